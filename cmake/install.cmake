@@ -1,0 +1,13 @@
+# install.cmake - what `cmake --install` puts where: the library, its header, pkg-config and find_package files.
+include(CMakePackageConfigHelpers)
+install(TARGETS flashsketch EXPORT flashsketch-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flashsketch)
+install(EXPORT flashsketch-targets NAMESPACE flashsketch:: DESTINATION ${package_dir})
+file(WRITE ${PROJECT_BINARY_DIR}/flashsketch-config.cmake
+  "include(\${CMAKE_CURRENT_LIST_DIR}/flashsketch-targets.cmake)\n")
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/flashsketch-config-version.cmake COMPATIBILITY SameMinorVersion)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/flashsketch.pc.in ${PROJECT_BINARY_DIR}/flashsketch.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/flashsketch-config.cmake ${PROJECT_BINARY_DIR}/flashsketch-config-version.cmake
+  DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/flashsketch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,233 @@
+/* flashsketch.h - random sketches Y = S A, the same S on every machine.
+ *
+ * Two nouns and one verb.  A sketch is what: the k x d random matrix S that a spec and a seed define; it is a few
+ * hundred bytes, never a table of S.  A context is where: a backend, its threads and its scratch memory.  Apply
+ * multiplies.  S is addressed by global row index, so a matrix that arrives in pieces (files, ranks, batches)
+ * gives the same Y as the whole.
+ *
+ *     fs_spec spec = FS_SPEC_INIT;            spec.d = rows of A;  spec.k = rows of Y;  spec.seed = 7;
+ *     fs_sketch *S;   fs_sketch_create(&S, &spec);
+ *     fs_context *c;  fs_context_create(&c, NULL);
+ *     fs_matrix A = fs_row_major(a, d, n, FS_F32), Y = fs_row_major(y, k, n, FS_F32);
+ *     fs_apply(c, S, 0, 1.0, &A, 0.0, &Y);
+ *
+ * Letters, as in the paper: A is d x n, S is k x d, Y is k x n; M blocks, kappa blocks read by each block row,
+ * s nonzeros of a column in each.  Every function that can fail returns an fs_result; after a failure
+ * fs_error_message() is a sentence with the numbers.  A sketch never changes and may be shared by threads; a
+ * context is for one thread at a time.  Nothing here aborts, prints, or keeps global state.
+ *
+ * What is not in this file is not public. */
+#ifndef FLASHSKETCH_H
+#define FLASHSKETCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define FS_API __attribute__((visibility("default")))
+#define FS_CHECK __attribute__((warn_unused_result))
+#else
+#define FS_API
+#define FS_CHECK
+#endif
+
+/* results --------------------------------------------------------------------------------------------------- */
+
+typedef enum fs_result {
+    FS_OK = 0,
+    FS_EINVAL = 1,       /* an argument is wrong; nothing was written */
+    FS_ENOMEM = 2,       /* memory could not be had; nothing was written */
+    FS_EUNSUPPORTED = 3, /* right, but this backend cannot do it */
+    FS_EBACKEND = 4      /* the backend could not be loaded, or its device failed */
+} fs_result;
+
+/* The sentence for the last failure in this thread; "" if there was none.  Valid until the next failure. */
+FS_API const char *fs_error_message(void);
+
+/* The name of a result: "FS_EINVAL". */
+FS_API const char *fs_result_name(fs_result result);
+
+/* versions -------------------------------------------------------------------------------------------------- */
+
+#define FS_VERSION_MAJOR 0
+#define FS_VERSION_MINOR 1
+#define FS_VERSION_PATCH 0
+
+/* The library's version, "0.1.0". */
+FS_API const char *fs_version(void);
+
+/* The version of the definition of S.  Two libraries with the same number have the same S for every spec. */
+FS_API int fs_definition_version(void);
+
+/* sketches -------------------------------------------------------------------------------------------------- */
+
+typedef enum fs_family {
+    FS_BLOCKPERM = 1, /* BlockPerm-SJLT, the default */
+    FS_SJLT = 2,      /* s nonzeros a column in distinct rows of all k; s = 1 is CountSketch */
+    FS_BLOCKROW = 3,  /* FlashBlockRow: samples rows of A; fast, and fragile on coherent inputs */
+    FS_SRHT = 4,      /* subsampled randomized Hadamard transform; k at most d rounded up to a power of two */
+    FS_GAUSSIAN = 5   /* dense Gaussian */
+} fs_family;
+
+typedef enum fs_shuffle {
+    FS_SHUFFLE_NONE = 1, /* input blocks are contiguous rows of A: the paper's sketch */
+    FS_SHUFFLE_ROWS = 2, /* input blocks are random sets of rows: Gaussian quality on every input */
+    FS_SHUFFLE_LINES = 3 /* random sets of whole lines of 32 rows, spread over `interleave` blocks: for A whose
+                            rows are contiguous in memory (a batch of gradients, n x d) */
+} fs_shuffle;
+
+/* Memory from somewhere else than malloc.  alloc returns NULL when there is none; release gets what alloc gave.
+ * Both are called from the thread that calls the library. */
+typedef struct fs_allocator {
+    void *(*alloc)(void *user, size_t bytes);
+    void (*release)(void *user, void *memory);
+    void *user;
+} fs_allocator;
+
+/* What S is.  Start from FS_SPEC_INIT, set d and k; a field left 0 is chosen for you (docs/definition.md):
+ * blockperm, M = ceil(k / 64), kappa = 1, s = 4, rows shuffled. */
+typedef struct fs_spec {
+    size_t size;        /* sizeof(fs_spec): set by FS_SPEC_INIT, so that the struct can grow */
+    fs_family family;
+    int64_t d;          /* rows of A, columns of S; at most 2^48 */
+    int64_t k;          /* rows of Y, rows of S; at most 2^31 - 1 */
+    uint64_t seed;      /* all 64 bits count */
+    int64_t M;          /* blocks */
+    int64_t kappa;      /* input blocks of each output block, at most M */
+    int64_t s;          /* nonzeros of a column in each block, at most floor(k / M) */
+    fs_shuffle shuffle; /* blockperm only */
+    int64_t interleave; /* shuffle lines only: blocks a line is spread over; 1, 2, 4, 8, 16 or 32, dividing M */
+} fs_spec;
+#define FS_SPEC_INIT { sizeof(fs_spec), (fs_family)0, 0, 0, 0, 0, 0, 0, (fs_shuffle)0, 0 }
+
+typedef struct fs_sketch fs_sketch;
+
+/* Makes the sketch of a spec.  FS_EINVAL: the spec is not legal.  Free it with fs_sketch_destroy. */
+FS_API FS_CHECK fs_result fs_sketch_create(fs_sketch **out, const fs_spec *spec);
+
+/* The same with the caller's memory; allocator NULL means malloc.  The allocator is copied. */
+FS_API FS_CHECK fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_allocator *allocator);
+
+/* Frees a sketch; NULL is nothing. */
+FS_API void fs_sketch_destroy(fs_sketch *S);
+
+/* Writes the full spec of S, with every chosen value, into *spec, whose size field must be set. */
+FS_API FS_CHECK fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec);
+
+/* Writes one line of text that says what S is, cut to `bytes` with its final 0; returns the length of the whole
+ * line, as snprintf does. */
+FS_API int fs_sketch_describe(const fs_sketch *S, char *text, size_t bytes);
+
+/* The 64-bit digest of columns col0 ... col0 + cols - 1 of S: equal on every machine for equal specs, and the
+ * digest of a range is the sum of the digests of its pieces modulo 2^64.  Costs a pass over those nonzeros. */
+FS_API FS_CHECK fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest);
+
+/* contexts -------------------------------------------------------------------------------------------------- */
+
+typedef enum fs_backend_kind {
+    FS_BACKEND_AUTO = 0, /* CUDA where the plugin and a GPU are there, otherwise the CPU; describe says which */
+    FS_BACKEND_CPU = 1,
+    FS_BACKEND_CUDA = 2  /* an error if it cannot be had */
+} fs_backend_kind;
+
+typedef struct fs_context_options {
+    size_t size;             /* sizeof(fs_context_options): set by FS_CONTEXT_INIT */
+    fs_backend_kind backend;
+    int threads;             /* CPU threads; 0: OpenMP's own number */
+    int device;              /* CUDA device number */
+    void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
+    fs_allocator allocator;  /* alloc NULL: malloc */
+} fs_context_options;
+#define FS_CONTEXT_INIT { sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, { NULL, NULL, NULL } }
+
+typedef struct fs_context fs_context;
+
+/* Makes a context; options NULL means FS_CONTEXT_INIT.  The environment variable FLASHSKETCH_ISA (base, avx2,
+ * avx512) overrides the CPU variant that would be chosen, FLASHSKETCH_CUDA_PLUGIN the path of the CUDA plugin.
+ * FS_EBACKEND: the backend asked for is not there; the sentence says what the loader said. */
+FS_API FS_CHECK fs_result fs_context_create(fs_context **out, const fs_context_options *options);
+
+/* Frees a context and its scratch; NULL is nothing. */
+FS_API void fs_context_destroy(fs_context *ctx);
+
+/* One line of text: the backend, the variant, the threads, and why they were chosen.  As fs_sketch_describe. */
+FS_API int fs_context_describe(const fs_context *ctx, char *text, size_t bytes);
+
+/* Bytes of scratch memory that the context holds now.  It grows to what the largest call needed and is reused. */
+FS_API size_t fs_context_scratch(const fs_context *ctx);
+
+/* matrices -------------------------------------------------------------------------------------------------- */
+
+typedef enum fs_dtype { FS_F32 = 1, FS_F64 = 2, FS_F16 = 3, FS_BF16 = 4 } fs_dtype;
+typedef enum fs_place { FS_HOST = 0, FS_CUDA = 1 } fs_place;
+
+/* A view of a matrix: element (i, j) is data[offset + i row_stride + j col_stride], counted in elements, any
+ * sign.  Row-major, column-major, leading dimensions and batch-major (n x d) are strides, never copies. */
+typedef struct fs_matrix {
+    void *data;          /* start of the buffer; aligned to its element */
+    int64_t rows, cols;
+    int64_t row_stride, col_stride;
+    int64_t offset;      /* where element (0, 0) is */
+    int64_t size;        /* elements in the buffer, to be checked against; 0: not said */
+    fs_dtype dtype;
+    fs_place place;
+} fs_matrix;
+
+/* Views of packed buffers.  batch_major: the buffer is cols x rows (samples x coordinates), each sample's
+ * coordinates contiguous; the view is the rows x cols matrix A all the same. */
+FS_API fs_matrix fs_row_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype);
+FS_API fs_matrix fs_col_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype);
+FS_API fs_matrix fs_batch_major(void *data, int64_t samples, int64_t coordinates, fs_dtype dtype);
+
+typedef enum fs_sparse_format { FS_CSR = 1, FS_CSC = 2 } fs_sparse_format;
+typedef enum fs_index_type { FS_INDEX32 = 1, FS_INDEX64 = 2 } fs_index_type;
+
+/* A sparse matrix.  CSR: ptr has rows + 1 entries, index the columns; CSC: cols + 1, index the rows.  Indices count
+ * from 0, in any order; repeated ones add. */
+typedef struct fs_sparse {
+    fs_sparse_format format;
+    fs_index_type index_type; /* of ptr and index: int32_t or int64_t */
+    int64_t rows, cols, nnz;
+    void *ptr, *index, *value;
+    fs_dtype dtype;
+    fs_place place;
+} fs_sparse;
+
+/* the verb -------------------------------------------------------------------------------------------------- */
+
+/* Y = beta Y + alpha S[:, row0 : row0 + A.rows] A
+ *
+ * row0 is where A's first row sits in the full d-row input, so a matrix that arrives in pieces is sketched piece by
+ * piece with beta = 1.  Y is k x A.cols, in A's type, or f32 (f64 when A is f64).  Sums are made in f32 (f64 for
+ * f64), whatever Y's type, and rounded to it once; the same bits come out for any number of threads.
+ * beta = 0 does not read Y.  A non-finite element of A reaches the rows of Y where its column of S is not zero.
+ * Y must not overlap A.  Queued on ctx's stream; a host Y is ready on return.
+ * FS_EINVAL: a shape does not fit S.  FS_ENOMEM: no scratch.  FS_EUNSUPPORTED: not in this place. */
+FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                   const fs_matrix *A, double beta, fs_matrix *Y);
+
+/* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y: the adjoint, for rows row0 ... of the d-row result.
+ * X is X.rows x Y.cols, in Y's type, or f32 (f64 when Y is f64).  Otherwise as fs_apply. */
+FS_API FS_CHECK fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                           const fs_matrix *Y, double beta, fs_matrix *X);
+
+/* fs_apply for a sparse A, in CSR or CSC.  An index outside A is FS_EINVAL and Y is left as it was. */
+FS_API FS_CHECK fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                       const fs_sparse *A, double beta, fs_matrix *Y);
+
+/* The number of stored entries that fs_sketch_to_csr writes for columns col0 ... col0 + cols - 1. */
+FS_API FS_CHECK fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz);
+
+/* Writes columns col0 ... col0 + out->cols - 1 of S as a k x out->cols CSR matrix into the arrays of *out, whose
+ * format, types, rows, cols and nnz (from fs_sketch_nnz) are set; column indices are sorted and distinct. */
+FS_API FS_CHECK fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,118 @@
+/* apply.c - the door of the three verbs: every argument is checked here, once, and only here. */
+#include <inttypes.h>
+
+#include "context.h"
+#include "dtype.h"
+#include "error.h"
+#include "matrix.h"
+#include "sketch.h"
+
+static fs_result check_place(const char *who, const char *name, const fs_context *ctx, fs_place place)
+{
+    if (place == ctx->backend->place) return FS_OK;
+    return fs_fail(FS_EUNSUPPORTED, "%s: %s is in %s memory, this context works on %s memory", who, name,
+                   place == FS_CUDA ? "CUDA" : "host", ctx->backend->place == FS_CUDA ? "CUDA" : "host");
+}
+
+/* The wide matrix (A or X) is rows row0 ... row0 + wide_rows - 1 of a matrix with d rows; the narrow one is Y. */
+static fs_result check_shapes(const char *who, const fs_sketch *S, int64_t row0, int64_t wide_rows, int64_t wide_cols,
+                              const char *wide_name, const fs_matrix *narrow)
+{
+    FS_REQUIRE(row0 >= 0 && row0 <= S->spec.d - wide_rows,
+               "%s: rows %" PRId64 " to %" PRId64 " + %" PRId64 " of %s are not all in S, which has d = %" PRId64, who, row0,
+               row0, wide_rows, wide_name, S->spec.d);
+    FS_REQUIRE(narrow->rows == S->spec.k && narrow->cols == wide_cols,
+               "%s: Y is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, who, narrow->rows, narrow->cols,
+               S->spec.k, wide_cols);
+    return FS_OK;
+}
+static fs_result check_types(const char *who, const char *in_name, fs_dtype in, const char *out_name, fs_dtype out)
+{
+    FS_REQUIRE(out == in || out == fs_dtype_sum(in), "%s: %s is %s, so %s must be %s or %s, not %s", who, in_name,
+               fs_dtype_name(in), out_name, fs_dtype_name(in), fs_dtype_name(fs_dtype_sum(in)), fs_dtype_name(out));
+    return FS_OK;
+}
+
+fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                   fs_matrix *Y)
+{
+    const char *who = "fs_apply";
+    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
+    FS_TRY(fs_matrix_check(who, "A", A));
+    FS_TRY(fs_matrix_check_output(who, "Y", Y));
+    FS_TRY(check_shapes(who, S, row0, A->rows, A->cols, "A", Y));
+    FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
+    FS_REQUIRE(!fs_matrix_overlap(A, Y), "%s: A and Y overlap in memory", who);
+    FS_TRY(check_place(who, "A", ctx, A->place));
+    FS_TRY(check_place(who, "Y", ctx, Y->place));
+    const fs_matrix from = fs_matrix_at_origin(A), to = fs_matrix_at_origin(Y);
+    return ctx->backend->apply(ctx->state, &S->def, row0, alpha, &from, beta, &to);
+}
+
+fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *Y,
+                           double beta, fs_matrix *X)
+{
+    const char *who = "fs_apply_adjoint";
+    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
+    FS_TRY(fs_matrix_check(who, "Y", Y));
+    FS_TRY(fs_matrix_check_output(who, "X", X));
+    FS_TRY(check_shapes(who, S, row0, X->rows, X->cols, "X", Y));
+    FS_TRY(check_types(who, "Y", Y->dtype, "X", X->dtype));
+    FS_REQUIRE(!fs_matrix_overlap(Y, X), "%s: Y and X overlap in memory", who);
+    FS_TRY(check_place(who, "Y", ctx, Y->place));
+    FS_TRY(check_place(who, "X", ctx, X->place));
+    const fs_matrix from = fs_matrix_at_origin(Y), to = fs_matrix_at_origin(X);
+    return ctx->backend->adjoint(ctx->state, &S->def, row0, alpha, &from, beta, &to);
+}
+
+/* Host arrays are walked through before anything is computed; a device backend looks at its own. */
+static fs_result check_sparse_arrays(const char *who, const fs_sparse *A)
+{
+    const int64_t lines = A->format == FS_CSR ? A->rows : A->cols, limit = A->format == FS_CSR ? A->cols : A->rows;
+    FS_REQUIRE(fs_index_load(A->ptr, A->index_type, 0) == 0, "%s: A.ptr starts with %" PRId64 ", it must start with 0", who,
+               fs_index_load(A->ptr, A->index_type, 0));
+    for (int64_t i = 0; i < lines; i++) {
+        const int64_t from = fs_index_load(A->ptr, A->index_type, i), to = fs_index_load(A->ptr, A->index_type, i + 1);
+        FS_REQUIRE(from <= to && to <= A->nnz, "%s: A.ptr[%" PRId64 "] is %" PRId64 ", it must be from %" PRId64
+                   " to nnz = %" PRId64, who, i + 1, to, from, A->nnz);
+    }
+    FS_REQUIRE(fs_index_load(A->ptr, A->index_type, lines) == A->nnz, "%s: A.ptr ends with %" PRId64 ", nnz is %" PRId64, who,
+               fs_index_load(A->ptr, A->index_type, lines), A->nnz);
+    for (int64_t e = 0; e < A->nnz; e++) {
+        const int64_t at = fs_index_load(A->index, A->index_type, e);
+        FS_REQUIRE(at >= 0 && at < limit, "%s: A.index[%" PRId64 "] is %" PRId64 ", it must be from 0 to %" PRId64, who, e,
+                   at, limit - 1);
+    }
+    return FS_OK;
+}
+
+static fs_result check_sparse(const char *who, const fs_sparse *A)
+{
+    FS_REQUIRE(A, "%s: A is NULL", who);
+    FS_REQUIRE(A->format == FS_CSR || A->format == FS_CSC, "%s: A has format %d, which does not exist", who, (int)A->format);
+    FS_REQUIRE(A->index_type == FS_INDEX32 || A->index_type == FS_INDEX64, "%s: A has index type %d, which does not exist",
+               who, (int)A->index_type);
+    FS_REQUIRE(fs_dtype_known(A->dtype), "%s: A has dtype %d, which does not exist", who, (int)A->dtype);
+    FS_REQUIRE(A->rows >= 0 && A->cols >= 0 && A->nnz >= 0, "%s: A is %" PRId64 " x %" PRId64 " with %" PRId64
+               " nonzeros, none may be negative", who, A->rows, A->cols, A->nnz);
+    FS_REQUIRE(A->ptr && (A->nnz == 0 || (A->index && A->value)), "%s: an array of A is NULL", who);
+    return A->place == FS_HOST ? check_sparse_arrays(who, A) : FS_OK;
+}
+
+fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                       fs_matrix *Y)
+{
+    const char *who = "fs_apply_csr";
+    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
+    FS_TRY(check_sparse(who, A));
+    FS_TRY(fs_matrix_check_output(who, "Y", Y));
+    FS_TRY(check_shapes(who, S, row0, A->rows, A->cols, "A", Y));
+    FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
+    fs_matrix values = fs_row_major(A->value, 1, A->nnz, A->dtype);
+    values.place = A->place;
+    FS_REQUIRE(!fs_matrix_overlap(&values, Y), "%s: the values of A and Y overlap in memory", who);
+    FS_TRY(check_place(who, "A", ctx, A->place));
+    FS_TRY(check_place(who, "Y", ctx, Y->place));
+    const fs_matrix to = fs_matrix_at_origin(Y);
+    return ctx->backend->sparse(ctx->state, &S->def, row0, alpha, A, beta, &to);
+}

@@ -1,0 +1,41 @@
+/* backend.h - the contract between the core and a backend: a table of functions.
+ *
+ * The core checks every argument before it calls; a backend trusts what it gets.  Views arrive with their offset
+ * folded into data.  A backend that lives in a plugin (libflashsketch_cuda.so) exports one symbol,
+ * FS_BACKEND_ENTRY, and is refused when its abi differs from FS_BACKEND_ABI. */
+#ifndef FS_CORE_BACKEND_H
+#define FS_CORE_BACKEND_H
+
+#include "def.h"
+#include "flashsketch.h"
+
+#define FS_BACKEND_ABI 1
+#define FS_BACKEND_ENTRY "fs_backend_entry"
+
+/* What the core lends a backend: its way to fail with a sentence, and memory. */
+typedef struct fs_host {
+    fs_result (*fail)(fs_result code, const char *format, ...);
+    fs_allocator allocator;
+} fs_host;
+
+typedef struct fs_backend {
+    int abi;
+    fs_place place;  /* where its matrices must be */
+    fs_result (*open)(void **state, const fs_host *host, const fs_context_options *options);
+    void (*close)(void *state);
+    int (*describe)(const void *state, char *text, size_t bytes);
+    size_t (*scratch)(const void *state);
+    fs_result (*apply)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                       const fs_matrix *Y);
+    fs_result (*adjoint)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+                         const fs_matrix *X);
+    fs_result (*sparse)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                        const fs_matrix *Y);
+} fs_backend;
+
+typedef const fs_backend *(*fs_backend_entry)(void);
+
+/* The CPU backend, always there (src/cpu/table.c). */
+const fs_backend *fs_cpu_backend(void);
+
+#endif

@@ -1,0 +1,91 @@
+/* context.c - where a sketch is applied: one backend, opened once. */
+#include "context.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "memory.h"
+
+static fs_result open_cpu(fs_context *ctx, const fs_host *host, const fs_context_options *options)
+{
+    ctx->backend = fs_cpu_backend();
+    return ctx->backend->open(&ctx->state, host, options);
+}
+
+static fs_result open_cuda(fs_context *ctx, const fs_host *host, const fs_context_options *options)
+{
+    FS_TRY(fs_backend_load(&ctx->backend, &ctx->plugin));
+    const fs_result result = ctx->backend->open(&ctx->state, host, options);
+    if (result != FS_OK) {
+        dlclose(ctx->plugin);
+        ctx->plugin = NULL;
+    }
+    return result;
+}
+
+static fs_result open_backend(fs_context *ctx, const fs_host *host, const fs_context_options *options)
+{
+    if (options->backend == FS_BACKEND_CPU) {
+        snprintf(ctx->why, sizeof ctx->why, "asked for");
+        return open_cpu(ctx, host, options);
+    }
+    const fs_result cuda = open_cuda(ctx, host, options);
+    if (options->backend == FS_BACKEND_CUDA || cuda == FS_OK) {
+        snprintf(ctx->why, sizeof ctx->why, "%s", options->backend == FS_BACKEND_CUDA ? "asked for" : "auto");
+        return cuda;
+    }
+    snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", fs_error_message());
+    return open_cpu(ctx, host, options);
+}
+
+fs_result fs_context_create(fs_context **out, const fs_context_options *options)
+{
+    FS_REQUIRE(out, "fs_context_create: out is NULL");
+    *out = NULL;
+    fs_context_options full = FS_CONTEXT_INIT;
+    if (options) {
+        FS_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof full,
+                   "fs_context_create: options.size is %zu, this library knows sizes up to %zu; start from FS_CONTEXT_INIT",
+                   options->size, sizeof full);
+        memcpy(&full, options, options->size);
+    }
+    FS_REQUIRE(full.backend >= FS_BACKEND_AUTO && full.backend <= FS_BACKEND_CUDA,
+               "fs_context_create: backend %d does not exist", (int)full.backend);
+    FS_REQUIRE(full.threads >= 0, "fs_context_create: threads = %d, it cannot be negative", full.threads);
+    FS_REQUIRE(full.device >= 0, "fs_context_create: device = %d, it cannot be negative", full.device);
+    FS_REQUIRE(!full.allocator.alloc == !full.allocator.release,
+               "fs_context_create: the allocator needs both alloc and release");
+
+    const fs_host host = {fs_fail, fs_allocator_or_malloc(&full.allocator)};
+    fs_context *ctx = host.allocator.alloc(host.allocator.user, sizeof *ctx);
+    if (!ctx) return fs_fail(FS_ENOMEM, "fs_context_create: no memory for the %zu bytes of a context", sizeof *ctx);
+    memset(ctx, 0, sizeof *ctx);
+    ctx->allocator = host.allocator;
+    const fs_result result = open_backend(ctx, &host, &full);
+    if (result != FS_OK) {
+        host.allocator.release(host.allocator.user, ctx);
+        return result;
+    }
+    *out = ctx;
+    return FS_OK;
+}
+
+void fs_context_destroy(fs_context *ctx)
+{
+    if (!ctx) return;
+    ctx->backend->close(ctx->state);
+    if (ctx->plugin) dlclose(ctx->plugin);
+    ctx->allocator.release(ctx->allocator.user, ctx);
+}
+
+int fs_context_describe(const fs_context *ctx, char *text, size_t bytes)
+{
+    if (!ctx) return snprintf(text, bytes, "no context");
+    char backend[256];
+    ctx->backend->describe(ctx->state, backend, sizeof backend);
+    return snprintf(text, bytes, "%s (%s)", backend, ctx->why);
+}
+
+size_t fs_context_scratch(const fs_context *ctx) { return ctx ? ctx->backend->scratch(ctx->state) : 0; }

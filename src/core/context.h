@@ -1,0 +1,18 @@
+#ifndef FS_CORE_CONTEXT_H
+#define FS_CORE_CONTEXT_H
+
+#include "backend.h"
+#include "flashsketch.h"
+
+struct fs_context {
+    fs_allocator allocator;
+    const fs_backend *backend;
+    void *state;      /* the backend's own */
+    void *plugin;     /* dlopen's handle, NULL for the CPU */
+    char why[256];    /* why this backend */
+};
+
+/* Opens the CUDA plugin.  On failure *plugin is NULL and the sentence says what the loader said. */
+fs_result fs_backend_load(const fs_backend **backend, void **plugin);
+
+#endif

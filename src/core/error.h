@@ -1,0 +1,23 @@
+/* error.h - how a function fails: return fs_fail(code, "sentence with the numbers", ...). */
+#ifndef FS_CORE_ERROR_H
+#define FS_CORE_ERROR_H
+
+#include "flashsketch.h"
+
+/* Keeps the sentence for fs_error_message in this thread and returns `code`. */
+fs_result fs_fail(fs_result code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The door's check of one argument. */
+#define FS_REQUIRE(condition, ...)                                  \
+    do {                                                            \
+        if (!(condition)) return fs_fail(FS_EINVAL, __VA_ARGS__);   \
+    } while (0)
+
+/* Passes a failure on. */
+#define FS_TRY(call)                            \
+    do {                                        \
+        const fs_result result_ = (call);       \
+        if (result_ != FS_OK) return result_;   \
+    } while (0)
+
+#endif

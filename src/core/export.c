@@ -1,0 +1,153 @@
+/* export.c - S written out: its digest, and its columns as a CSR matrix. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "sketch.h"
+
+static fs_result check_columns(const char *who, const fs_sketch *S, int64_t col0, int64_t cols)
+{
+    FS_REQUIRE(S, "%s: S is NULL", who);
+    FS_REQUIRE(col0 >= 0 && cols >= 0 && col0 <= S->spec.d - cols,
+               "%s: columns %" PRId64 " to %" PRId64 " + %" PRId64 " are not all in S, which has d = %" PRId64, who, col0,
+               col0, cols, S->spec.d);
+    return FS_OK;
+}
+
+fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
+{
+    FS_REQUIRE(digest, "fs_sketch_digest: digest is NULL");
+    FS_TRY(check_columns("fs_sketch_digest", S, col0, cols));
+    *digest = fs_def_digest(&S->def, col0, col0 + cols);
+    return FS_OK;
+}
+
+/* The draws of row i of FlashBlockRow that fall into columns j0 ... j1 - 1, sorted, equal columns added.
+ * column and value hold kappa s; returns how many remain. */
+static int64_t blockrow_row(const fs_blockrow *R, int64_t i, int64_t j0, int64_t j1, int64_t *column, double *value)
+{
+    const fs_bijection neighbours = fs_blockrow_neighbours(R, fs_split_part(&R->out, i));
+    int64_t count = 0;
+    for (int64_t e = 0; e < R->kappa * R->s; e++) {
+        int minus;
+        const int64_t h = (int64_t)fs_permute(&neighbours, (uint64_t)(e / R->s));
+        const int64_t j = fs_blockrow_draw(R, i, h, e, &minus);
+        if (j < j0 || j >= j1) continue;
+        const double weight = __builtin_sqrt(fs_blockrow_weight2(R, h));
+        int64_t at = count;
+        while (at > 0 && column[at - 1] > j) at--;
+        if (at > 0 && column[at - 1] == j) {
+            value[at - 1] += minus ? -weight : weight;
+            continue;
+        }
+        memmove(column + at + 1, column + at, (size_t)(count - at) * sizeof *column);
+        memmove(value + at + 1, value + at, (size_t)(count - at) * sizeof *value);
+        column[at] = j;
+        value[at] = minus ? -weight : weight;
+        count++;
+    }
+    return count;
+}
+
+/* Room for the draws of one row of FlashBlockRow: columns, then values.  NULL and the sentence if there is none. */
+static int64_t *row_room(const fs_sketch *S, double **value)
+{
+    const size_t draws = (size_t)(S->spec.kappa * S->spec.s);
+    int64_t *column = S->allocator.alloc(S->allocator.user, draws * (sizeof *column + sizeof **value));
+    if (!column) fs_fail(FS_ENOMEM, "no memory for the %zu draws of a row of S", draws);
+    *value = (double *)(column + (column ? draws : 0));
+    return column;
+}
+
+fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz)
+{
+    FS_REQUIRE(nnz, "fs_sketch_nnz: nnz is NULL");
+    FS_TRY(check_columns("fs_sketch_nnz", S, col0, cols));
+    if (S->def.family != FS_DEF_BLOCKROW) {
+        const int dense = S->def.family == FS_DEF_SRHT || S->def.family == FS_DEF_GAUSS;
+        const int64_t per_column = dense ? S->spec.k : S->spec.kappa * S->spec.s;
+        FS_REQUIRE(!__builtin_mul_overflow(per_column, cols, nnz),
+                   "fs_sketch_nnz: %" PRId64 " columns of %" PRId64 " nonzeros are more than an int64_t counts", cols, per_column);
+        return FS_OK;
+    }
+    double *value;
+    int64_t *column = row_room(S, &value);
+    if (!column) return FS_ENOMEM;
+    *nnz = 0;
+    for (int64_t i = 0; i < S->spec.k; i++)
+        *nnz += blockrow_row(&S->def.u.blockrow, i, col0, col0 + cols, column, value);
+    S->allocator.release(S->allocator.user, column);
+    return FS_OK;
+}
+
+/* While rows are counted, ptr[i + 2] holds the count of row i; while they are filled, ptr[i + 1] is where row
+ * i's next entry goes; at the end ptr[i + 1] is where row i ends. */
+typedef struct csr_fill {
+    fs_sparse *out;
+    int64_t col0;
+} csr_fill;
+
+static void count_entry(void *user, int64_t i, int64_t j, double value)
+{
+    const csr_fill *fill = user;
+    (void)j, (void)value;
+    const fs_sparse *out = fill->out;
+    if (i + 2 <= out->rows)
+        fs_index_store(out->ptr, out->index_type, i + 2, fs_index_load(out->ptr, out->index_type, i + 2) + 1);
+}
+static void write_entry(void *user, int64_t i, int64_t j, double value)
+{
+    const csr_fill *fill = user;
+    const fs_sparse *out = fill->out;
+    const int64_t at = fs_index_load(out->ptr, out->index_type, i + 1);
+    fs_index_store(out->ptr, out->index_type, i + 1, at + 1);
+    fs_index_store(out->index, out->index_type, at, j - fill->col0);
+    fs_store(out->value, out->dtype, at, value);
+}
+
+static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
+{
+    double *value;
+    int64_t *column = row_room(S, &value);
+    if (!column) return FS_ENOMEM;
+    int64_t at = 0;
+    for (int64_t i = 0; i < S->spec.k; i++) {
+        const int64_t count = blockrow_row(&S->def.u.blockrow, i, col0, col0 + out->cols, column, value);
+        for (int64_t c = 0; c < count; c++, at++) {
+            fs_index_store(out->index, out->index_type, at, column[c] - col0);
+            fs_store(out->value, out->dtype, at, value[c]);
+        }
+        fs_index_store(out->ptr, out->index_type, i + 1, at);
+    }
+    S->allocator.release(S->allocator.user, column);
+    return FS_OK;
+}
+
+fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
+{
+    FS_REQUIRE(out, "fs_sketch_to_csr: out is NULL");
+    FS_TRY(check_columns("fs_sketch_to_csr", S, col0, out->cols));
+    FS_REQUIRE(out->format == FS_CSR, "fs_sketch_to_csr: out.format is %d, it must be FS_CSR", (int)out->format);
+    FS_REQUIRE(out->index_type == FS_INDEX32 || out->index_type == FS_INDEX64,
+               "fs_sketch_to_csr: out.index_type %d does not exist", (int)out->index_type);
+    FS_REQUIRE(fs_dtype_known(out->dtype), "fs_sketch_to_csr: out.dtype %d does not exist", (int)out->dtype);
+    FS_REQUIRE(out->place == FS_HOST, "fs_sketch_to_csr: out must be in host memory");
+    FS_REQUIRE(out->rows == S->spec.k, "fs_sketch_to_csr: out has %" PRId64 " rows, S has k = %" PRId64, out->rows, S->spec.k);
+    int64_t nnz;
+    FS_TRY(fs_sketch_nnz(S, col0, out->cols, &nnz));
+    FS_REQUIRE(out->nnz == nnz, "fs_sketch_to_csr: out.nnz is %" PRId64 ", these columns have %" PRId64, out->nnz, nnz);
+    FS_REQUIRE(out->ptr && (nnz == 0 || (out->index && out->value)), "fs_sketch_to_csr: an array of out is NULL");
+    FS_REQUIRE(out->index_type == FS_INDEX64 || (nnz <= INT32_MAX && out->cols <= INT32_MAX),
+               "fs_sketch_to_csr: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", nnz, out->cols);
+    for (int64_t i = 0; i <= out->rows; i++) fs_index_store(out->ptr, out->index_type, i, 0);
+    if (S->def.family == FS_DEF_BLOCKROW) return blockrow_to_csr(S, col0, out);
+
+    csr_fill fill = {out, col0};
+    fs_def_visit(&S->def, col0, col0 + out->cols, count_entry, &fill);
+    for (int64_t i = 2; i <= out->rows; i++)
+        fs_index_store(out->ptr, out->index_type, i,
+                    fs_index_load(out->ptr, out->index_type, i - 1) + fs_index_load(out->ptr, out->index_type, i));
+    fs_def_visit(&S->def, col0, col0 + out->cols, write_entry, &fill);
+    return FS_OK;
+}

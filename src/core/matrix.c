@@ -1,0 +1,127 @@
+#include "matrix.h"
+
+#include <inttypes.h>
+
+#include "dtype.h"
+#include "error.h"
+
+static fs_matrix packed(void *data, int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride, fs_dtype dtype)
+{
+    const fs_matrix m = {data, rows, cols, row_stride, col_stride, 0, 0, dtype, FS_HOST};
+    return m;
+}
+fs_matrix fs_row_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype)
+{
+    return packed(data, rows, cols, cols, 1, dtype);
+}
+fs_matrix fs_col_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype)
+{
+    return packed(data, rows, cols, 1, rows, dtype);
+}
+fs_matrix fs_batch_major(void *data, int64_t samples, int64_t coordinates, fs_dtype dtype)
+{
+    return packed(data, coordinates, samples, 1, coordinates, dtype);
+}
+
+/* The first and the last element a view touches, as indices into its buffer; 0 if that overflows. */
+static int extent(const fs_matrix *m, int64_t *first, int64_t *last)
+{
+    int64_t down, across;
+    *first = *last = m->offset;
+    if (__builtin_mul_overflow(m->rows - 1, m->row_stride, &down)) return 0;
+    if (__builtin_mul_overflow(m->cols - 1, m->col_stride, &across)) return 0;
+    if (__builtin_add_overflow(*first, down < 0 ? down : 0, first)) return 0;
+    if (__builtin_add_overflow(*first, across < 0 ? across : 0, first)) return 0;
+    if (__builtin_add_overflow(*last, down > 0 ? down : 0, last)) return 0;
+    return !__builtin_add_overflow(*last, across > 0 ? across : 0, last);
+}
+
+fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m)
+{
+    FS_REQUIRE(m, "%s: %s is NULL", who, name);
+    FS_REQUIRE(fs_dtype_known(m->dtype), "%s: %s has dtype %d, which does not exist", who, name, (int)m->dtype);
+    FS_REQUIRE(m->place == FS_HOST || m->place == FS_CUDA, "%s: %s has place %d, which does not exist", who, name,
+               (int)m->place);
+    FS_REQUIRE(m->rows >= 0 && m->cols >= 0, "%s: %s is %" PRId64 " x %" PRId64 ", a size cannot be negative", who, name,
+               m->rows, m->cols);
+    FS_REQUIRE(m->size >= 0, "%s: %s says its buffer has %" PRId64 " elements", who, name, m->size);
+    if (m->rows == 0 || m->cols == 0) return FS_OK;
+
+    const int64_t bytes = fs_dtype_size(m->dtype);
+    int64_t first, last, end;
+    FS_REQUIRE(m->data, "%s: %s is %" PRId64 " x %" PRId64 " but its data is NULL", who, name, m->rows, m->cols);
+    FS_REQUIRE((uintptr_t)m->data % (uintptr_t)bytes == 0, "%s: %s's data is not aligned to its %d-byte elements", who, name,
+               (int)bytes);
+    FS_REQUIRE(extent(m, &first, &last) && !__builtin_mul_overflow(last, bytes, &end),
+               "%s: %s is %" PRId64 " x %" PRId64 " with strides %" PRId64 " and %" PRId64
+               ": its addresses do not fit 64 bits", who, name, m->rows, m->cols, m->row_stride, m->col_stride);
+    FS_REQUIRE(first >= 0, "%s: %s starts at element %" PRId64 " with strides %" PRId64 " and %" PRId64
+               " and leaves its buffer: it reaches element %" PRId64, who, name, m->offset, m->row_stride,
+               m->col_stride, first);
+    FS_REQUIRE(m->size == 0 || last < m->size, "%s: %s reaches element %" PRId64 " of a buffer of %" PRId64, who, name, last,
+               m->size);
+    return FS_OK;
+}
+
+/* |x|; the one value that has none becomes the largest there is. */
+static int64_t magnitude(int64_t x) { return x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x; }
+
+fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m)
+{
+    FS_TRY(fs_matrix_check(who, name, m));
+    int64_t inner = magnitude(m->row_stride), outer = magnitude(m->col_stride), count = m->rows;
+    if (m->rows <= 1 || m->cols <= 1) {
+        const int64_t stride = m->rows > 1 ? inner : outer;
+        FS_REQUIRE((m->rows <= 1 && m->cols <= 1) || stride > 0, "%s: the elements of %s lie on each other, its stride is 0",
+                   who, name);
+        return FS_OK;
+    }
+    if (inner > outer) {
+        const int64_t swap = inner;
+        inner = outer;
+        outer = swap;
+        count = m->cols;
+    }
+    FS_REQUIRE(inner > 0 && (count - 1) <= (outer - 1) / inner,
+               "%s: elements of %s lie on each other: %" PRId64 " x %" PRId64 " with strides %" PRId64 " and %" PRId64, who,
+               name, m->rows, m->cols, m->row_stride, m->col_stride);
+    return FS_OK;
+}
+
+/* Lines of `width` bytes every `pitch` bytes: does the line of a avoid the line of b everywhere? */
+static int interleave_apart(uintptr_t a, uintptr_t a_width, uintptr_t b, uintptr_t b_width, uintptr_t pitch)
+{
+    if (pitch == 0 || a_width > pitch || b_width > pitch) return 0;
+    const uintptr_t gap = b >= a ? (b - a) % pitch : (pitch - (a - b) % pitch) % pitch;
+    return gap >= a_width && gap + b_width <= pitch;
+}
+
+int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b)
+{
+    if (a->rows == 0 || a->cols == 0 || b->rows == 0 || b->cols == 0 || a->place != b->place) return 0;
+    const int64_t a_bytes = fs_dtype_size(a->dtype), b_bytes = fs_dtype_size(b->dtype);
+    int64_t a_first, a_last, b_first, b_last;
+    extent(a, &a_first, &a_last);
+    extent(b, &b_first, &b_last);
+    const uintptr_t a0 = (uintptr_t)a->data + (uintptr_t)(a_first * a_bytes);
+    const uintptr_t a1 = (uintptr_t)a->data + (uintptr_t)((a_last + 1) * a_bytes);
+    const uintptr_t b0 = (uintptr_t)b->data + (uintptr_t)(b_first * b_bytes);
+    const uintptr_t b1 = (uintptr_t)b->data + (uintptr_t)((b_last + 1) * b_bytes);
+    if (a1 <= b0 || b1 <= a0) return 0;
+
+    const int64_t a_row = magnitude(a->row_stride) * a_bytes, a_col = magnitude(a->col_stride) * a_bytes;
+    const int64_t b_row = magnitude(b->row_stride) * b_bytes, b_col = magnitude(b->col_stride) * b_bytes;
+    if (a_row == b_row && interleave_apart(a0, (uintptr_t)((a->cols - 1) * a_col + a_bytes), b0,
+                                           (uintptr_t)((b->cols - 1) * b_col + b_bytes), (uintptr_t)a_row))
+        return 0;
+    return !(a_col == b_col && interleave_apart(a0, (uintptr_t)((a->rows - 1) * a_row + a_bytes), b0,
+                                                (uintptr_t)((b->rows - 1) * b_row + b_bytes), (uintptr_t)a_col));
+}
+
+fs_matrix fs_matrix_at_origin(const fs_matrix *m)
+{
+    fs_matrix moved = *m;
+    if (m->data) moved.data = (char *)m->data + m->offset * fs_dtype_size(m->dtype);
+    moved.offset = 0;
+    return moved;
+}

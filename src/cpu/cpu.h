@@ -1,0 +1,68 @@
+/* cpu.h - what the files of the CPU backend share: its state, and the table of operations of one variant.
+ *
+ * A variant is a complete set of operations.  "ref" is plain loops over src/def and judges the others; base, avx2
+ * and avx512 are one source (kernels.inc.c) compiled for three instruction sets. */
+#ifndef FS_CPU_CPU_H
+#define FS_CPU_CPU_H
+
+#include "backend.h"
+#include "dtype.h"
+
+typedef struct fs_cpu fs_cpu;
+
+/* C = A B + beta C, or A' B + beta C when transposed: row-major, m x n, inner size p; leading dimensions in elements. */
+typedef struct fs_gemm {
+    int transposed;
+    int64_t m, n, p;
+    const void *A, *B;
+    void *C;
+    int64_t lda, ldb, ldc;
+    int beta;  /* 0 or 1 */
+} fs_gemm;
+
+typedef struct fs_cpu_ops {
+    const char *name;
+    fs_result (*apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                       const fs_matrix *Y);
+    fs_result (*adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+                         const fs_matrix *X);
+    fs_result (*sparse)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                        const fs_matrix *Y);
+} fs_cpu_ops;
+
+struct fs_cpu {
+    fs_host host;
+    const fs_cpu_ops *ops;
+    int threads;
+    void *scratch;
+    size_t scratch_bytes;
+    void *blas;  /* dlopen's handle of OpenBLAS, NULL if there is none */
+    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+};
+
+extern const fs_cpu_ops fs_cpu_ref, fs_cpu_base;
+#ifdef FS_CPU_X86
+extern const fs_cpu_ops fs_cpu_avx2, fs_cpu_avx512;
+#endif
+
+/* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and the sentence when there is none.
+ * What an earlier call got is gone. */
+void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes);
+
+/* The weights that S's unit entries carry: S = weight[0] T_0 + weight[1] T_1, the T with entries +-1 (normals for the
+ * Gaussian).  Only FlashBlockRow with uneven blocks has two. */
+typedef struct fs_weights { double weight[2]; } fs_weights;
+fs_weights fs_cpu_weights(const fs_def *S);
+
+static inline int64_t fs_def_rows(const fs_def *S)
+{
+    switch (S->family) {
+    case FS_DEF_BLOCKROW: return S->u.blockrow.k;
+    case FS_DEF_SRHT: return S->u.srht.k;
+    case FS_DEF_GAUSS: return S->u.gauss.k;
+    default: return S->u.blockperm.k;
+    }
+}
+
+#endif

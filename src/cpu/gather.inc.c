@@ -1,0 +1,176 @@
+/* gather.inc.c - BlockPerm-SJLT when a row of A is contiguous: rows of A are gathered into register sums.
+ *
+ * Task (output block g, panel of columns): for each chunk of rows of A that go to g, for each tile of columns, for each
+ * row of the block: load its sums, add or subtract the tile of every row of A that goes there, store the sums.  A is
+ * read from memory once per permutation (software prefetch runs one chunk ahead) and from cache s times; a
+ * scatter of each row into s rows of sums would store s times as much, and stores are the bottleneck.
+ * Rows of A whose stride or width does not fit take one vector at a time, element by element if need be. */
+
+#define TILE (TILE_VECTORS * LANES) /* columns held in registers */
+#define PANEL_COLS (2048 / (int64_t)sizeof(ELEM) / TILE * TILE) /* columns of a task: half a page of a row */
+
+/* One call, for all its tasks. */
+typedef struct NAME(gather) {
+    const fs_blockperm *B;
+    const fs_matrix *A, *Y;
+    int64_t row0;
+    SUM scale, beta;
+    int64_t panel_cols;      /* columns of a task */
+} NAME(gather);
+
+/* The sums of a task: full tiles first, each rows x TILE, then single vectors, each rows x LANES. */
+typedef struct NAME(columns) {
+    int64_t first, count;    /* the columns of the task */
+    int64_t tiles, singles;
+} NAME(columns);
+
+static NAME(columns) NAME(columns_of)(const NAME(gather) *G, int64_t panel)
+{
+    NAME(columns) c;
+    c.first = panel * G->panel_cols;
+    c.count = fs_min64(G->panel_cols, G->A->cols - c.first);
+    c.tiles = G->A->col_stride == 1 ? c.count / TILE : 0;
+    c.singles = (c.count - c.tiles * TILE + LANES - 1) / LANES;
+    return c;
+}
+
+static void NAME(gather_tile)(const chunk *c, const ELEM *const *row, int64_t col, SUM *sums, const ELEM *const *next,
+                              int next_rows)
+{
+    static const SUM sign[2] = {1, -1};
+    const int ahead = (next_rows + c->groups - 1) / (c->groups ? c->groups : 1);
+    int fetched = 0;
+    for (int i = 0; i < c->groups; i++) {
+        for (int p = 0; p < ahead && fetched < next_rows; p++, fetched++)
+            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM)) __builtin_prefetch(next[fetched] + col + b, 0, 2);
+        VEC *at = (VEC *)(sums + (int64_t)c->row[i] * TILE), sum[TILE_VECTORS];
+        for (int v = 0; v < TILE_VECTORS; v++) sum[v] = at[v];
+        for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
+            const ELEM *x = row[c->entry[e] >> 1] + col;
+            const SUM pm = sign[c->entry[e] & 1];
+            for (int v = 0; v < TILE_VECTORS; v++) sum[v] += NAME(vector)(x + v * LANES) * pm;
+        }
+        for (int v = 0; v < TILE_VECTORS; v++) at[v] = sum[v];
+    }
+}
+
+static void NAME(gather_single)(const chunk *c, const ELEM *const *row, int64_t col, int64_t stride, int64_t count, SUM *sums)
+{
+    static const SUM sign[2] = {1, -1};
+    for (int i = 0; i < c->groups; i++) {
+        VEC *at = (VEC *)(sums + (int64_t)c->row[i] * LANES), sum = *at;
+        for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
+            const ELEM *x = row[c->entry[e] >> 1] + col * stride;
+            const VEC v = stride == 1 && count >= LANES ? NAME(vector)(x) : NAME(vector_some)(x, stride, count);
+            sum += v * sign[c->entry[e] & 1];
+        }
+        *at = sum;
+    }
+}
+
+/* Adds the rows of A that go to block g under permutation l, as the buckets list them, to the task's sums. */
+static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols, const buckets *b, int64_t panel_row,
+                               int64_t l, int64_t h, int64_t rows, chunk *c, SUM *sums)
+{
+    const int64_t first = b->start[h], last = b->start[h + 1];
+    const ELEM *pointer[2][CHUNK_ROWS];
+    int64_t j[CHUNK_ROWS];
+    int ready = 0;
+    for (int64_t u = first; u < last; u += CHUNK_ROWS) {
+        const int count = (int)fs_min64(CHUNK_ROWS, last - u);
+        const int next = (int)fs_min64(CHUNK_ROWS, last - u - count);
+        const ELEM **now = pointer[ready], **then = pointer[!ready];
+        const ELEM *origin = (const ELEM *)G->A->data + (panel_row * G->A->row_stride);
+        if (u == first)
+            for (int i = 0; i < count; i++) now[i] = origin + b->rows[u + i] * G->A->row_stride;
+        for (int i = 0; i < next; i++) then[i] = origin + b->rows[u + count + i] * G->A->row_stride;
+        for (int i = 0; i < count; i++) j[i] = G->row0 + panel_row + b->rows[u + i];
+        chunk_fill(c, G->B, l, rows, j, count);
+        for (int64_t t = 0; t < cols->tiles; t++)
+            NAME(gather_tile)(c, now, cols->first + t * TILE, sums + t * rows * TILE, then, next);
+        for (int64_t v = 0; v < cols->singles; v++) {
+            const int64_t col = cols->tiles * TILE + v * LANES;
+            NAME(gather_single)(c, now, cols->first + col, G->A->col_stride, fs_min64(LANES, cols->count - col),
+                                sums + (cols->tiles * TILE + v * LANES) * rows);
+        }
+        ready = !ready;
+    }
+}
+
+static void NAME(gather_flush)(const NAME(gather) *G, const NAME(columns) *cols, int64_t start, int64_t rows,
+                               const SUM *sums)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t t = 0; t < cols->tiles; t++)
+            NAME(store_row)(G->Y, start + r, cols->first + t * TILE, TILE, sums + (t * rows + r) * TILE, G->scale, G->beta);
+        for (int64_t v = 0; v < cols->singles; v++) {
+            const int64_t col = cols->tiles * TILE + v * LANES;
+            NAME(store_row)(G->Y, start + r, cols->first + col, fs_min64(LANES, cols->count - col),
+                            sums + col * rows + r * LANES, G->scale, G->beta);
+        }
+    }
+}
+
+/* The columns of a task: as many as keep the sums of a block in 256 KiB, and, when A has several row panels so that
+ * all sums must be kept at once, in 64 MiB for all blocks. */
+static int64_t NAME(gather_width)(const fs_blockperm *B, const fs_matrix *A)
+{
+    int64_t width = ((int64_t)1 << 18) / ((B->out.small + 1) * (int64_t)sizeof(SUM));
+    if (A->rows > PANEL_ROWS) width = fs_min64(width, ((int64_t)1 << 26) / (B->k * (int64_t)sizeof(SUM)));
+    width = width >= TILE ? width / TILE * TILE : width >= LANES ? width / LANES * LANES : LANES;
+    return fs_min64(width, PANEL_COLS);
+}
+
+/* The task (column panel, output block g) for one panel of rows of A. */
+static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t panel_row, int64_t column_panel, int64_t g,
+                              chunk *c, SUM *sums)
+{
+    const fs_blockperm *B = G->B;
+    const NAME(columns) cols = NAME(columns_of)(G, column_panel);
+    const int64_t start = fs_split_start(&B->out, g), rows = fs_split_size(&B->out, g);
+    if (panel_row == 0) memset(sums, 0, (size_t)(rows * (cols.tiles * TILE + cols.singles * LANES)) * sizeof *sums);
+    uint32_t h = (uint32_t)g;
+    for (int64_t l = 1; l <= B->kappa; l++) {
+        h = fs_wiring_next(&B->wiring, h);
+        NAME(gather_block)(G, &cols, b, panel_row, l, h, rows, c, sums);
+    }
+    if (panel_row + PANEL_ROWS >= G->A->rows) NAME(gather_flush)(G, &cols, start, rows, sums);
+}
+
+/* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
+ * (16 s CHUNK_ROWS bytes) and the sums of a block (256 KiB, more only if a block has over 4096 rows); with several row
+ * panels the sums of all blocks (64 MiB, more only if k is over a million). */
+static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                                    const fs_matrix *Y)
+{
+    const fs_blockperm *B = &S->u.blockperm;
+    const NAME(gather) G = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, NAME(gather_width)(B, A)};
+    const int64_t tallest = B->out.small + 1, row_panels = A->rows > PANEL_ROWS ? (A->rows - 1) / PANEL_ROWS + 1 : 1;
+    const int64_t sums_each = tallest * ((G.panel_cols + LANES - 1) / LANES * LANES);
+    const int64_t slots = row_panels > 1 ? B->M : cpu->threads;
+    const int64_t bucket_bytes = round_up(buckets_bytes(B, A->rows), 64);
+    const int64_t chunk_each = round_up(chunk_bytes(CHUNK_ROWS, B->s, tallest), 64);
+    char *memory = fs_cpu_scratch(cpu, bucket_bytes + cpu->threads * chunk_each + slots * sums_each * (int64_t)sizeof(SUM));
+    if (!memory) return FS_ENOMEM;
+    const buckets b = buckets_at(memory, A->rows);
+    char *chunks = memory + bucket_bytes;
+    SUM *sums = (SUM *)(chunks + cpu->threads * chunk_each);
+
+    /* With one row panel all columns share its buckets; with several, columns go panel by panel to bound the sums. */
+    const int64_t column_panels = (A->cols + G.panel_cols - 1) / G.panel_cols;
+    const int64_t together = row_panels > 1 ? 1 : column_panels;
+    for (int64_t cp = 0; cp < column_panels; cp += together)
+        for (int64_t p = 0; p < row_panels; p++) {
+            buckets_fill(&b, B, row0 + p * PANEL_ROWS, fs_min64(PANEL_ROWS, A->rows - p * PANEL_ROWS), cpu->threads);
+#pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
+            for (int64_t task = 0; task < together * B->M; task++) {
+                const int64_t g = task % B->M, thread = omp_get_thread_num();
+                chunk c = chunk_at(chunks + thread * chunk_each, CHUNK_ROWS, B->s);
+                NAME(gather_task)(&G, &b, p * PANEL_ROWS, cp + task / B->M, g, &c,
+                                  sums + (row_panels > 1 ? g : thread) * sums_each);
+            }
+        }
+    return FS_OK;
+}
+#undef TILE
+#undef PANEL_COLS

@@ -1,0 +1,63 @@
+/* kernels.inc.c - the tuned CPU kernels, one source for every instruction set and element type.
+ *
+ * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are
+ * written with the compilers' vector types, so one text becomes SSE, AVX2 or AVX-512 code by its flags alone. */
+#include <omp.h>
+#include <string.h>
+
+#include "cpu.h"
+
+#define PASTE2(a, b) a##_##b
+#define PASTE(a, b) PASTE2(a, b)
+#define NAME(x) PASTE(x, TYPE)
+#define TEXT2(x) #x
+#define TEXT(x) TEXT2(x)
+#define TILE_VECTORS (VARIANT_BYTES == 64 ? 4 : 8)
+
+#include "plan.inc.c"
+
+#define TYPE f32
+#define ELEM float
+#define SUM float
+#include "element.inc.c"
+
+#define TYPE f64
+#define ELEM double
+#define SUM double
+#include "element.inc.c"
+
+#define TYPE f16
+#define ELEM uint16_t
+#define SUM float
+#define TO_SUM fs_float_of_f16
+#include "element.inc.c"
+
+#define TYPE bf16
+#define ELEM uint16_t
+#define SUM float
+#define TO_SUM fs_float_of_bf16
+#include "element.inc.c"
+
+static fs_result apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                       const fs_matrix *Y)
+{
+    switch (A->dtype) {
+    case FS_F32: return apply_f32(cpu, S, row0, alpha, A, beta, Y);
+    case FS_F64: return apply_f64(cpu, S, row0, alpha, A, beta, Y);
+    case FS_F16: return apply_f16(cpu, S, row0, alpha, A, beta, Y);
+    default: return apply_bf16(cpu, S, row0, alpha, A, beta, Y);
+    }
+}
+
+static fs_result adjoint(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+                         const fs_matrix *X)
+{
+    return fs_cpu_ref.adjoint(cpu, S, row0, alpha, Y, beta, X);
+}
+static fs_result sparse(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                        const fs_matrix *Y)
+{
+    return fs_cpu_ref.sparse(cpu, S, row0, alpha, A, beta, Y);
+}
+
+const fs_cpu_ops PASTE(fs_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse};

@@ -1,0 +1,141 @@
+/* plan.inc.c - S made ready for a kernel: rows of A sorted by input block, and the nonzeros of a chunk of columns.
+ *
+ * A panel of at most PANEL_ROWS rows of A is sorted by input block once (a counting sort, rows stay ascending within
+ * a block), so that a shuffled sketch costs the same for a piece of A as for the whole.  The nonzeros of a chunk of
+ * columns are then sorted by output row: a kernel adds all rows of A that go to one row of Y while it holds
+ * that row in registers. */
+
+enum {
+    PANEL_ROWS = 1 << 20,
+    CHUNK_ROWS = 128  /* columns of S, rows of A, that a kernel takes at a time */
+};
+
+static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
+
+/* The rows of a panel, by input block: rows[start[h]] ... rows[start[h + 1] - 1], counted from the panel's start. */
+typedef struct buckets {
+    int32_t *rows;
+    int32_t *start;   /* M + 1 */
+    uint32_t *block;  /* scratch: the block of each row */
+} buckets;
+
+static int64_t buckets_bytes(const fs_blockperm *B, int64_t rows)
+{
+    return 4 * (2 * fs_min64(rows, PANEL_ROWS) + B->M + 1);
+}
+static buckets buckets_at(void *memory, int64_t rows)
+{
+    buckets b;
+    b.rows = memory;
+    b.block = (uint32_t *)b.rows + fs_min64(rows, PANEL_ROWS);
+    b.start = (int32_t *)b.block + fs_min64(rows, PANEL_ROWS);
+    return b;
+}
+
+/* h(j) of columns j0 ... j0 + count - 1.  With rows shuffled one pass of the bijection over a run of columns
+ * vectorizes; the few that must walk on are finished one by one. */
+static void input_blocks(const fs_blockperm *B, int64_t j0, int64_t count, uint32_t *block)
+{
+    enum { RUN = 256 };
+    uint64_t x[RUN];
+    if (B->shuffle != FS_DEF_ROWS) {
+        for (int64_t i = 0; i < count; i++) block[i] = (uint32_t)fs_blockperm_input_block(B, j0 + i);
+        return;
+    }
+    for (int64_t i0 = 0; i0 < count; i0 += RUN) {
+        const int run = (int)fs_min64(RUN, count - i0);
+        for (int i = 0; i < run; i++) x[i] = fs_permute_pass(&B->P, (uint64_t)(j0 + i0 + i));
+        for (int i = 0; i < run; i++) {
+            if (x[i] >= B->P.n) x[i] = fs_permute(&B->P, x[i]);
+            block[i0 + i] = (uint32_t)fs_split_part(&B->in, (int64_t)x[i]);
+        }
+    }
+}
+
+static void buckets_fill(const buckets *b, const fs_blockperm *B, int64_t j0, int64_t count, int threads)
+{
+    enum { PIECE = 4096 };
+    const int64_t pieces = (count + PIECE - 1) / PIECE;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t p = 0; p < pieces; p++)
+        input_blocks(B, j0 + p * PIECE, fs_min64(PIECE, count - p * PIECE), b->block + p * PIECE);
+    for (int64_t h = 0; h <= B->M; h++) b->start[h] = 0;
+    for (int64_t i = 0; i < count; i++) b->start[b->block[i]]++;
+    int32_t end = 0;
+    for (int64_t h = 0; h <= B->M; h++) b->start[h] = end += b->start[h];
+    for (int64_t i = count - 1; i >= 0; i--) b->rows[--b->start[b->block[i]]] = (int32_t)i;
+}
+
+/* code[i s + t]: nonzero t of column j[i] under permutation l, in an output block of `rows` rows. */
+static void column_codes(const fs_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int count, uint32_t *code)
+{
+    enum { RUN = 64 };
+    uint32_t word[RUN];
+    for (int i0 = 0; i0 < count; i0 += RUN) {
+        const int run = count - i0 < RUN ? count - i0 : RUN;
+        for (int64_t q = 0; q < B->words; q++) {
+            const uint32_t e = fs_blockperm_address(B, l, q);
+            for (int i = 0; i < run; i++) word[i] = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j[i0 + i], e, 0);
+            for (int i = 0; i < run; i++) {
+                uint32_t *to = code + (i0 + i) * B->s + q * B->per_word;
+                if (!fs_blockperm_decode(B, word[i], q, rows, to)) fs_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to);
+            }
+        }
+    }
+}
+
+/* The nonzeros of a chunk of columns, grouped by output row: group c is row row[c] of the block, and its entries
+ * entry[start[c]] ... entry[start[c + 1] - 1] are 2 (column in the chunk) + (1 if minus), columns ascending. */
+typedef struct chunk {
+    int groups;
+    uint32_t *entry, *code, *row, *start, *count;
+} chunk;
+
+static int64_t chunk_bytes(int64_t columns, int64_t s, int64_t rows)
+{
+    return 4 * (columns * s * 4 + 1 + rows);
+}
+static chunk chunk_at(void *memory, int64_t columns, int64_t s)
+{
+    chunk c;
+    c.groups = 0;
+    c.entry = memory;
+    c.code = c.entry + columns * s;
+    c.row = c.code + columns * s;
+    c.start = c.row + columns * s;
+    c.count = c.start + columns * s + 1;
+    return c;
+}
+
+/* Fills *c for columns j[0 .. columns).  When the block has far more rows than the chunk has nonzeros, sorting would
+ * only walk over empty rows: then every nonzero is a group of its own. */
+static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int columns)
+{
+    const int s = (int)B->s, nonzeros = columns * s;
+    column_codes(B, l, rows, j, columns, c->code);
+    c->groups = 0;
+    if (rows > 4 * (int64_t)nonzeros) {
+        for (int e = 0; e < nonzeros; e++) {
+            c->row[e] = c->code[e] >> 1;
+            c->start[e] = (uint32_t)e;
+            c->entry[e] = (uint32_t)(e / s) * 2 + (c->code[e] & 1);
+        }
+        c->groups = nonzeros;
+        c->start[nonzeros] = (uint32_t)nonzeros;
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++) c->count[r] = 0;
+    for (int e = 0; e < nonzeros; e++) c->count[c->code[e] >> 1]++;
+    uint32_t at = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        const uint32_t here = c->count[r];
+        c->count[r] = at;
+        if (!here) continue;
+        c->row[c->groups] = (uint32_t)r;
+        c->start[c->groups++] = at;
+        at += here;
+    }
+    c->start[c->groups] = at;
+    for (int i = 0, e = 0; i < columns; i++)
+        for (int t = 0; t < s; t++, e++) c->entry[c->count[c->code[e] >> 1]++] = (uint32_t)i * 2 + (c->code[e] & 1);
+}

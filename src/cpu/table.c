@@ -1,0 +1,151 @@
+/* table.c - the CPU backend: which variant this machine runs, its scratch memory, and its OpenBLAS if there is one. */
+#include <dlfcn.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cpu.h"
+
+/* The variants, best last; supported() says whether this processor runs one. */
+static int always(void) { return 1; }
+#ifdef FS_CPU_X86
+static int has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+}
+static int has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+static const struct variant {
+    const fs_cpu_ops *ops;
+    int (*supported)(void);
+    int chosen;  /* by itself; ref only when asked for */
+} variants[] = {
+    {&fs_cpu_ref, always, 0},
+    {&fs_cpu_base, always, 1},
+#ifdef FS_CPU_X86
+    {&fs_cpu_avx2, has_avx2, 1},
+    {&fs_cpu_avx512, has_avx512, 1},
+#endif
+};
+enum { VARIANTS = sizeof variants / sizeof variants[0] };
+
+static fs_result choose_variant(fs_cpu *cpu)
+{
+    const char *asked = getenv("FLASHSKETCH_ISA");
+    for (int i = 0; i < VARIANTS; i++) {
+        if (asked && *asked && strcmp(asked, variants[i].ops->name) == 0) {
+            if (variants[i].supported()) {
+                cpu->ops = variants[i].ops;
+                return FS_OK;
+            }
+            return cpu->host.fail(FS_EBACKEND, "FLASHSKETCH_ISA is %s, but this processor cannot run it", asked);
+        }
+        if (variants[i].chosen && variants[i].supported()) cpu->ops = variants[i].ops;
+    }
+    if (asked && *asked)
+        return cpu->host.fail(FS_EINVAL, "FLASHSKETCH_ISA is '%s'; it can be ref, base, avx2 or avx512", asked);
+    return FS_OK;
+}
+
+/* OpenBLAS is used for the Gaussian's products when it is installed; without it a loop of our own does them. */
+static void find_blas(fs_cpu *cpu)
+{
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
+    for (int i = 0; i < 2 && !cpu->blas; i++) cpu->blas = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!cpu->blas) return;
+    *(void **)&cpu->sgemm = dlsym(cpu->blas, "cblas_sgemm");
+    *(void **)&cpu->dgemm = dlsym(cpu->blas, "cblas_dgemm");
+}
+
+static fs_result cpu_open(void **state, const fs_host *host, const fs_context_options *options)
+{
+    fs_cpu *cpu = host->allocator.alloc(host->allocator.user, sizeof *cpu);
+    if (!cpu) return host->fail(FS_ENOMEM, "fs_context_create: no memory for the %zu bytes of the CPU backend", sizeof *cpu);
+    memset(cpu, 0, sizeof *cpu);
+    cpu->host = *host;
+    cpu->threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+    const fs_result result = choose_variant(cpu);
+    if (result != FS_OK) {
+        host->allocator.release(host->allocator.user, cpu);
+        return result;
+    }
+    find_blas(cpu);
+    *state = cpu;
+    return FS_OK;
+}
+
+static void cpu_close(void *state)
+{
+    fs_cpu *cpu = state;
+    const fs_allocator memory = cpu->host.allocator;
+    if (cpu->scratch) memory.release(memory.user, cpu->scratch);
+    if (cpu->blas) dlclose(cpu->blas);
+    memory.release(memory.user, cpu);
+}
+
+static int cpu_describe(const void *state, char *text, size_t bytes)
+{
+    const fs_cpu *cpu = state;
+    return snprintf(text, bytes, "cpu, variant %s, %d thread%s, %s", cpu->ops->name, cpu->threads,
+                    cpu->threads == 1 ? "" : "s", cpu->sgemm ? "OpenBLAS found" : "no OpenBLAS");
+}
+
+static size_t cpu_scratch(const void *state) { return ((const fs_cpu *)state)->scratch_bytes; }
+
+void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes)
+{
+    const size_t needed = (size_t)bytes + 64;
+    const fs_allocator memory = cpu->host.allocator;
+    if (needed > cpu->scratch_bytes) {
+        if (cpu->scratch) memory.release(memory.user, cpu->scratch);
+        cpu->scratch = memory.alloc(memory.user, needed);
+        cpu->scratch_bytes = cpu->scratch ? needed : 0;
+        if (!cpu->scratch) {
+            cpu->host.fail(FS_ENOMEM, "no memory for %zu bytes of scratch", needed);
+            return NULL;
+        }
+    }
+    return (void *)(((uintptr_t)cpu->scratch + 63) & ~(uintptr_t)63);
+}
+
+fs_weights fs_cpu_weights(const fs_def *S)
+{
+    fs_weights w = {{S->scale, 0.0}};
+    if (S->family == FS_DEF_BLOCKROW) {
+        const fs_blockrow *R = &S->u.blockrow;
+        w.weight[0] = __builtin_sqrt(fs_blockrow_weight2(R, R->M - 1));
+        if (R->in.larger) w.weight[1] = __builtin_sqrt(fs_blockrow_weight2(R, 0));
+    }
+    return w;
+}
+
+static fs_result cpu_apply(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                           const fs_matrix *Y)
+{
+    fs_cpu *cpu = state;
+    return cpu->ops->apply(cpu, S, row0, alpha, A, beta, Y);
+}
+static fs_result cpu_adjoint(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+                             const fs_matrix *X)
+{
+    fs_cpu *cpu = state;
+    return cpu->ops->adjoint(cpu, S, row0, alpha, Y, beta, X);
+}
+static fs_result cpu_sparse(void *state, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                            const fs_matrix *Y)
+{
+    fs_cpu *cpu = state;
+    return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
+}
+
+const fs_backend *fs_cpu_backend(void)
+{
+    static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
+                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse};
+    return &backend;
+}

@@ -1,0 +1,42 @@
+/* port.h - what lets one text of the definition serve C11, C++17 and CUDA.
+ *
+ * FS_DEF marks every function of src/def.  It is keyed on __CUDACC__, never on __CUDA_ARCH__, so that a
+ * function is the same thing in nvcc's host pass and in its device pass.  The three float helpers pin
+ * single IEEE operations: host targets are compiled with -ffp-contract=off, device code names the
+ * rounding, so no compiler may fuse a product into a sum and change the last bit of a Gaussian entry. */
+#ifndef FS_DEF_PORT_H
+#define FS_DEF_PORT_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define FS_DEF static __host__ __device__ inline
+#else
+#define FS_DEF static inline
+#endif
+
+#ifdef __CUDA_ARCH__
+FS_DEF float fs_mulf(float a, float b) { return __fmul_rn(a, b); }
+FS_DEF float fs_addf(float a, float b) { return __fadd_rn(a, b); }
+FS_DEF float fs_sqrtf(float a) { return __fsqrt_rn(a); }
+#else
+FS_DEF float fs_mulf(float a, float b) { return a * b; }
+FS_DEF float fs_addf(float a, float b) { return a + b; }
+FS_DEF float fs_sqrtf(float a) { return __builtin_sqrtf(a); }
+#endif
+
+/* The float whose bits are u, and the bits of a float: the only type punning in the definition. */
+FS_DEF float fs_float_of_bits(uint32_t u)
+{
+    union { uint32_t u; float f; } x;
+    x.u = u;
+    return x.f;
+}
+FS_DEF uint32_t fs_bits_of_float(float f)
+{
+    union { uint32_t u; float f; } x;
+    x.f = f;
+    return x.u;
+}
+
+#endif

@@ -1,0 +1,61 @@
+/* rng.h - where every random bit of S comes from: Philox-4x32-10 and one addressing rule.
+ *
+ * Philox is a function from a 128-bit counter and a 64-bit key to 128 bits (Salmon, Moraes, Dror, Shaw,
+ * "Parallel random numbers: as easy as 1, 2, 3", SC 2011).  The key is the seed, all 64 bits of it.
+ * The counter is an address: what the bits are for (the tag), for which item (a row or column of S), and
+ * which of that item's words.  Nothing is ever drawn "next", so any part of S can be made anywhere. */
+#ifndef FS_DEF_RNG_H
+#define FS_DEF_RNG_H
+
+#include "port.h"
+
+typedef struct fs_quad { uint32_t w[4]; } fs_quad;
+
+enum fs_tag {
+    FS_TAG_COLUMN = 1, /* rows and signs of column j of BlockPerm-SJLT */
+    FS_TAG_SHUFFLE,    /* round keys of the shuffle P */
+    FS_TAG_WIRING,     /* a and b of the block wiring */
+    FS_TAG_LINE,       /* the class mask of a line of coordinates */
+    FS_TAG_SAMPLE,     /* coordinates and signs of row i of FlashBlockRow */
+    FS_TAG_NEIGHBOUR,  /* round keys of the neighbourhood of block row g of FlashBlockRow */
+    FS_TAG_FLIP,       /* sign of column j of the SRHT */
+    FS_TAG_PICK,       /* round keys of the row sample of the SRHT */
+    FS_TAG_NORMAL      /* entries of the dense Gaussian */
+};
+
+FS_DEF fs_quad fs_philox(fs_quad x, uint32_t key0, uint32_t key1)
+{
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = (uint64_t)0xD2511F53u * x.w[0], p1 = (uint64_t)0xCD9E8D57u * x.w[2];
+        const uint32_t w1 = x.w[1], w3 = x.w[3];
+        x.w[0] = (uint32_t)(p1 >> 32) ^ w1 ^ key0;
+        x.w[1] = (uint32_t)p1;
+        x.w[2] = (uint32_t)(p0 >> 32) ^ w3 ^ key1;
+        x.w[3] = (uint32_t)p0;
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    return x;
+}
+
+/* Four words at address (tag, item, e, attempt); item < 2^48, e < 2^32, attempt < 2^16. */
+FS_DEF fs_quad fs_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
+{
+    fs_quad counter;
+    counter.w[0] = (uint32_t)item;
+    counter.w[1] = (uint32_t)(item >> 32) | attempt << 16;
+    counter.w[2] = e;
+    counter.w[3] = tag;
+    return fs_philox(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
+}
+
+/* Word e of item i.  Four neighbouring items share a quad, so a run of columns costs a quarter of a
+ * Philox call each. */
+FS_DEF uint32_t fs_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t attempt)
+{
+    const fs_quad q = fs_random_quad(seed, tag, i >> 2, e, attempt);
+    const uint32_t lo = i & 1 ? q.w[1] : q.w[0], hi = i & 1 ? q.w[3] : q.w[2];
+    return i & 2 ? hi : lo;
+}
+
+#endif
