@@ -10,16 +10,6 @@
 
 typedef struct fs_cpu fs_cpu;
 
-/* C = A B + beta C, or A' B + beta C when transposed: row-major, m x n, inner size p; leading dimensions in elements. */
-typedef struct fs_gemm {
-    int transposed;
-    int64_t m, n, p;
-    const void *A, *B;
-    void *C;
-    int64_t lda, ldb, ldc;
-    int beta;  /* 0 or 1 */
-} fs_gemm;
-
 typedef struct fs_cpu_ops {
     const char *name;
     fs_result (*apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,

@@ -1,68 +1,56 @@
-/* element.inc.c - the kernels for one element type: TYPE, its storage ELEM, the type of its sums SUM.
+/* element.inc.c - the kernels for one element type: TYPE, its storage ELEM, the type of its sums SUM (SUM_BYTES wide).
  *
- * TO_SUM converts a stored element where it is not one of C's own types. */
-#define LANES (VARIANT_BYTES / (int)sizeof(SUM))
-#define VEC NAME(vec)
-typedef SUM VEC __attribute__((vector_size(VARIANT_BYTES)));
-
-/* LANES elements from x on, and a vector at any address. */
-#ifdef TO_SUM
-static inline VEC NAME(vector)(const ELEM *x)
-{
-    SUM v[LANES];
-    for (int i = 0; i < LANES; i++) v[i] = TO_SUM(x[i]);
-    VEC r;
-    memcpy(&r, v, sizeof r);
-    return r;
-}
-#else
-#define TO_SUM(x) (x)
-typedef SUM NAME(loose) __attribute__((vector_size(VARIANT_BYTES), aligned(sizeof(SUM)), may_alias));
-static inline VEC NAME(vector)(const ELEM *x) { return *(const NAME(loose) *)x; }
-#endif
-
-/* The first `count` elements of x, `stride` apart, then zeros. */
-static inline VEC NAME(vector_some)(const ELEM *x, int64_t stride, int64_t count)
-{
-    SUM v[LANES] = {0};
-    for (int64_t i = 0; i < count; i++) v[i] = TO_SUM(x[i * stride]);
-    VEC r;
-    memcpy(&r, v, sizeof r);
-    return r;
-}
-
-/* Row `row` of Y, columns col ... col + count - 1: y = beta y + scale sum. */
-static void NAME(store_row)(const fs_matrix *Y, int64_t row, int64_t col, int64_t count, const SUM *sum, SUM scale, SUM beta)
-{
-    const int64_t at = row * Y->row_stride + col * Y->col_stride;
-    if (Y->dtype == fs_dtype_sum(Y->dtype) && Y->col_stride == 1) {
-        SUM *y = (SUM *)Y->data + at;
-        if (beta == 0)
-            for (int64_t c = 0; c < count; c++) y[c] = scale * sum[c];
-        else
-            for (int64_t c = 0; c < count; c++) y[c] = beta * y[c] + scale * sum[c];
-        return;
-    }
-    for (int64_t c = 0; c < count; c++) {
-        const int64_t i = at + c * Y->col_stride;
-        SUM y = scale * sum[c];
-        if (beta != 0) y = beta * (SUM)fs_load(Y->data, Y->dtype, i) + y;
-        fs_store(Y->data, Y->dtype, i, y);
-    }
-}
-
+ * TO_SUM converts a stored element where it is not one of C's own types.  Which kernel an operation takes depends on
+ * the family and, for BlockPerm-SJLT, on which direction of A is contiguous; that is decided here and nowhere
+ * else.  What has no kernel goes to ref: slow, never wrong. */
+#include "tile.inc.c"
 #include "gather.inc.c"
+#include "scatter.inc.c"
+#include "adjoint.inc.c"
+#include "sparse.inc.c"
+#include "blockrow.inc.c"
+#include "hadamard.inc.c"
+#include "normal.inc.c"
 
 static fs_result NAME(apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                              const fs_matrix *Y)
 {
-    if (S->family != FS_DEF_BLOCKPERM && S->family != FS_DEF_SJLT) return fs_cpu_ref.apply(cpu, S, row0, alpha, A, beta, Y);
-    return NAME(gather_apply)(cpu, S, row0, alpha, A, beta, Y);
+    switch (S->family) {
+    case FS_DEF_BLOCKROW: return NAME(blockrow_apply)(cpu, S, row0, alpha, A, beta, Y);
+    case FS_DEF_SRHT: return NAME(hadamard_apply)(cpu, S, row0, alpha, A, beta, Y);
+    case FS_DEF_GAUSS: return NAME(normal_apply)(cpu, S, row0, alpha, A, beta, Y);
+    default:
+        if (A->row_stride == 1) return NAME(scatter_apply)(cpu, S, row0, alpha, A, beta, Y);
+        return NAME(gather_apply)(cpu, S, row0, alpha, A, beta, Y);
+    }
+}
+
+static fs_result NAME(adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+                               const fs_matrix *X)
+{
+    switch (S->family) {
+    case FS_DEF_BLOCKROW: return fs_cpu_ref.adjoint(cpu, S, row0, alpha, Y, beta, X);
+    case FS_DEF_SRHT: return NAME(hadamard_adjoint)(cpu, S, row0, alpha, Y, beta, X);
+    case FS_DEF_GAUSS: return NAME(normal_adjoint)(cpu, S, row0, alpha, Y, beta, X);
+    default: return NAME(sjlt_adjoint)(cpu, S, row0, alpha, Y, beta, X);
+    }
+}
+
+static fs_result NAME(sparse)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                              const fs_matrix *Y)
+{
+    const int sjlt = S->family == FS_DEF_BLOCKPERM || S->family == FS_DEF_SJLT;
+    if (sjlt && A->format == FS_CSR) return NAME(sparse_rows)(cpu, S, row0, alpha, A, beta, Y);
+    if (sjlt) return NAME(sparse_columns)(cpu, S, row0, alpha, A, beta, Y);
+    if (S->family == FS_DEF_BLOCKROW && A->format == FS_CSR) return NAME(blockrow_sparse)(cpu, S, row0, alpha, A, beta, Y);
+    return fs_cpu_ref.sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
 #undef TYPE
 #undef ELEM
 #undef SUM
+#undef SUM_BYTES
 #undef TO_SUM
 #undef LANES
 #undef VEC
+#undef TILE

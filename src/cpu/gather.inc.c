@@ -6,7 +6,6 @@
  * scatter of each row into s rows of sums would store s times as much, and stores are the bottleneck.
  * Rows of A whose stride or width does not fit take one vector at a time, element by element if need be. */
 
-#define TILE (TILE_VECTORS * LANES) /* columns held in registers */
 #define PANEL_COLS (2048 / (int64_t)sizeof(ELEM) / TILE * TILE) /* columns of a task: half a page of a row */
 
 /* One call, for all its tasks. */
@@ -16,6 +15,7 @@ typedef struct NAME(gather) {
     int64_t row0;
     SUM scale, beta;
     int64_t panel_cols;      /* columns of a task */
+    int64_t chunk_rows;      /* rows of A in cache at a time */
 } NAME(gather);
 
 /* The sums of a task: full tiles first, each rows x TILE, then single vectors, each rows x LANES. */
@@ -70,22 +70,23 @@ static void NAME(gather_single)(const chunk *c, const ELEM *const *row, int64_t 
 
 /* Adds the rows of A that go to block g under permutation l, as the buckets list them, to the task's sums. */
 static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols, const buckets *b, int64_t panel_row,
-                               int64_t l, int64_t h, int64_t rows, chunk *c, SUM *sums)
+                               int64_t l, int64_t h, int64_t g, chunk *c, SUM *sums)
 {
+    const int64_t rows = fs_split_size(&G->B->out, g);
     const int64_t first = b->start[h], last = b->start[h + 1];
-    const ELEM *pointer[2][CHUNK_ROWS];
-    int64_t j[CHUNK_ROWS];
+    const ELEM *pointer[2][CHUNK_MOST];
+    int64_t j[CHUNK_MOST];
     int ready = 0;
-    for (int64_t u = first; u < last; u += CHUNK_ROWS) {
-        const int count = (int)fs_min64(CHUNK_ROWS, last - u);
-        const int next = (int)fs_min64(CHUNK_ROWS, last - u - count);
+    for (int64_t u = first; u < last; u += G->chunk_rows) {
+        const int count = (int)fs_min64(G->chunk_rows, last - u);
+        const int next = (int)fs_min64(G->chunk_rows, last - u - count);
         const ELEM **now = pointer[ready], **then = pointer[!ready];
         const ELEM *origin = (const ELEM *)G->A->data + (panel_row * G->A->row_stride);
         if (u == first)
             for (int i = 0; i < count; i++) now[i] = origin + b->rows[u + i] * G->A->row_stride;
         for (int i = 0; i < next; i++) then[i] = origin + b->rows[u + count + i] * G->A->row_stride;
         for (int i = 0; i < count; i++) j[i] = G->row0 + panel_row + b->rows[u + i];
-        chunk_fill(c, G->B, l, rows, j, count);
+        chunk_fill(c, G->B, l, g, j, count);
         for (int64_t t = 0; t < cols->tiles; t++)
             NAME(gather_tile)(c, now, cols->first + t * TILE, sums + t * rows * TILE, then, next);
         for (int64_t v = 0; v < cols->singles; v++) {
@@ -111,14 +112,15 @@ static void NAME(gather_flush)(const NAME(gather) *G, const NAME(columns) *cols,
     }
 }
 
-/* The columns of a task: as many as keep the sums of a block in 256 KiB, and, when A has several row panels so that
- * all sums must be kept at once, in 64 MiB for all blocks. */
+/* The columns of a task: as many as keep the sums of a block in 256 KiB, but a tile at least; one vector where even that
+ * is over 64 MiB, for a block or, when A has several row panels so that all sums must be kept, for all blocks. */
 static int64_t NAME(gather_width)(const fs_blockperm *B, const fs_matrix *A)
 {
-    int64_t width = ((int64_t)1 << 18) / ((B->out.small + 1) * (int64_t)sizeof(SUM));
-    if (A->rows > PANEL_ROWS) width = fs_min64(width, ((int64_t)1 << 26) / (B->k * (int64_t)sizeof(SUM)));
-    width = width >= TILE ? width / TILE * TILE : width >= LANES ? width / LANES * LANES : LANES;
-    return fs_min64(width, PANEL_COLS);
+    const int64_t rows = B->out.small + (B->out.larger > 0), kept = A->rows > PANEL_ROWS ? B->k : rows;
+    const int64_t fits = ((int64_t)1 << 18) / (rows * (int64_t)sizeof(SUM)) / TILE * TILE;
+    const int64_t most = ((int64_t)1 << 26) / (kept * (int64_t)sizeof(SUM)) / TILE * TILE;
+    if (most == 0) return LANES;
+    return fs_min64(fs_min64(fits ? fits : TILE, most), PANEL_COLS);
 }
 
 /* The task (column panel, output block g) for one panel of rows of A. */
@@ -132,27 +134,30 @@ static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t p
     uint32_t h = (uint32_t)g;
     for (int64_t l = 1; l <= B->kappa; l++) {
         h = fs_wiring_next(&B->wiring, h);
-        NAME(gather_block)(G, &cols, b, panel_row, l, h, rows, c, sums);
+        NAME(gather_block)(G, &cols, b, panel_row, l, h, g, c, sums);
     }
     if (panel_row + PANEL_ROWS >= G->A->rows) NAME(gather_flush)(G, &cols, start, rows, sums);
 }
 
 /* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
- * (16 s CHUNK_ROWS bytes) and the sums of a block (256 KiB, more only if a block has over 4096 rows); with several row
- * panels the sums of all blocks (64 MiB, more only if k is over a million). */
+ * (16 KiB s at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
+ * the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
 static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                                     const fs_matrix *Y)
 {
     const fs_blockperm *B = &S->u.blockperm;
-    const NAME(gather) G = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, NAME(gather_width)(B, A)};
+    const int64_t width = NAME(gather_width)(B, A), fits = ((int64_t)1 << 18) / (width * (int64_t)sizeof(ELEM));
+    const int64_t chunk_rows = fits < CHUNK_ROWS ? CHUNK_ROWS : fs_min64(fits, CHUNK_MOST);
+    const NAME(gather) G = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, width, chunk_rows};
     const int64_t tallest = B->out.small + 1, row_panels = A->rows > PANEL_ROWS ? (A->rows - 1) / PANEL_ROWS + 1 : 1;
+    const int64_t panel_rows = fs_min64(PANEL_ROWS, A->rows);
     const int64_t sums_each = tallest * ((G.panel_cols + LANES - 1) / LANES * LANES);
     const int64_t slots = row_panels > 1 ? B->M : cpu->threads;
-    const int64_t bucket_bytes = round_up(buckets_bytes(B, A->rows), 64);
-    const int64_t chunk_each = round_up(chunk_bytes(CHUNK_ROWS, B->s, tallest), 64);
+    const int64_t bucket_bytes = round_up(buckets_bytes(B, panel_rows), 64);
+    const int64_t chunk_each = round_up(chunk_bytes(chunk_rows, B->s, tallest), 64);
     char *memory = fs_cpu_scratch(cpu, bucket_bytes + cpu->threads * chunk_each + slots * sums_each * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
-    const buckets b = buckets_at(memory, A->rows);
+    const buckets b = buckets_at(memory, panel_rows);
     char *chunks = memory + bucket_bytes;
     SUM *sums = (SUM *)(chunks + cpu->threads * chunk_each);
 
@@ -165,12 +170,11 @@ static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
             for (int64_t task = 0; task < together * B->M; task++) {
                 const int64_t g = task % B->M, thread = omp_get_thread_num();
-                chunk c = chunk_at(chunks + thread * chunk_each, CHUNK_ROWS, B->s);
+                chunk c = chunk_at(chunks + thread * chunk_each, chunk_rows, B->s);
                 NAME(gather_task)(&G, &b, p * PANEL_ROWS, cp + task / B->M, g, &c,
                                   sums + (row_panels > 1 ? g : thread) * sums_each);
             }
         }
     return FS_OK;
 }
-#undef TILE
 #undef PANEL_COLS

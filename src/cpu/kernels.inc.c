@@ -19,45 +19,52 @@
 #define TYPE f32
 #define ELEM float
 #define SUM float
+#define SUM_BYTES 4
 #include "element.inc.c"
 
 #define TYPE f64
 #define ELEM double
 #define SUM double
+#define SUM_BYTES 8
 #include "element.inc.c"
 
 #define TYPE f16
 #define ELEM uint16_t
 #define SUM float
+#define SUM_BYTES 4
 #define TO_SUM fs_float_of_f16
 #include "element.inc.c"
 
 #define TYPE bf16
 #define ELEM uint16_t
 #define SUM float
+#define SUM_BYTES 4
 #define TO_SUM fs_float_of_bf16
 #include "element.inc.c"
+
+/* The three operations, by element type. */
+#define BY_TYPE(dtype, operation, ...)                              \
+    switch (dtype) {                                                \
+    case FS_F32: return PASTE(operation, f32)(__VA_ARGS__);         \
+    case FS_F64: return PASTE(operation, f64)(__VA_ARGS__);         \
+    case FS_F16: return PASTE(operation, f16)(__VA_ARGS__);         \
+    default: return PASTE(operation, bf16)(__VA_ARGS__);            \
+    }
 
 static fs_result apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                        const fs_matrix *Y)
 {
-    switch (A->dtype) {
-    case FS_F32: return apply_f32(cpu, S, row0, alpha, A, beta, Y);
-    case FS_F64: return apply_f64(cpu, S, row0, alpha, A, beta, Y);
-    case FS_F16: return apply_f16(cpu, S, row0, alpha, A, beta, Y);
-    default: return apply_bf16(cpu, S, row0, alpha, A, beta, Y);
-    }
+    BY_TYPE(A->dtype, apply, cpu, S, row0, alpha, A, beta, Y)
 }
-
 static fs_result adjoint(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                          const fs_matrix *X)
 {
-    return fs_cpu_ref.adjoint(cpu, S, row0, alpha, Y, beta, X);
+    BY_TYPE(Y->dtype, adjoint, cpu, S, row0, alpha, Y, beta, X)
 }
 static fs_result sparse(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                         const fs_matrix *Y)
 {
-    return fs_cpu_ref.sparse(cpu, S, row0, alpha, A, beta, Y);
+    BY_TYPE(A->dtype, sparse, cpu, S, row0, alpha, A, beta, Y)
 }
 
 const fs_cpu_ops PASTE(fs_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse};

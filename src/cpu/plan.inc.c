@@ -7,7 +7,10 @@
 
 enum {
     PANEL_ROWS = 1 << 20,
-    CHUNK_ROWS = 128  /* columns of S, rows of A, that a kernel takes at a time */
+    CHUNK_ROWS = 128,         /* columns of S that are made at a time */
+    CHUNK_MOST = 1024,        /* rows of A that the gather kernel takes at a time, at most */
+    TABLE_ENTRIES = 1 << 20,  /* nonzeros of a table of columns of S, 4 bytes each */
+    FEW_TASKS = 8             /* with fewer tasks than this the work is cut further */
 };
 
 static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
@@ -21,14 +24,14 @@ typedef struct buckets {
 
 static int64_t buckets_bytes(const fs_blockperm *B, int64_t rows)
 {
-    return 4 * (2 * fs_min64(rows, PANEL_ROWS) + B->M + 1);
+    return 4 * (2 * rows + B->M + 1);
 }
 static buckets buckets_at(void *memory, int64_t rows)
 {
     buckets b;
     b.rows = memory;
-    b.block = (uint32_t *)b.rows + fs_min64(rows, PANEL_ROWS);
-    b.start = (int32_t *)b.block + fs_min64(rows, PANEL_ROWS);
+    b.block = (uint32_t *)b.rows + rows;
+    b.start = (int32_t *)b.block + rows;
     return b;
 }
 
@@ -66,8 +69,9 @@ static void buckets_fill(const buckets *b, const fs_blockperm *B, int64_t j0, in
     for (int64_t i = count - 1; i >= 0; i--) b->rows[--b->start[b->block[i]]] = (int32_t)i;
 }
 
-/* code[i s + t]: nonzero t of column j[i] under permutation l, in an output block of `rows` rows. */
-static void column_codes(const fs_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int count, uint32_t *code)
+/* code[i step + t]: nonzero t of column j[i] under permutation l, in output block g[i]. */
+static void column_codes(const fs_blockperm *B, int64_t l, const uint32_t *g, const int64_t *j, int count, uint32_t *code,
+                         int64_t step)
 {
     enum { RUN = 64 };
     uint32_t word[RUN];
@@ -77,9 +81,31 @@ static void column_codes(const fs_blockperm *B, int64_t l, int64_t rows, const i
             const uint32_t e = fs_blockperm_address(B, l, q);
             for (int i = 0; i < run; i++) word[i] = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j[i0 + i], e, 0);
             for (int i = 0; i < run; i++) {
-                uint32_t *to = code + (i0 + i) * B->s + q * B->per_word;
+                const int64_t rows = fs_split_size(&B->out, g[i0 + i]);
+                uint32_t *to = code + (i0 + i) * step + q * B->per_word;
                 if (!fs_blockperm_decode(B, word[i], q, rows, to)) fs_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to);
             }
+        }
+    }
+}
+
+/* table[i kappa s + ...]: the kappa s nonzeros of column j0 + i, as 2 (row of S) + (1 if minus). */
+static void table_fill(const fs_blockperm *B, int64_t j0, int64_t count, uint32_t *table, int threads)
+{
+    const int64_t nonzeros = B->kappa * B->s, pieces = (count + CHUNK_ROWS - 1) / CHUNK_ROWS;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t p = 0; p < pieces; p++) {
+        uint32_t g[CHUNK_ROWS];
+        int64_t j[CHUNK_ROWS];
+        const int columns = (int)fs_min64(CHUNK_ROWS, count - p * CHUNK_ROWS);
+        for (int i = 0; i < columns; i++) j[i] = j0 + p * CHUNK_ROWS + i;
+        input_blocks(B, j[0], columns, g);
+        for (int64_t l = 1; l <= B->kappa; l++) {
+            uint32_t *to = table + p * CHUNK_ROWS * nonzeros + (l - 1) * B->s;
+            for (int i = 0; i < columns; i++) g[i] = fs_wiring_back(&B->wiring, g[i]);
+            column_codes(B, l, g, j, columns, to, nonzeros);
+            for (int i = 0; i < columns; i++)
+                for (int64_t t = 0; t < B->s; t++) to[i * nonzeros + t] += 2 * (uint32_t)fs_split_start(&B->out, g[i]);
         }
     }
 }
@@ -107,12 +133,15 @@ static chunk chunk_at(void *memory, int64_t columns, int64_t s)
     return c;
 }
 
-/* Fills *c for columns j[0 .. columns).  When the block has far more rows than the chunk has nonzeros, sorting would
+/* Fills *c for columns j[0 .. columns) and output block g.  When the block has far more rows than the chunk has nonzeros, sorting would
  * only walk over empty rows: then every nonzero is a group of its own. */
-static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int columns)
+static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, const int64_t *j, int columns)
 {
     const int s = (int)B->s, nonzeros = columns * s;
-    column_codes(B, l, rows, j, columns, c->code);
+    const int64_t rows = fs_split_size(&B->out, g);
+    uint32_t block[CHUNK_MOST];
+    for (int i = 0; i < columns; i++) block[i] = (uint32_t)g;
+    column_codes(B, l, block, j, columns, c->code, s);
     c->groups = 0;
     if (rows > 4 * (int64_t)nonzeros) {
         for (int e = 0; e < nonzeros; e++) {

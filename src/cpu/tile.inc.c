@@ -1,0 +1,132 @@
+/* tile.inc.c - matrices in and out of kernels: vectors, transpositions, tiles of sums, whatever the strides.
+ *
+ * A tile is rows x width sums in scratch, width a multiple of LANES, columns past the matrix zero. */
+#define LANES (VARIANT_BYTES / SUM_BYTES)
+#define VEC NAME(vec)
+#define TILE (TILE_VECTORS * LANES) /* columns held in registers */
+typedef SUM VEC __attribute__((vector_size(VARIANT_BYTES)));
+
+/* LANES elements from x on, and a vector at any address. */
+#ifdef TO_SUM
+static inline VEC NAME(vector)(const ELEM *x)
+{
+    SUM v[LANES];
+    for (int i = 0; i < LANES; i++) v[i] = TO_SUM(x[i]);
+    VEC r;
+    memcpy(&r, v, sizeof r);
+    return r;
+}
+#else
+#define TO_SUM(x) (x)
+typedef SUM NAME(loose) __attribute__((vector_size(VARIANT_BYTES), aligned(sizeof(SUM)), may_alias));
+static inline VEC NAME(vector)(const ELEM *x) { return *(const NAME(loose) *)x; }
+#endif
+
+/* The first `count` elements of x, `stride` apart, then zeros. */
+static inline VEC NAME(vector_some)(const ELEM *x, int64_t stride, int64_t count)
+{
+    SUM v[LANES] = {0};
+    for (int64_t i = 0; i < count; i++) v[i] = TO_SUM(x[i * stride]);
+    VEC r;
+    memcpy(&r, v, sizeof r);
+    return r;
+}
+
+/* Row `row` of Y, columns col ... col + count - 1: y = beta y + scale sum. */
+static void NAME(store_row)(const fs_matrix *Y, int64_t row, int64_t col, int64_t count, const SUM *sum, SUM scale, SUM beta)
+{
+    const int64_t at = row * Y->row_stride + col * Y->col_stride;
+    if (Y->dtype == fs_dtype_sum(Y->dtype) && Y->col_stride == 1) {
+        SUM *y = (SUM *)Y->data + at;
+        if (beta == 0)
+            for (int64_t c = 0; c < count; c++) y[c] = scale * sum[c];
+        else
+            for (int64_t c = 0; c < count; c++) y[c] = beta * y[c] + scale * sum[c];
+        return;
+    }
+    for (int64_t c = 0; c < count; c++) {
+        const int64_t i = at + c * Y->col_stride;
+        SUM y = scale * sum[c];
+        if (beta != 0) y = beta * (SUM)fs_load(Y->data, Y->dtype, i) + y;
+        fs_store(Y->data, Y->dtype, i, y);
+    }
+}
+
+#if LANES == 16
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#elif LANES == 8
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
+#elif LANES == 4
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#else
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 2)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 1, 3)
+#endif
+
+/* LANES x LANES: log2(LANES) perfect shuffles of the rows are a transposition. */
+static inline void NAME(transpose)(VEC *v)
+{
+    VEC w[LANES];
+    for (int step = 1; step < LANES; step *= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES / 2; i++) {
+            w[2 * i] = LOW(v[i], v[i + LANES / 2]);
+            w[2 * i + 1] = HIGH(v[i], v[i + LANES / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) v[i] = w[i];
+    }
+}
+
+#undef LOW
+#undef HIGH
+
+/* tile = rows row ... of A, columns col ... col + cols - 1. */
+static void NAME(load_tile)(const fs_matrix *A, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width, SUM *tile)
+{
+    const ELEM *x = (const ELEM *)A->data + row * A->row_stride + col * A->col_stride;
+    for (int64_t c = 0; c < width; c += LANES) {
+        const int64_t count = cols - c < 0 ? 0 : fs_min64(LANES, cols - c);
+        const ELEM *from = x + (count ? c * A->col_stride : 0);
+        int64_t r = 0;
+        if (A->row_stride == 1 && A->col_stride != 1)
+            for (; r + LANES <= rows; r += LANES) {
+                VEC v[LANES];
+                for (int i = 0; i < LANES; i++)
+                    v[i] = i < count ? NAME(vector)(from + i * A->col_stride + r) : NAME(vector_some)(from, 1, 0);
+                NAME(transpose)(v);
+                for (int i = 0; i < LANES; i++) *(VEC *)(tile + (r + i) * width + c) = v[i];
+            }
+        for (; r < rows; r++) {
+            const ELEM *at = from + r * A->row_stride;
+            *(VEC *)(tile + r * width + c) =
+                A->col_stride == 1 && count == LANES ? NAME(vector)(at) : NAME(vector_some)(at, A->col_stride, count);
+        }
+    }
+}
+
+/* Rows row ..., columns col ... col + cols - 1 of Y: y = beta y + scale tile; a vector goes to neighbouring elements
+ * whichever way Y lies. */
+static void NAME(store_tile)(const fs_matrix *Y, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width,
+                             const SUM *tile, SUM scale, SUM beta)
+{
+    if (Y->row_stride != 1 || Y->col_stride == 1) {
+        for (int64_t r = 0; r < rows; r++) NAME(store_row)(Y, row + r, col, cols, tile + r * width, scale, beta);
+        return;
+    }
+    fs_matrix turned = *Y;
+    turned.row_stride = Y->col_stride;
+    turned.col_stride = 1;
+    for (int64_t r = 0; r < rows; r += LANES)
+        for (int64_t c = 0; c < cols; c += LANES) {
+            VEC v[LANES];
+            const int64_t high = fs_min64(LANES, rows - r);
+            for (int64_t i = 0; i < LANES; i++) v[i] = *(const VEC *)(tile + (r + (i < high ? i : 0)) * width + c);
+            NAME(transpose)(v);
+            for (int64_t i = 0; i < fs_min64(LANES, cols - c); i++)
+                NAME(store_row)(&turned, col + c + i, row + r, high, (const SUM *)&v[i], scale, beta);
+        }
+}
