@@ -86,31 +86,17 @@ static fs_result check_sparse_arrays(const char *who, const fs_sparse *A)
     return FS_OK;
 }
 
-static fs_result check_sparse(const char *who, const fs_sparse *A)
-{
-    FS_REQUIRE(A, "%s: A is NULL", who);
-    FS_REQUIRE(A->format == FS_CSR || A->format == FS_CSC, "%s: A has format %d, which does not exist", who, (int)A->format);
-    FS_REQUIRE(A->index_type == FS_INDEX32 || A->index_type == FS_INDEX64, "%s: A has index type %d, which does not exist",
-               who, (int)A->index_type);
-    FS_REQUIRE(fs_dtype_known(A->dtype), "%s: A has dtype %d, which does not exist", who, (int)A->dtype);
-    FS_REQUIRE(A->rows >= 0 && A->cols >= 0 && A->nnz >= 0, "%s: A is %" PRId64 " x %" PRId64 " with %" PRId64
-               " nonzeros, none may be negative", who, A->rows, A->cols, A->nnz);
-    FS_REQUIRE(A->ptr && (A->nnz == 0 || (A->index && A->value)), "%s: an array of A is NULL", who);
-    return A->place == FS_HOST ? check_sparse_arrays(who, A) : FS_OK;
-}
-
 fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                        fs_matrix *Y)
 {
     const char *who = "fs_apply_csr";
     FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
-    FS_TRY(check_sparse(who, A));
+    FS_TRY(fs_sparse_check(who, "A", A));
+    if (A->place == FS_HOST) FS_TRY(check_sparse_arrays(who, A));
     FS_TRY(fs_matrix_check_output(who, "Y", Y));
     FS_TRY(check_shapes(who, S, row0, A->rows, A->cols, "A", Y));
     FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
-    fs_matrix values = fs_row_major(A->value, 1, A->nnz, A->dtype);
-    values.place = A->place;
-    FS_REQUIRE(!fs_matrix_overlap(&values, Y), "%s: the values of A and Y overlap in memory", who);
+    FS_REQUIRE(!fs_sparse_overlap(A, Y), "%s: an array of A and Y overlap in memory", who);
     FS_TRY(check_place(who, "A", ctx, A->place));
     FS_TRY(check_place(who, "Y", ctx, Y->place));
     const fs_matrix to = fs_matrix_at_origin(Y);

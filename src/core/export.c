@@ -4,6 +4,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "matrix.h"
 #include "sketch.h"
 
 static fs_result check_columns(const char *who, const fs_sketch *S, int64_t col0, int64_t cols)
@@ -27,11 +28,11 @@ fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint6
  * column and value hold kappa s; returns how many remain. */
 static int64_t blockrow_row(const fs_blockrow *R, int64_t i, int64_t j0, int64_t j1, int64_t *column, double *value)
 {
-    const fs_bijection neighbours = fs_blockrow_neighbours(R, fs_split_part(&R->out, i));
+    const fs_neighbours neighbours = fs_blockrow_neighbours(R, fs_split_part(&R->out, i));
     int64_t count = 0;
     for (int64_t e = 0; e < R->kappa * R->s; e++) {
         int minus;
-        const int64_t h = (int64_t)fs_permute(&neighbours, (uint64_t)(e / R->s));
+        const int64_t h = fs_blockrow_neighbour(&neighbours, e / R->s);
         const int64_t j = fs_blockrow_draw(R, i, h, e, &minus);
         if (j < j0 || j >= j1) continue;
         const double weight = __builtin_sqrt(fs_blockrow_weight2(R, h));
@@ -112,6 +113,7 @@ static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *ou
     int64_t *column = row_room(S, &value);
     if (!column) return FS_ENOMEM;
     int64_t at = 0;
+    fs_index_store(out->ptr, out->index_type, 0, 0);
     for (int64_t i = 0; i < S->spec.k; i++) {
         const int64_t count = blockrow_row(&S->def.u.blockrow, i, col0, col0 + out->cols, column, value);
         for (int64_t c = 0; c < count; c++, at++) {
@@ -128,21 +130,18 @@ fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
 {
     FS_REQUIRE(out, "fs_sketch_to_csr: out is NULL");
     FS_TRY(check_columns("fs_sketch_to_csr", S, col0, out->cols));
+    FS_TRY(fs_sparse_check("fs_sketch_to_csr", "out", out));
     FS_REQUIRE(out->format == FS_CSR, "fs_sketch_to_csr: out.format is %d, it must be FS_CSR", (int)out->format);
-    FS_REQUIRE(out->index_type == FS_INDEX32 || out->index_type == FS_INDEX64,
-               "fs_sketch_to_csr: out.index_type %d does not exist", (int)out->index_type);
-    FS_REQUIRE(fs_dtype_known(out->dtype), "fs_sketch_to_csr: out.dtype %d does not exist", (int)out->dtype);
     FS_REQUIRE(out->place == FS_HOST, "fs_sketch_to_csr: out must be in host memory");
     FS_REQUIRE(out->rows == S->spec.k, "fs_sketch_to_csr: out has %" PRId64 " rows, S has k = %" PRId64, out->rows, S->spec.k);
     int64_t nnz;
     FS_TRY(fs_sketch_nnz(S, col0, out->cols, &nnz));
     FS_REQUIRE(out->nnz == nnz, "fs_sketch_to_csr: out.nnz is %" PRId64 ", these columns have %" PRId64, out->nnz, nnz);
-    FS_REQUIRE(out->ptr && (nnz == 0 || (out->index && out->value)), "fs_sketch_to_csr: an array of out is NULL");
     FS_REQUIRE(out->index_type == FS_INDEX64 || (nnz <= INT32_MAX && out->cols <= INT32_MAX),
                "fs_sketch_to_csr: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", nnz, out->cols);
-    for (int64_t i = 0; i <= out->rows; i++) fs_index_store(out->ptr, out->index_type, i, 0);
     if (S->def.family == FS_DEF_BLOCKROW) return blockrow_to_csr(S, col0, out);
 
+    for (int64_t i = 0; i <= out->rows; i++) fs_index_store(out->ptr, out->index_type, i, 0);
     csr_fill fill = {out, col0};
     fs_def_visit(&S->def, col0, col0 + out->cols, count_entry, &fill);
     for (int64_t i = 2; i <= out->rows; i++)

@@ -69,6 +69,7 @@ static int64_t magnitude(int64_t x) { return x == INT64_MIN ? INT64_MAX : x < 0 
 fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m)
 {
     FS_TRY(fs_matrix_check(who, name, m));
+    if (m->rows == 0 || m->cols == 0) return FS_OK;
     int64_t inner = magnitude(m->row_stride), outer = magnitude(m->col_stride), count = m->rows;
     if (m->rows <= 1 || m->cols <= 1) {
         const int64_t stride = m->rows > 1 ? inner : outer;
@@ -116,6 +117,37 @@ int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b)
         return 0;
     return !(a_col == b_col && interleave_apart(a0, (uintptr_t)((a->rows - 1) * a_row + a_bytes), b0,
                                                 (uintptr_t)((b->rows - 1) * b_row + b_bytes), (uintptr_t)a_col));
+}
+
+fs_result fs_sparse_check(const char *who, const char *name, const fs_sparse *A)
+{
+    FS_REQUIRE(A, "%s: %s is NULL", who, name);
+    FS_REQUIRE(A->format == FS_CSR || A->format == FS_CSC, "%s: %s.format %d does not exist", who, name, (int)A->format);
+    FS_REQUIRE(A->index_type == FS_INDEX32 || A->index_type == FS_INDEX64, "%s: %s.index_type %d does not exist", who, name,
+               (int)A->index_type);
+    FS_REQUIRE(fs_dtype_known(A->dtype), "%s: %s.dtype %d does not exist", who, name, (int)A->dtype);
+    FS_REQUIRE(A->place == FS_HOST || A->place == FS_CUDA, "%s: %s.place %d does not exist", who, name, (int)A->place);
+    FS_REQUIRE(A->rows >= 0 && A->cols >= 0 && A->nnz >= 0, "%s: %s is %" PRId64 " x %" PRId64 " with %" PRId64
+               " nonzeros, none may be negative", who, name, A->rows, A->cols, A->nnz);
+    FS_REQUIRE(A->ptr && (A->nnz == 0 || (A->index && A->value)), "%s: an array of %s is NULL", who, name);
+    const uintptr_t index_bytes = A->index_type == FS_INDEX32 ? 4 : 8, value_bytes = (uintptr_t)fs_dtype_size(A->dtype);
+    FS_REQUIRE((uintptr_t)A->ptr % index_bytes == 0 && (uintptr_t)A->index % index_bytes == 0 &&
+               (uintptr_t)A->value % value_bytes == 0, "%s: an array of %s is not aligned to its elements (ptr and index %d "
+               "bytes, value %d)", who, name, (int)index_bytes, (int)value_bytes);
+    return FS_OK;
+}
+
+int fs_sparse_overlap(const fs_sparse *A, const fs_matrix *Y)
+{
+    const fs_dtype index = A->index_type == FS_INDEX32 ? FS_F32 : FS_F64;  /* types of the right size */
+    const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
+    fs_matrix arrays[3] = {fs_row_major(A->ptr, 1, lines + 1, index), fs_row_major(A->index, 1, A->nnz, index),
+                           fs_row_major(A->value, 1, A->nnz, A->dtype)};
+    for (int i = 0; i < 3; i++) {
+        arrays[i].place = A->place;
+        if (fs_matrix_overlap(&arrays[i], Y)) return 1;
+    }
+    return 0;
 }
 
 fs_matrix fs_matrix_at_origin(const fs_matrix *m)

@@ -38,8 +38,8 @@ static fs_result check_ranges(const fs_def_spec *p)
     FS_REQUIRE(p->M >= 0 && p->kappa >= 0 && p->s >= 0 && p->interleave >= 0,
                "fs_sketch_create: M = %" PRId64 ", kappa = %" PRId64 ", s = %" PRId64 ", interleave = %" PRId64
                ": none may be negative (0 lets the library choose)", p->M, p->kappa, p->s, p->interleave);
-    FS_REQUIRE(p->M <= p->k, "fs_sketch_create: M = %" PRId64 " blocks need at least as many rows, but k = %" PRId64,
-               p->M, p->k);
+    FS_REQUIRE(p->interleave <= FS_LINE && (p->interleave & (p->interleave - 1)) == 0,
+               "fs_sketch_create: interleave = %" PRId64 ", it must be 1, 2, 4, 8, 16 or 32", p->interleave);
     return FS_OK;
 }
 
@@ -49,15 +49,15 @@ static fs_result check_fixed(const fs_def_spec *p)
     const char *name = family_name(p->family);
     const int blocks = p->family == FS_DEF_BLOCKPERM || p->family == FS_DEF_BLOCKROW;
     const int sparse = blocks || p->family == FS_DEF_SJLT;
-    FS_REQUIRE(blocks || (p->M == 1 && p->kappa == 1),
-               "fs_sketch_create: %s has no blocks, so M = %" PRId64 " and kappa = %" PRId64 " must be 1 or 0",
-               name, p->M, p->kappa);
-    FS_REQUIRE(sparse || p->s == 1, "fs_sketch_create: %s is dense, so s = %" PRId64 " must be 1 or 0", name, p->s);
     FS_REQUIRE(p->family == FS_DEF_BLOCKPERM || p->shuffle == FS_DEF_NONE,
                "fs_sketch_create: shuffle %s is for blockperm, %s has none", shuffle_name(p->shuffle), name);
     FS_REQUIRE(p->shuffle == FS_DEF_LINES || p->interleave == 1,
                "fs_sketch_create: interleave = %" PRId64 " is for shuffle lines, not for %s",
                p->interleave, shuffle_name(p->shuffle));
+    FS_REQUIRE(blocks || (p->M == 1 && p->kappa == 1),
+               "fs_sketch_create: %s has no blocks, so M = %" PRId64 " and kappa = %" PRId64 " must be 1 or 0",
+               name, p->M, p->kappa);
+    FS_REQUIRE(sparse || p->s == 1, "fs_sketch_create: %s is dense, so s = %" PRId64 " must be 1 or 0", name, p->s);
     return FS_OK;
 }
 
@@ -73,8 +73,7 @@ static fs_result check_full(const fs_def_spec *p)
         FS_REQUIRE(p->s <= p->k / p->M,
                    "fs_sketch_create: s = %" PRId64 " is more than B_r = floor(k / M) = %" PRId64
                    ": a block has too few rows for s distinct ones", p->s, p->k / p->M);
-    FS_REQUIRE(p->interleave <= FS_LINE && (p->interleave & (p->interleave - 1)) == 0 && p->M % p->interleave == 0,
-               "fs_sketch_create: interleave = %" PRId64 " must be 1, 2, 4, 8, 16 or 32 and divide M = %" PRId64,
+    FS_REQUIRE(p->M % p->interleave == 0, "fs_sketch_create: interleave = %" PRId64 " must divide M = %" PRId64,
                p->interleave, p->M);
     if (p->family == FS_DEF_BLOCKROW) {
         FS_REQUIRE(p->M <= p->d, "fs_sketch_create: M = %" PRId64 " blocks of blockrow need at least as many rows of A, "
@@ -103,6 +102,8 @@ fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_a
     memcpy(&user, spec, spec->size);
     fs_def_spec p = {user.d, user.k, user.M, user.kappa, user.s, user.interleave, user.seed,
                      (int32_t)user.family, (int32_t)user.shuffle};
+    FS_REQUIRE(!allocator || !allocator->alloc == !allocator->release,
+               "fs_sketch_create: the allocator needs both alloc and release");
     FS_TRY(check_ranges(&p));
     fs_def_defaults(&p);
     FS_TRY(check_full(&p));

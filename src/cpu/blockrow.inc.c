@@ -22,14 +22,14 @@ static void NAME(blockrow_store)(const NAME(blockrow) *C, int64_t row, int64_t c
 }
 
 /* Row i of Y, columns col ... col + TILE - 1. */
-static void NAME(blockrow_row)(const NAME(blockrow) *C, const fs_bijection *neighbours, int64_t i, int64_t col)
+static void NAME(blockrow_row)(const NAME(blockrow) *C, const fs_neighbours *neighbours, int64_t i, int64_t col)
 {
     const fs_blockrow *R = C->R;
     const int64_t count = fs_min64(TILE, C->A->cols - col), stride = C->A->col_stride;
     VEC sum[2][TILE_VECTORS];
     memset(sum, 0, sizeof sum);
     for (int64_t l = 0; l < R->kappa; l++) {
-        const int64_t h = (int64_t)fs_permute(neighbours, (uint64_t)l);
+        const int64_t h = fs_blockrow_neighbour(neighbours, l);
         VEC *to = sum[h < R->in.larger];
         for (int64_t t = 0; t < R->s; t++) {
             int minus;
@@ -61,7 +61,7 @@ static fs_result NAME(blockrow_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0
     const fs_blockrow *R = C.R;
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
     for (int64_t g = 0; g < R->M; g++) {
-        const fs_bijection neighbours = fs_blockrow_neighbours(R, g);
+        const fs_neighbours neighbours = fs_blockrow_neighbours(R, g);
         const int64_t start = fs_split_start(&R->out, g), rows = fs_split_size(&R->out, g);
         for (int64_t i = start; i < start + rows; i++)
             for (int64_t col = 0; col < A->cols; col += TILE) NAME(blockrow_row)(&C, &neighbours, i, col);
@@ -80,12 +80,12 @@ static fs_result NAME(blockrow_sparse)(fs_cpu *cpu, const fs_def *S, int64_t row
     if (!memory) return FS_ENOMEM;
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 16)
     for (int64_t i = 0; i < R->k; i++) {
-        const fs_bijection neighbours = fs_blockrow_neighbours(R, fs_split_part(&R->out, i));
+        const fs_neighbours neighbours = fs_blockrow_neighbours(R, fs_split_part(&R->out, i));
         SUM *sums = memory + omp_get_thread_num() * 2 * width;
         memset(sums, 0, (size_t)(2 * width) * sizeof(SUM));
         for (int64_t e = 0; e < R->kappa * R->s; e++) {
             int minus;
-            const int64_t h = (int64_t)fs_permute(&neighbours, (uint64_t)(e / R->s));
+            const int64_t h = fs_blockrow_neighbour(&neighbours, e / R->s);
             const int64_t j = fs_blockrow_draw(R, i, h, e, &minus) - row0;
             if (j >= 0 && j < A->rows) NAME(sparse_add)(A, j, minus ? -1 : 1, sums + (h < R->in.larger ? width : 0));
         }

@@ -140,14 +140,15 @@ static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t p
 }
 
 /* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
- * (16 KiB s at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
+ * (16 KiB s, 64 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
  * the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
 static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                                     const fs_matrix *Y)
 {
     const fs_blockperm *B = &S->u.blockperm;
     const int64_t width = NAME(gather_width)(B, A), fits = ((int64_t)1 << 18) / (width * (int64_t)sizeof(ELEM));
-    const int64_t chunk_rows = fits < CHUNK_ROWS ? CHUNK_ROWS : fs_min64(fits, CHUNK_MOST);
+    const int64_t cached = fits < CHUNK_ROWS ? CHUNK_ROWS : fs_min64(fits, CHUNK_MOST);
+    const int64_t chunk_rows = fs_min64(cached, ((int64_t)1 << 22) / B->s + 1);
     const NAME(gather) G = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, width, chunk_rows};
     const int64_t tallest = B->out.small + 1, row_panels = A->rows > PANEL_ROWS ? (A->rows - 1) / PANEL_ROWS + 1 : 1;
     const int64_t panel_rows = fs_min64(PANEL_ROWS, A->rows);

@@ -52,13 +52,13 @@ static void NAME(normal_multiply)(const fs_cpu *cpu, int transposed, int64_t m, 
 }
 
 /* Scratch: 8 MiB for S, 16 MiB for A and 2 MiB for the sums at most (the adjoint: 2 and 16); twice that for f64. */
-static SUM *NAME(normal_scratch)(fs_cpu *cpu, int64_t cols, SUM **B, SUM **C)
+static SUM *NAME(normal_scratch)(fs_cpu *cpu, int64_t cols, int64_t rows_of_B, SUM **B, SUM **C)
 {
     const int64_t width = fs_min64(NORMAL_COLS, round_up(cols, LANES));
     SUM *P = fs_cpu_scratch(cpu, (NORMAL_ROWS * NORMAL_INNER + (NORMAL_INNER + NORMAL_ROWS) * width) * (int64_t)sizeof(SUM));
     if (!P) return NULL;
     *B = P + NORMAL_ROWS * NORMAL_INNER;
-    *C = *B + NORMAL_INNER * width;
+    *C = *B + rows_of_B * width;
     return P;
 }
 
@@ -74,7 +74,7 @@ static fs_result NAME(normal_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
                                     const fs_matrix *Y)
 {
     const fs_gauss *G = &S->u.gauss;
-    SUM *B, *C, *P = NAME(normal_scratch)(cpu, A->cols, &B, &C);
+    SUM *B, *C, *P = NAME(normal_scratch)(cpu, A->cols, NORMAL_INNER, &B, &C);
     if (!P) return FS_ENOMEM;
     for (int64_t col = 0; col < A->cols; col += NORMAL_COLS) {
         const int64_t cols = fs_min64(NORMAL_COLS, A->cols - col), width = round_up(cols, LANES);
@@ -97,7 +97,7 @@ static fs_result NAME(normal_adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0
                                       const fs_matrix *X)
 {
     const fs_gauss *G = &S->u.gauss;
-    SUM *B, *C, *P = NAME(normal_scratch)(cpu, X->cols, &B, &C);
+    SUM *B, *C, *P = NAME(normal_scratch)(cpu, X->cols, NORMAL_ROWS, &B, &C);
     if (!P) return FS_ENOMEM;
     for (int64_t col = 0; col < X->cols; col += NORMAL_COLS) {
         const int64_t cols = fs_min64(NORMAL_COLS, X->cols - col), width = round_up(cols, LANES);

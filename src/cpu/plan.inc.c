@@ -1,7 +1,7 @@
 /* plan.inc.c - S made ready for a kernel: rows of A sorted by input block, and the nonzeros of a chunk of columns.
  *
  * A panel of at most PANEL_ROWS rows of A is sorted by input block once (a counting sort, rows stay ascending within
- * a block), so that a shuffled sketch costs the same for a piece of A as for the whole.  The nonzeros of a chunk of
+ * a block), so that a sketch costs the same for a piece of A as for the whole, whatever the shuffle.  The nonzeros of a chunk of
  * columns are then sorted by output row: a kernel adds all rows of A that go to one row of Y while it holds
  * that row in registers. */
 
@@ -35,23 +35,23 @@ static buckets buckets_at(void *memory, int64_t rows)
     return b;
 }
 
-/* h(j) of columns j0 ... j0 + count - 1.  With rows shuffled one pass of the bijection over a run of columns
- * vectorizes; the few that must walk on are finished one by one. */
+/* h(j) of columns j0 ... j0 + count - 1: fs_blockperm_input_block, with one look per round and per line. */
 static void input_blocks(const fs_blockperm *B, int64_t j0, int64_t count, uint32_t *block)
 {
-    enum { RUN = 256 };
-    uint64_t x[RUN];
-    if (B->shuffle != FS_DEF_ROWS) {
+    if (B->shuffle == FS_DEF_NONE) {
         for (int64_t i = 0; i < count; i++) block[i] = (uint32_t)fs_blockperm_input_block(B, j0 + i);
         return;
     }
-    for (int64_t i0 = 0; i0 < count; i0 += RUN) {
-        const int run = (int)fs_min64(RUN, count - i0);
-        for (int i = 0; i < run; i++) x[i] = fs_permute_pass(&B->P, (uint64_t)(j0 + i0 + i));
-        for (int i = 0; i < run; i++) {
-            if (x[i] >= B->P.n) x[i] = fs_permute(&B->P, x[i]);
-            block[i0 + i] = (uint32_t)fs_split_part(&B->in, (int64_t)x[i]);
+    const int64_t unit_size = B->shuffle == FS_DEF_LINES ? FS_LINE : 1;
+    int64_t j = j0, unit = j0 / unit_size, round = unit / B->ways, place = unit % B->ways;
+    for (int64_t b = fs_blockperm_turn(B, round); j < j0 + count; unit++, place++) {
+        if (place == B->ways) {
+            place = 0;
+            b = fs_blockperm_turn(B, ++round);
         }
+        const int64_t h = fs_blockperm_deal(B, place, b), end = fs_min64((unit + 1) * unit_size, j0 + count);
+        const uint32_t mask = unit_size > 1 ? fs_blockperm_mask(B, unit) : 0;
+        for (; j < end; j++) block[j - j0] = (uint32_t)(h * B->interleave + fs_blockperm_class(B, j, mask));
     }
 }
 

@@ -2,10 +2,16 @@
  *
  * The rows of Y are split into M output blocks, the rows of A into M input blocks h.  Column j belongs to one
  * input block h(j), which the shuffle decides:
- *     none   h(j) = the block of j                                    the paper's contiguous blocks
- *     rows   h(j) = the block of P(j)                                 P a keyed bijection of [d]
- *     lines  lines of 32 coordinates stay together: line l = floor(j / 32) goes to the super-block H of P(l), and
- *            within H, which is c neighbouring blocks, to block ((j ^ x_l) mod c), x_l a random mask of the line.
+ *     none   h(j) = the block of j when [d] is split                  the paper's contiguous blocks
+ *     rows   columns are dealt like cards: each round of M neighbours goes to M different blocks, the first of them
+ *            to block b_q, the next to b_q + 1, ... modulo M, with b_q uniform and independent for every round q
+ *     lines  lines of 32 coordinates stay together and are dealt, M / c a round, to super-blocks H of c neighbouring
+ *            blocks; within H column j goes to block ((j ^ x_l) mod c), x_l a random mask of its line l.
+ * Dealt rows of one round never share a block, all other pairs do with probability 1/M: at every x at most the variance
+ * of the full SJLT.  A random permutation of [d] has nearly the same pairs, but lets neighbours meet, so that 64 hot rows
+ * in a run load the blocks unevenly; dealt, they load them evenly.  It also costs more, and its inverse needs a network
+ * (permute.h) where a deal needs one word a round: row u of block h is u M + ((h - b_u) mod M).
+ *
  * Input block h feeds the kappa output blocks g with pi_l(g) = h.  In each of them column j has s nonzeros
  * +-1 / sqrt(kappa s), one in each of the s parts that the block's rows are split into (the row-partitioned
  * SJLT of the paper's proofs; Kane and Nelson's block construction): s distinct rows with no rejection, and
@@ -17,7 +23,6 @@
 #ifndef FS_DEF_BLOCKPERM_H
 #define FS_DEF_BLOCKPERM_H
 
-#include "permute.h"
 #include "split.h"
 #include "wiring.h"
 
@@ -32,9 +37,9 @@ typedef struct fs_blockperm {
     int32_t per_word;      /* nonzeros that one random word holds, at most FS_MAX_PER_WORD */
     int64_t words;         /* words of a column for one permutation: ceil(s / per_word) */
     fs_split out;          /* [k] into M output blocks */
-    fs_split in;           /* [d] into M input blocks; for lines [ceil(d / 32)] into M / c super-blocks */
+    fs_split in;           /* shuffle none: [d] into M input blocks */
+    int64_t units, ways;   /* what is dealt: d rows to M blocks, or ceil(d / 32) lines to M / c super-blocks */
     fs_split parts[2];     /* a block of out.small, or of out.small + 1, rows into s parts */
-    fs_bijection P;        /* of [d], or of the lines */
     fs_wiring wiring;
 } fs_blockperm;
 
@@ -42,7 +47,6 @@ FS_DEF fs_blockperm fs_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64
                                       int32_t shuffle, int64_t interleave)
 {
     fs_blockperm B;
-    const int64_t units = shuffle == FS_DEF_LINES ? (d + FS_LINE - 1) / FS_LINE : d;
     B.seed = seed;
     B.d = d;
     B.k = k;
@@ -52,10 +56,11 @@ FS_DEF fs_blockperm fs_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64
     B.interleave = interleave;
     B.shuffle = shuffle;
     B.out = fs_split_make(k, M);
-    B.in = fs_split_make(units, M / interleave);
+    B.in = fs_split_make(d, M);
+    B.units = shuffle == FS_DEF_LINES ? (d + FS_LINE - 1) / FS_LINE : d;
+    B.ways = M / interleave;
     B.parts[0] = fs_split_make(B.out.small, s);
     B.parts[1] = fs_split_make(B.out.small + 1, s);
-    B.P = fs_bijection_make(seed, FS_TAG_SHUFFLE, 0, (uint64_t)units);
     B.wiring = fs_wiring_make(seed, (uint32_t)M);
     /* The largest digit base is twice the largest part; so many bases multiply to at most 2^32. */
     const int64_t base = 2 * fs_split_size(&B.parts[B.out.larger > 0], 0);
@@ -66,15 +71,42 @@ FS_DEF fs_blockperm fs_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64
     return B;
 }
 
+/* b_q: where round q of the deal begins. */
+FS_DEF int64_t fs_blockperm_turn(const fs_blockperm *B, int64_t q)
+{
+    return fs_random_below(B->seed, FS_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
+}
+/* Where a unit goes: member i of a round that begins at b. */
+FS_DEF int64_t fs_blockperm_deal(const fs_blockperm *B, int64_t i, int64_t b)
+{
+    return i + b < B->ways ? i + b : i + b - B->ways;
+}
+/* The inverse: which unit of round u block or super-block h gets.  In an incomplete last round it may be B->units or
+ * more, which is none. */
+FS_DEF int64_t fs_blockperm_dealt(const fs_blockperm *B, int64_t h, int64_t u)
+{
+    const int64_t b = fs_blockperm_turn(B, u);
+    return u * B->ways + (h >= b ? h - b : h - b + B->ways);
+}
+
+/* Shuffle lines: x_l, and which block of its super-block column j goes to. */
+FS_DEF uint32_t fs_blockperm_mask(const fs_blockperm *B, int64_t line)
+{
+    return fs_random_word(B->seed, FS_TAG_LINE, (uint64_t)line, 0, 0) >> 27;
+}
+FS_DEF int64_t fs_blockperm_class(const fs_blockperm *B, int64_t j, uint32_t mask)
+{
+    return (int64_t)(((uint64_t)j ^ mask) & (uint64_t)(B->interleave - 1));
+}
+
 /* h(j), the input block of column j. */
 FS_DEF int64_t fs_blockperm_input_block(const fs_blockperm *B, int64_t j)
 {
     if (B->shuffle == FS_DEF_NONE) return fs_split_part(&B->in, j);
-    if (B->shuffle == FS_DEF_ROWS) return fs_split_part(&B->in, (int64_t)fs_permute(&B->P, (uint64_t)j));
-    const uint64_t line = (uint64_t)j / FS_LINE;
-    const uint32_t mask = fs_random_word(B->seed, FS_TAG_LINE, line, 0, 0) >> 27;
-    const int64_t super = fs_split_part(&B->in, (int64_t)fs_permute(&B->P, line));
-    return super * B->interleave + (int64_t)(((uint64_t)j ^ mask) & (uint64_t)(B->interleave - 1));
+    const int64_t unit = B->shuffle == FS_DEF_LINES ? j / FS_LINE : j;
+    const int64_t h = fs_blockperm_deal(B, unit % B->ways, fs_blockperm_turn(B, unit / B->ways));
+    if (B->shuffle == FS_DEF_ROWS) return h;
+    return h * B->interleave + fs_blockperm_class(B, j, fs_blockperm_mask(B, unit));
 }
 
 /* The address e of word q of a column under permutation l = 1 ... kappa. */
@@ -99,7 +131,7 @@ FS_DEF int fs_blockperm_decode(const fs_blockperm *B, uint32_t word, int64_t q, 
     uint64_t product = 1;
     for (int i = 0; i < count; i++) {
         const int64_t t = q * B->per_word + i;
-        const uint64_t base = 2 * (uint64_t)fs_split_size(parts, t);
+        const uint32_t base = 2 * (uint32_t)fs_split_size(parts, t);
         code[i] = 2 * (uint32_t)fs_split_start(parts, t) + fs_digit(&word, base);
         product *= base;
     }

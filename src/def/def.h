@@ -110,10 +110,10 @@ FS_DEF void fs_visit_blockperm(const fs_blockperm *B, double scale, int64_t j, f
 }
 FS_DEF void fs_visit_blockrow(const fs_blockrow *R, int64_t g, int64_t j0, int64_t j1, fs_visitor visit, void *user)
 {
-    const fs_bijection neighbours = fs_blockrow_neighbours(R, g);
+    const fs_neighbours neighbours = fs_blockrow_neighbours(R, g);
     const int64_t start = fs_split_start(&R->out, g), rows = fs_split_size(&R->out, g);
     for (int64_t l = 0; l < R->kappa; l++) {
-        const int64_t h = (int64_t)fs_permute(&neighbours, (uint64_t)l);
+        const int64_t h = fs_blockrow_neighbour(&neighbours, l);
         const double weight = __builtin_sqrt(fs_blockrow_weight2(R, h));
         for (int64_t i = start; i < start + rows; i++)
             for (int64_t t = 0; t < R->s; t++) {

@@ -13,7 +13,7 @@ typedef struct fs_quad { uint32_t w[4]; } fs_quad;
 
 enum fs_tag {
     FS_TAG_COLUMN = 1, /* rows and signs of column j of BlockPerm-SJLT */
-    FS_TAG_SHUFFLE,    /* round keys of the shuffle P */
+    FS_TAG_SHUFFLE,    /* where round q of the shuffle's deal begins */
     FS_TAG_WIRING,     /* a and b of the block wiring */
     FS_TAG_LINE,       /* the class mask of a line of coordinates */
     FS_TAG_SAMPLE,     /* coordinates and signs of row i of FlashBlockRow */

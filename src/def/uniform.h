@@ -10,10 +10,10 @@
 
 #include "rng.h"
 
-/* The next digit of the fraction *f in base b, 1 <= b <= 2^32. */
-FS_DEF uint32_t fs_digit(uint32_t *f, uint64_t b)
+/* The next digit of the fraction *f in base b >= 1. */
+FS_DEF uint32_t fs_digit(uint32_t *f, uint32_t b)
 {
-    const uint64_t m = *f * b;
+    const uint64_t m = (uint64_t)*f * b;
     *f = (uint32_t)m;
     return (uint32_t)(m >> 32);
 }
@@ -24,8 +24,8 @@ FS_DEF int fs_rejects(uint32_t rest, uint64_t product)
     return rest < product && rest < ((uint64_t)1 << 32) % product;
 }
 
-/* Uniform on [b], 1 <= b <= 2^32, at address (tag, i, e). */
-FS_DEF uint32_t fs_random_below(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint64_t b)
+/* Uniform on [b], b >= 1, at address (tag, i, e). */
+FS_DEF uint32_t fs_random_below(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t b)
 {
     for (uint32_t attempt = 0;; attempt++) {
         uint32_t rest = fs_random_word(seed, tag, i, e, attempt);

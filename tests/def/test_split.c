@@ -1,0 +1,46 @@
+/* test_split.c - [n] in parts: contiguous, in order, sizes that differ by at most one, nothing left over. */
+#include "law.h"
+
+static void check_part(int64_t n, int64_t parts, int64_t i)
+{
+    const fs_split p = fs_split_make(n, parts);
+    const int64_t start = fs_split_start(&p, i), size = fs_split_size(&p, i);
+    LAW(size == n / parts || (size == n / parts + 1 && i < n % parts), I64 " in " I64 ": part " I64
+        " has " I64, n, parts, i, size);
+    LAW(fs_split_start(&p, i + 1) == start + size, I64 " in " I64 ": part " I64 " starts at " I64
+        " and has " I64 ", the next starts at " I64, n, parts, i, start, size, fs_split_start(&p, i + 1));
+    if (size == 0) return;
+    const int64_t first = fs_split_part(&p, start), last = fs_split_part(&p, start + size - 1);
+    LAW(first == i && last == i, I64 " in " I64 ": the ends of part " I64 " are in parts " I64 " and " I64, n, parts, i,
+        first, last);
+}
+
+static void parts_tile_n_and_part_inverts_start(void **state)
+{
+    (void)state;
+    for (int64_t n = 0; n <= 200; n++)
+        for (int64_t parts = 1; parts <= 220; parts++) {
+            const fs_split p = fs_split_make(n, parts);
+            for (int64_t i = 0; i < parts; i++) check_part(n, parts, i);
+            LAW(fs_split_start(&p, 0) == 0 && fs_split_start(&p, parts) == n, I64 " in " I64 ": from " I64
+                " to " I64, n, parts, fs_split_start(&p, 0), fs_split_start(&p, parts));
+        }
+}
+
+static void the_largest_sizes_do_not_overflow(void **state)
+{
+    static const int64_t n[] = {FS_MAX_D, FS_MAX_D - 1, FS_MAX_K, 1}, parts[] = {1, 3, 1 << 20, FS_MAX_K - 1, FS_MAX_K};
+    (void)state;
+    for (int a = 0; a < COUNT(n); a++)
+        for (int b = 0; b < COUNT(parts); b++)
+            for (int64_t t = 0; t < 1000; t++) check_part(n[a], parts[b], (parts[b] - 1) / 999 * t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_tile_n_and_part_inverts_start),
+        cmocka_unit_test(the_largest_sizes_do_not_overflow),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
