@@ -69,22 +69,21 @@ static void buckets_fill(const buckets *b, const fs_blockperm *B, int64_t j0, in
     for (int64_t i = count - 1; i >= 0; i--) b->rows[--b->start[b->block[i]]] = (int32_t)i;
 }
 
-/* code[i step + t]: nonzero t of column j[i] under permutation l, in output block g[i]. */
-static void column_codes(const fs_blockperm *B, int64_t l, const uint32_t *g, const int64_t *j, int count, uint32_t *code,
-                         int64_t step)
+/* code[t stride + i]: nonzero t of column j[i] under permutation l, in output blocks of `rows` rows. */
+static void column_codes(const fs_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int count, uint32_t *code,
+                         int64_t stride)
 {
-    enum { RUN = 64 };
+    enum { RUN = 128 };
     uint32_t word[RUN];
     for (int i0 = 0; i0 < count; i0 += RUN) {
         const int run = count - i0 < RUN ? count - i0 : RUN;
         for (int64_t q = 0; q < B->words; q++) {
             const uint32_t e = fs_blockperm_address(B, l, q);
+            uint32_t *to = code + q * B->per_word * stride + i0;
             for (int i = 0; i < run; i++) word[i] = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j[i0 + i], e, 0);
-            for (int i = 0; i < run; i++) {
-                const int64_t rows = fs_split_size(&B->out, g[i0 + i]);
-                uint32_t *to = code + (i0 + i) * step + q * B->per_word;
-                if (!fs_blockperm_decode(B, word[i], q, rows, to)) fs_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to);
-            }
+            const uint64_t product = fs_blockperm_decode(B, word, run, q, rows, to, stride);
+            for (int i = 0; i < run; i++)
+                if (fs_rejects(word[i], product)) fs_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to + i, stride);
         }
     }
 }
@@ -92,26 +91,31 @@ static void column_codes(const fs_blockperm *B, int64_t l, const uint32_t *g, co
 /* table[i kappa s + ...]: the kappa s nonzeros of column j0 + i, as 2 (row of S) + (1 if minus). */
 static void table_fill(const fs_blockperm *B, int64_t j0, int64_t count, uint32_t *table, int threads)
 {
-    const int64_t nonzeros = B->kappa * B->s, pieces = (count + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    enum { RUN = 64 };
+    const int64_t nonzeros = B->kappa * B->s, pieces = (count + RUN - 1) / RUN;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t p = 0; p < pieces; p++) {
-        uint32_t g[CHUNK_ROWS];
-        int64_t j[CHUNK_ROWS];
-        const int columns = (int)fs_min64(CHUNK_ROWS, count - p * CHUNK_ROWS);
-        for (int i = 0; i < columns; i++) j[i] = j0 + p * CHUNK_ROWS + i;
-        input_blocks(B, j[0], columns, g);
-        for (int64_t l = 1; l <= B->kappa; l++) {
-            uint32_t *to = table + p * CHUNK_ROWS * nonzeros + (l - 1) * B->s;
-            for (int i = 0; i < columns; i++) g[i] = fs_wiring_back(&B->wiring, g[i]);
-            column_codes(B, l, g, j, columns, to, nonzeros);
-            for (int i = 0; i < columns; i++)
-                for (int64_t t = 0; t < B->s; t++) to[i * nonzeros + t] += 2 * (uint32_t)fs_split_start(&B->out, g[i]);
+        uint32_t g[RUN], code[FS_MAX_PER_WORD];
+        const int64_t first = j0 + p * RUN;
+        const int columns = (int)fs_min64(RUN, count - p * RUN);
+        input_blocks(B, first, columns, g);
+        for (int i = 0; i < columns; i++) {
+            uint32_t *to = table + (p * RUN + i) * nonzeros;
+            for (int64_t l = 1; l <= B->kappa; l++) {
+                g[i] = fs_wiring_back(&B->wiring, g[i]);
+                const int64_t rows = fs_split_size(&B->out, g[i]), start = fs_split_start(&B->out, g[i]);
+                for (int64_t q = 0; q < B->words; q++) {
+                    const int held = fs_blockperm_nonzeros(B, first + i, l, q, rows, code, 1);
+                    for (int c = 0; c < held; c++) *to++ = code[c] + 2 * (uint32_t)start;
+                }
+            }
         }
     }
 }
 
 /* The nonzeros of a chunk of columns, grouped by output row: group c is row row[c] of the block, and its entries
- * entry[start[c]] ... entry[start[c + 1] - 1] are 2 (column in the chunk) + (1 if minus), columns ascending. */
+ * entry[start[c]] ... entry[start[c + 1] - 1] are 2 (column in the chunk) + (1 if minus), columns ascending (the
+ * nonzeros of a row of S are all of one part t). */
 typedef struct chunk {
     int groups;
     uint32_t *entry, *code, *row, *start, *count;
@@ -133,21 +137,43 @@ static chunk chunk_at(void *memory, int64_t columns, int64_t s)
     return c;
 }
 
-/* Fills *c for columns j[0 .. columns) and output block g.  When the block has far more rows than the chunk has nonzeros, sorting would
- * only walk over empty rows: then every nonzero is a group of its own. */
+/* The rows of a block in the order of how many nonzeros they have, empty ones left out; count[r] becomes where the
+ * entries of row r begin.  Equal lengths side by side make the kernel's inner loop predictable. */
+static void chunk_order(chunk *c, int64_t rows)
+{
+    enum { LENGTHS = 64 };
+    uint32_t place[LENGTHS + 1] = {0}, at = 0;
+    for (int64_t r = 0; r < rows; r++) place[c->count[r] < LENGTHS ? c->count[r] : LENGTHS]++;
+    place[0] = 0;
+    for (int n = 0; n <= LENGTHS; n++) {
+        const uint32_t here = place[n];
+        place[n] = at;
+        at += here;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        if (c->count[r]) c->row[place[c->count[r] < LENGTHS ? c->count[r] : LENGTHS]++] = (uint32_t)r;
+    c->groups = (int)at;
+    at = 0;
+    for (int i = 0; i < c->groups; i++) {
+        const uint32_t here = c->count[c->row[i]];
+        c->count[c->row[i]] = c->start[i] = at;
+        at += here;
+    }
+    c->start[c->groups] = at;
+}
+
+/* Fills *c for columns j[0 .. columns) and output block g.  When the block has far more rows than the chunk has nonzeros,
+ * sorting would only walk over empty rows: then every nonzero is a group of its own. */
 static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, const int64_t *j, int columns)
 {
     const int s = (int)B->s, nonzeros = columns * s;
     const int64_t rows = fs_split_size(&B->out, g);
-    uint32_t block[CHUNK_MOST];
-    for (int i = 0; i < columns; i++) block[i] = (uint32_t)g;
-    column_codes(B, l, block, j, columns, c->code, s);
-    c->groups = 0;
+    column_codes(B, l, rows, j, columns, c->code, columns);
     if (rows > 4 * (int64_t)nonzeros) {
         for (int e = 0; e < nonzeros; e++) {
             c->row[e] = c->code[e] >> 1;
             c->start[e] = (uint32_t)e;
-            c->entry[e] = (uint32_t)(e / s) * 2 + (c->code[e] & 1);
+            c->entry[e] = (uint32_t)(e % columns) * 2 + (c->code[e] & 1);
         }
         c->groups = nonzeros;
         c->start[nonzeros] = (uint32_t)nonzeros;
@@ -155,16 +181,7 @@ static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, co
     }
     for (int64_t r = 0; r < rows; r++) c->count[r] = 0;
     for (int e = 0; e < nonzeros; e++) c->count[c->code[e] >> 1]++;
-    uint32_t at = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        const uint32_t here = c->count[r];
-        c->count[r] = at;
-        if (!here) continue;
-        c->row[c->groups] = (uint32_t)r;
-        c->start[c->groups++] = at;
-        at += here;
-    }
-    c->start[c->groups] = at;
-    for (int i = 0, e = 0; i < columns; i++)
-        for (int t = 0; t < s; t++, e++) c->entry[c->count[c->code[e] >> 1]++] = (uint32_t)i * 2 + (c->code[e] & 1);
+    chunk_order(c, rows);
+    for (int t = 0, e = 0; t < s; t++)
+        for (int i = 0; i < columns; i++, e++) c->entry[c->count[c->code[e] >> 1]++] = (uint32_t)i * 2 + (c->code[e] & 1);
 }

@@ -34,7 +34,7 @@ static void NAME(sparse_task)(const NAME(sparse_call) *C, const buckets *b, int6
         h = fs_wiring_next(&B->wiring, h);
         for (int64_t u = b->start[h]; u < b->start[h + 1]; u++)
             for (int64_t q = first; q < last; q++) {
-                const int count = fs_blockperm_nonzeros(B, C->row0 + b->rows[u], l, q, rows, code);
+                const int count = fs_blockperm_nonzeros(B, C->row0 + b->rows[u], l, q, rows, code, 1);
                 for (int t = 0; t < count; t++) {
                     const int64_t r = code[t] >> 1;
                     if (r >= low && r < high) NAME(sparse_add)(C->A, b->rows[u], code[t] & 1 ? -1 : 1, sums + (r - low) * n);

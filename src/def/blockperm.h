@@ -122,29 +122,35 @@ FS_DEF int fs_blockperm_count(const fs_blockperm *B, int64_t q)
     return (int)(left < B->per_word ? left : B->per_word);
 }
 
-/* Decodes one word of a column in a block of `rows` rows into code[0 .. count): each code is
- * 2 (row in the block) + (1 if the sign is minus).  Returns 0 if the word must be drawn again. */
-FS_DEF int fs_blockperm_decode(const fs_blockperm *B, uint32_t word, int64_t q, int64_t rows, uint32_t *code)
+/* Decodes word q of n columns in a block of `rows` rows: code[c stride + i] is nonzero q per_word + c of column i, as
+ * 2 (row in the block) + (1 if the sign is minus).  The words become their rests; a column whose rest fs_rejects with
+ * the product returned must draw its word again. */
+FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n, int64_t q, int64_t rows, uint32_t *code,
+                                    int64_t stride)
 {
     const fs_split *parts = &B->parts[rows - B->out.small];
     const int count = fs_blockperm_count(B, q);
     uint64_t product = 1;
-    for (int i = 0; i < count; i++) {
-        const int64_t t = q * B->per_word + i;
-        const uint32_t base = 2 * (uint32_t)fs_split_size(parts, t);
-        code[i] = 2 * (uint32_t)fs_split_start(parts, t) + fs_digit(&word, base);
+    for (int c = 0; c < count; c++) {
+        const int64_t t = q * B->per_word + c;
+        const uint32_t base = 2 * (uint32_t)fs_split_size(parts, t), start = 2 * (uint32_t)fs_split_start(parts, t);
+        uint32_t *to = code + c * stride;
+        for (int i = 0; i < n; i++) to[i] = start + fs_digit(&word[i], base);
         product *= base;
     }
-    return !fs_rejects(word, product);
+    return product;
 }
 
-/* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows. */
-FS_DEF int fs_blockperm_nonzeros(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows, uint32_t *code)
+/* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride` apart in code;
+ * returns how many. */
+FS_DEF int fs_blockperm_nonzeros(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows, uint32_t *code,
+                                 int64_t stride)
 {
+    const uint32_t e = fs_blockperm_address(B, l, q);
     for (uint32_t attempt = 0;; attempt++) {
-        const uint32_t e = fs_blockperm_address(B, l, q);
-        const uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
-        if (fs_blockperm_decode(B, word, q, rows, code)) return fs_blockperm_count(B, q);
+        uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
+        const uint64_t product = fs_blockperm_decode(B, &word, 1, q, rows, code, stride);
+        if (!fs_rejects(word, product)) return fs_blockperm_count(B, q);
     }
 }
 

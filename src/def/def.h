@@ -41,8 +41,9 @@ typedef struct fs_def {
 
 FS_DEF int64_t fs_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Fills every field that is 0.  The values give Gaussian quality on every input: blocks of at most 64 rows
- * (what one tensor-core tile holds), rows shuffled, kappa = 1, s = 4; lines spread over up to 16 blocks. */
+/* Fills every field that is 0.  The values give at most the SJLT's variance for every x and the Gaussian's embedding error
+ * on ordinary and coherent inputs (docs/definition.md, Which sketch): blocks of at most 64 rows (what one tensor-core
+ * tile holds), rows shuffled, kappa = 1, s = 4; lines spread over up to 16 blocks. */
 FS_DEF void fs_def_defaults(fs_def_spec *p)
 {
     const int sparse = p->family == FS_DEF_BLOCKPERM || p->family == FS_DEF_SJLT || p->family == FS_DEF_BLOCKROW;
@@ -103,7 +104,7 @@ FS_DEF void fs_visit_blockperm(const fs_blockperm *B, double scale, int64_t j, f
         g = fs_wiring_back(&B->wiring, g);
         const int64_t start = fs_split_start(&B->out, g), rows = fs_split_size(&B->out, g);
         for (int64_t q = 0; q < B->words; q++) {
-            const int count = fs_blockperm_nonzeros(B, j, l, q, rows, code);
+            const int count = fs_blockperm_nonzeros(B, j, l, q, rows, code, 1);
             for (int c = 0; c < count; c++) visit(user, start + (code[c] >> 1), j, code[c] & 1 ? -scale : scale);
         }
     }

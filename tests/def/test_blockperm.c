@@ -75,7 +75,7 @@ static int64_t code_of(const fs_blockperm *B, int64_t j, int64_t l, int64_t t, i
 {
     uint32_t code[FS_MAX_PER_WORD];
     const fs_split parts = fs_split_make(rows, B->s);
-    fs_blockperm_nonzeros(B, j, l, t / B->per_word, rows, code);
+    fs_blockperm_nonzeros(B, j, l, t / B->per_word, rows, code, 1);
     *codes = 2 * fs_split_size(&parts, t);
     return (int64_t)code[t % B->per_word] - 2 * fs_split_start(&parts, t);
 }
@@ -135,7 +135,7 @@ static void rows_of_S_are_equally_full_and_signs_balance(void **state)
             uint32_t g = (uint32_t)fs_blockperm_input_block(&B, j), code[FS_MAX_PER_WORD];
             for (int64_t l = 1; l <= 2; l++) {
                 g = fs_wiring_back(&B.wiring, g);
-                const int c = fs_blockperm_nonzeros(&B, j, l, 0, 30, code);
+                const int c = fs_blockperm_nonzeros(&B, j, l, 0, 30, code, 1);
                 LAW(c == 5, "%d nonzeros in one word, not 5", c);
                 for (int t = 0; t < c; t++) count[60 * g + code[t]]++;
             }

@@ -1,0 +1,34 @@
+/* bench.h - what the benchmark's cases share: a clock, medians, the floor, and one JSON object a line. */
+#ifndef FS_BENCH_H
+#define FS_BENCH_H
+
+#include <stdint.h>
+
+typedef struct bench_options {
+    const char *filter;   /* run only cases whose name contains this; NULL: all */
+    const char *commit;   /* what was measured */
+    int threads;
+    int repetitions;
+} bench_options;
+
+/* Seconds on a clock that only goes forward. */
+double bench_now(void);
+
+/* The middle of `count` values, which are sorted on the way. */
+double bench_median(double *values, int count);
+
+/* Fills with numbers from -1 to 1 that look random; the same for the same seed. */
+void bench_fill(float *x, int64_t count, uint64_t seed);
+
+/* Reads `bytes` bytes of A and writes `out` bytes, with this many threads: the least that any sketch must do.  Returns
+ * something made from all that was read. */
+float bench_floor(const void *A, int64_t bytes, void *Y, int64_t out, int threads);
+
+/* The processor's name, and today's date, for the record. */
+const char *bench_machine(void);
+const char *bench_date(void);
+
+/* bench/cases */
+int bench_cpu(const bench_options *options);
+
+#endif

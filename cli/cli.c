@@ -1,0 +1,97 @@
+/* cli.c - failures, numbers, memory and time for every command. */
+#include "cli.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void complain(const char *command, const char *format, va_list arguments)
+{
+    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress bar may be there */
+    fprintf(stderr, "flashsketch%s%s: ", command ? " " : "", command ? command : "");
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    complain(NULL, format, arguments);
+    va_end(arguments);
+    return EXIT_FAILURE;
+}
+
+int cli_usage(const char *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    complain(command, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "Try 'flashsketch %s%s--help'.\n", command ? command : "", command ? " " : "");
+    return EXIT_USAGE;
+}
+
+int cli_bad_option(int choice, char **argv)
+{
+    const char *word = argv[optind - 1];
+    const int is_long = strncmp(word, "--", 2) == 0;
+    if (choice == ':' && is_long) return cli_usage(argv[0], "the option %s needs a value", word);
+    if (choice == ':') return cli_usage(argv[0], "the option -%c needs a value", optopt);
+    if (is_long) return cli_usage(argv[0], "there is no option %s, or it is cut too short or takes no value", word);
+    return cli_usage(argv[0], "there is no option -%c", optopt);
+}
+
+int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end || value < low || value > high)
+        return cli_usage(command, "%s takes a whole number from %" PRId64 " to %" PRId64 ", not '%s'", option, low,
+                         high, text);
+    *number = value;
+    return 0;
+}
+
+int cli_seed(const char *command, const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
+    if (errno || end == text || *end || strchr(text, '-'))
+        return cli_usage(command, "--seed takes a whole number of at most 64 bits, not '%s'", text);
+    *seed = value;
+    return 0;
+}
+
+void *cli_array(int64_t rows, int64_t cols, size_t bytes)
+{
+    if (rows < 0 || cols < 0 || (cols && rows > INT64_MAX / cols)) return NULL;
+    if ((uint64_t)(rows * cols) > PTRDIFF_MAX / bytes) return NULL;
+    return malloc(rows && cols ? (size_t)(rows * cols) * bytes : 1);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+double cli_median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, by_value);
+    return values[(count - 1) / 2];
+}
+
+double cli_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,233 @@
+/* cmd_demo.c - flashsketch demo: every sketch on one real matrix, by time and by the error of its Gram matrix.
+ *
+ * Two comparisons.  The first is the matrix as it is, at several k: there all good sketches are equally accurate and
+ * time decides.  The second makes a few neighbouring rows heavy: there the sketch must mix, and contiguous blocks
+ * do not. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "demo.h"
+#include "gram.h"
+#include "output.h"
+
+enum { DRAWS = 5 };
+static const double longest = 8e3; /* ms; a sketch that would need more for one product is left out */
+
+typedef struct demo_options {
+    const char *data, *output;
+    int64_t rows, threads;
+    uint64_t seed;
+    int help;
+} demo_options;
+
+static int help(void)
+{
+    printf("usage: flashsketch demo [OPTION]...\n\n"
+           "Sketches a real matrix with every family of sketches, compares them by time and by the error of the Gram\n"
+           "matrix, |Y'Y - A'A| / |A'A|, prints two tables and draws a quality-speed picture.\n\n"
+           "      --data FILE     an IDX file of bytes, .gz or not, or 'synthetic';\n"
+           "                      otherwise Fashion-MNIST from Debian's package dataset-fashion-mnist if it is there\n"
+           "      --rows N        use the first N rows, at least %d (default 60000)\n"
+           "  -o, --output FILE   where the picture goes, SVG (default flashsketch-demo.svg)\n"
+           "      --seed N        seed of the first draw (default 1)\n"
+           "      --threads N     threads (default: all)\n"
+           "  -h, --help          this text\n",
+           DEMO_MIN_ROWS);
+    return 0;
+}
+
+static int parse(int argc, char **argv, demo_options *o)
+{
+    static const struct option options[] = {
+        {"data", required_argument, NULL, 'D'}, {"rows", required_argument, NULL, 'r'},
+        {"output", required_argument, NULL, 'o'}, {"seed", required_argument, NULL, 'S'},
+        {"threads", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+    };
+    int code = 0;
+    opterr = 0;
+    for (int choice; !code && (choice = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
+        switch (choice) {
+        case 'D': o->data = optarg; break;
+        case 'r': code = cli_number(argv[0], "--rows", optarg, DEMO_MIN_ROWS, INT32_MAX, &o->rows); break;
+        case 'o': o->output = optarg; break;
+        case 'S': code = cli_seed(argv[0], optarg, &o->seed); break;
+        case 't': code = cli_number(argv[0], "--threads", optarg, 1, 1024, &o->threads); break;
+        case 'h': o->help = 1; return 0;
+        default: return cli_bad_option(choice, argv);
+        }
+    if (!code && optind < argc)
+        code = cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[optind]);
+    return code;
+}
+
+/* 256, 1024 and 4096, as far as they are at most a quarter of the rows. */
+static void choose_sizes(demo_table *table)
+{
+    for (int64_t k = 256; table->sizes < DEMO_SIZES && 4 * k <= table->A->rows; k *= 4) table->k[table->sizes++] = k;
+}
+
+/* Three digits that count, in a column of `width`. */
+static void print_short(int width, double value)
+{
+    printf("%*.*f", width, value < 10 ? 2 : value < 100 ? 1 : 0, value);
+}
+
+static void print_table(const demo_table *table)
+{
+    printf("\n%-19s", "");
+    for (int i = 0; i < table->sizes; i++) printf("%14s%-6" PRId64, "k = ", table->k[i]);
+    printf("\n%-19s", "sketch");
+    for (int i = 0; i < table->sizes; i++) printf("%7s%6s%7s", "ms", "/read", "error");
+    printf("\n");
+    for (int which = 0; which < DEMO_SKETCHES; which++) {
+        printf("%-19s", demo_sketches[which].name);
+        for (int i = 0; i < table->sizes; i++) {
+            const demo_result *r = &table->result[which][i];
+            if (r->ms == 0) {
+                printf("%7s%6s%7s", "-", "-", "-");
+                continue;
+            }
+            print_short(7, r->ms);
+            print_short(6, r->ms / r->read);
+            printf("%7.3f", r->error);
+        }
+        printf("\n");
+    }
+    printf("\nms: median of up to %d draws of S.  /read: ms over the time to read A once, taken beside it.\n"
+           "error: |Y'Y - A'A| / |A'A| in the Frobenius norm, mean of the draws.  -: it would take over %.0f s.\n",
+           DRAWS, longest / 1e3);
+}
+
+static int exact_gram(demo_matrix *A)
+{
+    if (gram(A->data, A->rows, A->cols, A->gram)) return cli_fail("there is no memory for a Gram matrix");
+    double trace = 0;
+    for (int64_t i = 0; i < A->cols; i++) trace += A->gram[i * A->cols + i];
+    return trace > 0 ? 0 : cli_fail("all rows of %s are equal: there is nothing to compare", A->name);
+}
+
+/* Would this sketch take too long at size i?  Dense ones take time in proportion to k. */
+static int too_long(const demo_table *table, int which, int i)
+{
+    if (i == 0) return 0;
+    const double before = table->result[which][i - 1].ms;
+    return before == 0 || before * (double)table->k[i] / (double)table->k[i - 1] > longest;
+}
+
+/* Fills the table. */
+static int run_race(demo_race *race, demo_table *table, progress *bar)
+{
+    double reads[DEMO_SKETCHES * DEMO_SIZES];
+    int count = 0;
+    for (int i = 0; i < table->sizes; i++)
+        for (int which = 0; which < DEMO_SKETCHES; which++) {
+            progress_step(bar, "%s, k = %" PRId64, demo_sketches[which].name, table->k[i]);
+            if (too_long(table, which, i)) continue;
+            const int code = demo_measure(race, &demo_sketches[which], table->k[i], DRAWS, &table->result[which][i]);
+            if (code) return code;
+            reads[count++] = table->result[which][i].read;
+        }
+    table->read = cli_median(reads, count);
+    return 0;
+}
+
+/* The second comparison, at one k; errors only. */
+static int run_heavy(demo_race *race, demo_matrix *A, const demo_table *table, int size, progress *bar, double *error)
+{
+    progress_step(bar, "the exact Gram matrix with %d heavy rows", DEMO_HEAVY);
+    demo_make_heavy(A);
+    int code = exact_gram(A);
+    for (int which = 0; which < DEMO_SKETCHES && !code; which++) {
+        demo_result result = {0};
+        progress_step(bar, "%s, %d heavy rows", demo_sketches[which].name, DEMO_HEAVY);
+        if (table->result[which][size].ms == 0) continue;
+        code = demo_measure(race, &demo_sketches[which], table->k[size], DRAWS, &result);
+        error[which] = result.error;
+    }
+    return code;
+}
+
+static void print_heavy(const demo_table *table, int size, const double *error)
+{
+    printf("\nThe error again, after %d neighbouring rows were multiplied by %d; k = %" PRId64 ":\n\n"
+           "%-19s%10s%13s%7s\n", DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "heavy rows", "ratio");
+    for (int which = 0; which < DEMO_SKETCHES; which++) {
+        const double before = table->result[which][size].error;
+        if (table->result[which][size].ms == 0) continue;
+        printf("%-19s%10.3f%13.3f%7.1f\n", demo_sketches[which].name, before, error[which], error[which] / before);
+    }
+}
+
+/* Everything between the matrix and the picture. */
+static int compare(demo_matrix *A, demo_race *race, FILE *picture)
+{
+    demo_table table = {.A = A};
+    double heavy[DEMO_SKETCHES];
+    choose_sizes(&table);
+    const int middle = (table.sizes - 1) / 2;
+    race->A = A;
+    race->Y = cli_array(table.k[table.sizes - 1], A->cols, sizeof *race->Y);
+    race->gram = cli_array(A->cols, A->cols, sizeof *race->gram);
+    int code = race->Y && race->gram ? 0 : cli_fail("there is no memory for Y; give --rows a smaller number");
+    progress bar = progress_start(2 + DEMO_SKETCHES * (table.sizes + 1));
+    if (!code) {
+        progress_step(&bar, "the exact Gram matrix");
+        code = exact_gram(A);
+    }
+    if (!code) code = run_race(race, &table, &bar);
+    if (!code) code = run_heavy(race, A, &table, middle, &bar, heavy);
+    progress_end(&bar);
+    if (!code) {
+        printf("reading A once: %.1f ms, %.1f GB/s\n", table.read, 4e-6 * (double)(A->rows * A->cols) / table.read);
+        print_table(&table);
+        print_heavy(&table, middle, heavy);
+        demo_picture(picture, &table);
+    }
+    free(race->Y);
+    free(race->gram);
+    return code;
+}
+
+/* The context, the comparison and the picture, for a matrix that is there. */
+static int run(demo_matrix *A, const demo_options *o)
+{
+    demo_race race = {.seed = o->seed};
+    fs_context_options context = FS_CONTEXT_INIT;
+    context.backend = FS_BACKEND_CPU;
+    context.threads = (int)o->threads;
+    if (o->threads) omp_set_num_threads((int)o->threads);
+    if (fs_context_create(&race.ctx, &context)) return cli_fail("%s", fs_error_message());
+
+    char where[256];
+    fs_context_describe(race.ctx, where, sizeof where);
+    printf("A: %s, %" PRId64 " x %" PRId64 ", f32, columns of mean 0\n", A->name, A->rows, A->cols);
+    if (A->stand_in) printf("   (Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it)\n");
+    printf("%s\n", where);
+    fflush(stdout);
+    FILE *picture = output_open(o->output);
+    int code = picture ? compare(A, &race, picture) : EXIT_FAILURE;
+    if (!code) code = output_close();
+    output_abandon();
+    fs_context_destroy(race.ctx);
+    if (!code) printf("\nThe picture is in %s\n", o->output);
+    return code;
+}
+
+int cmd_demo(int argc, char **argv)
+{
+    demo_options o = {.output = "flashsketch-demo.svg", .rows = 60000, .seed = 1};
+    demo_matrix A;
+    int code = parse(argc, argv, &o);
+    if (code) return code;
+    if (o.help) return help();
+    code = demo_load(&A, o.data, o.rows);
+    if (code) return code;
+    code = run(&A, &o);
+    demo_free(&A);
+    return code;
+}

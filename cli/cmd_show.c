@@ -1,0 +1,239 @@
+/* cmd_show.c - flashsketch show: a picture of S, like the figure of the paper.
+ *
+ * Every nonzero is a dot; for blockperm its colour is the permutation that its block belongs to, otherwise its sign.
+ * The picture is a PNG with whole pixels for whole entries as long as S fits. */
+#include <flashsketch.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "def.h"
+#include "output.h"
+#include "png.h"
+#include "spec_options.h"
+
+enum { SIDE = 2048, ZOOMED_SIDE = 1024, MARGIN = 24, PANELS = 2, GRID_BLOCKS = 64, MAX_NONZEROS = 1 << 26 };
+enum { PAGE, PANEL, GRID, FRAME, FIRST_COLOUR, DOT_COLOURS = 8 };
+static const uint32_t palette[FIRST_COLOUR + DOT_COLOURS] = {
+    0xFFFFFF, 0xF6F7F9, 0xDADEE4, 0x868E96,
+    0x1F66C0, 0xE8590C, 0x2B8A3E, 0xC2255C, 0x7048E8, 0x0B7285, 0xB08800, 0x495057,
+};
+
+typedef struct canvas {
+    int64_t width, height;
+    uint8_t *pixel;
+} canvas;
+
+/* Where S is on the canvas: rows x cols entries in width x height pixels at (x, y). */
+typedef struct panel {
+    const fs_spec *spec;
+    int64_t x, y, width, height;
+    int64_t dot; /* pixels across */
+} panel;
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Fills a rectangle, as far as it is inside the panel; (0, 0) is the panel's corner. */
+static void fill(canvas *c, const panel *p, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t colour)
+{
+    const int64_t x0 = clamp(x, 0, p->width), x1 = clamp(x + width, 0, p->width);
+    const int64_t y0 = clamp(y, 0, p->height), y1 = clamp(y + height, 0, p->height);
+    for (int64_t row = p->y + y0; row < p->y + y1; row++)
+        memset(c->pixel + row * c->width + p->x + x0, colour, (size_t)(x1 - x0));
+}
+
+/* An entry is one pixel, a square of them where S is small; a side of more than SIDE entries shrinks.  A dot covers
+ * about a third of the B_r / s entries that its column has for it; whole entries, or scaling makes stripes. */
+static void lay_out(panel *p, const fs_spec *spec, int64_t x)
+{
+    const int64_t zoom = clamp(ZOOMED_SIDE / (spec->d > spec->k ? spec->d : spec->k), 1, 32);
+    const double room = (double)spec->k / (double)(spec->M * spec->s);
+    const int dense = spec->family == FS_SRHT || spec->family == FS_GAUSSIAN;
+    p->spec = spec;
+    p->x = x;
+    p->y = MARGIN;
+    p->width = clamp(spec->d, 1, SIDE / zoom) * zoom;
+    p->height = clamp(spec->k, 1, SIDE / zoom) * zoom;
+    p->dot = dense ? zoom : zoom * clamp((int64_t)lround(0.6 * sqrt(room)), 1, 6);
+}
+
+static void draw_background(canvas *c, const panel *p)
+{
+    const panel around = {p->spec, p->x - 1, p->y - 1, p->width + 2, p->height + 2, 0};
+    const fs_spec *spec = p->spec;
+    fill(c, &around, 0, 0, around.width, around.height, FRAME);
+    fill(c, p, 0, 0, p->width, p->height, PANEL);
+    if (spec->M > GRID_BLOCKS) return;
+    const fs_split out = fs_split_make(spec->k, spec->M), in = fs_split_make(spec->d, spec->M);
+    for (int64_t g = 1; g < spec->M; g++) {
+        fill(c, p, 0, fs_split_start(&out, g) * p->height / spec->k, p->width, 1, GRID);
+        if (spec->shuffle == FS_SHUFFLE_NONE)
+            fill(c, p, fs_split_start(&in, g) * p->width / spec->d, 0, 1, p->height, GRID);
+    }
+}
+
+/* The permutation l = 1 ... kappa with pi_l(g) = h, counted from 0, where g and h are the blocks of row i, column j. */
+static int64_t permutation_of(const fs_blockperm *B, int64_t i, int64_t j)
+{
+    const uint32_t target = (uint32_t)fs_split_part(&B->out, i);
+    uint32_t g = fs_wiring_back(&B->wiring, (uint32_t)fs_blockperm_input_block(B, j));
+    int64_t l = 0;
+    for (; g != target; l++) g = fs_wiring_back(&B->wiring, g);
+    return l;
+}
+
+static void draw_dots(canvas *c, const panel *p, const fs_sparse *S)
+{
+    const fs_spec *spec = p->spec;
+    const int64_t *start = S->ptr, *column = S->index;
+    const float *value = S->value;
+    fs_blockperm B = {0};
+    if (spec->family == FS_BLOCKPERM)
+        B = fs_blockperm_make(spec->seed, spec->d, spec->k, spec->M, spec->kappa, spec->s, (int32_t)spec->shuffle,
+                              spec->interleave);
+    for (int64_t i = 0; i < S->rows; i++)
+        for (int64_t e = start[i]; e < start[i + 1]; e++) {
+            const int64_t j = column[e];
+            const int64_t which = spec->family == FS_BLOCKPERM ? permutation_of(&B, i, j) : value[e] < 0;
+            /* The centre of the entry, then half a dot back. */
+            const int64_t x = ((2 * j + 1) * p->width / spec->d - p->dot + 1) / 2;
+            const int64_t y = ((2 * i + 1) * p->height / spec->k - p->dot + 1) / 2;
+            fill(c, p, x, y, p->dot, p->dot, (uint8_t)(FIRST_COLOUR + which % DOT_COLOURS));
+        }
+}
+
+/* Exports S and draws it. */
+static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S)
+{
+    const fs_spec *spec = p->spec;
+    int64_t nonzeros;
+    if (fs_sketch_nnz(S, 0, spec->d, &nonzeros)) return cli_fail("%s", fs_error_message());
+    if (nonzeros > MAX_NONZEROS)
+        return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn; give a smaller -d or -k", nonzeros,
+                        MAX_NONZEROS);
+    fs_sparse csr = {FS_CSR, FS_INDEX64, spec->k, spec->d, nonzeros, cli_array(spec->k + 1, 1, sizeof(int64_t)),
+                     cli_array(nonzeros, 1, sizeof(int64_t)), cli_array(nonzeros, 1, sizeof(float)), FS_F32, FS_HOST};
+    int code = 0;
+    if (!csr.ptr || !csr.index || !csr.value)
+        code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
+    else if (fs_sketch_to_csr(S, 0, &csr)) code = cli_fail("%s", fs_error_message());
+    else draw_dots(c, p, &csr);
+    free(csr.ptr);
+    free(csr.index);
+    free(csr.value);
+    return code;
+}
+
+/* The panels side by side on one canvas, then the file. */
+static int draw(const fs_sketch *const *sketch, int panels, const char *path)
+{
+    fs_spec spec[PANELS];
+    panel panel_of[PANELS];
+    canvas c = {MARGIN, 0, NULL};
+    for (int i = 0; i < panels; i++) {
+        spec[i].size = sizeof spec[i];
+        if (fs_sketch_spec(sketch[i], &spec[i])) return cli_fail("%s", fs_error_message());
+        lay_out(&panel_of[i], &spec[i], c.width);
+        c.width += panel_of[i].width + MARGIN;
+    }
+    c.height = panel_of[0].height + 2 * MARGIN;
+    c.pixel = cli_array(c.height, c.width, 1);
+    if (!c.pixel) return cli_fail("there is no memory for %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
+    memset(c.pixel, PAGE, (size_t)(c.width * c.height));
+    int code = 0;
+    for (int i = 0; i < panels && !code; i++) {
+        draw_background(&c, &panel_of[i]);
+        code = draw_sketch(&c, &panel_of[i], sketch[i]);
+    }
+    FILE *out = code ? NULL : output_open(path);
+    code = out ? png_write(out, c.width, c.height, palette, FIRST_COLOUR + DOT_COLOURS, c.pixel) : EXIT_FAILURE;
+    if (!code) code = output_close();
+    output_abandon();
+    free(c.pixel);
+    return code;
+}
+
+static int help(void)
+{
+    printf("usage: flashsketch show [OPTION]...\n\n"
+           "Draws S as a PNG picture: every nonzero is a dot, its colour the permutation it belongs to (blockperm) or\n"
+           "its sign (the other families).\n\n%s"
+           "      --beside NAME   draw S a second time with this shuffle, to the right\n"
+           "  -o, --output FILE   where the picture goes (default flashsketch.png)\n"
+           "  -h, --help          this text\n\n"
+           "The default is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.\n"
+           "0 lets the library choose, as it does for what another family leaves open.\n", spec_help);
+    return 0;
+}
+
+typedef struct show_options {
+    const char *output;
+    fs_spec spec;
+    fs_shuffle beside;
+    int help;
+} show_options;
+
+static int parse(int argc, char **argv, show_options *o)
+{
+    enum { BESIDE = SPEC_OTHER };
+    static const struct option options[] = {
+        SPEC_LONG, {"beside", required_argument, NULL, BESIDE}, {"output", required_argument, NULL, 'o'},
+        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
+    };
+    int code = 0;
+    opterr = 0;
+    for (int choice; !code && (choice = getopt_long(argc, argv, ":" SPEC_SHORT "o:h", options, NULL)) != -1;) {
+        if (spec_is_option(choice)) code = spec_option(argv[0], choice, optarg, &o->spec);
+        else if (choice == BESIDE) code = spec_shuffle(argv[0], "--beside", optarg, &o->beside);
+        else if (choice == 'o') o->output = optarg;
+        else if (choice == 'h') return o->help = 1, 0;
+        else return cli_bad_option(choice, argv);
+    }
+    if (!code && optind < argc)
+        code = cli_usage(argv[0], "'%s' is not expected here; -o names the picture", argv[optind]);
+    return code;
+}
+
+/* What was not said: the paper's figure for blockperm, the library's choice otherwise. */
+static void complete(fs_spec *spec)
+{
+    enum { UNSAID = -1 };
+    const int figure = spec->family == 0 || spec->family == FS_BLOCKPERM;
+    if (spec->M == UNSAID) spec->M = figure ? 16 : 0;
+    if (spec->kappa == UNSAID) spec->kappa = figure ? 4 : 0;
+    if (spec->s == UNSAID) spec->s = figure ? 2 : 0;
+    if (figure && !spec->shuffle) spec->shuffle = FS_SHUFFLE_NONE;
+}
+
+int cmd_show(int argc, char **argv)
+{
+    show_options o = {"flashsketch.png", FS_SPEC_INIT, (fs_shuffle)0, 0};
+    o.spec.d = 2048, o.spec.k = 1024, o.spec.seed = 1;
+    o.spec.M = o.spec.kappa = o.spec.s = -1;
+    int code = parse(argc, argv, &o);
+    if (code) return code;
+    if (o.help) return help();
+    complete(&o.spec);
+
+    fs_sketch *sketch[PANELS] = {NULL};
+    const int panels = o.beside ? 2 : 1;
+    for (int i = 0; i < panels && !code; i++) {
+        if (i) o.spec.shuffle = o.beside;
+        if (fs_sketch_create(&sketch[i], &o.spec)) code = cli_fail("%s", fs_error_message());
+    }
+    if (!code) code = draw((const fs_sketch *const *)sketch, panels, o.output);
+    for (int i = 0; i < panels && !code; i++) {
+        char text[256];
+        fs_sketch_describe(sketch[i], text, sizeof text);
+        printf("%s\n", text);
+    }
+    if (!code) printf("The picture is in %s\n", o.output);
+    for (int i = 0; i < panels; i++) fs_sketch_destroy(sketch[i]);
+    return code;
+}

@@ -1,0 +1,79 @@
+/* demo.h - the parts of flashsketch demo: the matrix, the sketches that compete, how one is measured, the results. */
+#ifndef FLASHSKETCH_CLI_DEMO_H
+#define FLASHSKETCH_CLI_DEMO_H
+
+#include <flashsketch.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "progress.h"
+
+enum {
+    DEMO_MIN_ROWS = 1024,
+    DEMO_MAX_COLS = 4096, /* the Gram matrices are cols x cols, in f64 */
+    DEMO_SIZES = 3,       /* how many k, at most */
+    DEMO_HEAVY = 64,      /* rows made heavy in the second comparison, */
+    DEMO_WEIGHT = 100     /* and by how much */
+};
+
+typedef struct demo_matrix {
+    char name[512]; /* what it is, for people */
+    int stand_in;   /* synthetic, because Fashion-MNIST is not installed */
+    float *data;    /* row-major */
+    int64_t rows, cols;
+    double *gram;   /* the exact A'A, upper triangle */
+} demo_matrix;
+
+/* Reads an IDX file; path NULL: Fashion-MNIST where Debian puts it, or a synthetic matrix of the same shape when it
+ * is not there; "synthetic": that one.  At most `rows` rows.  Returns 0, or an exit code after printing why. */
+int demo_load(demo_matrix *A, const char *path, int64_t rows);
+void demo_free(demo_matrix *A);
+
+/* The time of reading A once with all threads, in milliseconds: what no method that looks at all of A can beat. */
+double demo_read_ms(const demo_matrix *A);
+
+/* Multiplies DEMO_HEAVY consecutive rows by DEMO_WEIGHT: a matrix whose weight sits in a few neighbouring rows. */
+void demo_make_heavy(demo_matrix *A);
+
+/* A sketch in the race: the fields of a spec that make it what it is. */
+typedef struct demo_sketch {
+    const char *name;
+    fs_family family;
+    int64_t kappa, s;
+    fs_shuffle shuffle;
+} demo_sketch;
+enum { DEMO_SKETCHES = 9 };
+extern const demo_sketch demo_sketches[DEMO_SKETCHES];
+
+/* Over the draws: */
+typedef struct demo_result {
+    double ms;    /* median; 0: not measured */
+    double read;  /* median of the time to read A, taken before each draw: the machine may have other work */
+    double error; /* mean of the Gram error */
+} demo_result;
+
+typedef struct demo_race {
+    const demo_matrix *A;
+    fs_context *ctx;
+    uint64_t seed;
+    float *Y;     /* room for the largest k */
+    double *gram; /* room for Y'Y */
+} demo_race;
+
+/* Draws the sketch up to `draws` times with new seeds, fewer when it is slow.  Returns 0, or an exit code. */
+int demo_measure(const demo_race *race, const demo_sketch *sketch, int64_t k, int draws, demo_result *result);
+
+/* What is printed and drawn: result[which][size] for k[size].  A sketch that is too slow for a k has no results from
+ * there on. */
+typedef struct demo_table {
+    const demo_matrix *A;
+    double read; /* median over the results */
+    int sizes;
+    int64_t k[DEMO_SIZES];
+    demo_result result[DEMO_SKETCHES][DEMO_SIZES];
+} demo_table;
+
+/* The quality-speed picture, as SVG. */
+void demo_picture(FILE *out, const demo_table *table);
+
+#endif

@@ -1,0 +1,65 @@
+/* demo_race.c - the sketches that compete, and the measurement of one of them. */
+#include "cli.h"
+#include "demo.h"
+#include "gram.h"
+
+/* The paper's sketches are blockperm with contiguous blocks. */
+const demo_sketch demo_sketches[DEMO_SKETCHES] = {
+    {"blockperm (default)", FS_BLOCKPERM, 0, 0, (fs_shuffle)0},
+    {"blockperm, lines", FS_BLOCKPERM, 0, 0, FS_SHUFFLE_LINES},
+    {"paper, kappa 1, s 4", FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
+    {"paper, kappa 4, s 1", FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
+    {"sjlt, s 4", FS_SJLT, 0, 4, (fs_shuffle)0},
+    {"countsketch", FS_SJLT, 0, 1, (fs_shuffle)0},
+    {"blockrow", FS_BLOCKROW, 0, 0, (fs_shuffle)0},
+    {"srht", FS_SRHT, 0, 0, (fs_shuffle)0},
+    {"gaussian", FS_GAUSSIAN, 0, 0, (fs_shuffle)0},
+};
+
+enum { MAX_DRAWS = 5 };
+static const double patience = 1.2; /* seconds for one sketch at one k, after which no new draw is made */
+
+/* One draw: the time of the product and the error of its Gram matrix. */
+static int draw(const demo_race *race, const fs_spec *spec, double *ms, double *error)
+{
+    const demo_matrix *A = race->A;
+    const fs_matrix from = fs_row_major(A->data, A->rows, A->cols, FS_F32);
+    fs_matrix to = fs_row_major(race->Y, spec->k, A->cols, FS_F32);
+    fs_sketch *S;
+    if (fs_sketch_create(&S, spec)) return cli_fail("%s", fs_error_message());
+    const double start = cli_seconds();
+    const fs_result result = fs_apply(race->ctx, S, 0, 1.0, &from, 0.0, &to);
+    *ms = 1e3 * (cli_seconds() - start);
+    fs_sketch_destroy(S);
+    if (result) return cli_fail("%s", fs_error_message());
+    if (gram(race->Y, spec->k, A->cols, race->gram)) return cli_fail("there is no memory for a Gram matrix");
+    *error = gram_error(race->gram, A->gram, A->cols);
+    return 0;
+}
+
+int demo_measure(const demo_race *race, const demo_sketch *sketch, int64_t k, int draws, demo_result *result)
+{
+    double ms[MAX_DRAWS], read[MAX_DRAWS], errors = 0;
+    int done = 0;
+    const double start = cli_seconds();
+    do {
+        fs_spec spec = FS_SPEC_INIT;
+        spec.family = sketch->family;
+        spec.d = race->A->rows;
+        spec.k = k;
+        spec.kappa = sketch->kappa;
+        spec.s = sketch->s;
+        spec.shuffle = sketch->shuffle;
+        spec.seed = race->seed + (uint64_t)done;
+        double error = 0;
+        read[done] = demo_read_ms(race->A);
+        const int code = draw(race, &spec, &ms[done], &error);
+        if (code) return code;
+        errors += error;
+        done++;
+    } while (done < draws && done < MAX_DRAWS && cli_seconds() - start < patience);
+    result->ms = cli_median(ms, done);
+    result->read = cli_median(read, done);
+    result->error = errors / done;
+    return 0;
+}

@@ -1,0 +1,20 @@
+/* output.h - a file that is either whole or not there.
+ *
+ * output_open makes a file beside the one asked for, so that a folder that is missing or closed to us is found out
+ * before the work, not after it; output_close puts it in place in one step.  A signal that ends the program
+ * (Ctrl-C) removes it.  One output is open at a time. */
+#ifndef FLASHSKETCH_CLI_OUTPUT_H
+#define FLASHSKETCH_CLI_OUTPUT_H
+
+#include <stdio.h>
+
+/* Returns the stream to write to, or NULL after printing why. */
+FILE *output_open(const char *path);
+
+/* Puts the file in place.  Returns 0, or EXIT_FAILURE after printing why; then nothing is left behind. */
+int output_close(void);
+
+/* Removes what was written, if an output is open; for the ways out that are not the good one. */
+void output_abandon(void);
+
+#endif

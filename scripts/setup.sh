@@ -1,0 +1,62 @@
+#!/bin/sh
+# setup.sh - sees to the Debian packages that a target of the Makefile needs.
+#
+# usage: setup.sh build|demo|bench|test.  As root it installs what is missing.  Otherwise it prints the command that
+# does, and stops if the target cannot do without.  A package that is only wanted never stops anything: without it a
+# part is skipped or slower, and a line says so.
+set -eu
+
+need="build-essential cmake ninja-build zlib1g-dev"
+want=""
+case ${1-} in
+build) ;;
+demo) want="dataset-fashion-mnist libopenblas0" ;;
+bench) want="libopenblas0" ;;
+test)
+    need="$need libcmocka-dev pkg-config"
+    want="libopenblas-dev python3-numpy clang libclang-rt-dev libomp-dev"
+    ;;
+*)
+    echo "usage: setup.sh build|demo|bench|test" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+    echo "This is not Debian, so nothing is installed.  Needed are what these Debian packages hold: $need${want:+;
+good to have: $want}." >&2
+    exit 0
+fi
+
+# missing PACKAGE...: those that are not installed.
+missing() {
+    for package; do
+        status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
+        [ "$status" = installed ] || printf '%s ' "$package"
+    done
+}
+
+install() {
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "$@" </dev/null >/dev/null
+}
+
+needed=$(missing $need)
+wanted=$(missing $want)
+[ -z "$needed$wanted" ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+    echo "Some packages are missing; this installs them:" >&2
+    echo "    sudo apt-get install -y --no-install-recommends $needed$wanted" >&2
+    [ -z "$needed" ] && exit 0
+    exit 1
+fi
+
+echo "Installing $needed$wanted" >&2
+apt-get -qq update </dev/null >&2 || echo "apt-get update failed; going on with the package lists that are here." >&2
+if [ -n "$needed" ] && ! install $needed; then
+    echo "These packages could not be installed, and nothing works without them: $needed" >&2
+    exit 1
+fi
+for package in $wanted; do
+    install "$package" || echo "$package could not be installed; what uses it is skipped or slower." >&2
+done

@@ -1,0 +1,56 @@
+#!/bin/sh
+# test.sh - builds and tests CMake presets one after the other and counts.
+#
+# usage: test.sh PRESET...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits the
+# number of compilers at a time.
+cd "$(dirname "$0")/.." || exit 1
+mkdir -p build
+summary=build/test-summary.txt
+printf '%-10s %6s %7s %8s %7s %8s\n' preset tests passed skipped failed seconds >$summary
+failed=0
+
+# A clang that compiles OpenMP, for the presets that use it: where there is none they are skipped, and it is said.
+usable() {
+    case $1 in
+    clang) flags=-fopenmp ;;
+    tsan) flags="-fopenmp -fsanitize=thread" ;;
+    *) return 0 ;;
+    esac
+    echo 'int main(void) { return 0; }' | clang $flags -x c - -o build/probe 2>/dev/null
+}
+
+# attribute NAME FILE: a number in the head of a JUnit report, which CMake writes one to a line.
+attribute() { sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
+
+run() {
+    start=$(date +%s)
+    report=$PWD/build/$1/tests.xml
+    rm -f "$report"
+    echo
+    echo "== $1: building"
+    cmake --preset "$1" -DFS_BUILD_TESTS=ON --log-level=WARNING &&
+        cmake --build --preset "$1" ${JOBS:+-j "$JOBS"} || { echo "$1: the build failed" >>$summary; return 1; }
+    echo "== $1: testing"
+    ctest --preset "$1" --output-junit "$report"
+    result=$?
+    [ -f "$report" ] || { echo "$1: the tests could not be run" >>$summary; return 1; }
+    tests=$(attribute tests "$report") bad=$(attribute failures "$report")
+    skipped=$(($(attribute skipped "$report") + $(attribute disabled "$report")))
+    printf '%-10s %6d %7d %8d %7d %8d\n' "$1" "$tests" $((tests - bad - skipped)) "$skipped" "$bad" \
+        $(($(date +%s) - start)) >>$summary
+    sed -n 's/.*<testcase name="\([^"]*\)".*status="notrun".*/    skipped: \1/p' "$report" >>$summary
+    [ "$tests" -gt 0 ] && return $result
+    echo "$1: no tests were found" >>$summary
+    return 1
+}
+
+for preset; do
+    if usable "$preset"; then
+        run "$preset" || failed=1
+    else
+        echo "$preset: skipped, it needs the packages clang, libclang-rt-dev and libomp-dev" >>$summary
+    fi
+done
+echo
+cat $summary
+exit $failed

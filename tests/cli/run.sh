@@ -1,0 +1,41 @@
+#!/bin/sh
+# run.sh - runs one case of the command line and compares what it printed.
+#
+# usage: run.sh PATHS CASE.  CASE.cmd is run by sh in an empty folder with PATHS in front of PATH.  Its stdout must be
+# CASE.out, its stderr CASE.err (nothing where there is no such file), its exit code the number in CASE.code (0 where
+# there is none).  In the expected texts * stands for anything, newlines too; every other character is itself.
+set -u
+paths=$1
+case=$2
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/work"
+cd "$folder/work" || exit 1
+
+PATH=$paths:$PATH LC_ALL=C sh "$case.cmd" >"$folder/out" 2>"$folder/err" </dev/null
+code=$?
+failed=0
+
+# compare NAME: the file NAME in $folder against the expected text.
+compare() {
+    expected=/dev/null
+    [ -f "$case.$1" ] && expected=$case.$1
+    pattern=$(sed 's/[][?\\]/\\&/g' "$expected")
+    case $(cat "$folder/$1") in
+    $pattern) return ;;
+    esac
+    echo "std$1 is not what $expected says (- expected, + printed):"
+    diff -u "$expected" "$folder/$1" | tail -n +3
+    failed=1
+}
+
+compare out
+compare err
+wanted=0
+[ -f "$case.code" ] && wanted=$(cat "$case.code")
+if [ "$code" -ne "$wanted" ]; then
+    echo "the exit code is $code, it must be $wanted; stderr:"
+    cat "$folder/err"
+    failed=1
+fi
+exit $failed

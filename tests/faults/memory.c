@@ -1,0 +1,187 @@
+/* memory.c - when memory runs out, at whichever request, every call says FS_ENOMEM in a sentence, writes nothing, and
+ * gives back all it had; with memory again it works. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+/* Memory whose request number `left` (from 0) fails, once; negative: none does. */
+typedef struct meter {
+    int64_t left, live;
+    int failed;
+} meter;
+
+static void *meter_alloc(void *user, size_t bytes)
+{
+    meter *m = user;
+    if (m->left-- == 0) {
+        m->failed = 1;
+        return NULL;
+    }
+    m->live++;
+    return memset(room((int64_t)bytes, 1), 0xFF, bytes);
+}
+static void meter_release(void *user, void *memory)
+{
+    ((meter *)user)->live--;
+    free(memory);
+}
+
+typedef enum verb { APPLY, ADJOINT, BY_ROWS, BY_COLUMNS, COUNT_NONZEROS, EXPORT, VERBS } verb;
+static const char *const verb_names[] = {"fs_apply", "fs_apply_adjoint", "fs_apply_csr, CSR", "fs_apply_csr, CSC",
+                                         "fs_sketch_nnz", "fs_sketch_to_csr"};
+
+enum { D = 150, N = 70 };
+
+/* What a verb reads and writes. */
+typedef struct work {
+    view A, Y, X;
+    fs_sparse rows, columns, S;
+    view ptr, index, value;  /* the arrays of S, 64 bits each, as views to be sealed */
+    int64_t nnz;
+} work;
+
+static work work_make(const fs_spec *spec)
+{
+    work w = {.A = view_make(ROWS, D, N, FS_F32), .Y = view_make(ROWS_PADDED, spec->k, N, FS_F32),
+              .X = view_make(COLUMNS_PADDED, D, N, FS_F32)};
+    fill_whole(&w.A.m, 1, 1);
+    w.rows = sparse_of(&w.A.m, 2, FS_CSR, FS_INDEX32);
+    w.columns = sparse_of(&w.A.m, 2, FS_CSC, FS_INDEX64);
+    fs_sketch *S = sketch_of(spec);
+    int64_t nnz;
+    MUST(fs_sketch_nnz(S, 0, D, &nnz));
+    fs_sketch_destroy(S);
+    w.ptr = view_make(ROWS, 1, spec->k + 1, FS_F64);
+    w.index = view_make(ROWS, 1, nnz, FS_F64);
+    w.value = view_make(ROWS, 1, nnz, FS_F64);
+    w.S = (fs_sparse){FS_CSR, FS_INDEX64, spec->k, D, nnz, w.ptr.m.data, w.index.m.data, w.value.m.data, FS_F64,
+                      FS_HOST};
+    return w;
+}
+static void work_free(work *w)
+{
+    view *views[] = {&w->A, &w->Y, &w->X, &w->ptr, &w->index, &w->value};
+    for (int i = 0; i < 6; i++) view_free(views[i]);
+    sparse_free(&w->rows), sparse_free(&w->columns);
+}
+
+/* Outputs as no call has seen them: Y whole numbers, the rest NaN. */
+static void reset(work *w)
+{
+    view *outputs[] = {&w->Y, &w->X, &w->ptr, &w->index, &w->value};
+    fill_whole(&w->Y.m, 3, 8);
+    for (int i = 0; i < 5; i++) view_seal(outputs[i]);
+    w->nnz = -7;
+}
+static void expect_nothing_written(const char *what, const work *w)
+{
+    const view *outputs[] = {&w->Y, &w->X, &w->ptr, &w->index, &w->value};
+    for (int i = 0; i < 5; i++) expect_untouched(what, outputs[i]);
+    if (w->nnz != -7) fail_msg("%s: nnz was written: %" PRId64, what, w->nnz);
+}
+
+static fs_result run(verb how, fs_context *ctx, const fs_sketch *S, work *w)
+{
+    switch (how) {
+    case APPLY: return fs_apply(ctx, S, 0, 1.0, &w->A.m, 0.0, &w->Y.m);
+    case ADJOINT: return fs_apply_adjoint(ctx, S, 0, 1.0, &w->Y.m, 0.0, &w->X.m);
+    case BY_ROWS: return fs_apply_csr(ctx, S, 0, 1.0, &w->rows, 0.0, &w->Y.m);
+    case BY_COLUMNS: return fs_apply_csr(ctx, S, 0, 1.0, &w->columns, 0.0, &w->Y.m);
+    case COUNT_NONZEROS: return fs_sketch_nnz(S, 0, D, &w->nnz);
+    default: return fs_sketch_to_csr(S, 0, &w->S);
+    }
+}
+
+/* Creates, runs, destroys with a meter whose request `fail` fails; FS_OK when none of them was that request. */
+static fs_result scenario(const char *what, verb how, const fs_spec *spec, int64_t fail, work *w)
+{
+    meter m = {fail, 0, 0};
+    const fs_allocator allocator = {meter_alloc, meter_release, &m};
+    fs_context_options options = FS_CONTEXT_INIT;
+    options.backend = FS_BACKEND_CPU;
+    options.threads = 2;
+    options.allocator = allocator;
+    fs_sketch *S = NULL;
+    fs_context *ctx = NULL;
+    reset(w);
+    fs_result result = fs_sketch_create_with(&S, spec, &allocator);
+    if (result == FS_OK) result = fs_context_create(&ctx, &options);
+    if (result == FS_OK) result = run(how, ctx, S, w);
+    if (result == FS_OK && m.failed) fail_msg("%s: FS_OK all the same", what);
+    if (result != FS_OK) {
+        if (!strstr(fs_error_message(), "memory")) fail_msg("%s: the sentence is \"%s\"", what, fs_error_message());
+        expect_nothing_written(what, w);
+        m.left = -1;
+        if (ctx) MUST(run(how, ctx, S, w));
+    }
+    fs_context_destroy(ctx);
+    fs_sketch_destroy(S);
+    if (m.live != 0) fail_msg("%s: %" PRId64 " pieces of memory were not given back", what, m.live);
+    return result;
+}
+
+static void every_failed_request_for_memory_is_reported_and_undone(void **state)
+{
+    (void)state;
+    for (int v = 0; v < context_count; v++) {
+        setenv("FLASHSKETCH_ISA", contexts[v].name, 1);
+        for (int r = 0; r < recipe_count; r++) {
+            const fs_spec spec = spec_at(&recipes[r], D, 65, 1);
+            work w = work_make(&spec);
+            for (verb how = APPLY; how < VERBS; how++)
+                for (int64_t fail = 0;; fail++) {
+                    char what[200];
+                    snprintf(what, sizeof what, "%s: %s, %s, request %" PRId64 " failed", contexts[v].name,
+                             recipes[r].name, verb_names[how], fail);
+                    const fs_result result = scenario(what, how, &spec, fail, &w);
+                    if (result == FS_OK) break;
+                    if (result != FS_ENOMEM) fail_msg("%s: %s", what, fs_result_name(result));
+                    if (fail > 50) fail_msg("%s: there is no end to its requests", what);
+                }
+            work_free(&w);
+        }
+        unsetenv("FLASHSKETCH_ISA");
+    }
+}
+
+/* Scratch grows to what the largest call needed and no call gives it back; the second time nothing is requested. */
+static void a_repeated_call_requests_no_memory(void **state)
+{
+    (void)state;
+    for (int v = 0; v < context_count; v++)
+        for (int r = 0; r < recipe_count; r++) {
+            meter m = {-1, 0, 0};
+            const fs_spec spec = spec_at(&recipes[r], D, 65, 1);
+            fs_context_options options = FS_CONTEXT_INIT;
+            options.backend = FS_BACKEND_CPU;
+            options.allocator = (fs_allocator){meter_alloc, meter_release, &m};
+            fs_context *ctx = NULL;
+            fs_sketch *S = sketch_of(&spec);
+            work w = work_make(&spec);
+            setenv("FLASHSKETCH_ISA", contexts[v].name, 1);
+            MUST(fs_context_create(&ctx, &options));
+            unsetenv("FLASHSKETCH_ISA");
+            fill_whole(&w.Y.m, 3, 8);
+            for (verb how = APPLY; how <= BY_COLUMNS; how++) MUST(run(how, ctx, S, &w));
+            const size_t scratch = fs_context_scratch(ctx);
+            m.left = 0;
+            for (verb how = APPLY; how <= BY_COLUMNS; how++) MUST(run(how, ctx, S, &w));
+            assert_int_equal(fs_context_scratch(ctx), scratch);
+            fs_context_destroy(ctx);
+            fs_sketch_destroy(S);
+            assert_int_equal(m.live, 0);
+            work_free(&w);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_failed_request_for_memory_is_reported_and_undone),
+        cmocka_unit_test(a_repeated_call_requests_no_memory),
+    };
+    return cmocka_run_group_tests(tests, open_contexts, close_contexts);
+}

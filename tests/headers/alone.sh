@@ -1,0 +1,20 @@
+#!/bin/sh
+# alone.sh COMPILER INCLUDE FLAGS... - compiles a text that includes flashsketch.h, twice, and uses its macros, and
+# nothing else; exits 77 where the compiler is not installed.
+set -eu
+compiler=$1 include=$2
+shift 2
+command -v "$compiler" >/dev/null || { echo "no $compiler here"; exit 77; }
+"$compiler" "$@" -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -fsyntax-only -I"$include" - <<'TEXT'
+#include "flashsketch.h"
+#include "flashsketch.h"
+int version(void);
+int version(void)
+{
+    fs_spec spec = FS_SPEC_INIT;
+    fs_context_options options = FS_CONTEXT_INIT;
+    const int number = FS_VERSION_MAJOR * 10000 + FS_VERSION_MINOR * 100 + FS_VERSION_PATCH;
+    return spec.size > 0 && options.size > 0 ? number : 0;
+}
+TEXT
+echo "$compiler $*: flashsketch.h stands alone"

@@ -1,0 +1,57 @@
+#!/bin/sh
+# install.sh - installs into a prefix, and builds and runs an example against nothing but that prefix.
+#
+#     install.sh prefix CMAKE BUILD PREFIX
+#     install.sh pkg_config COMPILER PREFIX EXAMPLE                     exits 77 without pkg-config
+#     install.sh find_package CMAKE PREFIX EXAMPLE CONSUMER COMPILER
+#     install.sh libdir CMAKE SOURCE PREFIX                             exits 77 without pkg-config
+#
+# libdir configures for libraries in lib/<triplet>, as Debian has them in /usr, and sees that flashsketch.pc finds the
+# header from there too.
+set -eu
+how=$1 tool=$2
+unset LD_LIBRARY_PATH LIBRARY_PATH CPATH || true
+
+# The folder of the library: lib, lib64 or lib/<triplet>, as the platform has it.
+libdir() { dirname "$(find "$1" -name 'libflashsketch.so' | head -n 1)"; }
+
+case $how in
+prefix)
+    build=$3 prefix=$4
+    rm -rf "$prefix"
+    "$tool" --install "$build" --prefix "$prefix" >"$prefix.log" 2>&1 || { cat "$prefix.log"; exit 1; }
+    test -f "$prefix/include/flashsketch.h"
+    test -f "$(libdir "$prefix")/pkgconfig/flashsketch.pc"
+    ;;
+pkg_config)
+    prefix=$3 example=$4
+    command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
+    PKG_CONFIG_PATH=$(libdir "$prefix")/pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046  # several words
+    "$tool" -std=c11 $(pkg-config --cflags flashsketch) "$example" -o "$prefix.by_pkg_config" \
+        $(pkg-config --libs flashsketch)
+    LD_LIBRARY_PATH=$(libdir "$prefix") "$prefix.by_pkg_config"
+    ;;
+find_package)
+    prefix=$3 example=$4 consumer=$5 compiler=$6
+    rm -rf "$prefix.consumer"
+    "$tool" -S "$consumer" -B "$prefix.consumer" -DCMAKE_PREFIX_PATH="$prefix" -DEXAMPLE="$example" \
+        -DCMAKE_C_COMPILER="$compiler" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
+    "$tool" --build "$prefix.consumer"
+    "$prefix.consumer/consumer"
+    ;;
+libdir)
+    source=$3 prefix=$4.libdir
+    command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
+    rm -rf "$prefix"
+    "$tool" -S "$source" -B "$prefix/build" -DCMAKE_INSTALL_LIBDIR=lib/some-triplet -DFS_BUILD_CLI=OFF \
+        -DFS_BUILD_BENCH=OFF -DFS_BUILD_TESTS=OFF >/dev/null
+    mkdir -p "$prefix/lib/some-triplet/pkgconfig" "$prefix/include"
+    cp "$source/include/flashsketch.h" "$prefix/include"
+    cp "$prefix/build/flashsketch.pc" "$prefix/lib/some-triplet/pkgconfig"
+    include=$(PKG_CONFIG_PATH=$prefix/lib/some-triplet/pkgconfig pkg-config --variable=includedir flashsketch)
+    echo "flashsketch.pc in lib/some-triplet/pkgconfig says the header is in $include"
+    test -f "$include/flashsketch.h"
+    ;;
+esac
