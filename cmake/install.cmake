@@ -7,6 +7,8 @@ install(EXPORT flashsketch-targets NAMESPACE flashsketch:: DESTINATION ${package
 file(WRITE ${PROJECT_BINARY_DIR}/flashsketch-config.cmake
   "include(\${CMAKE_CURRENT_LIST_DIR}/flashsketch-targets.cmake)\n")
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/flashsketch-config-version.cmake COMPATIBILITY SameMinorVersion)
+# The .pc file finds its prefix from where it lies, so that an installed tree may be moved.
+file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/flashsketch.pc.in ${PROJECT_BINARY_DIR}/flashsketch.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/flashsketch-config.cmake ${PROJECT_BINARY_DIR}/flashsketch-config-version.cmake
   DESTINATION ${package_dir})
