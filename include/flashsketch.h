@@ -75,9 +75,9 @@ typedef enum fs_family {
 
 typedef enum fs_shuffle {
     FS_SHUFFLE_NONE = 1, /* input blocks are contiguous rows of A: the paper's sketch */
-    FS_SHUFFLE_ROWS = 2, /* input blocks are random sets of rows: Gaussian quality on every input */
-    FS_SHUFFLE_LINES = 3 /* random sets of whole lines of 32 rows, spread over `interleave` blocks: for A whose
-                            rows are contiguous in memory (a batch of gradients, n x d) */
+    FS_SHUFFLE_ROWS = 2, /* rows of A are dealt to the blocks: no coherent input loads one of them (docs/definition.md) */
+    FS_SHUFFLE_LINES = 3 /* lines of 32 rows are, each spread over `interleave` blocks: for A whose columns are
+                            contiguous in memory (a batch of gradients, n x d) */
 } fs_shuffle;
 
 /* Memory from somewhere else than malloc.  alloc returns NULL when there is none; release gets what alloc gave.

@@ -37,6 +37,7 @@ static fs_result open_backend(fs_context *ctx, const fs_host *host, const fs_con
         return cuda;
     }
     snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", fs_error_message());
+    fs_fail(FS_OK, "%s", "");  /* choosing the CPU is no failure */
     return open_cpu(ctx, host, options);
 }
 

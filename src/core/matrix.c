@@ -97,6 +97,12 @@ static int interleave_apart(uintptr_t a, uintptr_t a_width, uintptr_t b, uintptr
     return gap >= a_width && gap + b_width <= pitch;
 }
 
+/* |stride| in bytes; the stride of a dimension with one element is never taken and counts as 0. */
+static uintptr_t pitch_of(int64_t stride, int64_t count, int64_t bytes)
+{
+    return count > 1 ? (uintptr_t)magnitude(stride) * (uintptr_t)bytes : 0;
+}
+
 int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b)
 {
     if (a->rows == 0 || a->cols == 0 || b->rows == 0 || b->cols == 0 || a->place != b->place) return 0;
@@ -105,18 +111,19 @@ int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b)
     extent(a, &a_first, &a_last);
     extent(b, &b_first, &b_last);
     const uintptr_t a0 = (uintptr_t)a->data + (uintptr_t)(a_first * a_bytes);
-    const uintptr_t a1 = (uintptr_t)a->data + (uintptr_t)((a_last + 1) * a_bytes);
+    const uintptr_t a1 = (uintptr_t)a->data + (uintptr_t)(a_last * a_bytes) + (uintptr_t)a_bytes;
     const uintptr_t b0 = (uintptr_t)b->data + (uintptr_t)(b_first * b_bytes);
-    const uintptr_t b1 = (uintptr_t)b->data + (uintptr_t)((b_last + 1) * b_bytes);
+    const uintptr_t b1 = (uintptr_t)b->data + (uintptr_t)(b_last * b_bytes) + (uintptr_t)b_bytes;
     if (a1 <= b0 || b1 <= a0) return 0;
 
-    const int64_t a_row = magnitude(a->row_stride) * a_bytes, a_col = magnitude(a->col_stride) * a_bytes;
-    const int64_t b_row = magnitude(b->row_stride) * b_bytes, b_col = magnitude(b->col_stride) * b_bytes;
-    if (a_row == b_row && interleave_apart(a0, (uintptr_t)((a->cols - 1) * a_col + a_bytes), b0,
-                                           (uintptr_t)((b->cols - 1) * b_col + b_bytes), (uintptr_t)a_row))
-        return 0;
-    return !(a_col == b_col && interleave_apart(a0, (uintptr_t)((a->rows - 1) * a_row + a_bytes), b0,
-                                                (uintptr_t)((b->rows - 1) * b_row + b_bytes), (uintptr_t)a_col));
+    const uintptr_t a_row = pitch_of(a->row_stride, a->rows, a_bytes), a_col = pitch_of(a->col_stride, a->cols, a_bytes);
+    const uintptr_t b_row = pitch_of(b->row_stride, b->rows, b_bytes), b_col = pitch_of(b->col_stride, b->cols, b_bytes);
+    const uintptr_t a_wide = (uintptr_t)(a->cols - 1) * a_col + (uintptr_t)a_bytes;
+    const uintptr_t b_wide = (uintptr_t)(b->cols - 1) * b_col + (uintptr_t)b_bytes;
+    const uintptr_t a_tall = (uintptr_t)(a->rows - 1) * a_row + (uintptr_t)a_bytes;
+    const uintptr_t b_tall = (uintptr_t)(b->rows - 1) * b_row + (uintptr_t)b_bytes;
+    if (a_row == b_row && interleave_apart(a0, a_wide, b0, b_wide, a_row)) return 0;
+    return !(a_col == b_col && interleave_apart(a0, a_tall, b0, b_tall, a_col));
 }
 
 fs_result fs_sparse_check(const char *who, const char *name, const fs_sparse *A)

@@ -34,19 +34,19 @@ static NAME(columns) NAME(columns_of)(const NAME(gather) *G, int64_t panel)
     return c;
 }
 
-static void NAME(gather_tile)(const chunk *c, const ELEM *const *row, int64_t col, SUM *sums, const ELEM *const *next,
-                              int next_rows)
+/* One tile of columns that begins at A: adds the chunk's rows to sums, and fetches the same tile of the next chunk's. */
+static void NAME(gather_tile)(const chunk *c, const ELEM *A, SUM *sums, const int64_t *next, int next_rows)
 {
     static const SUM sign[2] = {1, -1};
     const int ahead = (next_rows + c->groups - 1) / (c->groups ? c->groups : 1);
     int fetched = 0;
     for (int i = 0; i < c->groups; i++) {
         for (int p = 0; p < ahead && fetched < next_rows; p++, fetched++)
-            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM)) __builtin_prefetch(next[fetched] + col + b, 0, 2);
+            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM)) __builtin_prefetch(A + next[fetched] + b, 0, 2);
         VEC *at = (VEC *)(sums + (int64_t)c->row[i] * TILE), sum[TILE_VECTORS];
         for (int v = 0; v < TILE_VECTORS; v++) sum[v] = at[v];
         for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
-            const ELEM *x = row[c->entry[e] >> 1] + col;
+            const ELEM *x = A + (c->entry[e] >> 1);
             const SUM pm = sign[c->entry[e] & 1];
             for (int v = 0; v < TILE_VECTORS; v++) sum[v] += NAME(vector)(x + v * LANES) * pm;
         }
@@ -54,13 +54,14 @@ static void NAME(gather_tile)(const chunk *c, const ELEM *const *row, int64_t co
     }
 }
 
-static void NAME(gather_single)(const chunk *c, const ELEM *const *row, int64_t col, int64_t stride, int64_t count, SUM *sums)
+/* The same for at most LANES columns, `stride` apart. */
+static void NAME(gather_single)(const chunk *c, const ELEM *A, int64_t stride, int64_t count, SUM *sums)
 {
     static const SUM sign[2] = {1, -1};
     for (int i = 0; i < c->groups; i++) {
         VEC *at = (VEC *)(sums + (int64_t)c->row[i] * LANES), sum = *at;
         for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
-            const ELEM *x = row[c->entry[e] >> 1] + col * stride;
+            const ELEM *x = A + (c->entry[e] >> 1);
             const VEC v = stride == 1 && count >= LANES ? NAME(vector)(x) : NAME(vector_some)(x, stride, count);
             sum += v * sign[c->entry[e] & 1];
         }
@@ -74,25 +75,24 @@ static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols,
 {
     const int64_t rows = fs_split_size(&G->B->out, g);
     const int64_t first = b->start[h], last = b->start[h + 1];
-    const ELEM *pointer[2][CHUNK_MOST];
-    int64_t j[CHUNK_MOST];
+    const ELEM *A = (const ELEM *)G->A->data + panel_row * G->A->row_stride + cols->first * G->A->col_stride;
+    int64_t where[2][CHUNK_MOST], j[CHUNK_MOST];
     int ready = 0;
     for (int64_t u = first; u < last; u += G->chunk_rows) {
         const int count = (int)fs_min64(G->chunk_rows, last - u);
         const int next = (int)fs_min64(G->chunk_rows, last - u - count);
-        const ELEM **now = pointer[ready], **then = pointer[!ready];
-        const ELEM *origin = (const ELEM *)G->A->data + (panel_row * G->A->row_stride);
+        int64_t *now = where[ready], *then = where[!ready];
         if (u == first)
-            for (int i = 0; i < count; i++) now[i] = origin + b->rows[u + i] * G->A->row_stride;
-        for (int i = 0; i < next; i++) then[i] = origin + b->rows[u + count + i] * G->A->row_stride;
+            for (int i = 0; i < count; i++) now[i] = b->rows[u + i] * G->A->row_stride;
+        for (int i = 0; i < next; i++) then[i] = b->rows[u + count + i] * G->A->row_stride;
         for (int i = 0; i < count; i++) j[i] = G->row0 + panel_row + b->rows[u + i];
-        chunk_fill(c, G->B, l, g, j, count);
+        chunk_fill(c, G->B, l, g, j, now, count);
         for (int64_t t = 0; t < cols->tiles; t++)
-            NAME(gather_tile)(c, now, cols->first + t * TILE, sums + t * rows * TILE, then, next);
+            NAME(gather_tile)(c, A + t * TILE, sums + t * rows * TILE, then, next);
         for (int64_t v = 0; v < cols->singles; v++) {
             const int64_t col = cols->tiles * TILE + v * LANES;
-            NAME(gather_single)(c, now, cols->first + col, G->A->col_stride, fs_min64(LANES, cols->count - col),
-                                sums + (cols->tiles * TILE + v * LANES) * rows);
+            NAME(gather_single)(c, A + col * G->A->col_stride, G->A->col_stride, fs_min64(LANES, cols->count - col),
+                                sums + col * rows);
         }
         ready = !ready;
     }
@@ -140,7 +140,7 @@ static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t p
 }
 
 /* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
- * (16 KiB s, 64 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
+ * (20 KiB s, 80 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
  * the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
 static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                                     const fs_matrix *Y)

@@ -114,23 +114,24 @@ static void table_fill(const fs_blockperm *B, int64_t j0, int64_t count, uint32_
 }
 
 /* The nonzeros of a chunk of columns, grouped by output row: group c is row row[c] of the block, and its entries
- * entry[start[c]] ... entry[start[c + 1] - 1] are 2 (column in the chunk) + (1 if minus), columns ascending (the
- * nonzeros of a row of S are all of one part t). */
+ * entry[start[c]] ... entry[start[c + 1] - 1] are 2 (where the column's row of A is) + (1 if minus), columns ascending
+ * (the nonzeros of a row of S are all of one part t). */
 typedef struct chunk {
     int groups;
-    uint32_t *entry, *code, *row, *start, *count;
+    int64_t *entry;
+    uint32_t *code, *row, *start, *count;
 } chunk;
 
 static int64_t chunk_bytes(int64_t columns, int64_t s, int64_t rows)
 {
-    return 4 * (columns * s * 4 + 1 + rows);
+    return 4 * (columns * s * 5 + 1 + rows);
 }
 static chunk chunk_at(void *memory, int64_t columns, int64_t s)
 {
     chunk c;
     c.groups = 0;
     c.entry = memory;
-    c.code = c.entry + columns * s;
+    c.code = (uint32_t *)(c.entry + columns * s);
     c.row = c.code + columns * s;
     c.start = c.row + columns * s;
     c.count = c.start + columns * s + 1;
@@ -162,9 +163,10 @@ static void chunk_order(chunk *c, int64_t rows)
     c->start[c->groups] = at;
 }
 
-/* Fills *c for columns j[0 .. columns) and output block g.  When the block has far more rows than the chunk has nonzeros,
+/* Fills *c for columns j[0 .. columns), whose rows of A are at where[], and output block g.  When the block has far more rows than the chunk has nonzeros,
  * sorting would only walk over empty rows: then every nonzero is a group of its own. */
-static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, const int64_t *j, int columns)
+static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, const int64_t *j, const int64_t *where,
+                       int columns)
 {
     const int s = (int)B->s, nonzeros = columns * s;
     const int64_t rows = fs_split_size(&B->out, g);
@@ -173,7 +175,7 @@ static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, co
         for (int e = 0; e < nonzeros; e++) {
             c->row[e] = c->code[e] >> 1;
             c->start[e] = (uint32_t)e;
-            c->entry[e] = (uint32_t)(e % columns) * 2 + (c->code[e] & 1);
+            c->entry[e] = 2 * where[e % columns] + (c->code[e] & 1);
         }
         c->groups = nonzeros;
         c->start[nonzeros] = (uint32_t)nonzeros;
@@ -183,5 +185,5 @@ static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, co
     for (int e = 0; e < nonzeros; e++) c->count[c->code[e] >> 1]++;
     chunk_order(c, rows);
     for (int t = 0, e = 0; t < s; t++)
-        for (int i = 0; i < columns; i++, e++) c->entry[c->count[c->code[e] >> 1]++] = (uint32_t)i * 2 + (c->code[e] & 1);
+        for (int i = 0; i < columns; i++, e++) c->entry[c->count[c->code[e] >> 1]++] = 2 * where[i] + (c->code[e] & 1);
 }

@@ -1,13 +1,12 @@
-/* quality.c - the default sketch embeds every subspace as well as a Gaussian does.
+/* quality.c - how well the default sketch embeds subspaces, measured against a dense Gaussian.
  *
  * The subspace-embedding error of S on range(A) is |(S Q)' S Q - I|_2, Q an orthonormal basis of it.  The Gaussian's
  * does not depend on Q (its rows are invariant under rotations), so its mean is measured once, on the d = n identity.
  * Inputs are those on which a sketch with contiguous blocks fails: their mass sits in few rows, side by side.
- * The mean error of shuffle lines with its default interleave must be within 1.3 of the Gaussian's, that of the
- * default (rows shuffled) within 1.15 where the mass is in more rows than A has columns.  Where it is in n rows alone,
- * S Q is just n columns of S, and nothing with s = 4 reaches a Gaussian: over 300 draws the ratios were 1.26 for the
- * default and 1.18 for the SJLT on all k rows.  There the limit is 1.35.  The contiguous sketch is measured too, to
- * see that the inputs are hard. */
+ * The mean error of the default (rows shuffled) must be within 1.15 of the Gaussian's, that of shuffle lines with its
+ * default interleave within 1.3.  Where the mass is in n rows far from each other, S Q is just n columns of S in blocks
+ * drawn at random, and nothing with s = 4 reaches a Gaussian (over 300 draws even the SJLT on all k rows was at 1.18):
+ * there the limit is 1.35 for both.  The contiguous sketch is measured too, to see that the inputs are hard. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,22 +55,28 @@ static double hot_bundles(int64_t i, int64_t j)
 }
 /* One coordinate of every line of 32: what a hot channel of a network's gradients looks like. */
 static double hot_channel(int64_t i, int64_t j) { return hot(i % 32 == 7) * gaussian(i, j); }
+/* One row of every 128. */
+static double hot_scattered(int64_t i, int64_t j)
+{
+    return hot((int64_t)(bits_at(6, i / 128) % 128) == i % 128) * gaussian(i, j);
+}
 
 static const struct input {
     const char *name;
     double (*entry)(int64_t i, int64_t j);
-    double limit;  /* of the default's ratio */
+    double rows, lines;  /* limits of the two ratios */
 } inputs[] = {
-    {"Gaussian", gaussian, 1.15},
-    {"rows 64..127 hot", hot_64, 1.35},
-    {"decaying rows", decaying, 1.35},
-    {"identity on top", identity_on_top, 1.35},
-    {"block-diagonal", block_diagonal, 1.15},
-    {"Student-t 1.5", student, 1.15},
-    {"650 hot rows", hot_650, 1.15},
-    {"128 hot rows", hot_128, 1.15},
-    {"20 hot bundles of 16", hot_bundles, 1.15},
-    {"one hot channel of 32", hot_channel, 1.15},
+    {"Gaussian", gaussian, 1.15, 1.3},
+    {"rows 64..127 hot", hot_64, 1.15, 1.3},
+    {"decaying rows", decaying, 1.15, 1.3},
+    {"identity on top", identity_on_top, 1.15, 1.3},
+    {"block-diagonal", block_diagonal, 1.15, 1.3},
+    {"Student-t 1.5", student, 1.15, 1.3},
+    {"650 hot rows", hot_650, 1.15, 1.3},
+    {"128 hot rows", hot_128, 1.15, 1.3},
+    {"20 hot bundles of 16", hot_bundles, 1.15, 1.3},
+    {"one hot channel of 32", hot_channel, 1.15, 1.3},
+    {"64 hot rows, scattered", hot_scattered, 1.35, 1.35},
 };
 enum { INPUTS = sizeof inputs / sizeof inputs[0] };
 
@@ -144,7 +149,7 @@ static double mean_error(fs_context *ctx, fs_spec spec, const double *Q, int dra
     return total / draws;
 }
 
-static void the_default_embeds_every_input_as_the_gaussian_does(void **state)
+static void the_default_is_near_the_gaussian_on_every_input(void **state)
 {
     (void)state;
     static double identity[N * N];
@@ -160,10 +165,10 @@ static void the_default_embeds_every_input_as_the_gaussian_does(void **state)
     for (int i = 0; i < INPUTS; i++) {
         double *Q = basis(&inputs[i]);
         const double by_rows = mean_error(ctx, rows, Q, DRAWS) / reference;
-        const double by_lines = mean_error(ctx, lines, Q, DRAWS / 4) / reference;
+        const double by_lines = mean_error(ctx, lines, Q, DRAWS) / reference;
         const double by_none = mean_error(ctx, none, Q, 2) / reference;
         print_message("%-24s %7.3f %7.3f %7.3f\n", inputs[i].name, by_rows, by_lines, by_none);
-        failures += !(by_rows <= inputs[i].limit) + !(by_lines <= 1.3);
+        failures += !(by_rows <= inputs[i].rows) + !(by_lines <= inputs[i].lines);
         free(Q);
     }
     if (failures) fail_msg("%d of these ratios are above their limits", failures);
@@ -171,6 +176,6 @@ static void the_default_embeds_every_input_as_the_gaussian_does(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_default_embeds_every_input_as_the_gaussian_does)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_default_is_near_the_gaussian_on_every_input)};
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }
