@@ -2,7 +2,7 @@
  *
  * Task (output block g, panel of columns): for each chunk of rows of A that go to g, for each tile of columns, for each
  * row of the block: load its sums, add or subtract the tile of every row of A that goes there, store the sums.  A is
- * read from memory once per permutation (software prefetch runs one chunk ahead) and from cache s times; a
+ * read from memory once per permutation (software prefetch runs one tile ahead) and from cache s times; a
  * scatter of each row into s rows of sums would store s times as much, and stores are the bottleneck.
  * Rows of A whose stride or width does not fit take one vector at a time, element by element if need be. */
 
@@ -15,7 +15,7 @@ typedef struct NAME(gather) {
     int64_t row0;
     SUM scale, beta;
     int64_t panel_cols;      /* columns of a task */
-    int64_t chunk_rows;      /* rows of A in cache at a time */
+    int64_t chunk_rows;      /* rows of A taken at a time */
 } NAME(gather);
 
 /* The sums of a task: full tiles first, each rows x TILE, then single vectors, each rows x LANES. */
@@ -34,15 +34,16 @@ static NAME(columns) NAME(columns_of)(const NAME(gather) *G, int64_t panel)
     return c;
 }
 
-/* One tile of columns that begins at A: adds the chunk's rows to sums, and fetches the same tile of the next chunk's. */
-static void NAME(gather_tile)(const chunk *c, const ELEM *A, SUM *sums, const int64_t *next, int next_rows)
+/* One tile of columns that begins at A: adds the chunk's rows to sums, and fetches the tile that comes next, which
+ * begins at `next` in rows `where` apart. */
+static void NAME(gather_tile)(const chunk *c, const ELEM *A, SUM *sums, const ELEM *next, const int64_t *where, int next_rows)
 {
     static const SUM sign[2] = {1, -1};
     const int ahead = (next_rows + c->groups - 1) / (c->groups ? c->groups : 1);
     int fetched = 0;
     for (int i = 0; i < c->groups; i++) {
         for (int p = 0; p < ahead && fetched < next_rows; p++, fetched++)
-            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM)) __builtin_prefetch(A + next[fetched] + b, 0, 2);
+            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM)) __builtin_prefetch(next + where[fetched] + b, 0, 2);
         VEC *at = (VEC *)(sums + (int64_t)c->row[i] * TILE), sum[TILE_VECTORS];
         for (int v = 0; v < TILE_VECTORS; v++) sum[v] = at[v];
         for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
@@ -87,8 +88,11 @@ static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols,
         for (int i = 0; i < next; i++) then[i] = b->rows[u + count + i] * G->A->row_stride;
         for (int i = 0; i < count; i++) j[i] = G->row0 + panel_row + b->rows[u + i];
         chunk_fill(c, G->B, l, g, j, now, count);
-        for (int64_t t = 0; t < cols->tiles; t++)
-            NAME(gather_tile)(c, A + t * TILE, sums + t * rows * TILE, then, next);
+        for (int64_t t = 0; t < cols->tiles; t++) {
+            const int last_tile = t + 1 == cols->tiles;
+            NAME(gather_tile)(c, A + t * TILE, sums + t * rows * TILE, last_tile ? A : A + (t + 1) * TILE,
+                              last_tile ? then : now, last_tile ? next : count);
+        }
         for (int64_t v = 0; v < cols->singles; v++) {
             const int64_t col = cols->tiles * TILE + v * LANES;
             NAME(gather_single)(c, A + col * G->A->col_stride, G->A->col_stride, fs_min64(LANES, cols->count - col),
@@ -146,9 +150,11 @@ static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
                                     const fs_matrix *Y)
 {
     const fs_blockperm *B = &S->u.blockperm;
-    const int64_t width = NAME(gather_width)(B, A), fits = ((int64_t)1 << 18) / (width * (int64_t)sizeof(ELEM));
-    const int64_t cached = fits < CHUNK_ROWS ? CHUNK_ROWS : fs_min64(fits, CHUNK_MOST);
-    const int64_t chunk_rows = fs_min64(cached, ((int64_t)1 << 22) / B->s + 1);
+    /* About eight nonzeros a row of a block: fewer, and loading and storing the sums weighs; more, and the tile of a chunk
+     * leaves the first-level cache between its s uses. */
+    const int64_t eight = 8 * B->out.small / B->s;
+    const int64_t cached = eight < CHUNK_LEAST ? CHUNK_LEAST : fs_min64(eight, CHUNK_MOST);
+    const int64_t width = NAME(gather_width)(B, A), chunk_rows = fs_min64(cached, ((int64_t)1 << 22) / B->s + 1);
     const NAME(gather) G = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, width, chunk_rows};
     const int64_t tallest = B->out.small + 1, row_panels = A->rows > PANEL_ROWS ? (A->rows - 1) / PANEL_ROWS + 1 : 1;
     const int64_t panel_rows = fs_min64(PANEL_ROWS, A->rows);

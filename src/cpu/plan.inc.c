@@ -7,8 +7,8 @@
 
 enum {
     PANEL_ROWS = 1 << 20,
-    CHUNK_ROWS = 128,         /* columns of S that are made at a time */
-    CHUNK_MOST = 1024,        /* rows of A that the gather kernel takes at a time, at most */
+    CHUNK_LEAST = 128,        /* rows of A that the gather kernel takes at a time, at least */
+    CHUNK_MOST = 1024,        /* and at most */
     TABLE_ENTRIES = 1 << 20,  /* nonzeros of a table of columns of S, 4 bytes each */
     FEW_TASKS = 8             /* with fewer tasks than this the work is cut further */
 };
