@@ -144,7 +144,7 @@ static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t p
 }
 
 /* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
- * (20 KiB s, 80 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
+ * (10 KiB s, 80 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
  * the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
 static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                                     const fs_matrix *Y)
