@@ -150,7 +150,8 @@ static void fill(void *data, int64_t count, fs_dtype dtype)
 
 int bench_cpu(const bench_options *o)
 {
-    void *wide = aligned_alloc(64, (size_t)D * N * 8), *narrow = aligned_alloc(64, (size_t)4096 * N * 8);
+    enum { PAGE = 4096 };
+    void *wide = aligned_alloc(PAGE, (size_t)D * N * 8), *narrow = aligned_alloc(PAGE, (size_t)4096 * N * 8);
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = FS_BACKEND_CPU;
     where.threads = o->threads;

@@ -15,7 +15,7 @@ static void NAME(adjoint_rows)(const fs_matrix *X, int64_t row, int64_t rows, in
             for (int64_t t = 0; t < nonzeros; t++, code++) {
                 const VEC *y = (const VEC *)(tile + (int64_t)(*code >> 1) * TILE);
                 const SUM pm = sign[*code & 1];
-                for (int v = 0; v < TILE_VECTORS; v++) sum[v] += y[v] * pm;
+                for (int v = 0; v < TILE_VECTORS; v++) sum[v] = NAME(add_signed)(sum[v], y[v], pm);
             }
             memcpy(sums + r * TILE, sum, sizeof sum);
         }

@@ -49,7 +49,7 @@ static void NAME(gather_tile)(const chunk *c, const ELEM *A, SUM *sums, const EL
         for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
             const ELEM *x = A + (c->entry[e] >> 1);
             const SUM pm = sign[c->entry[e] & 1];
-            for (int v = 0; v < TILE_VECTORS; v++) sum[v] += NAME(vector)(x + v * LANES) * pm;
+            for (int v = 0; v < TILE_VECTORS; v++) sum[v] = NAME(add_signed)(sum[v], NAME(vector)(x + v * LANES), pm);
         }
         for (int v = 0; v < TILE_VECTORS; v++) at[v] = sum[v];
     }
@@ -64,7 +64,7 @@ static void NAME(gather_single)(const chunk *c, const ELEM *A, int64_t stride, i
         for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
             const ELEM *x = A + (c->entry[e] >> 1);
             const VEC v = stride == 1 && count >= LANES ? NAME(vector)(x) : NAME(vector_some)(x, stride, count);
-            sum += v * sign[c->entry[e] & 1];
+            sum = NAME(add_signed)(sum, v, sign[c->entry[e] & 1]);
         }
         *at = sum;
     }

@@ -2,6 +2,9 @@
  *
  * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are
  * written with the compilers' vector types, so one text becomes SSE, AVX2 or AVX-512 code by its flags alone. */
+#if VARIANT_BYTES > 16
+#include <immintrin.h>
+#endif
 #include <omp.h>
 #include <string.h>
 

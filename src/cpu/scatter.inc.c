@@ -23,7 +23,7 @@ static void NAME(scatter_block)(const ELEM *x, int64_t pitch, int64_t samples, i
         for (int64_t c = 0; c < count; c++)
             for (int t = 0; t < nonzeros; t++, code++) {
                 VEC *at = (VEC *)(sums + (int64_t)(*code >> 1) * LANES);
-                *at += v[c] * sign[*code & 1];
+                *at = NAME(add_signed)(*at, v[c], sign[*code & 1]);
             }
     }
 }

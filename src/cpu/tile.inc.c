@@ -22,6 +22,22 @@ typedef SUM NAME(loose) __attribute__((vector_size(VARIANT_BYTES), aligned(sizeo
 static inline VEC NAME(vector)(const ELEM *x) { return *(const NAME(loose) *)x; }
 #endif
 
+/* sum + pm x with pm = +-1: the product is exact, so a fused multiply-add has the same bits and half the instructions. */
+static inline VEC NAME(add_signed)(VEC sum, VEC x, SUM pm)
+{
+#if VARIANT_BYTES == 64 && SUM_BYTES == 4
+    return (VEC)_mm512_fmadd_ps((__m512)x, _mm512_set1_ps(pm), (__m512)sum);
+#elif VARIANT_BYTES == 64
+    return (VEC)_mm512_fmadd_pd((__m512d)x, _mm512_set1_pd(pm), (__m512d)sum);
+#elif VARIANT_BYTES == 32 && SUM_BYTES == 4
+    return (VEC)_mm256_fmadd_ps((__m256)x, _mm256_set1_ps(pm), (__m256)sum);
+#elif VARIANT_BYTES == 32
+    return (VEC)_mm256_fmadd_pd((__m256d)x, _mm256_set1_pd(pm), (__m256d)sum);
+#else
+    return sum + x * pm;
+#endif
+}
+
 /* The first `count` elements of x, `stride` apart, then zeros. */
 static inline VEC NAME(vector_some)(const ELEM *x, int64_t stride, int64_t count)
 {
