@@ -45,14 +45,4 @@ void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes);
 typedef struct fs_weights { double weight[2]; } fs_weights;
 fs_weights fs_cpu_weights(const fs_def *S);
 
-static inline int64_t fs_def_rows(const fs_def *S)
-{
-    switch (S->family) {
-    case FS_DEF_BLOCKROW: return S->u.blockrow.k;
-    case FS_DEF_SRHT: return S->u.srht.k;
-    case FS_DEF_GAUSS: return S->u.gauss.k;
-    default: return S->u.blockperm.k;
-    }
-}
-
 #endif

@@ -36,14 +36,16 @@ static NAME(columns) NAME(columns_of)(const NAME(gather) *G, int64_t panel)
 
 /* One tile of columns that begins at A: adds the chunk's rows to sums, and fetches the tile that comes next, which
  * begins at `next` in rows `where` apart. */
-static void NAME(gather_tile)(const chunk *c, const ELEM *A, SUM *sums, const ELEM *next, const int64_t *where, int next_rows)
+static void NAME(gather_tile)(const chunk *c, const ELEM *A, SUM *sums, const ELEM *next, const int64_t *where,
+                              int next_rows)
 {
     static const SUM sign[2] = {1, -1};
     const int ahead = (next_rows + c->groups - 1) / (c->groups ? c->groups : 1);
     int fetched = 0;
     for (int i = 0; i < c->groups; i++) {
         for (int p = 0; p < ahead && fetched < next_rows; p++, fetched++)
-            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM)) __builtin_prefetch(next + where[fetched] + b, 0, 2);
+            for (int64_t b = 0; b < TILE; b += 64 / (int)sizeof(ELEM))
+                __builtin_prefetch(next + where[fetched] + b, 0, 2);
         VEC *at = (VEC *)(sums + (int64_t)c->row[i] * TILE), sum[TILE_VECTORS];
         for (int v = 0; v < TILE_VECTORS; v++) sum[v] = at[v];
         for (uint32_t e = c->start[i]; e < c->start[i + 1]; e++) {
@@ -144,8 +146,8 @@ static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t p
 }
 
 /* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
- * (10 KiB s, 80 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row panels
- * the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
+ * (10 KiB s, 80 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row
+ * panels the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
 static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                                     const fs_matrix *Y)
 {

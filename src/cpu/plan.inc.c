@@ -163,8 +163,8 @@ static void chunk_order(chunk *c, int64_t rows)
     c->start[c->groups] = at;
 }
 
-/* Fills *c for columns j[0 .. columns), whose rows of A are at where[], and output block g.  When the block has far more rows than the chunk has nonzeros,
- * sorting would only walk over empty rows: then every nonzero is a group of its own. */
+/* Fills *c for columns j[0 .. columns), whose rows of A are at where[], and output block g.  When the block has far more
+ * rows than the chunk has nonzeros, sorting would only walk over empty rows: every nonzero is a group of its own. */
 static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, const int64_t *j, const int64_t *where,
                        int columns)
 {
