@@ -4,9 +4,14 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct bench_options {
     const char *filter;   /* run only cases whose name contains this; NULL: all */
     const char *commit;   /* what was measured */
+    const char *output;   /* the table that `fsbench tune` writes; NULL: none was named */
     int threads;
     int repetitions;
 } bench_options;
@@ -30,5 +35,11 @@ const char *bench_date(void);
 
 /* bench/cases */
 int bench_cpu(const bench_options *options);
+int bench_cuda(const bench_options *options);
+int bench_tune(const bench_options *options);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

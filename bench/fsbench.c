@@ -1,7 +1,7 @@
-/* fsbench.c - the one benchmark program: `fsbench cpu` times the CPU backend, one JSON object a line.
+/* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, one JSON object a line.
  *
- * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape (reading
- * A and writing k n values with the same threads) and reported as a ratio to it. */
+ * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
+ * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
 #include <getopt.h>
 #include <omp.h>
 #include <stdio.h>
@@ -10,17 +10,42 @@
 
 #include "bench.h"
 
+#ifdef FS_BENCH_CUDA
+/* The plugin of the same build, unless the environment names another. */
+static int cuda(const bench_options *options)
+{
+    setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
+    return bench_cuda(options);
+}
+static int tune(const bench_options *options)
+{
+    setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
+    return bench_tune(options);
+}
+#else
+static int cuda(const bench_options *options)
+{
+    (void)options;
+    fprintf(stderr, "fsbench: this build has no CUDA; configure it where nvcc is installed\n");
+    return 2;
+}
+static int tune(const bench_options *options) { return cuda(options); }
+#endif
+
 static const struct command {
     const char *name, *what;
     int (*run)(const bench_options *options);
 } commands[] = {
     {"cpu", "the CPU backend: every family, layout and element type", bench_cpu},
+    {"cuda", "the CUDA backend, and what people use instead, on the first GPU", cuda},
+    {"tune", "tries the CUDA backend's plans on the first GPU and writes a table for FLASHSKETCH_TUNING", tune},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static int usage(FILE *to, int code)
 {
-    fprintf(to, "usage: fsbench COMMAND [--case TEXT] [--threads N] [--reps N] [--commit TEXT]\n\ncommands:\n");
+    fprintf(to, "usage: fsbench COMMAND [--case TEXT] [--threads N] [--reps N] [--commit TEXT] [--output FILE]\n\n"
+                "commands:\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].what);
     fprintf(to,
             "\noptions:\n"
@@ -28,24 +53,32 @@ static int usage(FILE *to, int code)
             "  --threads N    threads to use (default: OpenMP's)\n"
             "  --reps N       measurements of each case, at least 3; medians are reported (default: 15)\n"
             "  --commit TEXT  what to write down as the commit\n"
+            "  --output FILE  tune: the table to write\n"
             "\nfields of a line: case, op, backend, family, d, n, k, M, kappa, s, shuffle, layout, dtype, threads,\n"
-            "  floor_ms (reading A and writing k n values), ms (median), ratio (ms / floor_ms), error (relative, against\n"
-            "  a reference in double on 64 columns), machine, commit, date\n");
+            "  floor_ms (reading A and writing k n values), ms (median), ratio (ms / floor_ms), error (relative,\n"
+            "  against a reference in double on 64 columns), machine, commit, date\n"
+            "of cuda besides: interleave, precision, floor_min and ms_min (the fastest), call_us (the host's time in\n"
+            "  the call), bytes_per_s (the floor's bytes / ms), driver, cuda, reps; of peers prep_ms (making S) and\n"
+            "  full_ms (S made and multiplied in one call); of matrices in host memory, whose floor is a copy,\n"
+            "  copy_share (floor_ms / ms)\n");
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"case", required_argument, NULL, 'c'},   {"threads", required_argument, NULL, 't'},
-                                          {"reps", required_argument, NULL, 'r'},   {"commit", required_argument, NULL, 'g'},
-                                          {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
-    bench_options options = {NULL, "unknown", omp_get_max_threads(), 15};
+    static const struct option known[] = {
+        {"case", required_argument, NULL, 'c'},   {"threads", required_argument, NULL, 't'},
+        {"reps", required_argument, NULL, 'r'},   {"commit", required_argument, NULL, 'g'},
+        {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    bench_options options = {NULL, "unknown", NULL, omp_get_max_threads(), 15};
     int letter;
     while ((letter = getopt_long(argc, argv, "h", known, NULL)) != -1) switch (letter) {
         case 'c': options.filter = optarg; break;
         case 't': options.threads = atoi(optarg); break;
         case 'r': options.repetitions = atoi(optarg); break;
         case 'g': options.commit = optarg; break;
+        case 'o': options.output = optarg; break;
         case 'h': return usage(stdout, 0);
         default: return usage(stderr, 2);
         }

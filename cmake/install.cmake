@@ -2,6 +2,9 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS flashsketch EXPORT flashsketch-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(FS_HAVE_CUDA)
+  install(TARGETS flashsketch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flashsketch)
 install(EXPORT flashsketch-targets NAMESPACE flashsketch:: DESTINATION ${package_dir})
 file(WRITE ${PROJECT_BINARY_DIR}/flashsketch-config.cmake

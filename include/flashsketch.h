@@ -134,20 +134,29 @@ typedef enum fs_backend_kind {
     FS_BACKEND_CUDA = 2  /* an error if it cannot be had */
 } fs_backend_kind;
 
+/* How exactly a GPU sums f32 matrices.  CPUs, and all other types, are always at full precision. */
+typedef enum fs_precision {
+    FS_PRECISION_FULL = 0, /* the error of plain f32 summation, at most twice that */
+    FS_PRECISION_FAST = 1  /* may drop the last 8 of an element's 24 bits: a relative error of about 1e-5 */
+} fs_precision;
+
 typedef struct fs_context_options {
     size_t size;             /* sizeof(fs_context_options): set by FS_CONTEXT_INIT */
     fs_backend_kind backend;
-    int threads;             /* CPU threads; 0: OpenMP's own number */
+    int threads;             /* CPU threads; 0: OpenMP's own number.  With CUDA, those that copy host matrices */
     int device;              /* CUDA device number */
     void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
     fs_allocator allocator;  /* alloc NULL: malloc */
+    fs_precision precision;
 } fs_context_options;
-#define FS_CONTEXT_INIT { sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, { NULL, NULL, NULL } }
+#define FS_CONTEXT_INIT \
+    { sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, { NULL, NULL, NULL }, FS_PRECISION_FULL }
 
 typedef struct fs_context fs_context;
 
 /* Makes a context; options NULL means FS_CONTEXT_INIT.  The environment variable FLASHSKETCH_ISA (base, avx2,
- * avx512) overrides the CPU variant that would be chosen, FLASHSKETCH_CUDA_PLUGIN the path of the CUDA plugin.
+ * avx512) overrides the CPU variant that would be chosen, FLASHSKETCH_CUDA_PLUGIN the path of the CUDA plugin,
+ * FLASHSKETCH_TUNING names a table of measured kernel choices for a GPU (`fsbench tune` writes one).
  * FS_EBACKEND: the backend asked for is not there; the sentence says what the loader said. */
 FS_API FS_CHECK fs_result fs_context_create(fs_context **out, const fs_context_options *options);
 
@@ -205,7 +214,8 @@ typedef struct fs_sparse {
  * piece with beta = 1.  Y is k x A.cols, in A's type, or f32 (f64 when A is f64).  Sums are made in f32 (f64 for
  * f64), whatever Y's type, and rounded to it once; the same bits come out for any number of threads.
  * beta = 0 does not read Y.  A non-finite element of A reaches the rows of Y where its column of S is not zero.
- * Y must not overlap A.  Queued on ctx's stream; a host Y is ready on return.
+ * Y must not overlap A.  A CUDA context takes matrices in device memory, where the call is queued on ctx's stream, and in
+ * host memory, which it streams through the GPU; what is in host memory is ready on return.
  * FS_EINVAL: a shape does not fit S.  FS_ENOMEM: no scratch.  FS_EUNSUPPORTED: not in this place. */
 FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                    const fs_matrix *A, double beta, fs_matrix *Y);
@@ -225,6 +235,12 @@ FS_API FS_CHECK fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_
 /* Writes columns col0 ... col0 + out->cols - 1 of S as a k x out->cols CSR matrix into the arrays of *out, whose
  * format, types, rows, cols and nnz (from fs_sketch_nnz) are set; column indices are sorted and distinct. */
 FS_API FS_CHECK fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out);
+
+/* fs_sketch_digest and fs_sketch_to_csr made by ctx's own backend: on a CUDA context by the GPU's code, out's arrays in
+ * device memory.  The digest is ready on return. */
+FS_API FS_CHECK fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
+                                           uint64_t *digest);
+FS_API FS_CHECK fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
 
 #ifdef __cplusplus
 }

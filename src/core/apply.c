@@ -7,11 +7,16 @@
 #include "matrix.h"
 #include "sketch.h"
 
-static fs_result check_place(const char *who, const char *name, const fs_context *ctx, fs_place place)
+fs_result fs_context_check_place(const char *who, const char *name, const fs_context *ctx, fs_place place)
 {
     if (place == ctx->backend->place) return FS_OK;
     return fs_fail(FS_EUNSUPPORTED, "%s: %s is in %s memory, this context works on %s memory", who, name,
                    place == FS_CUDA ? "CUDA" : "host", ctx->backend->place == FS_CUDA ? "CUDA" : "host");
+}
+/* Dense matrices may be in host memory for every backend: CUDA streams them. */
+static fs_result check_place(const char *who, const char *name, const fs_context *ctx, fs_place place)
+{
+    return place == FS_HOST ? FS_OK : fs_context_check_place(who, name, ctx, place);
 }
 
 /* The wide matrix (A or X) is rows row0 ... row0 + wide_rows - 1 of a matrix with d rows; the narrow one is Y. */
@@ -97,8 +102,8 @@ fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double
     FS_TRY(check_shapes(who, S, row0, A->rows, A->cols, "A", Y));
     FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
     FS_REQUIRE(!fs_sparse_overlap(A, Y), "%s: an array of A and Y overlap in memory", who);
-    FS_TRY(check_place(who, "A", ctx, A->place));
-    FS_TRY(check_place(who, "Y", ctx, Y->place));
+    FS_TRY(fs_context_check_place(who, "A", ctx, A->place));
+    FS_TRY(fs_context_check_place(who, "Y", ctx, Y->place));
     const fs_matrix to = fs_matrix_at_origin(Y);
     return ctx->backend->sparse(ctx->state, &S->def, row0, alpha, A, beta, &to);
 }

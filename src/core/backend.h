@@ -9,7 +9,7 @@
 #include "def.h"
 #include "flashsketch.h"
 
-#define FS_BACKEND_ABI 1
+#define FS_BACKEND_ABI 2
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -20,7 +20,7 @@ typedef struct fs_host {
 
 typedef struct fs_backend {
     int abi;
-    fs_place place;  /* where its matrices must be */
+    fs_place place;  /* where its own memory is; dense matrices of a CUDA backend may be in host memory too */
     fs_result (*open)(void **state, const fs_host *host, const fs_context_options *options);
     void (*close)(void *state);
     int (*describe)(const void *state, char *text, size_t bytes);
@@ -31,6 +31,9 @@ typedef struct fs_backend {
                          const fs_matrix *X);
     fs_result (*sparse)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                         const fs_matrix *Y);
+    /* S written out by the backend's own code; NULL: the core's. */
+    fs_result (*digest)(void *state, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
+    fs_result (*csr)(void *state, const fs_def *S, int64_t col0, const fs_sparse *out);
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);

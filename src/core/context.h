@@ -15,4 +15,7 @@ struct fs_context {
 /* Opens the CUDA plugin.  On failure *plugin is NULL and the sentence says what the loader said. */
 fs_result fs_backend_load(const fs_backend **backend, void **plugin);
 
+/* FS_EUNSUPPORTED unless `place` is where ctx's backend has its memory. */
+fs_result fs_context_check_place(const char *who, const char *name, const fs_context *ctx, fs_place place);
+
 #endif

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "context.h"
 #include "dtype.h"
 #include "error.h"
 #include "matrix.h"
@@ -126,19 +127,25 @@ static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *ou
     return FS_OK;
 }
 
-fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
+static fs_result check_csr(const char *who, const fs_sketch *S, int64_t col0, const fs_sparse *out)
 {
-    FS_REQUIRE(out, "fs_sketch_to_csr: out is NULL");
-    FS_TRY(check_columns("fs_sketch_to_csr", S, col0, out->cols));
-    FS_TRY(fs_sparse_check("fs_sketch_to_csr", "out", out));
-    FS_REQUIRE(out->format == FS_CSR, "fs_sketch_to_csr: out.format is %d, it must be FS_CSR", (int)out->format);
-    FS_REQUIRE(out->place == FS_HOST, "fs_sketch_to_csr: out must be in host memory");
-    FS_REQUIRE(out->rows == S->spec.k, "fs_sketch_to_csr: out has %" PRId64 " rows, S has k = %" PRId64, out->rows, S->spec.k);
+    FS_REQUIRE(out, "%s: out is NULL", who);
+    FS_TRY(check_columns(who, S, col0, out->cols));
+    FS_TRY(fs_sparse_check(who, "out", out));
+    FS_REQUIRE(out->format == FS_CSR, "%s: out.format is %d, it must be FS_CSR", who, (int)out->format);
+    FS_REQUIRE(out->rows == S->spec.k, "%s: out has %" PRId64 " rows, S has k = %" PRId64, who, out->rows, S->spec.k);
     int64_t nnz;
     FS_TRY(fs_sketch_nnz(S, col0, out->cols, &nnz));
-    FS_REQUIRE(out->nnz == nnz, "fs_sketch_to_csr: out.nnz is %" PRId64 ", these columns have %" PRId64, out->nnz, nnz);
+    FS_REQUIRE(out->nnz == nnz, "%s: out.nnz is %" PRId64 ", these columns have %" PRId64, who, out->nnz, nnz);
     FS_REQUIRE(out->index_type == FS_INDEX64 || (nnz <= INT32_MAX && out->cols <= INT32_MAX),
-               "fs_sketch_to_csr: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", nnz, out->cols);
+               "%s: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", who, nnz, out->cols);
+    return FS_OK;
+}
+
+fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
+{
+    FS_TRY(check_csr("fs_sketch_to_csr", S, col0, out));
+    FS_REQUIRE(out->place == FS_HOST, "fs_sketch_to_csr: out must be in host memory");
     if (S->def.family == FS_DEF_BLOCKROW) return blockrow_to_csr(S, col0, out);
 
     for (int64_t i = 0; i <= out->rows; i++) fs_index_store(out->ptr, out->index_type, i, 0);
@@ -149,4 +156,21 @@ fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
                     fs_index_load(out->ptr, out->index_type, i - 1) + fs_index_load(out->ptr, out->index_type, i));
     fs_def_visit(&S->def, col0, col0 + out->cols, write_entry, &fill);
     return FS_OK;
+}
+
+fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
+{
+    FS_REQUIRE(ctx && digest, "fs_export_digest: %s is NULL", ctx ? "digest" : "ctx");
+    FS_TRY(check_columns("fs_export_digest", S, col0, cols));
+    if (!ctx->backend->digest) return fs_sketch_digest(S, col0, cols, digest);
+    return ctx->backend->digest(ctx->state, &S->def, col0, cols, digest);
+}
+
+fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out)
+{
+    FS_REQUIRE(ctx, "fs_export_csr: ctx is NULL");
+    FS_TRY(check_csr("fs_export_csr", S, col0, out));
+    FS_TRY(fs_context_check_place("fs_export_csr", "out", ctx, out->place));
+    if (!ctx->backend->csr) return fs_sketch_to_csr(S, col0, out);
+    return ctx->backend->csr(ctx->state, &S->def, col0, out);
 }

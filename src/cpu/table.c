@@ -146,6 +146,6 @@ static fs_result cpu_sparse(void *state, const fs_def *S, int64_t row0, double a
 const fs_backend *fs_cpu_backend(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
-                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse};
+                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,    NULL};
     return &backend;
 }

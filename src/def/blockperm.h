@@ -36,6 +36,7 @@ typedef struct fs_blockperm {
     int32_t shuffle;       /* enum fs_def_shuffle */
     int32_t per_word;      /* nonzeros that one random word holds, at most FS_MAX_PER_WORD */
     int64_t words;         /* words of a column for one permutation: ceil(s / per_word) */
+    int32_t accepts[2];    /* whether every word is good, for blocks of out.small and out.small + 1 rows */
     fs_split out;          /* [k] into M output blocks */
     fs_split in;           /* shuffle none: [d] into M input blocks */
     int64_t units, ways;   /* what is dealt: d rows to M blocks, or ceil(d / 32) lines to M / c super-blocks */
@@ -68,6 +69,11 @@ FS_DEF fs_blockperm fs_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64
     while (((int64_t)1 << width) < base) width++;
     B.per_word = 32 / width;
     B.words = (s + B.per_word - 1) / B.per_word;
+    for (int tall = 0; tall < 2; tall++) {
+        /* The parts have at most two sizes; no word is rejected where both are powers of two. */
+        const int64_t part = B.parts[tall].small, next = part + (B.parts[tall].larger > 0);
+        B.accepts[tall] = (part & (part - 1)) == 0 && (next & (next - 1)) == 0;
+    }
     return B;
 }
 
@@ -122,6 +128,15 @@ FS_DEF int fs_blockperm_count(const fs_blockperm *B, int64_t q)
     return (int)(left < B->per_word ? left : B->per_word);
 }
 
+/* Nonzero t of a column whose block of rows is split into `parts`, from its word, which becomes its rest:
+ * 2 (row in the block) + (1 if the sign is minus).  A word holds nonzeros q per_word, q per_word + 1, ... in turn. */
+FS_DEF uint32_t fs_blockperm_next(const fs_split *parts, int64_t t, uint32_t *word)
+{
+    /* fs_split_start and fs_split_size in 32 bits, which is what GPUs compute with; a block has fewer than 2^31 rows. */
+    const uint32_t small = (uint32_t)parts->small, larger = (uint32_t)parts->larger, u = (uint32_t)t;
+    return 2 * (u * small + (u < larger ? u : larger)) + fs_digit(word, 2 * (small + (u < larger)));
+}
+
 /* Decodes word q of n columns in a block of `rows` rows: code[c stride + i] is nonzero q per_word + c of column i, as
  * 2 (row in the block) + (1 if the sign is minus).  The words become their rests; a column whose rest fs_rejects with
  * the product returned must draw its word again. */
@@ -133,12 +148,31 @@ FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n
     uint64_t product = 1;
     for (int c = 0; c < count; c++) {
         const int64_t t = q * B->per_word + c;
-        const uint32_t base = 2 * (uint32_t)fs_split_size(parts, t), start = 2 * (uint32_t)fs_split_start(parts, t);
         uint32_t *to = code + c * stride;
-        for (int i = 0; i < n; i++) to[i] = start + fs_digit(&word[i], base);
-        product *= base;
+        for (int i = 0; i < n; i++) to[i] = fs_blockperm_next(parts, t, &word[i]);
+        product *= 2 * (uint64_t)fs_split_size(parts, t);
     }
     return product;
+}
+
+/* Word q of column j under permutation l for a block of `rows` rows, drawn until it is accepted. */
+FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
+{
+    const uint32_t e = fs_blockperm_address(B, l, q);
+    const int tall = rows > B->out.small;
+    uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, 0);
+    if (B->accepts[tall]) return word;
+    for (uint32_t attempt = 1;; attempt++) {
+        uint32_t rest = word;
+        uint64_t product = 1;
+        for (int c = 0; c < fs_blockperm_count(B, q); c++) {
+            const int64_t t = q * B->per_word + c;
+            fs_blockperm_next(&B->parts[tall], t, &rest);
+            product *= 2 * (uint64_t)fs_split_size(&B->parts[tall], t);
+        }
+        if (!fs_rejects(rest, product)) return word;
+        word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
+    }
 }
 
 /* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride` apart in code;
@@ -146,12 +180,9 @@ FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n
 FS_DEF int fs_blockperm_nonzeros(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows, uint32_t *code,
                                  int64_t stride)
 {
-    const uint32_t e = fs_blockperm_address(B, l, q);
-    for (uint32_t attempt = 0;; attempt++) {
-        uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
-        const uint64_t product = fs_blockperm_decode(B, &word, 1, q, rows, code, stride);
-        if (!fs_rejects(word, product)) return fs_blockperm_count(B, q);
-    }
+    uint32_t word = fs_blockperm_word(B, j, l, q, rows);
+    fs_blockperm_decode(B, &word, 1, q, rows, code, stride);
+    return fs_blockperm_count(B, q);
 }
 
 #endif

@@ -163,7 +163,10 @@ static void a_plugins_backend_gets_the_arguments(void **state)
     snprintf(to, sizeof to, "to %p + 0", (void *)(a + 5));
     REFUSED(fs_apply_adjoint(ctx, S, 0, -1.0, &Y, 0.0, &A), FS_EUNSUPPORTED, "row0 0, alpha -1, beta 0", from, to);
     A.place = FS_HOST;
-    REFUSED(fs_apply(ctx, S, 2, 3.0, &A, 0.5, &Y), FS_EUNSUPPORTED, "A is in host memory", "CUDA");
+    snprintf(from, sizeof from, "from %p + 0", (void *)(a + 5));
+    REFUSED(fs_apply(ctx, S, 2, 3.0, &A, 0.5, &Y), FS_EUNSUPPORTED, "row0 2, alpha 3, beta 0.5", from);
+    sparse.place = FS_HOST, sparse.nnz = 0;
+    REFUSED(fs_apply_csr(ctx, S, 1, 2.0, &sparse, 1.0, &Y), FS_EUNSUPPORTED, "A is in host memory", "CUDA");
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
 }

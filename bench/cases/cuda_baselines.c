@@ -1,0 +1,126 @@
+/* cuda_baselines.c - the peers of `fsbench cuda`: what people sketch with today, and the library, on the same matrices.
+ *
+ * ms is the product with S ready, prep_ms the time to make S, full_ms the two in one call.  Where S is never stored
+ * there is only ms. */
+#include <stdio.h>
+
+#include "baselines.h"
+#include "dtype.h"
+
+enum { ROW = 1, BATCH = 2 };
+#define UNSAID (fs_shuffle)0
+
+static const struct peer {
+    const char *name;
+    const baseline *baseline;
+    int layouts; /* that it is measured on */
+    fs_dtype dtype;
+    baseline_product product;
+    fs_family family;
+    int64_t kappa, s;
+    fs_shuffle shuffle;
+} peers[] = {
+    {"baseline-flashsketch", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_ROWS},
+    {"baseline-flashsketch", &baseline_library, BATCH, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_LINES},
+    {"baseline-flashsketch-bf16", &baseline_library, ROW, FS_BF16, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_ROWS},
+    {"baseline-flashsketch-bf16", &baseline_library, BATCH, FS_BF16, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_LINES},
+    {"baseline-flashsketch-kappa1", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
+    {"baseline-flashsketch-kappa2", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
+    {"baseline-flashsketch-kappa4", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
+    {"baseline-flashsketch-srht", &baseline_library, ROW | BATCH, FS_F32, 0, FS_SRHT, 0, 0, UNSAID},
+    {"baseline-shared-kappa1", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
+    {"baseline-shared-kappa2", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
+    {"baseline-shared-kappa4", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
+    {"baseline-cusparse-sjlt", &baseline_cusparse, ROW | BATCH, FS_F32, 0, FS_SJLT, 0, 4, UNSAID},
+    {"baseline-scatter-sjlt", &baseline_scatter, ROW | BATCH, FS_F32, 0, FS_SJLT, 0, 4, UNSAID},
+    {"baseline-gaussian-f32", &baseline_gaussian, ROW | BATCH, FS_F32, PRODUCT_F32, FS_GAUSSIAN, 0, 0, UNSAID},
+    {"baseline-gaussian-tf32", &baseline_gaussian, ROW | BATCH, FS_F32, PRODUCT_TF32, FS_GAUSSIAN, 0, 0, UNSAID},
+    {"baseline-gaussian-bf16", &baseline_gaussian, ROW | BATCH, FS_BF16, PRODUCT_BF16, FS_GAUSSIAN, 0, 0, UNSAID},
+};
+enum { PEERS = sizeof peers / sizeof peers[0] };
+
+static const struct {
+    int64_t d, n;
+    int layout;
+} shapes[] = {{65536, 1024, ROW}, {262144, 512, ROW}, {131072, 512, BATCH}};
+static const int64_t sizes[] = {256, 1024, 4096};
+enum { SHAPES = sizeof shapes / sizeof shapes[0], SIZES = sizeof sizes / sizeof sizes[0] };
+
+/* A baseline at work. */
+typedef struct at_work {
+    const baseline *baseline;
+    void *state;
+} at_work;
+
+static int make(void *user)
+{
+    const at_work *w = user;
+    return w->baseline->prepare(w->state);
+}
+static int multiply(void *user, void *A, void *Y)
+{
+    const at_work *w = user;
+    return w->baseline->run(w->state, A, Y);
+}
+static int make_and_multiply(void *user, void *A, void *Y) { return make(user) || multiply(user, A, Y); }
+
+static int check(const baseline_problem *p, const at_work *w, double *error)
+{
+    bench_gpu *g = p->g;
+    bench_sketch library = {g->context[FS_PRECISION_FULL], p->S, 0};
+    const fs_matrix A = bench_gpu_view(g->from.data, p->spec.d, p->n, p->batch_major, p->dtype);
+    const fs_matrix Y = bench_gpu_view(g->to.data, p->spec.k, p->n, p->batch_major, FS_F32);
+    if (w->baseline->reference) return bench_gpu_error(g, w->baseline->reference, w->state, &A, &Y, error);
+    return bench_gpu_error(g, bench_sketch_apply, &library, &A, &Y, error);
+}
+
+static int measure(const struct peer *peer, const baseline_problem *p, at_work *w)
+{
+    const int64_t from_bytes = p->spec.d * p->n * fs_dtype_size(p->dtype);
+    const int64_t to_bytes = p->spec.k * p->n * fs_dtype_size(FS_F32);
+    bench_work work = {p->dtype, from_bytes, to_bytes, from_bytes, to_bytes, multiply, w};
+    bench_record record = bench_record_of(peer->name, "apply", &p->spec, p->n, p->dtype);
+    bench_times full;
+    record.batch_major = p->batch_major;
+    record.bytes = from_bytes + to_bytes;
+    if (w->baseline->prepare) {
+        work.queue = make_and_multiply;
+        if (bench_gpu_measure_alone(p->g, make, w, &record.prep_ms) || bench_gpu_measure(p->g, &work, &full)) return 1;
+        record.full_ms = full.ms;
+        work.queue = multiply;
+    }
+    if (bench_gpu_measure(p->g, &work, &record.times) || check(p, w, &record.error)) return 1;
+    bench_gpu_report(p->g, &record);
+    return 0;
+}
+
+static int run_case(bench_gpu *g, const struct peer *peer, int shape, int64_t k)
+{
+    const int batch_major = shapes[shape].layout == BATCH;
+    baseline_problem p = {g, FS_SPEC_INIT, NULL, shapes[shape].n, batch_major, peer->dtype, peer->product};
+    fs_sketch *S = NULL;
+    at_work w = {peer->baseline, NULL};
+    p.spec.d = shapes[shape].d, p.spec.k = k, p.spec.seed = 7, p.spec.family = peer->family;
+    p.spec.kappa = peer->kappa, p.spec.s = peer->s, p.spec.shuffle = peer->shuffle;
+    int failed = bench_fs_failed(fs_sketch_create(&S, &p.spec), "making a sketch") ||
+                 bench_fs_failed(fs_sketch_spec(S, &p.spec), "reading a sketch's spec");
+    p.S = S;
+    if (!failed) {
+        failed = peer->baseline->open(&w.state, &p) || measure(peer, &p, &w);
+        peer->baseline->close(w.state);
+    }
+    fs_sketch_destroy(S);
+    if (failed) bench_no_result(peer->name, shapes[shape].d, shapes[shape].n, k);
+    return failed;
+}
+
+int bench_cuda_baselines(bench_gpu *g)
+{
+    int failed = 0;
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (int size = 0; size < SIZES; size++)
+            for (int i = 0; i < PEERS; i++)
+                if (bench_wanted(g->options, peers[i].name) && peers[i].layouts & shapes[shape].layout)
+                    failed |= run_case(g, &peers[i], shape, sizes[size]);
+    return failed;
+}

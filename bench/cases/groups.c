@@ -1,0 +1,113 @@
+/* groups.c - the table of cases, and a case at work. */
+#include "groups.h"
+
+#include "dtype.h"
+
+static const bench_shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}, {0, 0}};
+static const bench_shape one[] = {{65536, 1024}, {0, 0}};
+static const bench_shape batches[] = {{131072, 512}, {1048576, 64}, {0, 0}};
+static const bench_shape narrow[] = {{16777216, 1},  {16777216, 2},  {16777216, 4},  {16777216, 8},
+                                     {16777216, 16}, {16777216, 32}, {16777216, 64}, {0, 0}};
+static const int64_t all_k[] = {64, 256, 512, 1024, 2048, 4096, 0}, from_256[] = {256, 512, 1024, 2048, 4096, 0};
+static const int64_t three_k[] = {256, 1024, 4096, 0}, two_k[] = {1024, 4096, 0};
+static const int64_t k_1024[] = {1024, 0}, k_4096[] = {4096, 0};
+
+#define NONE FS_SHUFFLE_NONE
+#define ROWS FS_SHUFFLE_ROWS
+#define LINES FS_SHUFFLE_LINES
+#define UNSAID (fs_shuffle)0
+#define FULL FS_PRECISION_FULL
+#define FAST FS_PRECISION_FAST
+const bench_group bench_groups[] = {
+    /* name, adjoint, batch, dtype, precision, family, kappa, s, shuffle, interleave, shapes, k, flatness, tuned */
+    {"rows-s1-none", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 1, NONE, 0, matrices, all_k, 1, 1},
+    {"rows-s1-rows", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 1, ROWS, 0, matrices, all_k, 1, 1},
+    {"rows-s4-none", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, NONE, 0, matrices, all_k, 1, 1},
+    {"rows-s4-rows", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
+    {"rows-s8-none", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 8, NONE, 0, matrices, all_k, 1, 1},
+    {"rows-s8-rows", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 8, ROWS, 0, matrices, all_k, 1, 1},
+    /* k = 64 is one block of the default height, which kappa > 1 cannot have. */
+    {"kappa2", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 2, NONE, 0, matrices, from_256, 32, 1},
+    {"kappa4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 1, NONE, 0, matrices, from_256, 32, 1},
+    {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, three_k, 1, 1},
+    {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, three_k, 1, 1},
+    {"batch-one", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 1, batches, two_k, 1, 1},
+    {"batch-largest", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 0, batches, two_k, 1, 1},
+    {"narrow", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, narrow, k_1024, 1, 1},
+    {"adjoint-none", 1, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, NONE, 0, one, k_4096, 1, 0},
+    {"adjoint-rows", 1, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, one, k_4096, 1, 0},
+    {"blockrow", 0, 0, FS_F32, FULL, FS_BLOCKROW, 2, 2, UNSAID, 0, one, two_k, 1, 0},
+    {"srht", 0, 0, FS_F32, FULL, FS_SRHT, 0, 0, UNSAID, 0, one, k_1024, 1, 0},
+    {"sjlt-s4", 0, 0, FS_F32, FULL, FS_SJLT, 0, 4, UNSAID, 0, one, k_1024, 1, 0},
+    {"sjlt-s1", 0, 0, FS_F32, FULL, FS_SJLT, 0, 1, UNSAID, 0, one, k_1024, 1, 0},
+    {"gaussian", 0, 0, FS_F32, FULL, FS_GAUSSIAN, 0, 0, UNSAID, 0, one, k_1024, 1, 0},
+    {"f64", 0, 0, FS_F64, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, one, k_1024, 1, 1},
+    {"fast-kappa1", 0, 0, FS_F32, FAST, FS_BLOCKPERM, 1, 4, ROWS, 0, one, two_k, 1, 1},
+    {"fast-kappa2", 0, 0, FS_F32, FAST, FS_BLOCKPERM, 2, 2, NONE, 0, one, k_1024, 1, 1},
+    {"fast-kappa4", 0, 0, FS_F32, FAST, FS_BLOCKPERM, 4, 1, NONE, 0, one, k_1024, 1, 1},
+    {"lines", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 0, one, two_k, 1, 1},
+};
+const int bench_group_count = sizeof bench_groups / sizeof bench_groups[0];
+
+int bench_case_open(bench_case *c, const bench_group *group, const bench_shape *A, int64_t k, fs_context *context)
+{
+    *c = (bench_case){.group = group, .spec = FS_SPEC_INIT, .n = A->n};
+    c->spec.d = A->d, c->spec.k = k, c->spec.seed = 7, c->spec.family = group->family;
+    c->spec.kappa = group->kappa, c->spec.s = group->s;
+    c->spec.shuffle = group->shuffle, c->spec.interleave = group->interleave;
+    c->from_rows = group->adjoint ? k : A->d, c->to_rows = group->adjoint ? A->d : k;
+    if (bench_fs_failed(fs_sketch_create(&c->S, &c->spec), "making a sketch")) return 1;
+    c->sketch = (bench_sketch){context, c->S, group->adjoint};
+    return bench_fs_failed(fs_sketch_spec(c->S, &c->spec), "reading a sketch's spec");
+}
+void bench_case_close(bench_case *c) { fs_sketch_destroy(c->S); }
+
+fs_matrix bench_case_from(const bench_case *c, void *data)
+{
+    return bench_gpu_view(data, c->from_rows, c->n, c->group->batch_major, c->group->dtype);
+}
+fs_matrix bench_case_to(const bench_case *c, void *data)
+{
+    return bench_gpu_view(data, c->to_rows, c->n, c->group->batch_major, c->group->dtype);
+}
+
+static int queue(void *user, void *from, void *to)
+{
+    bench_case *c = user;
+    const fs_matrix in = bench_case_from(c, from);
+    fs_matrix out = bench_case_to(c, to);
+    return bench_sketch_apply(&c->sketch, &in, &out);
+}
+
+bench_work bench_case_work(bench_case *c)
+{
+    const int64_t row = c->n * fs_dtype_size(c->group->dtype), sampled = c->spec.k * c->spec.kappa * c->spec.s;
+    const int64_t from = c->from_rows * row, to = c->to_rows * row;
+    bench_work work = {c->group->dtype, from, to, from, to, queue, c};
+    /* FlashBlockRow reads only the rows that it samples. */
+    if (c->spec.family == FS_BLOCKROW && sampled < c->from_rows) work.read = sampled * row;
+    return work;
+}
+
+static int run_case(bench_gpu *g, const bench_group *group, const bench_shape *A, int64_t k, bench_case_run run,
+                    void *user)
+{
+    bench_case c;
+    const int failed = bench_case_open(&c, group, A, k, g->context[group->precision]) || run(g, &c, user);
+    bench_case_close(&c);
+    if (failed) bench_no_result(group->name, A->d, A->n, k);
+    return failed;
+}
+
+int bench_for_cases(bench_gpu *g, int tuned_only, bench_case_run run, void *user)
+{
+    int failed = 0;
+    for (int i = 0; i < bench_group_count; i++) {
+        const bench_group *group = &bench_groups[i];
+        if (!bench_wanted(g->options, group->name) || (tuned_only && !group->tuned)) continue;
+        for (const bench_shape *A = group->shapes; A->d; A++)
+            for (const int64_t *k = group->k; *k; k++)
+                if (A->d >= group->flatness * *k) failed |= run_case(g, group, A, *k, run, user);
+    }
+    return failed;
+}

@@ -1,0 +1,66 @@
+/* blockperm.cu - a BlockPerm-SJLT product: the plan of choose.c carried out. */
+#include "combine.cuh"
+#include "gpu.h"
+#include "instances.h"
+#include "tile.cuh"
+
+static int64_t sum_size(fs_dtype dtype) { return dtype == FS_F64 ? 8 : 4; }
+
+/* Y as the kernels see it, or the planes of sums that combine.cu will add. */
+static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y, int64_t planes, int down, double factor,
+                             double beta, fs_tile_args *a)
+{
+    a->out = fs_output_of(Y, factor, beta);
+    a->plane = 0;
+    if (planes == 0) return FS_OK;
+    void *memory;
+    const int64_t bytes = Y->rows * Y->cols * sum_size(A->dtype);
+    FS_TRY_GPU(fs_gpu_scratch(gpu, planes * bytes, &memory));
+    const fs_output plane = {memory, down ? 1 : Y->cols, down ? Y->rows : 1, 1.0, 0.0, fs_dtype_sum(A->dtype)};
+    a->out = plane;
+    a->plane = bytes;
+    return FS_OK;
+}
+
+static fs_result launch(fs_gpu *gpu, const fs_plan *plan, fs_tile_args *a)
+{
+    const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
+                               : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels : fs_hopper_rows_kernels;
+    const int64_t groups = fs_div_up(a->ls, plan->group);
+    a->tiles = fs_div_up(a->n, fs_plan_width(plan));
+    const int64_t blocks = groups * a->B.M * a->tiles * a->parts;
+    if (blocks > 0x7FFFFFFF)
+        return gpu->host.fail(FS_EUNSUPPORTED, "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
+                              (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
+    int team = plan->team, chunk = plan->chunk, group = plan->group;
+    void *arguments[] = {a, &team, &chunk, &group};
+    return fs_gpu_check(gpu, cudaLaunchKernel(kernels[plan->instance], dim3((unsigned)blocks), dim3((unsigned)plan->threads), arguments,
+                                              (size_t)plan->shared, gpu->stream), "sketching");
+}
+
+FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
+{
+    const fs_problem problem = fs_problem_of(S, row0, from, to, gpu->precision);
+    const fs_plan plan = fs_choose(&problem, &gpu->traits, gpu->tuning);
+    if (plan.kernel == FS_KERNEL_SORTED) return fs_gpu_sorted_apply(gpu, S, scale, row0, alpha, from, beta, to);
+
+    const int64_t planes = fs_plan_planes(&problem, &plan);
+    const int down = to->row_stride == 1 && to->cols > 1;
+    fs_tile_args a;
+    a.B = *S;
+    a.row0 = row0;
+    a.rows = from->rows;
+    a.n = from->cols;
+    a.data = from->data;
+    a.row_stride = from->row_stride;
+    a.col_stride = from->col_stride;
+    a.length = plan.length;
+    a.parts = plan.parts;
+    a.first_l = 1;
+    a.ls = (int)S->kappa;
+    FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
+    FS_TRY_GPU(launch(gpu, &plan, &a));
+    if (planes == 0) return FS_OK;
+    const fs_output out = fs_output_of(to, alpha * scale, beta);
+    return fs_gpu_combine(gpu, a.out.data, (int)planes, to->rows, to->cols, down, fs_dtype_sum(from->dtype), &out);
+}

@@ -1,0 +1,371 @@
+/* choose.c - see choose.h. */
+#include "choose.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "slots.h"
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y, fs_precision precision)
+{
+    fs_problem p = {.rows = A->rows, .n = A->cols, .k = S->k, .M = S->M, .kappa = S->kappa, .s = S->s,
+                    .interleave = S->interleave, .block_rows = S->out.small + (S->out.larger > 0), .shuffle = S->shuffle,
+                    .dtype = A->dtype, .precision = precision};
+    (void)Y;
+    p.slots = S->shuffle == FS_DEF_NONE ? least(S->in.small + (S->in.larger > 0), A->rows)
+                                        : fs_slots_of(S, 0, row0, A->rows).count;
+    p.across = A->col_stride == 1 || A->cols == 1;
+    p.down = A->row_stride == 1 && A->cols > 1;
+    const int64_t pitch = (p.across ? A->row_stride : A->col_stride) * fs_dtype_size(A->dtype);
+    p.aligned = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
+    p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
+    /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
+    if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
+    return p;
+}
+
+int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan)
+{
+    const int64_t planes = plan->parts * p->kappa;
+    return planes > 1 ? planes : 0;
+}
+
+/* How many parts: enough thread blocks to fill the GPU `waves` times or so, none shorter than `shortest` slots.  Fewer,
+ * longer parts are better as long as the last wave is nearly full: every part costs a plane of sums written and read. */
+static int choose_parts(const fs_problem *p, const fs_gpu_traits *gpu, int64_t blocks, int per_processor, int64_t shortest)
+{
+    const int64_t slots_at_once = (int64_t)gpu->processors * per_processor;
+    const int64_t limit = least(most(1, p->slots / shortest), 1024);
+    int best = 1;
+    double least_time = 1e300;
+    for (int64_t parts = 1; parts <= limit; parts++) {
+        const double waves = (double)div_up(blocks * parts, slots_at_once);
+        /* time of the busiest processor, in rows of A read, and what the planes cost all of them */
+        const double work = waves * (double)p->slots / (double)parts * (double)slots_at_once;
+        const double planes = parts * p->kappa > 1 ? 2.0 * (double)(parts * p->kappa * p->block_rows) * (double)blocks : 0.0;
+        const double time = work + 0.5 * planes;
+        if (time < 0.98 * least_time) {
+            least_time = time;
+            best = (int)parts;
+        }
+        if (blocks * parts >= 8 * slots_at_once) break;
+    }
+    return best;
+}
+
+static void cut(fs_plan *plan, const fs_problem *p, int parts, int64_t multiple)
+{
+    plan->length = most(multiple, div_up(div_up(p->slots, parts), multiple) * multiple);
+    plan->parts = (int)most(1, div_up(p->slots, plan->length));
+}
+
+static const struct { fs_dtype dtype; int passes, groups, stages; int64_t shared; } tensor_rows[] = {
+#define LINE(T, dtype, passes, groups, stages) \
+    {dtype, passes, groups, stages, FS_TENSOR_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, groups, stages)},
+    FS_TENSOR_ROWS(LINE)
+#undef LINE
+};
+static const struct { fs_dtype dtype; int passes, outs; int64_t shared; } hopper_rows[] = {
+#define LINE(T, dtype, passes, outs, stages) {dtype, passes, outs, FS_HOPPER_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, stages)},
+    FS_HOPPER_ROWS(LINE)
+#undef LINE
+};
+static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
+#define LINE(T, dtype, vector, nonzeros) {dtype, vector, nonzeros},
+    FS_COLUMNS(LINE)
+#undef LINE
+};
+
+/* Columns of A that a thread block of a plan makes. */
+int64_t fs_plan_width(const fs_plan *plan)
+{
+    if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return 256 / hopper_rows[plan->instance].outs;
+    if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
+    return (int64_t)plan->team * columns[plan->instance].vector;
+}
+
+/* The tensor cores take blocks of at most 64 rows and columns that are contiguous and aligned. */
+static int tensor_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch >= 80 && p->across && p->aligned && p->block_rows <= 64 && p->dtype != FS_F64;
+}
+static int passes_of(const fs_problem *p)
+{
+    return p->dtype != FS_F32 ? 1 : p->precision == FS_PRECISION_FAST ? 2 : 3;
+}
+static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int groups, int parts, fs_plan *plan)
+{
+    for (int i = 0; i < FS_TENSOR_ROWS_COUNT; i++) {
+        if (tensor_rows[i].dtype != p->dtype || tensor_rows[i].passes != passes_of(p) || tensor_rows[i].groups != groups ||
+            tensor_rows[i].shared > gpu->shared)
+            continue;
+        memset(plan, 0, sizeof *plan);
+        plan->kernel = FS_KERNEL_TENSOR_ROWS;
+        plan->instance = i;
+        plan->threads = 128 * groups;
+        plan->group = 1;
+        plan->shared = tensor_rows[i].shared;
+        const int64_t blocks = p->M * p->kappa * div_up(p->n, 128 * groups);
+        const int resident = (int)most(1, least(2 / groups, gpu->shared_per_processor / (tensor_rows[i].shared + 1024)));
+        cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, resident, 256), 128);
+        return 1;
+    }
+    return 0;
+}
+
+static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->whole;
+}
+static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
+{
+    for (int i = 0; i < FS_HOPPER_ROWS_COUNT; i++) {
+        const int outs = p->kappa % 2 == 0 ? 2 : 1;
+        if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].passes != passes_of(p) || hopper_rows[i].outs != outs ||
+            hopper_rows[i].shared > gpu->shared)
+            continue;
+        memset(plan, 0, sizeof *plan);
+        plan->kernel = FS_KERNEL_HOPPER_ROWS;
+        plan->instance = i;
+        plan->threads = 512;
+        plan->group = outs;
+        plan->shared = hopper_rows[i].shared;
+        const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, 256 / outs);
+        cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), 64);
+        return 1;
+    }
+    return 0;
+}
+
+static int plan_columns(const fs_problem *p, const fs_gpu_traits *gpu, int vector, int threads, int group, int parts,
+                        fs_plan *plan)
+{
+    const int64_t sum_bytes = p->dtype == FS_F64 ? 8 : 4;
+    const int nonzeros = (int)(group * p->s);
+    int found = -1;
+    for (int i = 0; i < FS_COLUMNS_COUNT; i++) {
+        if (columns[i].dtype != p->dtype || columns[i].vector != vector) continue;
+        if (columns[i].nonzeros == 0 && found < 0) found = i;
+        if (columns[i].nonzeros == nonzeros && p->kappa % group == 0) found = i;
+    }
+    if (found < 0 || (vector > 1 && (p->n % vector || !p->across || !p->aligned))) return 0;
+    memset(plan, 0, sizeof *plan);
+    plan->kernel = FS_KERNEL_COLUMNS;
+    plan->instance = found;
+    plan->threads = threads;
+    plan->group = group;
+    plan->team = 1;
+    while (plan->team < threads && plan->team * vector < p->n) plan->team *= 2;
+    /* A chunk has room for the loads in flight of every team, and is long unless its codes would need much memory. */
+    const int least_chunk = FS_COLUMNS_UNROLL * threads / plan->team;
+    plan->chunk = (int)most(2 * least_chunk, 128);
+    while (plan->chunk > least_chunk && (int64_t)plan->chunk * nonzeros * 4 > 16384) plan->chunk /= 2;
+    plan->shared = FS_COLUMNS_HEAD + plan->chunk * 8 + (((int64_t)plan->chunk * nonzeros * 4 + 15) & ~(int64_t)15) +
+                   (group * p->block_rows + 1) * threads * vector * sum_bytes;
+    if (plan->shared > gpu->shared) return 0;
+    const int64_t blocks = p->M * div_up(p->kappa, group) * div_up(p->n, (int64_t)plan->team * vector);
+    const int resident = (int)most(1, least(2048 / threads, gpu->shared_per_processor / (plan->shared + 1024)));
+    cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, resident, 4 * (threads / plan->team) + 64), plan->chunk);
+    return 1;
+}
+
+/* The widest loads that the matrix allows: 16 bytes, 8 for two-byte elements. */
+static int widest(const fs_problem *p)
+{
+    int vector = p->dtype == FS_F64 ? 2 : 4;
+    while (vector > 1 && (!p->across || !p->aligned || p->n % vector)) vector /= 2;
+    return vector;
+}
+
+/* Plain additions: as many permutations together, as wide and as many threads as shared memory holds. */
+static int choose_columns(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    for (int group = (int)least(p->kappa, 4); group >= 1; group--)
+        for (int vector = widest(p); vector >= 1; vector /= 2)
+            for (int threads = 128; threads >= 32; threads /= 2) {
+                const int64_t tile = group * p->block_rows * threads * vector * (p->dtype == FS_F64 ? 8 : 4);
+                /* Three tiles to a processor keep its shared memory busy; the last resort may fill it. */
+                const int last = vector == 1 && threads == 32 && group == 1;
+                if (tile > gpu->shared_per_processor / (last ? 1 : 3)) continue;
+                if (plan_columns(p, gpu, vector, threads, group, 0, plan)) return 1;
+            }
+    return 0;
+}
+
+static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan);
+
+fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table)
+{
+    fs_plan plan;
+    if (table && find_entry(table, p, &plan) && plan.shared <= gpu->shared) return plan;
+    const int few_nonzeros = p->kappa > 1 && p->kappa <= 4 && p->kappa * p->s <= 4;
+    if (hopper_rows_fits(p, gpu) && p->n > 128 && !few_nonzeros && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
+    if (tensor_rows_fits(p, gpu) && p->n >= 48 && !few_nonzeros) {
+        const int groups = p->n > 128 ? 2 : 1;
+        if (plan_tensor_rows(p, gpu, groups, 0, &plan) || plan_tensor_rows(p, gpu, 1, 0, &plan)) return plan;
+    }
+    if (p->block_rows <= 512 && choose_columns(p, gpu, &plan)) return plan;
+    memset(&plan, 0, sizeof plan);
+    plan.kernel = FS_KERNEL_SORTED;
+    plan.parts = 1;
+    return plan;
+}
+
+int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room)
+{
+    int count = 0;
+    fs_plan plan;
+    if (hopper_rows_fits(p, gpu) && plan_hopper_rows(p, gpu, 0, &plan)) {
+        const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+        for (int i = 0; i < 5; i++)
+            if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, around[i], &plan)) plans[count++] = plan;
+    }
+    if (tensor_rows_fits(p, gpu))
+        for (int groups = 1; groups <= 2; groups++) {
+            if (!plan_tensor_rows(p, gpu, groups, 0, &plan)) continue;
+            const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1};
+            for (int i = 0; i < 4; i++)
+                if (around[i] > 0 && count < room && plan_tensor_rows(p, gpu, groups, around[i], &plan)) plans[count++] = plan;
+        }
+    if (p->block_rows > 512) return count;
+    for (int group = (int)least(p->kappa, 4); group >= 1; group--)
+        for (int vector = widest(p); vector >= 1; vector /= 2)
+            for (int threads = 256; threads >= 32; threads /= 2)
+                if (count < room && plan_columns(p, gpu, vector, threads, group, 0, &plan)) plans[count++] = plan;
+    return count;
+}
+
+/* tables ---------------------------------------------------------------------------------------------------- */
+
+typedef struct entry {
+    fs_problem problem;
+    fs_plan plan;
+} entry;
+struct fs_tuning {
+    int count;
+    entry entries[];
+};
+
+#define HEAD "flashsketch-tuning 1"
+#define PROBLEM_FORMAT "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 \
+    " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d down=%d aligned=%d whole=%d"
+#define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d shared=%" SCNd64
+
+void fs_tuning_write_head(FILE *to, const char *gpu_name) { fprintf(to, HEAD " %s\n", gpu_name); }
+
+void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
+{
+    fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
+            p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned, p->whole,
+            (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team, plan->chunk,
+            plan->group, plan->shared);
+}
+
+static int read_entry(const char *line, entry *e)
+{
+    fs_problem *p = &e->problem;
+    fs_plan *plan = &e->plan;
+    int shuffle, dtype, precision, kernel;
+    memset(e, 0, sizeof *e);
+    if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT, &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s, &p->interleave,
+               &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &kernel,
+               &plan->instance, &plan->parts, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group,
+               &plan->shared) != 25)
+        return 0;
+    p->shuffle = shuffle;
+    p->dtype = (fs_dtype)dtype;
+    p->precision = (fs_precision)precision;
+    plan->kernel = (fs_kernel)kernel;
+    return 1;
+}
+
+static int same_problem(const fs_problem *a, const fs_problem *b)
+{
+    return a->rows == b->rows && a->n == b->n && a->k == b->k && a->M == b->M && a->kappa == b->kappa && a->s == b->s &&
+           a->interleave == b->interleave && a->block_rows == b->block_rows && a->slots == b->slots &&
+           a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
+           a->down == b->down && a->aligned == b->aligned && a->whole == b->whole;
+}
+static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan)
+{
+    for (int i = 0; i < table->count; i++)
+        if (same_problem(&table->entries[i].problem, p)) {
+            *plan = table->entries[i].plan;
+            return 1;
+        }
+    return 0;
+}
+
+/* A plan of a table must be one that the candidates could have held: a hand-edited table may be slow, never wrong. */
+static int sound(const entry *e)
+{
+    const fs_problem *p = &e->problem;
+    const fs_plan *plan = &e->plan;
+    const fs_gpu_traits any = {1000, 1, INT64_MAX, INT64_MAX, 0}, hopper = {90, 1, INT64_MAX, INT64_MAX, 0};
+    fs_plan again;
+    if (plan->parts < 1 || plan->length < 1 || plan->parts * plan->length < p->slots) return 0;
+    if (plan->kernel == FS_KERNEL_TENSOR_ROWS)
+        return plan->instance >= 0 && plan->instance < FS_TENSOR_ROWS_COUNT && tensor_rows_fits(p, &any) &&
+               plan_tensor_rows(p, &any, tensor_rows[plan->instance].groups, plan->parts, &again) &&
+               again.instance == plan->instance && again.shared == plan->shared &&
+               plan->length % 128 == 0;
+    if (plan->kernel == FS_KERNEL_HOPPER_ROWS)
+        return hopper_rows_fits(p, &hopper) && plan_hopper_rows(p, &hopper, plan->parts, &again) &&
+               again.instance == plan->instance && again.shared == plan->shared &&
+               plan->length % 64 == 0;
+    if (plan->kernel == FS_KERNEL_COLUMNS)
+        return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 && plan->threads <= 256 &&
+               plan->group >= 1 && plan->group <= p->kappa &&
+               plan_columns(p, &any, columns[plan->instance].vector, plan->threads, plan->group, plan->parts,
+                            &again) &&
+               again.instance == plan->instance && again.shared == plan->shared && again.team == plan->team &&
+               again.chunk == plan->chunk;
+    return 0;
+}
+
+fs_tuning *fs_tuning_read(const char *path, char *why, size_t bytes)
+{
+    char line[1024];
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        snprintf(why, bytes, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    fs_tuning *table = malloc(sizeof *table);
+    int number = 1;
+    if (table) table->count = 0;
+    if (!fgets(line, sizeof line, file) || strncmp(line, HEAD, strlen(HEAD)) != 0) {
+        snprintf(why, bytes, "%s: line 1 does not begin with '" HEAD "'", path);
+        goto bad;
+    }
+    while (table && fgets(line, sizeof line, file)) {
+        number++;
+        if (line[0] == '#' || line[0] == '\n') continue;
+        fs_tuning *more = realloc(table, sizeof *table + (size_t)(table->count + 1) * sizeof(entry));
+        if (!more) {
+            free(table);
+            table = NULL;
+            break;
+        }
+        table = more;
+        if (!read_entry(line, &table->entries[table->count]) || !sound(&table->entries[table->count])) {
+            snprintf(why, bytes, "%s: line %d is not an entry of a table of this version", path, number);
+            goto bad;
+        }
+        table->count++;
+    }
+    if (!table) snprintf(why, bytes, "%s: no memory for its entries", path);
+    fclose(file);
+    return table;
+bad:
+    fclose(file);
+    free(table);
+    return NULL;
+}

@@ -1,0 +1,85 @@
+/* choose.h - which kernel and tile make Y = S A for a BlockPerm-SJLT: shape, types, strides and GPU in, a plan out.
+ *
+ * Plain C without CUDA, so that the choice is tested on machines without a GPU (tests/cuda/choose.c).  fs_choose has the
+ * rules, fs_choose_candidates the plans that are worth trying for a problem; `fsbench tune` measures them and writes the
+ * best into a table that a context loads ($FLASHSKETCH_TUNING) and asks before the rules. */
+#ifndef FS_CUDA_CHOOSE_H
+#define FS_CUDA_CHOOSE_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "blockperm.h"
+#include "flashsketch.h"
+#include "instances.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fs_gpu_traits {
+    int arch;             /* compute capability: 75, 80, 90, 100, ... */
+    int processors;       /* multiprocessors */
+    int64_t shared;       /* bytes of shared memory that a thread block may have */
+    int64_t shared_per_processor;
+    int64_t l2;           /* bytes of L2 */
+} fs_gpu_traits;
+
+typedef enum fs_kernel {
+    FS_KERNEL_COLUMNS = 1,   /* columns.cu: plain additions, a thread owns columns */
+    FS_KERNEL_TENSOR_ROWS,   /* tensor_rows.cu: rows of A contiguous, mma.sync */
+    FS_KERNEL_HOPPER_ROWS,   /* hopper_rows.cu: rows of A contiguous, wgmma */
+    FS_KERNEL_TENSOR_LINES,  /* tensor_lines.cu: columns of A contiguous, lines shuffled */
+    FS_KERNEL_VECTOR,        /* vector.cu: a few contiguous columns, read in memory order */
+    FS_KERNEL_SORTED         /* sorted.cu: blocks too tall for a tile */
+} fs_kernel;
+
+/* What the choice depends on. */
+typedef struct fs_problem {
+    int64_t rows, n, k, M, kappa, s, interleave, block_rows;  /* rows: of A; block_rows: of the tallest output block */
+    int64_t slots;         /* of an input block, at most */
+    int32_t shuffle;
+    fs_dtype dtype;
+    fs_precision precision;
+    int across, down;      /* neighbours in memory are columns, or rows, of A */
+    int aligned;           /* every row (or column) of it starts at a multiple of 16 bytes */
+    int whole;             /* and is a multiple of 16 bytes long */
+} fs_problem;
+
+typedef struct fs_plan {
+    fs_kernel kernel;
+    int instance;       /* which line of the kernel's table in instances.h */
+    int parts;          /* how many parts a block's slots are cut into */
+    int64_t length;     /* slots of a part */
+    int threads, team, chunk, group;  /* columns.cu: threads, threads of a team, slots of a chunk, permutations together */
+    int64_t shared;     /* bytes of shared memory */
+} fs_plan;
+
+fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y, fs_precision precision);
+
+typedef struct fs_tuning fs_tuning;
+
+/* The plan of a problem: the table's if there is a table and it has one, otherwise the rules'. */
+fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table);
+
+/* The plans worth trying, at most `room`; returns how many. */
+int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room);
+
+/* Columns of A that one thread block of a plan makes. */
+int64_t fs_plan_width(const fs_plan *plan);
+
+/* Planes of partial sums that a plan leaves to combine.cu; 0 when it writes Y itself. */
+int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan);
+
+/* Tables of measured choices.  An entry is one line: the problem and the plan that was best for it. */
+void fs_tuning_write_head(FILE *to, const char *gpu_name);
+void fs_tuning_write(FILE *to, const fs_problem *problem, const fs_plan *plan);
+
+/* Reads a table; NULL, with what is wrong in `why`, if the file cannot be read or is none.  free() releases it. */
+fs_tuning *fs_tuning_read(const char *path, char *why, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,68 @@
+/* gpu.h - what the files of the CUDA backend share on the host side: its state, memory, launches.
+ *
+ * One context is one GPU, one stream and one scratch buffer.  Every call is queued on the stream and returns; nothing
+ * synchronises, and nothing allocates once the scratch has grown to what the largest call needs, so a call that has run
+ * once can be captured into a CUDA graph.  Buffers that scratch has outgrown are kept until the context closes, because
+ * kernels in flight and captured graphs may still use them. */
+#ifndef FS_CUDA_GPU_H
+#define FS_CUDA_GPU_H
+
+#include <cuda_runtime.h>
+
+#include "backend.h"
+#include "choose.h"
+#include "dtype.h"
+
+typedef struct fs_gpu {
+    fs_host host;
+    int device;
+    cudaStream_t stream;
+    fs_gpu_traits traits;     /* what choose.c asks about this GPU */
+    fs_precision precision;
+    int threads;              /* host threads that fill pinned buffers */
+    fs_tuning *tuning;        /* measured choices ($FLASHSKETCH_TUNING), NULL: choose.c's own */
+    char name[256];
+    struct { void *memory[32]; size_t bytes[32]; int count; } scratch;  /* the last is the one in use */
+    struct fs_staging *staging;  /* pinned buffers, made by the first call with a host matrix */
+} fs_gpu;
+
+/* `bytes` of device scratch, 256-byte aligned, contents undefined, valid for work queued by this call; what earlier
+ * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers; while the
+ * stream is being captured, growing is FS_EUNSUPPORTED. */
+fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory);
+
+/* FS_OK, or FS_EBACKEND with what was being done and CUDA's sentence. */
+fs_result fs_gpu_check(fs_gpu *gpu, cudaError_t error, const char *what);
+
+/* After a launch: fs_gpu_check of the last error. */
+#define FS_LAUNCHED(gpu, what) fs_gpu_check((gpu), cudaGetLastError(), (what))
+
+#define FS_TRY_GPU(call) do { const fs_result tried_ = (call); if (tried_ != FS_OK) return tried_; } while (0)
+
+FS_DEF int64_t fs_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* The operations, by family.  All have the contract of backend.h; matrices are in device memory. */
+#define FS_GPU_OP(name, family) \
+    fs_result name(fs_gpu *gpu, const family *S, double scale, int64_t row0, double alpha, const fs_matrix *from, \
+                   double beta, const fs_matrix *to)
+
+FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm);
+FS_GPU_OP(fs_gpu_blockperm_adjoint, fs_blockperm);
+FS_GPU_OP(fs_gpu_sorted_apply, fs_blockperm);   /* blocks too tall for a tile: SJLT */
+FS_GPU_OP(fs_gpu_blockrow_apply, fs_blockrow);
+FS_GPU_OP(fs_gpu_blockrow_adjoint, fs_blockrow);
+FS_GPU_OP(fs_gpu_hadamard_apply, fs_srht);
+FS_GPU_OP(fs_gpu_hadamard_adjoint, fs_srht);
+FS_GPU_OP(fs_gpu_normal_apply, fs_gauss);
+FS_GPU_OP(fs_gpu_normal_adjoint, fs_gauss);
+
+/* S or its transpose times `from`, by the family of S; both matrices in device memory. */
+fs_result fs_gpu_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha, const fs_matrix *from,
+                         double beta, const fs_matrix *to);
+
+fs_result fs_gpu_sparse_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+                              const fs_matrix *Y);
+fs_result fs_gpu_digest(fs_gpu *gpu, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
+fs_result fs_gpu_csr(fs_gpu *gpu, const fs_def *S, int64_t col0, const fs_sparse *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* instances.h - the compiled instances of the kernels, one line each.
+ *
+ * choose.c reads the lists as tables of what there is, the kernels' files turn them into tables of functions in the same
+ * order; an instance is its number.  FS_FEW_INSTANCES keeps the least that works for every matrix, for quick builds. */
+#ifndef FS_CUDA_INSTANCES_H
+#define FS_CUDA_INSTANCES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FS_COUNT_ONE(...) +1
+
+/* tensor_rows.cu: element type, pieces of an element, warpgroups of a thread block, steps in flight. */
+#ifdef FS_FEW_INSTANCES
+#define FS_TENSOR_ROWS(X) X(float, FS_F32, 3, 2, 8)
+#else
+#define FS_TENSOR_ROWS(X) \
+    X(float, FS_F32, 3, 1, 8) \
+    X(float, FS_F32, 3, 2, 8) \
+    X(float, FS_F32, 2, 1, 8) \
+    X(float, FS_F32, 2, 2, 8) \
+    X(__half, FS_F16, 1, 1, 8) \
+    X(__half, FS_F16, 1, 2, 8) \
+    X(__nv_bfloat16, FS_BF16, 1, 1, 8) \
+    X(__nv_bfloat16, FS_BF16, 1, 2, 8)
+#endif
+enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
+/* Two chunks of S, four chunks of offsets, the rings. */
+#define FS_TENSOR_ROWS_SHARED(size, groups, stages) (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
+
+/* hopper_rows.cu: element type, pieces of an element, permutations together, steps in flight. */
+#ifdef FS_FEW_INSTANCES
+#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 11)
+#else
+#define FS_HOPPER_ROWS(X) \
+    X(float, FS_F32, 3, 1, 11) \
+    X(float, FS_F32, 3, 2, 20) \
+    X(float, FS_F32, 2, 1, 11) \
+    X(float, FS_F32, 2, 2, 20) \
+    X(__half, FS_F16, 1, 1, 20) \
+    X(__half, FS_F16, 1, 2, 32) \
+    X(__nv_bfloat16, FS_BF16, 1, 1, 20) \
+    X(__nv_bfloat16, FS_BF16, 1, 2, 32)
+#endif
+enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
+/* Four panels of S, the ring, two mbarriers for each of them. */
+#define FS_HOPPER_ROWS_SHARED(size, outs, stages) \
+    (4 * 8192 + (stages) * 16 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + 4))
+
+/* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
+#ifdef FS_FEW_INSTANCES
+#define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0)
+#define FS_COLUMNS_WIDE(X, T, dtype)
+#else
+#define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0) X(T, dtype, 1, 4) X(T, dtype, 2, 0) X(T, dtype, 2, 4)
+#define FS_COLUMNS_WIDE(X, T, dtype) X(T, dtype, 4, 0) X(T, dtype, 4, 4)
+#endif
+#define FS_COLUMNS(X) \
+    FS_COLUMNS_OF(X, float, FS_F32) FS_COLUMNS_WIDE(X, float, FS_F32) \
+    FS_COLUMNS_OF(X, double, FS_F64) \
+    FS_COLUMNS_OF(X, __half, FS_F16) FS_COLUMNS_WIDE(X, __half, FS_F16) \
+    FS_COLUMNS_OF(X, __nv_bfloat16, FS_BF16) FS_COLUMNS_WIDE(X, __nv_bfloat16, FS_BF16)
+enum { FS_COLUMNS_COUNT = 0 FS_COLUMNS(FS_COUNT_ONE) };
+/* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
+enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
+
+extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,176 @@
+/* ptx.cuh - one function for each PTX instruction that the kernels use and CUDA C has no name for. */
+#ifndef FS_CUDA_PTX_CUH
+#define FS_CUDA_PTX_CUH
+
+#include <stdint.h>
+
+static __device__ __forceinline__ uint32_t fs_shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* cp.async: 16 bytes from global to shared memory. */
+static __device__ __forceinline__ void fs_copy16(uint32_t to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+#endif
+}
+/* The same, of which only the first `bytes` are read; the rest become zero. */
+static __device__ __forceinline__ void fs_copy16_part(uint32_t to, const void *from, int bytes)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+#endif
+}
+static __device__ __forceinline__ void fs_copy_commit(void)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int N> static __device__ __forceinline__ void fs_copy_wait(void)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+/* A barrier of `threads` threads; barrier 0 is __syncthreads'. */
+static __device__ __forceinline__ void fs_barrier(int number, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+/* The same, and whether the predicate held in any of them. */
+static __device__ __forceinline__ bool fs_barrier_or(int number, int threads, bool predicate)
+{
+    int any;
+    asm volatile("{.reg .pred p, q; setp.ne.b32 p, %3, 0;\n"
+                 "barrier.cta.red.or.pred q, %1, %2, p;\n"
+                 "selp.b32 %0, 1, 0, q; }" : "=r"(any) : "r"(number), "r"(threads), "r"((int)predicate) : "memory");
+    return any;
+}
+
+static __device__ __forceinline__ float4 fs_shared_float4(uint32_t at)
+{
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
+    return x;
+}
+static __device__ __forceinline__ uint2 fs_shared_uint2(uint32_t at)
+{
+    uint2 x;
+    asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(at));
+    return x;
+}
+
+/* Bytes chosen out of two words by a compile-time selector. */
+template <int SELECT> static __device__ __forceinline__ uint32_t fs_bytes(uint32_t a, uint32_t b)
+{
+    uint32_t r;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "n"(SELECT));
+    return r;
+}
+
+/* ldmatrix: four 8 x 8 matrices of 16-bit elements; lane l gives the address of row l % 8 of matrix l / 8. */
+static __device__ __forceinline__ void fs_load_matrices(uint32_t (&r)[4], uint32_t at)
+{
+#if __CUDA_ARCH__ >= 750
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(at) : "memory");
+#endif
+}
+
+/* mma: d += a b, 16 x 8 x 16, of bf16 (HALF 0) or f16 (HALF 1). */
+template <int HALF>
+static __device__ __forceinline__ void fs_mma(float *d, const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+#if __CUDA_ARCH__ >= 800
+    if (HALF)
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    else
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* mbarriers: a phase ends when `count` threads have arrived and all announced bytes are there. */
+static __device__ __forceinline__ void fs_mbarrier_init(uint32_t at, int count)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
+}
+static __device__ __forceinline__ void fs_mbarrier_arrive(uint32_t at)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
+}
+/* Arrives and announces bytes that copies will bring. */
+static __device__ __forceinline__ void fs_mbarrier_expect(uint32_t at, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
+}
+/* Waits for the end of the phase of this parity. */
+static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)
+{
+    asm volatile("{.reg .pred p;\n"
+                 "again%=: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+                 "@p bra done%=;\n"
+                 "bra again%=;\n"
+                 "done%=: }" ::"r"(at), "r"(parity) : "memory");
+}
+/* cp.async.bulk: `bytes`, a multiple of 16, from global to shared memory, counted by an mbarrier. */
+static __device__ __forceinline__ void fs_copy_bulk(uint32_t to, const void *from, int bytes, uint32_t mbarrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
+}
+/* Registers given back by, and lent to, a warpgroup. */
+template <int N> static __device__ __forceinline__ void fs_fewer_registers(void)
+{
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N> static __device__ __forceinline__ void fs_more_registers(void)
+{
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+
+static __device__ __forceinline__ void fs_wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+static __device__ __forceinline__ void fs_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N> static __device__ __forceinline__ void fs_wgmma_wait(void)
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
+}
+/* Shared memory written by ordinary stores becomes visible to wgmma. */
+static __device__ __forceinline__ void fs_proxy_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/* wgmma's view of a K-major operand: rows of 128 bytes, 128-byte swizzle, 1024 bytes from 8 rows to the next 8. */
+static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)
+{
+    return (uint64_t)((at & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
+}
+
+#define FS_WGMMA_64X64X16(type) \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %37, 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " " \
+                 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28," \
+                 "%29,%30,%31}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;}" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), \
+                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), \
+                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), \
+                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(KEEP))
+
+/* wgmma, queued: d = KEEP d + a b, 64 x 64 x 16; a in registers, b in shared memory. */
+template <int HALF, int KEEP>
+static __device__ __forceinline__ void fs_wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b)
+{
+    if (HALF) FS_WGMMA_64X64X16("f16");
+    else FS_WGMMA_64X64X16("bf16");
+}
+#endif
+
+#endif

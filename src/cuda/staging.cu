@@ -1,0 +1,348 @@
+/* staging.cu - matrices in host memory: streamed through the GPU in panels, copies and kernels at the same time.
+ *
+ * The d-row matrix (A of a sketch, X of an adjoint) is cut into panels along whichever direction its memory runs, so that a
+ * panel is a few long pieces.  Two buffers on the device take turns: while a kernel works on one panel the next is copied.
+ * Memory that CUDA has pinned is copied from where it is; other memory goes through two pinned buffers that host threads
+ * fill, since the GPU cannot reach it by itself at full speed.  Panels cut along the rows are pieces of one sum: each adds
+ * to sums of full precision, and Y is finished once.  The k-row matrix is small and is copied whole. */
+#include "staging.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "combine.cuh"
+
+enum { BUFFERS = 2 };
+
+struct fs_staging {
+    cudaStream_t copier;               /* copies run here, kernels on the context's stream */
+    cudaEvent_t filled[BUFFERS], used[BUFFERS];
+    char *pinned[BUFFERS];
+    size_t pinned_bytes, device_bytes; /* of each pinned buffer; of device memory */
+    char *device;                      /* panels, then the narrow matrix, then sums */
+    int threads;
+};
+
+static const int64_t PANEL_BYTES = (int64_t)64 << 20;
+
+size_t fs_staging_bytes(const fs_gpu *gpu) { return gpu->staging ? gpu->staging->device_bytes : 0; }
+
+void fs_staging_close(fs_gpu *gpu)
+{
+    fs_staging *s = gpu->staging;
+    if (!s) return;
+    for (int i = 0; i < BUFFERS; i++) {
+        if (s->filled[i]) cudaEventDestroy(s->filled[i]);
+        if (s->used[i]) cudaEventDestroy(s->used[i]);
+        if (s->pinned[i]) cudaFreeHost(s->pinned[i]);
+    }
+    if (s->copier) cudaStreamDestroy(s->copier);
+    if (s->device) cudaFree(s->device);
+    gpu->host.allocator.release(gpu->host.allocator.user, s);
+    gpu->staging = NULL;
+}
+
+static fs_result open_staging(fs_gpu *gpu)
+{
+    if (gpu->staging) return FS_OK;
+    fs_staging *s = (fs_staging *)gpu->host.allocator.alloc(gpu->host.allocator.user, sizeof *s);
+    if (!s) return gpu->host.fail(FS_ENOMEM, "no memory for the %zu bytes of staging", sizeof *s);
+    memset(s, 0, sizeof *s);
+    gpu->staging = s;
+    s->threads = gpu->threads > 0 ? gpu->threads : omp_get_max_threads();
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamCreateWithFlags(&s->copier, cudaStreamNonBlocking), "making a stream for copies"));
+    for (int i = 0; i < BUFFERS; i++) {
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->filled[i], cudaEventDisableTiming), "making an event"));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming), "making an event"));
+    }
+    return FS_OK;
+}
+
+static fs_result need_device(fs_gpu *gpu, int64_t bytes)
+{
+    fs_staging *s = gpu->staging;
+    if (s->device_bytes >= (size_t)bytes) return FS_OK;
+    if (s->device) cudaFree(s->device);
+    s->device = NULL;
+    s->device_bytes = 0;
+    if (cudaMalloc((void **)&s->device, (size_t)bytes) != cudaSuccess) {
+        cudaGetLastError();
+        return gpu->host.fail(FS_ENOMEM, "no %lld bytes on %s to stage a host matrix", (long long)bytes, gpu->name);
+    }
+    s->device_bytes = (size_t)bytes;
+    return FS_OK;
+}
+static fs_result need_pinned(fs_gpu *gpu, int64_t bytes)
+{
+    fs_staging *s = gpu->staging;
+    if (s->pinned_bytes >= (size_t)bytes) return FS_OK;
+    for (int i = 0; i < BUFFERS; i++) {
+        if (s->pinned[i]) cudaFreeHost(s->pinned[i]);
+        s->pinned[i] = NULL;
+    }
+    s->pinned_bytes = 0;
+    for (int i = 0; i < BUFFERS; i++)
+        if (cudaHostAlloc((void **)&s->pinned[i], (size_t)bytes, cudaHostAllocDefault) != cudaSuccess) {
+            cudaGetLastError();
+            return gpu->host.fail(FS_ENOMEM, "no %lld bytes of pinned host memory to stage a matrix", (long long)bytes);
+        }
+    s->pinned_bytes = (size_t)bytes;
+    return FS_OK;
+}
+
+/* A matrix as `count` runs of `length` neighbours in memory, `pitch` elements from run to run; runs are its rows, or its
+ * columns when `down`.  Strided matrices have runs of one element each way and are packed element by element. */
+typedef struct layout {
+    int down, packed_runs;  /* whether neighbours of a run are neighbours in memory */
+    int64_t count, length, pitch, step, size;
+} layout;
+static layout layout_of(const fs_matrix *m)
+{
+    const int64_t rs = m->row_stride < 0 ? -m->row_stride : m->row_stride, cs = m->col_stride < 0 ? -m->col_stride : m->col_stride;
+    layout l;
+    l.down = rs < cs || (rs == cs && m->rows > m->cols);
+    l.count = l.down ? m->cols : m->rows;
+    l.length = l.down ? m->rows : m->cols;
+    l.pitch = l.down ? m->col_stride : m->row_stride;
+    l.step = l.down ? m->row_stride : m->col_stride;
+    l.packed_runs = l.step == 1;
+    l.size = fs_dtype_size(m->dtype);
+    return l;
+}
+/* Element numbers of a packed copy of the same matrix. */
+static fs_matrix packed(const fs_matrix *m, const layout *l, void *data)
+{
+    fs_matrix p = *m;
+    p.data = data;
+    p.row_stride = l->down ? 1 : m->cols;
+    p.col_stride = l->down ? m->rows : 1;
+    p.place = FS_CUDA;
+    return p;
+}
+
+static bool is_pinned(const void *data)
+{
+    cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, data) != cudaSuccess) {
+        cudaGetLastError();
+        return false;
+    }
+    return attributes.type == cudaMemoryTypeHost;
+}
+
+/* Packs host runs into a contiguous buffer, or spreads them from it; all host threads together. */
+static void move_runs(const layout *l, char *matrix, char *buffer, int64_t runs, int64_t length, int to_buffer, int threads)
+{
+    const int64_t bytes = length * l->size, piece = 1 << 20;
+    if (l->packed_runs && l->pitch == length) {  /* one long run: cut it so that every thread has its share */
+        const int64_t total = runs * bytes;
+#pragma omp parallel for num_threads(threads) schedule(static)
+        for (int64_t at = 0; at < total; at += piece) {
+            const size_t part = (size_t)(total - at < piece ? total - at : piece);
+            if (to_buffer) memcpy(buffer + at, matrix + at, part);
+            else memcpy(matrix + at, buffer + at, part);
+        }
+        return;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t r = 0; r < runs; r++) {
+        char *in_matrix = matrix + r * l->pitch * l->size, *in_buffer = buffer + r * bytes;
+        if (l->packed_runs) {
+            if (to_buffer) memcpy(in_buffer, in_matrix, (size_t)bytes);
+            else memcpy(in_matrix, in_buffer, (size_t)bytes);
+        } else {
+            for (int64_t i = 0; i < length; i++) {
+                char *there = in_matrix + i * l->step * l->size, *here = in_buffer + i * l->size;
+                if (to_buffer) memcpy(here, there, (size_t)l->size);
+                else memcpy(there, here, (size_t)l->size);
+            }
+        }
+    }
+}
+
+/* The whole of a small host matrix to the device, packed, or back. */
+static fs_result copy_whole(fs_gpu *gpu, const fs_matrix *host, const layout *l, void *device, int to_device)
+{
+    fs_staging *s = gpu->staging;
+    const int64_t bytes = l->count * l->length * l->size;
+    FS_TRY_GPU(need_pinned(gpu, bytes));
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "waiting for the GPU"));
+    if (to_device) move_runs(l, (char *)host->data, s->pinned[0], l->count, l->length, 1, s->threads);
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaMemcpyAsync(to_device ? device : s->pinned[0], to_device ? s->pinned[0] : device, (size_t)bytes,
+                                                 to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, gpu->stream),
+                            "copying a host matrix"));
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "copying a host matrix"));
+    if (!to_device) move_runs(l, (char *)host->data, s->pinned[0], l->count, l->length, 0, s->threads);
+    return FS_OK;
+}
+
+/* A panel of the wide matrix: runs first ... first + runs - 1 of its layout. */
+typedef struct stream_call {
+    const fs_def *S;
+    int adjoint;
+    int64_t row0;
+    double alpha, beta;
+    const fs_matrix *wide;   /* on the host */
+    fs_matrix narrow;        /* on the device: Y, or sums of Y */
+    layout l;
+    int64_t runs;            /* of a panel */
+    int pinned;
+} stream_call;
+
+static fs_matrix panel_view(const stream_call *c, void *data, int64_t runs)
+{
+    fs_matrix p = *c->wide;
+    p.data = data;
+    p.place = FS_CUDA;
+    p.rows = c->l.down ? c->wide->rows : runs;
+    p.cols = c->l.down ? runs : c->wide->cols;
+    p.row_stride = c->l.down ? 1 : p.cols;
+    p.col_stride = c->l.down ? p.rows : 1;
+    return p;
+}
+/* The narrow matrix that belongs to a panel: the same columns when panels are cut along columns, otherwise all of it. */
+static fs_matrix narrow_part(const stream_call *c, int64_t first, int64_t runs)
+{
+    fs_matrix y = c->narrow;
+    if (!c->l.down) return y;
+    y.data = (char *)y.data + first * y.col_stride * fs_dtype_size(y.dtype);
+    y.cols = runs;
+    return y;
+}
+
+static fs_result copy_panel(fs_gpu *gpu, const stream_call *c, int buffer, char *device, int64_t first, int64_t runs, int to_device)
+{
+    fs_staging *s = gpu->staging;
+    const layout *l = &c->l;
+    char *host = (char *)c->wide->data + first * l->pitch * l->size;
+    const size_t bytes = (size_t)(runs * l->length * l->size), run = (size_t)(l->length * l->size);
+    if (c->pinned && l->packed_runs && l->pitch >= l->length)
+        return fs_gpu_check(gpu, to_device ? cudaMemcpy2DAsync(device, run, host, (size_t)(l->pitch * l->size), run, (size_t)runs,
+                                                               cudaMemcpyHostToDevice, s->copier)
+                                           : cudaMemcpy2DAsync(host, (size_t)(l->pitch * l->size), device, run, run, (size_t)runs,
+                                                               cudaMemcpyDeviceToHost, s->copier), "copying a panel");
+    if (to_device) move_runs(l, host, s->pinned[buffer], runs, l->length, 1, s->threads);
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaMemcpyAsync(to_device ? device : s->pinned[buffer], to_device ? s->pinned[buffer] : device,
+                                                 bytes, to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->copier),
+                            "copying a panel"));
+    if (to_device) return FS_OK;
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "copying a panel"));
+    move_runs(l, host, s->pinned[buffer], runs, l->length, 0, s->threads);
+    return FS_OK;
+}
+
+/* Y from panels of A.  Panels cut along rows add up: the first replaces (beta of the call), the others add. */
+static fs_result stream_apply(fs_gpu *gpu, const stream_call *c, char *panels[BUFFERS])
+{
+    fs_staging *s = gpu->staging;
+    for (int64_t first = 0, i = 0; first < c->l.count; first += c->runs, i++) {
+        const int b = (int)(i % BUFFERS);
+        const int64_t runs = c->runs < c->l.count - first ? c->runs : c->l.count - first;
+        /* the buffer, and the pinned memory behind it, must be free again */
+        if (i >= BUFFERS) {
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventSynchronize(s->filled[b]), "waiting for a copy"));
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(s->copier, s->used[b], 0), "waiting for a kernel"));
+        }
+        FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 1));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->filled[b], s->copier), "marking a copy"));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
+        const fs_matrix A = panel_view(c, panels[b], runs), Y = narrow_part(c, first, runs);
+        const int64_t row0 = c->l.down ? c->row0 : c->row0 + first;
+        FS_TRY_GPU(fs_gpu_product(gpu, c->S, 0, row0, c->alpha, &A, i == 0 || c->l.down ? c->beta : 1.0, &Y));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->used[b], gpu->stream), "marking a kernel"));
+    }
+    /* host buffers of the caller may be reused on return */
+    return fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for the last copy");
+}
+
+/* Panels of X from Y. */
+static fs_result stream_adjoint(fs_gpu *gpu, const stream_call *c, char *panels[BUFFERS])
+{
+    fs_staging *s = gpu->staging;
+    for (int64_t first = 0, i = 0; first < c->l.count; first += c->runs, i++) {
+        const int b = (int)(i % BUFFERS);
+        const int64_t runs = c->runs < c->l.count - first ? c->runs : c->l.count - first;
+        if (i >= BUFFERS) FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
+        if (c->beta != 0.0) {
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for a copy"));
+            FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 1));
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->filled[b], s->copier), "marking a copy"));
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
+        }
+        const fs_matrix X = panel_view(c, panels[b], runs), Y = narrow_part(c, first, runs);
+        const int64_t row0 = c->l.down ? c->row0 : c->row0 + first;
+        FS_TRY_GPU(fs_gpu_product(gpu, c->S, 1, row0, c->alpha, &Y, c->beta, &X));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->used[b], gpu->stream), "marking a kernel"));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(s->copier, s->used[b], 0), "waiting for a kernel"));
+        FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 0));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->filled[b], s->copier), "marking a copy"));
+    }
+    return fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for the last copy");
+}
+
+/* A row-major matrix of float sums, as large as m. */
+static fs_matrix sums_of(const fs_matrix *m, void *data)
+{
+    const fs_matrix sums = {data, m->rows, m->cols, m->cols, 1, 0, 0, FS_F32, FS_CUDA};
+    return sums;
+}
+static int64_t aligned(int64_t bytes) { return (bytes + 255) & ~(int64_t)255; }
+
+fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha, const fs_matrix *from,
+                            double beta, const fs_matrix *to)
+{
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture), "asking whether the stream is captured"));
+    if (capture != cudaStreamCaptureStatusNone)
+        return gpu->host.fail(FS_EUNSUPPORTED, "a matrix in host memory cannot be streamed while the stream is captured");
+    if (to->rows == 0 || to->cols == 0) return FS_OK;
+    FS_TRY_GPU(open_staging(gpu));
+    const fs_matrix *wide = adjoint ? to : from, *narrow = adjoint ? from : to;
+    const layout nl = layout_of(narrow);
+    const int narrow_host = narrow->place == FS_HOST, wide_host = wide->place == FS_HOST;
+
+    /* 1. room on the device: two panels of the wide matrix, the narrow one, sums when panels along rows must add up */
+    stream_call c = {S, adjoint, row0, alpha, beta, wide, *narrow, layout_of(wide), 0, 0};
+    const int64_t run_bytes = c.l.length * c.l.size;
+    c.runs = run_bytes > 0 ? PANEL_BYTES / run_bytes : 1;
+    if (c.runs < 1) c.runs = 1;
+    if (c.runs > c.l.count) c.runs = c.l.count > 0 ? c.l.count : 1;
+    const int adds = wide_host && !adjoint && !c.l.down && c.runs < c.l.count && fs_dtype_sum(narrow->dtype) != narrow->dtype;
+    const int64_t panel = wide_host ? aligned(c.runs * run_bytes) : 0;
+    const int64_t whole = narrow_host ? aligned(nl.count * nl.length * nl.size) : 0;
+    const int64_t sums = adds ? aligned(narrow->rows * narrow->cols * 4) : 0;
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "waiting for the GPU"));
+    FS_TRY_GPU(need_device(gpu, BUFFERS * panel + whole + sums + 256));
+    char *device = gpu->staging->device, *panels[BUFFERS] = {device, device + panel};
+    c.pinned = wide_host && is_pinned(wide->data);
+    if (wide_host) FS_TRY_GPU(need_pinned(gpu, panel > whole ? panel : whole));
+
+    /* 2. the narrow matrix, if it is read and not there */
+    fs_matrix Y = narrow_host ? packed(narrow, &nl, device + BUFFERS * panel) : *narrow;
+    if (narrow_host && (adjoint || beta != 0.0)) FS_TRY_GPU(copy_whole(gpu, narrow, &nl, Y.data, 1));
+
+    /* 3. the product; the sums of many panels of narrow elements are finished at the end */
+    c.narrow = Y;
+    if (!wide_host) {
+        FS_TRY_GPU(adjoint ? fs_gpu_product(gpu, S, 1, row0, alpha, &Y, beta, to)
+                           : fs_gpu_product(gpu, S, 0, row0, alpha, from, beta, &Y));
+    } else if (c.l.count == 0 || c.l.length == 0) {
+        fs_matrix none = *wide;
+        none.data = device;
+        none.place = FS_CUDA;
+        if (!adjoint) FS_TRY_GPU(fs_gpu_product(gpu, S, 0, row0, alpha, &none, beta, &Y));
+    } else if (adds) {
+        c.narrow = sums_of(narrow, device + BUFFERS * panel + whole);
+        c.alpha = 1.0;
+        c.beta = 0.0;
+        FS_TRY_GPU(stream_apply(gpu, &c, panels));
+        const fs_output out = fs_output_of(&Y, alpha, beta);
+        FS_TRY_GPU(fs_gpu_combine(gpu, c.narrow.data, 1, narrow->rows, narrow->cols, 0, FS_F32, &out));
+    } else {
+        FS_TRY_GPU(adjoint ? stream_adjoint(gpu, &c, panels) : stream_apply(gpu, &c, panels));
+    }
+
+    /* 4. the narrow matrix back, if it was written and is the caller's */
+    if (narrow_host && !adjoint) return copy_whole(gpu, narrow, &nl, Y.data, 0);
+    return FS_OK;
+}

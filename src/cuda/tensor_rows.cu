@@ -1,0 +1,214 @@
+/* tensor_rows.cu - BlockPerm-SJLT on the tensor cores, rows of A contiguous, by mma.sync: every GPU from sm_80 on.
+ *
+ * Formulation: tensor.cuh.  hopper_rows.cu does the same for whole tiles on sm_90; this one takes any number of columns.
+ * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small pieces are added first and the
+ * large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded additions:
+ * the error stays at that of plain float summation for every d.
+ * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread block
+ * finds a sum that is not finite it makes its part again by plain additions, which only touch the nonzeros of S.
+ *
+ * grid     ls x M x column tiles x parts, in this order, in x
+ * threads  GROUPS groups of 128; each makes 64 rows x 128 columns
+ * shared   two chunks of S (128 slots each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
+ * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned */
+#include "instances.h"
+#include "tensor.cuh"
+
+namespace {
+
+enum { WIDTH = 128, CHUNK = 128, CHUNK_BYTES = 2 * PANEL_BYTES, OFFSETS = 4 };
+
+/* sums = KEEP sums + f S, for the 16 slots that start 32 `step` bytes into a panel of S. */
+template <int HALF, int KEEP>
+__device__ __forceinline__ void multiply(float (&sums)[2][32], const fragment &f, uint32_t panel, int step)
+{
+    const uint32_t lane = threadIdx.x & 31, row = lane & 7, chunk = 2 * step + (lane >> 3 & 1);
+#pragma unroll
+    for (int pair = 0; pair < 4; pair++) {
+        uint32_t s[4];
+        fs_load_matrices(s, panel + (16 * pair + (lane >> 4) * 8 + row) * 128 + ((chunk ^ row) << 4));
+#pragma unroll
+        for (int t = 0; t < 2; t++)
+#pragma unroll
+            for (int side = 0; side < 2; side++) {
+                float *d = sums[t] + 8 * pair + 4 * side;
+                if (!KEEP) d[0] = d[1] = d[2] = d[3] = 0.0f;
+                fs_mma<HALF>(d, f.tile[t], s[2 * side], s[2 * side + 1]);
+            }
+    }
+}
+
+/* A group's ring of steps: 16 rows of 128 columns each, 16-byte chunks exchanged within a row so that both the copies
+ * (eight neighbouring chunks of a row) and the fragments (two neighbouring chunks of four rows) are free of conflicts.
+ * A thread copies one chunk of STEP / AT_ONCE rows of a step: rows row, row + AT_ONCE, ..., whose offsets in A stand side
+ * by side in shared memory. */
+template <class T, int STAGES> struct ring {
+    enum { ROW_BYTES = WIDTH * (int)sizeof(T), CHUNKS = ROW_BYTES / 16, AT_ONCE = 128 / CHUNKS, COPIES = STEP / AT_ONCE,
+           STEP_BYTES = STEP * ROW_BYTES };
+    const char *data;     /* A at this thread's chunk of columns */
+    uint32_t to, from;    /* where in the first step this thread writes, and where it reads */
+    int bytes;            /* of its chunk that are inside A */
+    int row;
+
+    __device__ __forceinline__ ring(const fs_tile_args &a, uint32_t start, int64_t column)
+    {
+        const int t = threadIdx.x & 127, chunk = t % CHUNKS, warp = t >> 5, lane = t & 31, q = lane & 3;
+        row = t / CHUNKS;
+        to = start + row * ROW_BYTES + ((chunk ^ (row & 3) * 2) << 4);
+        const int byte = (warp * 32 + (lane >> 2) * 4) * (int)sizeof(T);
+        from = start + q * ROW_BYTES + (((byte >> 4) ^ q * 2) << 4) + (byte & 15);
+        const int64_t inside = (a.n - column) * (int64_t)sizeof(T) - chunk * 16;
+        bytes = inside < 0 ? 0 : inside < 16 ? (int)inside : 16;
+        data = (const char *)a.data + (bytes ? column * (int64_t)sizeof(T) + chunk * 16 : 0);
+    }
+    /* Where the offset of row r of a step stands. */
+    static __device__ __forceinline__ int place(int r) { return r % AT_ONCE * COPIES + r / AT_ONCE; }
+
+    __device__ __forceinline__ void fetch(const int64_t *offsets, int step) const
+    {
+        const longlong2 *mine = (const longlong2 *)(offsets + step % (OFFSETS * CHUNK / STEP) * STEP + row * COPIES);
+        const uint32_t at = to + step % STAGES * STEP_BYTES;
+#pragma unroll
+        for (int j = 0; j < COPIES; j += 2) {
+            const longlong2 two = mine[j / 2];
+            if (bytes == 16) {
+                fs_copy16(at + j * AT_ONCE * ROW_BYTES, data + two.x);
+                fs_copy16(at + (j + 1) * AT_ONCE * ROW_BYTES, data + two.y);
+            } else {
+                fs_copy16_part(at + j * AT_ONCE * ROW_BYTES, data + two.x, bytes);
+                fs_copy16_part(at + (j + 1) * AT_ONCE * ROW_BYTES, data + two.y, bytes);
+            }
+        }
+    }
+};
+
+/* The pieces of one step's elements, the first of them the largest. */
+template <class T, int PASSES, int STAGES> struct pieces {
+    fragment of[1];
+    __device__ __forceinline__ void load(const ring<T, STAGES> &r, int slot)
+    {
+        uint2 x[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) x[i] = fs_shared_uint2(r.from + slot * r.STEP_BYTES + i * 4 * r.ROW_BYTES);
+        of[0] = pairs(x);
+    }
+};
+template <int PASSES, int STAGES> struct pieces<float, PASSES, STAGES> {
+    fragment of[PASSES];
+    __device__ __forceinline__ void load(const ring<float, STAGES> &r, int slot)
+    {
+        float4 x[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) x[i] = fs_shared_float4(r.from + slot * r.STEP_BYTES + i * 4 * r.ROW_BYTES);
+#pragma unroll
+        for (int p = 0; p < PASSES; p++) {
+            if (p > 0) keep_rest(x);
+            of[p] = top_pieces(x);
+        }
+    }
+};
+
+template <class T, int PASSES, int GROUPS, int STAGES>
+__global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows(const __grid_constant__ fs_tile_args a)
+{
+#if __CUDA_ARCH__ >= 800
+    constexpr int HALF = is_half<T>::value, THREADS = GROUPS * 128;
+    typedef ring<T, STAGES> ring_t;
+    extern __shared__ __align__(1024) uint8_t shared[];
+    int64_t *offsets = (int64_t *)(shared + 2 * CHUNK_BYTES);
+    const int tid = threadIdx.x, group = tid >> 7, slot = tid & 127;
+    const part p = part_of(a, 1, GROUPS * WIDTH);
+    const int chunk_count = (int)((p.count + CHUNK - 1) / CHUNK), steps = chunk_count * (CHUNK / STEP);
+    const ring_t r(a, fs_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES, p.column + group * WIDTH);
+
+    /* Thread `slot` of one of the groups, in turn, makes slot `slot` of a chunk: its row and, a chunk later, its
+     * nonzeros.  An empty slot reads row 0 and has no nonzeros. */
+    int64_t row = -1;
+    auto number_rows = [&](int c) {
+        if (group != c % GROUPS) return;
+        const int64_t i = (int64_t)c * CHUNK + slot;
+        row = i < p.count ? fs_slot_row(&a.B, p.h, p.first + i, a.row0, a.rows) : -1;
+        offsets[c % OFFSETS * CHUNK + (slot & ~15) + ring_t::place(slot & 15)] =
+            row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
+    };
+    auto clear_chunk = [&](int c) {
+        uint4 *at = (uint4 *)(shared + (c & 1) * CHUNK_BYTES);
+#pragma unroll
+        for (int i = 0; i < CHUNK_BYTES / 16; i += THREADS) at[i + tid] = make_uint4(0, 0, 0, 0);
+    };
+    auto make_chunk = [&](int c) {
+        if (group == c % GROUPS && row >= 0) put_slot<HALF>(a, p, shared + (c & 1) * CHUNK_BYTES + (slot >> 6) * PANEL_BYTES, slot, row + a.row0);
+    };
+
+    /* 1. the rows of the first two chunks, the first chunk of S, the ring filled */
+    number_rows(0);
+    clear_chunk(0);
+    __syncthreads();
+    make_chunk(0);
+    number_rows(1);
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; i++) {
+        if (i < steps) r.fetch(offsets, i);
+        fs_copy_commit();
+    }
+
+    float sums[2][32], total[2][32];
+#pragma unroll
+    for (int i = 0; i < 64; i++) total[i >> 5][i & 31] = 0.0f;
+    int step = 0;
+    pieces<T, PASSES, STAGES> x;
+    fragment top[4];
+    auto take_step = [&]() {
+        fs_copy_wait<STAGES - 2>();
+        fs_barrier(1 + group, 128);
+        if (step + STAGES - 1 < steps) r.fetch(offsets, step + STAGES - 1);
+        fs_copy_commit();
+        x.load(r, step % STAGES);
+        step++;
+    };
+    for (int c = 0; c < chunk_count; c++) {
+        /* 2. the next chunk of S, and the rows of the one after it */
+        clear_chunk(c + 1);
+        __syncthreads();
+        make_chunk(c + 1);
+        number_rows(c + 2);
+        /* 3. two panels of 64 slots, four steps of 16 each: the small pieces of all steps first, then the large ones */
+#pragma unroll 1
+        for (int half = 0; half < 2; half++) {
+            const uint32_t panel = fs_shared_address(shared + (c & 1) * CHUNK_BYTES) + half * PANEL_BYTES;
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                take_step();
+                if (k == 0 && PASSES > 1) multiply<HALF, 0>(sums, x.of[PASSES - 1], panel, k);
+                else if (PASSES > 1) multiply<HALF, 1>(sums, x.of[PASSES - 1], panel, k);
+                if (PASSES > 2) multiply<HALF, 1>(sums, x.of[1], panel, k);
+                top[k] = x.of[0];
+            }
+            multiply<HALF, (PASSES > 1)>(sums, top[0], panel, 0);
+#pragma unroll
+            for (int k = 1; k < 4; k++) multiply<HALF, 1>(sums, top[k], panel, k);
+#pragma unroll
+            for (int i = 0; i < 64; i++) total[i >> 5][i & 31] += sums[i >> 5][i & 31];
+        }
+        __syncthreads();
+    }
+
+    /* 4. all finite: scale once, store once, four neighbouring columns of a row at a time */
+    float zero = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 64; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
+    if (__syncthreads_or(zero != 0.0f)) make_again<T>(a, p, (float *)shared, tid, THREADS);
+    else store_tile(a, p, total, tid);
+#endif
+}
+
+}  // namespace
+
+/* choose.c knows how much shared memory an instance takes. */
+#define SHARED(T, dtype, passes, groups, stages) \
+    static_assert(FS_TENSOR_ROWS_SHARED(sizeof(T), groups, stages) == \
+                  2 * CHUNK_BYTES + OFFSETS * CHUNK * 8 + groups * stages * ring<T, stages>::STEP_BYTES, "instances.h and the kernel disagree");
+FS_TENSOR_ROWS(SHARED)
+#define KERNEL(T, dtype, passes, groups, stages) (const void *)tensor_rows<T, passes, groups, stages>,
+extern "C" const void *const fs_tensor_rows_kernels[] = {FS_TENSOR_ROWS(KERNEL)};

@@ -1,0 +1,89 @@
+/* tile.cuh - what the kernels that make a block of Y share: their arguments and which part of the work a thread block has.
+ *
+ * The work is cut into (input block h, columns, part z of the block's slots), and for kappa > 1 also by permutation l.  A
+ * part leaves its sums in Y when there is nothing to add to them, and otherwise in plane z kappa + l - 1 of scratch, a
+ * k x n matrix of sums.  For every l the blocks g with pi_l(g) = h are all of [M], so each plane is written completely and
+ * no plane is ever cleared; combine.cu adds them in order. */
+#ifndef FS_CUDA_TILE_CUH
+#define FS_CUDA_TILE_CUH
+
+#include "element.cuh"
+#include "slots.h"
+
+typedef struct fs_tile_args {
+    fs_blockperm B;
+    int64_t row0, rows, n;   /* the piece of A */
+    const void *data;        /* A */
+    int64_t row_stride, col_stride;
+    fs_output out;           /* Y, or plane 0 with factor 1 */
+    int64_t plane;           /* bytes from plane to plane; 0: straight to Y */
+    int64_t tiles;           /* thread blocks along the columns */
+    int64_t length;          /* slots of a part */
+    int32_t parts;           /* z = 0 ... parts - 1 */
+    int32_t first_l, ls;     /* the permutations that this launch makes: first_l ... first_l + ls - 1 */
+} fs_tile_args;
+
+/* The output block that permutation l = 1 ... kappa sends input block h to. */
+static __device__ __forceinline__ uint32_t fs_output_block(const fs_blockperm &B, uint32_t h, int l)
+{
+    uint32_t g = h;
+    for (int i = 0; i < l; i++) g = fs_wiring_back(&B.wiring, g);
+    return g;
+}
+
+/* Where the sums of permutation l and part z go. */
+static __device__ __forceinline__ fs_output fs_plane(const fs_tile_args &a, int l, int z)
+{
+    fs_output out = a.out;
+    out.data = (char *)out.data + ((int64_t)z * a.B.kappa + l - 1) * a.plane;
+    return out;
+}
+
+/* The nonzeros of a column of S as codes: pitch (row in a stack of `ls` output blocks of `height` rows), sign in bit 31.
+ * tall[l] says whether block l of the stack is one of the taller ones. */
+static __device__ __forceinline__ void fs_slot_codes(const fs_blockperm &B, int first_l, int ls, const uint8_t *tall,
+                                                     int64_t column, uint32_t pitch, uint32_t height, uint32_t *code)
+{
+    for (int l = 0; l < ls; l++) {
+        const fs_split parts = B.parts[tall[l]];
+        for (int q = 0, t = 0; q < (int)B.words; q++) {
+            uint32_t word = fs_blockperm_word(&B, column, first_l + l, q, B.out.small + tall[l]);
+            for (int c = fs_blockperm_count(&B, q); c > 0; c--, t++) {
+                const uint32_t next = fs_blockperm_next(&parts, t, &word);
+                *code++ = (l * height + (next >> 1)) * pitch | next << 31;
+            }
+        }
+    }
+}
+/* That table, for the blocks that h feeds by permutations first_l ... first_l + ls - 1; the caller synchronises. */
+static __device__ __forceinline__ void fs_tall_blocks(const fs_blockperm &B, uint32_t h, int first_l, int ls, uint8_t *tall)
+{
+    for (int l = threadIdx.x; l < ls; l += blockDim.x)
+        tall[l] = fs_split_size(&B.out, fs_output_block(B, h, first_l + l)) > B.out.small;
+}
+
+/* Four neighbouring columns of one row at once where memory allows it; `valid` of them exist. */
+static __device__ __forceinline__ void fs_output_put4(const fs_output &to, int64_t i, int64_t j, float4 sum, int valid)
+{
+    float *p = (float *)to.data + i * to.row_stride + j;
+    if (valid >= 4 && to.dtype == FS_F32 && to.col_stride == 1 && ((uintptr_t)p & 15) == 0) {
+        const float f = (float)to.factor;
+        float4 y = make_float4(__fmul_rn(f, sum.x), __fmul_rn(f, sum.y), __fmul_rn(f, sum.z), __fmul_rn(f, sum.w));
+        if (to.beta != 0.0) {
+            const float b = (float)to.beta;
+            const float4 old = *(const float4 *)p;
+            y.x = __fadd_rn(__fmul_rn(b, old.x), y.x);
+            y.y = __fadd_rn(__fmul_rn(b, old.y), y.y);
+            y.z = __fadd_rn(__fmul_rn(b, old.z), y.z);
+            y.w = __fadd_rn(__fmul_rn(b, old.w), y.w);
+        }
+        *(float4 *)p = y;
+        return;
+    }
+    if (valid > 0) fs_output_put(to, i, j, sum.x);
+    if (valid > 1) fs_output_put(to, i, j + 1, sum.y);
+    if (valid > 2) fs_output_put(to, i, j + 2, sum.z);
+    if (valid > 3) fs_output_put(to, i, j + 3, sum.w);
+}
+
+#endif

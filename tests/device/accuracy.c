@@ -1,0 +1,132 @@
+/* accuracy.c - f32 products on the device err at most twice as much as plain f32 summation does.
+ *
+ * Errors are Frobenius norms of the distance to the same product in double, of ref and of the device; data are normal.
+ * A context of FS_PRECISION_FAST may err more, below 1e-4 of the result. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "call.h"
+
+typedef struct shape {
+    recipe R;
+    int64_t n;
+    layout how;
+    int adjoint;
+} shape;
+#define SHAPE(shuffle, M, kappa, s, interleave, d, k, n, how, adjoint) \
+    {{#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}, n, how, adjoint}
+static const shape shapes[] = {
+    SHAPE(ROWS, 4, 1, 4, 0, 1000, 256, 128, ROWS, 0),
+    SHAPE(ROWS, 4, 1, 4, 0, 4096, 256, 64, ROWS, 0),
+    SHAPE(ROWS, 16, 1, 4, 0, 16384, 1024, 128, ROWS, 0),
+    SHAPE(ROWS, 16, 4, 2, 0, 16384, 1024, 256, ROWS, 0),
+    SHAPE(ROWS, 16, 2, 8, 0, 12345, 1000, 130, ROWS, 0),
+    SHAPE(ROWS, 64, 2, 8, 0, 65536, 4096, 33, ROWS, 0),
+    SHAPE(NONE, 16, 1, 1, 0, 65536, 1024, 32, ROWS, 0),
+    SHAPE(ROWS, 1, 1, 4, 0, 200001, 64, 16, ROWS, 0),
+    SHAPE(ROWS, 16, 1, 4, 0, 1 << 20, 1024, 8, ROWS, 0),
+    SHAPE(ROWS, 64, 4, 4, 0, 1 << 20, 4096, 1, ROWS, 0),
+    SHAPE(LINES, 16, 1, 4, 16, 16384, 1024, 128, COLUMNS, 0),
+    SHAPE(LINES, 8, 2, 4, 4, 30001, 512, 50, COLUMNS, 0),
+    SHAPE(LINES, 16, 1, 4, 16, 1 << 20, 1024, 8, COLUMNS, 0),
+    SHAPE(LINES, 2, 1, 4, 2, (1 << 20) + 5, 128, 3, COLUMNS, 0),
+    SHAPE(ROWS, 16, 1, 4, 0, 100003, 1024, 16, COLUMNS, 0),
+    SHAPE(ROWS, 16, 2, 8, 0, 16384, 1024, 128, ROWS, 1),
+    SHAPE(LINES, 16, 4, 4, 4, 16384, 1024, 64, COLUMNS, 1),
+    {{"sjlt", FS_SJLT, (fs_shuffle)0, 0, 0, 4, 0, 50001, 1000, 1}, 32, ROWS, 0},
+    {{"blockrow", FS_BLOCKROW, (fs_shuffle)0, 8, 4, 16, 0, 50000, 1000, 0}, 32, ROWS, 0},
+    {{"srht", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 3000, 200, 0}, 32, ROWS, 0},
+    {{"gaussian", FS_GAUSSIAN, (fs_shuffle)0, 0, 0, 0, 0, 3000, 200, 0}, 32, ROWS, 0},
+};
+
+static call call_of(const shape *sh)
+{
+    call c = {.adjoint = sh->adjoint, .n = sh->n, .from = sh->how, .to = sh->how, .in = FS_F32, .out = FS_F32};
+    c.alpha = 1;
+    c.rows = sh->R.d;
+    c.spec = spec_at(&sh->R, c.rows, sh->R.k, 19);
+    call_name(&c, sh->R.name);
+    return c;
+}
+
+static double distance(const fs_matrix *a, const fs_matrix *b, double *size)
+{
+    double square = 0.0;
+    *size = 0.0;
+    for (int64_t i = 0; i < a->rows; i++)
+        for (int64_t j = 0; j < a->cols; j++) {
+            const double off = at(a, i, j) - at(b, i, j);
+            square += off * off;
+            *size += at(b, i, j) * at(b, i, j);
+        }
+    *size = sqrt(*size);
+    return sqrt(square);
+}
+
+/* The product in double of the very same numbers. */
+static view in_double(const lane *l, const call *c, const fs_sketch *S, const view *A)
+{
+    view wide = view_make(c->from, A->m.rows, A->m.cols, FS_F64), Y = view_make(c->to, call_out_rows(c), c->n, FS_F64);
+    for (int64_t i = 0; i < A->m.rows; i++)
+        for (int64_t j = 0; j < A->m.cols; j++) put(&wide.m, i, j, at(&A->m, i, j));
+    MUST(call_run(c, l->tuned, S, &wide.m, &Y.m));
+    view_free(&wide);
+    return Y;
+}
+
+static void check_full(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const call c = call_of(&shapes[number]);
+    fs_sketch *S = sketch_of(&c.spec);
+    view A = view_make(c.from, call_in_rows(&c), c.n, c.in), ref = call_output(&c);
+    fill_normal(&A.m, 8);
+    view got = call_on_device(l, &c, l->gpu, &A), truth = in_double(l, &c, S, &A);
+    MUST(call_run(&c, l->ref, S, &A.m, &ref.m));
+    double size;
+    const double ref_error = distance(&ref.m, &truth.m, &size), error = distance(&got.m, &truth.m, &size);
+    if (!(error <= 2 * ref_error))
+        fail_msg("%s: the error is %.3g of |Y| = %.6g, that of ref %.3g: %.3g times as much", c.name, error / size,
+                 size, ref_error / size, error / ref_error);
+    view_free(&A), view_free(&ref), view_free(&got), view_free(&truth);
+    fs_sketch_destroy(S);
+}
+static void f32_errs_at_most_twice_as_much_as_ref(void **state)
+{
+    (void)state;
+    if (small_set) skip_because("accuracy is no matter for a sanitizer");
+    for_each_case(COUNT(shapes), COUNT(shapes), check_full, NULL);
+}
+
+static void check_fast(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const call c = call_of(&shapes[number]);
+    fs_sketch *S = sketch_of(&c.spec);
+    fs_context *fast = gpu_context(l->stream, FS_PRECISION_FAST);
+    view A = view_make(c.from, call_in_rows(&c), c.n, c.in);
+    fill_normal(&A.m, 8);
+    view got = call_on_device(l, &c, fast, &A), truth = in_double(l, &c, S, &A);
+    double size;
+    const double error = distance(&got.m, &truth.m, &size);
+    if (!(error <= 1e-4 * size)) fail_msg("%s, fast: the error is %.3g of |Y| = %.6g", c.name, error / size, size);
+    fs_context_destroy(fast);
+    view_free(&A), view_free(&got), view_free(&truth);
+    fs_sketch_destroy(S);
+}
+static void fast_precision_errs_less_than_a_ten_thousandth(void **state)
+{
+    (void)state;
+    if (small_set) skip_because("accuracy is no matter for a sanitizer");
+    for_each_case(COUNT(shapes), COUNT(shapes), check_fast, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(f32_errs_at_most_twice_as_much_as_ref),
+        cmocka_unit_test(fast_precision_errs_less_than_a_ten_thousandth),
+    };
+    return RUN_DEVICE_TESTS(argc, argv, tests);
+}

@@ -1,0 +1,145 @@
+/* large.c - products of large matrices are what the CPU says: many rows, wide enough for tensor cores, aligned and not.
+ *
+ * The judge is the tuned CPU variant.  Under --small the matrices are small, but wide enough for the same kernels. */
+#include <stdio.h>
+
+#include "call.h"
+
+/* Packed, one element off, and leading dimensions that keep or break the alignment of every row. */
+static const struct { int64_t pad, lead; } alignments[] = {{0, 0}, {0, 1}, {4, 0}, {1, 0}};
+static const int64_t heights[] = {64, 256, 1000, 1024, 4096};
+static const int64_t widths[] = {128, 256, 384, 130, 520};
+static const int64_t depths[] = {5000, 8192, 12345, 20000};
+static const struct { fs_shuffle shuffle; int64_t interleave; } shuffles[] = {
+    {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_LINES, 1}, {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_LINES, 4},
+    {FS_SHUFFLE_NONE, 0}, {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_LINES, 16},
+};
+static const struct { int64_t kappa, s; } weights[] = {{1, 4}, {1, 1}, {2, 2}, {4, 4}, {4, 1}, {1, 16}, {2, 8}, {2, 3}};
+enum { DRAWS = 3 };
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Small enough for a sanitizer, still several tiles of anything. */
+static int64_t depth_at(uint64_t draw) { return small_set ? 700 + (int64_t)(draw % 3) : depths[draw % 4]; }
+static int64_t height_at(int64_t number) { return least(heights[number % COUNT(heights)], small_set ? 256 : 4096); }
+static int64_t width_at(int64_t number)
+{
+    const int64_t width = widths[number % COUNT(widths)];
+    return !small_set ? width : width % 128 == 0 ? 128 : 130;
+}
+
+/* The digits are alignment, width and height, then draws of everything else: two thirds f32 and bf16, both orders. */
+static call block_call(int64_t number)
+{
+    static const int types[] = {0, 4, 5, 0, 2, 3, 0, 1};
+    const uint64_t stream = 210;
+    const int64_t draw = number * 16;
+    const int64_t align = number % COUNT(alignments);
+    number /= COUNT(alignments);
+    const type_pair pair = type_pairs[types[bits_at(stream, draw) % 8]];
+    call c = {.in = pair.in, .out = pair.out, .large = 1, .pad = alignments[align].pad, .lead = alignments[align].lead};
+    c.n = width_at(number);
+    number /= COUNT(widths);
+    fs_spec spec = FS_SPEC_INIT;
+    spec.family = FS_BLOCKPERM;
+    spec.k = height_at(number);
+    spec.M = bits_at(stream, draw + 1) % 2 ? (spec.k + 63) / 64 : (spec.k + 127) / 128;
+    const uint64_t how = bits_at(stream, draw + 2) % (uint64_t)COUNT(shuffles);
+    spec.shuffle = shuffles[how].shuffle;
+    spec.interleave = shuffles[how].interleave;
+    while (spec.interleave > 1 && spec.M % spec.interleave != 0) spec.interleave /= 2;
+    const uint64_t weight = bits_at(stream, draw + 3) % (uint64_t)COUNT(weights);
+    spec.kappa = least(weights[weight].kappa, spec.M);
+    spec.s = weights[weight].s;
+    spec.seed = bits_at(stream, draw + 4);
+    c.rows = depth_at(bits_at(stream, draw + 5));
+    c.row0 = bits_at(stream, draw + 6) % 4 == 0 ? 1001 : 0;
+    spec.d = c.row0 + c.rows + (bits_at(stream, draw + 7) % 4 == 0 ? 555 : 0);
+    c.spec = spec;
+    c.adjoint = bits_at(stream, draw + 8) % 4 == 0;
+    const int by_columns = spec.shuffle == FS_SHUFFLE_LINES || bits_at(stream, draw + 9) % 5 == 0;
+    c.from = by_columns ? COLUMNS : ROWS;
+    c.to = bits_at(stream, draw + 10) % 4 == 0 ? (by_columns ? ROWS : COLUMNS) : c.from;
+    draw_scalars(&c, bits_at(stream, draw + 11) % 3 ? 0 : bits_at(stream, draw + 12));
+    call_name(&c, spec.shuffle == FS_SHUFFLE_NONE ? "none" : spec.shuffle == FS_SHUFFLE_ROWS ? "rows" : "lines");
+    return c;
+}
+static void check_block(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const call c = block_call(number);
+    call_check(l, &c);
+}
+static void large_blockperm_products_equal_the_cpu(void **state)
+{
+    (void)state;
+    const int64_t count = COUNT(alignments) * COUNT(widths) * COUNT(heights) * (small_set ? 1 : DRAWS);
+    for_each_case(count, count, check_block, NULL);
+}
+
+/* Few blocks, so that a block's rows must be split over many processors and their sums put together in one order. */
+static void check_split(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    static const struct { int64_t k, M, n; fs_dtype in; layout how; fs_shuffle shuffle; } cases[] = {
+        {64, 1, 128, FS_F32, ROWS, FS_SHUFFLE_ROWS},     {64, 1, 3, FS_F32, ROWS, FS_SHUFFLE_ROWS},
+        {128, 2, 64, FS_BF16, ROWS, FS_SHUFFLE_ROWS},    {100, 2, 17, FS_F32, COLUMNS, FS_SHUFFLE_LINES},
+        {64, 1, 16, FS_F16, COLUMNS, FS_SHUFFLE_LINES},  {17, 1, 130, FS_F32, ROWS, FS_SHUFFLE_NONE},
+        {256, 4, 1, FS_F32, COLUMNS, FS_SHUFFLE_LINES},  {256, 4, 1, FS_F32, ROWS, FS_SHUFFLE_ROWS},
+        {64, 1, 130, FS_F64, ROWS, FS_SHUFFLE_ROWS},     {257, 1, 32, FS_BF16, COLUMNS, FS_SHUFFLE_ROWS},
+    };
+    call c = {.in = cases[number].in, .out = fs_dtype_sum(cases[number].in), .large = 1, .n = cases[number].n,
+              .rows = small_set ? 3001 : 120001, .from = cases[number].how, .to = cases[number].how, .alpha = 1};
+    const recipe R = {"few blocks", FS_BLOCKPERM, cases[number].shuffle, cases[number].M, 1, 4, 0, 0, 0, 1};
+    c.spec = spec_at(&R, c.rows, cases[number].k, 77);
+    call_name(&c, R.name);
+    call_check(l, &c);
+}
+static void few_blocks_of_many_rows_equal_the_cpu(void **state)
+{
+    (void)state;
+    for_each_case(10, 10, check_split, NULL);
+}
+
+/* The other families at sizes where their kernels have several tiles in every direction. */
+static void check_family(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    static const recipe kinds[] = {
+        {"sjlt s 4", FS_SJLT, (fs_shuffle)0, 0, 0, 4, 0, 9000, 1000, 1},
+        {"sjlt s 16", FS_SJLT, (fs_shuffle)0, 0, 0, 16, 0, 5000, 4096, 1},
+        {"CountSketch", FS_SJLT, (fs_shuffle)0, 0, 0, 1, 0, 20000, 4096, 1},
+        {"blockrow", FS_BLOCKROW, (fs_shuffle)0, 16, 4, 4, 0, 16384, 1024, 1},
+        {"srht k 1024", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 10000, 1024, 1},
+        {"srht k 4096", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 4096, 4096, 1},
+        {"srht k 300", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 5001, 300, 0},
+        {"gaussian", FS_GAUSSIAN, (fs_shuffle)0, 0, 0, 0, 0, 3000, 256, 0},
+    };
+    const recipe *R = &kinds[number % COUNT(kinds)];
+    const int64_t variant = number / COUNT(kinds), align = variant % COUNT(alignments);
+    const type_pair types = type_pairs[variant % TYPE_PAIRS];
+    call c = {.in = types.in, .out = types.out, .large = 1, .rows = small_set ? 300 : R->d, .adjoint = variant % 3 == 2,
+              .pad = alignments[align].pad, .lead = alignments[align].lead};
+    c.n = width_at(number + variant);
+    c.from = variant / 2 % 2 ? COLUMNS : ROWS;
+    c.to = variant / 3 % 2 ? COLUMNS : ROWS;
+    c.spec = spec_at(R, c.rows, small_set ? 64 : R->k, 5 + (uint64_t)variant);
+    draw_scalars(&c, (uint64_t)variant);
+    call_name(&c, R->name);
+    call_check(l, &c);
+}
+static void other_large_families_equal_the_cpu(void **state)
+{
+    (void)state;
+    for_each_case(8 * 12, 8 * 12, check_family, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_blockperm_products_equal_the_cpu),
+        cmocka_unit_test(few_blocks_of_many_rows_equal_the_cpu),
+        cmocka_unit_test(other_large_families_equal_the_cpu),
+    };
+    return RUN_DEVICE_TESTS(argc, argv, tests);
+}
