@@ -1,9 +1,11 @@
 # Makefile - the doors.  Each target does its own set-up: packages, configuration, build.  The rest is CMake.
 PREFIX ?= /usr/local
+# For which GPUs the CUDA plugin is built: this (machine's), test, all, none, or a list (scripts/cuda.sh).
+CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-quick bench install clean
+.PHONY: help build cuda demo test test-quick test-device bench bench-cuda install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -12,10 +14,14 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf '  %-12s %s\n' "$$name" "$$what"; done
 
-build: ## the library and the command flashsketch, in build/release
+build: ## the library and the command flashsketch, in build/release; the CUDA plugin for this machine's GPU, if any
 	@sh scripts/setup.sh build
-	@cmake --preset release -DFS_BUILD_TESTS=OFF -DFS_BUILD_BENCH=OFF --log-level=WARNING
+	@options=$$(sh scripts/cuda.sh "$(or $(CUDA),this)") && \
+		cmake --preset release $$options -DFS_BUILD_TESTS=OFF -DFS_BUILD_BENCH=OFF --log-level=WARNING
 	@cmake --build --preset release
+
+cuda: ## the same with the CUDA plugin for every GPU (make install CUDA=all installs that)
+	@$(MAKE) --no-print-directory build CUDA=all
 
 demo: ## compare every sketch on a real matrix: two tables and a picture, in a minute
 	@sh scripts/setup.sh demo
@@ -24,17 +30,24 @@ demo: ## compare every sketch on a real matrix: two tables and a picture, in a m
 
 test: ## all tests: gcc, clang, and under the address, undefined-behaviour and thread sanitizers
 	@sh scripts/setup.sh test
-	@sh scripts/test.sh release clang asan tsan
+	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan
 
 test-quick: ## the tests with gcc alone
 	@sh scripts/setup.sh test
-	@sh scripts/test.sh release
+	@CUDA="$(CUDA)" sh scripts/test.sh release
+
+test-device: ## the tests of the CUDA backend on this machine's GPU; replaces tests/device/RECORD.md
+	@sh tests/device/run
 
 bench: ## measure the CPU backend against reading the matrix; one JSON object a line
 	@sh scripts/setup.sh bench
-	@cmake --preset release -DFS_BUILD_BENCH=ON -DFS_BUILD_TESTS=OFF --log-level=WARNING
+	@options=$$(sh scripts/cuda.sh "$(or $(CUDA),this)") && \
+		cmake --preset release $$options -DFS_BUILD_BENCH=ON -DFS_BUILD_TESTS=OFF --log-level=WARNING
 	@cmake --build --preset release
 	@$(release)/bench/fsbench cpu --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)"
+
+bench-cuda: ## measure the CUDA backend on this machine's GPU, into bench/results/GPU/cuda.jsonl
+	@sh scripts/bench_cuda.sh
 
 install: build ## install under PREFIX (default /usr/local)
 	@cmake --install $(release) --prefix "$(PREFIX)"

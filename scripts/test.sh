@@ -2,7 +2,8 @@
 # test.sh - builds and tests CMake presets one after the other and counts.
 #
 # usage: test.sh PRESET...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits the
-# number of compilers at a time.
+# number of compilers at a time.  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the other
+# presets build none.
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build
 summary=build/test-summary.txt
@@ -28,7 +29,10 @@ run() {
     rm -f "$report"
     echo
     echo "== $1: building"
-    cmake --preset "$1" -DFS_BUILD_TESTS=ON --log-level=WARNING &&
+    cuda=
+    [ "$1" != release ] || cuda=$(sh scripts/cuda.sh "${CUDA:-test}") || return 1
+    # shellcheck disable=SC2086  # several options, or none
+    cmake --preset "$1" $cuda -DFS_BUILD_TESTS=ON --log-level=WARNING &&
         cmake --build --preset "$1" ${JOBS:+-j "$JOBS"} || { echo "$1: the build failed" >>$summary; return 1; }
     echo "== $1: testing"
     ctest --preset "$1" --output-junit "$report"
@@ -38,7 +42,11 @@ run() {
     skipped=$(($(attribute skipped "$report") + $(attribute disabled "$report")))
     printf '%-10s %6d %7d %8d %7d %8d\n' "$1" "$tests" $((tests - bad - skipped)) "$skipped" "$bad" \
         $(($(date +%s) - start)) >>$summary
-    sed -n 's/.*<testcase name="\([^"]*\)".*status="notrun".*/    skipped: \1/p' "$report" >>$summary
+    sed -n 's/.*<testcase name="\([^"]*\)".*status="notrun".*/\1/p' "$report" | awk '
+        /^device\./ { device++; next }
+        { print "    skipped: " $0 }
+        END { if (device) print "    skipped: " device " device tests: they need a GPU (make test-device)" }
+    ' >>$summary
     [ "$tests" -gt 0 ] && return $result
     echo "$1: no tests were found" >>$summary
     return 1

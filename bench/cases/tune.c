@@ -1,9 +1,9 @@
 /* tune.c - `fsbench tune`: tries the plans that the CUDA backend thinks worth trying, and writes down which one won.
  *
- * The plugin is asked for the plans, so they are those of the kernels that are measured.  A plan is tried through the
- * door that users have: a table of one entry, named by FLASHSKETCH_TUNING, read by a new context.  A winner is written
- * only where it beats the library's own choice by more than a run differs from the next. */
-#include <dlfcn.h>
+ * fsbench has a choose.c of its own, the one that the plugin of the same build was compiled with.  A plan is tried
+ * through the door that users have: a table of one entry, named by FLASHSKETCH_TUNING, read by a new context.  A winner
+ * is written only where it beats the library's own choice by more than a run differs from the next, and a plan whose
+ * result is not that of the library's own choice is reported and never written, however fast it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,47 +11,24 @@
 #include <unistd.h>
 
 #include "choose.h"
+#include "dtype.h"
 #include "groups.h"
 
 enum { MOST_PLANS = 256 };
 static const double worth_an_entry = 0.99; /* the winner's time over the library's own */
+/* Relative, for all of Y.  Sums in another order differ by 1e-6 or so, and two pieces of an f32 by 4e-6; of a Y of
+ * 4096 x 1024 elements, one that is wrong makes 5e-4. */
+static const double most_difference = 1e-5;
 static const char *const variable = "FLASHSKETCH_TUNING";
 
-/* The plugin's functions of choose.h. */
-typedef struct chooser {
-    void *plugin;
-    fs_problem (*problem_of)(const fs_blockperm *, int64_t, const fs_matrix *, const fs_matrix *, fs_precision);
-    int (*candidates)(const fs_problem *, const fs_gpu_traits *, fs_plan *, int);
-    void (*write_head)(FILE *, const char *);
-    void (*write)(FILE *, const fs_problem *, const fs_plan *);
-} chooser;
-
 typedef struct tuning_run {
-    chooser choose;
     fs_gpu_traits traits;
     FILE *table;
-    const char *trial; /* path of the one-entry table */
+    FILE *trial;         /* the one-entry table, a file without a name: it is gone whichever way fsbench ends */
+    char trial_path[64]; /* by which it is opened all the same */
+    int wrong;           /* plans whose results differed */
     fs_plan plans[MOST_PLANS];
 } tuning_run;
-
-/* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
-static int find(const chooser *c, const char *name, void *function)
-{
-    *(void **)function = dlsym(c->plugin, name);
-    if (!*(void **)function) fprintf(stderr, "fsbench: the CUDA plugin has no %s to tune with\n", name);
-    return !*(void **)function;
-}
-static int chooser_open(chooser *c)
-{
-    const char *path = getenv("FLASHSKETCH_CUDA_PLUGIN");
-    c->plugin = dlopen(path ? path : "libflashsketch_cuda.so", RTLD_NOW | RTLD_LOCAL);
-    if (!c->plugin) {
-        fprintf(stderr, "fsbench: the CUDA plugin could not be loaded: %s\n", dlerror());
-        return 1;
-    }
-    return find(c, "fs_problem_of", &c->problem_of) || find(c, "fs_choose_candidates", &c->candidates) ||
-           find(c, "fs_tuning_write_head", &c->write_head) || find(c, "fs_tuning_write", &c->write);
-}
 
 /* What the candidates depend on, as the backend asks for it. */
 static int read_traits(fs_gpu_traits *traits)
@@ -63,74 +40,105 @@ static int read_traits(fs_gpu_traits *traits)
     return 0;
 }
 
-/* The milliseconds of a case as a context opened now has it. */
-static int time_now(bench_gpu *g, bench_case *c, double *ms)
+/* Makes the result again for comparisons, in the type that sums are made in: rounded to f16 or bf16, sums that agree to
+ * seven digits may be neighbours three digits apart.  The plan is the same, it does not depend on the type of Y. */
+static int make_result(bench_gpu *g, bench_case *c, fs_matrix *Y)
+{
+    const fs_matrix A = bench_case_from(c, g->from.data);
+    *Y = bench_case_to(c, g->to.data);
+    Y->dtype = fs_dtype_sum(A.dtype);
+    /* All ones is NaN, so that what a plan leaves alone differs too. */
+    const size_t bytes = (size_t)(Y->rows * Y->cols * fs_dtype_size(Y->dtype));
+    return bench_cuda_failed(cudaMemsetAsync(Y->data, 0xFF, bytes, g->stream), "clearing the output") ||
+           bench_sketch_apply(&c->sketch, &A, Y);
+}
+
+/* The milliseconds of a case as a context opened now has it, and how far its result is from the one kept.  Without
+ * `difference` the result becomes the one kept. */
+static int time_now(bench_gpu *g, bench_case *c, double *ms, double *difference)
 {
     fs_context_options where = FS_CONTEXT_INIT;
     fs_context *context = NULL;
     bench_times times;
+    fs_matrix Y;
     where.backend = FS_BACKEND_CUDA;
     where.stream = g->stream;
     where.precision = c->group->precision;
     if (bench_fs_failed(fs_context_create(&context, &where), "opening a CUDA context")) return 1;
     c->sketch.context = context;
     const bench_work work = bench_case_work(c);
-    const int failed = bench_gpu_measure(g, &work, &times);
+    const int failed = bench_gpu_measure(g, &work, &times) || make_result(g, c, &Y) ||
+                       (difference ? bench_gpu_difference(g, &Y, difference) : bench_gpu_keep(g, &Y));
     fs_context_destroy(context);
     if (!failed) *ms = times.ms;
     return failed;
 }
 
 static int time_plan(bench_gpu *g, bench_case *c, const tuning_run *run, const fs_problem *problem, const fs_plan *plan,
-                     double *ms)
+                     double *ms, double *difference)
 {
-    FILE *f = fopen(run->trial, "w");
-    if (f) {
-        run->choose.write_head(f, g->name);
-        run->choose.write(f, problem, plan);
-    }
-    if (!f || fclose(f) || setenv(variable, run->trial, 1)) {
+    rewind(run->trial);
+    fs_tuning_write_head(run->trial, g->name);
+    fs_tuning_write(run->trial, problem, plan);
+    const long length = ftell(run->trial);
+    if (fflush(run->trial) || length < 0 || ftruncate(fileno(run->trial), length) ||
+        setenv(variable, run->trial_path, 1)) {
         perror("fsbench: writing a table of one entry");
         return 1;
     }
-    const int failed = time_now(g, c, ms);
+    const int failed = time_now(g, c, ms, difference);
     unsetenv(variable);
     return failed;
 }
 
-static fs_problem problem_of(const bench_gpu *g, const bench_case *c, const chooser *choose)
+static fs_problem problem_of(const bench_gpu *g, const bench_case *c)
 {
     const fs_spec *p = &c->spec;
     const fs_blockperm B =
         fs_blockperm_make(p->seed, p->d, p->k, p->M, p->kappa, p->s, (int32_t)p->shuffle, p->interleave);
     const fs_matrix A = bench_case_from(c, g->from.data), Y = bench_case_to(c, g->to.data);
-    return choose->problem_of(&B, 0, &A, &Y, c->group->precision);
+    return fs_problem_of(&B, 0, &A, &Y, c->group->precision);
+}
+
+static void enter(FILE *table, const char *name, const fs_problem *problem, const fs_plan *best, double best_ms,
+                  const fs_plan *own, double own_ms)
+{
+    fprintf(table, "# %s: %.4f ms; the library's own choice took %.4f ms:\n# ", name, best_ms, own_ms);
+    fs_tuning_write(table, problem, own);
+    fs_tuning_write(table, problem, best);
 }
 
 /* A plan that cannot run says so on stderr and loses. */
 static int tune(bench_gpu *g, bench_case *c, void *user)
 {
     tuning_run *run = user;
-    const fs_problem problem = problem_of(g, c, &run->choose);
-    const int count = run->choose.candidates(&problem, &run->traits, run->plans, MOST_PLANS);
-    double own, best = 0;
+    const fs_problem problem = problem_of(g, c);
+    const fs_plan own = fs_choose(&problem, &run->traits, NULL);
+    const int count = fs_choose_candidates(&problem, &run->traits, run->plans, MOST_PLANS);
+    double own_ms, best_ms = 0;
     int winner = -1;
-    if (time_now(g, c, &own)) return 1;
+    if (time_now(g, c, &own_ms, NULL)) return 1;
     for (int i = 0; i < count; i++) {
-        double ms;
-        if (time_plan(g, c, run, &problem, &run->plans[i], &ms)) continue;
-        if (winner < 0 || ms < best) best = ms, winner = i;
+        double ms, difference;
+        /* The library's own choice has been timed.  Equal plans with other padding are too, which costs only time. */
+        if (memcmp(&run->plans[i], &own, sizeof own) == 0) continue;
+        if (time_plan(g, c, run, &problem, &run->plans[i], &ms, &difference)) continue;
+        if (!(difference <= most_difference)) {
+            fprintf(stderr, "fsbench: case %s: a plan's result is %.2e from that of the library's own choice:\n",
+                    c->group->name, difference);
+            fs_tuning_write(stderr, &problem, &run->plans[i]);
+            run->wrong++;
+            continue;
+        }
+        if (winner < 0 || ms < best_ms) best_ms = ms, winner = i;
     }
-    const int entered = winner >= 0 && best < worth_an_entry * own;
+    const int entered = winner >= 0 && best_ms < worth_an_entry * own_ms;
     printf("%-14s %10" PRId64 " x %-5" PRId64 " k %-5" PRId64 " %3d plans, own choice %8.4f ms", c->group->name,
-           c->spec.d, c->n, c->spec.k, count, own);
-    if (winner >= 0) printf(", best %8.4f ms, %.3f%s", best, best / own, entered ? ", entered" : "");
+           c->spec.d, c->n, c->spec.k, count, own_ms);
+    if (winner >= 0) printf(", best other %8.4f ms, %.3f%s", best_ms, best_ms / own_ms, entered ? ", entered" : "");
     printf("\n");
     fflush(stdout);
-    if (entered) {
-        fprintf(run->table, "# %s: %.4f ms, the library's own choice %.4f ms\n", c->group->name, best, own);
-        run->choose.write(run->table, &problem, &run->plans[winner]);
-    }
+    if (entered) enter(run->table, c->group->name, &problem, &run->plans[winner], best_ms, &own, own_ms);
     return 0;
 }
 
@@ -144,43 +152,43 @@ static int write_table(bench_gpu *g, tuning_run *run, const char *output)
     }
     run->table = fopen(beside, "w");
     if (!run->table) {
-        fprintf(stderr, "fsbench: %s cannot be written\n", beside);
+        perror("fsbench: writing the table");
         return 1;
     }
-    run->choose.write_head(run->table, g->name);
+    fs_tuning_write_head(run->table, g->name);
     fprintf(run->table, "# fsbench tune, commit %s, %s, driver %s, CUDA %s\n", g->options->commit, bench_date(),
             g->driver, g->cuda);
     const int failed = bench_for_cases(g, 1, tune, run);
-    if (fclose(run->table) || rename(beside, output)) {
+    const int unwritten = ferror(run->table);
+    if (fclose(run->table) || unwritten || rename(beside, output)) {
         fprintf(stderr, "fsbench: %s cannot be written\n", output);
+        unlink(beside);
         return 1;
     }
-    return failed;
+    if (run->wrong) fprintf(stderr, "fsbench: %d plans gave other results and were left out\n", run->wrong);
+    return failed || run->wrong;
 }
 
 int bench_tune(const bench_options *options)
 {
-    char trial[] = "/tmp/fsbench-tuning-XXXXXX";
     if (!options->output) {
         fprintf(stderr, "fsbench: tune needs --output FILE, the table to write\n");
         return 2;
     }
-    const int descriptor = mkstemp(trial);
     tuning_run *run = calloc(1, sizeof *run);
-    if (descriptor < 0 || !run) {
+    if (run) run->trial = tmpfile();
+    if (!run || !run->trial) {
         perror("fsbench: tune");
         free(run);
         return 1;
     }
-    close(descriptor);
-    run->trial = trial;
+    snprintf(run->trial_path, sizeof run->trial_path, "/proc/self/fd/%d", fileno(run->trial));
     unsetenv(variable);
     bench_gpu g;
-    const int failed = bench_gpu_open(&g, options) || chooser_open(&run->choose) || read_traits(&run->traits) ||
-                       write_table(&g, run, options->output);
+    const int failed =
+        bench_gpu_open(&g, options) || read_traits(&run->traits) || write_table(&g, run, options->output);
     bench_gpu_close(&g);
-    if (run->choose.plugin) dlclose(run->choose.plugin);
-    unlink(trial);
+    fclose(run->trial);
     free(run);
     return failed;
 }

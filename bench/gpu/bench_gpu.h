@@ -72,6 +72,11 @@ typedef int (*bench_reference)(void *user, const fs_matrix *from, fs_matrix *to)
 int bench_gpu_error(bench_gpu *g, bench_reference reference, void *user, const fs_matrix *from, const fs_matrix *to,
                     double *error);
 
+/* Keeps a result, in double, in the memory that bench_gpu_error uses; and |m - kept| / |kept| of another one of the
+ * same shape, NaN if an element of it is. */
+int bench_gpu_keep(bench_gpu *g, const fs_matrix *m);
+int bench_gpu_difference(bench_gpu *g, const fs_matrix *m, double *difference);
+
 /* A sketch of the library as a reference. */
 typedef struct bench_sketch {
     fs_context *context;

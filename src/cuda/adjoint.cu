@@ -10,7 +10,7 @@
 
 namespace {
 
-enum { CHUNK = 64, THREADS = 256 };
+enum { CHUNK = 256, THREADS = 256 };
 
 /* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
 template <class T> struct adjoint_args {
@@ -33,21 +33,37 @@ template <class S> __device__ __forceinline__ void put(const fs_output &to, int6
     fs_output_put(to, row, column, x.x[0]);
 }
 
-/* grid: M x column tiles x parts in x.  shared: row numbers and codes of a chunk; kappa blocks of Y, team VECTOR columns. */
-template <class T, int VECTOR>
-__global__ void __launch_bounds__(THREADS) blocks(const __grid_constant__ adjoint_args<T> a)
+/* One row of X at this thread's columns: the sum of the rows of the tile that the codes name. */
+template <class S, int VECTOR>
+__device__ __forceinline__ pack<S, VECTOR> gather(const char *mine, const uint32_t *code, int count)
+{
+    pack<S, VECTOR> sum = {};
+#pragma unroll 4
+    for (int t = 0; t < count; t++) {
+        const uint32_t c = code[t];
+        const pack<S, VECTOR> y = *(const pack<S, VECTOR> *)(mine + (c & 0x7FFFFFFFu));
+        const S sign = (S)__uint_as_float((c & 0x80000000u) | 0x3F800000u);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) sum.x[v] = sign * y.x[v] + sum.x[v];
+    }
+    return sum;
+}
+
+/* grid: M x column tiles x parts in x.  shared: row numbers and codes of a chunk; kappa blocks of Y, team VECTOR columns.
+ * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes. */
+template <class T, int VECTOR, int STRAIGHT>
+__global__ void __launch_bounds__(THREADS, 3) blocks(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fs_sum<T>::type S;
     extern __shared__ __align__(16) char shared[];
     const int tid = threadIdx.x, phases = THREADS / a.team, phase = tid / a.team, kappa = (int)a.B.kappa;
-    int64_t id = blockIdx.x;
-    const uint32_t h = (uint32_t)(id % a.B.M);
-    id /= a.B.M;
+    uint32_t id = blockIdx.x;
+    const uint32_t h = id % (uint32_t)a.B.M;
+    id /= (uint32_t)a.B.M;
     const int wide = a.team * VECTOR;
-    const int64_t tile_column = id % a.tiles * wide, column = tile_column + tid % a.team * VECTOR;
-    const int z = (int)(id / a.tiles);
+    const int64_t tile_column = (int64_t)(id % (uint32_t)a.tiles) * wide, column = tile_column + tid % a.team * VECTOR;
     const fs_slots slots = fs_slots_of(&a.B, h, a.row0, a.rows);
-    const int64_t from = z * a.length, left = slots.count - from, first = slots.first + from;
+    const int64_t from = id / (uint32_t)a.tiles * a.length, left = slots.count - from, first = slots.first + from;
     const int64_t count = left < 0 ? 0 : left < a.length ? left : a.length;
     if (count == 0) return;
     const int64_t height = a.B.out.small + (a.B.out.larger > 0);
@@ -71,28 +87,29 @@ __global__ void __launch_bounds__(THREADS) blocks(const __grid_constant__ adjoin
         }
     }
     const char *mine = tile + tid % a.team * VECTOR * sizeof(S);
+    S *straight = (S *)a.out.data + column;
+    const S factor = (S)a.out.factor;
     for (int64_t c = 0; c < count; c += CHUNK) {
         /* 2. rows and codes of a chunk of slots */
         __syncthreads();
-        for (int i = tid; i < CHUNK; i += THREADS) {
-            rows[i] = c + i < count ? fs_slot_row(&a.B, h, first + c + i, a.row0, a.rows) : -1;
-            if (rows[i] >= 0)
-                fs_slot_codes(a.B, 1, kappa, tall, rows[i] + a.row0, pitch, (uint32_t)height, codes + i * per_slot);
-        }
+        rows[tid] = c + tid < count ? fs_slot_row(&a.B, h, first + c + tid, a.row0, a.rows) : -1;
+        if (rows[tid] >= 0)
+            fs_slot_codes(a.B, 1, kappa, tall, rows[tid] + a.row0, pitch, (uint32_t)height, codes + tid * per_slot);
         __syncthreads();
         /* 3. each row of X: gather, scale once, store once */
+        if (column >= a.n) continue;
+#pragma unroll 2
         for (int i = phase; i < CHUNK; i += phases) {
-            if (rows[i] < 0 || column >= a.n) continue;
-            pack<S, VECTOR> sum = {};
-#pragma unroll 4
-            for (int t = 0; t < per_slot; t++) {
-                const uint32_t code = codes[i * per_slot + t];
-                const pack<S, VECTOR> y = *(const pack<S, VECTOR> *)(mine + (code & 0x7FFFFFFFu));
-                const S sign = code >> 31 ? (S)-1 : (S)1;
+            const int64_t row = rows[i];
+            if (row < 0) continue;
+            pack<S, VECTOR> sum = gather<S, VECTOR>(mine, codes + i * per_slot, per_slot);
+            if (STRAIGHT) {
 #pragma unroll
-                for (int v = 0; v < VECTOR; v++) sum.x[v] = sign * y.x[v] + sum.x[v];
+                for (int v = 0; v < VECTOR; v++) sum.x[v] *= factor;
+                *(pack<S, VECTOR> *)(straight + row * a.out.row_stride) = sum;
+            } else {
+                put(a.out, row, column, sum);
             }
-            put(a.out, rows[i], column, sum);
         }
     }
 }
@@ -154,7 +171,10 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
     const int64_t bytes = head + height * a.team * vector * (int64_t)sizeof(S);
     const bool along = X->col_stride == 1 || X->cols == 1;
     if (along && bytes <= gpu->traits.shared && (a.team * vector >= 32 || a.team * vector >= X->cols)) {
-        void (*kernel)(const adjoint_args<T>) = vector == 4 && sizeof(S) == 4 ? blocks<T, sizeof(S) == 4 ? 4 : 1> : blocks<T, 1>;
+        enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
+        const bool straight = vector == WIDE && X->dtype == fs_dtype_sum(X->dtype) && beta == 0.0 && X->col_stride == 1 &&
+                              X->row_stride % WIDE == 0 && (uintptr_t)X->data % (WIDE * sizeof(S)) == 0;
+        void (*kernel)(const adjoint_args<T>) = straight ? blocks<T, WIDE, 1> : vector == WIDE ? blocks<T, WIDE, 0> : blocks<T, 1, 0>;
         const int64_t slots = B->shuffle == FS_DEF_NONE ? B->in.small + 1 : fs_slots_of(B, 0, row0, X->rows).count;
         a.tiles = fs_div_up(X->cols, a.team * vector);
         /* Eight thread blocks to a processor even out the ends; parts that are tall hide the reading of Y. */

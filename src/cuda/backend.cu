@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "combine.cuh"
 #include "gpu.h"
 #include "instances.h"
 #include "staging.h"
@@ -79,7 +80,7 @@ static fs_result allow_shared_memory(fs_gpu *gpu)
         for (int i = 0; i < table.count && gpu->traits.arch >= table.least_arch; i++)
             FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncSetAttribute(table.kernels[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                               (int)gpu->traits.shared), "preparing kernels"));
-    return FS_OK;
+    return fs_gpu_combine_prepare(gpu);
 }
 
 static fs_result open_device(fs_gpu *gpu, const fs_context_options *options)
@@ -99,7 +100,7 @@ static fs_result open_device(fs_gpu *gpu, const fs_context_options *options)
     gpu->precision = options->precision;
     gpu->threads = options->threads;
     snprintf(gpu->name, sizeof gpu->name, "%s", prop.name);
-    gpu->traits.arch = prop.major * 10 + prop.minor;
+    gpu->capability = gpu->traits.arch = prop.major * 10 + prop.minor;
     gpu->traits.processors = prop.multiProcessorCount;
     gpu->traits.shared = (int64_t)prop.sharedMemPerBlockOptin;
     gpu->traits.shared_per_processor = (int64_t)prop.sharedMemPerMultiprocessor;
@@ -108,7 +109,13 @@ static fs_result open_device(fs_gpu *gpu, const fs_context_options *options)
         return gpu->host.fail(FS_EBACKEND, "%s has compute capability %d.%d, the least is 7.5", prop.name, prop.major,
                               prop.minor);
     on_device here(gpu->device);
-    return allow_shared_memory(gpu);
+    FS_TRY_GPU(allow_shared_memory(gpu));
+    /* Built without sm_90a the kernels of hopper_rows.cu are empty, which few registers show: then the GPU is taken for its
+     * predecessor, whose instructions it has. */
+    cudaFuncAttributes hopper;
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncGetAttributes(&hopper, fs_hopper_rows_kernels[0]), "looking at a kernel"));
+    if (gpu->capability == 90 && hopper.numRegs < 64) gpu->traits.arch = 89;
+    return FS_OK;
 }
 
 static fs_result open_tuning(fs_gpu *gpu)
@@ -151,7 +158,7 @@ static int gpu_describe(const void *state, char *text, size_t bytes)
 {
     const fs_gpu *gpu = (const fs_gpu *)state;
     return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d multiprocessors%s%s", gpu->device, gpu->name,
-                    gpu->traits.arch / 10, gpu->traits.arch % 10, gpu->traits.processors,
+                    gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
                     gpu->precision == FS_PRECISION_FAST ? ", fast precision" : "", gpu->tuning ? ", tuned" : "");
 }
 

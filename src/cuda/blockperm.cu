@@ -54,6 +54,7 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     a.data = from->data;
     a.row_stride = from->row_stride;
     a.col_stride = from->col_stride;
+    a.slots = fs_slots_of(S, 0, row0, from->rows);
     a.length = plan.length;
     a.parts = plan.parts;
     a.first_l = 1;

@@ -204,10 +204,13 @@ static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan
 fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table)
 {
     fs_plan plan;
-    if (table && find_entry(table, p, &plan) && plan.shared <= gpu->shared) return plan;
-    const int few_nonzeros = p->kappa > 1 && p->kappa <= 4 && p->kappa * p->s <= 4;
-    if (hopper_rows_fits(p, gpu) && p->n > 128 && !few_nonzeros && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
-    if (tensor_rows_fits(p, gpu) && p->n >= 48 && !few_nonzeros) {
+    if (table && find_entry(table, p, &plan) && plan.shared <= gpu->shared &&
+        (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
+    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor here and 3.7 by plain additions; kappa 4, s 1
+     * 4.0 and 6.5 (bench/results/h200). */
+    if (hopper_rows_fits(p, gpu) && p->n > 128 && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
+    if (tensor_rows_fits(p, gpu) && p->n >= 48) {
         const int groups = p->n > 128 ? 2 : 1;
         if (plan_tensor_rows(p, gpu, groups, 0, &plan) || plan_tensor_rows(p, gpu, 1, 0, &plan)) return plan;
     }
@@ -272,12 +275,12 @@ static int read_entry(const char *line, entry *e)
 {
     fs_problem *p = &e->problem;
     fs_plan *plan = &e->plan;
-    int shuffle, dtype, precision, kernel;
+    int shuffle, dtype, precision, kernel, end = 0;
     memset(e, 0, sizeof *e);
-    if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT, &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s, &p->interleave,
+    if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s, &p->interleave,
                &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &kernel,
                &plan->instance, &plan->parts, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group,
-               &plan->shared) != 25)
+               &plan->shared, &end) != 25 || end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
     p->dtype = (fs_dtype)dtype;
@@ -310,18 +313,23 @@ static int sound(const entry *e)
     const fs_plan *plan = &e->plan;
     const fs_gpu_traits any = {1000, 1, INT64_MAX, INT64_MAX, 0}, hopper = {90, 1, INT64_MAX, INT64_MAX, 0};
     fs_plan again;
-    if (plan->parts < 1 || plan->length < 1 || plan->parts * plan->length < p->slots) return 0;
+    if (plan->parts < 1 || plan->length < div_up(p->slots, plan->parts) || plan->length < 1 ||
+        (plan->parts > 1 && plan->length > (p->slots - 1) / (plan->parts - 1)))
+        return 0;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS)
         return plan->instance >= 0 && plan->instance < FS_TENSOR_ROWS_COUNT && tensor_rows_fits(p, &any) &&
                plan_tensor_rows(p, &any, tensor_rows[plan->instance].groups, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared &&
+               again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % 128 == 0;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS)
         return hopper_rows_fits(p, &hopper) && plan_hopper_rows(p, &hopper, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared &&
+               again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % 64 == 0;
     if (plan->kernel == FS_KERNEL_COLUMNS)
         return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 && plan->threads <= 256 &&
+               (plan->threads & (plan->threads - 1)) == 0 &&
                plan->group >= 1 && plan->group <= p->kappa &&
                plan_columns(p, &any, columns[plan->instance].vector, plan->threads, plan->group, plan->parts,
                             &again) &&
@@ -341,7 +349,7 @@ fs_tuning *fs_tuning_read(const char *path, char *why, size_t bytes)
     fs_tuning *table = malloc(sizeof *table);
     int number = 1;
     if (table) table->count = 0;
-    if (!fgets(line, sizeof line, file) || strncmp(line, HEAD, strlen(HEAD)) != 0) {
+    if (!fgets(line, sizeof line, file) || strncmp(line, HEAD " ", strlen(HEAD) + 1) != 0) {
         snprintf(why, bytes, "%s: line 1 does not begin with '" HEAD "'", path);
         goto bad;
     }

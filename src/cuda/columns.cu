@@ -12,6 +12,7 @@
  * threads  team threads x phases; a team makes VECTOR columns per thread
  * shared   a chunk of row numbers and of codes; the tile: ls x block rows x threads x VECTOR sums */
 #include "instances.h"
+#include "ptx.cuh"
 #include "tile.cuh"
 
 namespace {
@@ -47,28 +48,29 @@ struct part {
 __device__ __forceinline__ part part_of(const fs_tile_args &a, int width, int group)
 {
     part p;
-    int64_t id = blockIdx.x;
-    const int groups = (a.ls + group - 1) / group, end = a.first_l + a.ls;
+    uint32_t id = blockIdx.x;
+    const uint32_t groups = (a.ls + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
+    const int end = a.first_l + a.ls;
     p.first_l = a.first_l + (int)(id % groups) * group;
     p.ls = end - p.first_l < group ? end - p.first_l : group;
     id /= groups;
-    p.h = (uint32_t)(id % a.B.M);
-    id /= a.B.M;
-    p.column = id % a.tiles * width;
-    p.z = (int)(id / a.tiles);
-    const fs_slots slots = fs_slots_of(&a.B, p.h, a.row0, a.rows);
-    const int64_t from = p.z * a.length, left = slots.count - from;
-    p.first = slots.first + from;
-    p.count = left < 0 ? 0 : left < a.length ? left : a.length;
+    p.h = id % M;
+    id /= M;
+    p.column = (int64_t)(id % tiles) * width;
+    p.z = (int)(id / tiles);
+    const fs_slots slots = fs_part_slots(a, p.h, p.z);
+    p.first = slots.first;
+    p.count = slots.count;
     return p;
 }
 
 template <class T, int VECTOR, int NONZEROS>
-__global__ void __launch_bounds__(256) columns(const __grid_constant__ fs_tile_args a, int team, int chunk, int group)
+__global__ void __launch_bounds__(256, 2) columns(const __grid_constant__ fs_tile_args a, int team, int chunk, int group)
 {
     typedef typename fs_sum<T>::type S;
     extern __shared__ __align__(16) char shared[];
     const int tid = threadIdx.x, threads = blockDim.x, phases = threads / team, phase = tid / team;
+    fs_start_next_kernel();
     /* 1. which part of the work this is; an empty tile, with one row too many for slots that are empty */
     const part p = part_of(a, team * VECTOR, group);
     const uint32_t height = (uint32_t)(a.B.out.small + (a.B.out.larger > 0)), pitch = threads * VECTOR * sizeof(S);

@@ -10,4 +10,7 @@
 fs_result fs_gpu_combine(fs_gpu *gpu, const void *planes, int count, int64_t rows, int64_t cols, int down, fs_dtype sum,
                          const fs_output *to);
 
+/* Once for every context. */
+fs_result fs_gpu_combine_prepare(fs_gpu *gpu);
+
 #endif

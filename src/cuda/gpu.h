@@ -17,6 +17,7 @@ typedef struct fs_gpu {
     fs_host host;
     int device;
     cudaStream_t stream;
+    int capability;           /* compute capability: 90 for 9.0 */
     fs_gpu_traits traits;     /* what choose.c asks about this GPU */
     fs_precision precision;
     int threads;              /* host threads that fill pinned buffers */

@@ -36,6 +36,21 @@ template <int N> static __device__ __forceinline__ void fs_copy_wait(void)
 #endif
 }
 
+/* Programmatic dependent launch: the kernel queued next may take its place on the GPU already, if it was launched so; there
+ * fs_await_last_kernel waits until this one is done and its writes are visible. */
+static __device__ __forceinline__ void fs_start_next_kernel(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+static __device__ __forceinline__ void fs_await_last_kernel(void)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 /* A barrier of `threads` threads; barrier 0 is __syncthreads'. */
 static __device__ __forceinline__ void fs_barrier(int number, int threads)
 {
@@ -99,7 +114,7 @@ static __device__ __forceinline__ void fs_mma(float *d, const uint32_t (&a)[4], 
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* mbarriers: a phase ends when `count` threads have arrived and all announced bytes are there. */
+/* mbarriers: a phase ends when `count` threads have arrived. */
 static __device__ __forceinline__ void fs_mbarrier_init(uint32_t at, int count)
 {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(count) : "memory");
@@ -108,10 +123,10 @@ static __device__ __forceinline__ void fs_mbarrier_arrive(uint32_t at)
 {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
 }
-/* Arrives and announces bytes that copies will bring. */
-static __device__ __forceinline__ void fs_mbarrier_expect(uint32_t at, int bytes)
+/* Arrives when all copies (fs_copy16) that this thread has begun are there. */
+static __device__ __forceinline__ void fs_mbarrier_arrive_copied(uint32_t at)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at) : "memory");
 }
 /* Waits for the end of the phase of this parity. */
 static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)
@@ -121,12 +136,6 @@ static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)
                  "@p bra done%=;\n"
                  "bra again%=;\n"
                  "done%=: }" ::"r"(at), "r"(parity) : "memory");
-}
-/* cp.async.bulk: `bytes`, a multiple of 16, from global to shared memory, counted by an mbarrier. */
-static __device__ __forceinline__ void fs_copy_bulk(uint32_t to, const void *from, int bytes, uint32_t mbarrier)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
 }
 /* Registers given back by, and lent to, a warpgroup. */
 template <int N> static __device__ __forceinline__ void fs_fewer_registers(void)
@@ -162,11 +171,11 @@ static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)
                    "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), \
                    "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), \
                    "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(KEEP))
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
 
-/* wgmma, queued: d = KEEP d + a b, 64 x 64 x 16; a in registers, b in shared memory. */
-template <int HALF, int KEEP>
-static __device__ __forceinline__ void fs_wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b)
+/* wgmma, queued: d = a b, plus d if `keep`, 64 x 64 x 16; a in registers, b in shared memory. */
+template <int HALF>
+static __device__ __forceinline__ void fs_wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b, int keep)
 {
     if (HALF) FS_WGMMA_64X64X16("f16");
     else FS_WGMMA_64X64X16("bf16");

@@ -74,17 +74,17 @@ __device__ __forceinline__ part part_for(const fs_tile_args &a, part p, int l)
 __device__ __forceinline__ part part_of(const fs_tile_args &a, int outs, int width)
 {
     part p;
-    int64_t id = blockIdx.x;
-    const int groups = a.ls / outs, l = a.first_l + (int)(id % groups) * outs;
+    uint32_t id = blockIdx.x;
+    const uint32_t groups = a.ls / outs, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
+    const int l = a.first_l + (int)(id % groups) * outs;
     id /= groups;
-    p.h = (uint32_t)(id % a.B.M);
-    id /= a.B.M;
-    p.column = id % a.tiles * width;
-    p.z = (int)(id / a.tiles);
-    const fs_slots slots = fs_slots_of(&a.B, p.h, a.row0, a.rows);
-    const int64_t from = p.z * a.length, left = slots.count - from;
-    p.first = slots.first + from;
-    p.count = left < 0 ? 0 : left < a.length ? left : a.length;
+    p.h = id % M;
+    id /= M;
+    p.column = (int64_t)(id % tiles) * width;
+    p.z = (int)(id / tiles);
+    const fs_slots slots = fs_part_slots(a, p.h, p.z);
+    p.first = slots.first;
+    p.count = slots.count;
     return part_for(a, p, l);
 }
 

@@ -140,6 +140,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         if (group == c % GROUPS && row >= 0) put_slot<HALF>(a, p, shared + (c & 1) * CHUNK_BYTES + (slot >> 6) * PANEL_BYTES, slot, row + a.row0);
     };
 
+    fs_start_next_kernel();
     /* 1. the rows of the first two chunks, the first chunk of S, the ring filled */
     number_rows(0);
     clear_chunk(0);

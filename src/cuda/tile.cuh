@@ -17,6 +17,7 @@ typedef struct fs_tile_args {
     int64_t row_stride, col_stride;
     fs_output out;           /* Y, or plane 0 with factor 1 */
     int64_t plane;           /* bytes from plane to plane; 0: straight to Y */
+    fs_slots slots;          /* of every input block, when shuffled */
     int64_t tiles;           /* thread blocks along the columns */
     int64_t length;          /* slots of a part */
     int32_t parts;           /* z = 0 ... parts - 1 */
@@ -29,6 +30,16 @@ static __device__ __forceinline__ uint32_t fs_output_block(const fs_blockperm &B
     uint32_t g = h;
     for (int i = 0; i < l; i++) g = fs_wiring_back(&B.wiring, g);
     return g;
+}
+
+/* The slots of part z of input block h: the first of them, and how many. */
+static __device__ __forceinline__ fs_slots fs_part_slots(const fs_tile_args &a, uint32_t h, int z)
+{
+    fs_slots all = a.slots;
+    if (a.B.shuffle == FS_DEF_NONE) all = fs_slots_of(&a.B, h, a.row0, a.rows);
+    const int64_t from = z * a.length, left = all.count - from;
+    const fs_slots part = {all.first + from, left < 0 ? 0 : left < a.length ? left : a.length};
+    return part;
 }
 
 /* Where the sums of permutation l and part z go. */

@@ -34,13 +34,18 @@ FS_DEF uint32_t fs_wiring_step(uint32_t M)
     return rest > 1 ? step * rest : step;
 }
 
-FS_DEF uint32_t fs_affine(uint64_t a, uint64_t x, uint64_t b, uint32_t M) { return (uint32_t)((a * x + b) % M); }
+/* (a x + b) mod M for a, x, b < M; in 32 bits where that is enough, because 64-bit division is slow on GPUs. */
+FS_DEF uint32_t fs_affine(uint32_t a, uint32_t x, uint32_t b, uint32_t M)
+{
+    if (M <= 0xFFFF) return (a * x + b) % M;
+    return (uint32_t)(((uint64_t)a * x + b) % M);
+}
 
 /* f(x) and f^-1(x): from an output block on to the next input block, and back. */
 FS_DEF uint32_t fs_wiring_next(const fs_wiring *f, uint32_t x) { return fs_affine(f->a, x, f->b, f->M); }
 FS_DEF uint32_t fs_wiring_back(const fs_wiring *f, uint32_t x)
 {
-    return fs_affine(f->a_inverse, (uint64_t)x + f->M - f->b, 0, f->M);
+    return fs_affine(f->a_inverse, x >= f->b ? x - f->b : x + (f->M - f->b), 0, f->M);
 }
 
 FS_DEF fs_wiring fs_wiring_make(uint64_t seed, uint32_t M)

@@ -1,10 +1,37 @@
 #!/bin/sh
-# readme.sh - compiles and runs the C program that README.md shows, exactly as it stands there.
+# readme.sh - compiles the C that README.md shows, exactly as it stands there: a text with main is run too, a fragment
+# is put into a function that has what it takes for granted.
 #
 # usage: readme.sh CC README INCLUDE_DIR LIBRARY WORK_DIR
 set -eu
-mkdir -p "$5"
-sed -n '/^```c$/,/^```$/p' "$2" | sed '/^```/d' >"$5/readme.c"
-grep -q 'int main' "$5/readme.c" || { echo "$2 shows no C program" >&2; exit 1; }
-"$1" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$3" "$5/readme.c" "$4" -Wl,-rpath,"$(dirname "$4")" -o "$5/readme"
-"$5/readme"
+cc=$1 readme=$2 include=$3 library=$4 work=$5
+warnings="-std=c11 -Wall -Wextra -Wpedantic -Werror"
+rm -rf "$work"
+mkdir -p "$work"
+awk -v work="$work" '
+    /^```c$/ { file = work "/" ++count ".txt"; next }
+    /^```/ { file = "" }
+    file { print > file }' "$readme"
+
+programs=0
+for text in "$work"/*.txt; do
+    source=${text%.txt}.c
+    if grep -q 'int main' "$text"; then
+        cp "$text" "$source"
+        # shellcheck disable=SC2086  # several flags
+        "$cc" $warnings -I"$include" "$source" "$library" -Wl,-rpath,"$(dirname "$library")" -o "${text%.txt}"
+        "${text%.txt}"
+        programs=$((programs + 1))
+    else
+        {
+            printf '%s\n' '#include <flashsketch.h>' '#include <stdio.h>' \
+                "int fragment(const fs_sketch *S, void *stream, float *a, float *y, long d, long n, long k)" '{'
+            cat "$text"
+            printf '%s\n' 'fs_context_destroy(gpu);' 'return 0;' '}'
+        } >"$source"
+        # shellcheck disable=SC2086
+        "$cc" $warnings -I"$include" -c "$source" -o "${text%.txt}.o"
+    fi
+done
+[ $programs -gt 0 ] || { echo "$readme shows no C program" >&2; exit 1; }
+echo "$programs program(s) run, $(($(find "$work" -name '*.txt' | wc -l) - programs)) fragment(s) compiled"

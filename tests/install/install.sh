@@ -4,8 +4,10 @@
 #     install.sh prefix CMAKE BUILD PREFIX
 #     install.sh pkg_config COMPILER PREFIX EXAMPLE                     exits 77 without pkg-config
 #     install.sh find_package CMAKE PREFIX EXAMPLE CONSUMER COMPILER
+#     install.sh plugin COMPILER PREFIX PROGRAM
 #     install.sh libdir CMAKE SOURCE PREFIX                             exits 77 without pkg-config
 #
+# plugin runs PROGRAM where the CUDA plugin can be found beside the library alone, and with every GPU hidden from it.
 # libdir configures for libraries in lib/<triplet>, as Debian has them in /usr, and sees that flashsketch.pc finds the
 # header from there too.
 set -eu
@@ -41,12 +43,21 @@ find_package)
     "$tool" --build "$prefix.consumer"
     "$prefix.consumer/consumer"
     ;;
+plugin)
+    prefix=$3 program=$4
+    folder=$(libdir "$prefix")
+    test -f "$folder/libflashsketch_cuda.so" || { echo "$folder has no libflashsketch_cuda.so"; exit 1; }
+    "$tool" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" "$program" -o "$prefix.plugin" \
+        "$folder/libflashsketch.so" -Wl,--enable-new-dtags,-rpath,"$folder"
+    unset FLASHSKETCH_CUDA_PLUGIN FLASHSKETCH_TUNING || true
+    CUDA_VISIBLE_DEVICES="" "$prefix.plugin"
+    ;;
 libdir)
     source=$3 prefix=$4.libdir
     command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
     rm -rf "$prefix"
     "$tool" -S "$source" -B "$prefix/build" -DCMAKE_INSTALL_LIBDIR=lib/some-triplet -DFS_BUILD_CLI=OFF \
-        -DFS_BUILD_BENCH=OFF -DFS_BUILD_TESTS=OFF >/dev/null
+        -DFS_BUILD_BENCH=OFF -DFS_BUILD_TESTS=OFF -DFS_CUDA=OFF >/dev/null
     mkdir -p "$prefix/lib/some-triplet/pkgconfig" "$prefix/include"
     cp "$source/include/flashsketch.h" "$prefix/include"
     cp "$prefix/build/flashsketch.pc" "$prefix/lib/some-triplet/pkgconfig"
