@@ -26,7 +26,7 @@ static fs_result launch(fs_gpu *gpu, const fs_plan *plan, fs_tile_args *a)
 {
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels : fs_hopper_rows_kernels;
-    const int64_t groups = fs_div_up(a->ls, plan->group);
+    const int64_t groups = fs_div_up(a->B.kappa, plan->group);
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
     const int64_t blocks = groups * a->B.M * a->tiles * a->parts;
     if (blocks > 0x7FFFFFFF)
@@ -57,8 +57,6 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     a.slots = fs_slots_of(S, 0, row0, from->rows);
     a.length = plan.length;
     a.parts = plan.parts;
-    a.first_l = 1;
-    a.ls = (int)S->kappa;
     FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
     FS_TRY_GPU(launch(gpu, &plan, &a));
     if (planes == 0) return FS_OK;

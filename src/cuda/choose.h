@@ -29,8 +29,6 @@ typedef enum fs_kernel {
     FS_KERNEL_COLUMNS = 1,   /* columns.cu: plain additions, a thread owns columns */
     FS_KERNEL_TENSOR_ROWS,   /* tensor_rows.cu: rows of A contiguous, mma.sync */
     FS_KERNEL_HOPPER_ROWS,   /* hopper_rows.cu: rows of A contiguous, wgmma */
-    FS_KERNEL_TENSOR_LINES,  /* tensor_lines.cu: columns of A contiguous, lines shuffled */
-    FS_KERNEL_VECTOR,        /* vector.cu: a few contiguous columns, read in memory order */
     FS_KERNEL_SORTED         /* sorted.cu: blocks too tall for a tile */
 } fs_kernel;
 

@@ -1,6 +1,6 @@
 /* columns.cu - BlockPerm-SJLT by plain additions: a thread owns columns of A and adds their elements to a tile of sums.
  *
- * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations: A is read once
+ * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations (at most `group`): A is read once
  * for all of them.  The rows and signs of a chunk of slots are made by all threads together and kept in shared memory; all
  * columns of a row use the same ones.  A thread adds to its own columns of the tile, so nothing is atomic and every sum is
  * made in the same order each time.  Where A has few columns the threads are `phases` teams that take every phases-th slot
@@ -39,31 +39,6 @@ __device__ __forceinline__ void add(char *mine, const uint32_t (&code)[COUNT], c
     }
 }
 
-/* What a thread block works on; kept in one place because every thread needs all of it. */
-struct part {
-    uint32_t h;
-    int first_l, ls, z;
-    int64_t column, first, count;
-};
-__device__ __forceinline__ part part_of(const fs_tile_args &a, int width, int group)
-{
-    part p;
-    uint32_t id = blockIdx.x;
-    const uint32_t groups = (a.ls + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
-    const int end = a.first_l + a.ls;
-    p.first_l = a.first_l + (int)(id % groups) * group;
-    p.ls = end - p.first_l < group ? end - p.first_l : group;
-    id /= groups;
-    p.h = id % M;
-    id /= M;
-    p.column = (int64_t)(id % tiles) * width;
-    p.z = (int)(id / tiles);
-    const fs_slots slots = fs_part_slots(a, p.h, p.z);
-    p.first = slots.first;
-    p.count = slots.count;
-    return p;
-}
-
 template <class T, int VECTOR, int NONZEROS>
 __global__ void __launch_bounds__(256, 2) columns(const __grid_constant__ fs_tile_args a, int team, int chunk, int group)
 {
@@ -72,18 +47,19 @@ __global__ void __launch_bounds__(256, 2) columns(const __grid_constant__ fs_til
     const int tid = threadIdx.x, threads = blockDim.x, phases = threads / team, phase = tid / team;
     fs_start_next_kernel();
     /* 1. which part of the work this is; an empty tile, with one row too many for slots that are empty */
-    const part p = part_of(a, team * VECTOR, group);
+    const fs_part p = fs_part_of(a, group, team * VECTOR);
+    const int after = (int)a.B.kappa - p.l + 1, ls = after < group ? after : group;
     const uint32_t height = (uint32_t)(a.B.out.small + (a.B.out.larger > 0)), pitch = threads * VECTOR * sizeof(S);
-    const int per_slot = NONZEROS ? NONZEROS : (int)(p.ls * a.B.s);
-    const uint32_t nowhere = p.ls * height * pitch;
+    const int per_slot = NONZEROS ? NONZEROS : (int)(ls * a.B.s);
+    const uint32_t nowhere = ls * height * pitch;
     uint8_t *tall = (uint8_t *)shared;
     int64_t *offsets = (int64_t *)(shared + FS_COLUMNS_HEAD);
     uint32_t *codes = (uint32_t *)(offsets + chunk);
     char *tile = (char *)codes + (((int64_t)chunk * per_slot * 4 + 15) & ~15), *mine = tile + tid * VECTOR * sizeof(S);
-    for (uint32_t r = 0; r <= p.ls * height; r++)
+    for (uint32_t r = 0; r <= ls * height; r++)
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) ((S *)(mine + r * pitch))[v] = 0;
-    fs_tall_blocks(a.B, p.h, p.first_l, p.ls, tall);
+    fs_tall_blocks(a.B, p.h, p.l, ls, tall);
     /* Threads past the last column read the first one and store nothing. */
     const int64_t column = p.column + tid % team * VECTOR;
     const char *data = (const char *)((const T *)a.data + (column < a.n ? column * a.col_stride : 0));
@@ -95,7 +71,7 @@ __global__ void __launch_bounds__(256, 2) columns(const __grid_constant__ fs_til
             const int64_t row = c + i < p.count ? fs_slot_row(&a.B, p.h, p.first + c + i, a.row0, a.rows) : -1;
             offsets[i] = row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
             uint32_t *code = codes + i * per_slot;
-            if (row >= 0) fs_slot_codes(a.B, p.first_l, p.ls, tall, row + a.row0, pitch, height, code);
+            if (row >= 0) fs_slot_codes(a.B, p.l, ls, tall, row + a.row0, pitch, height, code);
             else
                 for (int t = 0; t < per_slot; t++) code[t] = nowhere;
         }
@@ -135,11 +111,11 @@ __global__ void __launch_bounds__(256, 2) columns(const __grid_constant__ fs_til
     __syncthreads();
     const int wide = team * VECTOR, shift = 31 - __clz(wide);  /* a power of two */
     const bool down = a.out.row_stride == 1 && a.out.col_stride != 1;  /* neighbours in memory are rows of Y */
-    for (int l = 0; l < p.ls; l++) {
-        const uint32_t g = fs_output_block(a.B, p.h, p.first_l + l);
+    for (int l = 0; l < ls; l++) {
+        const uint32_t g = fs_output_block(a.B, p.h, p.l + l);
         const int64_t start = fs_split_start(&a.B.out, g);
         const int block = (int)fs_split_size(&a.B.out, g);
-        const fs_output to = fs_plane(a, p.first_l + l, p.z);
+        const fs_output to = fs_plane(a, p.l + l, p.z);
         for (int i = tid; i < block * wide; i += threads) {
             const int r = down ? i % block : i >> shift, j = down ? i / block : i & (wide - 1);
             if (p.column + j >= a.n) continue;

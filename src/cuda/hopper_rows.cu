@@ -7,9 +7,9 @@
  * permutations.  mbarriers tell the sides what is full and what is empty, so that no warp that multiplies ever waits for a
  * random number or an address.
  * Accuracy, Inf and NaN: as in tensor_rows.cu, but sums are promoted every 128 rows: a 20th of the instructions less, and
- * the error is still no more than that of plain summation (bench/results/h200).
+ * the error is still no more than that of plain summation (tests/device/accuracy.c).
  *
- * grid     (permutations / OUTS) x M x column tiles x parts, in this order, in x
+ * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
  * shared   a ring of panels of S, a ring of STAGES steps of A, mbarriers
  * needs    sm_90; blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
@@ -46,7 +46,7 @@ template <class T, int OUTS, int STAGES> struct memory {
  * a warp issues its lanes' bulk copies one by one, some 70 cycles each: measured on an H200, bf16 took 1.4 times the floor.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
 template <class T, int OUTS, int STAGES>
-__device__ void copy_rows(const fs_tile_args &a, const part &p, const memory<T, OUTS, STAGES> &m, int panel_count)
+__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, const memory<T, OUTS, STAGES> &m, int panel_count)
 {
     typedef shape<T, OUTS> sh;
     enum { CHUNKS = sh::WIDTH * (int)sizeof(T) / 16, COPIES = (CHUNKS + 31) / 32 };
@@ -78,10 +78,10 @@ __device__ void copy_rows(const fs_tile_args &a, const part &p, const memory<T, 
 
 /* Two warps that make panels of S, each thread a slot: every second panel, or (OUTS = 2) those of one permutation. */
 template <class T, int OUTS, int STAGES>
-__device__ void make_panels(const fs_tile_args &a, part p, const memory<T, OUTS, STAGES> &m, uint8_t *panels, int panel_count)
+__device__ void make_panels(const fs_tile_args &a, fs_part p, const memory<T, OUTS, STAGES> &m, uint8_t *panels, int panel_count)
 {
     const int slot = threadIdx.x & (MAKERS - 1), pair = threadIdx.x / MAKERS;
-    if (OUTS == 2) p = part_for(a, p, p.l + pair);
+    if (OUTS == 2) p = fs_part_for(a, p, p.l + pair);
     for (int turn = OUTS == 2 ? 0 : pair; turn < panel_count; turn += OUTS == 2 ? 1 : 2) {
         const int number = OUTS == 2 ? 2 * turn + pair : turn, at = number % PANELS;
         const int64_t i = (int64_t)turn * PANEL + slot;
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     extern __shared__ __align__(1024) uint8_t shared[];
     const memory<T, OUTS, STAGES> m(shared);
     const int tid = threadIdx.x;
-    const part p = part_of(a, OUTS, sh::WIDTH);
+    const fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
     const int panel_count = (int)((p.count + PANEL - 1) / PANEL);
 
     fs_start_next_kernel();
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 #pragma unroll
         for (int i = 0; i < 64; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         const int thread = OUTS == 2 ? tid & 127 : tid - PREPARE, width = MULTIPLY / OUTS, out = OUTS == 2 ? tid >> 7 & 1 : 0;
-        const part mine = OUTS == 2 ? part_for(a, p, p.l + out) : p;
+        const fs_part mine = OUTS == 2 ? fs_part_for(a, p, p.l + out) : p;
         if (fs_barrier_or(1, MULTIPLY, zero != 0.0f))
             make_again<T>(a, mine, (float *)shared + out * HEIGHT * width, thread, width);
         else

@@ -54,44 +54,10 @@ __device__ __forceinline__ fragment pairs(const uint2 (&x)[4])
     return f;
 }
 
-/* What a thread block works on. */
-struct part {
-    uint32_t h;
-    int l, z;
-    int64_t column, first, count, output_row;  /* slots first ... first + count - 1 */
-    int64_t block_rows;
-};
-/* The same part for permutation l. */
-__device__ __forceinline__ part part_for(const fs_tile_args &a, part p, int l)
-{
-    const uint32_t g = fs_output_block(a.B, p.h, l);
-    p.l = l;
-    p.output_row = fs_split_start(&a.B.out, g);
-    p.block_rows = fs_split_size(&a.B.out, g);
-    return p;
-}
-/* The part of this thread block, which makes `outs` permutations, the first of them p.l. */
-__device__ __forceinline__ part part_of(const fs_tile_args &a, int outs, int width)
-{
-    part p;
-    uint32_t id = blockIdx.x;
-    const uint32_t groups = a.ls / outs, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
-    const int l = a.first_l + (int)(id % groups) * outs;
-    id /= groups;
-    p.h = id % M;
-    id /= M;
-    p.column = (int64_t)(id % tiles) * width;
-    p.z = (int)(id / tiles);
-    const fs_slots slots = fs_part_slots(a, p.h, p.z);
-    p.first = slots.first;
-    p.count = slots.count;
-    return part_for(a, p, l);
-}
-
 /* The nonzeros of one slot as 16-bit +-1 in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a
  * thread's four rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
 template <int HALF>
-__device__ __forceinline__ void put_slot(const fs_tile_args &a, const part &p, uint8_t *panel, int slot, int64_t column)
+__device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int64_t column)
 {
     const int o = slot & 15, k = (slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
     const uint16_t one = HALF ? 0x3C00 : 0x3F80;
@@ -106,26 +72,35 @@ __device__ __forceinline__ void put_slot(const fs_tile_args &a, const part &p, u
     }
 }
 
-/* The sums of `thread`: for a row of Y it has four neighbouring columns, side by side in the two tiles of its fragments. */
-__device__ __forceinline__ void store_tile(const fs_tile_args &a, const part &p, const float (&total)[2][32], int thread)
+/* The sums of `thread`: for a row of Y it has four neighbouring columns, side by side in the two tiles of its fragments.
+ * Whether a row is one plain store of 16 bytes is asked once: asked for every row it would take as long as a panel. */
+__device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part &p, const float (&total)[2][32], int thread)
 {
     const fs_output to = fs_plane(a, p.l, p.z);
     const int lane = thread & 31, q = lane & 3;
     const int64_t column = p.column + (thread >> 5) * 32 + (lane >> 2) * 4;
     const int valid = (int)(a.n - column < 4 ? a.n - column : 4);
+    float *first = (float *)to.data + (p.output_row + 2 * q) * to.row_stride + column;
+    const bool plain = valid == 4 && to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % 4 == 0 &&
+                       ((uintptr_t)first & 15) == 0;
+    const float factor = (float)to.factor;
 #pragma unroll
     for (int b = 0; b < 8; b++)
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int row = 8 * b + 2 * q + i;
-            if (row < p.block_rows)
-                fs_output_put4(to, p.output_row + row, column, make_float4(total[0][4 * b + i], total[0][4 * b + 2 + i],
-                                                                           total[1][4 * b + i], total[1][4 * b + 2 + i]), valid);
+            if (row >= p.block_rows) continue;
+            const float4 sum = make_float4(total[0][4 * b + i], total[0][4 * b + 2 + i], total[1][4 * b + i],
+                                           total[1][4 * b + 2 + i]);
+            if (plain)
+                *(float4 *)(first + (8 * b + i) * to.row_stride) =
+                    make_float4(factor * sum.x, factor * sum.y, factor * sum.z, factor * sum.w);
+            else fs_output_put4(to, p.output_row + row, column, sum, valid);
         }
 }
 
 /* The same part by plain additions, for data that are not finite: a thread owns a column. */
-template <class T> __device__ __noinline__ void make_again(const fs_tile_args &a, const part &p, float *sums, int thread, int width)
+template <class T> __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, float *sums, int thread, int width)
 {
     const int64_t column = p.column + thread;
     float *mine = sums + thread;

@@ -7,7 +7,7 @@
  * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread block
  * finds a sum that is not finite it makes its part again by plain additions, which only touch the nonzeros of S.
  *
- * grid     ls x M x column tiles x parts, in this order, in x
+ * grid     kappa x M x column tiles x parts, in this order, in x
  * threads  GROUPS groups of 128; each makes 64 rows x 128 columns
  * shared   two chunks of S (128 slots each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
  * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned */
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + 2 * CHUNK_BYTES);
     const int tid = threadIdx.x, group = tid >> 7, slot = tid & 127;
-    const part p = part_of(a, 1, GROUPS * WIDTH);
+    const fs_part p = fs_part_of(a, 1, GROUPS * WIDTH);
     const int chunk_count = (int)((p.count + CHUNK - 1) / CHUNK), steps = chunk_count * (CHUNK / STEP);
     const ring_t r(a, fs_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES, p.column + group * WIDTH);
 

@@ -21,7 +21,6 @@ typedef struct fs_tile_args {
     int64_t tiles;           /* thread blocks along the columns */
     int64_t length;          /* slots of a part */
     int32_t parts;           /* z = 0 ... parts - 1 */
-    int32_t first_l, ls;     /* the permutations that this launch makes: first_l ... first_l + ls - 1 */
 } fs_tile_args;
 
 /* The output block that permutation l = 1 ... kappa sends input block h to. */
@@ -32,14 +31,41 @@ static __device__ __forceinline__ uint32_t fs_output_block(const fs_blockperm &B
     return g;
 }
 
-/* The slots of part z of input block h: the first of them, and how many. */
-static __device__ __forceinline__ fs_slots fs_part_slots(const fs_tile_args &a, uint32_t h, int z)
+/* What a thread block works on: permutations l, l + 1, ... of input block h, columns from `column` on, and slots
+ * first ... first + count - 1, which are part z.  Rows output_row ... output_row + block_rows - 1 are those of permutation l. */
+typedef struct fs_part {
+    uint32_t h;
+    int l, z, block_rows;
+    int64_t column, first, count, output_row;
+} fs_part;
+
+/* The same part for permutation l. */
+static __device__ __forceinline__ fs_part fs_part_for(const fs_tile_args &a, fs_part p, int l)
 {
+    const uint32_t g = fs_output_block(a.B, p.h, l);
+    p.l = l;
+    p.output_row = fs_split_start(&a.B.out, g);
+    p.block_rows = (int)fs_split_size(&a.B.out, g);
+    return p;
+}
+/* The part of this thread block, in a grid of ceil(kappa / group) x M x column tiles x parts, in this order. */
+static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int group, int width)
+{
+    fs_part p;
+    uint32_t id = blockIdx.x;
+    const uint32_t groups = ((uint32_t)a.B.kappa + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
+    const int l = 1 + (int)(id % groups) * group;
+    id /= groups;
+    p.h = id % M;
+    id /= M;
+    p.column = (int64_t)(id % tiles) * width;
+    p.z = (int)(id / tiles);
     fs_slots all = a.slots;
-    if (a.B.shuffle == FS_DEF_NONE) all = fs_slots_of(&a.B, h, a.row0, a.rows);
-    const int64_t from = z * a.length, left = all.count - from;
-    const fs_slots part = {all.first + from, left < 0 ? 0 : left < a.length ? left : a.length};
-    return part;
+    if (a.B.shuffle == FS_DEF_NONE) all = fs_slots_of(&a.B, p.h, a.row0, a.rows);
+    const int64_t from = p.z * a.length, left = all.count - from;
+    p.first = all.first + from;
+    p.count = left < 0 ? 0 : left < a.length ? left : a.length;
+    return fs_part_for(a, p, l);
 }
 
 /* Where the sums of permutation l and part z go. */
