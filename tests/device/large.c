@@ -101,6 +101,31 @@ static void few_blocks_of_many_rows_equal_the_cpu(void **state)
     for_each_case(10, 10, check_split, NULL);
 }
 
+/* Few columns and enough rows for the kernel that deals them in shared memory (vector.cu): both orders, pieces, blocks that
+ * are uneven or draw words again, more blocks than one thread block takes. */
+static void check_narrow(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    static const int64_t columns[] = {1, 2, 3, 7, 8, 16, 31, 32};
+    static const struct { int64_t k, s; } sketches[] = {{1024, 4}, {64, 1}, {1000, 4}, {100, 3}, {4096, 4}, {257, 8}, {1023, 2}};
+    const type_pair types = type_pairs[number % TYPE_PAIRS];
+    const int64_t n = columns[number % COUNT(columns)], sketch = number / 3 % COUNT(sketches);
+    call c = {.in = types.in, .out = types.out, .large = 1, .n = small_set ? 1 + n % 3 : n, .rows = 33001 + 1013 * (number % 5),
+              .row0 = number % 4 == 3 ? 1237 : 0, .from = number % 5 == 4 ? COLUMNS : number % 7 == 6 ? ROWS_SPREAD : ROWS,
+              .to = number % 3 == 2 ? COLUMNS : ROWS};
+    const recipe R = {"few columns", FS_BLOCKPERM, FS_SHUFFLE_ROWS, 0, 1, sketches[sketch].s, 0, 0, 0, 1};
+    c.spec = spec_at(&R, c.row0 + c.rows + (number % 2 ? 99 : 0), sketches[sketch].k, 31 + (uint64_t)number);
+    draw_scalars(&c, (uint64_t)number);
+    call_name(&c, R.name);
+    call_check(l, &c);
+}
+static void few_columns_of_many_rows_equal_the_cpu(void **state)
+{
+    (void)state;
+    const int64_t count = small_set ? 4 : 168;
+    for_each_case(count, count, check_narrow, NULL);
+}
+
 /* The other families at sizes where their kernels have several tiles in every direction. */
 static void check_family(const lane *l, int64_t number, const void *data)
 {
@@ -139,6 +164,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_blockperm_products_equal_the_cpu),
         cmocka_unit_test(few_blocks_of_many_rows_equal_the_cpu),
+        cmocka_unit_test(few_columns_of_many_rows_equal_the_cpu),
         cmocka_unit_test(other_large_families_equal_the_cpu),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);
