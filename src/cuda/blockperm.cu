@@ -25,17 +25,15 @@ static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y
 static fs_result launch(fs_gpu *gpu, const fs_plan *plan, fs_tile_args *a)
 {
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
-                               : plan->kernel == FS_KERNEL_VECTOR ? fs_vector_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels : fs_hopper_rows_kernels;
+    const int64_t groups = fs_div_up(a->B.kappa, plan->group);
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
-    int team = plan->team, chunk = plan->chunk, group = plan->group, block_warps = plan->threads / 32;
-    const int64_t blocks = plan->kernel == FS_KERNEL_VECTOR ? fs_div_up(a->B.M, block_warps) * a->parts
-                                                            : fs_div_up(a->B.kappa, group) * a->B.M * a->tiles * a->parts;
+    const int64_t blocks = groups * a->B.M * a->tiles * a->parts;
     if (blocks > 0x7FFFFFFF)
         return gpu->host.fail(FS_EUNSUPPORTED, "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
-    void *of_columns[] = {a, &team, &chunk, &group}, *of_vector[] = {a, &block_warps, &chunk, &team};
-    void **arguments = plan->kernel == FS_KERNEL_VECTOR ? of_vector : of_columns;
+    int team = plan->team, chunk = plan->chunk, group = plan->group;
+    void *arguments[] = {a, &team, &chunk, &group};
     return fs_gpu_check(gpu, cudaLaunchKernel(kernels[plan->instance], dim3((unsigned)blocks), dim3((unsigned)plan->threads), arguments,
                                               (size_t)plan->shared, gpu->stream), "sketching");
 }

@@ -16,7 +16,7 @@ static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y, fs_precision precision)
 {
     fs_problem p = {.rows = A->rows, .n = A->cols, .k = S->k, .M = S->M, .kappa = S->kappa, .s = S->s,
-                    .interleave = S->interleave, .block_rows = S->out.small + (S->out.larger > 0), .shuffle = S->shuffle, .words = S->words,
+                    .interleave = S->interleave, .block_rows = S->out.small + (S->out.larger > 0), .shuffle = S->shuffle,
                     .dtype = A->dtype, .precision = precision};
     (void)Y;
     p.slots = S->shuffle == FS_DEF_NONE ? least(S->in.small + (S->in.larger > 0), A->rows)
@@ -83,25 +83,18 @@ static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
 #undef LINE
 };
 
-static const fs_dtype vectors[] = {
-#define LINE(T, dtype) dtype,
-    FS_VECTOR(LINE)
-#undef LINE
-};
-
 /* Columns of A that a thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan)
 {
-    if (plan->kernel == FS_KERNEL_VECTOR) return 32;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return 256 / hopper_rows[plan->instance].outs;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
 }
 
-/* The tensor cores take blocks of at most 64 rows and columns that are contiguous and aligned. */
+/* The tensor cores take blocks of at most 64 rows, and rows of A that are contiguous and whole 16 bytes. */
 static int tensor_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return gpu->arch >= 80 && p->across && p->aligned && p->block_rows <= 64 && p->dtype != FS_F64;
+    return gpu->arch >= 80 && p->across && p->whole && p->block_rows <= 64 && p->dtype != FS_F64;
 }
 static int passes_of(const fs_problem *p)
 {
@@ -129,7 +122,7 @@ static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int g
 
 static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->whole;
+    return gpu->arch == 90 && tensor_rows_fits(p, gpu);
 }
 static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
 {
@@ -183,35 +176,6 @@ static int plan_columns(const fs_problem *p, const fs_gpu_traits *gpu, int vecto
     return 1;
 }
 
-/* Few columns of dealt rows.  Short inputs are left to plain additions: a part costs a plane of sums, however short it is. */
-static int vector_fits(const fs_problem *p)
-{
-    return p->shuffle == FS_DEF_ROWS && p->kappa == 1 && p->words == 1 && p->n <= 32 && p->block_rows <= 64 && p->M <= 256 &&
-           p->dtype != FS_F64 && p->rows >= 32768;
-}
-static int plan_vector(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
-{
-    memset(plan, 0, sizeof *plan);
-    plan->kernel = FS_KERNEL_VECTOR;
-    for (int i = 0; i < FS_VECTOR_COUNT; i++)
-        if (vectors[i] == p->dtype) plan->instance = i;
-    plan->group = 1;
-    plan->team = 1;
-    while (plan->team < p->n) plan->team *= 2;
-    int blocks = (int)least(16, p->M);
-    plan->chunk = (int)most(32, 256 / plan->team);
-    while (FS_VECTOR_SHARED(blocks, plan->chunk, plan->team, p->M) > gpu->shared) {
-        if (plan->chunk > 32) plan->chunk /= 2;
-        else if (blocks > 1) blocks /= 2;
-        else return 0;
-    }
-    plan->threads = 32 * blocks;
-    plan->shared = FS_VECTOR_SHARED(blocks, plan->chunk, plan->team, p->M);
-    const int64_t groups = div_up(p->M, blocks);
-    cut(plan, p, parts ? parts : (int)least(most(1, gpu->processors / groups), div_up(p->slots, plan->chunk)), plan->chunk);
-    return 1;
-}
-
 /* The widest loads that the matrix allows: 16 bytes, 8 for two-byte elements. */
 static int widest(const fs_problem *p)
 {
@@ -250,7 +214,6 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         const int groups = p->n > 128 ? 2 : 1;
         if (plan_tensor_rows(p, gpu, groups, 0, &plan) || plan_tensor_rows(p, gpu, 1, 0, &plan)) return plan;
     }
-    if (vector_fits(p) && plan_vector(p, gpu, 0, &plan)) return plan;
     if (p->block_rows <= 512 && choose_columns(p, gpu, &plan)) return plan;
     memset(&plan, 0, sizeof plan);
     plan.kernel = FS_KERNEL_SORTED;
@@ -274,7 +237,6 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             for (int i = 0; i < 4; i++)
                 if (around[i] > 0 && count < room && plan_tensor_rows(p, gpu, groups, around[i], &plan)) plans[count++] = plan;
         }
-    if (vector_fits(p) && count < room && plan_vector(p, gpu, 0, &plan)) plans[count++] = plan;
     if (p->block_rows > 512) return count;
     for (int group = (int)least(p->kappa, 4); group >= 1; group--)
         for (int vector = widest(p); vector >= 1; vector /= 2)
@@ -296,7 +258,7 @@ struct fs_tuning {
 
 #define HEAD "flashsketch-tuning 1"
 #define PROBLEM_FORMAT "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 \
-    " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " words=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d down=%d aligned=%d whole=%d"
+    " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d down=%d aligned=%d whole=%d"
 #define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d shared=%" SCNd64
 
 void fs_tuning_write_head(FILE *to, const char *gpu_name) { fprintf(to, HEAD " %s\n", gpu_name); }
@@ -304,7 +266,7 @@ void fs_tuning_write_head(FILE *to, const char *gpu_name) { fprintf(to, HEAD " %
 void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
 {
     fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
-            p->block_rows, p->slots, p->words, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned, p->whole,
+            p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned, p->whole,
             (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team, plan->chunk,
             plan->group, plan->shared);
 }
@@ -316,9 +278,9 @@ static int read_entry(const char *line, entry *e)
     int shuffle, dtype, precision, kernel, end = 0;
     memset(e, 0, sizeof *e);
     if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s, &p->interleave,
-               &p->block_rows, &p->slots, &p->words, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &kernel,
+               &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &kernel,
                &plan->instance, &plan->parts, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group,
-               &plan->shared, &end) != 26 || end == 0 || (line[end] && line[end] != '\n'))
+               &plan->shared, &end) != 25 || end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
     p->dtype = (fs_dtype)dtype;
@@ -330,7 +292,7 @@ static int read_entry(const char *line, entry *e)
 static int same_problem(const fs_problem *a, const fs_problem *b)
 {
     return a->rows == b->rows && a->n == b->n && a->k == b->k && a->M == b->M && a->kappa == b->kappa && a->s == b->s &&
-           a->interleave == b->interleave && a->block_rows == b->block_rows && a->slots == b->slots && a->words == b->words &&
+           a->interleave == b->interleave && a->block_rows == b->block_rows && a->slots == b->slots &&
            a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
            a->down == b->down && a->aligned == b->aligned && a->whole == b->whole;
 }
@@ -360,11 +322,6 @@ static int sound(const entry *e)
                again.instance == plan->instance && again.shared == plan->shared &&
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % 128 == 0;
-    if (plan->kernel == FS_KERNEL_VECTOR)  /* what shared memory holds decides the rest, on whichever GPU it was */
-        return plan->threads >= 32 && plan->threads <= 512 && plan->threads % 32 == 0 && vector_fits(p) &&
-               plan_vector(p, &any, plan->parts, &again) && again.instance == plan->instance && again.team == plan->team &&
-               plan->group == 1 && plan->chunk >= 32 && plan->chunk <= 256 && plan->length % plan->chunk == 0 &&
-               plan->shared == FS_VECTOR_SHARED(plan->threads / 32, plan->chunk, plan->team, p->M);
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS)
         return hopper_rows_fits(p, &hopper) && plan_hopper_rows(p, &hopper, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared &&

@@ -29,7 +29,6 @@ typedef enum fs_kernel {
     FS_KERNEL_COLUMNS = 1,   /* columns.cu: plain additions, a thread owns columns */
     FS_KERNEL_TENSOR_ROWS,   /* tensor_rows.cu: rows of A contiguous, mma.sync */
     FS_KERNEL_HOPPER_ROWS,   /* hopper_rows.cu: rows of A contiguous, wgmma */
-    FS_KERNEL_VECTOR,        /* vector.cu: few columns, dealt rows, read in memory order */
     FS_KERNEL_SORTED         /* sorted.cu: blocks too tall for a tile */
 } fs_kernel;
 
@@ -37,7 +36,6 @@ typedef enum fs_kernel {
 typedef struct fs_problem {
     int64_t rows, n, k, M, kappa, s, interleave, block_rows;  /* rows: of A; block_rows: of the tallest output block */
     int64_t slots;         /* of an input block, at most */
-    int64_t words;         /* random words of a column for one permutation */
     int32_t shuffle;
     fs_dtype dtype;
     fs_precision precision;
@@ -51,9 +49,7 @@ typedef struct fs_plan {
     int instance;       /* which line of the kernel's table in instances.h */
     int parts;          /* how many parts a block's slots are cut into */
     int64_t length;     /* slots of a part */
-    /* columns.cu: threads, threads of a team, slots of a chunk, permutations together; vector.cu: a warp for each block of a
-     * group, lanes of a round, rounds at a time */
-    int threads, team, chunk, group;
+    int threads, team, chunk, group;  /* columns.cu: threads, threads of a team, slots of a chunk, permutations together */
     int64_t shared;     /* bytes of shared memory */
 } fs_plan;
 

@@ -49,13 +49,6 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_SHARED(size, outs, stages) \
     (4 * 8192 + (stages) * 16 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + 4))
 
-/* vector.cu: element type. */
-#define FS_VECTOR(X) X(float, FS_F32) X(__half, FS_F16) X(__nv_bfloat16, FS_BF16)
-enum { FS_VECTOR_COUNT = 0 FS_VECTOR(FS_COUNT_ONE) };
-/* Sums, elements and words by block, turns, places. */
-#define FS_VECTOR_SHARED(blocks, rounds, lanes, M) \
-    ((blocks) * 64 * 32 * 4 + (int64_t)(blocks) * (rounds) * ((lanes) + 1) * 4 + (rounds) * 4 + (int64_t)(rounds) * (M) * 4)
-
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
 #define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0)
@@ -73,7 +66,7 @@ enum { FS_COLUMNS_COUNT = 0 FS_COLUMNS(FS_COUNT_ONE) };
 /* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
 enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
 
-extern const void *const fs_vector_kernels[], *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[];
+extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[];
 
 #ifdef __cplusplus
 }

@@ -175,12 +175,6 @@ FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, i
     }
 }
 
-/* Word q of columns 4 i ... 4 i + 3 before any is drawn again, which none is where B->accepts says so. */
-FS_DEF fs_quad fs_blockperm_quad(const fs_blockperm *B, int64_t i, int64_t l, int64_t q)
-{
-    return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q), 0);
-}
-
 /* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride` apart in code;
  * returns how many. */
 FS_DEF int fs_blockperm_nonzeros(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows, uint32_t *code,

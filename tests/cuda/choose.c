@@ -209,11 +209,6 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (vector > 1 && (!p->across || !p->aligned || p->n % vector)) return "its vectors are not aligned";
         return NULL;
     }
-    case FS_KERNEL_VECTOR:
-        if (plan->instance < 0 || plan->instance >= FS_VECTOR_COUNT) return "there is no such instance";
-        if (plan->team < p->n || plan->team > 32 || plan->chunk < 32) return "it has too few lanes or rounds";
-        if (p->kappa > 1 || p->words > 1 || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this sketch";
-        return NULL;
     case FS_KERNEL_TENSOR_ROWS:
         if (plan->instance < 0 || plan->instance >= FS_TENSOR_ROWS_COUNT) return "there is no such instance";
         if (gpu->arch < 80) return "the GPU cannot run it";
@@ -286,7 +281,7 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 4, 1, NONE, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
     /* Rows that end within 16 bytes, then rows that are not aligned at all. */
-    {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FS_KERNEL_TENSOR_ROWS},
+    {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FS_KERNEL_COLUMNS},
     {H200, SHIFTED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, SHIFTED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
@@ -294,11 +289,7 @@ static const struct bar {
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FS_KERNEL_TENSOR_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_VECTOR},
-    {H200, SHIFTED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_VECTOR},
-    {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_COLUMNS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FS_KERNEL_COLUMNS},
-    {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_VECTOR},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_COLUMNS},
     {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},

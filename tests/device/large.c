@@ -101,8 +101,8 @@ static void few_blocks_of_many_rows_equal_the_cpu(void **state)
     for_each_case(10, 10, check_split, NULL);
 }
 
-/* Few columns and enough rows for the kernel that deals them in shared memory (vector.cu): both orders, pieces, blocks that
- * are uneven or draw words again, more blocks than one thread block takes. */
+/* Few columns and many rows, where teams of threads share the rows of a block: both orders, pieces, blocks that are uneven or
+ * draw words again. */
 static void check_narrow(const lane *l, int64_t number, const void *data)
 {
     (void)data;
