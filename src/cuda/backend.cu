@@ -11,6 +11,7 @@
 fs_result fs_gpu_check(fs_gpu *gpu, cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return FS_OK;
+    cudaGetLastError();  /* so that the next call is not blamed for it */
     if (error == cudaErrorMemoryAllocation)
         return gpu->host.fail(FS_ENOMEM, "%s on %s: %s", what, gpu->name, cudaGetErrorString(error));
     return gpu->host.fail(FS_EBACKEND, "%s on %s: %s", what, gpu->name, cudaGetErrorString(error));
