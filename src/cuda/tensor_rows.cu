@@ -1,6 +1,6 @@
 /* tensor_rows.cu - BlockPerm-SJLT on the tensor cores, rows of A contiguous, by mma.sync: every GPU from sm_80 on.
  *
- * Formulation: tensor.cuh.  hopper_rows.cu does the same for whole tiles on sm_90; this one takes any number of columns.
+ * Formulation: tensor.cuh.  hopper_rows.cu does the same on sm_90, for more than 128 columns.
  * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small pieces are added first and the
  * large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded additions:
  * the error stays at that of plain float summation for every d.
@@ -10,7 +10,7 @@
  * grid     kappa x M x column tiles x parts, in this order, in x
  * threads  GROUPS groups of 128; each makes 64 rows x 128 columns
  * shared   two chunks of S (128 slots each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
- * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned */
+ * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
 #include "instances.h"
 #include "tensor.cuh"
 
