@@ -207,8 +207,8 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     if (table && find_entry(table, p, &plan) && plan.shared <= gpu->shared &&
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
-    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor here and 3.7 by plain additions; kappa 4, s 1
-     * 4.0 and 6.5 (bench/results/h200). */
+    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor, kappa 4, s 1 takes 3.9 (bench/results/h200);
+     * by plain additions they took 3.7 and 7.8, measured before this rule (2026-11-15, on top of 6537559). */
     if (hopper_rows_fits(p, gpu) && p->n > 128 && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
     if (tensor_rows_fits(p, gpu) && p->n >= 48) {
         const int groups = p->n > 128 ? 2 : 1;
