@@ -73,7 +73,8 @@ static const struct { fs_dtype dtype; int passes, groups, stages; int64_t shared
 #undef LINE
 };
 static const struct { fs_dtype dtype; int passes, outs; int64_t shared; } hopper_rows[] = {
-#define LINE(T, dtype, passes, outs, stages) {dtype, passes, outs, FS_HOPPER_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, stages)},
+#define LINE(T, dtype, passes, outs, stages, sets) \
+    {dtype, passes, outs, FS_HOPPER_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, stages, sets)},
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
@@ -127,7 +128,7 @@ static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
 {
     for (int i = 0; i < FS_HOPPER_ROWS_COUNT; i++) {
-        const int outs = p->kappa % 2 == 0 ? 2 : 1;
+        const int outs = p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1;
         if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].passes != passes_of(p) || hopper_rows[i].outs != outs ||
             hopper_rows[i].shared > gpu->shared)
             continue;

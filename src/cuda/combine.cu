@@ -1,7 +1,9 @@
-/* combine.cu - the ordered second pass: planes of partial sums are added in their order, scaled once and stored once.
+/* combine.cu - the ordered second pass: planes of partial sums are added in a fixed order, scaled once and stored once.
  *
  * A plane is a packed k x n matrix of sums whose contiguous direction is that of Y: along columns, or `down` its rows.
- * Its launch overlaps the end of the kernel that makes the planes.  VECTOR neighbours in that direction belong to a thread; all planes of an element are loaded by the same thread. */
+ * Its launch overlaps the end of the kernel that makes the planes.  VECTOR neighbours in that direction belong together.
+ * Where there are many planes of few elements, threads of a thread block share an element: each adds a run of the planes in
+ * order, and the sums of the runs are added in order. */
 #include "combine.cuh"
 #include "ptx.cuh"
 #include "tile.cuh"
@@ -26,46 +28,68 @@ __device__ __forceinline__ void put(const fs_output &to, int64_t row, int64_t co
     for (int v = 0; v < 4; v++) fs_output_put(to, row + v, column, x[v]);
 }
 
-/* grid: chunks of a line in x, lines in y; a line is a row of the planes, or a column when `down`. */
+enum { THREADS = 256, MOST_RUNS = 8 };
+
+/* grid: vectors of a plane in x; threads: vectors x runs of planes. */
 template <class S, int VECTOR>
-__global__ void __launch_bounds__(256) combine(const S *planes, int64_t plane, int count, int64_t across, int64_t lines,
-                                               int down, const __grid_constant__ fs_output to)
+__global__ void __launch_bounds__(THREADS) combine(const S *planes, int64_t plane, int count, int64_t across, int down,
+                                                   const __grid_constant__ fs_output to)
 {
     struct __align__(sizeof(S) * VECTOR > 16 ? 16 : sizeof(S) * VECTOR) pack { S x[VECTOR]; };
-    const int64_t at = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * VECTOR;
+    __shared__ pack sums[THREADS];
+    const int wide = blockDim.x, runs = blockDim.y, run = threadIdx.y;
+    const int first = count * run / runs, last = count * (run + 1) / runs;
+    const int64_t at = ((int64_t)blockIdx.x * wide + threadIdx.x) * VECTOR;
+    const bool inside = at < plane;
+    pack sum = {};
     fs_await_last_kernel();
-    for (int64_t line = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; line < lines && at < across;
-         line += (int64_t)gridDim.y * blockDim.y) {
-        const S *from = planes + line * across + at;
-        pack sum = *(const pack *)from;
-#pragma unroll 4
-        for (int p = 1; p < count; p++) {
-            const pack next = *(const pack *)(from + p * plane);
+    /* 1. a run of the planes */
+    if (inside) {
+        const S *from = planes + at + first * plane;
+        sum = *(const pack *)from;
+#pragma unroll 8
+        for (int p = first + 1; p < last; p++) {
+            from += plane;
+            const pack next = *(const pack *)from;
 #pragma unroll
             for (int v = 0; v < VECTOR; v++) sum.x[v] += next.x[v];
         }
-        put(to, down ? at : line, down ? line : at, down, sum.x);
     }
+    /* 2. the runs */
+    if (runs > 1) {
+        sums[run * wide + threadIdx.x] = sum;
+        __syncthreads();
+        if (run > 0) return;
+        for (int r = 1; r < runs; r++)
+#pragma unroll
+            for (int v = 0; v < VECTOR; v++) sum.x[v] += sums[r * wide + threadIdx.x].x[v];
+    }
+    if (!inside) return;
+    const int64_t line = at / across, place = at - line * across;
+    put(to, down ? place : line, down ? line : place, down, sum.x);
 }
 
 template <class S, int VECTOR>
 fs_result launch(fs_gpu *gpu, const void *planes, int count, int64_t rows, int64_t cols, int down, const fs_output *to)
 {
-    const int64_t across = down ? rows : cols, lines = down ? cols : rows;
-    unsigned wide = 1;
-    while (wide < 256 && wide * VECTOR < across) wide *= 2;
-    const int64_t down_blocks = fs_div_up(lines, 256 / wide);
+    const int64_t vectors = fs_div_up(rows * cols, VECTOR);
+    int runs = 1;
+    while (runs < MOST_RUNS && 4 * runs <= count && vectors * runs < 1024 * (int64_t)gpu->traits.processors) runs *= 2;
+    const int64_t blocks = fs_div_up(vectors, THREADS / runs);
+    if (blocks > 0x7FFFFFFF)
+        return gpu->host.fail(FS_EUNSUPPORTED, "adding partial sums of %lld x %lld needs %lld thread blocks, a GPU has at most "
+                              "2^31 - 1", (long long)rows, (long long)cols, (long long)blocks);
     cudaLaunchAttribute early;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)fs_div_up(across, wide * VECTOR), (unsigned)(down_blocks < 65535 ? down_blocks : 65535));
-    config.blockDim = dim3(wide, 256 / wide);
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3(THREADS / runs, runs);
     config.stream = gpu->stream;
     config.attrs = &early;
     config.numAttrs = gpu->traits.arch >= 90;
-    return fs_gpu_check(gpu, cudaLaunchKernelEx(&config, combine<S, VECTOR>, (const S *)planes, rows * cols, count, across,
-                                                lines, down, *to), "adding partial sums");
+    return fs_gpu_check(gpu, cudaLaunchKernelEx(&config, combine<S, VECTOR>, (const S *)planes, rows * cols, count,
+                                                down ? rows : cols, down, *to), "adding partial sums");
 }
 
 }  // namespace

@@ -1,205 +1,178 @@
 /* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous: a sketch at the speed of reading A.
  *
  * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of
- * shared memory, 16 rows a step, and four warps make panels of S, 64 slots each.  The other two take
- * fragments from the ring, cut them into pieces and multiply: with OUTS = 1 each has 128 of the tile's 256 columns, with
- * OUTS = 2 (kappa > 1) both have the same 128 columns and each makes another output block, so that A is read once for two
- * permutations.  mbarriers tell the sides what is full and what is empty, so that no warp that multiplies ever waits for a
- * random number or an address.
- * Accuracy, Inf and NaN: as in tensor_rows.cu, but sums are promoted every 128 rows: a 20th of the instructions less, and
- * the error is still at most twice that of plain summation (tests/device/accuracy.c).
+ * shared memory, 32 rows a stage, and four warps make panels of S, 64 slots each.  The other two take fragments from the ring,
+ * cut them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ *
+ *   OUTS   columns of a tile   a warpgroup has
+ *     1          256           128 columns (two tiles of the tensor cores' M axis), one block of Y
+ *     2          128           64 columns, both blocks side by side on the N axis
+ *     4           64           the same 64 columns as the other, two blocks
+ *
+ * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or an
+ * address.
+ * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error is at
+ * most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
  * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
- * shared   a ring of panels of S, a ring of STAGES steps of A, mbarriers
+ * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers
  * needs    sm_90; blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
 #include "instances.h"
 #include "tensor.cuh"
 
 namespace {
 
+enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, STAGE = 32 };
+
 /* Rows of the ring are 32 bytes longer than they need be: then the fragment reads, 32 bytes of four rows, hit all banks. */
 template <class T, int OUTS> struct shape {
-    enum { WIDTH = 256 / OUTS, ROW_BYTES = WIDTH * (int)sizeof(T) + 32, STEP_BYTES = STEP * ROW_BYTES };
+    enum {
+        TILES = OUTS == 1 ? 2 : 1,   /* a warpgroup's: 64 columns each */
+        BLOCKS = OUTS == 1 ? 1 : 2,  /* a warpgroup's blocks of Y */
+        WIDTH = 256 / OUTS,
+        ROW_BYTES = WIDTH * (int)sizeof(T) + 32,
+        STAGE_BYTES = STAGE * ROW_BYTES,
+        SET_BYTES = OUTS * PANEL_BYTES
+    };
 };
-enum { PANELS = 4, THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 64, COPIERS = 4 };
 
-/* Shared memory: panels, steps, then four groups of mbarriers. */
-template <class T, int OUTS, int STAGES> struct memory {
-    uint32_t panels, steps, barriers;
+/* Shared memory: sets of panels, stages, then four groups of mbarriers. */
+template <class T, int OUTS, int STAGES, int SETS> struct memory {
+    uint32_t sets, stages, barriers;
     __device__ __forceinline__ explicit memory(const void *shared)
     {
-        panels = fs_shared_address(shared);
-        steps = panels + PANELS * PANEL_BYTES;
-        barriers = steps + STAGES * shape<T, OUTS>::STEP_BYTES;
+        sets = fs_shared_address(shared);
+        stages = sets + SETS * shape<T, OUTS>::SET_BYTES;
+        barriers = stages + STAGES * shape<T, OUTS>::STAGE_BYTES;
     }
-    __device__ __forceinline__ uint32_t step_full(int i) const { return barriers + 8 * i; }
-    __device__ __forceinline__ uint32_t step_empty(int i) const { return barriers + 8 * (STAGES + i); }
-    __device__ __forceinline__ uint32_t panel_full(int i) const { return barriers + 8 * (2 * STAGES + i); }
-    __device__ __forceinline__ uint32_t panel_empty(int i) const { return barriers + 8 * (2 * STAGES + PANELS + i); }
+    __device__ __forceinline__ uint32_t stage_full(int i) const { return barriers + 8 * i; }
+    __device__ __forceinline__ uint32_t stage_empty(int i) const { return barriers + 8 * (STAGES + i); }
+    __device__ __forceinline__ uint32_t set_full(int i) const { return barriers + 8 * (2 * STAGES + i); }
+    __device__ __forceinline__ uint32_t set_empty(int i) const { return barriers + 8 * (2 * STAGES + SETS + i); }
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A warp that copies: of the four, warp w has step w of every panel.  Each lane works out one row, lanes 16-31 for the panel
- * after that of lanes 0-15; then all lanes copy row after row, 16 bytes each.  (One bulk
- * copy a row took the same time on an H200, and is for whole rows of sm_90 alone.)
+/* A warp that copies: of the four, warp w has rows 8 w ... 8 w + 7 of every stage.  Each lane works out one row, of four
+ * stages, and copies it in bulk.  (H200: a bulk copy takes a warp some 75 clocks to issue, so four warps issue 1 KiB in 19,
+ * where memory delivers it in 52.  16 bytes a lane by cp.async took the same warps 34 and held the kernel to 1.15 times the
+ * read.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
-template <class T, int OUTS, int STAGES>
-__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, const memory<T, OUTS, STAGES> &m, int panel_count)
+template <class T, int OUTS, int STAGES, int SETS>
+__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, const memory<T, OUTS, STAGES, SETS> &m, int stage_count)
 {
     typedef shape<T, OUTS> sh;
-    enum { CHUNKS = sh::WIDTH * (int)sizeof(T) / 16, COPIES = (CHUNKS + 31) / 32 };
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
-    const int64_t left = (a.n - p.column) * (int64_t)sizeof(T) / 16;
-    const int chunks = (int)(left < CHUNKS ? left : CHUNKS);
-    const char *data = (const char *)a.data + p.column * (int64_t)sizeof(T) + lane * 16;
-    for (int t = 0; t < panel_count; t += 2) {
-        const int64_t slot = (int64_t)(t + (lane >> 4)) * PANEL + warp * STEP + (lane & 15);
+    const int lane = threadIdx.x & 31, row_of_stage = (threadIdx.x >> 5 & (COPIERS - 1)) * 8 + (lane & 7);
+    const int64_t left = a.n - p.column;
+    const int bytes = (int)(left < sh::WIDTH ? left : sh::WIDTH) * (int)sizeof(T);
+    const char *data = (const char *)a.data + p.column * (int64_t)sizeof(T);
+    const uint32_t to = m.stages + row_of_stage * sh::ROW_BYTES;
+    int stage = 0, parity = 1;
+    for (int t = 0; t < stage_count; t += 4) {
+        const int64_t slot = (int64_t)(t + (lane >> 3)) * STAGE + row_of_stage;
         const int64_t row = slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
-        const int64_t offset = row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            if (t + k >= panel_count) break;
-            const int step = (t + k) * (PANEL / STEP) + warp, stage = step % STAGES;
-            fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
-            const uint32_t to = m.steps + stage * sh::STEP_BYTES + lane * 16;
-#pragma unroll 4
-            for (int r = 0; r < STEP; r++) {
-                const char *from = data + __shfl_sync(~0u, offset, 16 * k + r);
-#pragma unroll
-                for (int c = 0; c < COPIES; c++)
-                    if (c * 32 + lane < chunks) fs_copy16(to + r * sh::ROW_BYTES + c * 512, from + c * 512);
-            }
-            fs_mbarrier_arrive_copied(m.step_full(stage));
+        const char *from = data + (row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T));
+#pragma unroll 1
+        for (int k = 0; k < 4 && t + k < stage_count; k++) {
+            fs_mbarrier_wait(m.stage_empty(stage), parity);
+            if (lane == 0) fs_mbarrier_arrive_expect(m.stage_full(stage), 8 * bytes);
+            __syncwarp();
+            if (lane >> 3 == k) fs_copy_bulk(to + stage * sh::STAGE_BYTES, from, bytes, m.stage_full(stage));
+            __syncwarp();
+            if (++stage == STAGES) stage = 0, parity ^= 1;
         }
     }
 }
 
-/* Two warps that make panels of S, each thread a slot: every second panel, or (OUTS = 2) those of one permutation. */
-template <class T, int OUTS, int STAGES>
-__device__ void make_panels(const fs_tile_args &a, fs_part p, const memory<T, OUTS, STAGES> &m, uint8_t *panels, int panel_count)
-{
-    const int slot = threadIdx.x & (MAKERS - 1), pair = threadIdx.x / MAKERS;
-    if (OUTS == 2) p = fs_part_for(a, p, p.l + pair);
-    for (int turn = OUTS == 2 ? 0 : pair; turn < panel_count; turn += OUTS == 2 ? 1 : 2) {
-        const int number = OUTS == 2 ? 2 * turn + pair : turn, at = number % PANELS;
-        const int64_t i = (int64_t)turn * PANEL + slot;
-        const int64_t row = i < p.count ? fs_slot_row(&a.B, p.h, p.first + i, a.row0, a.rows) : -1;
-        fs_mbarrier_wait(m.panel_empty(at), number / PANELS & 1 ^ 1);
-        uint4 *clear = (uint4 *)(panels + at * PANEL_BYTES);
-#pragma unroll
-        for (int c = 0; c < PANEL_BYTES / 16; c += MAKERS) clear[c + slot] = make_uint4(0, 0, 0, 0);
-        fs_barrier(2 + pair, MAKERS);
-        if (row >= 0) put_slot<is_half<T>::value>(a, p, panels + at * PANEL_BYTES, slot, row + a.row0);
-        fs_proxy_fence();
-        fs_mbarrier_arrive(m.panel_full(at));
-    }
-}
-
-/* The pieces of one step's elements, the first of them the largest. */
-template <class T, int PASSES, int ROW_BYTES> struct pieces {
-    fragment of[1];
-    __device__ __forceinline__ void load(uint32_t at)
-    {
-        uint2 x[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[i] = fs_shared_uint2(at + i * 4 * ROW_BYTES);
-        of[0] = pairs(x);
-    }
-};
-template <int PASSES, int ROW_BYTES> struct pieces<float, PASSES, ROW_BYTES> {
-    fragment of[PASSES];
-    __device__ __forceinline__ void load(uint32_t at)
-    {
-        float4 x[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[i] = fs_shared_float4(at + i * 4 * ROW_BYTES);
-#pragma unroll
-        for (int p = 0; p < PASSES; p++) {
-            if (p > 0) keep_rest(x);
-            of[p] = top_pieces(x);
-        }
-    }
-};
-
-/* sums = f S, plus sums if `keep`; queued. */
-template <int HALF>
-__device__ __forceinline__ void multiply(float (&sums)[2][32], const fragment &f, uint32_t panel, int step, int keep)
-{
-    const uint64_t b = fs_wgmma_operand(panel + step * 32);
-    fs_wgmma<HALF>(sums[0], f.tile[0], b, keep);
-    fs_wgmma<HALF>(sums[1], f.tile[1], b, keep);
-}
-/* Waits for all that is queued.  The compiler does not know that sums change until then; telling it that they are written
- * here keeps their uses behind. */
-__device__ __forceinline__ void drain(float (&sums)[2][32])
-{
-    fs_wgmma_wait<0>();
-#pragma unroll
-    for (int i = 0; i < 64; i++) asm volatile("" : "+f"(sums[i >> 5][i & 31])::"memory");
-}
-
-/* A warpgroup that multiplies: total = its 64 x 128 part of S A. */
-template <class T, int PASSES, int OUTS, int STAGES>
-__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES> &m, int panel_count, float (&total)[2][32])
+/* A warp that makes panels of S, every lane two slots: those of one permutation, of every set or of every second or fourth.
+ * Rows and words are known before the place of the panel is empty. */
+template <class T, int OUTS, int STAGES, int SETS>
+__device__ void make_panels(const fs_tile_args &a, fs_part p, const memory<T, OUTS, STAGES, SETS> &m, uint8_t *sets, int panel_count)
 {
     typedef shape<T, OUTS> sh;
-    constexpr int HALF = is_half<T>::value;
-    const int thread = threadIdx.x - PREPARE, lane = thread & 31, q = lane & 3, out = OUTS == 2 ? thread >> 7 : 0;
-    const int column = ((OUTS == 2 ? thread & 127 : thread) >> 5) * 32 + (lane >> 2) * 4;
-    const uint32_t from = m.steps + q * sh::ROW_BYTES + column * (int)sizeof(T);
-    float sums[2][32];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
+    if (OUTS > 1) p = fs_part_for(a, p, p.l + out);
+    for (int t = warp / OUTS; t < panel_count; t += MAKERS / OUTS) {
+        int64_t column[2];
+        uint32_t word[2];
+        number_slots<2>(a, p, (int64_t)t * PANEL + lane, 32, column, word);
+        fs_mbarrier_wait(m.set_empty(t % SETS), t / SETS & 1 ^ 1);
+        uint8_t *panel = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES;
+#pragma unroll
+        for (int i = 0; i < PANEL_BYTES / 512; i++) ((uint4 *)panel)[32 * i + lane] = make_uint4(0, 0, 0, 0);
+        __syncwarp();
+        put_slots<is_half<T>::value, 2>(a, p, panel, lane, 32, column, word);
+        fs_proxy_fence();
+        fs_mbarrier_arrive(m.set_full(t % SETS));
+    }
+}
+
+/* sums = the products of one step's pieces, the smallest first, plus sums if `keep`; queued.  `panel` holds the K positions of
+ * the step. */
+template <class T, int PASSES, int OUTS>
+__device__ __forceinline__ void multiply(float (&sums)[64], const pieces<T, PASSES, shape<T, OUTS>::TILES, shape<T, OUTS>::ROW_BYTES> &x,
+                                         uint32_t panel, int keep)
+{
+    typedef shape<T, OUTS> sh;
+    const uint64_t b = fs_wgmma_operand(panel);
+#pragma unroll
+    for (int p = PASSES - 1; p >= 0; p--)
+#pragma unroll
+        for (int i = 0; i < sh::TILES; i++)
+            fs_wgmma<is_half<T>::value, 64 * sh::BLOCKS>(sums + 32 * i, x.of[p].tile[i], b, keep || p < PASSES - 1);
+}
+
+/* A warpgroup that multiplies: total = its part of S A.  It cuts the two steps of a stage, then multiplies, while the other
+ * warpgroup does the opposite; registers that wgmma reads must not change before it is done. */
+template <class T, int PASSES, int OUTS, int STAGES, int SETS>
+__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SETS> &m, int panel_count, int column, int out,
+                                                float (&total)[64])
+{
+    typedef shape<T, OUTS> sh;
+    const int lane = threadIdx.x & 31, q = lane & 3;
+    const uint32_t from = m.stages + q * sh::ROW_BYTES + column * (int)sizeof(T);
+    float sums[64];
     int stage = 0, parity = 0;
 #pragma unroll
-    for (int i = 0; i < 64; i++) total[i >> 5][i & 31] = 0.0f;
+    for (int i = 0; i < 64; i++) total[i] = 0.0f;
 #pragma unroll 1
     for (int t = 0; t < panel_count; t++) {
-        const int number = OUTS == 2 ? 2 * t + out : t, at = number % PANELS;
-        const uint32_t panel = m.panels + at * PANEL_BYTES;
-        fragment top[4];
+        const int at = t % SETS;
+        const uint32_t panel = m.sets + at * sh::SET_BYTES + out * PANEL_BYTES;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            pieces<T, PASSES, sh::ROW_BYTES> x;
-            fs_mbarrier_wait(m.step_full(stage), parity);
-            x.load(from + stage * sh::STEP_BYTES);
+        for (int half = 0; half < PANEL / STAGE; half++) {
+            pieces<T, PASSES, sh::TILES, sh::ROW_BYTES> x[2];
+            fs_mbarrier_wait(m.stage_full(stage), parity);
+            x[0].load(from + stage * sh::STAGE_BYTES);
+            x[1].load(from + stage * sh::STAGE_BYTES + STEP * sh::ROW_BYTES);
             __syncwarp();
-            if (lane == 0) fs_mbarrier_arrive(m.step_empty(stage));
+            if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
             if (++stage == STAGES) stage = 0, parity ^= 1;
-            if (k == 0) fs_mbarrier_wait(m.panel_full(at), number / PANELS & 1);
-            /* the small pieces at once; registers that wgmma reads must not change before it is done, so it is waited for,
-             * while the other warpgroup loads and cuts */
-            if (PASSES > 1) {
-                fs_wgmma_fence();
-                multiply<HALF>(sums, x.of[PASSES - 1], panel, k, k > 0 || t & 1);
-                if (PASSES > 2) multiply<HALF>(sums, x.of[PASSES > 2], panel, k, 1);
-                fs_wgmma_commit();
-                drain(sums);
-            }
-            top[k] = x.of[0];
+            if (half == 0) fs_mbarrier_wait(m.set_full(at), t / SETS & 1);
+            fs_wgmma_fence();
+            multiply<T, PASSES, OUTS>(sums, x[0], panel + half * 64, half > 0);
+            multiply<T, PASSES, OUTS>(sums, x[1], panel + half * 64 + 32, 1);
+            fs_wgmma_commit();
+            fs_wgmma_wait<0>();
         }
-        /* the large pieces of all four steps */
-        fs_wgmma_fence();
-        multiply<HALF>(sums, top[0], panel, 0, PASSES > 1 || t & 1);
+        /* The compiler does not know that sums change until here; telling it that they are written keeps their uses behind. */
 #pragma unroll
-        for (int k = 1; k < 4; k++) multiply<HALF>(sums, top[k], panel, k, 1);
-        fs_wgmma_commit();
-        drain(sums);
-        if (lane == 0) fs_mbarrier_arrive(m.panel_empty(at));
-        if (t & 1 || t == panel_count - 1)
+        for (int i = 0; i < 64; i++) asm volatile("" : "+f"(sums[i])::"memory");
+        if (lane == 0) fs_mbarrier_arrive(m.set_empty(at));
 #pragma unroll
-            for (int i = 0; i < 64; i++) total[i >> 5][i & 31] += sums[i >> 5][i & 31];
+        for (int i = 0; i < 64; i++) total[i] += sums[i];
     }
 }
 #endif
 
-template <class T, int PASSES, int OUTS, int STAGES>
+template <class T, int PASSES, int OUTS, int STAGES, int SETS>
 __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant__ fs_tile_args a)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<T, OUTS> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<T, OUTS, STAGES> m(shared);
+    const memory<T, OUTS, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
     const fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
     const int panel_count = (int)((p.count + PANEL - 1) / PANEL);
@@ -208,40 +181,46 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     /* 1. mbarriers; columns of the ring that no copy fills are zero */
     if (tid == 0) {
         for (int i = 0; i < STAGES; i++) {
-            fs_mbarrier_init(m.step_full(i), 32);
-            fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
+            fs_mbarrier_init(m.stage_full(i), COPIERS);
+            fs_mbarrier_init(m.stage_empty(i), MULTIPLY / 32);
         }
-        for (int i = 0; i < PANELS; i++) {
-            fs_mbarrier_init(m.panel_full(i), MAKERS);
-            fs_mbarrier_init(m.panel_empty(i), MULTIPLY / 32 / OUTS);
+        for (int i = 0; i < SETS; i++) {
+            fs_mbarrier_init(m.set_full(i), 32 * OUTS);
+            fs_mbarrier_init(m.set_empty(i), MULTIPLY / 32);
         }
     }
     if (a.n - p.column < sh::WIDTH)
-        for (int i = tid; i < STAGES * sh::STEP_BYTES / 16; i += THREADS)
-            ((uint4 *)(shared + PANELS * PANEL_BYTES))[i] = make_uint4(0, 0, 0, 0);
+        for (int i = tid; i < STAGES * sh::STAGE_BYTES / 16; i += THREADS)
+            ((uint4 *)(shared + SETS * sh::SET_BYTES))[i] = make_uint4(0, 0, 0, 0);
     fs_proxy_fence();
     __syncthreads();
 
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
-        fs_fewer_registers<56>();
-        if (tid < 2 * MAKERS) make_panels<T, OUTS, STAGES>(a, p, m, shared, panel_count);
-        else copy_rows<T, OUTS, STAGES>(a, p, m, panel_count);
+        fs_fewer_registers<64>();
+        if (tid < 32 * MAKERS) make_panels<T, OUTS, STAGES, SETS>(a, p, m, shared, panel_count);
+        else copy_rows<T, OUTS, STAGES, SETS>(a, p, m, panel_count * (PANEL / STAGE));
+        fs_barrier_or(1, THREADS, false);
     } else {
-        fs_more_registers<200>();
-        float total[2][32];
-        multiply_panels<T, PASSES, OUTS, STAGES>(m, panel_count, total);
+        fs_more_registers<192>();
+        const int thread = tid - PREPARE, group = thread >> 7;
+        const int column = (OUTS == 4 ? 0 : group * sh::TILES * 64) + (thread >> 5 & 3) * sh::TILES * 16 + (thread >> 2 & 7) * sh::TILES * 2;
+        const int out = OUTS == 4 ? group * 2 : 0;
+        float total[64];
+        multiply_panels<T, PASSES, OUTS, STAGES, SETS>(m, panel_count, column, out, total);
 
-        /* 3. all finite: scale once, store once, four neighbouring columns of a row at a time */
+        /* 3. all finite: scale once, store once */
         float zero = 0.0f;
 #pragma unroll
-        for (int i = 0; i < 64; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
-        const int thread = OUTS == 2 ? tid & 127 : tid - PREPARE, width = MULTIPLY / OUTS, out = OUTS == 2 ? tid >> 7 & 1 : 0;
-        const fs_part mine = OUTS == 2 ? fs_part_for(a, p, p.l + out) : p;
-        if (fs_barrier_or(1, MULTIPLY, zero != 0.0f))
-            make_again<T>(a, mine, (float *)shared + out * HEIGHT * width, thread, width);
-        else
-            store_tile(a, mine, total, thread);
+        for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
+        if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
+            const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + thread / sh::WIDTH) : p;
+            make_again<T>(a, mine, p.column + thread % sh::WIDTH, (float *)shared + thread, MULTIPLY);
+        } else {
+#pragma unroll
+            for (int i = 0; i < sh::BLOCKS; i++)
+                store_tile<sh::TILES>(a, OUTS > 1 ? fs_part_for(a, p, p.l + out + i) : p, total + 32 * i, p.column + column);
+        }
     }
 #endif
 }
@@ -249,9 +228,10 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 }  // namespace
 
 /* choose.c knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, passes, outs, stages) \
-    static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, stages) == \
-                  PANELS * PANEL_BYTES + stages * shape<T, outs>::STEP_BYTES + 16 * (stages + PANELS), "instances.h disagrees");
+#define SHARED(T, dtype, passes, outs, stages, sets) \
+    static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, stages, sets) == \
+                  sets * shape<T, outs>::SET_BYTES + stages * shape<T, outs>::STAGE_BYTES + 16 * (stages + sets), \
+                  "instances.h disagrees");
 FS_HOPPER_ROWS(SHARED)
-#define KERNEL(T, dtype, passes, outs, stages) (const void *)hopper_rows<T, passes, outs, stages>,
+#define KERNEL(T, dtype, passes, outs, stages, sets) (const void *)hopper_rows<T, passes, outs, stages, sets>,
 extern "C" const void *const fs_hopper_rows_kernels[] = {FS_HOPPER_ROWS(KERNEL)};

@@ -30,24 +30,29 @@ enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 /* Two chunks of S, four chunks of offsets, the rings. */
 #define FS_TENSOR_ROWS_SHARED(size, groups, stages) (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
-/* hopper_rows.cu: element type, pieces of an element, permutations together, steps in flight. */
+/* hopper_rows.cu: element type, pieces of an element, permutations together, stages of 32 rows, sets of panels of S.  On an
+ * H200 64 KiB in flight are enough to read at full speed; at least four of each, so that warps that take turns never lap. */
 #ifdef FS_FEW_INSTANCES
-#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 11)
+#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 5, 6)
 #else
 #define FS_HOPPER_ROWS(X) \
-    X(float, FS_F32, 3, 1, 11) \
-    X(float, FS_F32, 3, 2, 20) \
-    X(float, FS_F32, 2, 1, 11) \
-    X(float, FS_F32, 2, 2, 20) \
-    X(__half, FS_F16, 1, 1, 20) \
-    X(__half, FS_F16, 1, 2, 32) \
-    X(__nv_bfloat16, FS_BF16, 1, 1, 20) \
-    X(__nv_bfloat16, FS_BF16, 1, 2, 32)
+    X(float, FS_F32, 3, 1, 5, 6) \
+    X(float, FS_F32, 3, 2, 8, 5) \
+    X(float, FS_F32, 3, 4, 12, 3) \
+    X(float, FS_F32, 2, 1, 5, 6) \
+    X(float, FS_F32, 2, 2, 8, 5) \
+    X(float, FS_F32, 2, 4, 12, 3) \
+    X(__half, FS_F16, 1, 1, 9, 6) \
+    X(__half, FS_F16, 1, 2, 12, 6) \
+    X(__half, FS_F16, 1, 4, 16, 4) \
+    X(__nv_bfloat16, FS_BF16, 1, 1, 9, 6) \
+    X(__nv_bfloat16, FS_BF16, 1, 2, 12, 6) \
+    X(__nv_bfloat16, FS_BF16, 1, 4, 16, 4)
 #endif
 enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
-/* Four panels of S, the ring, two mbarriers for each of them. */
-#define FS_HOPPER_ROWS_SHARED(size, outs, stages) \
-    (4 * 8192 + (stages) * 16 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + 4))
+/* Sets of `outs` panels, the ring, two mbarriers for each of them. */
+#define FS_HOPPER_ROWS_SHARED(size, outs, stages, sets) \
+    ((sets) * (outs) * 8192 + (stages) * 32 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
 
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES

@@ -73,10 +73,22 @@ static __device__ __forceinline__ float4 fs_shared_float4(uint32_t at)
     asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
     return x;
 }
+static __device__ __forceinline__ float2 fs_shared_float2(uint32_t at)
+{
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0,%1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(at));
+    return x;
+}
 static __device__ __forceinline__ uint2 fs_shared_uint2(uint32_t at)
 {
     uint2 x;
     asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(x.x), "=r"(x.y) : "r"(at));
+    return x;
+}
+static __device__ __forceinline__ uint32_t fs_shared_uint(uint32_t at)
+{
+    uint32_t x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(at));
     return x;
 }
 
@@ -128,6 +140,17 @@ static __device__ __forceinline__ void fs_mbarrier_arrive_copied(uint32_t at)
 {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(at) : "memory");
 }
+/* Arrives, and keeps the phase open until `bytes` more bytes of bulk copies are there. */
+static __device__ __forceinline__ void fs_mbarrier_arrive_expect(uint32_t at, int bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
+}
+/* Bulk copy from global to shared memory, whole 16 bytes, reported to an mbarrier. */
+static __device__ __forceinline__ void fs_copy_bulk(uint32_t to, const void *from, int bytes, uint32_t mbarrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
+}
 /* Waits for the end of the phase of this parity. */
 static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)
 {
@@ -164,21 +187,43 @@ static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)
 
 #define FS_WGMMA_64X64X16(type) \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %37, 0;\n" \
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " " \
-                 "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28," \
-                 "%29,%30,%31}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;}" \
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), \
-                   "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), \
-                   "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), \
-                   "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) \
+                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" \
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
+                 "%25,%26,%27,%28,%29,%30,%31" \
+                 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;}" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), \
+                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), \
+                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), \
+                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
+                   "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
+#define FS_WGMMA_64X128X16(type) \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %69, 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" \
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
+                 "%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+                 "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63" \
+                 "}, {%64,%65,%66,%67}, %68, p, 1, 1, 0;}" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), \
+                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), \
+                   "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), \
+                   "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), \
+                   "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), \
+                   "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), \
+                   "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), \
+                   "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), \
+                   "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), \
+                   "+f"(d[63]) \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
 
-/* wgmma, queued: d = a b, plus d if `keep`, 64 x 64 x 16; a in registers, b in shared memory. */
-template <int HALF>
-static __device__ __forceinline__ void fs_wgmma(float (&d)[32], const uint32_t (&a)[4], uint64_t b, int keep)
+/* wgmma, queued: d = a b, plus d if `keep`, 64 x N x 16, N = 64 or 128; a in registers, b in shared memory. */
+template <int HALF, int N>
+static __device__ __forceinline__ void fs_wgmma(float *d, const uint32_t (&a)[4], uint64_t b, int keep)
 {
-    if (HALF) FS_WGMMA_64X64X16("f16");
-    else FS_WGMMA_64X64X16("bf16");
+    if (N == 64 && HALF) FS_WGMMA_64X64X16("f16");
+    else if (N == 64) FS_WGMMA_64X64X16("bf16");
+    else if (HALF) FS_WGMMA_64X128X16("f16");
+    else FS_WGMMA_64X128X16("bf16");
 }
 #endif
 

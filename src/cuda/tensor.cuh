@@ -16,94 +16,192 @@ enum { HEIGHT = 64, STEP = 16, PANEL = 64, PANEL_BYTES = HEIGHT * 128 };
 template <class T> struct is_half { enum { value = 0 }; };
 template <> struct is_half<__half> { enum { value = 1 }; };
 
-/* A thread's 4 x 4 elements of a step: rows q, q + 4, q + 8, q + 12 of 16, four neighbouring columns; and their fragments:
- * pairs of rows for the first two columns (tile 0) and the last two (tile 1). */
-struct fragment { uint32_t tile[2][4]; };
+/* A thread's elements of a step: rows q, q + 4, q + 8, q + 12 of 16, 2 TILES neighbouring columns; and their fragments: pairs
+ * of rows, two columns for each tile. */
+template <int TILES> struct fragment { uint32_t tile[TILES][4]; };
 
-__device__ __forceinline__ fragment top_pieces(const float4 (&x)[4])
+template <int TILES> __device__ __forceinline__ fragment<TILES> top_pieces(const float (&x)[4][2 * TILES])
 {
-    fragment f;
-    const float *e[4] = {&x[0].x, &x[1].x, &x[2].x, &x[3].x};
+    fragment<TILES> f;
 #pragma unroll
-    for (int t = 0; t < 2; t++)
+    for (int t = 0; t < TILES; t++)
 #pragma unroll
         for (int c = 0; c < 2; c++)
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                f.tile[t][2 * half + c] = fs_bytes<0x7632>(__float_as_uint(e[2 * half][2 * t + c]),
-                                                           __float_as_uint(e[2 * half + 1][2 * t + c]));
+                f.tile[t][2 * half + c] = fs_bytes<0x7632>(__float_as_uint(x[2 * half][2 * t + c]),
+                                                           __float_as_uint(x[2 * half + 1][2 * t + c]));
     return f;
 }
-/* What remains of a float below its top 16 bits; exact. */
-__device__ __forceinline__ float below(float x) { return x - __uint_as_float(__float_as_uint(x) & 0xFFFF0000u); }
-__device__ __forceinline__ void keep_rest(float4 (&x)[4])
+/* What remains of two floats below their top 16 bits, which are the halves of `tops`; exact.  (The low half is shifted up,
+ * by the multiplier, and the high half masked: two pipes share the work.) */
+__device__ __forceinline__ void keep_rest(float &low, float &high, uint32_t tops)
 {
-#pragma unroll
-    for (int i = 0; i < 4; i++) x[i] = make_float4(below(x[i].x), below(x[i].y), below(x[i].z), below(x[i].w));
+    low -= __uint_as_float(tops << 16);
+    high -= __uint_as_float(tops & 0xFFFF0000u);
 }
-__device__ __forceinline__ fragment pairs(const uint2 (&x)[4])
+/* Two-byte elements, two columns in a word. */
+template <int TILES> __device__ __forceinline__ fragment<TILES> pairs(const uint32_t (&x)[4][TILES])
 {
-    fragment f;
+    fragment<TILES> f;
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        f.tile[0][2 * half] = fs_bytes<0x5410>(x[2 * half].x, x[2 * half + 1].x);
-        f.tile[0][2 * half + 1] = fs_bytes<0x7632>(x[2 * half].x, x[2 * half + 1].x);
-        f.tile[1][2 * half] = fs_bytes<0x5410>(x[2 * half].y, x[2 * half + 1].y);
-        f.tile[1][2 * half + 1] = fs_bytes<0x7632>(x[2 * half].y, x[2 * half + 1].y);
-    }
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            f.tile[t][2 * half] = fs_bytes<0x5410>(x[2 * half][t], x[2 * half + 1][t]);
+            f.tile[t][2 * half + 1] = fs_bytes<0x7632>(x[2 * half][t], x[2 * half + 1][t]);
+        }
     return f;
 }
 
-/* The nonzeros of one slot as 16-bit +-1 in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a
- * thread's four rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
-template <int HALF>
-__device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int64_t column)
+/* Neighbouring columns of a row in shared memory. */
+__device__ __forceinline__ void load_row(float (&x)[4], uint32_t at)
 {
-    const int o = slot & 15, k = (slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
+    const float4 y = fs_shared_float4(at);
+    x[0] = y.x, x[1] = y.y, x[2] = y.z, x[3] = y.w;
+}
+__device__ __forceinline__ void load_row(float (&x)[2], uint32_t at)
+{
+    const float2 y = fs_shared_float2(at);
+    x[0] = y.x, x[1] = y.y;
+}
+__device__ __forceinline__ void load_row(uint32_t (&x)[2], uint32_t at)
+{
+    const uint2 y = fs_shared_uint2(at);
+    x[0] = y.x, x[1] = y.y;
+}
+__device__ __forceinline__ void load_row(uint32_t (&x)[1], uint32_t at) { x[0] = fs_shared_uint(at); }
+
+/* The pieces of one step's elements, the first of them the largest; rows of the step are ROW_BYTES apart. */
+template <class T, int PASSES, int TILES, int ROW_BYTES> struct pieces {
+    fragment<TILES> of[1];
+    __device__ __forceinline__ void load(uint32_t at)
+    {
+        uint32_t x[4][TILES];
+#pragma unroll
+        for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+        of[0] = pairs<TILES>(x);
+    }
+};
+template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TILES, ROW_BYTES> {
+    fragment<TILES> of[PASSES];
+    __device__ __forceinline__ void load(uint32_t at)
+    {
+        float x[4][2 * TILES];
+#pragma unroll
+        for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+#pragma unroll
+        for (int p = 0; p < PASSES; p++) {
+            of[p] = top_pieces<TILES>(x);
+            if (p + 1 == PASSES) break;
+#pragma unroll
+            for (int i = 0; i < 4 * TILES; i++)
+                keep_rest(x[i & 2][i >> 2 << 1 | (i & 1)], x[(i & 2) + 1][i >> 2 << 1 | (i & 1)], of[p].tile[i >> 2][i & 3]);
+        }
+    }
+};
+
+/* Columns (-1: none) and first words of N slots, `apart` from `slot` on: for all together, so that their chains of
+ * instructions overlap. */
+template <int N>
+__device__ __forceinline__ void number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int apart, int64_t (&column)[N],
+                                             uint32_t (&word)[N])
+{
+    int64_t turn[N];
+    uint32_t again = 0;
+    if (a.B.shuffle == FS_DEF_ROWS) {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            uint32_t rest;
+            turn[i] = fs_blockperm_turn_once(&a.B, p.first + slot + i * apart, &rest);
+            again |= rest < (uint32_t)a.B.ways;
+        }
+        if (again)
+            for (int i = 0; i < N; i++) turn[i] = fs_blockperm_turn(&a.B, p.first + slot + i * apart);
+#pragma unroll
+        for (int i = 0; i < N; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, p.first + slot + i * apart, turn[i]);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < N; i++) column[i] = fs_slot_column(&a.B, p.h, p.first + slot + i * apart);
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++)
+        if (slot + i * apart >= p.count || column[i] < a.row0 || column[i] - a.row0 >= a.rows) column[i] = -1;
+#pragma unroll
+    for (int i = 0; i < N; i++) word[i] = fs_blockperm_word_once(&a.B, column[i], p.l, 0);
+    if (!a.B.accepts[p.block_rows > a.B.out.small])
+        for (int i = 0; i < N; i++)
+            if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, 0, p.block_rows);
+}
+
+/* The nonzeros of N slots, `apart` from `slot` on, whose columns and first words are known, as 16-bit +-1 in a panel of S, 64
+ * slots: row r at 128 r, K positions permuted so that a thread's four rows of a step, q + 4 i, are the K positions of its
+ * fragment, and the 128-byte swizzle. */
+template <int HALF, int N>
+__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int apart,
+                                          const int64_t (&column)[N], uint32_t (&word)[N])
+{
     const uint16_t one = HALF ? 0x3C00 : 0x3F80;
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
-    for (int q = 0, t = 0; q < (int)a.B.words; q++) {
-        uint32_t word = fs_blockperm_word(&a.B, column, p.l, q, p.block_rows);
-        for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) {
-            const uint32_t code = fs_blockperm_next(&parts, t, &word);
-            const uint32_t at = (code >> 1) * 128 + k * 2;
-            *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(one | code << 15);
-        }
+    for (int q = 0, t = 0;;) {
+        for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
+#pragma unroll
+            for (int i = 0; i < N; i++) {
+                const int at_slot = slot + i * apart, o = at_slot & 15;
+                const int k = (at_slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
+                const uint32_t code = fs_blockperm_next(&parts, t, &word[i]), at = (code >> 1) * 128 + k * 2;
+                if (column[i] >= 0) *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(one | code << 15);
+            }
+        if (++q == (int)a.B.words) break;
+        for (int i = 0; i < N; i++)
+            if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, q, p.block_rows);
     }
 }
 
-/* The sums of `thread`: for a row of Y it has four neighbouring columns, side by side in the two tiles of its fragments.
- * Whether a row is one plain store of 16 bytes is asked once: asked for every row it would take as long as a panel. */
-__device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part &p, const float (&total)[2][32], int thread)
+/* Any output; out of the way, so that the plain stores stay a few instructions. */
+__device__ __noinline__ void put_anywhere(const fs_output &to, int64_t row, int64_t column, float4 sum, int valid)
 {
-    const fs_output to = fs_plane(a, p.l, p.z);
-    const int lane = thread & 31, q = lane & 3;
-    const int64_t column = p.column + (thread >> 5) * 32 + (lane >> 2) * 4;
-    const int valid = (int)(a.n - column < 4 ? a.n - column : 4);
-    float *first = (float *)to.data + (p.output_row + 2 * q) * to.row_stride + column;
-    const bool plain = valid == 4 && to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % 4 == 0 &&
-                       ((uintptr_t)first & 15) == 0;
-    const float factor = (float)to.factor;
-#pragma unroll
-    for (int b = 0; b < 8; b++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int row = 8 * b + 2 * q + i;
-            if (row >= p.block_rows) continue;
-            const float4 sum = make_float4(total[0][4 * b + i], total[0][4 * b + 2 + i], total[1][4 * b + i],
-                                           total[1][4 * b + 2 + i]);
-            if (plain)
-                *(float4 *)(first + (8 * b + i) * to.row_stride) =
-                    make_float4(factor * sum.x, factor * sum.y, factor * sum.z, factor * sum.w);
-            else fs_output_put4(to, p.output_row + row, column, sum, valid);
-        }
+    fs_output_put4(to, row, column, sum, valid);
 }
 
-/* The same part by plain additions, for data that are not finite: a thread owns a column. */
-template <class T> __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, float *sums, int thread, int width)
+/* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its tiles. */
+template <int TILES>
+__device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part &p, const float *total, int64_t column)
 {
-    const int64_t column = p.column + thread;
-    float *mine = sums + thread;
+    const fs_output to = fs_plane(a, p.l, p.z);
+    const int q = threadIdx.x & 3;
+    const int valid = (int)(a.n - column < 2 * TILES ? a.n - column : 2 * TILES);
+    float *first = (float *)to.data + (p.output_row + 2 * q) * to.row_stride + column;
+    const bool plain = valid == 2 * TILES && to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 &&
+                       to.row_stride % (2 * TILES) == 0 && ((uintptr_t)first & (8 * TILES - 1)) == 0;
+    const float f = (float)to.factor;
+    if (plain) {
+#pragma unroll
+        for (int b = 0; b < 8; b++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float *at = first + (8 * b + i) * to.row_stride;
+                const float *sum = total + 4 * b + i;
+                if (8 * b + 2 * q + i >= p.block_rows) continue;
+                if (TILES == 2) *(float4 *)at = make_float4(f * sum[0], f * sum[2], f * sum[(TILES - 1) * 32], f * sum[(TILES - 1) * 32 + 2]);
+                else *(float2 *)at = make_float2(f * sum[0], f * sum[2]);
+            }
+    } else {
+#pragma unroll
+        for (int b = 0; b < 8; b++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const float *sum = total + 4 * b + i, *more = sum + (TILES - 1) * 32;
+                const int row = 8 * b + 2 * q + i;
+                if (row < p.block_rows)
+                    put_anywhere(to, p.output_row + row, column, make_float4(sum[0], sum[2], more[0], more[2]), valid);
+            }
+    }
+}
+
+/* A part by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine on. */
+template <class T> __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, int64_t column, float *mine, int width)
+{
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
     for (int r = 0; r < HEIGHT; r++) mine[r * width] = 0.0f;
     for (int64_t i = 0; i < p.count; i++) {

@@ -20,7 +20,7 @@ enum { WIDTH = 128, CHUNK = 128, CHUNK_BYTES = 2 * PANEL_BYTES, OFFSETS = 4 };
 
 /* sums = KEEP sums + f S, for the 16 slots that start 32 `step` bytes into a panel of S. */
 template <int HALF, int KEEP>
-__device__ __forceinline__ void multiply(float (&sums)[2][32], const fragment &f, uint32_t panel, int step)
+__device__ __forceinline__ void multiply(float (&sums)[64], const fragment<2> &f, uint32_t panel, int step)
 {
     const uint32_t lane = threadIdx.x & 31, row = lane & 7, chunk = 2 * step + (lane >> 3 & 1);
 #pragma unroll
@@ -31,7 +31,7 @@ __device__ __forceinline__ void multiply(float (&sums)[2][32], const fragment &f
         for (int t = 0; t < 2; t++)
 #pragma unroll
             for (int side = 0; side < 2; side++) {
-                float *d = sums[t] + 8 * pair + 4 * side;
+                float *d = sums + 32 * t + 8 * pair + 4 * side;
                 if (!KEEP) d[0] = d[1] = d[2] = d[3] = 0.0f;
                 fs_mma<HALF>(d, f.tile[t], s[2 * side], s[2 * side + 1]);
             }
@@ -82,32 +82,6 @@ template <class T, int STAGES> struct ring {
     }
 };
 
-/* The pieces of one step's elements, the first of them the largest. */
-template <class T, int PASSES, int STAGES> struct pieces {
-    fragment of[1];
-    __device__ __forceinline__ void load(const ring<T, STAGES> &r, int slot)
-    {
-        uint2 x[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[i] = fs_shared_uint2(r.from + slot * r.STEP_BYTES + i * 4 * r.ROW_BYTES);
-        of[0] = pairs(x);
-    }
-};
-template <int PASSES, int STAGES> struct pieces<float, PASSES, STAGES> {
-    fragment of[PASSES];
-    __device__ __forceinline__ void load(const ring<float, STAGES> &r, int slot)
-    {
-        float4 x[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) x[i] = fs_shared_float4(r.from + slot * r.STEP_BYTES + i * 4 * r.ROW_BYTES);
-#pragma unroll
-        for (int p = 0; p < PASSES; p++) {
-            if (p > 0) keep_rest(x);
-            of[p] = top_pieces(x);
-        }
-    }
-};
-
 template <class T, int PASSES, int GROUPS, int STAGES>
 __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows(const __grid_constant__ fs_tile_args a)
 {
@@ -123,13 +97,13 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 
     /* Thread `slot` of one of the groups, in turn, makes slot `slot` of a chunk: its row and, a chunk later, its
      * nonzeros.  An empty slot reads row 0 and has no nonzeros. */
-    int64_t row = -1;
+    int64_t column[1] = {-1};
+    uint32_t word[1];
     auto number_rows = [&](int c) {
         if (group != c % GROUPS) return;
-        const int64_t i = (int64_t)c * CHUNK + slot;
-        row = i < p.count ? fs_slot_row(&a.B, p.h, p.first + i, a.row0, a.rows) : -1;
+        number_slots<1>(a, p, (int64_t)c * CHUNK + slot, 0, column, word);
         offsets[c % OFFSETS * CHUNK + (slot & ~15) + ring_t::place(slot & 15)] =
-            row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
+            column[0] < 0 ? 0 : (column[0] - a.row0) * a.row_stride * (int64_t)sizeof(T);
     };
     auto clear_chunk = [&](int c) {
         uint4 *at = (uint4 *)(shared + (c & 1) * CHUNK_BYTES);
@@ -137,7 +111,8 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         for (int i = 0; i < CHUNK_BYTES / 16; i += THREADS) at[i + tid] = make_uint4(0, 0, 0, 0);
     };
     auto make_chunk = [&](int c) {
-        if (group == c % GROUPS && row >= 0) put_slot<HALF>(a, p, shared + (c & 1) * CHUNK_BYTES + (slot >> 6) * PANEL_BYTES, slot, row + a.row0);
+        if (group == c % GROUPS)
+            put_slots<HALF, 1>(a, p, shared + (c & 1) * CHUNK_BYTES + (slot >> 6) * PANEL_BYTES, slot & 63, 0, column, word);
     };
 
     fs_start_next_kernel();
@@ -154,18 +129,18 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         fs_copy_commit();
     }
 
-    float sums[2][32], total[2][32];
+    float sums[64], total[64];
 #pragma unroll
-    for (int i = 0; i < 64; i++) total[i >> 5][i & 31] = 0.0f;
+    for (int i = 0; i < 64; i++) total[i] = 0.0f;
     int step = 0;
-    pieces<T, PASSES, STAGES> x;
-    fragment top[4];
+    pieces<T, PASSES, 2, ring_t::ROW_BYTES> x;
+    fragment<2> top[4];
     auto take_step = [&]() {
         fs_copy_wait<STAGES - 2>();
         fs_barrier(1 + group, 128);
         if (step + STAGES - 1 < steps) r.fetch(offsets, step + STAGES - 1);
         fs_copy_commit();
-        x.load(r, step % STAGES);
+        x.load(r.from + step % STAGES * ring_t::STEP_BYTES);
         step++;
     };
     for (int c = 0; c < chunk_count; c++) {
@@ -190,7 +165,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 #pragma unroll
             for (int k = 1; k < 4; k++) multiply<HALF, 1>(sums, top[k], panel, k);
 #pragma unroll
-            for (int i = 0; i < 64; i++) total[i >> 5][i & 31] += sums[i >> 5][i & 31];
+            for (int i = 0; i < 64; i++) total[i] += sums[i];
         }
         __syncthreads();
     }
@@ -198,9 +173,9 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
     /* 4. all finite: scale once, store once, four neighbouring columns of a row at a time */
     float zero = 0.0f;
 #pragma unroll
-    for (int i = 0; i < 64; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
-    if (__syncthreads_or(zero != 0.0f)) make_again<T>(a, p, (float *)shared, tid, THREADS);
-    else store_tile(a, p, total, tid);
+    for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
+    if (__syncthreads_or(zero != 0.0f)) make_again<T>(a, p, p.column + tid, (float *)shared + tid, THREADS);
+    else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
 #endif
 }
 

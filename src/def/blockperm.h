@@ -82,17 +82,25 @@ FS_DEF int64_t fs_blockperm_turn(const fs_blockperm *B, int64_t q)
 {
     return fs_random_below(B->seed, FS_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
 }
+/* The first attempt at it, which is b_q unless *rest, compared with `ways` by fs_rejects, says otherwise. */
+FS_DEF int64_t fs_blockperm_turn_once(const fs_blockperm *B, int64_t q, uint32_t *rest)
+{
+    return fs_random_below_once(B->seed, FS_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways, 0, rest);
+}
 /* Where a unit goes: member i of a round that begins at b. */
 FS_DEF int64_t fs_blockperm_deal(const fs_blockperm *B, int64_t i, int64_t b)
 {
     return i + b < B->ways ? i + b : i + b - B->ways;
 }
-/* The inverse: which unit of round u block or super-block h gets.  In an incomplete last round it may be B->units or
+/* The inverse: which unit of round u, which begins at b, block or super-block h gets.  In an incomplete last round it may be B->units or
  * more, which is none. */
+FS_DEF int64_t fs_blockperm_dealt_from(const fs_blockperm *B, int64_t h, int64_t u, int64_t b)
+{
+    return u * B->ways + (h >= b ? h - b : h - b + B->ways);
+}
 FS_DEF int64_t fs_blockperm_dealt(const fs_blockperm *B, int64_t h, int64_t u)
 {
-    const int64_t b = fs_blockperm_turn(B, u);
-    return u * B->ways + (h >= b ? h - b : h - b + B->ways);
+    return fs_blockperm_dealt_from(B, h, u, fs_blockperm_turn(B, u));
 }
 
 /* Shuffle lines: x_l, and which block of its super-block column j goes to. */
@@ -155,12 +163,17 @@ FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n
     return product;
 }
 
+/* The first draw of word q of column j under permutation l: the word itself where B->accepts. */
+FS_DEF uint32_t fs_blockperm_word_once(const fs_blockperm *B, int64_t j, int64_t l, int64_t q)
+{
+    return fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), 0);
+}
 /* Word q of column j under permutation l for a block of `rows` rows, drawn until it is accepted. */
 FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
 {
     const uint32_t e = fs_blockperm_address(B, l, q);
     const int tall = rows > B->out.small;
-    uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, 0);
+    uint32_t word = fs_blockperm_word_once(B, j, l, q);
     if (B->accepts[tall]) return word;
     for (uint32_t attempt = 1;; attempt++) {
         uint32_t rest = word;
