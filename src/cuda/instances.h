@@ -66,7 +66,24 @@ enum { FS_COLUMNS_COUNT = 0 FS_COLUMNS(FS_COUNT_ONE) };
 /* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
 enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
 
-extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[];
+/* narrow.cu: element type, nonzeros of a slot (4: in four parts of a power of two of rows, alike in all blocks; 0: any). */
+#ifdef FS_FEW_INSTANCES
+#define FS_NARROW_OF(X, T, dtype) X(T, dtype, 0)
+#else
+#define FS_NARROW_OF(X, T, dtype) X(T, dtype, 0) X(T, dtype, 4)
+#endif
+#define FS_NARROW(X) \
+    FS_NARROW_OF(X, float, FS_F32) FS_NARROW_OF(X, double, FS_F64) FS_NARROW_OF(X, __half, FS_F16) \
+    FS_NARROW_OF(X, __nv_bfloat16, FS_BF16)
+enum { FS_NARROW_COUNT = 0 FS_NARROW(FS_COUNT_ONE) };
+/* At most so many warps, rows of a block, columns and blocks; slots of a lane at a time. */
+enum { FS_NARROW_WARPS = 16, FS_NARROW_HEIGHT = 64, FS_NARROW_COLUMNS = 32, FS_NARROW_BLOCKS = 1 << 20, FS_NARROW_UNROLL = 4 };
+/* The sums of every warp, bytes of a sum each; two chunks of rounds: `pitch` slots of a row of A and its words, and a turn. */
+#define FS_NARROW_SHARED(warps, sum, rounds, pitch, row, words) \
+    ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
+
+extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[],
+    *const fs_narrow_kernels[];
 
 #ifdef __cplusplus
 }

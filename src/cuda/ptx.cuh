@@ -23,6 +23,14 @@ static __device__ __forceinline__ void fs_copy16_part(uint32_t to, const void *f
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 #endif
 }
+/* 4 or 8 bytes, which stay in L1 for those who read the rest of the line; zeros if not `there`. */
+template <int BYTES> static __device__ __forceinline__ void fs_copy_small(uint32_t to, const void *from, bool there)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(there ? BYTES : 0)
+                 : "memory");
+#endif
+}
 static __device__ __forceinline__ void fs_copy_commit(void)
 {
 #if __CUDA_ARCH__ >= 800

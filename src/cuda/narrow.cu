@@ -1,0 +1,246 @@
+/* narrow.cu - BlockPerm-SJLT of few columns: a thread block walks over the rounds of the deal, a warp has the sums of a block.
+ *
+ * Formulation.  With few columns a row of A is short, and an input block's rows lie far apart in memory; M neighbouring rows,
+ * a round, go to M different blocks.  So a thread block takes up to a warp's worth of neighbouring blocks each (`each` of them)
+ * and reads, for a chunk of rounds, what all of them get: neighbours in memory, put into shared memory by round and block.
+ * Four neighbouring rows share a Philox call, and their words are put there in the same order.  While the next chunk is copied and
+ * its words are made, a warp adds the rows of its block: a lane has a tile of sums of its own, so nothing is atomic, no two lanes
+ * meet in a bank, and `lanes` lanes, one for each column, take a round each.  Lanes and warps that share a column and a block
+ * take different rounds; their sums are added in a fixed order at the end.
+ * Without shuffle a round is the next row of every block.
+ *
+ * grid     groups of blocks x parts, in this order, in x
+ * threads  at most 16 warps: teams of a warp for each block of the group
+ * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: the rows of A, their words, where rounds begin
+ * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, dealt rows or no shuffle, M <= 2^20; rounds a multiple of
+ *          4 x 32 / lanes, parts of whole chunks */
+#include "instances.h"
+#include "ptx.cuh"
+#include "tile.cuh"
+
+namespace {
+
+enum { HEIGHT = FS_NARROW_HEIGHT, UNROLL = FS_NARROW_UNROLL };
+
+template <int BYTES> struct raw;
+template <> struct raw<2> { typedef uint16_t type; };
+template <> struct raw<4> { typedef uint32_t type; };
+template <> struct raw<8> { typedef uint2 type; };
+template <> struct raw<16> { typedef uint4 type; };
+
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
+enum { ASYNC = 1 };
+#else
+enum { ASYNC = 0 };
+#endif
+
+/* A piece of a row into shared memory, zeros if it is not there; by cp.async where there is one for its size. */
+template <int BYTES> __device__ __forceinline__ void copy(char *to, const char *from, bool there)
+{
+    if constexpr (ASYNC && BYTES == 16) fs_copy16_part(fs_shared_address(to), from, there ? 16 : 0);
+    else if constexpr (ASYNC && BYTES >= 4) fs_copy_small<BYTES>(fs_shared_address(to), from, there);
+    else {
+        typename raw<BYTES>::type x = {};
+        if (there) x = __ldg((const typename raw<BYTES>::type *)from);
+        *(typename raw<BYTES>::type *)to = x;
+    }
+}
+
+/* -x where bit 31 of `sign` is set. */
+__device__ __forceinline__ float turned(float x, uint32_t sign)
+{
+    return __uint_as_float(__float_as_uint(x) ^ (sign & 0x80000000u));
+}
+__device__ __forceinline__ double turned(double x, uint32_t sign)
+{
+    return sign & 0x80000000u ? -x : x;
+}
+
+__device__ __forceinline__ int clamped(int64_t x) { return x < 0 ? 0 : x > 0x7FFFFFFF ? 0x7FFFFFFF : (int)x; }
+
+template <class T, int NONZEROS>
+__global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile_args a, int lanes, int rounds)
+{
+    typedef typename fs_sum<T>::type S;
+    extern __shared__ __align__(16) char shared[];
+    const int tid = threadIdx.x, threads = blockDim.x, warps = threads >> 5, warp = tid >> 5, lane = tid & 31;
+    fs_start_next_kernel();
+    /* 1. the group's blocks h0 ... h0 + blocks - 1, and this part's share of their slots */
+    const int M = (int)a.B.M, n = (int)a.n, groups = (M + warps - 1) / warps, each = (M + groups - 1) / groups;
+    const int h0 = (int)(blockIdx.x % groups) * each, z = (int)(blockIdx.x / groups);
+    const int blocks = M - h0 < each ? M - h0 : each, teams = warps / each, pitch = each | 1;
+    const bool dealt = a.B.shuffle == FS_DEF_ROWS;
+    const int per_round = dealt ? M : 1;  /* columns of S */
+    const int64_t begin = z * a.length, first_round = a.slots.first + begin;
+    auto slots_of = [&](int w) { return dealt ? a.slots : fs_slots_of(&a.B, h0 + w, a.row0, a.rows); };
+    auto column_of = [&](int w) { return dealt ? first_round * M : slots_of(w).first + begin; };
+    auto is_tall = [&](int w) { return fs_split_size(&a.B.out, fs_output_block(a.B, h0 + w, 1)) > a.B.out.small; };
+    int64_t count = 0;
+    for (int w = 0; w < blocks; w++) {
+        const int64_t left = slots_of(w).count - begin;
+        count = left > count ? left : count;
+    }
+    const int chunks = (int)(((count < a.length ? count : a.length) + rounds - 1) / rounds);
+    const int row_bytes = n * (int)sizeof(T), word_count = NONZEROS ? 1 : (int)a.B.words, table = rounds * pitch;
+    S *sums = (S *)shared;
+    char *rows = (char *)(sums + warps * HEIGHT * 32);
+    uint32_t *words = (uint32_t *)(rows + 2 * table * row_bytes);
+    int *turns = (int *)(words + 2 * table * word_count);  /* where in round r block h0 finds its row */
+    for (int i = tid; i < warps * HEIGHT * 32; i += threads) sums[i] = 0;
+
+    /* 2. threads and the pieces of rows that they copy: a thread has the same block and piece in every round */
+    const int64_t row_stride = a.row_stride * (int64_t)sizeof(T);
+    const bool across = a.col_stride == 1 || n == 1;
+    const uint64_t grain = across ? (uint64_t)a.data | (uint64_t)row_stride | (uint64_t)row_bytes : sizeof(T);
+    const int piece_bytes = grain & 2 ? 2 : grain & 4 ? 4 : grain & 8 ? 8 : 16, pieces = row_bytes / piece_bytes;
+    const int row_step = threads / (pieces * each), at_once = row_step * each;
+    const int piece = across ? tid % pieces : tid / at_once, row = across ? tid / pieces : tid % at_once;
+    const int row_block = dealt ? row % each : row / row_step;
+    const int row_start = tid >= at_once * pieces || row_block >= blocks ? rounds : dealt ? row / each : row % row_step;
+    const int64_t piece_at = across ? piece * piece_bytes : piece * a.col_stride * (int64_t)sizeof(T);
+    const int64_t row_column = column_of(row_block < blocks ? row_block : 0);
+    const fs_slots mine_all = slots_of(row_block < blocks ? row_block : 0);
+    const int64_t low = dealt ? a.row0 : mine_all.first, high = dealt ? a.row0 + a.rows : mine_all.first + mine_all.count;
+    /* and the words that they make: four neighbours at once, or those of one block */
+    const bool by_quads = dealt && M % 4 == 0 && a.B.accepts[0] && (a.B.out.larger == 0 || a.B.accepts[1]);
+    const int quads = M / 4 < (each + 6) / 4 ? M / 4 : (each + 6) / 4, items = by_quads ? quads : each;
+    const int item = tid % items, word_step = threads / items;
+    const bool has_words = tid < word_step * items && (by_quads || item < blocks);
+    const int word_start = has_words ? tid / items : rounds;
+    const int64_t word_column = column_of(by_quads || item >= blocks ? 0 : item);
+    const int64_t block_rows = a.B.out.small + (!by_quads && item < blocks && is_tall(item));
+
+    auto make_turns = [&](int c) {
+        if (!dealt || c >= chunks) return;
+        for (int r = tid; r < rounds; r += threads) {
+            const int turn = h0 - (int)fs_blockperm_turn(&a.B, first_round + (int64_t)c * rounds + r);
+            turns[(c & 1) * rounds + r] = turn < 0 ? turn + M : turn;
+        }
+    };
+    /* The column of S in round r of the chunk that block h0 + w gets, relative to the first of the chunk. */
+    auto place_of = [&](const int *turn, int r, int w) {
+        if (!dealt) return r;
+        const int i = turn[r] + w;
+        return r * M + (i < M ? i : i - M);
+    };
+    auto copy_rows = [&](int c, auto bytes) {
+        const int64_t column = row_column + (int64_t)c * rounds * per_round;
+        const int from = clamped(low - column), to = clamped(high - column);
+        const char *data = (const char *)a.data + (column - a.row0) * row_stride + piece_at;
+        const int *turn = turns + (c & 1) * rounds;
+        char *at = rows + ((c & 1) * table + row_start * pitch + row_block) * row_bytes + piece * (int)sizeof bytes;
+#pragma unroll 4
+        for (int r = row_start; r < rounds; r += row_step, at += row_step * pitch * row_bytes) {
+            const int place = place_of(turn, r, row_block);
+            copy<sizeof bytes>(at, data + place * row_stride, place >= from && place < to);
+        }
+    };
+    auto make_words = [&](int c) {
+        const int64_t column = word_column + (int64_t)c * rounds * per_round;
+        const int *turn = turns + (c & 1) * rounds;
+        for (int q = 0; q < word_count; q++) {
+            uint32_t *list = words + ((c & 1) * word_count + q) * table;
+            for (int r = word_start; r < rounds; r += word_step) {
+                if (!by_quads) {
+                    list[r * pitch + item] = fs_blockperm_word(&a.B, column + place_of(turn, r, item), 1, q, block_rows);
+                    continue;
+                }
+                const int lead = turn[r] & 3, i = turn[r] - lead + 4 * item;
+                const fs_quad quad = fs_blockperm_quad(&a.B, (column + r * M + (i < M ? i : i - M)) >> 2, 1, q);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    const int w = 4 * item + j - lead, block = w < 0 ? w + M : w;
+                    if (block < blocks) list[r * pitch + block] = quad.w[j];
+                }
+            }
+        }
+    };
+    auto produce = [&](int c) {
+        if (c >= chunks) return;
+        if (sizeof(T) == 2 && piece_bytes == 2) copy_rows(c, uint16_t());
+        else if (sizeof(T) <= 4 && piece_bytes == 4) copy_rows(c, uint32_t());
+        else if (piece_bytes == 8) copy_rows(c, uint2());
+        else copy_rows(c, uint4());
+        fs_copy_commit();
+        make_words(c);
+    };
+
+    /* 3. what a warp adds */
+    const int team = warp / each, block = warp % each, copies = 32 / lanes;
+    const bool adds = team < teams && block < blocks;
+    const fs_split parts = a.B.parts[adds && is_tall(block)];
+    const int bits = 31 - __clz((int)parts.small), low_bits = (int)parts.small - 1;  /* of a part, when NONZEROS */
+    const int lane_slot = lane / lanes * pitch + block, lane_column = lane % lanes < n ? lane % lanes : n - 1;
+    S *mine = sums + warp * HEIGHT * 32 + lane;
+    auto add_slot = [&](S x, const uint32_t *word_at) {
+        if (NONZEROS) {
+            uint32_t word = *word_at;
+            S *at[NONZEROS + 1];
+            S y[NONZEROS + 1];
+#pragma unroll
+            for (int t = 0; t < NONZEROS; t++) {
+                word = __funnelshift_l(word, word, bits + (t > 0));
+                at[t] = mine + ((t << bits) + (word & low_bits)) * 32;
+                y[t] = *at[t] + turned(x, word);
+            }
+#pragma unroll
+            for (int t = 0; t < NONZEROS; t++) *at[t] = y[t];
+        } else {
+            for (int q = 0, t = 0; q < word_count; q++) {
+                uint32_t word = word_at[q * table];
+                for (int left = fs_blockperm_count(&a.B, q); left > 0; left--, t++) {
+                    const uint32_t next = fs_blockperm_next(&parts, t, &word);
+                    mine[(next >> 1) * 32] += turned(x, next << 31);
+                }
+            }
+        }
+    };
+    auto add_rows = [&](int c) {
+        const int step = UNROLL * copies;
+        const char *row_at = rows + (c & 1) * table * row_bytes + lane_column * (int)sizeof(T);
+        const uint32_t *word_at = words + (c & 1) * word_count * table;
+        for (int r = team * step; r < rounds; r += teams * step) {
+            S x[UNROLL];
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++)
+                x[u] = fs_widen(*(const T *)(row_at + ((r + u * copies) * pitch + lane_slot) * row_bytes));
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) add_slot(x[u], word_at + (r + u * copies) * pitch + lane_slot);
+        }
+    };
+
+    /* 4. the next chunk is made while one is added */
+    make_turns(0);
+    __syncthreads();
+    produce(0);
+    make_turns(1);
+    for (int c = 0; c < chunks; c++) {
+        fs_copy_wait<0>();
+        __syncthreads();
+        produce(c + 1);
+        make_turns(c + 2);
+        if (adds) add_rows(c);
+    }
+
+    /* 5. the sums of a column and block added in an order that depends on the row alone, scaled once, stored once */
+    __syncthreads();
+    const fs_output to = fs_plane(a, 1, z);
+    const bool down = to.row_stride == 1 && to.col_stride != 1;  /* neighbours in memory are rows of Y */
+    for (int i = tid; i < blocks * HEIGHT * n; i += threads) {
+        const int b = i / (HEIGHT * n), rest = i - b * HEIGHT * n;
+        const int r = down ? rest % HEIGHT : rest / n, j = down ? rest / HEIGHT : rest % n;
+        const uint32_t g = fs_output_block(a.B, h0 + b, 1);
+        if (r >= fs_split_size(&a.B.out, g)) continue;
+        S sum = 0;
+        for (int f = 0; f < teams * copies; f++) {
+            const int of_team = f / copies, copy = (f + r) & (copies - 1);  /* rows in different banks */
+            sum += sums[((of_team * each + b) * HEIGHT + r) * 32 + copy * lanes + j];
+        }
+        fs_output_put(to, fs_split_start(&a.B.out, g) + r, j, sum);
+    }
+}
+
+}  // namespace
+
+#define KERNEL(T, dtype, nonzeros) (const void *)narrow<T, nonzeros>,
+extern "C" const void *const fs_narrow_kernels[] = {FS_NARROW(KERNEL)};
