@@ -72,20 +72,34 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const bool dealt = a.B.shuffle == FS_DEF_ROWS;
     const int per_round = dealt ? M : 1;  /* columns of S */
     const int64_t begin = z * a.length, first_round = a.slots.first + begin;
-    auto slots_of = [&](int w) { return dealt ? a.slots : fs_slots_of(&a.B, h0 + w, a.row0, a.rows); };
-    auto column_of = [&](int w) { return dealt ? first_round * M : slots_of(w).first + begin; };
-    auto is_tall = [&](int w) { return fs_split_size(&a.B.out, fs_output_block(a.B, h0 + w, 1)) > a.B.out.small; };
-    int64_t count = 0;
-    for (int w = 0; w < blocks; w++) {
-        const int64_t left = slots_of(w).count - begin;
-        count = left > count ? left : count;
+    /* Columns low ... high - 1 of S are those of the piece that block h0 + w may get, `column` the first of round 0. */
+    struct range { int64_t low, high, column; };
+    auto range_of = [&](int w) {
+        range k = {a.row0, a.row0 + a.rows, first_round * M};
+        if (dealt) return k;
+        const int64_t start = fs_split_start(&a.B.in, h0 + w), end = start + fs_split_size(&a.B.in, h0 + w);
+        k.low = k.low > start ? k.low : start;
+        k.high = k.high < end ? k.high : end;
+        k.column = k.low + begin;
+        return k;
+    };
+    int64_t count = a.slots.count - begin;
+    if (!dealt) {
+        count = 0;
+        for (int w = 0; w < blocks; w++) {
+            const range k = range_of(w);
+            count = k.high - k.column > count ? k.high - k.column : count;
+        }
     }
     const int chunks = (int)(((count < a.length ? count : a.length) + rounds - 1) / rounds);
+    auto is_tall = [&](int w) {
+        return a.B.out.larger && fs_split_size(&a.B.out, fs_output_block(a.B, h0 + w, 1)) > a.B.out.small;
+    };
     const int row_bytes = n * (int)sizeof(T), word_count = NONZEROS ? 1 : (int)a.B.words, table = rounds * pitch;
     S *sums = (S *)shared;
     char *rows = (char *)(sums + warps * HEIGHT * 32);
     uint32_t *words = (uint32_t *)(rows + 2 * table * row_bytes);
-    int *turns = (int *)(words + 2 * table * word_count);  /* where in round r block h0 finds its row */
+    int *turns = (int *)(words + 2 * table * word_count);  /* which member of a round block h0 gets */
     for (int i = tid; i < warps * HEIGHT * 32; i += threads) sums[i] = 0;
 
     /* 2. threads and the pieces of rows that they copy: a thread has the same block and piece in every round */
@@ -98,41 +112,36 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const int row_block = dealt ? row % each : row / row_step;
     const int row_start = tid >= at_once * pieces || row_block >= blocks ? rounds : dealt ? row / each : row % row_step;
     const int64_t piece_at = across ? piece * piece_bytes : piece * a.col_stride * (int64_t)sizeof(T);
-    const int64_t row_column = column_of(row_block < blocks ? row_block : 0);
-    const fs_slots mine_all = slots_of(row_block < blocks ? row_block : 0);
-    const int64_t low = dealt ? a.row0 : mine_all.first, high = dealt ? a.row0 + a.rows : mine_all.first + mine_all.count;
-    /* and the words that they make: four neighbours at once, or those of one block */
+    const range row_range = range_of(row_block < blocks ? row_block : 0);
+    /* and the words that they make: those of four neighbours at once, or of one block */
     const bool by_quads = dealt && M % 4 == 0 && a.B.accepts[0] && (a.B.out.larger == 0 || a.B.accepts[1]);
     const int quads = M / 4 < (each + 6) / 4 ? M / 4 : (each + 6) / 4, items = by_quads ? quads : each;
     const int item = tid % items, word_step = threads / items;
-    const bool has_words = tid < word_step * items && (by_quads || item < blocks);
-    const int word_start = has_words ? tid / items : rounds;
-    const int64_t word_column = column_of(by_quads || item >= blocks ? 0 : item);
-    const int64_t block_rows = a.B.out.small + (!by_quads && item < blocks && is_tall(item));
+    const bool has_block = !by_quads && item < blocks;
+    const int word_start = tid < word_step * items && (by_quads || has_block) ? tid / items : rounds;
+    const int64_t word_column = range_of(has_block ? item : 0).column;
+    const int64_t block_rows = a.B.out.small + (has_block && is_tall(item));
 
     auto make_turns = [&](int c) {
-        if (!dealt || c >= chunks) return;
+        if (c >= chunks) return;
         for (int r = tid; r < rounds; r += threads) {
-            const int turn = h0 - (int)fs_blockperm_turn(&a.B, first_round + (int64_t)c * rounds + r);
+            const int64_t round = first_round + (int64_t)c * rounds + r;
+            const int turn = dealt ? h0 - (int)fs_blockperm_turn(&a.B, round) : 0;
             turns[(c & 1) * rounds + r] = turn < 0 ? turn + M : turn;
         }
     };
-    /* The column of S in round r of the chunk that block h0 + w gets, relative to the first of the chunk. */
-    auto place_of = [&](const int *turn, int r, int w) {
-        if (!dealt) return r;
-        const int i = turn[r] + w;
-        return r * M + (i < M ? i : i - M);
-    };
+    /* A column of S, member i of round r of a chunk, relative to the chunk's first. */
+    auto place_of = [&](int r, int i) { return r * per_round + (i < M ? i : i - M); };
     auto copy_rows = [&](int c, auto bytes) {
-        const int64_t column = row_column + (int64_t)c * rounds * per_round;
-        const int from = clamped(low - column), to = clamped(high - column);
+        const int64_t column = row_range.column + (int64_t)c * rounds * per_round;
+        const uint32_t from = clamped(row_range.low - column), there = clamped(row_range.high - column) - from;
         const char *data = (const char *)a.data + (column - a.row0) * row_stride + piece_at;
-        const int *turn = turns + (c & 1) * rounds;
+        const int *turn = turns + (c & 1) * rounds, member = dealt ? row_block : 0;
         char *at = rows + ((c & 1) * table + row_start * pitch + row_block) * row_bytes + piece * (int)sizeof bytes;
 #pragma unroll 4
         for (int r = row_start; r < rounds; r += row_step, at += row_step * pitch * row_bytes) {
-            const int place = place_of(turn, r, row_block);
-            copy<sizeof bytes>(at, data + place * row_stride, place >= from && place < to);
+            const int place = place_of(r, turn[r] + member);
+            copy<sizeof bytes>(at, data + place * row_stride, place - from < there);
         }
     };
     auto make_words = [&](int c) {
@@ -140,19 +149,22 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         const int *turn = turns + (c & 1) * rounds;
         for (int q = 0; q < word_count; q++) {
             uint32_t *list = words + ((c & 1) * word_count + q) * table;
-            for (int r = word_start; r < rounds; r += word_step) {
-                if (!by_quads) {
-                    list[r * pitch + item] = fs_blockperm_word(&a.B, column + place_of(turn, r, item), 1, q, block_rows);
-                    continue;
-                }
-                const int lead = turn[r] & 3, i = turn[r] - lead + 4 * item;
-                const fs_quad quad = fs_blockperm_quad(&a.B, (column + r * M + (i < M ? i : i - M)) >> 2, 1, q);
+            if (by_quads)
+#pragma unroll 2
+                for (int r = word_start; r < rounds; r += word_step) {
+                    const int lead = turn[r] & 3, place = place_of(r, turn[r] - lead + 4 * item);
+                    const fs_quad quad = fs_blockperm_quad(&a.B, (column + place) >> 2, 1, q);
 #pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    const int w = 4 * item + j - lead, block = w < 0 ? w + M : w;
-                    if (block < blocks) list[r * pitch + block] = quad.w[j];
+                    for (int j = 0; j < 4; j++) {
+                        const int w = 4 * item + j - lead, block = w < 0 ? w + M : w;
+                        if (block < blocks) list[r * pitch + block] = quad.w[j];
+                    }
                 }
-            }
+            else
+                for (int r = word_start; r < rounds; r += word_step) {
+                    const int place = place_of(r, dealt ? turn[r] + item : 0);
+                    list[r * pitch + item] = fs_blockperm_word(&a.B, column + place, 1, q, block_rows);
+                }
         }
     };
     auto produce = [&](int c) {
@@ -165,29 +177,30 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         make_words(c);
     };
 
-    /* 3. what a warp adds */
+    /* 3. what a warp adds: a lane has one of every `copies` rounds */
     const int team = warp / each, block = warp % each, copies = 32 / lanes;
     const bool adds = team < teams && block < blocks;
     const fs_split parts = a.B.parts[adds && is_tall(block)];
-    const int bits = 31 - __clz((int)parts.small), low_bits = (int)parts.small - 1;  /* of a part, when NONZEROS */
+    const int bits = 31 - __clz((int)parts.small), low_bits = (int)parts.small - 1;  /* of a row of a part, if NONZEROS */
     const int lane_slot = lane / lanes * pitch + block, lane_column = lane % lanes < n ? lane % lanes : n - 1;
-    S *mine = sums + warp * HEIGHT * 32 + lane;
-    auto add_slot = [&](S x, const uint32_t *word_at) {
+    S *mine = sums + warp * HEIGHT * 32 + lane, *part[NONZEROS + 1];
+#pragma unroll
+    for (int t = 0; t < NONZEROS; t++) part[t] = mine + (t << bits) * 32;
+    auto add_slot = [&](S x, const uint32_t *list) {
+        uint32_t word = list[0];
         if (NONZEROS) {
-            uint32_t word = *word_at;
-            S *at[NONZEROS + 1];
-            S y[NONZEROS + 1];
+            S *at[NONZEROS + 1], y[NONZEROS + 1];
 #pragma unroll
             for (int t = 0; t < NONZEROS; t++) {
                 word = __funnelshift_l(word, word, bits + (t > 0));
-                at[t] = mine + ((t << bits) + (word & low_bits)) * 32;
+                at[t] = part[t] + (word & low_bits) * 32;
                 y[t] = *at[t] + turned(x, word);
             }
 #pragma unroll
             for (int t = 0; t < NONZEROS; t++) *at[t] = y[t];
         } else {
             for (int q = 0, t = 0; q < word_count; q++) {
-                uint32_t word = word_at[q * table];
+                word = list[q * table];
                 for (int left = fs_blockperm_count(&a.B, q); left > 0; left--, t++) {
                     const uint32_t next = fs_blockperm_next(&parts, t, &word);
                     mine[(next >> 1) * 32] += turned(x, next << 31);
@@ -196,16 +209,17 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         }
     };
     auto add_rows = [&](int c) {
-        const int step = UNROLL * copies;
-        const char *row_at = rows + (c & 1) * table * row_bytes + lane_column * (int)sizeof(T);
-        const uint32_t *word_at = words + (c & 1) * word_count * table;
+        const int step = UNROLL * copies, slot = (c & 1) * table + team * step * pitch + lane_slot;
+        const char *row_at = rows + slot * row_bytes + lane_column * (int)sizeof(T);
+        const uint32_t *list = words + slot + (c & 1) * (word_count - 1) * table;
         for (int r = team * step; r < rounds; r += teams * step) {
             S x[UNROLL];
 #pragma unroll
-            for (int u = 0; u < UNROLL; u++)
-                x[u] = fs_widen(*(const T *)(row_at + ((r + u * copies) * pitch + lane_slot) * row_bytes));
+            for (int u = 0; u < UNROLL; u++) x[u] = fs_widen(*(const T *)(row_at + u * copies * pitch * row_bytes));
 #pragma unroll
-            for (int u = 0; u < UNROLL; u++) add_slot(x[u], word_at + (r + u * copies) * pitch + lane_slot);
+            for (int u = 0; u < UNROLL; u++) add_slot(x[u], list + u * copies * pitch);
+            row_at += teams * step * pitch * row_bytes;
+            list += teams * step * pitch;
         }
     };
 
@@ -231,11 +245,11 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         const int r = down ? rest % HEIGHT : rest / n, j = down ? rest / HEIGHT : rest % n;
         const uint32_t g = fs_output_block(a.B, h0 + b, 1);
         if (r >= fs_split_size(&a.B.out, g)) continue;
+        const S *at = sums + (b * HEIGHT + r) * 32 + j;
         S sum = 0;
-        for (int f = 0; f < teams * copies; f++) {
-            const int of_team = f / copies, copy = (f + r) & (copies - 1);  /* rows in different banks */
-            sum += sums[((of_team * each + b) * HEIGHT + r) * 32 + copy * lanes + j];
-        }
+        for (int f = 0; f < teams; f++, at += each * HEIGHT * 32)
+#pragma unroll 4
+            for (int e = 0; e < copies; e++) sum += at[((e + r) & (copies - 1)) * lanes];  /* rows in different banks */
         fs_output_put(to, fs_split_start(&a.B.out, g) + r, j, sum);
     }
 }
