@@ -56,6 +56,9 @@ __device__ __forceinline__ double turned(double x, uint32_t sign)
     return sign & 0x80000000u ? -x : x;
 }
 
+/* The one of x and x + by, by = M or -M, that is a member of a round: the other is, without sign, M or more. */
+__device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
+
 __device__ __forceinline__ int clamped(int64_t x) { return x < 0 ? 0 : x > 0x7FFFFFFF ? 0x7FFFFFFF : (int)x; }
 
 template <class T, int NONZEROS>
@@ -99,7 +102,8 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     S *sums = (S *)shared;
     char *rows = (char *)(sums + warps * HEIGHT * 32);
     uint32_t *words = (uint32_t *)(rows + 2 * table * row_bytes);
-    int *turns = (int *)(words + 2 * table * word_count);  /* which member of a round block h0 gets */
+    int *turns = (int *)(words + 2 * table * word_count);  /* which member of a round block h0 gets; 0 without shuffle */
+    for (int i = tid; i < 2 * rounds && !dealt; i += threads) turns[i] = 0;
     for (int i = tid; i < warps * HEIGHT * 32; i += threads) sums[i] = 0;
 
     /* 2. threads and the pieces of rows that they copy: a thread has the same block and piece in every round */
@@ -113,6 +117,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const int row_start = tid >= at_once * pieces || row_block >= blocks ? rounds : dealt ? row / each : row % row_step;
     const int64_t piece_at = across ? piece * piece_bytes : piece * a.col_stride * (int64_t)sizeof(T);
     const range row_range = range_of(row_block < blocks ? row_block : 0);
+    const int member = dealt ? row_block : 0;
     /* and the words that they make: those of four neighbours at once, or of one block */
     const bool by_quads = dealt && M % 4 == 0 && a.B.accepts[0] && (a.B.out.larger == 0 || a.B.accepts[1]);
     const int quads = M / 4 < (each + 6) / 4 ? M / 4 : (each + 6) / 4, items = by_quads ? quads : each;
@@ -123,26 +128,42 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const int64_t block_rows = a.B.out.small + (has_block && is_tall(item));
 
     auto make_turns = [&](int c) {
-        if (c >= chunks) return;
-        for (int r = tid; r < rounds; r += threads) {
-            const int64_t round = first_round + (int64_t)c * rounds + r;
-            const int turn = dealt ? h0 - (int)fs_blockperm_turn(&a.B, round) : 0;
-            turns[(c & 1) * rounds + r] = turn < 0 ? turn + M : turn;
+        if (c >= chunks || !dealt) return;
+        const int64_t round = first_round + (int64_t)c * rounds;
+        int *turn = turns + (c & 1) * rounds;
+        for (int r = 4 * tid - (int)(round & 3); r < rounds; r += 4 * threads) {
+            uint32_t four[4];
+            fs_blockperm_turns(&a.B, (round + r) >> 2, four);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (r + j >= 0 && r + j < rounds) turn[r + j] = (int)wrapped(h0 - four[j], M);
         }
     };
-    /* A column of S, member i of round r of a chunk, relative to the chunk's first. */
-    auto place_of = [&](int r, int i) { return r * per_round + (i < M ? i : i - M); };
+    /* The rows of chunk c, which is the one after the last that was copied: `data` and `column` are of its first round. */
+    uint64_t data = (uint64_t)a.data + (uint64_t)((row_range.column - a.row0) * row_stride + piece_at);
+    int64_t column = row_range.column;
+    const int64_t data_step = (int64_t)rounds * per_round * row_stride;
     auto copy_rows = [&](int c, auto bytes) {
-        const int64_t column = row_range.column + (int64_t)c * rounds * per_round;
         const uint32_t from = clamped(row_range.low - column), there = clamped(row_range.high - column) - from;
-        const char *data = (const char *)a.data + (column - a.row0) * row_stride + piece_at;
-        const int *turn = turns + (c & 1) * rounds, member = dealt ? row_block : 0;
+        const int *turn = turns + (c & 1) * rounds;
         char *at = rows + ((c & 1) * table + row_start * pitch + row_block) * row_bytes + piece * (int)sizeof bytes;
-#pragma unroll 4
-        for (int r = row_start; r < rounds; r += row_step, at += row_step * pitch * row_bytes) {
-            const int place = place_of(r, turn[r] + member);
-            copy<sizeof bytes>(at, data + place * row_stride, place - from < there);
-        }
+        const int next = row_step * pitch * row_bytes;
+        int r = row_start;
+        auto copy_some = [&](auto &place) {
+            enum { COUNT = sizeof place / sizeof place[0] };
+#pragma unroll
+            for (int u = 0; u < COUNT; u++)
+                place[u] = (r + u * row_step) * per_round + wrapped(turn[r + u * row_step] + member, -M);
+#pragma unroll
+            for (int u = 0; u < COUNT; u++, at += next)
+                copy<sizeof bytes>(at, (const char *)(data + place[u] * (uint64_t)row_stride), place[u] - from < there);
+            r += COUNT * row_step;
+        };
+        uint32_t some[UNROLL], one[1];
+        while (r + (UNROLL - 1) * row_step < rounds) copy_some(some);
+        while (r < rounds) copy_some(one);
+        data += data_step;
+        column += (int64_t)rounds * per_round;
     };
     auto make_words = [&](int c) {
         const int64_t column = word_column + (int64_t)c * rounds * per_round;
@@ -152,17 +173,17 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
             if (by_quads)
 #pragma unroll 2
                 for (int r = word_start; r < rounds; r += word_step) {
-                    const int lead = turn[r] & 3, place = place_of(r, turn[r] - lead + 4 * item);
-                    const fs_quad quad = fs_blockperm_quad(&a.B, (column + place) >> 2, 1, q);
+                    const uint32_t lead = turn[r] & 3, place = r * M + wrapped(turn[r] - lead + 4 * item, -M);
+                    const fs_quad quad = fs_blockperm_quad(&a.B, (column >> 2) + (place >> 2), 1, q);
 #pragma unroll
                     for (int j = 0; j < 4; j++) {
-                        const int w = 4 * item + j - lead, block = w < 0 ? w + M : w;
-                        if (block < blocks) list[r * pitch + block] = quad.w[j];
+                        const uint32_t w = wrapped(4 * item + j - lead, M);
+                        if (w < (uint32_t)blocks) list[r * pitch + w] = quad.w[j];
                     }
                 }
             else
                 for (int r = word_start; r < rounds; r += word_step) {
-                    const int place = place_of(r, dealt ? turn[r] + item : 0);
+                    const uint32_t place = r * per_round + (dealt ? wrapped(turn[r] + item, -M) : 0);
                     list[r * pitch + item] = fs_blockperm_word(&a.B, column + place, 1, q, block_rows);
                 }
         }

@@ -13,7 +13,7 @@
 /* The next digit of the fraction *f in base b >= 1. */
 FS_DEF uint32_t fs_digit(uint32_t *f, uint32_t b)
 {
-    const uint64_t m = (uint64_t)*f * b;
+    const uint64_t m = fs_mul_wide(*f, b);
     *f = (uint32_t)m;
     return (uint32_t)(m >> 32);
 }
