@@ -204,28 +204,32 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const fs_split parts = a.B.parts[adds && is_tall(block)];
     const int bits = 31 - __clz((int)parts.small), low_bits = (int)parts.small - 1;  /* of a row of a part, if NONZEROS */
     const int lane_slot = lane / lanes * pitch + block, lane_column = lane % lanes < n ? lane % lanes : n - 1;
-    S *mine = sums + warp * HEIGHT * 32 + lane, *part[NONZEROS + 1];
+    const uint32_t mine = fs_shared_address(sums + warp * HEIGHT * 32 + lane), pitch_bytes = 32 * sizeof(S);
+    uint32_t part[NONZEROS + 1];
 #pragma unroll
-    for (int t = 0; t < NONZEROS; t++) part[t] = mine + (t << bits) * 32;
-    auto add_slot = [&](S x, const uint32_t *list) {
-        uint32_t word = list[0];
-        if (NONZEROS) {
-            S *at[NONZEROS + 1], y[NONZEROS + 1];
+    for (int t = 0; t < NONZEROS; t++) part[t] = mine + (t << bits) * pitch_bytes;
+    /* Four distinct rows: all loads before the first store. */
+    auto add_four = [&](S x, uint32_t word) {
+        uint32_t at[NONZEROS + 1];
+        S y[NONZEROS + 1];
 #pragma unroll
-            for (int t = 0; t < NONZEROS; t++) {
-                word = __funnelshift_l(word, word, bits + (t > 0));
-                at[t] = part[t] + (word & low_bits) * 32;
-                y[t] = *at[t] + turned(x, word);
-            }
+        for (int t = 0; t < NONZEROS; t++) {
+            word = __funnelshift_l(word, word, bits + (t > 0));
+            at[t] = part[t] + (word & low_bits) * pitch_bytes;
+            fs_shared_get(at[t], &y[t]);
+            y[t] += turned(x, word);
+        }
 #pragma unroll
-            for (int t = 0; t < NONZEROS; t++) *at[t] = y[t];
-        } else {
-            for (int q = 0, t = 0; q < word_count; q++) {
-                word = list[q * table];
-                for (int left = fs_blockperm_count(&a.B, q); left > 0; left--, t++) {
-                    const uint32_t next = fs_blockperm_next(&parts, t, &word);
-                    mine[(next >> 1) * 32] += turned(x, next << 31);
-                }
+        for (int t = 0; t < NONZEROS; t++) fs_shared_put(at[t], y[t]);
+    };
+    auto add_any = [&](S x, const uint32_t *list) {
+        for (int q = 0, t = 0; q < word_count; q++) {
+            uint32_t word = list[q * table];
+            for (int left = fs_blockperm_count(&a.B, q); left > 0; left--, t++) {
+                const uint32_t next = fs_blockperm_next(&parts, t, &word), at = mine + (next >> 1) * pitch_bytes;
+                S y;
+                fs_shared_get(at, &y);
+                fs_shared_put(at, y + turned(x, next << 31));
             }
         }
     };
@@ -235,10 +239,16 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         const uint32_t *list = words + slot + (c & 1) * (word_count - 1) * table;
         for (int r = team * step; r < rounds; r += teams * step) {
             S x[UNROLL];
+            uint32_t word[UNROLL];
 #pragma unroll
-            for (int u = 0; u < UNROLL; u++) x[u] = fs_widen(*(const T *)(row_at + u * copies * pitch * row_bytes));
+            for (int u = 0; u < UNROLL; u++) {
+                x[u] = fs_widen(*(const T *)(row_at + u * copies * pitch * row_bytes));
+                word[u] = list[u * copies * pitch];
+            }
 #pragma unroll
-            for (int u = 0; u < UNROLL; u++) add_slot(x[u], list + u * copies * pitch);
+            for (int u = 0; u < UNROLL; u++)
+                if (NONZEROS) add_four(x[u], word[u]);
+                else add_any(x[u], list + u * copies * pitch);
             row_at += teams * step * pitch * row_bytes;
             list += teams * step * pitch;
         }

@@ -75,6 +75,23 @@ static __device__ __forceinline__ bool fs_barrier_or(int number, int threads, bo
     return any;
 }
 
+/* Shared memory by its 32-bit address, to which the compiler adds nothing. */
+static __device__ __forceinline__ void fs_shared_get(uint32_t at, float *x)
+{
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(*x) : "r"(at));
+}
+static __device__ __forceinline__ void fs_shared_get(uint32_t at, double *x)
+{
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(*x) : "r"(at));
+}
+static __device__ __forceinline__ void fs_shared_put(uint32_t at, float x)
+{
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(x) : "memory");
+}
+static __device__ __forceinline__ void fs_shared_put(uint32_t at, double x)
+{
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(x) : "memory");
+}
 static __device__ __forceinline__ float4 fs_shared_float4(uint32_t at)
 {
     float4 x;
