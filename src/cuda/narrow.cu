@@ -1,19 +1,19 @@
-/* narrow.cu - BlockPerm-SJLT of few columns: a thread block walks over the rounds of the deal, a warp has the sums of a block.
+/* narrow.cu - BlockPerm-SJLT of few columns: thread blocks walk over the rounds of the deal, a warp has a block's sums.
  *
- * Formulation.  With few columns a row of A is short, and an input block's rows lie far apart in memory; M neighbouring rows,
- * a round, go to M different blocks.  So a thread block takes up to a warp's worth of neighbouring blocks each (`each` of them)
- * and reads, for a chunk of rounds, what all of them get: neighbours in memory, put into shared memory by round and block.
- * Four neighbouring rows share a Philox call, and their words are put there in the same order.  While the next chunk is copied and
- * its words are made, a warp adds the rows of its block: a lane has a tile of sums of its own, so nothing is atomic, no two lanes
- * meet in a bank, and `lanes` lanes, one for each column, take a round each.  Lanes and warps that share a column and a block
- * take different rounds; their sums are added in a fixed order at the end.
- * Without shuffle a round is the next row of every block.
+ * Formulation.  With few columns a row of A is short and an input block's rows lie far apart, but the M rows of a round
+ * are neighbours and go to M different blocks.  So a thread block takes `each` neighbouring blocks, a warp for each,
+ * and reads what all of them get of a chunk of rounds: pieces of rows go to shared memory, by round and block.  Four
+ * neighbouring rows share a Philox call; their words go there in the same order.  While the next chunk is made, a warp
+ * adds the rows of its block.  A lane has a tile of sums of its own, so nothing is atomic and no two lanes meet in a
+ * bank; `lanes` of them, one for each column, take a round, and 32 / lanes rounds are taken at once.  Lanes and warps
+ * that share a column and a block are added in a fixed order at the end.  Without shuffle, a round is the next row of
+ * every block.
  *
- * grid     groups of blocks x parts, in this order, in x
+ * grid     groups of `each` blocks x parts, in this order, in x
  * threads  at most 16 warps: teams of a warp for each block of the group
- * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: the rows of A, their words, where rounds begin
- * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, dealt rows or no shuffle, M <= 2^20; rounds a multiple of
- *          4 x 32 / lanes, parts of whole chunks */
+ * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, where rounds begin
+ * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, dealt rows or no shuffle, M <= 2^20; rounds a
+ *          multiple of 4 x 32 / lanes, parts of whole chunks */
 #include "instances.h"
 #include "ptx.cuh"
 #include "tile.cuh"
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const bool dealt = a.B.shuffle == FS_DEF_ROWS;
     const int per_round = dealt ? M : 1;  /* columns of S */
     const int64_t begin = z * a.length, first_round = a.slots.first + begin;
-    /* Columns low ... high - 1 of S are those of the piece that block h0 + w may get, `column` the first of round 0. */
+    /* Block h0 + w may get columns low ... high - 1 of S; `column` is the first of this part's first round. */
     struct range { int64_t low, high, column; };
     auto range_of = [&](int w) {
         range k = {a.row0, a.row0 + a.rows, first_round * M};
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
             count = k.high - k.column > count ? k.high - k.column : count;
         }
     }
-    const int chunks = (int)(((count < a.length ? count : a.length) + rounds - 1) / rounds);
+    const int64_t chunks = ((count < a.length ? count : a.length) + rounds - 1) / rounds;
     auto is_tall = [&](int w) {
         return a.B.out.larger && fs_split_size(&a.B.out, fs_output_block(a.B, h0 + w, 1)) > a.B.out.small;
     };
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     S *sums = (S *)shared;
     char *rows = (char *)(sums + warps * HEIGHT * 32);
     uint32_t *words = (uint32_t *)(rows + 2 * table * row_bytes);
-    int *turns = (int *)(words + 2 * table * word_count);  /* which member of a round block h0 gets; 0 without shuffle */
+    int *turns = (int *)(words + 2 * table * word_count);  /* the member of a round that block h0 gets; or 0 */
     for (int i = tid; i < 2 * rounds && !dealt; i += threads) turns[i] = 0;
     for (int i = tid; i < warps * HEIGHT * 32; i += threads) sums[i] = 0;
 
@@ -127,10 +127,9 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const int64_t word_column = range_of(has_block ? item : 0).column;
     const int64_t block_rows = a.B.out.small + (has_block && is_tall(item));
 
-    auto make_turns = [&](int c) {
-        if (c >= chunks || !dealt) return;
-        const int64_t round = first_round + (int64_t)c * rounds;
-        int *turn = turns + (c & 1) * rounds;
+    auto make_turns = [&](int64_t c) {
+        const int64_t round = first_round + c * rounds;
+        int *turn = turns + (int)(c & 1) * rounds;
         for (int r = 4 * tid - (int)(round & 3); r < rounds; r += 4 * threads) {
             uint32_t four[4];
             fs_blockperm_turns(&a.B, (round + r) >> 2, four);
@@ -139,14 +138,15 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
                 if (r + j >= 0 && r + j < rounds) turn[r + j] = (int)wrapped(h0 - four[j], M);
         }
     };
-    /* The rows of chunk c, which is the one after the last that was copied: `data` and `column` are of its first round. */
+    /* The rows of chunk c, the one after the last that was copied: `data` and `column` are of its first round. */
     uint64_t data = (uint64_t)a.data + (uint64_t)((row_range.column - a.row0) * row_stride + piece_at);
     int64_t column = row_range.column;
     const int64_t data_step = (int64_t)rounds * per_round * row_stride;
-    auto copy_rows = [&](int c, auto bytes) {
+    auto copy_rows = [&](int64_t c, auto bytes) {
         const uint32_t from = clamped(row_range.low - column), there = clamped(row_range.high - column) - from;
-        const int *turn = turns + (c & 1) * rounds;
-        char *at = rows + ((c & 1) * table + row_start * pitch + row_block) * row_bytes + piece * (int)sizeof bytes;
+        const int *turn = turns + (int)(c & 1) * rounds;
+        const int slot = (int)(c & 1) * table + row_start * pitch + row_block;
+        char *at = rows + slot * row_bytes + piece * (int)sizeof bytes;
         const int next = row_step * pitch * row_bytes;
         int r = row_start;
         auto copy_some = [&](auto &place) {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
                 place[u] = (r + u * row_step) * per_round + wrapped(turn[r + u * row_step] + member, -M);
 #pragma unroll
             for (int u = 0; u < COUNT; u++, at += next)
-                copy<sizeof bytes>(at, (const char *)(data + place[u] * (uint64_t)row_stride), place[u] - from < there);
+                copy<sizeof bytes>(at, (const char *)(data + (uint64_t)row_stride * place[u]), place[u] - from < there);
             r += COUNT * row_step;
         };
         uint32_t some[UNROLL], one[1];
@@ -165,11 +165,11 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         data += data_step;
         column += (int64_t)rounds * per_round;
     };
-    auto make_words = [&](int c) {
-        const int64_t column = word_column + (int64_t)c * rounds * per_round;
-        const int *turn = turns + (c & 1) * rounds;
+    auto make_words = [&](int64_t c) {
+        const int64_t column = word_column + c * rounds * per_round;
+        const int *turn = turns + (int)(c & 1) * rounds;
         for (int q = 0; q < word_count; q++) {
-            uint32_t *list = words + ((c & 1) * word_count + q) * table;
+            uint32_t *list = words + ((int)(c & 1) * word_count + q) * table;
             if (by_quads)
 #pragma unroll 2
                 for (int r = word_start; r < rounds; r += word_step) {
@@ -188,8 +188,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
                 }
         }
     };
-    auto produce = [&](int c) {
-        if (c >= chunks) return;
+    auto produce = [&](int64_t c) {
         if (sizeof(T) == 2 && piece_bytes == 2) copy_rows(c, uint16_t());
         else if (sizeof(T) <= 4 && piece_bytes == 4) copy_rows(c, uint32_t());
         else if (piece_bytes == 8) copy_rows(c, uint2());
@@ -202,7 +201,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     const int team = warp / each, block = warp % each, copies = 32 / lanes;
     const bool adds = team < teams && block < blocks;
     const fs_split parts = a.B.parts[adds && is_tall(block)];
-    const int bits = 31 - __clz((int)parts.small), low_bits = (int)parts.small - 1;  /* of a row of a part, if NONZEROS */
+    const int bits = 31 - __clz((int)parts.small), low_bits = (int)parts.small - 1;  /* of a part's rows, if NONZEROS */
     const int lane_slot = lane / lanes * pitch + block, lane_column = lane % lanes < n ? lane % lanes : n - 1;
     const uint32_t mine = fs_shared_address(sums + warp * HEIGHT * 32 + lane), pitch_bytes = 32 * sizeof(S);
     uint32_t part[NONZEROS + 1];
@@ -233,10 +232,10 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
             }
         }
     };
-    auto add_rows = [&](int c) {
-        const int step = UNROLL * copies, slot = (c & 1) * table + team * step * pitch + lane_slot;
+    auto add_rows = [&](int64_t c) {
+        const int step = UNROLL * copies, slot = (int)(c & 1) * table + team * step * pitch + lane_slot;
         const char *row_at = rows + slot * row_bytes + lane_column * (int)sizeof(T);
-        const uint32_t *list = words + slot + (c & 1) * (word_count - 1) * table;
+        const uint32_t *list = words + slot + (int)(c & 1) * (word_count - 1) * table;
         for (int r = team * step; r < rounds; r += teams * step) {
             S x[UNROLL];
             uint32_t word[UNROLL];
@@ -254,21 +253,16 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
         }
     };
 
-    /* 4. the next chunk is made while one is added */
-    make_turns(0);
-    __syncthreads();
-    produce(0);
-    make_turns(1);
-    for (int c = 0; c < chunks; c++) {
+    /* 4. while a chunk is added, the next is made, and the turns of the one after that */
+    for (int64_t c = -2; c < chunks; c++) {
+        if (c >= -1 && c + 1 < chunks) produce(c + 1);
+        if (dealt && c + 2 < chunks) make_turns(c + 2);
+        if (adds && c >= 0) add_rows(c);
         fs_copy_wait<0>();
         __syncthreads();
-        produce(c + 1);
-        make_turns(c + 2);
-        if (adds) add_rows(c);
     }
 
     /* 5. the sums of a column and block added in an order that depends on the row alone, scaled once, stored once */
-    __syncthreads();
     const fs_output to = fs_plane(a, 1, z);
     const bool down = to.row_stride == 1 && to.col_stride != 1;  /* neighbours in memory are rows of Y */
     for (int i = tid; i < blocks * HEIGHT * n; i += threads) {

@@ -87,15 +87,17 @@ FS_DEF int64_t fs_blockperm_turn(const fs_blockperm *B, int64_t q)
 {
     return fs_random_below(B->seed, FS_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
 }
-/* b_q of rounds 4 i ... 4 i + 3, which share a Philox call. */
+/* b_q of rounds 4 i ... 4 i + 3, which share a Philox call unless a word may have to be drawn again. */
 FS_DEF void fs_blockperm_turns(const fs_blockperm *B, int64_t i, uint32_t *turn)
 {
     const fs_quad quad = fs_random_quad(B->seed, FS_TAG_SHUFFLE, (uint64_t)i, 0, 0);
+    int doubtful = 0;
     for (int j = 0; j < 4; j++) {
         uint32_t rest = quad.w[j];
         turn[j] = fs_digit(&rest, (uint32_t)B->ways);
-        if (fs_rejects(rest, (uint64_t)B->ways)) turn[j] = (uint32_t)fs_blockperm_turn(B, 4 * i + j);
+        doubtful |= rest < (uint32_t)B->ways;
     }
+    for (int j = 0; j < 4 && doubtful; j++) turn[j] = (uint32_t)fs_blockperm_turn(B, 4 * i + j);
 }
 /* Where a unit goes: member i of a round that begins at b. */
 FS_DEF int64_t fs_blockperm_deal(const fs_blockperm *B, int64_t i, int64_t b)
