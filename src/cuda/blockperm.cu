@@ -25,10 +25,13 @@ static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y
 static fs_result launch(fs_gpu *gpu, const fs_plan *plan, fs_tile_args *a)
 {
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
+                               : plan->kernel == FS_KERNEL_NARROW ? fs_narrow_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels : fs_hopper_rows_kernels;
-    const int64_t groups = fs_div_up(a->B.kappa, plan->group);
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
-    const int64_t blocks = groups * a->B.M * a->tiles * a->parts;
+    /* of input blocks and permutations */
+    const int64_t groups = plan->kernel == FS_KERNEL_NARROW ? fs_div_up(a->B.M, plan->threads / 32)
+                                                            : fs_div_up(a->B.kappa, plan->group) * a->B.M;
+    const int64_t blocks = groups * a->tiles * a->parts;
     if (blocks > 0x7FFFFFFF)
         return gpu->host.fail(FS_EUNSUPPORTED, "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);

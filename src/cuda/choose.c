@@ -84,9 +84,16 @@ static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
 #undef LINE
 };
 
+static const struct { fs_dtype dtype; int nonzeros; } narrow[] = {
+#define LINE(T, dtype, nonzeros) {dtype, nonzeros},
+    FS_NARROW(LINE)
+#undef LINE
+};
+
 /* Columns of A that a thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan)
 {
+    if (plan->kernel == FS_KERNEL_NARROW) return FS_NARROW_COLUMNS;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return 256 / hopper_rows[plan->instance].outs;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
@@ -177,6 +184,44 @@ static int plan_columns(const fs_problem *p, const fs_gpu_traits *gpu, int vecto
     return 1;
 }
 
+/* Few columns, all in one tile. */
+static int narrow_fits(const fs_problem *p)
+{
+    return p->n <= FS_NARROW_COLUMNS && p->kappa == 1 && p->block_rows <= FS_NARROW_HEIGHT && p->M <= FS_NARROW_BLOCKS &&
+           p->shuffle != FS_DEF_LINES;
+}
+/* A chunk of 0 rounds: as many as its tables have room for, but not more than a processor's share. */
+static int plan_narrow(const fs_problem *p, const fs_gpu_traits *gpu, int warps, int64_t chunk, int parts, fs_plan *plan)
+{
+    const int64_t size = fs_dtype_size(p->dtype), sum_bytes = p->dtype == FS_F64 ? 8 : 4;
+    const int64_t words = div_up(p->s, fs_blockperm_per_word(div_up(p->block_rows, p->s)));
+    const int64_t groups = div_up(p->M, warps), each = div_up(p->M, groups);
+    const int four = p->s == 4 && p->k % p->M == 0 && p->block_rows % 4 == 0 && (p->block_rows & (p->block_rows - 1)) == 0;
+    memset(plan, 0, sizeof *plan);
+    plan->kernel = FS_KERNEL_NARROW;
+    for (int i = 0; i < FS_NARROW_COUNT; i++)
+        if (narrow[i].dtype == p->dtype && (narrow[i].nonzeros == 0 || four)) plan->instance = i;
+    plan->group = 1;
+    plan->team = 1;
+    while (plan->team < p->n) plan->team *= 2;
+    plan->threads = 32 * warps;
+    const int64_t least_chunk = FS_NARROW_UNROLL * (32 / plan->team), step = least_chunk * (warps / each);
+    if (chunk == 0) {
+        const int64_t sums = FS_NARROW_SHARED(warps, sum_bytes, 0, each | 1, p->n * size, words);
+        const int64_t round = FS_NARROW_SHARED(0, sum_bytes, 1, each | 1, p->n * size, words);
+        const int64_t room = least(gpu->shared - sums, 5120 * warps) / round;
+        chunk = least(room, div_up(p->slots, most(1, gpu->processors / groups))) / step * step;
+        chunk = most(chunk, room < step ? least_chunk : step);
+    }
+    if (chunk < least_chunk || chunk % least_chunk || chunk > 1 << 16) return 0;
+    plan->chunk = (int)chunk;
+    plan->shared = FS_NARROW_SHARED(warps, sum_bytes, chunk, each | 1, p->n * size, words);
+    if (plan->shared > gpu->shared) return 0;
+    const int resident = (int)most(1, least(1024 / plan->threads, gpu->shared_per_processor / (plan->shared + 1024)));
+    cut(plan, p, parts ? parts : choose_parts(p, gpu, groups, resident, plan->chunk), plan->chunk);
+    return 1;
+}
+
 /* The widest loads that the matrix allows: 16 bytes, 8 for two-byte elements. */
 static int widest(const fs_problem *p)
 {
@@ -215,6 +260,10 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         const int groups = p->n > 128 ? 2 : 1;
         if (plan_tensor_rows(p, gpu, groups, 0, &plan) || plan_tensor_rows(p, gpu, 1, 0, &plan)) return plan;
     }
+    /* Short inputs are left to plain additions: a part costs a plane of sums, however short it is. */
+    if (narrow_fits(p) && p->rows >= 32768 && p->slots >= 256)
+        for (int warps = FS_NARROW_WARPS; warps >= 4; warps /= 2)
+            if (plan_narrow(p, gpu, warps, 0, 0, &plan)) return plan;
     if (p->block_rows <= 512 && choose_columns(p, gpu, &plan)) return plan;
     memset(&plan, 0, sizeof plan);
     plan.kernel = FS_KERNEL_SORTED;
@@ -237,6 +286,14 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1};
             for (int i = 0; i < 4; i++)
                 if (around[i] > 0 && count < room && plan_tensor_rows(p, gpu, groups, around[i], &plan)) plans[count++] = plan;
+        }
+    if (narrow_fits(p))
+        for (int warps = FS_NARROW_WARPS; warps >= 4; warps /= 2) {
+            if (!plan_narrow(p, gpu, warps, 0, 0, &plan)) continue;
+            const fs_plan own = plan;
+            const int around[] = {own.parts, own.parts / 2, own.parts * 2, own.parts + 1, own.parts - 1};
+            for (int i = 0; i < 5; i++)
+                if (around[i] > 0 && count < room && plan_narrow(p, gpu, warps, own.chunk, around[i], &plan)) plans[count++] = plan;
         }
     if (p->block_rows > 512) return count;
     for (int group = (int)least(p->kappa, 4); group >= 1; group--)
@@ -328,6 +385,12 @@ static int sound(const entry *e)
                again.instance == plan->instance && again.shared == plan->shared &&
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % 64 == 0;
+    if (plan->kernel == FS_KERNEL_NARROW)
+        return narrow_fits(p) && plan->threads >= 128 && plan->threads <= 32 * FS_NARROW_WARPS &&
+               (plan->threads & (plan->threads - 1)) == 0 && plan->chunk > 0 &&
+               plan_narrow(p, &any, plan->threads / 32, plan->chunk, plan->parts, &again) &&
+               again.instance == plan->instance && again.shared == plan->shared && again.team == plan->team &&
+               again.group == plan->group && plan->length % plan->chunk == 0;
     if (plan->kernel == FS_KERNEL_COLUMNS)
         return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 && plan->threads <= 256 &&
                (plan->threads & (plan->threads - 1)) == 0 &&

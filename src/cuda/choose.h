@@ -29,7 +29,8 @@ typedef enum fs_kernel {
     FS_KERNEL_COLUMNS = 1,   /* columns.cu: plain additions, a thread owns columns */
     FS_KERNEL_TENSOR_ROWS,   /* tensor_rows.cu: rows of A contiguous, mma.sync */
     FS_KERNEL_HOPPER_ROWS,   /* hopper_rows.cu: rows of A contiguous, wgmma */
-    FS_KERNEL_SORTED         /* sorted.cu: blocks too tall for a tile */
+    FS_KERNEL_SORTED,        /* sorted.cu: blocks too tall for a tile */
+    FS_KERNEL_NARROW         /* narrow.cu: few columns, a warp owns a block's sums */
 } fs_kernel;
 
 /* What the choice depends on. */
@@ -49,7 +50,8 @@ typedef struct fs_plan {
     int instance;       /* which line of the kernel's table in instances.h */
     int parts;          /* how many parts a block's slots are cut into */
     int64_t length;     /* slots of a part */
-    int threads, team, chunk, group;  /* columns.cu: threads, threads of a team, slots of a chunk, permutations together */
+    int threads, team, chunk, group;  /* columns.cu: threads, threads of a team, slots of a chunk, permutations together;
+                                       * narrow.cu: team is the lanes of a round, chunk its rounds */
     int64_t shared;     /* bytes of shared memory */
 } fs_plan;
 

@@ -1,8 +1,8 @@
 /* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous: a sketch at the speed of reading A.
  *
  * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of
- * shared memory, 32 rows a stage, and four warps make panels of S, 64 slots each.  The other two take fragments from the ring,
- * cut them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * shared memory, 32 rows a stage, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from
+ * the ring, cut them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1          256           128 columns (two tiles of the tensor cores' M axis), one block of Y
@@ -23,7 +23,7 @@
 
 namespace {
 
-enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, STAGE = 32 };
+enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, STAGE = 32, SET = 128 };
 
 /* Rows of the ring are 32 bytes longer than they need be: then the fragment reads, 32 bytes of four rows, hit all banks. */
 template <class T, int OUTS> struct shape {
@@ -33,7 +33,8 @@ template <class T, int OUTS> struct shape {
         WIDTH = 256 / OUTS,
         ROW_BYTES = WIDTH * (int)sizeof(T) + 32,
         STAGE_BYTES = STAGE * ROW_BYTES,
-        SET_BYTES = OUTS * PANEL_BYTES
+        HALF_SET = OUTS * PANEL_BYTES,  /* 64 slots: a panel for each block, one after the other */
+        SET_BYTES = 2 * HALF_SET
     };
 };
 
@@ -60,7 +61,7 @@ template <class T, int OUTS, int STAGES, int SETS> struct memory {
  * read.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
 template <class T, int OUTS, int STAGES, int SETS>
-__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, const memory<T, OUTS, STAGES, SETS> &m, int stage_count)
+__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, const memory<T, OUTS, STAGES, SETS> &m, int stage_count)
 {
     typedef shape<T, OUTS> sh;
     const int lane = threadIdx.x & 31, row_of_stage = (threadIdx.x >> 5 & (COPIERS - 1)) * 8 + (lane & 7);
@@ -71,7 +72,7 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, const memory<
     int stage = 0, parity = 1;
     for (int t = 0; t < stage_count; t += 4) {
         const int64_t slot = (int64_t)(t + (lane >> 3)) * STAGE + row_of_stage;
-        const int64_t row = slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
+        const int64_t row = slot >= lead && slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
         const char *from = data + (row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T));
 #pragma unroll 1
         for (int k = 0; k < 4 && t + k < stage_count; k++) {
@@ -85,24 +86,26 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, const memory<
     }
 }
 
-/* A warp that makes panels of S, every lane two slots: those of one permutation, of every set or of every second or fourth.
- * Rows and words are known before the place of the panel is empty. */
+/* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four slots.
+ * Rows and words are known before the place of the set is empty. */
 template <class T, int OUTS, int STAGES, int SETS>
-__device__ void make_panels(const fs_tile_args &a, fs_part p, const memory<T, OUTS, STAGES, SETS> &m, uint8_t *sets, int panel_count)
+__device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, STAGES, SETS> &m, uint8_t *sets,
+                            int set_count)
 {
     typedef shape<T, OUTS> sh;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
     if (OUTS > 1) p = fs_part_for(a, p, p.l + out);
-    for (int t = warp / OUTS; t < panel_count; t += MAKERS / OUTS) {
-        int64_t column[2];
-        uint32_t word[2];
-        number_slots<2>(a, p, (int64_t)t * PANEL + lane, 32, column, word);
+    for (int t = warp / OUTS; t < set_count; t += MAKERS / OUTS) {
+        int64_t column[4];
+        uint32_t word[4];
+        number_slots(a, p, (int64_t)t * SET + 4 * lane, lead, column, word);
         fs_mbarrier_wait(m.set_empty(t % SETS), t / SETS & 1 ^ 1);
-        uint8_t *panel = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES;
+        uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES;
 #pragma unroll
-        for (int i = 0; i < PANEL_BYTES / 512; i++) ((uint4 *)panel)[32 * i + lane] = make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < 2 * PANEL_BYTES / 512; i++)
+            ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
-        put_slots<is_half<T>::value, 2>(a, p, panel, lane, 32, column, word);
+        put_slots<is_half<T>::value>(a, p, panels, sh::HALF_SET, 4 * lane, column, word);
         fs_proxy_fence();
         fs_mbarrier_arrive(m.set_full(t % SETS));
     }
@@ -123,8 +126,8 @@ __device__ __forceinline__ void multiply(float (&sums)[64], const pieces<T, PASS
             fs_wgmma<is_half<T>::value, 64 * sh::BLOCKS>(sums + 32 * i, x.of[p].tile[i], b, keep || p < PASSES - 1);
 }
 
-/* A warpgroup that multiplies: total = its part of S A.  It cuts the two steps of a stage, then multiplies, while the other
- * warpgroup does the opposite; registers that wgmma reads must not change before it is done. */
+/* A warpgroup that multiplies: total = its part of S A.  While the products of a step are made the next one's pieces are cut,
+ * in other registers: wgmma reads its registers until it is waited for. */
 template <class T, int PASSES, int OUTS, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SETS> &m, int panel_count, int column, int out,
                                                 float (&total)[64])
@@ -138,28 +141,30 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SE
     for (int i = 0; i < 64; i++) total[i] = 0.0f;
 #pragma unroll 1
     for (int t = 0; t < panel_count; t++) {
-        const int at = t % SETS;
-        const uint32_t panel = m.sets + at * sh::SET_BYTES + out * PANEL_BYTES;
+        const int at = (t >> 1) % SETS;
+        const uint32_t panel = m.sets + at * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
+        pieces<T, PASSES, sh::TILES, sh::ROW_BYTES> x[2];
 #pragma unroll
         for (int half = 0; half < PANEL / STAGE; half++) {
-            pieces<T, PASSES, sh::TILES, sh::ROW_BYTES> x[2];
             fs_mbarrier_wait(m.stage_full(stage), parity);
-            x[0].load(from + stage * sh::STAGE_BYTES);
-            x[1].load(from + stage * sh::STAGE_BYTES + STEP * sh::ROW_BYTES);
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                x[k].load(from + stage * sh::STAGE_BYTES + k * STEP * sh::ROW_BYTES);
+                if (half == 0 && k == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
+                fs_wgmma_fence();
+                multiply<T, PASSES, OUTS>(sums, x[k], panel + (2 * half + k) * 32, half + k > 0);
+                fs_wgmma_commit();
+                if (half + k < 2) fs_wgmma_wait<1>();
+            }
             __syncwarp();
             if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
             if (++stage == STAGES) stage = 0, parity ^= 1;
-            if (half == 0) fs_mbarrier_wait(m.set_full(at), t / SETS & 1);
-            fs_wgmma_fence();
-            multiply<T, PASSES, OUTS>(sums, x[0], panel + half * 64, half > 0);
-            multiply<T, PASSES, OUTS>(sums, x[1], panel + half * 64 + 32, 1);
-            fs_wgmma_commit();
-            fs_wgmma_wait<0>();
         }
+        fs_wgmma_wait<0>();
         /* The compiler does not know that sums change until here; telling it that they are written keeps their uses behind. */
 #pragma unroll
         for (int i = 0; i < 64; i++) asm volatile("" : "+f"(sums[i])::"memory");
-        if (lane == 0) fs_mbarrier_arrive(m.set_empty(at));
+        if (lane == 0 && (t & 1 || t == panel_count - 1)) fs_mbarrier_arrive(m.set_empty(at));
 #pragma unroll
         for (int i = 0; i < 64; i++) total[i] += sums[i];
     }
@@ -175,7 +180,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     const memory<T, OUTS, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
     const fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
-    const int panel_count = (int)((p.count + PANEL - 1) / PANEL);
+    fs_part aligned = p;
+    const int lead = align_slots(aligned), panel_count = (int)((aligned.count + PANEL - 1) / PANEL);
 
     fs_start_next_kernel();
     /* 1. mbarriers; columns of the ring that no copy fills are zero */
@@ -198,8 +204,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
         fs_fewer_registers<64>();
-        if (tid < 32 * MAKERS) make_panels<T, OUTS, STAGES, SETS>(a, p, m, shared, panel_count);
-        else copy_rows<T, OUTS, STAGES, SETS>(a, p, m, panel_count * (PANEL / STAGE));
+        if (tid < 32 * MAKERS) make_panels<T, OUTS, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
+        else copy_rows<T, OUTS, STAGES, SETS>(a, aligned, lead, m, panel_count * (PANEL / STAGE));
         fs_barrier_or(1, THREADS, false);
     } else {
         fs_more_registers<192>();

@@ -31,28 +31,28 @@ enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 #define FS_TENSOR_ROWS_SHARED(size, groups, stages) (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
 /* hopper_rows.cu: element type, pieces of an element, permutations together, stages of 32 rows, sets of panels of S.  On an
- * H200 64 KiB in flight are enough to read at full speed; at least four of each, so that warps that take turns never lap. */
+ * H200 64 KiB in flight are enough to read at full speed; as many sets as warps that make them in turn, so that none laps. */
 #ifdef FS_FEW_INSTANCES
-#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 5, 6)
+#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 4, 4)
 #else
 #define FS_HOPPER_ROWS(X) \
-    X(float, FS_F32, 3, 1, 5, 6) \
-    X(float, FS_F32, 3, 2, 8, 5) \
-    X(float, FS_F32, 3, 4, 12, 3) \
-    X(float, FS_F32, 2, 1, 5, 6) \
-    X(float, FS_F32, 2, 2, 8, 5) \
-    X(float, FS_F32, 2, 4, 12, 3) \
-    X(__half, FS_F16, 1, 1, 9, 6) \
-    X(__half, FS_F16, 1, 2, 12, 6) \
-    X(__half, FS_F16, 1, 4, 16, 4) \
-    X(__nv_bfloat16, FS_BF16, 1, 1, 9, 6) \
-    X(__nv_bfloat16, FS_BF16, 1, 2, 12, 6) \
-    X(__nv_bfloat16, FS_BF16, 1, 4, 16, 4)
+    X(float, FS_F32, 3, 1, 4, 4) \
+    X(float, FS_F32, 3, 2, 7, 3) \
+    X(float, FS_F32, 3, 4, 10, 2) \
+    X(float, FS_F32, 2, 1, 4, 4) \
+    X(float, FS_F32, 2, 2, 7, 3) \
+    X(float, FS_F32, 2, 4, 10, 2) \
+    X(__half, FS_F16, 1, 1, 8, 4) \
+    X(__half, FS_F16, 1, 2, 12, 3) \
+    X(__half, FS_F16, 1, 4, 16, 2) \
+    X(__nv_bfloat16, FS_BF16, 1, 1, 8, 4) \
+    X(__nv_bfloat16, FS_BF16, 1, 2, 12, 3) \
+    X(__nv_bfloat16, FS_BF16, 1, 4, 16, 2)
 #endif
 enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
-/* Sets of `outs` panels, the ring, two mbarriers for each of them. */
+/* Sets of 2 `outs` panels, the ring, two mbarriers for each of them. */
 #define FS_HOPPER_ROWS_SHARED(size, outs, stages, sets) \
-    ((sets) * (outs) * 8192 + (stages) * 32 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
+    ((sets) * (outs) * 16384 + (stages) * 32 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
 
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
@@ -71,7 +71,24 @@ enum { FS_COLUMNS_COUNT = 0 FS_COLUMNS(FS_COUNT_ONE) };
 /* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
 enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
 
-extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[];
+/* narrow.cu: element type, nonzeros of a slot (4: in four parts of a power of two of rows, alike in all blocks; 0: any). */
+#ifdef FS_FEW_INSTANCES
+#define FS_NARROW_OF(X, T, dtype) X(T, dtype, 0)
+#else
+#define FS_NARROW_OF(X, T, dtype) X(T, dtype, 0) X(T, dtype, 4)
+#endif
+#define FS_NARROW(X) \
+    FS_NARROW_OF(X, float, FS_F32) FS_NARROW_OF(X, double, FS_F64) FS_NARROW_OF(X, __half, FS_F16) \
+    FS_NARROW_OF(X, __nv_bfloat16, FS_BF16)
+enum { FS_NARROW_COUNT = 0 FS_NARROW(FS_COUNT_ONE) };
+/* At most so many warps, rows of a block, columns and blocks; slots of a lane at a time. */
+enum { FS_NARROW_WARPS = 16, FS_NARROW_HEIGHT = 64, FS_NARROW_COLUMNS = 32, FS_NARROW_BLOCKS = 1 << 20, FS_NARROW_UNROLL = 4 };
+/* The sums of every warp, bytes of a sum each; two chunks of rounds: `pitch` slots of a row of A and its words, and a turn. */
+#define FS_NARROW_SHARED(warps, sum, rounds, pitch, row, words) \
+    ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
+
+extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[],
+    *const fs_narrow_kernels[];
 
 #ifdef __cplusplus
 }

@@ -23,6 +23,14 @@ static __device__ __forceinline__ void fs_copy16_part(uint32_t to, const void *f
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 #endif
 }
+/* 4 or 8 bytes, which stay in L1 for those who read the rest of the line; zeros if not `there`. */
+template <int BYTES> static __device__ __forceinline__ void fs_copy_small(uint32_t to, const void *from, bool there)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(there ? BYTES : 0)
+                 : "memory");
+#endif
+}
 static __device__ __forceinline__ void fs_copy_commit(void)
 {
 #if __CUDA_ARCH__ >= 800
@@ -67,6 +75,23 @@ static __device__ __forceinline__ bool fs_barrier_or(int number, int threads, bo
     return any;
 }
 
+/* Shared memory by its 32-bit address, to which the compiler adds nothing. */
+static __device__ __forceinline__ void fs_shared_get(uint32_t at, float *x)
+{
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(*x) : "r"(at));
+}
+static __device__ __forceinline__ void fs_shared_get(uint32_t at, double *x)
+{
+    asm volatile("ld.shared.f64 %0, [%1];" : "=d"(*x) : "r"(at));
+}
+static __device__ __forceinline__ void fs_shared_put(uint32_t at, float x)
+{
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(at), "f"(x) : "memory");
+}
+static __device__ __forceinline__ void fs_shared_put(uint32_t at, double x)
+{
+    asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(x) : "memory");
+}
 static __device__ __forceinline__ float4 fs_shared_float4(uint32_t at)
 {
     float4 x;

@@ -101,59 +101,70 @@ template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TIL
     }
 };
 
-/* Columns (-1: none) and first words of N slots, `apart` from `slot` on: for all together, so that their chains of
- * instructions overlap. */
-template <int N>
-__device__ __forceinline__ void number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int apart, int64_t (&column)[N],
-                                             uint32_t (&word)[N])
+/* The part with its first slot moved down to a multiple of 4, by as many slots as are returned. */
+__device__ __forceinline__ int align_slots(fs_part &p)
 {
-    int64_t turn[N];
-    uint32_t again = 0;
-    if (a.B.shuffle == FS_DEF_ROWS) {
-#pragma unroll
-        for (int i = 0; i < N; i++) {
-            uint32_t rest;
-            turn[i] = fs_blockperm_turn_once(&a.B, p.first + slot + i * apart, &rest);
-            again |= rest < (uint32_t)a.B.ways;
-        }
-        if (again)
-            for (int i = 0; i < N; i++) turn[i] = fs_blockperm_turn(&a.B, p.first + slot + i * apart);
-#pragma unroll
-        for (int i = 0; i < N; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, p.first + slot + i * apart, turn[i]);
-    } else {
-#pragma unroll 1
-        for (int i = 0; i < N; i++) column[i] = fs_slot_column(&a.B, p.h, p.first + slot + i * apart);
-    }
-#pragma unroll
-    for (int i = 0; i < N; i++)
-        if (slot + i * apart >= p.count || column[i] < a.row0 || column[i] - a.row0 >= a.rows) column[i] = -1;
-#pragma unroll
-    for (int i = 0; i < N; i++) word[i] = fs_blockperm_word_once(&a.B, column[i], p.l, 0);
-    if (!a.B.accepts[p.block_rows > a.B.out.small])
-        for (int i = 0; i < N; i++)
-            if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, 0, p.block_rows);
+    const int lead = p.count > 0 ? (int)(p.first & 3) : 0;
+    p.first -= lead;
+    p.count += lead;
+    return lead;
 }
 
-/* The nonzeros of N slots, `apart` from `slot` on, whose columns and first words are known, as 16-bit +-1 in a panel of S, 64
- * slots: row r at 128 r, K positions permuted so that a thread's four rows of a step, q + 4 i, are the K positions of its
- * fragment, and the 128-byte swizzle. */
-template <int HALF, int N>
-__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int apart,
-                                          const int64_t (&column)[N], uint32_t (&word)[N])
+/* Columns (-1: none) and first words of four neighbouring slots, slot ... slot + 3, of which those from `lead` on belong to the
+ * part; p.first + slot is a multiple of 4.  Made together: random words come four at a time, and chains of instructions
+ * overlap. */
+__device__ __forceinline__ void number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead, int64_t (&column)[4],
+                                             uint32_t (&word)[4])
+{
+    const int64_t first = p.first + slot;
+    const bool accepts = a.B.accepts[p.block_rows > a.B.out.small];
+    if (a.B.shuffle == FS_DEF_ROWS) {
+        uint32_t turn[4];
+        fs_blockperm_turns(&a.B, first >> 2, turn);
+#pragma unroll
+        for (int i = 0; i < 4; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < 4; i++) column[i] = fs_slot_column(&a.B, p.h, first + i);
+    }
+    if (a.B.shuffle == FS_DEF_NONE) {
+        const fs_quad quad = fs_blockperm_quad(&a.B, first >> 2, p.l, 0);
+#pragma unroll
+        for (int i = 0; i < 4; i++) word[i] = quad.w[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++) word[i] = fs_blockperm_word_once(&a.B, column[i], p.l, 0);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (slot + i < lead || slot + i >= p.count || column[i] < a.row0 || column[i] - a.row0 >= a.rows) column[i] = -1;
+    if (accepts) return;
+#pragma unroll 1
+    for (int i = 0; i < 4; i++)
+        if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, 0, p.block_rows);
+}
+
+/* The nonzeros of those slots as 16-bit +-1 in panels of S, 64 slots each and `apart` bytes from each other: row r at 128 r, K
+ * positions permuted so that a thread's four rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte
+ * swizzle.  `slot` is the first's. */
+template <int HALF>
+__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panels, int apart, int slot,
+                                          const int64_t (&column)[4], uint32_t (&word)[4])
 {
     const uint16_t one = HALF ? 0x3C00 : 0x3F80;
+    const int o = slot & 15, k = (slot & 48) + (o >> 2 & 1) + 8 * (o >> 3);
+    uint8_t *panel = panels + (slot >> 6) * apart;
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
     for (int q = 0, t = 0;;) {
         for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
 #pragma unroll
-            for (int i = 0; i < N; i++) {
-                const int at_slot = slot + i * apart, o = at_slot & 15;
-                const int k = (at_slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
-                const uint32_t code = fs_blockperm_next(&parts, t, &word[i]), at = (code >> 1) * 128 + k * 2;
+            for (int i = 0; i < 4; i++) {
+                const uint32_t code = fs_blockperm_next(&parts, t, &word[i]), at = (code >> 1) * 128 + (k + 2 * i) * 2;
                 if (column[i] >= 0) *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(one | code << 15);
             }
         if (++q == (int)a.B.words) break;
-        for (int i = 0; i < N; i++)
+#pragma unroll 1
+        for (int i = 0; i < 4; i++)
             if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, q, p.block_rows);
     }
 }

@@ -91,19 +91,23 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + 2 * CHUNK_BYTES);
     const int tid = threadIdx.x, group = tid >> 7, slot = tid & 127;
-    const fs_part p = fs_part_of(a, 1, GROUPS * WIDTH);
-    const int chunk_count = (int)((p.count + CHUNK - 1) / CHUNK), steps = chunk_count * (CHUNK / STEP);
+    const fs_part part = fs_part_of(a, 1, GROUPS * WIDTH);
+    fs_part p = part;
+    const int lead = align_slots(p), chunk_count = (int)((p.count + CHUNK - 1) / CHUNK), steps = chunk_count * (CHUNK / STEP);
     const ring_t r(a, fs_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES, p.column + group * WIDTH);
 
-    /* Thread `slot` of one of the groups, in turn, makes slot `slot` of a chunk: its row and, a chunk later, its
+    /* A warp of one of the groups, in turn, makes a chunk, each thread four slots: their rows and, a chunk later, their
      * nonzeros.  An empty slot reads row 0 and has no nonzeros. */
-    int64_t column[1] = {-1};
-    uint32_t word[1];
+    int64_t column[4];
+    uint32_t word[4];
+    auto makes = [&](int c) { return group == c % GROUPS && slot < CHUNK / 4; };
     auto number_rows = [&](int c) {
-        if (group != c % GROUPS) return;
-        number_slots<1>(a, p, (int64_t)c * CHUNK + slot, 0, column, word);
-        offsets[c % OFFSETS * CHUNK + (slot & ~15) + ring_t::place(slot & 15)] =
-            column[0] < 0 ? 0 : (column[0] - a.row0) * a.row_stride * (int64_t)sizeof(T);
+        if (!makes(c)) return;
+        number_slots(a, p, (int64_t)c * CHUNK + 4 * slot, lead, column, word);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            offsets[c % OFFSETS * CHUNK + (4 * slot & ~15) + ring_t::place(4 * slot + i & 15)] =
+                column[i] < 0 ? 0 : (column[i] - a.row0) * a.row_stride * (int64_t)sizeof(T);
     };
     auto clear_chunk = [&](int c) {
         uint4 *at = (uint4 *)(shared + (c & 1) * CHUNK_BYTES);
@@ -111,8 +115,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         for (int i = 0; i < CHUNK_BYTES / 16; i += THREADS) at[i + tid] = make_uint4(0, 0, 0, 0);
     };
     auto make_chunk = [&](int c) {
-        if (group == c % GROUPS)
-            put_slots<HALF, 1>(a, p, shared + (c & 1) * CHUNK_BYTES + (slot >> 6) * PANEL_BYTES, slot & 63, 0, column, word);
+        if (makes(c)) put_slots<HALF>(a, p, shared + (c & 1) * CHUNK_BYTES, PANEL_BYTES, 4 * slot, column, word);
     };
 
     fs_start_next_kernel();
@@ -174,7 +177,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
     float zero = 0.0f;
 #pragma unroll
     for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
-    if (__syncthreads_or(zero != 0.0f)) make_again<T>(a, p, p.column + tid, (float *)shared + tid, THREADS);
+    if (__syncthreads_or(zero != 0.0f)) make_again<T>(a, part, p.column + tid, (float *)shared + tid, THREADS);
     else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
 #endif
 }

@@ -44,6 +44,15 @@ typedef struct fs_blockperm {
     fs_wiring wiring;
 } fs_blockperm;
 
+/* How many nonzeros one random word holds when the largest part has `part` rows: the largest digit base is twice that, and so
+ * many bases multiply to at most 2^32. */
+FS_DEF int32_t fs_blockperm_per_word(int64_t part)
+{
+    int32_t width = 1;
+    while (((int64_t)1 << width) < 2 * part) width++;
+    return 32 / width;
+}
+
 FS_DEF fs_blockperm fs_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64_t M, int64_t kappa, int64_t s,
                                       int32_t shuffle, int64_t interleave)
 {
@@ -63,11 +72,7 @@ FS_DEF fs_blockperm fs_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64
     B.parts[0] = fs_split_make(B.out.small, s);
     B.parts[1] = fs_split_make(B.out.small + 1, s);
     B.wiring = fs_wiring_make(seed, (uint32_t)M);
-    /* The largest digit base is twice the largest part; so many bases multiply to at most 2^32. */
-    const int64_t base = 2 * fs_split_size(&B.parts[B.out.larger > 0], 0);
-    int32_t width = 1;
-    while (((int64_t)1 << width) < base) width++;
-    B.per_word = 32 / width;
+    B.per_word = fs_blockperm_per_word(fs_split_size(&B.parts[B.out.larger > 0], 0));
     B.words = (s + B.per_word - 1) / B.per_word;
     for (int tall = 0; tall < 2; tall++) {
         /* The parts have at most two sizes; no word is rejected where both are powers of two. */
@@ -82,18 +87,25 @@ FS_DEF int64_t fs_blockperm_turn(const fs_blockperm *B, int64_t q)
 {
     return fs_random_below(B->seed, FS_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
 }
-/* The first attempt at it, which is b_q unless *rest, compared with `ways` by fs_rejects, says otherwise. */
-FS_DEF int64_t fs_blockperm_turn_once(const fs_blockperm *B, int64_t q, uint32_t *rest)
+/* b_q of rounds 4 i ... 4 i + 3, which share a Philox call unless a word may have to be drawn again. */
+FS_DEF void fs_blockperm_turns(const fs_blockperm *B, int64_t i, uint32_t *turn)
 {
-    return fs_random_below_once(B->seed, FS_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways, 0, rest);
+    const fs_quad quad = fs_random_quad(B->seed, FS_TAG_SHUFFLE, (uint64_t)i, 0, 0);
+    int doubtful = 0;
+    for (int j = 0; j < 4; j++) {
+        uint32_t rest = quad.w[j];
+        turn[j] = fs_digit(&rest, (uint32_t)B->ways);
+        doubtful |= rest < (uint32_t)B->ways;
+    }
+    for (int j = 0; j < 4 && doubtful; j++) turn[j] = (uint32_t)fs_blockperm_turn(B, 4 * i + j);
 }
 /* Where a unit goes: member i of a round that begins at b. */
 FS_DEF int64_t fs_blockperm_deal(const fs_blockperm *B, int64_t i, int64_t b)
 {
     return i + b < B->ways ? i + b : i + b - B->ways;
 }
-/* The inverse: which unit of round u, which begins at b, block or super-block h gets.  In an incomplete last round it may be B->units or
- * more, which is none. */
+/* The inverse: which unit of round u, which begins at b, block or super-block h gets.  In an incomplete last round it may be
+ * B->units or more, which is none. */
 FS_DEF int64_t fs_blockperm_dealt_from(const fs_blockperm *B, int64_t h, int64_t u, int64_t b)
 {
     return u * B->ways + (h >= b ? h - b : h - b + B->ways);
@@ -186,6 +198,12 @@ FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, i
         if (!fs_rejects(rest, product)) return word;
         word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
     }
+}
+
+/* Word q of columns 4 i ... 4 i + 3 before any is drawn again, which none is where B->accepts says so. */
+FS_DEF fs_quad fs_blockperm_quad(const fs_blockperm *B, int64_t i, int64_t l, int64_t q)
+{
+    return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q), 0);
 }
 
 /* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride` apart in code;

@@ -26,7 +26,7 @@ enum fs_tag {
 FS_DEF fs_quad fs_philox(fs_quad x, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = (uint64_t)0xD2511F53u * x.w[0], p1 = (uint64_t)0xCD9E8D57u * x.w[2];
+        const uint64_t p0 = fs_mul_wide(0xD2511F53u, x.w[0]), p1 = fs_mul_wide(0xCD9E8D57u, x.w[2]);
         const uint32_t w1 = x.w[1], w3 = x.w[3];
         x.w[0] = (uint32_t)(p1 >> 32) ^ w1 ^ key0;
         x.w[1] = (uint32_t)p1;

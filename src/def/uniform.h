@@ -13,7 +13,7 @@
 /* The next digit of the fraction *f in base b >= 1. */
 FS_DEF uint32_t fs_digit(uint32_t *f, uint32_t b)
 {
-    const uint64_t m = (uint64_t)*f * b;
+    const uint64_t m = fs_mul_wide(*f, b);
     *f = (uint32_t)m;
     return (uint32_t)(m >> 32);
 }
@@ -24,20 +24,12 @@ FS_DEF int fs_rejects(uint32_t rest, uint64_t product)
     return rest < product && rest < ((uint64_t)1 << 32) % product;
 }
 
-/* One attempt at the number that fs_random_below returns; *rest tells fs_rejects whether another must be made. */
-FS_DEF uint32_t fs_random_below_once(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t b, uint32_t attempt,
-                                     uint32_t *rest)
-{
-    *rest = fs_random_word(seed, tag, i, e, attempt);
-    return fs_digit(rest, b);
-}
-
 /* Uniform on [b], b >= 1, at address (tag, i, e). */
 FS_DEF uint32_t fs_random_below(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t b)
 {
     for (uint32_t attempt = 0;; attempt++) {
-        uint32_t rest;
-        const uint32_t digit = fs_random_below_once(seed, tag, i, e, b, attempt, &rest);
+        uint32_t rest = fs_random_word(seed, tag, i, e, attempt);
+        const uint32_t digit = fs_digit(&rest, b);
         if (!fs_rejects(rest, b)) return digit;
     }
 }

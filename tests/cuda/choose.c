@@ -209,6 +209,14 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (vector > 1 && (!p->across || !p->aligned || p->n % vector)) return "its vectors are not aligned";
         return NULL;
     }
+    case FS_KERNEL_NARROW:
+        if (plan->instance < 0 || plan->instance >= FS_NARROW_COUNT) return "there is no such instance";
+        if (p->n > 32 || p->kappa > 1 || p->block_rows > 64 || p->shuffle == LINES) return "it cannot take this problem";
+        if (plan->threads > 512) return "it has more than 16 warps";
+        if (plan->team < p->n || plan->team > 32 || 32 % plan->team) return "its lanes are not those of whole rounds";
+        if (plan->chunk < 1 || plan->chunk % (4 * (32 / plan->team))) return "its chunks are not whole steps of its lanes";
+        if (plan->length % plan->chunk) return "its parts are not whole chunks";
+        return NULL;
     case FS_KERNEL_TENSOR_ROWS:
         if (plan->instance < 0 || plan->instance >= FS_TENSOR_ROWS_COUNT) return "there is no such instance";
         if (gpu->arch < 80) return "the GPU cannot run it";
@@ -248,6 +256,7 @@ static const shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {2
 static const shape odd_widths[] = {{65536, 1001}, {65536, 258}, {0, 0}};
 static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {16777216, 32}, {0, 0}};
+static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
 static const shape one_tile[] = {{16777216, 64}, {65536, 128}, {0, 0}};
 static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[] = {256, 1024, 4096, 0};
 static const int64_t tall[] = {4096, 0};
@@ -289,7 +298,17 @@ static const struct bar {
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FS_KERNEL_TENSOR_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_COLUMNS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, LINES, 0, narrow, with_kappa, FS_KERNEL_COLUMNS},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 2, DEALT, 0, narrow, with_kappa, FS_KERNEL_COLUMNS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow_and_short, usual, FS_KERNEL_COLUMNS},
     {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
@@ -310,6 +329,9 @@ static const struct bar {
     {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {T4, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {T4, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {T4, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {T4, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
 };
@@ -440,6 +462,7 @@ static const call table_calls[] = {
     {262144, 1024, 0, 2, 2, NONE, 0, 0, 262144, 64, FS_F32, FAST, PACKED},
     {262144, 1024, 0, 1, 4, LINES, 0, 100, 200000, 300, FS_F16, FULL, BATCH},
     {16777216, 1024, 0, 1, 4, DEALT, 0, 0, 16777216, 1, FS_F32, FULL, PACKED},
+    {16777216, 4096, 0, 1, 4, NONE, 0, 0, 16777216, 16, FS_BF16, FULL, PACKED},
     {100, 200, 0, 3, 1, DEALT, 0, 0, 100, 7, FS_F64, FULL, ODD},
 };
 

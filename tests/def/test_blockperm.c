@@ -190,6 +190,24 @@ static void columns_are_dealt_in_rounds(void **state)
     check_uniform(pair, M * M, "begins of neighbouring rounds of %d", M);
 }
 
+/* What is made four at a time is what is made alone, also where words are drawn again: of 3 2^29 + 1 ways often. */
+static void four_rounds_and_four_columns_share_a_call(void **state)
+{
+    (void)state;
+    static const int64_t ways[] = {1, 2, 3, 16, 1000, 65537, ((int64_t)3 << 29) + 1};
+    fs_blockperm B = fs_blockperm_make(11, 1 << 20, 1024, 16, 2, 4, FS_DEF_ROWS, 1);
+    for (int64_t i = 0; i < 500; i++) {
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+            uint32_t turn[4];
+            B.ways = ways[w];
+            fs_blockperm_turns(&B, i, turn);
+            for (int j = 0; j < 4; j++) assert_int_equal(turn[j], fs_blockperm_turn(&B, 4 * i + j));
+        }
+        const fs_quad quad = fs_blockperm_quad(&B, i, 2, 0);
+        for (int j = 0; j < 4; j++) assert_int_equal(quad.w[j], fs_blockperm_word(&B, 4 * i + j, 2, 0, 64));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +216,7 @@ int main(void)
         cmocka_unit_test(rows_of_S_are_equally_full_and_signs_balance),
         cmocka_unit_test(input_blocks_differ_in_size_by_at_most_one),
         cmocka_unit_test(columns_are_dealt_in_rounds),
+        cmocka_unit_test(four_rounds_and_four_columns_share_a_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,11 +9,13 @@
 
 #include "call.h"
 
-/* Columns and order of A: few columns, a tile and a bit, and both ways for tensor cores. */
-static const struct { layout how; int64_t n; } places[] = {
-    {ROWS, 1}, {ROWS, 19}, {ROWS, 128}, {ROWS, 132}, {COLUMNS, 1}, {COLUMNS, 19}, {COLUMNS, 128}, {ROWS_SPREAD, 7},
+/* Columns and order of A: few columns, a tile and a bit, and both ways for tensor cores; tall: as many rows as it takes
+ * until few columns have a kernel of their own. */
+static const struct { layout how; int64_t n; int tall; } places[] = {
+    {ROWS, 1, 0},    {ROWS, 19, 0},     {ROWS, 128, 0},       {ROWS, 132, 0}, {COLUMNS, 1, 0},
+    {COLUMNS, 19, 0}, {COLUMNS, 128, 0}, {ROWS_SPREAD, 7, 0}, {ROWS, 1, 1},   {COLUMNS, 5, 1},
 };
-enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65 };
+enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65, TALL_D = 32801 };
 
 /* The signs with which the rows of the result read an element's row; 0 where they do not.  T is S, exported. */
 static signed char *signs_of(const call *c, const fs_sparse *T, int64_t element)
@@ -34,7 +36,7 @@ static call call_at(int64_t number, int adjoint, const recipe *R)
     const int64_t place = number / recipe_count / TYPE_PAIRS % COUNT(places);
     c.from = c.to = places[place].how;
     c.n = places[place].n;
-    c.rows = small_set ? SMALL_D : D;
+    c.rows = places[place].tall && R->family == FS_BLOCKPERM ? TALL_D : small_set ? SMALL_D : D;
     c.spec = spec_at(R, c.rows, small_set ? SMALL_K : K, 13);
     call_name(&c, R->name);
     return c;
