@@ -1,4 +1,5 @@
-/* hadamard.cu - the SRHT: a Walsh-Hadamard transform of panels that stay in L2, sampled as it ends.
+/* hadamard.cu - the SRHT: a Walsh-Hadamard transform of panels that stay in L2, sampled as it ends.  Products with few
+ * rows of Y are left to sampled.cu.
  *
  * H of order N = 2^m is a product of butterflies, one for each bit of the row number, in any order.  A pass takes up to
  * 8 (or 10) of those bits: a thread block holds the rows that differ in them as a tile in shared memory and transforms

@@ -36,12 +36,8 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         CODE_PITCH = SUMS + 4,
         CODES = SIDE * CODE_PITCH,
         BYTES = SEGMENT * COLS * (int)sizeof(Sum) + 2 * CODES * (int)sizeof(uint32_t),
-#ifndef BB
-#define BB 2
-#define AA 1
-#endif
-        BLOCKS = BB,  /* of a multiprocessor, and ... */
-        AHEAD = AA    /* ... whether a thread reads its rows of the next segment before it adds those of this one */
+        BLOCKS = 2,  /* of a multiprocessor, and ... */
+        AHEAD = 1     /* ... whether a thread reads its rows of the next segment before it adds those of this one */
     };
     /* Where row `row` of the tile is; column c is at that place ^ c.  GROUP rows fill the banks once.  Lanes run along
      * columns in GROUP neighbouring rows, or in GROUP rows SIDE apart, which the first swap puts on different banks; or
@@ -137,7 +133,7 @@ sampled(const __grid_constant__ sampled_call<Kind> C)
     const int low = Kind::ALONG_ROWS ? tid % SIDE : slot;
     const int64_t col = strip + (Kind::ALONG_ROWS ? tid / SIDE : own);
     int high_base = Kind::at(low) ^ (int)(col - strip), low_base = Kind::at(slot * SIDE) ^ own;
-    const int quads = (samples + 4 * SIDE - 1) / (4 * SIDE), from = tid / (Kind::SUMS / 4) * Kind::CODE_PITCH + tid % (Kind::SUMS / 4) * 4;
+    const int quads = (samples + 4 * SIDE - 1) / (4 * SIDE);
 
     /* 1. The rows of H that were picked. */
     for (int e = tid; e < Kind::SAMPLES; e += Kind::THREADS) {
@@ -169,13 +165,15 @@ sampled(const __grid_constant__ sampled_call<Kind> C)
 #pragma unroll
         for (int t = 0; t < SIDE; t++) tile[Kind::low(low_base, t)] = x[t];
         const uint32_t segment = (uint32_t)(C.first + c);
-        const uint4 high = *(const uint4 *)(highs + from);
-        uint4 code = *(const uint4 *)(codes + from);
+        static_assert(4 * Kind::THREADS == Kind::SAMPLES, "a thread has four signs");
+        const int four = tid / (Kind::SUMS / 4) * Kind::CODE_PITCH + tid % (Kind::SUMS / 4) * 4;
+        const uint4 high = *(const uint4 *)(highs + four);
+        uint4 code = *(const uint4 *)(codes + four);
         code.x = (code.x & 0x7FFFFFFFu) | (uint32_t)__popc(high.x & segment) << 31;
         code.y = (code.y & 0x7FFFFFFFu) | (uint32_t)__popc(high.y & segment) << 31;
         code.z = (code.z & 0x7FFFFFFFu) | (uint32_t)__popc(high.z & segment) << 31;
         code.w = (code.w & 0x7FFFFFFFu) | (uint32_t)__popc(high.w & segment) << 31;
-        *(uint4 *)(codes + from) = code;
+        *(uint4 *)(codes + four) = code;
         __syncthreads();
 
         /* 4. The sums. */
