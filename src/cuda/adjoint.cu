@@ -47,20 +47,21 @@ template <class S, int VECTOR> __device__ __forceinline__ void add(const char *m
 #pragma unroll
     for (int v = 0; v < VECTOR; v++) sum.x[v] = sign * y.x[v] + sum.x[v];
 }
-/* One row of X at this thread's columns; codes lie on 16 bytes. */
-template <class S, int VECTOR>
+/* One row of X at this thread's columns; codes lie on 16 bytes.  COUNT: how many, or 0 where `count` says it. */
+template <class S, int VECTOR, int COUNT>
 __device__ __forceinline__ pack<S, VECTOR> gather(const char *mine, const uint32_t *code, int count)
 {
     pack<S, VECTOR> sum = {};
-    int t = 0;
-    for (; t + 4 <= count; t += 4) {
-        const uint4 c = *(const uint4 *)(code + t);
+    if constexpr (COUNT == 4) {
+        const uint4 c = *(const uint4 *)code;
         add(mine, c.x, sum);
         add(mine, c.y, sum);
         add(mine, c.z, sum);
         add(mine, c.w, sum);
+    } else {
+#pragma unroll 4
+        for (int t = 0; t < count; t++) add(mine, code[t], sum);
     }
-    for (; t < count; t++) add(mine, code[t], sum);
     return sum;
 }
 
@@ -93,8 +94,9 @@ template <class T> __device__ __forceinline__ void load_block(const adjoint_args
 
 /* grid: M x column tiles x parts in x.  shared: for every warp the row numbers and codes of a batch; kappa blocks of Y.
  * Warps meet only once, when the tile is there: while some make a batch's codes, others write.
- * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes. */
-template <class T, int VECTOR, int STRAIGHT>
+ * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes.
+ * COUNT: kappa s, or 0 for any. */
+template <class T, int VECTOR, int STRAIGHT, int COUNT>
 __global__ void __launch_bounds__(THREADS, RESIDENT) blocks(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fs_sum<T>::type S;
@@ -109,7 +111,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) blocks(const __grid_constan
     const int64_t count = left < 0 ? 0 : left < a.length ? left : a.length;
     if (count == 0) return;
     const int64_t height = a.B.out.small + (a.B.out.larger > 0);
-    const int per_slot = (int)(kappa * a.B.s), code_pitch = (per_slot + 3) & ~3;
+    const int per_slot = COUNT ? COUNT : (int)(kappa * a.B.s), code_pitch = (per_slot + 3) & ~3;
     const uint32_t pitch = (uint32_t)sizeof(S) << a.wide_bits;
 
     uint8_t *tall = (uint8_t *)shared;
@@ -141,7 +143,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) blocks(const __grid_constan
             const int64_t to = rows[i];
             if (to < 0) continue;
             for (int j = own; j < ends; j += step) {
-                pack<S, VECTOR> sum = gather<S, VECTOR>(tile + j * sizeof(S), codes + i * code_pitch, per_slot);
+                pack<S, VECTOR> sum = gather<S, VECTOR, COUNT>(tile + j * sizeof(S), codes + i * code_pitch, per_slot);
                 if (STRAIGHT) {
 #pragma unroll
                     for (int v = 0; v < VECTOR; v++) sum.x[v] *= factor;
@@ -218,7 +220,10 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
         enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
         const bool straight = vector == WIDE && X->dtype == fs_dtype_sum(X->dtype) && beta == 0.0 && X->col_stride == 1 &&
                               X->row_stride % WIDE == 0 && (uintptr_t)X->data % (WIDE * sizeof(S)) == 0;
-        void (*kernel)(const adjoint_args<T>) = straight ? blocks<T, WIDE, 1> : vector == WIDE ? blocks<T, WIDE, 0> : blocks<T, 1, 0>;
+        void (*kernel)(const adjoint_args<T>) = straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
+                                                : straight                        ? blocks<T, WIDE, 1, 0>
+                                                : vector == WIDE                  ? blocks<T, WIDE, 0, 0>
+                                                                                  : blocks<T, 1, 0, 0>;
         const int64_t slots = B->shuffle == FS_DEF_NONE ? B->in.small + 1 : fs_slots_of(B, 0, row0, X->rows).count;
         a.team = (int)fs_min64(wide / vector, 32);
         for (a.wide_bits = 0; 1 << a.wide_bits < wide; a.wide_bits++) {}
