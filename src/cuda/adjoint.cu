@@ -66,7 +66,8 @@ __device__ __forceinline__ pack<S, VECTOR> gather(const char *mine, const uint32
 }
 
 /* Block g of Y at the columns of a tile, to shared memory. */
-template <class T> __device__ __forceinline__ void load_block(const adjoint_args<T> &a, uint32_t g, int64_t column, char *to)
+template <class T>
+__device__ __forceinline__ void load_block(const adjoint_args<T> &a, uint32_t g, int64_t column, char *to)
 {
     typedef typename fs_sum<T>::type S;
     const int64_t start = fs_split_start(&a.B.out, g);
@@ -122,7 +123,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) blocks(const __grid_constan
     codes += warp * BATCH * code_pitch;
     /* 1. the blocks of Y that h feeds */
     fs_tall_blocks(a.B, h, 1, kappa, tall);
-    for (int l = 1; l <= kappa; l++) load_block(a, fs_output_block(a.B, h, l), tile_column, tile + (l - 1) * height * pitch);
+    for (int l = 1; l <= kappa; l++)
+        load_block(a, fs_output_block(a.B, h, l), tile_column, tile + (l - 1) * height * pitch);
     fs_copy_commit();
     fs_copy_wait<0>();
     __syncthreads();
@@ -132,7 +134,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) blocks(const __grid_constan
     /* Neighbouring slots are in different warps, so that the rows written at one time lie near each other. */
     for (int64_t slot = warp; slot < count; slot += BATCH * WARPS) {
         /* 2. rows and codes of a batch of slots, one for each lane */
-        const int64_t at = slot + lane * WARPS, row = at < count ? fs_slot_row(&a.B, h, first + at, a.row0, a.rows) : -1;
+        const int64_t at = slot + lane * WARPS;
+        const int64_t row = at < count ? fs_slot_row(&a.B, h, first + at, a.row0, a.rows) : -1;
         rows[lane] = row;
         if (row >= 0)
             fs_slot_codes(a.B, 1, kappa, tall, row + a.row0, pitch, (uint32_t)height, codes + lane * code_pitch);
@@ -229,11 +232,12 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
         for (a.wide_bits = 0; 1 << a.wide_bits < wide; a.wide_bits++) {}
         a.copies = Y->dtype == FS_F32 && vector == 4 && fs_wide(Y);
         a.tiles = fs_div_up(X->cols, wide);
-        /* As many parts as make the rounds of thread blocks shortest; each reads its tile, which is as long as `height` rows. */
+        /* As many parts as make the rounds of thread blocks shortest; reading a tile takes as long as `height` rows. */
         const int64_t room = resident * gpu->traits.processors, most = fs_div_up(slots, THREADS);
         int64_t least = INT64_MAX;
         for (int64_t parts = 1; parts <= most && (parts - 1) * B->M * a.tiles < 8 * room; parts++) {
-            const int64_t length = fs_div_up(slots, parts), cost = fs_div_up(B->M * a.tiles * parts, room) * (length + height);
+            const int64_t length = fs_div_up(slots, parts);
+            const int64_t cost = fs_div_up(B->M * a.tiles * parts, room) * (length + height);
             if (cost < least) least = cost, a.length = length;
         }
         a.parts = (int)fs_div_up(slots, a.length);

@@ -1,16 +1,16 @@
 /* sampled.cu - the SRHT where Y has few rows: A is read once, and only sums are written.
  *
- * Rows of A come in segments of 1024 at multiples of 1024.  For row r of H and column j of segment c, the sign is that of
- * (r mod 1024, j mod 1024) times that of (floor(r / 1024), c).  So a thread block transforms a segment by a Hadamard
+ * Rows of A come in segments of 1024 at multiples of 1024.  For row r of H and column j of segment c, the sign is that
+ * of (r mod 1024, j mod 1024) times that of (floor(r / 1024), c).  So a thread block transforms a segment by a Hadamard
  * matrix of order 1024, as a tile in shared memory and by two rounds of butterflies in registers, and each of the rows
- * that were picked takes one of the results, with a sign, into its sum.  The sums stay in registers while the block walks
- * over the segments of its part; the higher levels of the transform are never made.
+ * that were picked takes one of the results, with a sign, into its sum.  The sums stay in registers while the block
+ * walks over the segments of its part; the higher levels of the transform are never made.
  *
  *     flips     signs of D -> a bit for every row of A
- *     sampled   A, bits -> k sums for every part of the segments, or Y where there is one part; combine.cu adds the parts
+ *     sampled   A, bits -> k sums for every part of the segments, which combine.cu adds; one part is stored in Y
  *
- * A thread block has SAMPLES rows of Y.  Where there are more, blocks that have the same columns and segments run at the
- * same time and share A through L2.  Segments of which a piece of A has no row are not visited. */
+ * A thread block has SAMPLES rows of Y.  Where there are more, blocks that have the same columns and segments run at
+ * the same time and share A through L2.  Segments of which a piece of A has no row are not visited. */
 #include "combine.cuh"
 #include "element.cuh"
 #include "gpu.h"
@@ -19,10 +19,10 @@
 
 namespace {
 
-enum { SIDE = 32, SEGMENT = SIDE * SIDE, FLIP_THREADS = SEGMENT / 4 };
+enum { SIDE = 32, SEGMENT = SIDE * SIDE, FLIP_THREADS = SEGMENT / 4, MOST_GROUPS = 4 };
 
-/* A kind of kernel: the type of A, and whether lanes run along its rows (it is batch-major).  A tile has SEGMENT rows and
- * 32 bytes of columns; a thread has a column and SIDE rows of it, and SUMS sums. */
+/* A kind of kernel: the type of A, and whether lanes run along its rows (it is batch-major).  A tile has SEGMENT rows
+ * and 32 bytes of columns; a thread has a column and SIDE rows of it, and SUMS sums. */
 template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
     typedef Element T;
     typedef typename fs_sum<T>::type Sum;
@@ -48,7 +48,10 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         return ALONG_ROWS ? place | (row / GROUP & (COLS - 1)) : place;
     }
     /* at(SIDE t + low) ^ c from base = at(low) ^ c, and at(SIDE slot + t) ^ c from base = at(SIDE slot) ^ c. */
-    static __device__ __forceinline__ int high(int base, int t) { return (base ^ (t % GROUP * COLS)) + t * SIDE * COLS; }
+    static __device__ __forceinline__ int high(int base, int t)
+    {
+        return (base ^ (t % GROUP * COLS)) + t * SIDE * COLS;
+    }
     static __device__ __forceinline__ int low(int base, int t)
     {
         return (base ^ (t % GROUP * COLS) ^ (ALONG_ROWS ? t / GROUP : 0)) + t / GROUP * SIDE;
@@ -87,8 +90,8 @@ __device__ __forceinline__ float turned(float x, uint32_t sign)
 }
 __device__ __forceinline__ double turned(double x, uint32_t sign) { return sign & 0x80000000u ? -x : x; }
 
-/* x is not known to the compiler any more: what follows from it is computed here, and not kept from segment to segment in
- * registers that there are not. */
+/* The compiler takes x for changed here: addresses that follow from it are not kept from segment to segment, for which
+ * there are no registers. */
 __device__ __forceinline__ void forget(int &x) { asm volatile("" : "+r"(x)); }
 template <class T> __device__ __forceinline__ void forget(const T *&x) { asm volatile("" : "+l"(x)); }
 
@@ -269,11 +272,11 @@ template <class Kind> fs_result run(fs_gpu *gpu, const fs_srht *S, double factor
 
 }  // namespace
 
-/* Every group of SAMPLES rows reads and transforms A again; below one segment hadamard.cu has no more passes. */
+/* Every group of SAMPLES rows reads and transforms A again; below one segment hadamard.cu has a single pass. */
 int fs_gpu_sampled_suits(const fs_srht *S, fs_dtype dtype)
 {
-    const int64_t group = dtype == FS_F64 ? (int)sampled_kind<double, 0>::SAMPLES : (int)sampled_kind<float, 0>::SAMPLES;
-    return S->k <= 4 * group && S->N >= SEGMENT && S->N / SEGMENT <= (int64_t)1 << 32;
+    const int64_t f32 = sampled_kind<float, 0>::SAMPLES, f64 = sampled_kind<double, 0>::SAMPLES;
+    return S->k <= MOST_GROUPS * (dtype == FS_F64 ? f64 : f32) && S->N >= SEGMENT && S->N / SEGMENT <= (int64_t)1 << 32;
 }
 
 FS_GPU_OP(fs_gpu_sampled_apply, fs_srht)
