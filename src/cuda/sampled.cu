@@ -36,8 +36,8 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         CODE_PITCH = SUMS + 4,
         CODES = SIDE * CODE_PITCH,
         BYTES = SEGMENT * COLS * (int)sizeof(Sum) + 2 * CODES * (int)sizeof(uint32_t),
-        BLOCKS = 2,  /* of a multiprocessor, and ... */
-        AHEAD = 1     /* ... whether a thread reads its rows of the next segment before it adds those of this one */
+        BLOCKS = sizeof(Sum) == 8 ? 3 : 2,  /* of a multiprocessor, and ... */
+        AHEAD = 1  /* ... whether a thread reads its rows of the next segment before it adds those of this one */
     };
     /* Where row `row` of the tile is; column c is at that place ^ c.  GROUP rows fill the banks once.  Lanes run along
      * columns in GROUP neighbouring rows, or in GROUP rows SIDE apart, which the first swap puts on different banks; or
