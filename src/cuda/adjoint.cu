@@ -6,11 +6,14 @@
  * memory, `coordinates` gives each thread a row of X in memory order: it makes that row's nonzeros once and walks over the
  * columns, reading Y through the caches. */
 #include "gpu.h"
+#include "piece.cuh"
+#include "ptx.cuh"
 #include "tile.cuh"
 
 namespace {
 
-enum { CHUNK = 256, THREADS = 256 };
+/* Threads of a block; slots of a warp's batch; blocks of a processor; columns of a tile at most. */
+enum { THREADS = 256, WARPS = THREADS / 32, BATCH = 32, RESIDENT = 4, WIDEST = 128 };
 
 /* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
 template <class T> struct adjoint_args {
@@ -19,7 +22,10 @@ template <class T> struct adjoint_args {
     fs_input<T> in;
     fs_output out;
     int64_t tiles, length;
-    int parts, team;  /* threads along the columns of a tile */
+    int parts;
+    int wide_bits;    /* a tile has 2^wide_bits columns ... */
+    int team;         /* ... and so many lanes along them */
+    int copies;       /* whether it may be read 16 bytes at a time */
 };
 
 template <class S, int VECTOR> struct __align__(sizeof(S) * VECTOR > 16 ? 16 : sizeof(S) * VECTOR) pack { S x[VECTOR]; };
@@ -33,84 +39,124 @@ template <class S> __device__ __forceinline__ void put(const fs_output &to, int6
     fs_output_put(to, row, column, x.x[0]);
 }
 
-/* One row of X at this thread's columns: the sum of the rows of the tile that the codes name. */
-template <class S, int VECTOR>
+/* sum += +- the row of the tile that a code names. */
+template <class S, int VECTOR> __device__ __forceinline__ void add(const char *mine, uint32_t code, pack<S, VECTOR> &sum)
+{
+    const pack<S, VECTOR> y = *(const pack<S, VECTOR> *)(mine + (code & 0x7FFFFFFFu));
+    const S sign = (S)__uint_as_float((code & 0x80000000u) | 0x3F800000u);
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) sum.x[v] = sign * y.x[v] + sum.x[v];
+}
+/* One row of X at this thread's columns; codes lie on 16 bytes.  COUNT: how many, or 0 where `count` says it. */
+template <class S, int VECTOR, int COUNT>
 __device__ __forceinline__ pack<S, VECTOR> gather(const char *mine, const uint32_t *code, int count)
 {
     pack<S, VECTOR> sum = {};
+    if constexpr (COUNT == 4) {
+        const uint4 c = *(const uint4 *)code;
+        add(mine, c.x, sum);
+        add(mine, c.y, sum);
+        add(mine, c.z, sum);
+        add(mine, c.w, sum);
+    } else {
 #pragma unroll 4
-    for (int t = 0; t < count; t++) {
-        const uint32_t c = code[t];
-        const pack<S, VECTOR> y = *(const pack<S, VECTOR> *)(mine + (c & 0x7FFFFFFFu));
-        const S sign = (S)__uint_as_float((c & 0x80000000u) | 0x3F800000u);
-#pragma unroll
-        for (int v = 0; v < VECTOR; v++) sum.x[v] = sign * y.x[v] + sum.x[v];
+        for (int t = 0; t < count; t++) add(mine, code[t], sum);
     }
     return sum;
 }
 
-/* grid: M x column tiles x parts in x.  shared: row numbers and codes of a chunk; kappa blocks of Y, team VECTOR columns.
- * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes. */
-template <class T, int VECTOR, int STRAIGHT>
-__global__ void __launch_bounds__(THREADS, 3) blocks(const __grid_constant__ adjoint_args<T> a)
+/* Block g of Y at the columns of a tile, to shared memory. */
+template <class T>
+__device__ __forceinline__ void load_block(const adjoint_args<T> &a, uint32_t g, int64_t column, char *to)
+{
+    typedef typename fs_sum<T>::type S;
+    const int64_t start = fs_split_start(&a.B.out, g);
+    const int bits = a.wide_bits, block = (int)fs_split_size(&a.B.out, g);
+    if (a.copies) {
+        const int64_t left = a.n - column;
+        const T *from = a.in.data + start * a.in.row_stride + column;
+        for (int i = threadIdx.x; i < block << (bits - 2); i += THREADS) {
+            const int r = i >> (bits - 2), j = (i & ((1 << (bits - 2)) - 1)) * 4;
+            if (j >= left) continue;
+#if __CUDA_ARCH__ >= 800
+            fs_copy16(fs_shared_address(to + i * 16), from + r * a.in.row_stride + j);
+#else
+            *(float4 *)(to + i * 16) = *(const float4 *)(from + r * a.in.row_stride + j);
+#endif
+        }
+        return;
+    }
+#pragma unroll 4
+    for (int i = threadIdx.x; i < block << bits; i += THREADS) {
+        const int r = i >> bits, j = i & ((1 << bits) - 1);
+        ((S *)to)[i] = column + j < a.n ? a.in.at(start + r, column + j) : 0;
+    }
+}
+
+/* grid: M x column tiles x parts in x.  shared: for every warp the row numbers and codes of a batch; kappa blocks of Y.
+ * Warps meet only once, when the tile is there: while some make a batch's codes, others write.
+ * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes.
+ * COUNT: kappa s, or 0 for any. */
+template <class T, int VECTOR, int STRAIGHT, int COUNT>
+__global__ void __launch_bounds__(THREADS, RESIDENT) blocks(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fs_sum<T>::type S;
     extern __shared__ __align__(16) char shared[];
-    const int tid = threadIdx.x, phases = THREADS / a.team, phase = tid / a.team, kappa = (int)a.B.kappa;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, kappa = (int)a.B.kappa;
     uint32_t id = blockIdx.x;
     const uint32_t h = id % (uint32_t)a.B.M;
     id /= (uint32_t)a.B.M;
-    const int wide = a.team * VECTOR;
-    const int64_t tile_column = (int64_t)(id % (uint32_t)a.tiles) * wide, column = tile_column + tid % a.team * VECTOR;
+    const int64_t tile_column = (int64_t)(id % (uint32_t)a.tiles) << a.wide_bits;
     const fs_slots slots = fs_slots_of(&a.B, h, a.row0, a.rows);
     const int64_t from = id / (uint32_t)a.tiles * a.length, left = slots.count - from, first = slots.first + from;
     const int64_t count = left < 0 ? 0 : left < a.length ? left : a.length;
     if (count == 0) return;
     const int64_t height = a.B.out.small + (a.B.out.larger > 0);
-    const int per_slot = (int)(kappa * a.B.s);
-    const uint32_t pitch = (uint32_t)(wide * sizeof(S));
+    const int per_slot = COUNT ? COUNT : (int)(kappa * a.B.s), code_pitch = (per_slot + 3) & ~3;
+    const uint32_t pitch = (uint32_t)sizeof(S) << a.wide_bits;
 
     uint8_t *tall = (uint8_t *)shared;
     int64_t *rows = (int64_t *)(shared + ((kappa + 15) & ~15));
-    uint32_t *codes = (uint32_t *)(rows + CHUNK);
-    char *tile = (char *)codes + (CHUNK * per_slot * 4);
-    fs_tall_blocks(a.B, h, 1, kappa, tall);
+    uint32_t *codes = (uint32_t *)(rows + THREADS);
+    char *tile = (char *)(codes + THREADS * code_pitch);
+    rows += warp * BATCH;
+    codes += warp * BATCH * code_pitch;
     /* 1. the blocks of Y that h feeds */
-    for (int l = 1; l <= kappa; l++) {
-        const uint32_t g = fs_output_block(a.B, h, l);
-        const int64_t start = fs_split_start(&a.B.out, g);
-        const int block = (int)fs_split_size(&a.B.out, g);
-        for (int i = tid; i < block * wide; i += THREADS) {
-            const int r = i / wide, j = i % wide;
-            *(S *)(tile + ((l - 1) * height + r) * pitch + j * sizeof(S)) =
-                tile_column + j < a.n ? a.in.at(start + r, tile_column + j) : 0;
-        }
-    }
-    const char *mine = tile + tid % a.team * VECTOR * sizeof(S);
-    S *straight = (S *)a.out.data + column;
+    fs_tall_blocks(a.B, h, 1, kappa, tall);
+    for (int l = 1; l <= kappa; l++)
+        load_block(a, fs_output_block(a.B, h, l), tile_column, tile + (l - 1) * height * pitch);
+    fs_copy_commit();
+    fs_copy_wait<0>();
+    __syncthreads();
+    const int step = a.team * VECTOR, own = lane % a.team * VECTOR, phase = lane / a.team, phases = 32 / a.team;
+    const int ends = (int)min((int64_t)1 << a.wide_bits, a.n - tile_column);
     const S factor = (S)a.out.factor;
-    for (int64_t c = 0; c < count; c += CHUNK) {
-        /* 2. rows and codes of a chunk of slots */
-        __syncthreads();
-        rows[tid] = c + tid < count ? fs_slot_row(&a.B, h, first + c + tid, a.row0, a.rows) : -1;
-        if (rows[tid] >= 0)
-            fs_slot_codes(a.B, 1, kappa, tall, rows[tid] + a.row0, pitch, (uint32_t)height, codes + tid * per_slot);
-        __syncthreads();
+    /* Neighbouring slots are in different warps, so that the rows written at one time lie near each other. */
+    for (int64_t slot = warp; slot < count; slot += BATCH * WARPS) {
+        /* 2. rows and codes of a batch of slots, one for each lane */
+        const int64_t at = slot + lane * WARPS;
+        const int64_t row = at < count ? fs_slot_row(&a.B, h, first + at, a.row0, a.rows) : -1;
+        rows[lane] = row;
+        if (row >= 0)
+            fs_slot_codes(a.B, 1, kappa, tall, row + a.row0, pitch, (uint32_t)height, codes + lane * code_pitch);
+        __syncwarp();
         /* 3. each row of X: gather, scale once, store once */
-        if (column >= a.n) continue;
 #pragma unroll 2
-        for (int i = phase; i < CHUNK; i += phases) {
-            const int64_t row = rows[i];
-            if (row < 0) continue;
-            pack<S, VECTOR> sum = gather<S, VECTOR>(mine, codes + i * per_slot, per_slot);
-            if (STRAIGHT) {
+        for (int i = phase; i < BATCH; i += phases) {
+            const int64_t to = rows[i];
+            if (to < 0) continue;
+            for (int j = own; j < ends; j += step) {
+                pack<S, VECTOR> sum = gather<S, VECTOR, COUNT>(tile + j * sizeof(S), codes + i * code_pitch, per_slot);
+                if (STRAIGHT) {
 #pragma unroll
-                for (int v = 0; v < VECTOR; v++) sum.x[v] *= factor;
-                *(pack<S, VECTOR> *)(straight + row * a.out.row_stride) = sum;
-            } else {
-                put(a.out, row, column, sum);
+                    for (int v = 0; v < VECTOR; v++) sum.x[v] *= factor;
+                    *(pack<S, VECTOR> *)((S *)a.out.data + to * a.out.row_stride + tile_column + j) = sum;
+                } else {
+                    put(a.out, to, tile_column + j, sum);
+                }
             }
         }
+        __syncwarp();
     }
 }
 
@@ -160,27 +206,40 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
     a.n = X->cols;
     a.in = fs_input_of<T>(Y);
     a.out = fs_output_of(X, factor, beta);
-    const int64_t height = B->kappa * (B->out.small + (B->out.larger > 0)), per_slot = B->kappa * B->s;
-    const int64_t head = ((B->kappa + 15) & ~(int64_t)15) + CHUNK * 8 + CHUNK * per_slot * 4;
+    const int64_t height = B->kappa * (B->out.small + (B->out.larger > 0)), code_pitch = (B->kappa * B->s + 3) & ~(int64_t)3;
+    const int64_t head = ((B->kappa + 15) & ~(int64_t)15) + THREADS * 8 + THREADS * code_pitch * 4;
     const int vector = sizeof(S) == 4 && X->cols % 4 == 0 ? 4 : 1;
-    /* A third of a processor's shared memory for a tile: three thread blocks hide each other's loads. */
-    a.team = THREADS;
-    while (a.team > 1 && (head + height * a.team * vector * (int64_t)sizeof(S) > gpu->traits.shared_per_processor / 3 - 1024 ||
-                          (a.team / 2) * vector >= X->cols))
-        a.team /= 2;
-    const int64_t bytes = head + height * a.team * vector * (int64_t)sizeof(S);
+    /* Blocks of Y that are too tall for RESIDENT tiles of 64 columns get the shared memory of fewer thread blocks. */
+    int64_t wide, bytes, resident = RESIDENT;
+    for (;; resident--) {
+        for (wide = WIDEST; wide > vector; wide /= 2)
+            if (wide / 2 < X->cols && head + height * wide * (int64_t)sizeof(S) <=
+                                          gpu->traits.shared_per_processor / resident - 1024) break;
+        bytes = head + height * wide * (int64_t)sizeof(S);
+        if (wide >= 64 || wide >= X->cols || resident == 3) break;
+    }
     const bool along = X->col_stride == 1 || X->cols == 1;
-    if (along && bytes <= gpu->traits.shared && (a.team * vector >= 32 || a.team * vector >= X->cols)) {
+    if (along && bytes <= gpu->traits.shared && (wide >= 32 || wide >= X->cols)) {
         enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
         const bool straight = vector == WIDE && X->dtype == fs_dtype_sum(X->dtype) && beta == 0.0 && X->col_stride == 1 &&
                               X->row_stride % WIDE == 0 && (uintptr_t)X->data % (WIDE * sizeof(S)) == 0;
-        void (*kernel)(const adjoint_args<T>) = straight ? blocks<T, WIDE, 1> : vector == WIDE ? blocks<T, WIDE, 0> : blocks<T, 1, 0>;
+        void (*kernel)(const adjoint_args<T>) = straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
+                                                : straight                        ? blocks<T, WIDE, 1, 0>
+                                                : vector == WIDE                  ? blocks<T, WIDE, 0, 0>
+                                                                                  : blocks<T, 1, 0, 0>;
         const int64_t slots = B->shuffle == FS_DEF_NONE ? B->in.small + 1 : fs_slots_of(B, 0, row0, X->rows).count;
-        a.tiles = fs_div_up(X->cols, a.team * vector);
-        /* Eight thread blocks to a processor even out the ends; parts that are tall hide the reading of Y. */
-        const int64_t wanted = fs_div_up(8 * (int64_t)gpu->traits.processors, B->M * a.tiles);
-        a.length = fs_div_up(fs_div_up(slots, wanted), CHUNK) * CHUNK;
-        if (a.length < 4 * height && slots > 4 * height) a.length = fs_div_up(4 * height, CHUNK) * CHUNK;
+        a.team = (int)fs_min64(wide / vector, 32);
+        for (a.wide_bits = 0; 1 << a.wide_bits < wide; a.wide_bits++) {}
+        a.copies = Y->dtype == FS_F32 && vector == 4 && fs_wide(Y);
+        a.tiles = fs_div_up(X->cols, wide);
+        /* As many parts as make the rounds of thread blocks shortest; reading a tile takes as long as `height` rows. */
+        const int64_t room = resident * gpu->traits.processors, most = fs_div_up(slots, THREADS);
+        int64_t least = INT64_MAX;
+        for (int64_t parts = 1; parts <= most && (parts - 1) * B->M * a.tiles < 8 * room; parts++) {
+            const int64_t length = fs_div_up(slots, parts);
+            const int64_t cost = fs_div_up(B->M * a.tiles * parts, room) * (length + height);
+            if (cost < least) least = cost, a.length = length;
+        }
         a.parts = (int)fs_div_up(slots, a.length);
         FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                           (int)gpu->traits.shared), "preparing the adjoint"));

@@ -54,6 +54,8 @@ FS_GPU_OP(fs_gpu_blockrow_apply, fs_blockrow);
 FS_GPU_OP(fs_gpu_blockrow_adjoint, fs_blockrow);
 FS_GPU_OP(fs_gpu_hadamard_apply, fs_srht);
 FS_GPU_OP(fs_gpu_hadamard_adjoint, fs_srht);
+FS_GPU_OP(fs_gpu_sampled_apply, fs_srht);       /* few rows of Y */
+int fs_gpu_sampled_suits(const fs_srht *S, fs_dtype dtype);
 FS_GPU_OP(fs_gpu_normal_apply, fs_gauss);
 FS_GPU_OP(fs_gpu_normal_adjoint, fs_gauss);
 

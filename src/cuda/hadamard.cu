@@ -1,4 +1,5 @@
-/* hadamard.cu - the SRHT: a Walsh-Hadamard transform of panels that stay in L2, sampled as it ends.
+/* hadamard.cu - the SRHT: a Walsh-Hadamard transform of panels that stay in L2, sampled as it ends.  Products with few
+ * rows of Y are left to sampled.cu.
  *
  * H of order N = 2^m is a product of butterflies, one for each bit of the row number, in any order.  A pass takes up to
  * 8 (or 10) of those bits: a thread block holds the rows that differ in them as a tile in shared memory and transforms
@@ -16,6 +17,7 @@
  * read once and panels are written and read P - 1 times, in L2 in the first case. */
 #include "element.cuh"
 #include "gpu.h"
+#include "hadamard.cuh"
 
 /* Threads that every multiprocessor of the architecture has room for. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -117,22 +119,6 @@ static __device__ void hadamard_marks(const hadamard_call<Kind> &C, const hadama
 {
     for (int l = threadIdx.x; l < 1 << (J.high_bits + J.low_bits); l += Kind::THREADS)
         mark[l] = hadamard_mark(C, of_Y, hadamard_row(J, l));
-}
-
-/* The first 2^bits of x, transformed; the others are of no matter. */
-template <int RADIX, class Sum> static __device__ __forceinline__ void hadamard_butterflies(Sum (&x)[RADIX], int bits)
-{
-#pragma unroll
-    for (int level = 0; 1 << level < RADIX; level++)
-        if (level < bits) {
-#pragma unroll
-            for (int i = 0; i < RADIX; i++)
-                if (!(i >> level & 1)) {
-                    const Sum a = x[i], b = x[i + (1 << level)];
-                    x[i] = a + b;
-                    x[i + (1 << level)] = a - b;
-                }
-        }
 }
 
 /* The tile, filled from a batch-major A with lanes along its rows.  A is read once, here and below, and should not
@@ -393,6 +379,7 @@ template <class T, bool ADJOINT> static fs_result hadamard(fs_gpu *gpu, const fs
 FS_GPU_OP(fs_gpu_hadamard_apply, fs_srht)
 {
     if (to->cols == 0) return FS_OK;
+    if (fs_gpu_sampled_suits(S, from->dtype)) return fs_gpu_sampled_apply(gpu, S, scale, row0, alpha, from, beta, to);
 #define RUN(T) hadamard<T, false>(gpu, S, alpha * scale, row0, from, beta, to)
     return FS_BY_DTYPE(from->dtype, RUN);
 #undef RUN
