@@ -49,6 +49,23 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_SHARED(size, outs, stages) \
     (4 * 8192 + (stages) * 16 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + 4))
 
+/* hopper_lines.cu: element type, pieces of an element, interleave, samples of a thread block, steps in flight. */
+#ifdef FS_FEW_INSTANCES
+#define FS_HOPPER_LINES(X) X(float, FS_F32, 3, 1, 128, 6) X(float, FS_F32, 3, 16, 64, 6)
+#else
+#define FS_HOPPER_LINES_OF(X, passes) \
+    X(float, FS_F32, passes, 1, 128, 6) \
+    X(float, FS_F32, passes, 1, 64, 6) \
+    X(float, FS_F32, passes, 4, 128, 6) \
+    X(float, FS_F32, passes, 4, 64, 6) \
+    X(float, FS_F32, passes, 8, 64, 6) \
+    X(float, FS_F32, passes, 16, 64, 6)
+#define FS_HOPPER_LINES(X) FS_HOPPER_LINES_OF(X, 3) FS_HOPPER_LINES_OF(X, 2)
+#endif
+enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
+/* Four panels of S, the ring, two mbarriers for each of them, masks. */
+#define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 * (stages))
+
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
 #define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0)
@@ -66,7 +83,8 @@ enum { FS_COLUMNS_COUNT = 0 FS_COLUMNS(FS_COUNT_ONE) };
 /* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
 enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
 
-extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[];
+extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
+    *const fs_columns_kernels[];
 
 #ifdef __cplusplus
 }

@@ -155,12 +155,16 @@ FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n
     return product;
 }
 
-/* Word q of column j under permutation l for a block of `rows` rows, drawn until it is accepted. */
-FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
+/* Word q of columns j ... j + 3 under permutation l, j a multiple of 4, as first drawn. */
+FS_DEF fs_quad fs_blockperm_draw(const fs_blockperm *B, int64_t j, int64_t l, int64_t q)
 {
-    const uint32_t e = fs_blockperm_address(B, l, q);
+    return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)j >> 2, fs_blockperm_address(B, l, q), 0);
+}
+
+/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn again until it is accepted. */
+FS_DEF uint32_t fs_blockperm_accepted(const fs_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q, int64_t rows)
+{
     const int tall = rows > B->out.small;
-    uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, 0);
     if (B->accepts[tall]) return word;
     for (uint32_t attempt = 1;; attempt++) {
         uint32_t rest = word;
@@ -171,8 +175,13 @@ FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, i
             product *= 2 * (uint64_t)fs_split_size(&B->parts[tall], t);
         }
         if (!fs_rejects(rest, product)) return word;
-        word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
+        word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), attempt);
     }
+}
+FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
+{
+    const uint32_t word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), 0);
+    return fs_blockperm_accepted(B, word, j, l, q, rows);
 }
 
 /* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride` apart in code;
