@@ -61,7 +61,8 @@ template <int STAGES> struct memory {
 /* What a thread block works on: blocks from `first_block` on, samples from `sample` on, and rounds first ... first + rounds - 1
  * of the deal, which are part z: a line of super-block H each. */
 struct job {
-    int H, group, z;
+    uint32_t H;
+    int group, z;
     int64_t first_block, sample, first, rounds;
 };
 template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_tile_args &a)
@@ -71,7 +72,7 @@ template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_til
     const uint32_t groups = C == 16 ? 2 : 1, supers = (uint32_t)a.B.ways, tiles = (uint32_t)a.tiles;
     j.group = (int)(id % groups);
     id /= groups;
-    j.H = (int)(id % supers);
+    j.H = id % supers;
     id /= supers;
     j.sample = (int64_t)(id % tiles) * SAMPLES;
     j.z = (int)(id / tiles);
@@ -142,11 +143,11 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
                                     4 * quad_at<C>(place, j.group, C > 4 ? __shfl_sync(~0u, mask, from) : 0);
                 const bool there = row >= 0 && row < a.rows;
                 const int valid = there ? samples : 0;
-                const T *source = there ? data + row : (const T *)a.data;
+                const T *source = data + row;
                 const uint32_t to = m.steps + stage * STEP_BYTES + place_of<C, SAMPLES>(l, mine, place);
 #pragma unroll 8
                 for (int s = 0; s < SAMPLES; s += TOGETHER) {
-                    fs_copy16_part(to + s * sh::PLACES * 16, s < valid ? source : (const T *)a.data, s < valid ? 16 : 0);
+                    fs_copy16_part(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
                     source += TOGETHER * a.col_stride;
                 }
             }
@@ -159,62 +160,76 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
     }
 }
 
-/* A warp that makes panels of S: of the two, warp w has panels w, w + 2, ...  A lane has two columns of a quad; it draws them
- * before it waits for the panel.  In all panels of a warp the same four blocks (C = 1: one) meet, of which bit t of `tall` says
- * whether block t is one of the taller ones. */
+/* A warp that makes panels of S: of the two, warp w has every second pair of neighbouring panels, each lane a quad.  What a
+ * panel is waited for is only to clear it and to write the nonzeros, whose words are drawn before: the other warp's panels are
+ * multiplied meanwhile. */
 template <int C, int SAMPLES, int STAGES>
 __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<STAGES> &m, uint8_t *panels, int panel_count)
 {
     typedef shape<C, SAMPLES> sh;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1);
-    const int quad = lane >> 1, half = lane & 1;
-    const int side = sh::STEP_PANELS == 2 ? warp : 0;  /* the warpgroup that the panels are for, if it is one */
-    uint32_t tall = 0;
-    for (int t = 0; t < sh::BLOCKS; t++)
-        tall |= (uint32_t)(part_of(a, j, (C < 8 ? 0 : 4 * side) + t).block_rows > a.B.out.small) << t;
-    for (int number = warp; number < panel_count; number += MAKERS) {
-        const int at = number % PANELS, step = number / sh::STEP_PANELS;
-        /* 1. the two columns, their words and K positions */
-        const int64_t round = (int64_t)step * sh::LINES + (sh::APART ? side * sh::PANEL_LINES : 0) + quad / sh::PANEL_QUADS;
+    const int quad = lane & 15, second = lane >> 4;
+    const int side = sh::STEP_PANELS == 2 ? second : 0;  /* the warpgroup that the panel is for, if it is one */
+    const int q = C == 1 ? quad & 3 : quad >> 2;
+    uint8_t *pair = panels + 2 * warp * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
+    uint32_t tall = 0;   /* which of the panel's blocks are the taller ones */
+    bool accepts = true; /* whether every word is good for all of them */
+    for (int t = 0; t < sh::BLOCKS; t++) {
+        const int taller = part_of(a, j, (C < 8 ? 0 : 4 * side) + t).block_rows > a.B.out.small;
+        tall |= (uint32_t)taller << t;
+        accepts = accepts && a.B.accepts[taller];
+    }
+    /* The block of column i of the quad, as a bit of `tall`. */
+    const auto block_of = [](int i, uint32_t mask) { return C == 1 ? 0 : i ^ (int)(mask & 3); };
+    for (int turn = warp; 2 * turn < panel_count; turn += MAKERS) {
+        /* 1. the quad and the first words of its columns */
+        const int step = sh::STEP_PANELS == 2 ? turn : 2 * turn + second;
+        const int round = step * sh::LINES + (sh::APART ? side * sh::PANEL_LINES : 0) + quad / sh::PANEL_QUADS;
         const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
         const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
         const int index = quad % sh::PANEL_QUADS;
         const int64_t column = line * FS_LINE + 4 * quad_at<C>(C < 8 ? index : 2 * index + side, j.group, mask);
-        uint32_t word[2], k[2], tall_of[2];
-        const fs_quad words = fs_blockperm_draw(&a.B, column, 1, 0);
+        fs_quad words = fs_blockperm_draw(&a.B, column, 1, 0);
+
+        /* 2. two empty panels */
+        fs_mbarrier_wait(m.panel_empty(2 * warp), turn / MAKERS & 1 ^ 1);
+        fs_mbarrier_wait(m.panel_empty(2 * warp + 1), turn / MAKERS & 1 ^ 1);
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int member = 2 * half + i, block = C == 1 ? 0 : member ^ (int)(mask & 3);
-            const int q = C == 1 ? quad & 3 : quad >> 2, e = C == 1 ? member : quad & 3;
-            k[i] = (C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1);
-            tall_of[i] = tall >> block & 1;
-            word[i] = half ? words.w[2 + i] : words.w[i];
-        }
-        /* 2. an empty panel */
-        fs_mbarrier_wait(m.panel_empty(at), number / PANELS & 1 ^ 1);
-        uint8_t *panel = panels + at * PANEL_BYTES;
-#pragma unroll
-        for (int i = 0; i < PANEL_BYTES / 512; i++) ((uint4 *)panel)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < 2 * PANEL_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
+
         /* 3. +-1 for every nonzero */
 #pragma unroll 1
-        for (int q = 0, t = 0;; ) {
+        for (int w = 0, t = 0;;) {
+            fs_split parts[4];
+            uint32_t at[4];  /* of the column's K position */
 #pragma unroll
-            for (int i = 0; i < 2; i++)
-                word[i] = fs_blockperm_accepted(&a.B, word[i], column + 2 * half + i, 1, q, a.B.out.small + tall_of[i]);
+            for (int i = 0; i < 4; i++) {
+                const int block = block_of(i, mask), e = C == 1 ? i : quad & 3;
+                at[i] = 2 * ((C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1));
+                parts[i] = a.B.parts[tall >> block & 1];
+            }
+            if (!accepts)
 #pragma unroll 1
-            for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    const uint32_t code = fs_blockperm_next(&a.B.parts[tall_of[i]], t, &word[i]), row = code >> 1;
-                    *(uint16_t *)(panel + row * 128 + (2 * k[i] ^ (row & 7) << 4)) = (uint16_t)(0x3F80 | code << 15);
+                for (int i = 0; i < 4; i++) {
+                    /* the words go round, so that there is one copy of this */
+                    const int64_t rows = a.B.out.small + (tall >> block_of(i, mask) & 1);
+                    const uint32_t word = fs_blockperm_accepted(&a.B, words.w[0], column + i, 1, w, rows);
+                    words.w[0] = words.w[1], words.w[1] = words.w[2], words.w[2] = words.w[3], words.w[3] = word;
                 }
-            if (++q == (int)a.B.words) break;
-            const fs_quad more = fs_blockperm_draw(&a.B, column, 1, q);
-            word[0] = half ? more.w[2] : more.w[0], word[1] = half ? more.w[3] : more.w[1];
+#pragma unroll 1
+            for (int c = fs_blockperm_count(&a.B, w); c > 0; c--, t++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const uint32_t code = fs_blockperm_next(&parts[i], t, &words.w[i]), row = code >> 1;
+                    *(uint16_t *)(panel + row * 128 + (at[i] ^ (row & 7) << 4)) = (uint16_t)(0x3F80 | code << 15);
+                }
+            if (++w == (int)a.B.words) break;
+            words = fs_blockperm_draw(&a.B, column, 1, w);
         }
         fs_proxy_fence();
-        fs_mbarrier_arrive(m.panel_full(at));
+        fs_mbarrier_arrive(m.panel_full(2 * warp));
+        fs_mbarrier_arrive(m.panel_full(2 * warp + 1));
     }
 }
 
