@@ -11,7 +11,8 @@
 
 /* Columns and order of A: few columns, a tile and a bit, and both ways for tensor cores. */
 static const struct { layout how; int64_t n; } places[] = {
-    {ROWS, 1}, {ROWS, 19}, {ROWS, 128}, {ROWS, 132}, {COLUMNS, 1}, {COLUMNS, 19}, {COLUMNS, 128}, {ROWS_SPREAD, 7},
+    {ROWS, 1}, {ROWS, 19}, {ROWS, 128}, {ROWS, 132}, {COLUMNS, 1}, {COLUMNS, 19}, {COLUMNS, 128}, {COLUMNS, 64},
+    {ROWS_SPREAD, 7},
 };
 enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65 };
 
@@ -35,6 +36,7 @@ static call call_at(int64_t number, int adjoint, const recipe *R)
     c.from = c.to = places[place].how;
     c.n = places[place].n;
     c.rows = small_set ? SMALL_D : D;
+    if (c.from == COLUMNS && c.n >= 64) c.rows -= c.rows % 4;  /* whole 16 bytes, for tensor cores */
     c.spec = spec_at(R, c.rows, small_set ? SMALL_K : K, 13);
     call_name(&c, R->name);
     return c;
