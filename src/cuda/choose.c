@@ -159,8 +159,8 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int p
 
 static int hopper_lines_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return gpu->arch == 90 && p->down && !p->across && p->aligned && p->whole && p->shuffle == FS_DEF_LINES && p->kappa == 1 &&
-           p->block_rows <= 64;
+    return gpu->arch == 90 && p->down && !p->across && p->aligned && p->whole && p->shuffle == FS_DEF_LINES &&
+           p->kappa == 1 && p->block_rows <= 64;
 }
 /* `samples` of a thread block: 64 or 128; the other one where there is no such instance. */
 static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int samples, int parts, fs_plan *plan)
@@ -178,9 +178,9 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
     plan->threads = 384;
     plan->group = 1;
     plan->shared = hopper_lines[found].shared;
-    /* A step is 16 slots of four or eight blocks, or twice as many where two warpgroups have different ones of four; 64 or
-     * 128 of one block. */
-    const int64_t step = (p->interleave == 1 ? 64 : 16) * (p->interleave < 8 && hopper_lines[found].samples == 64 ? 2 : 1);
+    /* Slots of a step: a warpgroup takes 64 of one block or 16 of each of four, and two may have different ones. */
+    const int apart = p->interleave < 8 && hopper_lines[found].samples == 64;
+    const int64_t step = (p->interleave == 1 ? 64 : 16) * (apart ? 2 : 1);
     const int64_t blocks = fs_plan_blocks(p, plan) * div_up(p->n, hopper_lines[found].samples);
     cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 8 * step), step);
     return 1;
@@ -254,7 +254,8 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
      * by plain additions they took 3.7 and 7.8, measured before this rule (2026-11-15, on top of 6537559). */
     if (hopper_rows_fits(p, gpu) && p->n > 128 && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
-    if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan)) return plan;
+    if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
+        return plan;
     if (tensor_rows_fits(p, gpu) && p->n >= 48) {
         const int groups = p->n > 128 ? 2 : 1;
         if (plan_tensor_rows(p, gpu, groups, 0, &plan) || plan_tensor_rows(p, gpu, 1, 0, &plan)) return plan;
@@ -280,7 +281,8 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             if (!plan_hopper_lines(p, gpu, samples, 0, &plan) || fs_plan_width(&plan) != samples) continue;
             const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
             for (int i = 0; i < 5; i++)
-                if (around[i] > 0 && count < room && plan_hopper_lines(p, gpu, samples, around[i], &plan)) plans[count++] = plan;
+                if (around[i] > 0 && count < room && plan_hopper_lines(p, gpu, samples, around[i], &plan))
+                    plans[count++] = plan;
         }
     if (tensor_rows_fits(p, gpu))
         for (int groups = 1; groups <= 2; groups++) {
@@ -383,7 +385,8 @@ static int sound(const entry *e)
         return plan->instance >= 0 && plan->instance < FS_HOPPER_LINES_COUNT && hopper_lines_fits(p, &hopper) &&
                plan_hopper_lines(p, &hopper, hopper_lines[plan->instance].samples, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared && again.threads == plan->threads &&
-               again.group == plan->group && plan->team == 0 && plan->chunk == 0 && plan->length % (FS_LINE / p->interleave) == 0;
+               again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
+               plan->length % (FS_LINE / p->interleave) == 0;
     if (plan->kernel == FS_KERNEL_COLUMNS)
         return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 && plan->threads <= 256 &&
                (plan->threads & (plan->threads - 1)) == 0 &&

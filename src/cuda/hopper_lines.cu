@@ -1,26 +1,27 @@
-/* hopper_lines.cu - BlockPerm-SJLT on the tensor cores of sm_90, columns of A contiguous (batches of gradients), lines dealt.
+/* hopper_lines.cu - BlockPerm-SJLT on the tensor cores of sm_90, columns of A contiguous (batches), lines dealt.
  *
- * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at most 64
- * rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is 16 bytes: one copy, one read of
- * a thread, one Philox call.  Where lines stay whole (C = 1) a quad is four K positions of one block; where a line goes to C
- * blocks it is one K position of each of four blocks, in an order that the line's mask decides.  A panel of S is 16 quads.
- * A warpgroup multiplies 64 samples by a panel a step, and makes one block (C = 1: four K steps of 16) or four (a K step each):
+ * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
+ * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is 16 bytes: one
+ * copy, one read of a thread, one Philox call.  Where lines stay whole (C = 1) a quad is four K positions of one block;
+ * where a line goes to C blocks it is one K position of each of four blocks, in an order that the line's mask decides.
+ * A panel of S is 16 quads.  In a step a warpgroup multiplies 64 samples by a panel, for one block (C = 1: four K steps
+ * of 16) or for four (a K step each):
  *
- *   C = 1, 4     the warpgroups take the halves of 128 samples and share a panel (SAMPLES = 128), or two panels of 64 samples,
- *                and their sums are added at the end (SAMPLES = 64)
- *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line: less would
- *                be half a sector of memory, so that L2 would deliver everything twice.
+ *   C = 1, 4     the warpgroups take the halves of 128 samples and share a panel (SAMPLES = 128), or have a panel each
+ *                for 64 samples, and their sums are added at the end (SAMPLES = 64)
+ *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line:
+ *                less would be half a sector of memory, and L2 would deliver everything twice.
  *
- * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32 other
- * registers and added to its sums at once, which also keeps what the tensor cores cut off (they round towards zero) below what
- * plain summation rounds off.  C = 1 does the same after 64 slots, the small pieces of which come first.
+ * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
+ * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
+ * towards zero, small.  C = 1 does the same after 64 slots, the small pieces of which come first.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
- * threads  384: two warps make S, two copy, two warpgroups multiply
+ * threads  384: two warps make S, two copy, two warpgroups multiply; registers move to those
  * shared   a ring of four panels of S, a ring of STAGES steps of 32 KiB, mbarriers, masks
- * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32; blocks of at most 64 rows; coordinates contiguous, samples
- *          16-byte aligned, rows and row0 multiples of 4 */
+ * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32; blocks of at most 64 rows; coordinates contiguous,
+ *          samples 16-byte aligned, rows and row0 multiples of 4 */
 #include "instances.h"
 #include "tensor.cuh"
 
@@ -58,8 +59,8 @@ template <int STAGES> struct memory {
     __device__ __forceinline__ uint32_t panel_empty(int i) const { return barriers + 8 * (2 * STAGES + PANELS + i); }
 };
 
-/* What a thread block works on: blocks from `first_block` on, samples from `sample` on, and rounds first ... first + rounds - 1
- * of the deal, which are part z: a line of super-block H each. */
+/* What a thread block works on: blocks from `first_block` on, samples from `sample` on, and rounds first ...
+ * first + rounds - 1 of the deal, which are part z: a line of super-block H each. */
 struct job {
     uint32_t H;
     int group, z;
@@ -100,22 +101,24 @@ template <int C> __device__ __forceinline__ int quad_at(int place, int group, ui
     return sides * (place >> 1) + ((group * 2 + (place & 1)) ^ ((int)mask >> 2 & (sides - 1)));
 }
 
-/* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that write
- * 128 bytes and the eight that read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16: one of four
- * lines) meet all banks: `turned` differs in just those bits in which the readers' places agree. */
+/* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that
+ * write 128 bytes and the eight that read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16:
+ * one of four lines) meet all banks: `turned` differs in just those bits in which the readers' places agree. */
 template <int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
 {
     const int odd = sample & 1;
-    const int turned = C == 1 ? 4 * odd : C == 4 ? (line & 1) ^ 2 * odd : C == 8 ? (2 * line & 6) ^ odd : (line & 6) ^ 5 * odd;
+    const int turned = C == 1 ? 4 * odd
+                     : C == 4 ? (line & 1) ^ 2 * odd
+                     : C == 8 ? (2 * line & 6) ^ odd : (line & 6) ^ 5 * odd;
     const int row = C == 16 ? (line * SAMPLES + sample) >> 1 : line * SAMPLES + sample;
     return row * 128 + (place ^ turned) * 16;
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A warp that copies: of the two, warp w has steps w, w + 2, ...  Each lane works out one line, of the next AHEAD steps of its
- * warp; then all lanes copy line after line, 16 bytes each.  Quads that the piece does not have, and samples past the last,
- * become zero, so that whatever S has there is without effect. */
+/* A warp that copies: of the two, warp w has steps w, w + 2, ...  Each lane works out one line, of the next AHEAD steps
+ * of its warp; then all lanes copy line after line, 16 bytes each.  Quads that the piece does not have, and samples
+ * past the last, become zero, so that whatever S has there is without effect. */
 template <class T, int C, int SAMPLES, int STAGES>
 __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STAGES> &m, int step_count)
 {
@@ -160,11 +163,12 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
     }
 }
 
-/* A warp that makes panels of S: of the two, warp w has every second pair of neighbouring panels, each lane a quad.  What a
- * panel is waited for is only to clear it and to write the nonzeros, whose words are drawn before: the other warp's panels are
- * multiplied meanwhile. */
+/* A warp that makes panels of S: of the two, each has every second pair of neighbouring panels, and a lane a quad.
+ * Words are drawn before the panels are waited for; while these are cleared and written, the other warp's are
+ * multiplied. */
 template <int C, int SAMPLES, int STAGES>
-__device__ void make_panels(const fs_tile_args &a, const job &j, const memory<STAGES> &m, uint8_t *panels, int panel_count)
+__device__ void make_panels(const fs_tile_args &a, const job &j, const memory<STAGES> &m, uint8_t *panels,
+                            int panel_count)
 {
     typedef shape<C, SAMPLES> sh;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1);
@@ -190,6 +194,14 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
         const int index = quad % sh::PANEL_QUADS;
         const int64_t column = line * FS_LINE + 4 * quad_at<C>(C < 8 ? index : 2 * index + side, j.group, mask);
         fs_quad words = fs_blockperm_draw(&a.B, column, 1, 0);
+        fs_split parts[4];
+        uint32_t at[4];  /* of the column's K position */
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int block = block_of(i, mask), e = C == 1 ? i : quad & 3;
+            at[i] = 2 * ((C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1));
+            parts[i] = a.B.parts[tall >> block & 1];
+        }
 
         /* 2. two empty panels */
         fs_mbarrier_wait(m.panel_empty(2 * warp), turn / MAKERS & 1 ^ 1);
@@ -201,14 +213,6 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
         /* 3. +-1 for every nonzero */
 #pragma unroll 1
         for (int w = 0, t = 0;;) {
-            fs_split parts[4];
-            uint32_t at[4];  /* of the column's K position */
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const int block = block_of(i, mask), e = C == 1 ? i : quad & 3;
-                at[i] = 2 * ((C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1));
-                parts[i] = a.B.parts[tall >> block & 1];
-            }
             if (!accepts)
 #pragma unroll 1
                 for (int i = 0; i < 4; i++) {
@@ -233,8 +237,8 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
     }
 }
 
-/* A thread's elements of a step: x[t][v][e] is K position e of its four in tile t, sample v of its two.  With C = 1 tile t is
- * K step t of the panel, otherwise block t of the warpgroup. */
+/* A thread's elements of a step: x[t][v][e] is K position e of its four in tile t, sample v of its two.  With C = 1
+ * tile t is K step t of the panel, otherwise block t of the warpgroup. */
 typedef float elements[4][2][4];
 
 template <int C, int SAMPLES, int STAGES>
@@ -253,11 +257,13 @@ __device__ __forceinline__ void load(const memory<STAGES> &m, int stage, int sid
         const int low = C == 1 ? 0 : m.masks[stage * 8 + line];
 #pragma unroll
         for (int v = 0; v < 2; v++) {
-            const float4 y = fs_shared_float4(from + place_of<C, SAMPLES>(line, sample, place) + v * 8 * sh::PLACES * 16);
+            const uint32_t at = from + place_of<C, SAMPLES>(line, sample, place) + v * 8 * sh::PLACES * 16;
+            const float4 y = fs_shared_float4(at);
             if (C == 1) {
                 x[i][v][0] = y.x, x[i][v][1] = y.y, x[i][v][2] = y.z, x[i][v][3] = y.w;
             } else {
-                const float a = low & 1 ? y.y : y.x, b = low & 1 ? y.x : y.y, c = low & 1 ? y.w : y.z, d = low & 1 ? y.z : y.w;
+                const float a = low & 1 ? y.y : y.x, b = low & 1 ? y.x : y.y;
+                const float c = low & 1 ? y.w : y.z, d = low & 1 ? y.z : y.w;
                 x[0][v][i] = low & 2 ? c : a, x[1][v][i] = low & 2 ? d : b;
                 x[2][v][i] = low & 2 ? a : c, x[3][v][i] = low & 2 ? b : d;
             }
@@ -286,8 +292,8 @@ __device__ __forceinline__ void drain(float (&sums)[32])
     for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-/* A warpgroup that multiplies: total[t] = its 64 samples of block t.  Fragments are made and multiplied in turn, because
- * registers that wgmma reads must not change before it is done; meanwhile the other warpgroup multiplies. */
+/* A warpgroup that multiplies: total[t] = its 64 samples of block t.  Fragments are made and multiplied in turn,
+ * because registers that wgmma reads must not change before it is done; meanwhile the other warpgroup multiplies. */
 template <int PASSES, int C, int SAMPLES, int STAGES>
 __device__ __forceinline__ void multiply_steps(const memory<STAGES> &m, int step_count,
                                                float (&total)[shape<C, SAMPLES>::BLOCKS][32])
@@ -330,31 +336,19 @@ __device__ __forceinline__ void multiply_steps(const memory<STAGES> &m, int step
     }
 }
 
-/* Sums in shared memory, before they leave one by one: row r of sample s of block b at (r ALL_BLOCKS + b) SAMPLES + s. */
-template <int C, int SAMPLES> __device__ __noinline__ void put_tile(const fs_tile_args &a, const job &j, const float *tile, int thread)
+/* The same sums by plain additions, for data that are not finite: a thread owns a sample of a block. */
+template <class T, int C, int SAMPLES>
+__device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, float *tile, int thread)
 {
     enum { ITEMS = shape<C, SAMPLES>::ALL_BLOCKS * SAMPLES };
     const fs_output to = fs_plane(a, 1, j.z);
+    float *mine = tile + thread;
     for (int item = thread; item < ITEMS; item += MULTIPLY) {
+        const int64_t sample = j.sample + item % SAMPLES;
         const fs_part p = part_of(a, j, item / SAMPLES);
-        const int64_t sample = j.sample + item % SAMPLES;
-        for (int r = 0; r < p.block_rows && sample < a.n; r++)
-            fs_output_put(to, p.output_row + r, sample, tile[r * ITEMS + item]);
-    }
-}
-
-/* That tile by plain additions, for data that are not finite: a thread owns a sample of a block. */
-template <class T, int C, int SAMPLES> __device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, float *tile, int thread)
-{
-    enum { ITEMS = shape<C, SAMPLES>::ALL_BLOCKS * SAMPLES };
-    for (int item = thread; item < ITEMS; item += MULTIPLY) {
-        const int block = item / SAMPLES;
-        const int64_t sample = j.sample + item % SAMPLES;
-        const fs_part p = part_of(a, j, block);
         const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
-        float *mine = tile + item;
-        for (int r = 0; r < HEIGHT; r++) mine[r * ITEMS] = 0.0f;
         if (sample >= a.n) continue;
+        for (int r = 0; r < HEIGHT; r++) mine[r * MULTIPLY] = 0.0f;
         for (int64_t slot = 0; slot < j.rounds * (FS_LINE / C); slot++) {
             const int64_t row = fs_slot_row(&a.B, p.h, j.first * (FS_LINE / C) + slot, a.row0, a.rows);
             if (row < 0) continue;
@@ -363,34 +357,39 @@ template <class T, int C, int SAMPLES> __device__ __noinline__ void make_again(c
                 uint32_t word = fs_blockperm_word(&a.B, row + a.row0, 1, q, p.block_rows);
                 for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) {
                     const uint32_t code = fs_blockperm_next(&parts, t, &word);
-                    mine[(code >> 1) * ITEMS] += code & 1 ? -x : x;
+                    mine[(code >> 1) * MULTIPLY] += code & 1 ? -x : x;
                 }
             }
         }
+        for (int r = 0; r < p.block_rows; r++) fs_output_put(to, p.output_row + r, sample, mine[r * MULTIPLY]);
     }
 }
 
-/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8: straight to floats, two rows at a time
- * where rows are contiguous. */
-__device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, const fs_output &to, const float (&total)[32],
-                                      int64_t sample, int q)
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them
+ * in floats; two rows at a time where rows are contiguous. */
+__device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, const fs_output &to,
+                                      const float (&total)[32], int64_t sample, int q)
 {
-    const float factor = (float)to.factor;
+    const float factor = (float)to.factor, beta = (float)to.beta;
+    const auto put = [=](float *at, float sum) {
+        const float y = __fmul_rn(factor, sum);
+        *at = to.beta != 0.0 ? __fadd_rn(__fmul_rn(beta, *at), y) : y;
+    };
 #pragma unroll
     for (int v = 0; v < 2; v++) {
         if (sample + 8 * v >= a.n) continue;
         float *first = (float *)to.data + (sample + 8 * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
-        const bool pairs = to.row_stride == 1 && ((uintptr_t)first & 7) == 0;
+        const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
 #pragma unroll
         for (int b = 0; b < 8; b++) {
             const int row = 8 * b + 2 * q;
-            const float2 y = make_float2(__fmul_rn(factor, total[4 * b + 2 * v]), __fmul_rn(factor, total[4 * b + 2 * v + 1]));
+            const float *sums = total + 4 * b + 2 * v;
             float *at = first + 8 * b * to.row_stride;
             if (pairs && row + 1 < p.block_rows) {
-                *(float2 *)at = y;
+                *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
             } else {
-                if (row < p.block_rows) at[0] = y.x;
-                if (row + 1 < p.block_rows) at[to.row_stride] = y.y;
+                if (row < p.block_rows) put(at, sums[0]);
+                if (row + 1 < p.block_rows) put(at + to.row_stride, sums[1]);
             }
         }
     }
@@ -438,7 +437,6 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_lines(const __grid_constant
         float *tile = (float *)shared;
         if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
             make_again<T, C, SAMPLES>(a, j, tile, tid - PREPARE);
-            put_tile<C, SAMPLES>(a, j, tile, tid - PREPARE);
             return;
         }
 
@@ -457,20 +455,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_lines(const __grid_constant
         const fs_output to = fs_plane(a, 1, j.z);
         const int sample = (SAMPLES == 128 ? 64 * side : 0) + (thread >> 5) * 16 + (lane >> 2), q = lane & 3;
         const int block = C < 8 ? 0 : 4 * side;
-        if (to.dtype == FS_F32 && to.beta == 0.0) {
 #pragma unroll
-            for (int t = 0; t < sh::BLOCKS; t++) store(a, part_of(a, j, block + t), to, total[t], j.sample + sample, q);
-            return;
-        }
-        enum { ITEMS = sh::ALL_BLOCKS * SAMPLES };
-        fs_barrier(3, sh::APART ? MULTIPLY / 2 : MULTIPLY);
-#pragma unroll
-        for (int i = 0; i < 32 * sh::BLOCKS; i++) {
-            const int row = 8 * (i >> 2 & 7) + 2 * q + (i & 1), column = sample + 8 * (i >> 1 & 1);
-            tile[row * ITEMS + (block + (i >> 5)) * SAMPLES + column] = total[i >> 5][i & 31];
-        }
-        fs_barrier(3, sh::APART ? MULTIPLY / 2 : MULTIPLY);
-        for (int i = tid - PREPARE; i < MULTIPLY; i += sh::APART ? MULTIPLY / 2 : MULTIPLY) put_tile<C, SAMPLES>(a, j, tile, i);
+        for (int t = 0; t < sh::BLOCKS; t++) store(a, part_of(a, j, block + t), to, total[t], j.sample + sample, q);
     }
 #endif
 }
@@ -479,8 +465,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_lines(const __grid_constant
 
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, passes, c, samples, stages) \
-    static_assert(FS_HOPPER_LINES_SHARED(stages) == PANELS * PANEL_BYTES + stages * STEP_BYTES + 16 * (stages + PANELS) + 8 * stages, \
-                  "instances.h disagrees");
+    static_assert(FS_HOPPER_LINES_SHARED(stages) == PANELS * PANEL_BYTES + stages * STEP_BYTES + \
+                  16 * (stages + PANELS) + 8 * stages, "instances.h disagrees");
 FS_HOPPER_LINES(SHARED)
 #define KERNEL(T, dtype, passes, c, samples, stages) (const void *)hopper_lines<T, passes, c, samples, stages>,
 extern "C" const void *const fs_hopper_lines_kernels[] = {FS_HOPPER_LINES(KERNEL)};

@@ -161,8 +161,9 @@ FS_DEF fs_quad fs_blockperm_draw(const fs_blockperm *B, int64_t j, int64_t l, in
     return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)j >> 2, fs_blockperm_address(B, l, q), 0);
 }
 
-/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn again until it is accepted. */
-FS_DEF uint32_t fs_blockperm_accepted(const fs_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q, int64_t rows)
+/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn until it is accepted. */
+FS_DEF uint32_t fs_blockperm_accepted(const fs_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q,
+                                      int64_t rows)
 {
     const int tall = rows > B->out.small;
     if (B->accepts[tall]) return word;

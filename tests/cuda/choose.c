@@ -816,9 +816,11 @@ static void an_impossible_plan_is_refused_and_named(void **state)
     const call f64 = {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
     const call shifted = {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F32, FULL, SHIFTED};
     const call batch = {262144, 1024, 0, 1, 4, LINES, 16, 100, 200000, 300, FS_F32, FULL, BATCH};
-    const fs_problem rows = problem_of_call(&table_calls[0]), lines = problem_of_call(&batch), p64 = problem_of_call(&f64),
+    const fs_problem rows = problem_of_call(&table_calls[0]), lines = problem_of_call(&batch),
+                     p64 = problem_of_call(&f64),
                      unaligned = problem_of_call(&shifted);
-    const fs_kernel kernels[] = {FS_KERNEL_HOPPER_ROWS, FS_KERNEL_HOPPER_LINES, FS_KERNEL_TENSOR_ROWS, FS_KERNEL_COLUMNS};
+    const fs_kernel kernels[] = {FS_KERNEL_HOPPER_ROWS, FS_KERNEL_HOPPER_LINES, FS_KERNEL_TENSOR_ROWS,
+                                 FS_KERNEL_COLUMNS};
     const fs_plan columns = candidate_of(&rows, FS_KERNEL_COLUMNS);
     struct { const char *what; fs_problem p; fs_plan plan; } wrong[64];
     int count = 0;

@@ -134,8 +134,8 @@ static void blocks_of_every_height_equal_ref(void **state)
 
 /* the batches ----------------------------------------------------------------------------------------------- */
 
-/* Samples whose coordinates are contiguous and whole 16 bytes, which tensor cores take: the digits are interleave, samples,
- * block height and s; pieces begin and end at any multiple of four coordinates. */
+/* Samples whose coordinates are contiguous and whole 16 bytes, which tensor cores take: the digits are interleave,
+ * samples, block height and s; pieces begin and end at any multiple of four coordinates. */
 static call batch_call(int64_t number)
 {
     static const int64_t interleaves[] = {1, 4, 8, 16}, samples[] = {16, 17, 63, 64, 65, 100, 128, 129, 200};
@@ -149,7 +149,7 @@ static call batch_call(int64_t number)
     spec.kappa = 1;
     spec.interleave = interleaves[number % COUNT(interleaves)];
     number /= COUNT(interleaves);
-    call c = {.in = FS_F32, .from = COLUMNS, .n = samples[number % COUNT(samples)], .large = 1};
+    call c = {.in = FS_F32, .out = FS_F32, .from = COLUMNS, .n = samples[number % COUNT(samples)], .large = 1};
     number /= COUNT(samples);
     const int64_t height = tall[number % COUNT(tall)];
     number /= COUNT(tall);
@@ -157,7 +157,6 @@ static call batch_call(int64_t number)
     spec.M = spec.interleave * (1 + (int64_t)(bits_at(stream, draw) % 3));
     spec.k = spec.M * height + (height < 64 ? (int64_t)(bits_at(stream, draw + 1) % (uint64_t)spec.M) : 0);
     spec.seed = bits_at(stream, draw + 2);
-    c.out = bits_at(stream, draw + 3) % 3 ? FS_F32 : FS_BF16;
     c.to = bits_at(stream, draw + 4) % 2 ? COLUMNS : (layout)(bits_at(stream, draw + 5) % OUTPUT_LAYOUTS);
     c.rows = 4 * (1 + (int64_t)(bits_at(stream, draw + 6) % (small_set ? 100 : 1500)));
     c.row0 = bits_at(stream, draw + 7) % 2 ? 4 * (int64_t)(bits_at(stream, draw + 8) % 100) : 0;
