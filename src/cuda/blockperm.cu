@@ -22,16 +22,14 @@ static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y
     return FS_OK;
 }
 
-static fs_result launch(fs_gpu *gpu, const fs_plan *plan, fs_tile_args *a)
+static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *plan, fs_tile_args *a)
 {
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
                                : plan->kernel == FS_KERNEL_NARROW ? fs_narrow_kernels
-                               : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels : fs_hopper_rows_kernels;
+                               : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
+                               : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
-    /* of input blocks and permutations */
-    const int64_t groups = plan->kernel == FS_KERNEL_NARROW ? fs_div_up(a->B.M, plan->threads / 32)
-                                                            : fs_div_up(a->B.kappa, plan->group) * a->B.M;
-    const int64_t blocks = groups * a->tiles * a->parts;
+    const int64_t blocks = fs_plan_blocks(problem, plan) * a->tiles * a->parts;
     if (blocks > 0x7FFFFFFF)
         return gpu->host.fail(FS_EUNSUPPORTED, "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
@@ -61,7 +59,7 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     a.length = plan.length;
     a.parts = plan.parts;
     FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
-    FS_TRY_GPU(launch(gpu, &plan, &a));
+    FS_TRY_GPU(launch(gpu, &problem, &plan, &a));
     if (planes == 0) return FS_OK;
     const fs_output out = fs_output_of(to, alpha * scale, beta);
     return fs_gpu_combine(gpu, a.out.data, (int)planes, to->rows, to->cols, down, fs_dtype_sum(from->dtype), &out);

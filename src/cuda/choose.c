@@ -78,6 +78,12 @@ static const struct { fs_dtype dtype; int passes, outs; int64_t shared; } hopper
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
+static const struct { fs_dtype dtype; int passes, interleave, samples; int64_t shared; } hopper_lines[] = {
+#define LINE(T, dtype, passes, interleave, samples, stages) \
+    {dtype, passes, interleave, samples, FS_HOPPER_LINES_SHARED(stages)},
+    FS_HOPPER_LINES(LINE)
+#undef LINE
+};
 static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
 #define LINE(T, dtype, vector, nonzeros) {dtype, vector, nonzeros},
     FS_COLUMNS(LINE)
@@ -95,8 +101,16 @@ int64_t fs_plan_width(const fs_plan *plan)
 {
     if (plan->kernel == FS_KERNEL_NARROW) return FS_NARROW_COLUMNS;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return 256 / hopper_rows[plan->instance].outs;
+    if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
+}
+
+int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan)
+{
+    if (plan->kernel == FS_KERNEL_HOPPER_LINES) return p->M / p->interleave * div_up(p->interleave, 8);
+    if (plan->kernel == FS_KERNEL_NARROW) return div_up(p->M, plan->threads / 32);
+    return p->M * div_up(p->kappa, plan->group);
 }
 
 /* The tensor cores take blocks of at most 64 rows, and rows of A that are contiguous and whole 16 bytes. */
@@ -150,6 +164,35 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int p
         return 1;
     }
     return 0;
+}
+
+static int hopper_lines_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch == 90 && p->down && !p->across && p->aligned && p->whole && p->shuffle == FS_DEF_LINES &&
+           p->kappa == 1 && p->block_rows <= 64;
+}
+/* `samples` of a thread block: 64 or 128; the other one where there is no such instance. */
+static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int samples, int parts, fs_plan *plan)
+{
+    int found = -1;
+    for (int i = 0; i < FS_HOPPER_LINES_COUNT; i++)
+        if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].passes == passes_of(p) &&
+            hopper_lines[i].interleave == p->interleave && hopper_lines[i].shared <= gpu->shared &&
+            (found < 0 || hopper_lines[i].samples == samples))
+            found = i;
+    if (found < 0) return 0;
+    memset(plan, 0, sizeof *plan);
+    plan->kernel = FS_KERNEL_HOPPER_LINES;
+    plan->instance = found;
+    plan->threads = 384;
+    plan->group = 1;
+    plan->shared = hopper_lines[found].shared;
+    /* Slots of a step: a warpgroup takes 64 of one block or 16 of each of four, and two may have different ones. */
+    const int apart = p->interleave < 8 && hopper_lines[found].samples == 64;
+    const int64_t step = (p->interleave == 1 ? 64 : 16) * (apart ? 2 : 1);
+    const int64_t blocks = fs_plan_blocks(p, plan) * div_up(p->n, hopper_lines[found].samples);
+    cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 8 * step), step);
+    return 1;
 }
 
 static int plan_columns(const fs_problem *p, const fs_gpu_traits *gpu, int vector, int threads, int group, int parts,
@@ -252,10 +295,14 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     fs_plan plan;
     if (table && find_entry(table, p, &plan) && plan.shared <= gpu->shared &&
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
     /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor, kappa 4, s 1 takes 3.9 (bench/results/h200);
      * by plain additions they took 3.7 and 7.8, measured before this rule (2026-11-15, on top of 6537559). */
     if (hopper_rows_fits(p, gpu) && p->n > 128 && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
+    /* Fewer samples than a quarter of a tile are left to plain additions. */
+    if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
+        return plan;
     if (tensor_rows_fits(p, gpu) && p->n >= 48) {
         const int groups = p->n > 128 ? 2 : 1;
         if (plan_tensor_rows(p, gpu, groups, 0, &plan) || plan_tensor_rows(p, gpu, 1, 0, &plan)) return plan;
@@ -280,6 +327,14 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
         for (int i = 0; i < 5; i++)
             if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, around[i], &plan)) plans[count++] = plan;
     }
+    if (hopper_lines_fits(p, gpu))
+        for (int samples = 64; samples <= 128; samples *= 2) {
+            if (!plan_hopper_lines(p, gpu, samples, 0, &plan) || fs_plan_width(&plan) != samples) continue;
+            const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+            for (int i = 0; i < 5; i++)
+                if (around[i] > 0 && count < room && plan_hopper_lines(p, gpu, samples, around[i], &plan))
+                    plans[count++] = plan;
+        }
     if (tensor_rows_fits(p, gpu))
         for (int groups = 1; groups <= 2; groups++) {
             if (!plan_tensor_rows(p, gpu, groups, 0, &plan)) continue;
@@ -391,6 +446,12 @@ static int sound(const entry *e)
                plan_narrow(p, &any, plan->threads / 32, plan->chunk, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared && again.team == plan->team &&
                again.group == plan->group && plan->length % plan->chunk == 0;
+    if (plan->kernel == FS_KERNEL_HOPPER_LINES)
+        return plan->instance >= 0 && plan->instance < FS_HOPPER_LINES_COUNT && hopper_lines_fits(p, &hopper) &&
+               plan_hopper_lines(p, &hopper, hopper_lines[plan->instance].samples, plan->parts, &again) &&
+               again.instance == plan->instance && again.shared == plan->shared && again.threads == plan->threads &&
+               again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
+               plan->length % (FS_LINE / p->interleave) == 0;
     if (plan->kernel == FS_KERNEL_COLUMNS)
         return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 && plan->threads <= 256 &&
                (plan->threads & (plan->threads - 1)) == 0 &&

@@ -29,6 +29,7 @@ typedef enum fs_kernel {
     FS_KERNEL_COLUMNS = 1,   /* columns.cu: plain additions, a thread owns columns */
     FS_KERNEL_TENSOR_ROWS,   /* tensor_rows.cu: rows of A contiguous, mma.sync */
     FS_KERNEL_HOPPER_ROWS,   /* hopper_rows.cu: rows of A contiguous, wgmma */
+    FS_KERNEL_HOPPER_LINES,  /* hopper_lines.cu: columns of A contiguous, lines dealt, wgmma */
     FS_KERNEL_SORTED,        /* sorted.cu: blocks too tall for a tile */
     FS_KERNEL_NARROW         /* narrow.cu: few columns, a warp owns a block's sums */
 } fs_kernel;
@@ -67,6 +68,9 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
 
 /* Columns of A that one thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan);
+
+/* Thread blocks of a plan for one column tile and one part. */
+int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan);
 
 /* Planes of partial sums that a plan leaves to combine.cu; 0 when it writes Y itself. */
 int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan);

@@ -54,6 +54,23 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_SHARED(size, outs, stages, sets) \
     ((sets) * (outs) * 16384 + (stages) * 32 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
 
+/* hopper_lines.cu: element type, pieces of an element, interleave, samples of a thread block, steps in flight. */
+#ifdef FS_FEW_INSTANCES
+#define FS_HOPPER_LINES(X) X(float, FS_F32, 3, 1, 128, 6) X(float, FS_F32, 3, 16, 64, 6)
+#else
+#define FS_HOPPER_LINES_OF(X, passes) \
+    X(float, FS_F32, passes, 1, 128, 6) \
+    X(float, FS_F32, passes, 1, 64, 6) \
+    X(float, FS_F32, passes, 4, 128, 6) \
+    X(float, FS_F32, passes, 4, 64, 6) \
+    X(float, FS_F32, passes, 8, 64, 6) \
+    X(float, FS_F32, passes, 16, 64, 6)
+#define FS_HOPPER_LINES(X) FS_HOPPER_LINES_OF(X, 3) FS_HOPPER_LINES_OF(X, 2)
+#endif
+enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
+/* Four panels of S, the ring, two mbarriers for each of them, masks. */
+#define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 * (stages))
+
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
 #define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0)
@@ -87,8 +104,8 @@ enum { FS_NARROW_WARPS = 16, FS_NARROW_HEIGHT = 64, FS_NARROW_COLUMNS = 32, FS_N
 #define FS_NARROW_SHARED(warps, sum, rounds, pitch, row, words) \
     ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
 
-extern const void *const fs_hopper_rows_kernels[], *const fs_tensor_rows_kernels[], *const fs_columns_kernels[],
-    *const fs_narrow_kernels[];
+extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
+    *const fs_columns_kernels[], *const fs_narrow_kernels[];
 
 #ifdef __cplusplus
 }

@@ -180,12 +180,11 @@ FS_DEF uint32_t fs_blockperm_word_once(const fs_blockperm *B, int64_t j, int64_t
 {
     return fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), 0);
 }
-/* Word q of column j under permutation l for a block of `rows` rows, drawn until it is accepted. */
-FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
+/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn until it is accepted. */
+FS_DEF uint32_t fs_blockperm_accepted(const fs_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q,
+                                      int64_t rows)
 {
-    const uint32_t e = fs_blockperm_address(B, l, q);
     const int tall = rows > B->out.small;
-    uint32_t word = fs_blockperm_word_once(B, j, l, q);
     if (B->accepts[tall]) return word;
     for (uint32_t attempt = 1;; attempt++) {
         uint32_t rest = word;
@@ -196,8 +195,12 @@ FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, i
             product *= 2 * (uint64_t)fs_split_size(&B->parts[tall], t);
         }
         if (!fs_rejects(rest, product)) return word;
-        word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, e, attempt);
+        word = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), attempt);
     }
+}
+FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
+{
+    return fs_blockperm_accepted(B, fs_blockperm_word_once(B, j, l, q), j, l, q, rows);
 }
 
 /* Word q of columns 4 i ... 4 i + 3 before any is drawn again, which none is where B->accepts says so. */

@@ -137,7 +137,8 @@ static const char *say_call(const call *c, const struct gpu *gpu)
 static const struct { int64_t k, M, kappa, s; fs_shuffle shuffle; int64_t interleave; } sketches[] = {
     {1, 1, 1, 1, DEALT, 1},         {64, 1, 1, 4, NONE, 1},          {65, 1, 1, 2, DEALT, 1},
     {64, 1, 1, 64, LINES, 1},       {256, 4, 1, 1, DEALT, 1},        {256, 4, 2, 2, NONE, 1},
-    {256, 4, 4, 1, DEALT, 1},       {256, 4, 3, 2, LINES, 4},        {1000, 16, 1, 4, DEALT, 1},
+    {256, 4, 4, 1, DEALT, 1},       {256, 4, 3, 2, LINES, 4},        {250, 4, 1, 2, LINES, 4},
+    {512, 8, 1, 4, LINES, 8},        {1000, 16, 1, 4, DEALT, 1},
     {1000, 16, 2, 4, LINES, 16},    {1024, 16, 16, 4, NONE, 1},      {1024, 16, 5, 8, DEALT, 1},
     {4096, 64, 1, 8, LINES, 16},    {4096, 64, 6, 1, DEALT, 1},      {4096, 64, 64, 64, DEALT, 1},
     {512, 2, 2, 16, DEALT, 1},      {512, 1, 1, 512, NONE, 1},       {700, 1, 1, 4, NONE, 1},
@@ -228,6 +229,16 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (!p->across || !p->whole || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
         if (p->kappa % plan->group) return "its permutations do not divide kappa";
         return NULL;
+    case FS_KERNEL_HOPPER_LINES:
+        if (plan->instance < 0 || plan->instance >= FS_HOPPER_LINES_COUNT) return "there is no such instance";
+        if (gpu->arch != 90) return "the GPU cannot run it";
+        if (!p->down || p->across || !p->aligned || !p->whole || p->block_rows > 64 || p->dtype != FS_F32)
+            return "it cannot take this matrix";
+        if (p->shuffle != FS_DEF_LINES || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
+            return "it cannot take this sketch";
+        if (plan->length % (FS_LINE / p->interleave)) return "its parts cut lines";
+        if (fs_plan_blocks(p, plan) * 8 < p->M) return "its thread blocks do not make all of Y";
+        return NULL;
     default: return "no kernel has this number";
     }
 }
@@ -255,6 +266,7 @@ typedef struct shape { int64_t d, n; } shape;
 static const shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}, {65536, 256}, {0, 0}};
 static const shape odd_widths[] = {{65536, 1001}, {65536, 258}, {0, 0}};
 static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
+static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
 static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {16777216, 32}, {0, 0}};
 static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
 static const shape one_tile[] = {{16777216, 64}, {65536, 128}, {0, 0}};
@@ -309,8 +321,14 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, LINES, 0, narrow, with_kappa, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, DEALT, 0, narrow, with_kappa, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow_and_short, usual, FS_KERNEL_COLUMNS},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FS_KERNEL_COLUMNS},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 4, samples, with_kappa, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH, FS_F32, FAST, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, few_samples, with_kappa, FS_KERNEL_COLUMNS},
+    {H200, BATCH, FS_F32, FULL, 0, 2, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, DEALT, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
+    {B200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
     {H200, PACKED, FS_F32, FULL, 1, 1, 1, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
@@ -461,6 +479,7 @@ static const call table_calls[] = {
     {65536, 4096, 0, 4, 8, DEALT, 0, 0, 65536, 512, FS_BF16, FULL, PACKED},
     {262144, 1024, 0, 2, 2, NONE, 0, 0, 262144, 64, FS_F32, FAST, PACKED},
     {262144, 1024, 0, 1, 4, LINES, 0, 100, 200000, 300, FS_F16, FULL, BATCH},
+    {262144, 1024, 0, 1, 4, LINES, 16, 100, 200000, 300, FS_F32, FULL, BATCH},
     {16777216, 1024, 0, 1, 4, DEALT, 0, 0, 16777216, 1, FS_F32, FULL, PACKED},
     {16777216, 4096, 0, 1, 4, NONE, 0, 0, 16777216, 16, FS_BF16, FULL, PACKED},
     {100, 200, 0, 3, 1, DEALT, 0, 0, 100, 7, FS_F64, FULL, ODD},
@@ -819,10 +838,13 @@ static void an_impossible_plan_is_refused_and_named(void **state)
     (void)state;
     const call f64 = {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
     const call shifted = {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F32, FULL, SHIFTED};
-    const fs_problem p = problem_of_call(&table_calls[0]), p64 = problem_of_call(&f64),
+    const call batch = {262144, 1024, 0, 1, 4, LINES, 16, 100, 200000, 300, FS_F32, FULL, BATCH};
+    const fs_problem rows = problem_of_call(&table_calls[0]), lines = problem_of_call(&batch),
+                     p64 = problem_of_call(&f64),
                      unaligned = problem_of_call(&shifted);
-    const fs_kernel kernels[] = {FS_KERNEL_HOPPER_ROWS, FS_KERNEL_TENSOR_ROWS, FS_KERNEL_COLUMNS};
-    const fs_plan columns = candidate_of(&p, FS_KERNEL_COLUMNS);
+    const fs_kernel kernels[] = {FS_KERNEL_HOPPER_ROWS, FS_KERNEL_HOPPER_LINES, FS_KERNEL_TENSOR_ROWS,
+                                 FS_KERNEL_COLUMNS};
+    const fs_plan columns = candidate_of(&rows, FS_KERNEL_COLUMNS);
     struct { const char *what; fs_problem p; fs_plan plan; } wrong[64];
     int count = 0;
 #define WRONG(problem, base, field, value) \
@@ -833,6 +855,7 @@ static void an_impossible_plan_is_refused_and_named(void **state)
         wrong[count++].plan.field = value; \
     } while (0)
     for (int i = 0; i < COUNT(kernels); i++) {
+        const fs_problem p = kernels[i] == FS_KERNEL_HOPPER_LINES ? lines : rows;
         const fs_plan plan = candidate_of(&p, kernels[i]);
         WRONG(p, plan, parts, 0);
         WRONG(p, plan, parts, -plan.parts);
@@ -854,7 +877,7 @@ static void an_impossible_plan_is_refused_and_named(void **state)
     for (int i = 0; i < count; i++) {
         draft t = draft_open();
         fs_tuning_write_head(t.file, "some GPU");
-        fs_tuning_write(t.file, &p, &columns);
+        fs_tuning_write(t.file, &rows, &columns);
         fs_tuning_write(t.file, &wrong[i].p, &wrong[i].plan);
         char what[600];
         snprintf(what, sizeof what, "%s: %s", wrong[i].what, say_plan(&wrong[i].plan));

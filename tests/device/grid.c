@@ -132,12 +132,59 @@ static void blocks_of_every_height_equal_ref(void **state)
     for_each_case(shapes * COUNT(kappas) * COUNT(nonzeros), 250, check_block, NULL);
 }
 
+/* the batches ----------------------------------------------------------------------------------------------- */
+
+/* Samples whose coordinates are contiguous and whole 16 bytes, which tensor cores take: the digits are interleave,
+ * samples, block height and s; pieces begin and end at any multiple of four coordinates. */
+static call batch_call(int64_t number)
+{
+    static const int64_t interleaves[] = {1, 4, 8, 16}, samples[] = {16, 17, 63, 64, 65, 100, 128, 129, 200};
+    static const int64_t tall[] = {64, 63, 61, 17, 1};
+    static const int64_t counts[] = {4, 1, 3, 16, 64};
+    const uint64_t stream = 203;
+    const int64_t draw = number * 16;
+    fs_spec spec = FS_SPEC_INIT;
+    spec.family = FS_BLOCKPERM;
+    spec.shuffle = FS_SHUFFLE_LINES;
+    spec.kappa = 1;
+    spec.interleave = interleaves[number % COUNT(interleaves)];
+    number /= COUNT(interleaves);
+    call c = {.in = FS_F32, .out = FS_F32, .from = COLUMNS, .n = samples[number % COUNT(samples)], .large = 1};
+    number /= COUNT(samples);
+    const int64_t height = tall[number % COUNT(tall)];
+    number /= COUNT(tall);
+    spec.s = least(counts[number % COUNT(counts)], height);
+    spec.M = spec.interleave * (1 + (int64_t)(bits_at(stream, draw) % 3));
+    spec.k = spec.M * height + (height < 64 ? (int64_t)(bits_at(stream, draw + 1) % (uint64_t)spec.M) : 0);
+    spec.seed = bits_at(stream, draw + 2);
+    c.to = bits_at(stream, draw + 4) % 2 ? COLUMNS : (layout)(bits_at(stream, draw + 5) % OUTPUT_LAYOUTS);
+    c.rows = 4 * (1 + (int64_t)(bits_at(stream, draw + 6) % (small_set ? 100 : 1500)));
+    c.row0 = bits_at(stream, draw + 7) % 2 ? 4 * (int64_t)(bits_at(stream, draw + 8) % 100) : 0;
+    spec.d = c.row0 + c.rows + (int64_t)(bits_at(stream, draw + 9) % 50);
+    c.spec = spec;
+    draw_scalars(&c, bits_at(stream, draw + 10));
+    call_name(&c, "blockperm batch");
+    return c;
+}
+static void check_batch(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const call c = batch_call(number);
+    call_check(l, &c);
+}
+static void batches_of_dealt_lines_equal_ref(void **state)
+{
+    (void)state;
+    for_each_case(4 * 9 * 5 * 5, 150, check_batch, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(apply_equals_ref_on_whole_numbers),
         cmocka_unit_test(adjoint_equals_ref_on_whole_numbers),
         cmocka_unit_test(blocks_of_every_height_equal_ref),
+        cmocka_unit_test(batches_of_dealt_lines_equal_ref),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);
 }

@@ -1,0 +1,472 @@
+/* hopper_lines.cu - BlockPerm-SJLT on the tensor cores of sm_90, columns of A contiguous (batches), lines dealt.
+ *
+ * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
+ * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is 16 bytes: one
+ * copy, one read of a thread, one Philox call.  Where lines stay whole (C = 1) a quad is four K positions of one block;
+ * where a line goes to C blocks it is one K position of each of four blocks, in an order that the line's mask decides.
+ * A panel of S is 16 quads.  In a step a warpgroup multiplies 64 samples by a panel, for one block (C = 1: four K steps
+ * of 16) or for four (a K step each):
+ *
+ *   C = 1, 4     the warpgroups take the halves of 128 samples and share a panel (SAMPLES = 128), or have a panel each
+ *                for 64 samples, and their sums are added at the end (SAMPLES = 64)
+ *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line:
+ *                less would be half a sector of memory, and L2 would deliver everything twice.
+ *
+ * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
+ * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
+ * towards zero, small.  C = 1 does the same after 64 slots, the small pieces of which come first.
+ * Inf and NaN: as in tensor_rows.cu.
+ *
+ * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
+ * threads  384: two warps make S, two copy, two warpgroups multiply; registers move to those
+ * shared   a ring of four panels of S, a ring of STAGES steps of 32 KiB, mbarriers, masks
+ * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32; blocks of at most 64 rows; coordinates contiguous,
+ *          samples 16-byte aligned, rows and row0 multiples of 4 */
+#include "instances.h"
+#include "tensor.cuh"
+
+namespace {
+
+enum { THREADS = 384, PREPARE = 128, MULTIPLY = 256, MAKERS = 2, COPIERS = 2, PANELS = 4, STEP_BYTES = 32768 };
+
+template <int C, int SAMPLES> struct shape {
+    enum {
+        BLOCKS = C == 1 ? 1 : 4,                         /* of a warpgroup */
+        ALL_BLOCKS = C == 16 ? 8 : C,                    /* of the thread block */
+        PANEL_LINES = C == 1 ? 2 : C / 2,                /* lines that a panel has quads of */
+        PANEL_QUADS = 16 / PANEL_LINES,                  /* quads of a line in a panel */
+        STEP_PANELS = SAMPLES == 64 ? 2 : 1,
+        APART = C < 8 && SAMPLES == 64,                  /* the warpgroups have different lines */
+        LINES = PANEL_LINES * (APART ? 2 : 1),           /* of a step */
+        PLACES = C == 16 ? 4 : 8                         /* quads of a line in a step */
+    };
+};
+
+/* Shared memory: panels, steps, four groups of mbarriers, the low bits of the masks of eight lines of every step. */
+template <int STAGES> struct memory {
+    uint32_t panels, steps, barriers;
+    uint8_t *masks;
+    __device__ __forceinline__ explicit memory(uint8_t *shared)
+    {
+        panels = fs_shared_address(shared);
+        steps = panels + PANELS * PANEL_BYTES;
+        barriers = steps + STAGES * STEP_BYTES;
+        masks = shared + PANELS * PANEL_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS);
+    }
+    __device__ __forceinline__ uint32_t step_full(int i) const { return barriers + 8 * i; }
+    __device__ __forceinline__ uint32_t step_empty(int i) const { return barriers + 8 * (STAGES + i); }
+    __device__ __forceinline__ uint32_t panel_full(int i) const { return barriers + 8 * (2 * STAGES + i); }
+    __device__ __forceinline__ uint32_t panel_empty(int i) const { return barriers + 8 * (2 * STAGES + PANELS + i); }
+};
+
+/* What a thread block works on: blocks from `first_block` on, samples from `sample` on, and rounds first ...
+ * first + rounds - 1 of the deal, which are part z: a line of super-block H each. */
+struct job {
+    uint32_t H;
+    int group, z;
+    int64_t first_block, sample, first, rounds;
+};
+template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_tile_args &a)
+{
+    job j;
+    uint32_t id = blockIdx.x;
+    const uint32_t groups = C == 16 ? 2 : 1, supers = (uint32_t)a.B.ways, tiles = (uint32_t)a.tiles;
+    j.group = (int)(id % groups);
+    id /= groups;
+    j.H = id % supers;
+    id /= supers;
+    j.sample = (int64_t)(id % tiles) * SAMPLES;
+    j.z = (int)(id / tiles);
+    j.first_block = (int64_t)j.H * C + j.group * 8;
+    const int64_t slots = FS_LINE / C;  /* of a block in a line */
+    const int64_t length = a.length / slots, from = j.z * length, left = a.slots.count / slots - from;
+    j.first = a.slots.first / slots + from;
+    j.rounds = left < 0 ? 0 : left < length ? left : length;
+    return j;
+}
+/* Rows of block `number` of the thread block. */
+__device__ __forceinline__ fs_part part_of(const fs_tile_args &a, const job &j, int number)
+{
+    fs_part p;
+    p.h = (uint32_t)(j.first_block + number);
+    p.z = j.z;
+    return fs_part_for(a, p, 1);
+}
+
+/* The quad of a line that is at place 0 ... PLACES - 1: with C = 8, 16 odd places are for the second warpgroup. */
+template <int C> __device__ __forceinline__ int quad_at(int place, int group, uint32_t mask)
+{
+    const int sides = C < 8 ? 1 : C / 4;  /* a quad of every so many is for four given blocks */
+    if (C < 8) return place;
+    return sides * (place >> 1) + ((group * 2 + (place & 1)) ^ ((int)mask >> 2 & (sides - 1)));
+}
+
+/* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that
+ * write 128 bytes and the eight that read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16:
+ * one of four lines) meet all banks: `turned` differs in just those bits in which the readers' places agree. */
+template <int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
+{
+    const int odd = sample & 1;
+    const int turned = C == 1 ? 4 * odd
+                     : C == 4 ? (line & 1) ^ 2 * odd
+                     : C == 8 ? (2 * line & 6) ^ odd : (line & 6) ^ 5 * odd;
+    const int row = C == 16 ? (line * SAMPLES + sample) >> 1 : line * SAMPLES + sample;
+    return row * 128 + (place ^ turned) * 16;
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+/* A warp that copies: of the two, warp w has steps w, w + 2, ...  Each lane works out one line, of the next AHEAD steps
+ * of its warp; then all lanes copy line after line, 16 bytes each.  Quads that the piece does not have, and samples
+ * past the last, become zero, so that whatever S has there is without effect. */
+template <class T, int C, int SAMPLES, int STAGES>
+__device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STAGES> &m, int step_count)
+{
+    typedef shape<C, SAMPLES> sh;
+    enum { AHEAD = 32 / sh::LINES, TOGETHER = 32 / sh::PLACES };
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
+    const int place = lane % sh::PLACES, mine = lane / sh::PLACES;
+    const int64_t left = a.n - j.sample - mine;
+    const int samples = (int)(left < SAMPLES ? left : SAMPLES);
+    const T *data = (const T *)a.data + (j.sample + mine) * a.col_stride;
+    for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
+        const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
+        const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
+        const int64_t start = round < j.rounds ? line * FS_LINE - a.row0 : a.rows;
+        const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
+        for (int k = 0; k < AHEAD; k++) {
+            const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
+            if (step >= step_count) break;
+            fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
+            if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)(mask & 3);
+#pragma unroll 1
+            for (int l = 0; l < sh::LINES; l++) {
+                const int from = k * sh::LINES + l;
+                const int64_t row = __shfl_sync(~0u, start, from) +
+                                    4 * quad_at<C>(place, j.group, C > 4 ? __shfl_sync(~0u, mask, from) : 0);
+                const bool there = row >= 0 && row < a.rows;
+                const int valid = there ? samples : 0;
+                const T *source = data + row;
+                const uint32_t to = m.steps + stage * STEP_BYTES + place_of<C, SAMPLES>(l, mine, place);
+#pragma unroll 8
+                for (int s = 0; s < SAMPLES; s += TOGETHER) {
+                    fs_copy16_part(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
+                    source += TOGETHER * a.col_stride;
+                }
+            }
+            fs_mbarrier_arrive_copied(m.step_full(stage));
+            if (C > 1) {
+                __syncwarp();
+                if (lane == 0) fs_mbarrier_arrive(m.step_full(stage));  /* the masks */
+            }
+        }
+    }
+}
+
+/* A warp that makes panels of S: of the two, each has every second pair of neighbouring panels, and a lane a quad.
+ * Words are drawn before the panels are waited for; while these are cleared and written, the other warp's are
+ * multiplied. */
+template <int C, int SAMPLES, int STAGES>
+__device__ void make_panels(const fs_tile_args &a, const job &j, const memory<STAGES> &m, uint8_t *panels,
+                            int panel_count)
+{
+    typedef shape<C, SAMPLES> sh;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1);
+    const int quad = lane & 15, second = lane >> 4;
+    const int side = sh::STEP_PANELS == 2 ? second : 0;  /* the warpgroup that the panel is for, if it is one */
+    const int q = C == 1 ? quad & 3 : quad >> 2;
+    uint8_t *pair = panels + 2 * warp * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
+    uint32_t tall = 0;   /* which of the panel's blocks are the taller ones */
+    bool accepts = true; /* whether every word is good for all of them */
+    for (int t = 0; t < sh::BLOCKS; t++) {
+        const int taller = part_of(a, j, (C < 8 ? 0 : 4 * side) + t).block_rows > a.B.out.small;
+        tall |= (uint32_t)taller << t;
+        accepts = accepts && a.B.accepts[taller];
+    }
+    /* The block of column i of the quad, as a bit of `tall`. */
+    const auto block_of = [](int i, uint32_t mask) { return C == 1 ? 0 : i ^ (int)(mask & 3); };
+    for (int turn = warp; 2 * turn < panel_count; turn += MAKERS) {
+        /* 1. the quad and the first words of its columns */
+        const int step = sh::STEP_PANELS == 2 ? turn : 2 * turn + second;
+        const int round = step * sh::LINES + (sh::APART ? side * sh::PANEL_LINES : 0) + quad / sh::PANEL_QUADS;
+        const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
+        const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
+        const int index = quad % sh::PANEL_QUADS;
+        const int64_t column = line * FS_LINE + 4 * quad_at<C>(C < 8 ? index : 2 * index + side, j.group, mask);
+        fs_quad words = fs_blockperm_quad(&a.B, column >> 2, 1, 0);
+        fs_split parts[4];
+        uint32_t at[4];  /* of the column's K position */
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int block = block_of(i, mask), e = C == 1 ? i : quad & 3;
+            at[i] = 2 * ((C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1));
+            parts[i] = a.B.parts[tall >> block & 1];
+        }
+
+        /* 2. two empty panels */
+        fs_mbarrier_wait(m.panel_empty(2 * warp), turn / MAKERS & 1 ^ 1);
+        fs_mbarrier_wait(m.panel_empty(2 * warp + 1), turn / MAKERS & 1 ^ 1);
+#pragma unroll
+        for (int i = 0; i < 2 * PANEL_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
+        __syncwarp();
+
+        /* 3. +-1 for every nonzero */
+#pragma unroll 1
+        for (int w = 0, t = 0;;) {
+            if (!accepts)
+#pragma unroll 1
+                for (int i = 0; i < 4; i++) {
+                    /* the words go round, so that there is one copy of this */
+                    const int64_t rows = a.B.out.small + (tall >> block_of(i, mask) & 1);
+                    const uint32_t word = fs_blockperm_accepted(&a.B, words.w[0], column + i, 1, w, rows);
+                    words.w[0] = words.w[1], words.w[1] = words.w[2], words.w[2] = words.w[3], words.w[3] = word;
+                }
+#pragma unroll 1
+            for (int c = fs_blockperm_count(&a.B, w); c > 0; c--, t++)
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const uint32_t code = fs_blockperm_next(&parts[i], t, &words.w[i]), row = code >> 1;
+                    *(uint16_t *)(panel + row * 128 + (at[i] ^ (row & 7) << 4)) = (uint16_t)(0x3F80 | code << 15);
+                }
+            if (++w == (int)a.B.words) break;
+            words = fs_blockperm_quad(&a.B, column >> 2, 1, w);
+        }
+        fs_proxy_fence();
+        fs_mbarrier_arrive(m.panel_full(2 * warp));
+        fs_mbarrier_arrive(m.panel_full(2 * warp + 1));
+    }
+}
+
+/* A thread's elements of a step: x[t][v][e] is K position e of its four in tile t, sample v of its two.  With C = 1
+ * tile t is K step t of the panel, otherwise block t of the warpgroup. */
+typedef float elements[4][2][4];
+
+template <int C, int SAMPLES, int STAGES>
+__device__ __forceinline__ void load(const memory<STAGES> &m, int stage, int side, elements &x)
+{
+    typedef shape<C, SAMPLES> sh;
+    const int thread = threadIdx.x & 127, lane = thread & 31, q = lane & 3;
+    const int sample = (SAMPLES == 128 ? 64 * side : 0) + (thread >> 5) * 16 + (lane >> 2);
+    const int first = sh::APART ? side * sh::PANEL_LINES : 0;
+    const uint32_t from = m.steps + stage * STEP_BYTES;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        /* quad 4 i + q of the panel (C = 1), or quad 4 q + i */
+        const int line = first + (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
+        const int place = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : 2 * (C == 8 ? i : i & 1) + side;
+        const int low = C == 1 ? 0 : m.masks[stage * 8 + line];
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            const uint32_t at = from + place_of<C, SAMPLES>(line, sample, place) + v * 8 * sh::PLACES * 16;
+            const float4 y = fs_shared_float4(at);
+            if (C == 1) {
+                x[i][v][0] = y.x, x[i][v][1] = y.y, x[i][v][2] = y.z, x[i][v][3] = y.w;
+            } else {
+                const float a = low & 1 ? y.y : y.x, b = low & 1 ? y.x : y.y;
+                const float c = low & 1 ? y.w : y.z, d = low & 1 ? y.z : y.w;
+                x[0][v][i] = low & 2 ? c : a, x[1][v][i] = low & 2 ? d : b;
+                x[2][v][i] = low & 2 ? a : c, x[3][v][i] = low & 2 ? b : d;
+            }
+        }
+    }
+}
+
+/* A tile's elements as PASSES fragments of bf16 pieces, the first of them the largest. */
+template <int PASSES> __device__ __forceinline__ void cut(float (&x)[2][4], uint32_t (&pieces)[PASSES][4])
+{
+#pragma unroll
+    for (int p = 0; p < PASSES; p++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float &a = x[i & 1][i & 2], &b = x[i & 1][(i & 2) + 1];
+            pieces[p][i] = fs_bytes<0x7632>(__float_as_uint(a), __float_as_uint(b));
+            keep_rest(a, b, pieces[p][i]);
+        }
+}
+
+/* As in hopper_rows.cu. */
+__device__ __forceinline__ void drain(float (&sums)[32])
+{
+    fs_wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+/* A warpgroup that multiplies: total[t] = its 64 samples of block t.  Fragments are made and multiplied in turn,
+ * because registers that wgmma reads must not change before it is done; meanwhile the other warpgroup multiplies. */
+template <int PASSES, int C, int SAMPLES, int STAGES>
+__device__ __forceinline__ void multiply_steps(const memory<STAGES> &m, int step_count,
+                                               float (&total)[shape<C, SAMPLES>::BLOCKS][32])
+{
+    typedef shape<C, SAMPLES> sh;
+    enum { TILES = C == 1 ? 4 : 1 };  /* that are multiplied together */
+    const int lane = threadIdx.x & 31, side = (threadIdx.x - PREPARE) >> 7;
+    int stage = 0, parity = 0;
+#pragma unroll
+    for (int i = 0; i < 32 * sh::BLOCKS; i++) total[i >> 5][i & 31] = 0.0f;
+#pragma unroll 1
+    for (int step = 0; step < step_count; step++) {
+        const int number = sh::STEP_PANELS == 2 ? 2 * step + side : step, at = number % PANELS;
+        elements x;
+        fs_mbarrier_wait(m.step_full(stage), parity);
+        load<C, SAMPLES, STAGES>(m, stage, side, x);
+        __syncwarp();
+        if (lane == 0) fs_mbarrier_arrive(m.step_empty(stage));
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+        fs_mbarrier_wait(m.panel_full(at), number / PANELS & 1);
+#pragma unroll
+        for (int t = 0; t < 4; t += TILES) {
+            uint32_t pieces[TILES][PASSES][4];
+            float sums[32];
+#pragma unroll
+            for (int i = 0; i < TILES; i++) cut<PASSES>(x[t + i], pieces[i]);
+            fs_wgmma_fence();
+#pragma unroll
+            for (int p = PASSES - 1; p >= 0; p--)
+#pragma unroll
+                for (int i = 0; i < TILES; i++)
+                    fs_wgmma<0, 64>(sums, pieces[i][p], fs_wgmma_operand(m.panels + at * PANEL_BYTES + (t + i) * 32),
+                                p < PASSES - 1 || i > 0);
+            fs_wgmma_commit();
+            drain(sums);
+            if (t + TILES == 4 && lane == 0) fs_mbarrier_arrive(m.panel_empty(at));
+#pragma unroll
+            for (int i = 0; i < 32; i++) total[C == 1 ? 0 : t][i] += sums[i];
+        }
+    }
+}
+
+/* The same sums by plain additions, for data that are not finite: a thread owns a sample of a block. */
+template <class T, int C, int SAMPLES>
+__device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, float *tile, int thread)
+{
+    enum { ITEMS = shape<C, SAMPLES>::ALL_BLOCKS * SAMPLES };
+    const fs_output to = fs_plane(a, 1, j.z);
+    float *mine = tile + thread;
+    for (int item = thread; item < ITEMS; item += MULTIPLY) {
+        const int64_t sample = j.sample + item % SAMPLES;
+        const fs_part p = part_of(a, j, item / SAMPLES);
+        const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
+        if (sample >= a.n) continue;
+        for (int r = 0; r < HEIGHT; r++) mine[r * MULTIPLY] = 0.0f;
+        for (int64_t slot = 0; slot < j.rounds * (FS_LINE / C); slot++) {
+            const int64_t row = fs_slot_row(&a.B, p.h, j.first * (FS_LINE / C) + slot, a.row0, a.rows);
+            if (row < 0) continue;
+            const float x = fs_widen(((const T *)a.data)[sample * a.col_stride + row]);
+            for (int q = 0, t = 0; q < (int)a.B.words; q++) {
+                uint32_t word = fs_blockperm_word(&a.B, row + a.row0, 1, q, p.block_rows);
+                for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) {
+                    const uint32_t code = fs_blockperm_next(&parts, t, &word);
+                    mine[(code >> 1) * MULTIPLY] += code & 1 ? -x : x;
+                }
+            }
+        }
+        for (int r = 0; r < p.block_rows; r++) fs_output_put(to, p.output_row + r, sample, mine[r * MULTIPLY]);
+    }
+}
+
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them
+ * in floats; two rows at a time where rows are contiguous. */
+__device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, const fs_output &to,
+                                      const float (&total)[32], int64_t sample, int q)
+{
+    const float factor = (float)to.factor, beta = (float)to.beta;
+    const auto put = [=](float *at, float sum) {
+        const float y = __fmul_rn(factor, sum);
+        *at = to.beta != 0.0 ? __fadd_rn(__fmul_rn(beta, *at), y) : y;
+    };
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        if (sample + 8 * v >= a.n) continue;
+        float *first = (float *)to.data + (sample + 8 * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
+        const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
+#pragma unroll
+        for (int b = 0; b < 8; b++) {
+            const int row = 8 * b + 2 * q;
+            const float *sums = total + 4 * b + 2 * v;
+            float *at = first + 8 * b * to.row_stride;
+            if (pairs && row + 1 < p.block_rows) {
+                *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
+            } else {
+                if (row < p.block_rows) put(at, sums[0]);
+                if (row + 1 < p.block_rows) put(at + to.row_stride, sums[1]);
+            }
+        }
+    }
+}
+#endif
+
+template <class T, int PASSES, int C, int SAMPLES, int STAGES>
+__global__ void __launch_bounds__(THREADS, 1) hopper_lines(const __grid_constant__ fs_tile_args a)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    typedef shape<C, SAMPLES> sh;
+    extern __shared__ __align__(1024) uint8_t shared[];
+    const memory<STAGES> m(shared);
+    const int tid = threadIdx.x;
+    const job j = job_of<C, SAMPLES>(a);
+    const int step_count = (int)((j.rounds + sh::LINES - 1) / sh::LINES);
+
+    fs_start_next_kernel();
+    /* 1. mbarriers */
+    if (tid == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            fs_mbarrier_init(m.step_full(i), 32 + (C > 1));
+            fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
+        }
+        for (int i = 0; i < PANELS; i++) {
+            fs_mbarrier_init(m.panel_full(i), 32);
+            fs_mbarrier_init(m.panel_empty(i), MULTIPLY / 32 / sh::STEP_PANELS);
+        }
+    }
+    __syncthreads();
+
+    /* 2. one warpgroup prepares, two multiply */
+    if (tid < PREPARE) {
+        fs_fewer_registers<88>();
+        if (tid < 32 * MAKERS) make_panels<C, SAMPLES, STAGES>(a, j, m, shared, step_count * sh::STEP_PANELS);
+        else copy_lines<T, C, SAMPLES, STAGES>(a, j, m, step_count);
+        fs_barrier_or(1, THREADS, false);
+    } else {
+        fs_more_registers<208>();
+        const int side = (tid - PREPARE) >> 7, thread = tid & 127, lane = tid & 31;
+        float total[sh::BLOCKS][32], zero = 0.0f;
+        multiply_steps<PASSES, C, SAMPLES, STAGES>(m, step_count, total);
+#pragma unroll
+        for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
+        float *tile = (float *)shared;
+        if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
+            make_again<T, C, SAMPLES>(a, j, tile, tid - PREPARE);
+            return;
+        }
+
+        /* 3. all finite: sums of different lines are added */
+        if (sh::APART) {
+            if (side == 1)
+#pragma unroll
+                for (int i = 0; i < 32 * sh::BLOCKS; i++) tile[i * 128 + thread] = total[i >> 5][i & 31];
+            fs_barrier(2, MULTIPLY);
+            if (side == 1) return;
+#pragma unroll
+            for (int i = 0; i < 32 * sh::BLOCKS; i++) total[i >> 5][i & 31] += tile[i * 128 + thread];
+        }
+
+        /* 4. scale once, store once */
+        const fs_output to = fs_plane(a, 1, j.z);
+        const int sample = (SAMPLES == 128 ? 64 * side : 0) + (thread >> 5) * 16 + (lane >> 2), q = lane & 3;
+        const int block = C < 8 ? 0 : 4 * side;
+#pragma unroll
+        for (int t = 0; t < sh::BLOCKS; t++) store(a, part_of(a, j, block + t), to, total[t], j.sample + sample, q);
+    }
+#endif
+}
+
+}  // namespace
+
+/* choose.c knows how much shared memory an instance takes. */
+#define SHARED(T, dtype, passes, c, samples, stages) \
+    static_assert(FS_HOPPER_LINES_SHARED(stages) == PANELS * PANEL_BYTES + stages * STEP_BYTES + \
+                  16 * (stages + PANELS) + 8 * stages, "instances.h disagrees");
+FS_HOPPER_LINES(SHARED)
+#define KERNEL(T, dtype, passes, c, samples, stages) (const void *)hopper_lines<T, passes, c, samples, stages>,
+extern "C" const void *const fs_hopper_lines_kernels[] = {FS_HOPPER_LINES(KERNEL)};
