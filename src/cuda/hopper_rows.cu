@@ -1,14 +1,17 @@
 /* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous: a sketch at the speed of reading A.
  *
  * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of
- * shared memory, 32 rows a stage, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from
- * the ring, cut them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * shared memory, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from the ring, cut
+ * them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1          256           128 columns (two tiles of the tensor cores' M axis), one block of Y
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
+ * The two take turns: one cuts 32 rows while the other multiplies.  Left alone they wait for the same rows, cut at the same
+ * time and then share the tensor cores, which are idle meanwhile (H200: 950 clocks for 16 rows of 256 columns, of which the
+ * tensor cores need 384 and memory 880).
  * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or an
  * address.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error is at
@@ -23,17 +26,19 @@
 
 namespace {
 
-enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, STAGE = 32, SET = 128 };
+enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128, TURN = 32 };
 
 /* Rows of the ring are 32 bytes longer than they need be: then the fragment reads, 32 bytes of four rows, hit all banks. */
 template <class T, int OUTS> struct shape {
     enum {
-        TILES = OUTS == 1 ? 2 : 1,   /* a warpgroup's: 64 columns each */
-        BLOCKS = OUTS == 1 ? 1 : 2,  /* a warpgroup's blocks of Y */
+        TILES = OUTS == 1 ? 2 : 1,                         /* a warpgroup's: 64 columns each */
+        BLOCKS = OUTS == 1 ? 1 : 2,                        /* a warpgroup's blocks of Y */
         WIDTH = 256 / OUTS,
         ROW_BYTES = WIDTH * (int)sizeof(T) + 32,
+        STAGE = FS_HOPPER_ROWS_STAGE(sizeof(T), OUTS),     /* rows */
+        ROWS = STAGE / COPIERS,                            /* of a stage, for a warp that copies */
         STAGE_BYTES = STAGE * ROW_BYTES,
-        HALF_SET = OUTS * PANEL_BYTES,  /* 64 slots: a panel for each block, one after the other */
+        HALF_SET = OUTS * PANEL_BYTES,                     /* 64 slots: a panel for each block, one after the other */
         SET_BYTES = 2 * HALF_SET
     };
 };
@@ -55,31 +60,36 @@ template <class T, int OUTS, int STAGES, int SETS> struct memory {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A warp that copies: of the four, warp w has rows 8 w ... 8 w + 7 of every stage.  Each lane works out one row, of four
- * stages, and copies it in bulk.  (H200: a bulk copy takes a warp some 75 clocks to issue, so four warps issue 1 KiB in 19,
- * where memory delivers it in 52.  16 bytes a lane by cp.async took the same warps 34 and held the kernel to 1.15 times the
- * read.)
+/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one lane
+ * copies row after row in bulk.  (That its operands come from __shfl_sync tells the compiler that they are the same for the
+ * warp; otherwise it makes a loop over lanes, 75 clocks a copy.  H200: 16 bytes a lane by cp.async took four warps 34 clocks
+ * for 1 KiB and held the kernel to 1.15 times the read.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
 template <class T, int OUTS, int STAGES, int SETS>
 __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, const memory<T, OUTS, STAGES, SETS> &m, int stage_count)
 {
     typedef shape<T, OUTS> sh;
-    const int lane = threadIdx.x & 31, row_of_stage = (threadIdx.x >> 5 & (COPIERS - 1)) * 8 + (lane & 7);
+    enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS };
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
     const int64_t left = a.n - p.column;
     const int bytes = (int)(left < sh::WIDTH ? left : sh::WIDTH) * (int)sizeof(T);
     const char *data = (const char *)a.data + p.column * (int64_t)sizeof(T);
-    const uint32_t to = m.stages + row_of_stage * sh::ROW_BYTES;
     int stage = 0, parity = 1;
-    for (int t = 0; t < stage_count; t += 4) {
-        const int64_t slot = (int64_t)(t + (lane >> 3)) * STAGE + row_of_stage;
+    for (int t = 0; t < stage_count; t += AHEAD) {
+        const int64_t slot = (int64_t)(t + lane / ROWS) * sh::STAGE + warp * ROWS + lane % ROWS;
         const int64_t row = slot >= lead && slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
         const char *from = data + (row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T));
 #pragma unroll 1
-        for (int k = 0; k < 4 && t + k < stage_count; k++) {
+        for (int k = 0; k < AHEAD && t + k < stage_count; k++) {
+            const uint32_t to = m.stages + stage * sh::STAGE_BYTES + warp * ROWS * sh::ROW_BYTES;
             fs_mbarrier_wait(m.stage_empty(stage), parity);
-            if (lane == 0) fs_mbarrier_arrive_expect(m.stage_full(stage), 8 * bytes);
+            if (fs_elect()) fs_mbarrier_arrive_expect(m.stage_full(stage), ROWS * bytes);
             __syncwarp();
-            if (lane >> 3 == k) fs_copy_bulk(to + stage * sh::STAGE_BYTES, from, bytes, m.stage_full(stage));
+#pragma unroll 8
+            for (int r = 0; r < ROWS; r++) {
+                const char *source = (const char *)__shfl_sync(~0u, (uint64_t)from, ROWS * k + r);
+                if (fs_elect()) fs_copy_bulk(to + r * sh::ROW_BYTES, source, bytes, m.stage_full(stage));
+            }
             __syncwarp();
             if (++stage == STAGES) stage = 0, parity ^= 1;
         }
@@ -87,7 +97,7 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, con
 }
 
 /* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four slots.
- * Rows and words are known before the place of the set is empty. */
+ * Words are known before the place of the set is empty. */
 template <class T, int OUTS, int STAGES, int SETS>
 __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, STAGES, SETS> &m, uint8_t *sets,
                             int set_count)
@@ -95,17 +105,23 @@ __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const me
     typedef shape<T, OUTS> sh;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
     if (OUTS > 1) p = fs_part_for(a, p, p.l + out);
+    const bool fours = made_by_fours(a, p);
     for (int t = warp / OUTS; t < set_count; t += MAKERS / OUTS) {
+        const int64_t slot = (int64_t)t * SET + 4 * lane;
         int64_t column[4];
         uint32_t word[4];
-        number_slots(a, p, (int64_t)t * SET + 4 * lane, lead, column, word);
+        int valid = 0;
+        if (fours) valid = number_slots(a, p, slot, lead, column, word);
         fs_mbarrier_wait(m.set_empty(t % SETS), t / SETS & 1 ^ 1);
-        uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES;
+        uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES, *mine = panels + (lane >> 4) * sh::HALF_SET;
 #pragma unroll
         for (int i = 0; i < 2 * PANEL_BYTES / 512; i++)
             ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
-        put_slots<is_half<T>::value>(a, p, panels, sh::HALF_SET, 4 * lane, column, word);
+        if (fours) put_slots<is_half<T>::value>(a, p, mine, (int)slot, valid, word);
+        else
+#pragma unroll 1
+            for (int i = slot < lead ? lead : 0; i < 4; i++) put_slot<is_half<T>::value>(a, p, mine, slot + i);
         fs_proxy_fence();
         fs_mbarrier_arrive(m.set_full(t % SETS));
     }
@@ -126,41 +142,47 @@ __device__ __forceinline__ void multiply(float (&sums)[64], const pieces<T, PASS
             fs_wgmma<is_half<T>::value, 64 * sh::BLOCKS>(sums + 32 * i, x.of[p].tile[i], b, keep || p < PASSES - 1);
 }
 
-/* A warpgroup that multiplies: total = its part of S A.  While the products of a step are made the next one's pieces are cut,
- * in other registers: wgmma reads its registers until it is waited for. */
+/* Warpgroup `group` of the two that multiply: total = its part of S A, `column` the first of the thread's columns, `out` the
+ * first of its blocks.  Registers that wgmma reads must not change before it is done. */
 template <class T, int PASSES, int OUTS, int STAGES, int SETS>
-__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SETS> &m, int panel_count, int column, int out,
+__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SETS> &m, int panel_count, int group, int column, int out,
                                                 float (&total)[64])
 {
     typedef shape<T, OUTS> sh;
+    enum { MINE = 2, OTHERS = 5 };  /* barriers: MINE + group, OTHERS - (MINE + group) */
     const int lane = threadIdx.x & 31, q = lane & 3;
     const uint32_t from = m.stages + q * sh::ROW_BYTES + column * (int)sizeof(T);
     float sums[64];
     int stage = 0, parity = 0;
 #pragma unroll
     for (int i = 0; i < 64; i++) total[i] = 0.0f;
+    if (group == 1 && panel_count > 0) fs_barrier_arrive(MINE, MULTIPLY);
 #pragma unroll 1
     for (int t = 0; t < panel_count; t++) {
         const int at = (t >> 1) % SETS;
         const uint32_t panel = m.sets + at * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
-        pieces<T, PASSES, sh::TILES, sh::ROW_BYTES> x[2];
 #pragma unroll
-        for (int half = 0; half < PANEL / STAGE; half++) {
-            fs_mbarrier_wait(m.stage_full(stage), parity);
-#pragma unroll
-            for (int k = 0; k < 2; k++) {
-                x[k].load(from + stage * sh::STAGE_BYTES + k * STEP * sh::ROW_BYTES);
-                if (half == 0 && k == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
-                fs_wgmma_fence();
-                multiply<T, PASSES, OUTS>(sums, x[k], panel + (2 * half + k) * 32, half + k > 0);
-                fs_wgmma_commit();
-                if (half + k < 2) fs_wgmma_wait<1>();
+        for (int half = 0; half < PANEL / TURN; half++) {
+            const bool first = half * TURN % sh::STAGE == 0, last = (half + 1) * TURN % sh::STAGE == 0;
+            pieces<T, PASSES, sh::TILES, sh::ROW_BYTES> x[2];
+            if (first) fs_mbarrier_wait(m.stage_full(stage), parity);
+            const uint32_t rows = from + stage * sh::STAGE_BYTES + half * TURN % sh::STAGE * sh::ROW_BYTES;
+            x[0].load(rows);
+            x[1].load(rows + STEP * sh::ROW_BYTES);
+            if (last) {
+                __syncwarp();
+                if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
+                if (++stage == STAGES) stage = 0, parity ^= 1;
             }
-            __syncwarp();
-            if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
-            if (++stage == STAGES) stage = 0, parity ^= 1;
+            if (half == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
+            fs_barrier(MINE + group, MULTIPLY);
+            fs_wgmma_fence();
+            multiply<T, PASSES, OUTS>(sums, x[0], panel + half * 64, half > 0);
+            multiply<T, PASSES, OUTS>(sums, x[1], panel + half * 64 + 32, 1);
+            fs_wgmma_commit();
+            if (group == 0 || t < panel_count - 1 || half == 0) fs_barrier_arrive(OTHERS - (MINE + group), MULTIPLY);
+            fs_wgmma_wait<0>();
         }
-        fs_wgmma_wait<0>();
         /* The compiler does not know that sums change until here; telling it that they are written keeps their uses behind. */
 #pragma unroll
         for (int i = 0; i < 64; i++) asm volatile("" : "+f"(sums[i])::"memory");
@@ -205,15 +227,14 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     if (tid < PREPARE) {
         fs_fewer_registers<64>();
         if (tid < 32 * MAKERS) make_panels<T, OUTS, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
-        else copy_rows<T, OUTS, STAGES, SETS>(a, aligned, lead, m, panel_count * (PANEL / STAGE));
+        else copy_rows<T, OUTS, STAGES, SETS>(a, aligned, lead, m, (panel_count * PANEL + sh::STAGE - 1) / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
     } else {
         fs_more_registers<192>();
-        const int thread = tid - PREPARE, group = thread >> 7;
+        const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
         const int column = (OUTS == 4 ? 0 : group * sh::TILES * 64) + (thread >> 5 & 3) * sh::TILES * 16 + (thread >> 2 & 7) * sh::TILES * 2;
-        const int out = OUTS == 4 ? group * 2 : 0;
         float total[64];
-        multiply_panels<T, PASSES, OUTS, STAGES, SETS>(m, panel_count, column, out, total);
+        multiply_panels<T, PASSES, OUTS, STAGES, SETS>(m, panel_count, group, column, out, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;

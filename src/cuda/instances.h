@@ -30,29 +30,31 @@ enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 /* Two chunks of S, four chunks of offsets, the rings. */
 #define FS_TENSOR_ROWS_SHARED(size, groups, stages) (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
-/* hopper_rows.cu: element type, pieces of an element, permutations together, stages of 32 rows, sets of panels of S.  On an
+/* hopper_rows.cu: element type, pieces of an element, permutations together, stages of rows, sets of panels of S.  On an
  * H200 64 KiB in flight are enough to read at full speed; as many sets as warps that make them in turn, so that none laps. */
 #ifdef FS_FEW_INSTANCES
 #define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 4, 4)
 #else
 #define FS_HOPPER_ROWS(X) \
     X(float, FS_F32, 3, 1, 4, 4) \
-    X(float, FS_F32, 3, 2, 7, 3) \
-    X(float, FS_F32, 3, 4, 10, 2) \
+    X(float, FS_F32, 3, 2, 3, 3) \
+    X(float, FS_F32, 3, 4, 5, 2) \
     X(float, FS_F32, 2, 1, 4, 4) \
-    X(float, FS_F32, 2, 2, 7, 3) \
-    X(float, FS_F32, 2, 4, 10, 2) \
-    X(__half, FS_F16, 1, 1, 8, 4) \
-    X(__half, FS_F16, 1, 2, 12, 3) \
-    X(__half, FS_F16, 1, 4, 16, 2) \
-    X(__nv_bfloat16, FS_BF16, 1, 1, 8, 4) \
-    X(__nv_bfloat16, FS_BF16, 1, 2, 12, 3) \
-    X(__nv_bfloat16, FS_BF16, 1, 4, 16, 2)
+    X(float, FS_F32, 2, 2, 3, 3) \
+    X(float, FS_F32, 2, 4, 5, 2) \
+    X(__half, FS_F16, 1, 1, 4, 4) \
+    X(__half, FS_F16, 1, 2, 6, 3) \
+    X(__half, FS_F16, 1, 4, 8, 2) \
+    X(__nv_bfloat16, FS_BF16, 1, 1, 4, 4) \
+    X(__nv_bfloat16, FS_BF16, 1, 2, 6, 3) \
+    X(__nv_bfloat16, FS_BF16, 1, 4, 8, 2)
 #endif
 enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
+/* Rows of a stage: 32 of 1 KiB, 64 shorter ones. */
+#define FS_HOPPER_ROWS_STAGE(size, outs) (256 / (outs) * (int)(size) >= 1024 ? 32 : 64)
 /* Sets of 2 `outs` panels, the ring, two mbarriers for each of them. */
 #define FS_HOPPER_ROWS_SHARED(size, outs, stages, sets) \
-    ((sets) * (outs) * 16384 + (stages) * 32 * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
+    ((sets) * (outs) * 16384 + (stages) * FS_HOPPER_ROWS_STAGE(size, outs) * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
 
 /* hopper_lines.cu: element type, pieces of an element, interleave, samples of a thread block, steps in flight. */
 #ifdef FS_FEW_INSTANCES

@@ -65,7 +65,13 @@ static __device__ __forceinline__ void fs_barrier(int number, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-/* The same, and whether the predicate held in any of them. */
+/* Counts in a barrier that others wait for. */
+static __device__ __forceinline__ void fs_barrier_arrive(int number, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+/* A barrier, and whether the predicate held in any of its threads. */
 static __device__ __forceinline__ bool fs_barrier_or(int number, int threads, bool predicate)
 {
     int any;
@@ -151,6 +157,14 @@ static __device__ __forceinline__ void fs_mma(float *d, const uint32_t (&a)[4], 
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* Whether this lane is the one of its warp that does what one should do. */
+static __device__ __forceinline__ bool fs_elect(void)
+{
+    int elected;
+    asm volatile("{.reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p;}" : "=r"(elected));
+    return elected;
+}
+
 /* mbarriers: a phase ends when `count` threads have arrived. */
 static __device__ __forceinline__ void fs_mbarrier_init(uint32_t at, int count)
 {

@@ -110,63 +110,67 @@ __device__ __forceinline__ int align_slots(fs_part &p)
     return lead;
 }
 
-/* Columns (-1: none) and first words of four neighbouring slots, slot ... slot + 3, of which those from `lead` on belong to the
- * part; p.first + slot is a multiple of 4.  Made together: random words come four at a time, and chains of instructions
- * overlap. */
-__device__ __forceinline__ void number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead, int64_t (&column)[4],
-                                             uint32_t (&word)[4])
+/* A +-1 of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four rows of a step,
+ * q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
+template <int HALF> __device__ __forceinline__ void put_one(uint8_t *panel, int slot, uint32_t code)
+{
+    const int o = slot & 15, k = (slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
+    const uint32_t at = (code >> 1) * 128 + k * 2;
+    *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)((HALF ? 0x3C00 : 0x3F80) | code << 15);
+}
+/* The nonzeros of a slot, of any sketch. */
+template <int HALF>
+__device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int64_t slot)
+{
+    const int64_t row = slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
+    const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
+    for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
+        uint32_t word = fs_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
+        for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) put_one<HALF>(panel, (int)slot & 63, fs_blockperm_next(&parts, t, &word));
+    }
+}
+
+/* Four neighbouring slots of the usual sketches, whose columns need one word that is never drawn again, are made together:
+ * random words come four at a time, and chains of instructions overlap. */
+__device__ __forceinline__ bool made_by_fours(const fs_tile_args &a, const fs_part &p)
+{
+    return a.B.shuffle != FS_DEF_LINES && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
+}
+/* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which of them hold a row, as bits. */
+__device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead, int64_t (&column)[4],
+                                            uint32_t (&word)[4])
 {
     const int64_t first = p.first + slot;
-    const bool accepts = a.B.accepts[p.block_rows > a.B.out.small];
-    if (a.B.shuffle == FS_DEF_ROWS) {
-        uint32_t turn[4];
-        fs_blockperm_turns(&a.B, first >> 2, turn);
-#pragma unroll
-        for (int i = 0; i < 4; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
-    } else {
-#pragma unroll 1
-        for (int i = 0; i < 4; i++) column[i] = fs_slot_column(&a.B, p.h, first + i);
-    }
     if (a.B.shuffle == FS_DEF_NONE) {
         const fs_quad quad = fs_blockperm_quad(&a.B, first >> 2, p.l, 0);
 #pragma unroll
-        for (int i = 0; i < 4; i++) word[i] = quad.w[i];
+        for (int i = 0; i < 4; i++) column[i] = first + i, word[i] = quad.w[i];
     } else {
+        uint32_t turn[4];
+        fs_blockperm_turns(&a.B, first >> 2, turn);
 #pragma unroll
-        for (int i = 0; i < 4; i++) word[i] = fs_blockperm_word_once(&a.B, column[i], p.l, 0);
+        for (int i = 0; i < 4; i++) {
+            column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
+            word[i] = fs_blockperm_word_once(&a.B, column[i], p.l, 0);
+        }
     }
+    int valid = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        if (slot + i < lead || slot + i >= p.count || column[i] < a.row0 || column[i] - a.row0 >= a.rows) column[i] = -1;
-    if (accepts) return;
-#pragma unroll 1
-    for (int i = 0; i < 4; i++)
-        if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, 0, p.block_rows);
+        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows) valid |= 1 << i;
+    return valid;
 }
-
-/* The nonzeros of those slots as 16-bit +-1 in panels of S, 64 slots each and `apart` bytes from each other: row r at 128 r, K
- * positions permuted so that a thread's four rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte
- * swizzle.  `slot` is the first's. */
+/* Their nonzeros. */
 template <int HALF>
-__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panels, int apart, int slot,
-                                          const int64_t (&column)[4], uint32_t (&word)[4])
+__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int valid, uint32_t (&word)[4])
 {
-    const uint16_t one = HALF ? 0x3C00 : 0x3F80;
-    const int o = slot & 15, k = (slot & 48) + (o >> 2 & 1) + 8 * (o >> 3);
-    uint8_t *panel = panels + (slot >> 6) * apart;
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
-    for (int q = 0, t = 0;;) {
-        for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
+    for (int t = 0; t < (int)a.B.s; t++)
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const uint32_t code = fs_blockperm_next(&parts, t, &word[i]), at = (code >> 1) * 128 + (k + 2 * i) * 2;
-                if (column[i] >= 0) *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(one | code << 15);
-            }
-        if (++q == (int)a.B.words) break;
-#pragma unroll 1
-        for (int i = 0; i < 4; i++)
-            if (column[i] >= 0) word[i] = fs_blockperm_word(&a.B, column[i], p.l, q, p.block_rows);
-    }
+        for (int i = 0; i < 4; i++) {
+            const uint32_t code = fs_blockperm_next(&parts, t, &word[i]);
+            if (valid >> i & 1) put_one<HALF>(panel, (slot & 63) + i, code);
+        }
 }
 
 /* Any output; out of the way, so that the plain stores stay a few instructions. */
@@ -175,39 +179,48 @@ __device__ __noinline__ void put_anywhere(const fs_output &to, int64_t row, int6
     fs_output_put4(to, row, column, sum, valid);
 }
 
-/* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its tiles. */
+/* Two neighbours in two bytes each. */
+__device__ __forceinline__ uint32_t two_halves(fs_dtype dtype, float x, float y)
+{
+    if (dtype == FS_F16) return __half_as_ushort(__float2half_rn(x)) | (uint32_t)__half_as_ushort(__float2half_rn(y)) << 16;
+    return __bfloat16_as_ushort(__float2bfloat16_rn(x)) | (uint32_t)__bfloat16_as_ushort(__float2bfloat16_rn(y)) << 16;
+}
+
+/* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its tiles.
+ * Where a row is one plain store it is a few instructions. */
 template <int TILES>
 __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part &p, const float *total, int64_t column)
 {
     const fs_output to = fs_plane(a, p.l, p.z);
-    const int q = threadIdx.x & 3;
+    const int q = threadIdx.x & 3, size = to.dtype == FS_F32 ? 4 : 2;
     const int valid = (int)(a.n - column < 2 * TILES ? a.n - column : 2 * TILES);
-    float *first = (float *)to.data + (p.output_row + 2 * q) * to.row_stride + column;
-    const bool plain = valid == 2 * TILES && to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 &&
-                       to.row_stride % (2 * TILES) == 0 && ((uintptr_t)first & (8 * TILES - 1)) == 0;
+    const int64_t pitch = to.row_stride * size;
+    char *first = (char *)to.data + (p.output_row + 2 * q) * pitch + column * size;
+    const bool plain = valid == 2 * TILES && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % (2 * TILES) == 0 &&
+                       ((uintptr_t)first & (2 * TILES * size - 1)) == 0;
     const float f = (float)to.factor;
-    if (plain) {
-#pragma unroll
-        for (int b = 0; b < 8; b++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float *at = first + (8 * b + i) * to.row_stride;
-                const float *sum = total + 4 * b + i;
-                if (8 * b + 2 * q + i >= p.block_rows) continue;
-                if (TILES == 2) *(float4 *)at = make_float4(f * sum[0], f * sum[2], f * sum[(TILES - 1) * 32], f * sum[(TILES - 1) * 32 + 2]);
-                else *(float2 *)at = make_float2(f * sum[0], f * sum[2]);
-            }
-    } else {
+    const auto each_row = [&](auto put) {
 #pragma unroll
         for (int b = 0; b < 8; b++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const float *sum = total + 4 * b + i, *more = sum + (TILES - 1) * 32;
-                const int row = 8 * b + 2 * q + i;
-                if (row < p.block_rows)
-                    put_anywhere(to, p.output_row + row, column, make_float4(sum[0], sum[2], more[0], more[2]), valid);
+                if (8 * b + 2 * q + i < p.block_rows) put(8 * b + i, make_float4(sum[0], sum[2], more[0], more[2]));
             }
-    }
+    };
+    if (plain && size == 4)
+        each_row([=](int row, float4 x) {
+            if (TILES == 2) *(float4 *)(first + row * pitch) = make_float4(f * x.x, f * x.y, f * x.z, f * x.w);
+            else *(float2 *)(first + row * pitch) = make_float2(f * x.x, f * x.y);
+        });
+    else if (plain)
+        each_row([=](int row, float4 x) {
+            const uint32_t left = two_halves(to.dtype, f * x.x, f * x.y);
+            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, two_halves(to.dtype, f * x.z, f * x.w));
+            else *(uint32_t *)(first + row * pitch) = left;
+        });
+    else
+        each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
 }
 
 /* A part by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine on. */

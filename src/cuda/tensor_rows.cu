@@ -98,16 +98,23 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 
     /* A warp of one of the groups, in turn, makes a chunk, each thread four slots: their rows and, a chunk later, their
      * nonzeros.  An empty slot reads row 0 and has no nonzeros. */
-    int64_t column[4];
+    const bool fours = made_by_fours(a, p);
     uint32_t word[4];
+    int valid = 0;
     auto makes = [&](int c) { return group == c % GROUPS && slot < CHUNK / 4; };
     auto number_rows = [&](int c) {
         if (!makes(c)) return;
-        number_slots(a, p, (int64_t)c * CHUNK + 4 * slot, lead, column, word);
+        const int64_t first = (int64_t)c * CHUNK + 4 * slot;
+        int64_t column[4];
+        if (fours) valid = number_slots(a, p, first, lead, column, word);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            offsets[c % OFFSETS * CHUNK + (4 * slot & ~15) + ring_t::place(4 * slot + i & 15)] =
-                column[i] < 0 ? 0 : (column[i] - a.row0) * a.row_stride * (int64_t)sizeof(T);
+        for (int i = 0; i < 4; i++) {
+            int64_t row = -1;
+            if (fours) row = valid >> i & 1 ? column[i] - a.row0 : -1;
+            else if (first + i >= lead && first + i < p.count) row = fs_slot_row(&a.B, p.h, p.first + first + i, a.row0, a.rows);
+            offsets[c % OFFSETS * CHUNK + (4 * slot & ~15) + ring_t::place((4 * slot + i) & 15)] =
+                row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
+        }
     };
     auto clear_chunk = [&](int c) {
         uint4 *at = (uint4 *)(shared + (c & 1) * CHUNK_BYTES);
@@ -115,7 +122,13 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         for (int i = 0; i < CHUNK_BYTES / 16; i += THREADS) at[i + tid] = make_uint4(0, 0, 0, 0);
     };
     auto make_chunk = [&](int c) {
-        if (makes(c)) put_slots<HALF>(a, p, shared + (c & 1) * CHUNK_BYTES, PANEL_BYTES, 4 * slot, column, word);
+        if (!makes(c)) return;
+        const int64_t first = (int64_t)c * CHUNK + 4 * slot;
+        uint8_t *panel = shared + (c & 1) * CHUNK_BYTES + (slot >> 4) * PANEL_BYTES;
+        if (fours) put_slots<HALF>(a, p, panel, 4 * slot, valid, word);
+        else
+#pragma unroll 1
+            for (int i = first < lead ? lead : 0; i < 4; i++) put_slot<HALF>(a, p, panel, first + i);
     };
 
     fs_start_next_kernel();
