@@ -72,9 +72,10 @@ static const struct { fs_dtype dtype; int passes, groups, stages; int64_t shared
     FS_TENSOR_ROWS(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int passes, outs; int64_t shared; } hopper_rows[] = {
-#define LINE(T, dtype, passes, outs, stages, sets) \
-    {dtype, passes, outs, FS_HOPPER_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, stages, sets)},
+static const struct { fs_dtype dtype; int passes, outs, tiles; int64_t width, shared; } hopper_rows[] = {
+#define LINE(T, dtype, passes, outs, tiles, stages, sets) \
+    {dtype, passes, outs, tiles, FS_HOPPER_ROWS_WIDTH(outs, tiles), \
+     FS_HOPPER_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, tiles, stages, sets)},
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
@@ -100,7 +101,7 @@ static const struct { fs_dtype dtype; int nonzeros; } narrow[] = {
 int64_t fs_plan_width(const fs_plan *plan)
 {
     if (plan->kernel == FS_KERNEL_NARROW) return FS_NARROW_COLUMNS;
-    if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return 256 / hopper_rows[plan->instance].outs;
+    if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return hopper_rows[plan->instance].width;
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
@@ -146,12 +147,13 @@ static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch == 90 && tensor_rows_fits(p, gpu);
 }
-static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
+/* Tiles of 64 columns that a warpgroup has: two where nothing else is said, one for kappa > 1. */
+static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int tiles, int parts, fs_plan *plan)
 {
+    const int outs = p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1;
     for (int i = 0; i < FS_HOPPER_ROWS_COUNT; i++) {
-        const int outs = p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1;
         if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].passes != passes_of(p) || hopper_rows[i].outs != outs ||
-            hopper_rows[i].shared > gpu->shared)
+            hopper_rows[i].tiles != tiles || hopper_rows[i].shared > gpu->shared)
             continue;
         memset(plan, 0, sizeof *plan);
         plan->kernel = FS_KERNEL_HOPPER_ROWS;
@@ -159,11 +161,22 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int p
         plan->threads = 512;
         plan->group = outs;
         plan->shared = hopper_rows[i].shared;
-        const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, 256 / outs);
+        const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, hopper_rows[i].width);
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), 64);
         return 1;
     }
     return 0;
+}
+/* Wide tiles are faster, but for small matrices of floats not by as much as adding up parts takes (H200, k = 1024: 26.5 us
+ * against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
+static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    const int small = p->dtype == FS_F32 && p->rows * p->n <= (int64_t)1 << 25;
+    fs_plan narrow;
+    const int one = plan_hopper_rows(p, gpu, 1, 0, &narrow);
+    const int two = p->n > 128 && plan_hopper_rows(p, gpu, 2, 0, plan);
+    if (one && (!two || (small && narrow.parts < plan->parts))) *plan = narrow;
+    return one || two;
 }
 
 static int hopper_lines_fits(const fs_problem *p, const fs_gpu_traits *gpu)
@@ -184,7 +197,7 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
     memset(plan, 0, sizeof *plan);
     plan->kernel = FS_KERNEL_HOPPER_LINES;
     plan->instance = found;
-    plan->threads = 384;
+    plan->threads = FS_HOPPER_LINES_THREADS(hopper_lines[found].interleave, hopper_lines[found].samples);
     plan->group = 1;
     plan->shared = hopper_lines[found].shared;
     /* Slots of a step: a warpgroup takes 64 of one block or 16 of each of four, and two may have different ones. */
@@ -299,7 +312,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
     /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor, kappa 4, s 1 takes 3.9 (bench/results/h200);
      * by plain additions they took 3.7 and 7.8, measured before this rule (2026-11-15, on top of 6537559). */
-    if (hopper_rows_fits(p, gpu) && p->n > 128 && plan_hopper_rows(p, gpu, 0, &plan)) return plan;
+    if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
         return plan;
@@ -322,11 +335,13 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
 {
     int count = 0;
     fs_plan plan;
-    if (hopper_rows_fits(p, gpu) && plan_hopper_rows(p, gpu, 0, &plan)) {
-        const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
-        for (int i = 0; i < 5; i++)
-            if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, around[i], &plan)) plans[count++] = plan;
-    }
+    if (hopper_rows_fits(p, gpu))
+        for (int tiles = 2; tiles >= 1; tiles--) {
+            if (!plan_hopper_rows(p, gpu, tiles, 0, &plan)) continue;
+            const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+            for (int i = 0; i < 5; i++)
+                if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, tiles, around[i], &plan)) plans[count++] = plan;
+        }
     if (hopper_lines_fits(p, gpu))
         for (int samples = 64; samples <= 128; samples *= 2) {
             if (!plan_hopper_lines(p, gpu, samples, 0, &plan) || fs_plan_width(&plan) != samples) continue;
@@ -436,7 +451,8 @@ static int sound(const entry *e)
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % 128 == 0;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS)
-        return hopper_rows_fits(p, &hopper) && plan_hopper_rows(p, &hopper, plan->parts, &again) &&
+        return plan->instance >= 0 && plan->instance < FS_HOPPER_ROWS_COUNT && hopper_rows_fits(p, &hopper) &&
+               plan_hopper_rows(p, &hopper, hopper_rows[plan->instance].tiles, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared &&
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % 64 == 0;

@@ -18,7 +18,7 @@
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
- * threads  384: two warps make S, two copy, two warpgroups multiply; registers move to those
+ * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
  * shared   a ring of four panels of S, a ring of STAGES steps of 32 KiB, mbarriers, masks
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32; blocks of at most 64 rows; coordinates contiguous,
  *          samples 16-byte aligned, rows and row0 multiples of 4 */
@@ -27,10 +27,13 @@
 
 namespace {
 
-enum { THREADS = 384, PREPARE = 128, MULTIPLY = 256, MAKERS = 2, COPIERS = 2, PANELS = 4, STEP_BYTES = 32768 };
+enum { MULTIPLY = 256, MAKERS = 2, PANELS = 4, STEP_BYTES = 32768 };
 
 template <int C, int SAMPLES> struct shape {
     enum {
+        THREADS = FS_HOPPER_LINES_THREADS(C, SAMPLES),
+        PREPARE = THREADS - MULTIPLY,
+        COPIERS = PREPARE / 32 - MAKERS,
         BLOCKS = C == 1 ? 1 : 4,                         /* of a warpgroup */
         ALL_BLOCKS = C == 16 ? 8 : C,                    /* of the thread block */
         PANEL_LINES = C == 1 ? 2 : C / 2,                /* lines that a panel has quads of */
@@ -116,15 +119,15 @@ template <int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int l
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A warp that copies: of the two, warp w has steps w, w + 2, ...  Each lane works out one line, of the next AHEAD steps
+/* A warp that copies: warp w has steps w, w + COPIERS, ...  Each lane works out one line, of the next AHEAD steps
  * of its warp; then all lanes copy line after line, 16 bytes each.  Quads that the piece does not have, and samples
  * past the last, become zero, so that whatever S has there is without effect. */
 template <class T, int C, int SAMPLES, int STAGES>
 __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STAGES> &m, int step_count)
 {
     typedef shape<C, SAMPLES> sh;
-    enum { AHEAD = 32 / sh::LINES, TOGETHER = 32 / sh::PLACES };
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
+    enum { AHEAD = 32 / sh::LINES, TOGETHER = 32 / sh::PLACES, COPIERS = sh::COPIERS };
+    const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) - MAKERS;
     const int place = lane % sh::PLACES, mine = lane / sh::PLACES;
     const int64_t left = a.n - j.sample - mine;
     const int samples = (int)(left < SAMPLES ? left : SAMPLES);
@@ -300,7 +303,7 @@ __device__ __forceinline__ void multiply_steps(const memory<STAGES> &m, int step
 {
     typedef shape<C, SAMPLES> sh;
     enum { TILES = C == 1 ? 4 : 1 };  /* that are multiplied together */
-    const int lane = threadIdx.x & 31, side = (threadIdx.x - PREPARE) >> 7;
+    const int lane = threadIdx.x & 31, side = (threadIdx.x - sh::PREPARE) >> 7;
     int stage = 0, parity = 0;
 #pragma unroll
     for (int i = 0; i < 32 * sh::BLOCKS; i++) total[i >> 5][i & 31] = 0.0f;
@@ -397,7 +400,7 @@ __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, c
 #endif
 
 template <class T, int PASSES, int C, int SAMPLES, int STAGES>
-__global__ void __launch_bounds__(THREADS, 1) hopper_lines(const __grid_constant__ fs_tile_args a)
+__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(C, SAMPLES), 1) hopper_lines(const __grid_constant__ fs_tile_args a)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<C, SAMPLES> sh;
@@ -421,22 +424,22 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_lines(const __grid_constant
     }
     __syncthreads();
 
-    /* 2. one warpgroup prepares, two multiply */
-    if (tid < PREPARE) {
-        fs_fewer_registers<88>();
+    /* 2. some prepare, two warpgroups multiply */
+    if (tid < sh::PREPARE) {
+        fs_fewer_registers<sh::PREPARE == 256 ? 64 : 88>();
         if (tid < 32 * MAKERS) make_panels<C, SAMPLES, STAGES>(a, j, m, shared, step_count * sh::STEP_PANELS);
         else copy_lines<T, C, SAMPLES, STAGES>(a, j, m, step_count);
-        fs_barrier_or(1, THREADS, false);
+        fs_barrier_or(1, sh::THREADS, false);
     } else {
-        fs_more_registers<208>();
-        const int side = (tid - PREPARE) >> 7, thread = tid & 127, lane = tid & 31;
+        fs_more_registers<sh::PREPARE == 256 ? 192 : 208>();
+        const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127, lane = tid & 31;
         float total[sh::BLOCKS][32], zero = 0.0f;
         multiply_steps<PASSES, C, SAMPLES, STAGES>(m, step_count, total);
 #pragma unroll
         for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         float *tile = (float *)shared;
-        if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
-            make_again<T, C, SAMPLES>(a, j, tile, tid - PREPARE);
+        if (fs_barrier_or(1, sh::THREADS, zero != 0.0f)) {
+            make_again<T, C, SAMPLES>(a, j, tile, tid - sh::PREPARE);
             return;
         }
 

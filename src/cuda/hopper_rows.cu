@@ -5,7 +5,7 @@
  * them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
- *     1          256           128 columns (two tiles of the tensor cores' M axis), one block of Y
+ *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
@@ -28,29 +28,33 @@ namespace {
 
 enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128, TURN = 32 };
 
-/* Rows of the ring are 32 bytes longer than they need be: then the fragment reads, 32 bytes of four rows, hit all banks. */
-template <class T, int OUTS> struct shape {
+/* Where a warp has 128 bytes of a row, rows of the ring begin at multiples of 128 bytes, as those of A mostly do, and lanes
+ * read along rows and exchange what they read.  Elsewhere rows are 32 bytes longer than they need be: then the fragment reads,
+ * 32 bytes of four rows, hit all banks.  (H200: bulk copies between places that differ modulo 128 bytes take 1.25 times as long;
+ * but with two rows to 128 bytes the exchange costs more than that.) */
+template <class T, int OUTS, int TILES> struct shape {
     enum {
-        TILES = OUTS == 1 ? 2 : 1,                         /* a warpgroup's: 64 columns each */
-        BLOCKS = OUTS == 1 ? 1 : 2,                        /* a warpgroup's blocks of Y */
-        WIDTH = 256 / OUTS,
-        ROW_BYTES = WIDTH * (int)sizeof(T) + 32,
-        STAGE = FS_HOPPER_ROWS_STAGE(sizeof(T), OUTS),     /* rows */
-        ROWS = STAGE / COPIERS,                            /* of a stage, for a warp that copies */
+        BLOCKS = OUTS == 1 ? 1 : 2,                            /* a warpgroup's blocks of Y */
+        SUMS = 32 * TILES * BLOCKS,                            /* of a thread */
+        WIDTH = FS_HOPPER_ROWS_WIDTH(OUTS, TILES),
+        EXCHANGED = TILES * sizeof(T) == 8,
+        ROW_BYTES = WIDTH * (int)sizeof(T) + (EXCHANGED ? 0 : 32),
+        STAGE = FS_HOPPER_ROWS_STAGE(sizeof(T), OUTS, TILES),  /* rows */
+        ROWS = STAGE / COPIERS,                                /* of a stage, for a warp that copies */
         STAGE_BYTES = STAGE * ROW_BYTES,
-        HALF_SET = OUTS * PANEL_BYTES,                     /* 64 slots: a panel for each block, one after the other */
+        HALF_SET = OUTS * PANEL_BYTES,                         /* 64 slots: a panel for each block, one after the other */
         SET_BYTES = 2 * HALF_SET
     };
 };
 
 /* Shared memory: sets of panels, stages, then four groups of mbarriers. */
-template <class T, int OUTS, int STAGES, int SETS> struct memory {
+template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
     uint32_t sets, stages, barriers;
     __device__ __forceinline__ explicit memory(const void *shared)
     {
         sets = fs_shared_address(shared);
-        stages = sets + SETS * shape<T, OUTS>::SET_BYTES;
-        barriers = stages + STAGES * shape<T, OUTS>::STAGE_BYTES;
+        stages = sets + SETS * shape<T, OUTS, TILES>::SET_BYTES;
+        barriers = stages + STAGES * shape<T, OUTS, TILES>::STAGE_BYTES;
     }
     __device__ __forceinline__ uint32_t stage_full(int i) const { return barriers + 8 * i; }
     __device__ __forceinline__ uint32_t stage_empty(int i) const { return barriers + 8 * (STAGES + i); }
@@ -65,10 +69,10 @@ template <class T, int OUTS, int STAGES, int SETS> struct memory {
  * warp; otherwise it makes a loop over lanes, 75 clocks a copy.  H200: 16 bytes a lane by cp.async took four warps 34 clocks
  * for 1 KiB and held the kernel to 1.15 times the read.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
-template <class T, int OUTS, int STAGES, int SETS>
-__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, const memory<T, OUTS, STAGES, SETS> &m, int stage_count)
+template <class T, int OUTS, int TILES, int STAGES, int SETS>
+__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m, int stage_count)
 {
-    typedef shape<T, OUTS> sh;
+    typedef shape<T, OUTS, TILES> sh;
     enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS };
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
     const int64_t left = a.n - p.column;
@@ -98,11 +102,11 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, con
 
 /* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four slots.
  * Words are known before the place of the set is empty. */
-template <class T, int OUTS, int STAGES, int SETS>
-__device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, STAGES, SETS> &m, uint8_t *sets,
+template <class T, int OUTS, int TILES, int STAGES, int SETS>
+__device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m, uint8_t *sets,
                             int set_count)
 {
-    typedef shape<T, OUTS> sh;
+    typedef shape<T, OUTS, TILES> sh;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
     if (OUTS > 1) p = fs_part_for(a, p, p.l + out);
     const bool fours = made_by_fours(a, p);
@@ -129,33 +133,34 @@ __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const me
 
 /* sums = the products of one step's pieces, the smallest first, plus sums if `keep`; queued.  `panel` holds the K positions of
  * the step. */
-template <class T, int PASSES, int OUTS>
-__device__ __forceinline__ void multiply(float (&sums)[64], const pieces<T, PASSES, shape<T, OUTS>::TILES, shape<T, OUTS>::ROW_BYTES> &x,
-                                         uint32_t panel, int keep)
+template <class T, int PASSES, int OUTS, int TILES>
+__device__ __forceinline__ void multiply(float *sums, const pieces<T, PASSES, TILES, shape<T, OUTS, TILES>::ROW_BYTES, shape<T, OUTS, TILES>::EXCHANGED> &x, uint32_t panel,
+                                         int keep)
 {
-    typedef shape<T, OUTS> sh;
+    typedef shape<T, OUTS, TILES> sh;
     const uint64_t b = fs_wgmma_operand(panel);
 #pragma unroll
     for (int p = PASSES - 1; p >= 0; p--)
 #pragma unroll
-        for (int i = 0; i < sh::TILES; i++)
+        for (int i = 0; i < TILES; i++)
             fs_wgmma<is_half<T>::value, 64 * sh::BLOCKS>(sums + 32 * i, x.of[p].tile[i], b, keep || p < PASSES - 1);
 }
 
-/* Warpgroup `group` of the two that multiply: total = its part of S A, `column` the first of the thread's columns, `out` the
+/* Warpgroup `group` of the two that multiply: total = its part of S A, `column` the first of the warp's columns, `out` the
  * first of its blocks.  Registers that wgmma reads must not change before it is done. */
-template <class T, int PASSES, int OUTS, int STAGES, int SETS>
-__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SETS> &m, int panel_count, int group, int column, int out,
-                                                float (&total)[64])
+template <class T, int PASSES, int OUTS, int TILES, int STAGES, int SETS>
+__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count, int group, int column, int out,
+                                                float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
-    typedef shape<T, OUTS> sh;
+    typedef shape<T, OUTS, TILES> sh;
     enum { MINE = 2, OTHERS = 5 };  /* barriers: MINE + group, OTHERS - (MINE + group) */
-    const int lane = threadIdx.x & 31, q = lane & 3;
-    const uint32_t from = m.stages + q * sh::ROW_BYTES + column * (int)sizeof(T);
-    float sums[64];
+    const int lane = threadIdx.x & 31;
+    const int row = sh::EXCHANGED ? lane >> 3 : lane & 3, place = sh::EXCHANGED ? lane & 7 : lane >> 2;
+    const uint32_t from = m.stages + row * sh::ROW_BYTES + (column + place * 2 * TILES) * (int)sizeof(T);
+    float sums[sh::SUMS];
     int stage = 0, parity = 0;
 #pragma unroll
-    for (int i = 0; i < 64; i++) total[i] = 0.0f;
+    for (int i = 0; i < sh::SUMS; i++) total[i] = 0.0f;
     if (group == 1 && panel_count > 0) fs_barrier_arrive(MINE, MULTIPLY);
 #pragma unroll 1
     for (int t = 0; t < panel_count; t++) {
@@ -164,7 +169,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SE
 #pragma unroll
         for (int half = 0; half < PANEL / TURN; half++) {
             const bool first = half * TURN % sh::STAGE == 0, last = (half + 1) * TURN % sh::STAGE == 0;
-            pieces<T, PASSES, sh::TILES, sh::ROW_BYTES> x[2];
+            pieces<T, PASSES, TILES, sh::ROW_BYTES, sh::EXCHANGED> x[2];
             if (first) fs_mbarrier_wait(m.stage_full(stage), parity);
             const uint32_t rows = from + stage * sh::STAGE_BYTES + half * TURN % sh::STAGE * sh::ROW_BYTES;
             x[0].load(rows);
@@ -177,29 +182,29 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, STAGES, SE
             if (half == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
             fs_barrier(MINE + group, MULTIPLY);
             fs_wgmma_fence();
-            multiply<T, PASSES, OUTS>(sums, x[0], panel + half * 64, half > 0);
-            multiply<T, PASSES, OUTS>(sums, x[1], panel + half * 64 + 32, 1);
+            multiply<T, PASSES, OUTS, TILES>(sums, x[0], panel + half * 64, half > 0);
+            multiply<T, PASSES, OUTS, TILES>(sums, x[1], panel + half * 64 + 32, 1);
             fs_wgmma_commit();
             if (group == 0 || t < panel_count - 1 || half == 0) fs_barrier_arrive(OTHERS - (MINE + group), MULTIPLY);
             fs_wgmma_wait<0>();
         }
         /* The compiler does not know that sums change until here; telling it that they are written keeps their uses behind. */
 #pragma unroll
-        for (int i = 0; i < 64; i++) asm volatile("" : "+f"(sums[i])::"memory");
+        for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
         if (lane == 0 && (t & 1 || t == panel_count - 1)) fs_mbarrier_arrive(m.set_empty(at));
 #pragma unroll
-        for (int i = 0; i < 64; i++) total[i] += sums[i];
+        for (int i = 0; i < sh::SUMS; i++) total[i] += sums[i];
     }
 }
 #endif
 
-template <class T, int PASSES, int OUTS, int STAGES, int SETS>
+template <class T, int PASSES, int OUTS, int TILES, int STAGES, int SETS>
 __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant__ fs_tile_args a)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    typedef shape<T, OUTS> sh;
+    typedef shape<T, OUTS, TILES> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<T, OUTS, STAGES, SETS> m(shared);
+    const memory<T, OUTS, TILES, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
     const fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
     fs_part aligned = p;
@@ -226,27 +231,29 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
         fs_fewer_registers<64>();
-        if (tid < 32 * MAKERS) make_panels<T, OUTS, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
-        else copy_rows<T, OUTS, STAGES, SETS>(a, aligned, lead, m, (panel_count * PANEL + sh::STAGE - 1) / sh::STAGE);
+        if (tid < 32 * MAKERS) make_panels<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
+        else copy_rows<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, (panel_count * PANEL + sh::STAGE - 1) / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
     } else {
         fs_more_registers<192>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
-        const int column = (OUTS == 4 ? 0 : group * sh::TILES * 64) + (thread >> 5 & 3) * sh::TILES * 16 + (thread >> 2 & 7) * sh::TILES * 2;
-        float total[64];
-        multiply_panels<T, PASSES, OUTS, STAGES, SETS>(m, panel_count, group, column, out, total);
+        const int column = (OUTS == 4 ? 0 : group * TILES * 64) + (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
+        float total[sh::SUMS];
+        multiply_panels<T, PASSES, OUTS, TILES, STAGES, SETS>(m, panel_count, group, column, out, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
 #pragma unroll
-        for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
+        for (int i = 0; i < sh::SUMS; i++) zero = fmaf(total[i], 0.0f, zero);
         if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
+            if (thread >= sh::WIDTH * OUTS) return;
             const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + thread / sh::WIDTH) : p;
             make_again<T>(a, mine, p.column + thread % sh::WIDTH, (float *)shared + thread, MULTIPLY);
         } else {
 #pragma unroll
             for (int i = 0; i < sh::BLOCKS; i++)
-                store_tile<sh::TILES>(a, OUTS > 1 ? fs_part_for(a, p, p.l + out + i) : p, total + 32 * i, p.column + column);
+                store_tile<TILES>(a, OUTS > 1 ? fs_part_for(a, p, p.l + out + i) : p, total + 32 * i,
+                                  p.column + column + (thread >> 2 & 7) * TILES * 2);
         }
     }
 #endif
@@ -255,10 +262,10 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 }  // namespace
 
 /* choose.c knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, passes, outs, stages, sets) \
-    static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, stages, sets) == \
-                  sets * shape<T, outs>::SET_BYTES + stages * shape<T, outs>::STAGE_BYTES + 16 * (stages + sets), \
+#define SHARED(T, dtype, passes, outs, tiles, stages, sets) \
+    static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets) == \
+                  sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + 16 * (stages + sets), \
                   "instances.h disagrees");
 FS_HOPPER_ROWS(SHARED)
-#define KERNEL(T, dtype, passes, outs, stages, sets) (const void *)hopper_rows<T, passes, outs, stages, sets>,
+#define KERNEL(T, dtype, passes, outs, tiles, stages, sets) (const void *)hopper_rows<T, passes, outs, tiles, stages, sets>,
 extern "C" const void *const fs_hopper_rows_kernels[] = {FS_HOPPER_ROWS(KERNEL)};

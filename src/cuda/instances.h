@@ -30,31 +30,36 @@ enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 /* Two chunks of S, four chunks of offsets, the rings. */
 #define FS_TENSOR_ROWS_SHARED(size, groups, stages) (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
-/* hopper_rows.cu: element type, pieces of an element, permutations together, stages of rows, sets of panels of S.  On an
- * H200 64 KiB in flight are enough to read at full speed; as many sets as warps that make them in turn, so that none laps. */
+/* hopper_rows.cu: element type, pieces of an element, permutations together, tiles of 64 columns of a warpgroup, stages of
+ * rows, sets of panels of S.  On an H200 64 KiB in flight are enough to read at full speed; as many sets as warps that make
+ * them in turn, so that none laps. */
 #ifdef FS_FEW_INSTANCES
-#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 4, 4)
+#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 1, 4, 4)
 #else
+#define FS_HOPPER_ROWS_FLOAT(X, passes) \
+    X(float, FS_F32, passes, 1, 2, 4, 4) \
+    X(float, FS_F32, passes, 1, 1, 4, 4) \
+    X(float, FS_F32, passes, 2, 1, 3, 3) \
+    X(float, FS_F32, passes, 4, 1, 5, 2)
+#define FS_HOPPER_ROWS_HALF(X, T, dtype) \
+    X(T, dtype, 1, 1, 2, 4, 4) \
+    X(T, dtype, 1, 1, 1, 8, 4) \
+    X(T, dtype, 1, 2, 1, 6, 3) \
+    X(T, dtype, 1, 4, 1, 8, 2)
 #define FS_HOPPER_ROWS(X) \
-    X(float, FS_F32, 3, 1, 4, 4) \
-    X(float, FS_F32, 3, 2, 3, 3) \
-    X(float, FS_F32, 3, 4, 5, 2) \
-    X(float, FS_F32, 2, 1, 4, 4) \
-    X(float, FS_F32, 2, 2, 3, 3) \
-    X(float, FS_F32, 2, 4, 5, 2) \
-    X(__half, FS_F16, 1, 1, 4, 4) \
-    X(__half, FS_F16, 1, 2, 6, 3) \
-    X(__half, FS_F16, 1, 4, 8, 2) \
-    X(__nv_bfloat16, FS_BF16, 1, 1, 4, 4) \
-    X(__nv_bfloat16, FS_BF16, 1, 2, 6, 3) \
-    X(__nv_bfloat16, FS_BF16, 1, 4, 8, 2)
+    FS_HOPPER_ROWS_FLOAT(X, 3) FS_HOPPER_ROWS_FLOAT(X, 2) FS_HOPPER_ROWS_HALF(X, __half, FS_F16) \
+    FS_HOPPER_ROWS_HALF(X, __nv_bfloat16, FS_BF16)
 #endif
 enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
-/* Rows of a stage: 32 of 1 KiB, 64 shorter ones. */
-#define FS_HOPPER_ROWS_STAGE(size, outs) (256 / (outs) * (int)(size) >= 1024 ? 32 : 64)
+/* Columns of a tile, rows of a stage: 32 of 1 KiB, 64 shorter ones. */
+#define FS_HOPPER_ROWS_WIDTH(outs, tiles) ((outs) == 1 ? 128 * (tiles) : 256 / (outs))
+#define FS_HOPPER_ROWS_STAGE(size, outs, tiles) (FS_HOPPER_ROWS_WIDTH(outs, tiles) * (int)(size) >= 1024 ? 32 : 64)
 /* Sets of 2 `outs` panels, the ring, two mbarriers for each of them. */
-#define FS_HOPPER_ROWS_SHARED(size, outs, stages, sets) \
-    ((sets) * (outs) * 16384 + (stages) * FS_HOPPER_ROWS_STAGE(size, outs) * (256 / (outs) * (int)(size) + 32) + 16 * ((stages) + (sets)))
+#define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets) \
+    ((sets) * (outs) * 16384 + \
+     (stages) * FS_HOPPER_ROWS_STAGE(size, outs, tiles) * \
+         (FS_HOPPER_ROWS_WIDTH(outs, tiles) * (int)(size) + ((tiles) * (int)(size) == 8 ? 0 : 32)) + \
+     16 * ((stages) + (sets)))
 
 /* hopper_lines.cu: element type, pieces of an element, interleave, samples of a thread block, steps in flight. */
 #ifdef FS_FEW_INSTANCES
@@ -70,6 +75,10 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_LINES(X) FS_HOPPER_LINES_OF(X, 3) FS_HOPPER_LINES_OF(X, 2)
 #endif
 enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
+/* Two warpgroups multiply.  One more prepares, or two: more warps that copy pay where registers are left for them (H200,
+ * 512 samples of 131072: 1.24 to 1.26 times the read with six, 1.31 to 1.34 with two; but 1.39 against 1.28 for 64 samples of
+ * 1048576, and 2.0 against 1.6 at interleave 16, where the warps that make S then have too few registers). */
+#define FS_HOPPER_LINES_THREADS(c, samples) ((c) == 1 && (samples) == 128 ? 512 : 384)
 /* Four panels of S, the ring, two mbarriers for each of them, masks. */
 #define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 * (stages))
 

@@ -19,7 +19,7 @@
 
 namespace {
 
-enum { SIDE = 32, SEGMENT = SIDE * SIDE, FLIP_THREADS = SEGMENT / 4, MOST_GROUPS = 4 };
+enum { SIDE = 32, SEGMENT = SIDE * SIDE, FLIP_THREADS = SEGMENT / 4, MOST_GROUPS = 2 };
 
 /* A kind of kernel: the type of A, and whether lanes run along its rows (it is batch-major).  A tile has SEGMENT rows
  * and 32 bytes of columns; a thread has a column and SIDE rows of it, and SUMS sums. */

@@ -72,24 +72,36 @@ __device__ __forceinline__ void load_row(uint32_t (&x)[2], uint32_t at)
 }
 __device__ __forceinline__ void load_row(uint32_t (&x)[1], uint32_t at) { x[0] = fs_shared_uint(at); }
 
-/* The pieces of one step's elements, the first of them the largest; rows of the step are ROW_BYTES apart. */
-template <class T, int PASSES, int TILES, int ROW_BYTES> struct pieces {
+/* Lane 8 q + g has what lane 4 g + q needs. */
+template <int N, class E> __device__ __forceinline__ void exchange(E (&x)[4][N])
+{
+    const int lane = threadIdx.x & 31, from = (lane & 3) * 8 + (lane >> 2);
+#pragma unroll
+    for (int i = 0; i < 4 * N; i++) x[i / N][i % N] = __shfl_sync(~0u, x[i / N][i % N], from);
+}
+
+/* The pieces of one step's elements, the first of them the largest; rows of the step are ROW_BYTES apart.  `at` is where the
+ * thread's first row and columns are; or, EXCHANGED, those of row lane / 8 and columns number lane % 8, so that eight lanes
+ * read one row: without bank conflicts although rows begin in the same bank. */
+template <class T, int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct pieces {
     fragment<TILES> of[1];
     __device__ __forceinline__ void load(uint32_t at)
     {
         uint32_t x[4][TILES];
 #pragma unroll
         for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+        if (EXCHANGED) exchange(x);
         of[0] = pairs<TILES>(x);
     }
 };
-template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TILES, ROW_BYTES> {
+template <int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct pieces<float, PASSES, TILES, ROW_BYTES, EXCHANGED> {
     fragment<TILES> of[PASSES];
     __device__ __forceinline__ void load(uint32_t at)
     {
         float x[4][2 * TILES];
 #pragma unroll
         for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+        if (EXCHANGED) exchange(x);
 #pragma unroll
         for (int p = 0; p < PASSES; p++) {
             of[p] = top_pieces<TILES>(x);

@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 #pragma unroll
     for (int i = 0; i < 64; i++) total[i] = 0.0f;
     int step = 0;
-    pieces<T, PASSES, 2, ring_t::ROW_BYTES> x;
+    pieces<T, PASSES, 2, ring_t::ROW_BYTES, 0> x;
     fragment<2> top[4];
     auto take_step = [&]() {
         fs_copy_wait<STAGES - 2>();
