@@ -1,10 +1,10 @@
 /* adjoint.cu - X = S' Y for a BlockPerm-SJLT: every row of X is a sum of kappa s rows of Y, with signs.
  *
- * Two formulations.  Where rows of X are contiguous, `blocks` takes an input block h, keeps the kappa blocks of Y that it
- * feeds in shared memory and writes the block's rows of X one after the other: Y is read once per column tile, X written
- * once, in whole segments.  Where columns of X are contiguous (batches of gradients), or the blocks are too tall for shared
- * memory, `coordinates` gives each thread a row of X in memory order: it makes that row's nonzeros once and walks over the
- * columns, reading Y through the caches. */
+ * Two formulations.  Where rows of X are contiguous, `blocks` takes an input block h, keeps the kappa blocks of Y that
+ * it feeds in shared memory and writes the block's rows of X one after the other: Y is read once per column tile, X
+ * written once, in whole segments.  Where columns of X are contiguous (batches of gradients), or the blocks are too
+ * tall for shared memory, `coordinates` gives each thread a row of X in memory order: it makes that row's nonzeros once
+ * and walks over the columns, reading Y through the caches. */
 #include "gpu.h"
 #include "piece.cuh"
 #include "ptx.cuh"
@@ -28,19 +28,23 @@ template <class T> struct adjoint_args {
     int copies;       /* whether it may be read 16 bytes at a time */
 };
 
-template <class S, int VECTOR> struct __align__(sizeof(S) * VECTOR > 16 ? 16 : sizeof(S) * VECTOR) pack { S x[VECTOR]; };
+template <class S, int VECTOR> struct __align__(sizeof(S) * VECTOR > 16 ? 16 : sizeof(S) * VECTOR) pack {
+    S x[VECTOR];
+};
 
 __device__ __forceinline__ void put(const fs_output &to, int64_t row, int64_t column, const pack<float, 4> &x)
 {
     fs_output_put4(to, row, column, make_float4(x.x[0], x.x[1], x.x[2], x.x[3]), 4);
 }
-template <class S> __device__ __forceinline__ void put(const fs_output &to, int64_t row, int64_t column, const pack<S, 1> &x)
+template <class S>
+__device__ __forceinline__ void put(const fs_output &to, int64_t row, int64_t column, const pack<S, 1> &x)
 {
     fs_output_put(to, row, column, x.x[0]);
 }
 
 /* sum += +- the row of the tile that a code names. */
-template <class S, int VECTOR> __device__ __forceinline__ void add(const char *mine, uint32_t code, pack<S, VECTOR> &sum)
+template <class S, int VECTOR>
+__device__ __forceinline__ void add(const char *mine, uint32_t code, pack<S, VECTOR> &sum)
 {
     const pack<S, VECTOR> y = *(const pack<S, VECTOR> *)(mine + (code & 0x7FFFFFFFu));
     const S sign = (S)__uint_as_float((code & 0x80000000u) | 0x3F800000u);
@@ -206,7 +210,8 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
     a.n = X->cols;
     a.in = fs_input_of<T>(Y);
     a.out = fs_output_of(X, factor, beta);
-    const int64_t height = B->kappa * (B->out.small + (B->out.larger > 0)), code_pitch = (B->kappa * B->s + 3) & ~(int64_t)3;
+    const int64_t height = B->kappa * (B->out.small + (B->out.larger > 0)),
+                  code_pitch = (B->kappa * B->s + 3) & ~(int64_t)3;
     const int64_t head = ((B->kappa + 15) & ~(int64_t)15) + THREADS * 8 + THREADS * code_pitch * 4;
     const int vector = sizeof(S) == 4 && X->cols % 4 == 0 ? 4 : 1;
     /* Blocks of Y that are too tall for RESIDENT tiles of 64 columns get the shared memory of fewer thread blocks. */
@@ -221,8 +226,9 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
     const bool along = X->col_stride == 1 || X->cols == 1;
     if (along && bytes <= gpu->traits.shared && (wide >= 32 || wide >= X->cols)) {
         enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
-        const bool straight = vector == WIDE && X->dtype == fs_dtype_sum(X->dtype) && beta == 0.0 && X->col_stride == 1 &&
-                              X->row_stride % WIDE == 0 && (uintptr_t)X->data % (WIDE * sizeof(S)) == 0;
+        const bool straight = vector == WIDE && X->dtype == fs_dtype_sum(X->dtype) && beta == 0.0 &&
+                              X->col_stride == 1 && X->row_stride % WIDE == 0 &&
+                              (uintptr_t)X->data % (WIDE * sizeof(S)) == 0;
         void (*kernel)(const adjoint_args<T>) = straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
                                                 : straight                        ? blocks<T, WIDE, 1, 0>
                                                 : vector == WIDE                  ? blocks<T, WIDE, 0, 0>
@@ -241,12 +247,15 @@ template <class T> fs_result launch(fs_gpu *gpu, const fs_blockperm *B, int64_t 
             if (cost < least) least = cost, a.length = length;
         }
         a.parts = (int)fs_div_up(slots, a.length);
-        FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                          (int)gpu->traits.shared), "preparing the adjoint"));
+        FS_TRY_GPU(fs_gpu_check(gpu,
+                                cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                     (int)gpu->traits.shared),
+                                "preparing the adjoint"));
         kernel<<<(unsigned)(B->M * a.tiles * a.parts), THREADS, (size_t)bytes, gpu->stream>>>(a);
         return FS_LAUNCHED(gpu, "the adjoint");
     }
-    const int64_t blocks_down = fs_div_up(X->rows, THREADS), wanted = fs_div_up(8 * (int64_t)gpu->traits.processors, blocks_down);
+    const int64_t blocks_down = fs_div_up(X->rows, THREADS),
+                  wanted = fs_div_up(8 * (int64_t)gpu->traits.processors, blocks_down);
     a.length = fs_div_up(fs_div_up(X->cols, wanted), 64) * 64;
     if (fs_div_up(X->cols, a.length) > 65535) a.length = fs_div_up(X->cols, 65535);
     coordinates<T><<<dim3((unsigned)blocks_down, (unsigned)fs_div_up(X->cols, a.length)), THREADS, 0, gpu->stream>>>(a);

@@ -25,9 +25,11 @@ fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory)
         return FS_OK;
     }
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture), "asking whether the stream is captured"));
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture),
+                            "asking whether the stream is captured"));
     if (capture != cudaStreamCaptureStatusNone)
-        return gpu->host.fail(FS_EUNSUPPORTED, "this call needs %lld bytes of scratch and the context has %lld: memory cannot "
+        return gpu->host.fail(FS_EUNSUPPORTED,
+                              "this call needs %lld bytes of scratch and the context has %lld: memory cannot "
                               "be allocated while the stream is captured, make the call once before", (long long)bytes,
                               (long long)(used ? gpu->scratch.bytes[used - 1] : 0));
     /* Doubling keeps the number of outgrown buffers, and what they hold, small. */
@@ -81,8 +83,10 @@ static fs_result allow_shared_memory(fs_gpu *gpu)
     };
     for (const auto &table : tables)
         for (int i = 0; i < table.count && gpu->traits.arch >= table.least_arch; i++)
-            FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncSetAttribute(table.kernels[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                              (int)gpu->traits.shared), "preparing kernels"));
+            FS_TRY_GPU(fs_gpu_check(gpu,
+                                    cudaFuncSetAttribute(table.kernels[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                         (int)gpu->traits.shared),
+                                    "preparing kernels"));
     return fs_gpu_combine_prepare(gpu);
 }
 
@@ -113,8 +117,8 @@ static fs_result open_device(fs_gpu *gpu, const fs_context_options *options)
                               prop.minor);
     on_device here(gpu->device);
     FS_TRY_GPU(allow_shared_memory(gpu));
-    /* Built without sm_90a the kernels of hopper_rows.cu are empty, which few registers show: then the GPU is taken for its
-     * predecessor, whose instructions it has. */
+    /* Built without sm_90a the kernels of hopper_rows.cu are empty, which few registers show: then the GPU is taken for
+     * its predecessor, whose instructions it has. */
     cudaFuncAttributes hopper;
     FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncGetAttributes(&hopper, fs_hopper_rows_kernels[0]), "looking at a kernel"));
     if (gpu->capability == 90 && hopper.numRegs < 64) gpu->traits.arch = 89;
@@ -160,8 +164,8 @@ static fs_result gpu_open(void **state, const fs_host *host, const fs_context_op
 static int gpu_describe(const void *state, char *text, size_t bytes)
 {
     const fs_gpu *gpu = (const fs_gpu *)state;
-    return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d multiprocessors%s%s", gpu->device, gpu->name,
-                    gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
+    return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d multiprocessors%s%s", gpu->device,
+                    gpu->name, gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
                     gpu->precision == FS_PRECISION_FAST ? ", fast precision" : "", gpu->tuning ? ", tuned" : "");
 }
 
@@ -179,7 +183,8 @@ fs_result fs_gpu_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0
     if (to->rows == 0 || to->cols == 0) return FS_OK;
 #define RUN(operation, family) operation(gpu, &S->u.family, S->scale, row0, alpha, from, beta, to)
     switch (S->family) {
-    case FS_DEF_BLOCKROW: return adjoint ? RUN(fs_gpu_blockrow_adjoint, blockrow) : RUN(fs_gpu_blockrow_apply, blockrow);
+    case FS_DEF_BLOCKROW:
+        return adjoint ? RUN(fs_gpu_blockrow_adjoint, blockrow) : RUN(fs_gpu_blockrow_apply, blockrow);
     case FS_DEF_SRHT: return adjoint ? RUN(fs_gpu_hadamard_adjoint, srht) : RUN(fs_gpu_hadamard_apply, srht);
     case FS_DEF_GAUSS: return adjoint ? RUN(fs_gpu_normal_adjoint, gauss) : RUN(fs_gpu_normal_apply, gauss);
     default: return adjoint ? RUN(fs_gpu_blockperm_adjoint, blockperm) : RUN(fs_gpu_blockperm_apply, blockperm);
@@ -224,7 +229,8 @@ static fs_result gpu_csr(void *state, const fs_def *S, int64_t col0, const fs_sp
     return fs_gpu_csr(gpu, S, col0, out);
 }
 
-extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_entry_point(void) __asm__(FS_BACKEND_ENTRY);
+extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_entry_point(void)
+    __asm__(FS_BACKEND_ENTRY);
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,

@@ -7,8 +7,8 @@
 static int64_t sum_size(fs_dtype dtype) { return dtype == FS_F64 ? 8 : 4; }
 
 /* Y as the kernels see it, or the planes of sums that combine.cu will add. */
-static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y, int64_t planes, int down, double factor,
-                             double beta, fs_tile_args *a)
+static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y, int64_t planes, int down,
+                             double factor, double beta, fs_tile_args *a)
 {
     a->out = fs_output_of(Y, factor, beta);
     a->plane = 0;
@@ -27,16 +27,20 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
                                : plan->kernel == FS_KERNEL_NARROW ? fs_narrow_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
-                               : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels : fs_hopper_rows_kernels;
+                               : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
+                               : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
     const int64_t blocks = fs_plan_blocks(problem, plan) * a->tiles * a->parts;
     if (blocks > 0x7FFFFFFF)
-        return gpu->host.fail(FS_EUNSUPPORTED, "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
+        return gpu->host.fail(FS_EUNSUPPORTED,
+                              "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
     int team = plan->team, chunk = plan->chunk, group = plan->group;
     void *arguments[] = {a, &team, &chunk, &group};
-    return fs_gpu_check(gpu, cudaLaunchKernel(kernels[plan->instance], dim3((unsigned)blocks), dim3((unsigned)plan->threads), arguments,
-                                              (size_t)plan->shared, gpu->stream), "sketching");
+    return fs_gpu_check(gpu,
+                        cudaLaunchKernel(kernels[plan->instance], dim3((unsigned)blocks),
+                                         dim3((unsigned)plan->threads), arguments, (size_t)plan->shared, gpu->stream),
+                        "sketching");
 }
 
 FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)

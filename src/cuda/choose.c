@@ -13,11 +13,12 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y, fs_precision precision)
+fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y,
+                         fs_precision precision)
 {
     fs_problem p = {.rows = A->rows, .n = A->cols, .k = S->k, .M = S->M, .kappa = S->kappa, .s = S->s,
-                    .interleave = S->interleave, .block_rows = S->out.small + (S->out.larger > 0), .shuffle = S->shuffle,
-                    .dtype = A->dtype, .precision = precision};
+                    .interleave = S->interleave, .block_rows = S->out.small + (S->out.larger > 0),
+                    .shuffle = S->shuffle, .dtype = A->dtype, .precision = precision};
     (void)Y;
     p.slots = S->shuffle == FS_DEF_NONE ? least(S->in.small + (S->in.larger > 0), A->rows)
                                         : fs_slots_of(S, 0, row0, A->rows).count;
@@ -37,9 +38,11 @@ int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan)
     return planes > 1 ? planes : 0;
 }
 
-/* How many parts: enough thread blocks to fill the GPU `waves` times or so, none shorter than `shortest` slots.  Fewer,
- * longer parts are better as long as the last wave is nearly full: every part costs a plane of sums written and read. */
-static int choose_parts(const fs_problem *p, const fs_gpu_traits *gpu, int64_t blocks, int per_processor, int64_t shortest)
+/* How many parts: enough thread blocks to fill the GPU `waves` times or so, none shorter than `shortest`
+ * slots.  Fewer, longer parts are better as long as the last wave is nearly full: every part costs a
+ * plane of sums written and read. */
+static int choose_parts(const fs_problem *p, const fs_gpu_traits *gpu, int64_t blocks, int per_processor,
+                        int64_t shortest)
 {
     const int64_t slots_at_once = (int64_t)gpu->processors * per_processor;
     const int64_t limit = least(most(1, p->slots / shortest), 1024);
@@ -49,7 +52,8 @@ static int choose_parts(const fs_problem *p, const fs_gpu_traits *gpu, int64_t b
         const double waves = (double)div_up(blocks * parts, slots_at_once);
         /* time of the busiest processor, in rows of A read, and what the planes cost all of them */
         const double work = waves * (double)p->slots / (double)parts * (double)slots_at_once;
-        const double planes = parts * p->kappa > 1 ? 2.0 * (double)(parts * p->kappa * p->block_rows) * (double)blocks : 0.0;
+        const double planes =
+            parts * p->kappa > 1 ? 2.0 * (double)(parts * p->kappa * p->block_rows) * (double)blocks : 0.0;
         const double time = work + 0.5 * planes;
         if (time < 0.98 * least_time) {
             least_time = time;
@@ -126,8 +130,8 @@ static int passes_of(const fs_problem *p)
 static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int groups, int parts, fs_plan *plan)
 {
     for (int i = 0; i < FS_TENSOR_ROWS_COUNT; i++) {
-        if (tensor_rows[i].dtype != p->dtype || tensor_rows[i].passes != passes_of(p) || tensor_rows[i].groups != groups ||
-            tensor_rows[i].shared > gpu->shared)
+        if (tensor_rows[i].dtype != p->dtype || tensor_rows[i].passes != passes_of(p) ||
+            tensor_rows[i].groups != groups || tensor_rows[i].shared > gpu->shared)
             continue;
         memset(plan, 0, sizeof *plan);
         plan->kernel = FS_KERNEL_TENSOR_ROWS;
@@ -136,7 +140,8 @@ static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int g
         plan->group = 1;
         plan->shared = tensor_rows[i].shared;
         const int64_t blocks = p->M * p->kappa * div_up(p->n, 128 * groups);
-        const int resident = (int)most(1, least(2 / groups, gpu->shared_per_processor / (tensor_rows[i].shared + 1024)));
+        const int resident =
+            (int)most(1, least(2 / groups, gpu->shared_per_processor / (tensor_rows[i].shared + 1024)));
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, resident, 256), 128);
         return 1;
     }
@@ -167,15 +172,15 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
     }
     return 0;
 }
-/* Wide tiles are faster, but for small matrices of floats not by as much as adding up parts takes (H200, k = 1024: 26.5 us
- * against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
+/* Wide tiles are faster, but for small matrices of floats not by as much as adding up parts takes (H200, k = 1024:
+ * 26.5 us against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
 static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
     const int small = p->dtype == FS_F32 && p->rows * p->n <= (int64_t)1 << 25;
-    fs_plan narrow;
-    const int one = plan_hopper_rows(p, gpu, 1, 0, &narrow);
+    fs_plan thin;
+    const int one = plan_hopper_rows(p, gpu, 1, 0, &thin);
     const int two = p->n > 128 && plan_hopper_rows(p, gpu, 2, 0, plan);
-    if (one && (!two || (small && narrow.parts < plan->parts))) *plan = narrow;
+    if (one && (!two || (small && thin.parts < plan->parts))) *plan = thin;
     return one || two;
 }
 
@@ -243,16 +248,18 @@ static int plan_columns(const fs_problem *p, const fs_gpu_traits *gpu, int vecto
 /* Few columns, all in one tile. */
 static int narrow_fits(const fs_problem *p)
 {
-    return p->n <= FS_NARROW_COLUMNS && p->kappa == 1 && p->block_rows <= FS_NARROW_HEIGHT && p->M <= FS_NARROW_BLOCKS &&
-           p->shuffle != FS_DEF_LINES;
+    return p->n <= FS_NARROW_COLUMNS && p->kappa == 1 && p->block_rows <= FS_NARROW_HEIGHT &&
+           p->M <= FS_NARROW_BLOCKS && p->shuffle != FS_DEF_LINES;
 }
 /* A chunk of 0 rounds: as many as its tables have room for, but not more than a processor's share. */
-static int plan_narrow(const fs_problem *p, const fs_gpu_traits *gpu, int warps, int64_t chunk, int parts, fs_plan *plan)
+static int plan_narrow(const fs_problem *p, const fs_gpu_traits *gpu, int warps, int64_t chunk, int parts,
+                       fs_plan *plan)
 {
     const int64_t size = fs_dtype_size(p->dtype), sum_bytes = p->dtype == FS_F64 ? 8 : 4;
     const int64_t words = div_up(p->s, fs_blockperm_per_word(div_up(p->block_rows, p->s)));
     const int64_t groups = div_up(p->M, warps), each = div_up(p->M, groups);
-    const int four = p->s == 4 && p->k % p->M == 0 && p->block_rows % 4 == 0 && (p->block_rows & (p->block_rows - 1)) == 0;
+    const int four = p->s == 4 && p->k % p->M == 0 && p->block_rows % 4 == 0 &&
+                     (p->block_rows & (p->block_rows - 1)) == 0;
     memset(plan, 0, sizeof *plan);
     plan->kernel = FS_KERNEL_NARROW;
     for (int i = 0; i < FS_NARROW_COUNT; i++)
@@ -310,8 +317,9 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
-    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor, kappa 4, s 1 takes 3.9 (bench/results/h200);
-     * by plain additions they took 3.7 and 7.8, measured before this rule (2026-11-15, on top of 6537559). */
+    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor, kappa 4, s 1 takes 3.9
+     * (bench/results/h200); by plain additions they took 3.7 and 7.8, measured before this rule
+     * (2026-11-15, on top of 6537559). */
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
@@ -340,7 +348,8 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             if (!plan_hopper_rows(p, gpu, tiles, 0, &plan)) continue;
             const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
             for (int i = 0; i < 5; i++)
-                if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, tiles, around[i], &plan)) plans[count++] = plan;
+                if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, tiles, around[i], &plan))
+                    plans[count++] = plan;
         }
     if (hopper_lines_fits(p, gpu))
         for (int samples = 64; samples <= 128; samples *= 2) {
@@ -355,7 +364,8 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             if (!plan_tensor_rows(p, gpu, groups, 0, &plan)) continue;
             const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1};
             for (int i = 0; i < 4; i++)
-                if (around[i] > 0 && count < room && plan_tensor_rows(p, gpu, groups, around[i], &plan)) plans[count++] = plan;
+                if (around[i] > 0 && count < room && plan_tensor_rows(p, gpu, groups, around[i], &plan))
+                    plans[count++] = plan;
         }
     if (narrow_fits(p))
         for (int warps = FS_NARROW_WARPS; warps >= 4; warps /= 2) {
@@ -363,7 +373,8 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             const fs_plan own = plan;
             const int around[] = {own.parts, own.parts / 2, own.parts * 2, own.parts + 1, own.parts - 1};
             for (int i = 0; i < 5; i++)
-                if (around[i] > 0 && count < room && plan_narrow(p, gpu, warps, own.chunk, around[i], &plan)) plans[count++] = plan;
+                if (around[i] > 0 && count < room && plan_narrow(p, gpu, warps, own.chunk, around[i], &plan))
+                    plans[count++] = plan;
         }
     if (p->block_rows > 512) return count;
     for (int group = (int)least(p->kappa, 4); group >= 1; group--)
@@ -386,17 +397,19 @@ struct fs_tuning {
 
 #define HEAD "flashsketch-tuning 1"
 #define PROBLEM_FORMAT "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 \
-    " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d down=%d aligned=%d whole=%d"
-#define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d shared=%" SCNd64
+    " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
+    " down=%d aligned=%d whole=%d"
+#define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d" \
+    " shared=%" SCNd64
 
 void fs_tuning_write_head(FILE *to, const char *gpu_name) { fprintf(to, HEAD " %s\n", gpu_name); }
 
 void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
 {
     fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
-            p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned, p->whole,
-            (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team, plan->chunk,
-            plan->group, plan->shared);
+            p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned,
+            p->whole, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team,
+            plan->chunk, plan->group, plan->shared);
 }
 
 static int read_entry(const char *line, entry *e)
@@ -405,10 +418,11 @@ static int read_entry(const char *line, entry *e)
     fs_plan *plan = &e->plan;
     int shuffle, dtype, precision, kernel, end = 0;
     memset(e, 0, sizeof *e);
-    if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s, &p->interleave,
-               &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &kernel,
-               &plan->instance, &plan->parts, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group,
-               &plan->shared, &end) != 25 || end == 0 || (line[end] && line[end] != '\n'))
+    if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
+               &p->interleave, &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down,
+               &p->aligned, &p->whole, &kernel, &plan->instance, &plan->parts, &plan->length, &plan->threads,
+               &plan->team, &plan->chunk, &plan->group, &plan->shared, &end) != 25 ||
+        end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
     p->dtype = (fs_dtype)dtype;
@@ -469,8 +483,8 @@ static int sound(const entry *e)
                again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                plan->length % (FS_LINE / p->interleave) == 0;
     if (plan->kernel == FS_KERNEL_COLUMNS)
-        return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 && plan->threads <= 256 &&
-               (plan->threads & (plan->threads - 1)) == 0 &&
+        return plan->instance >= 0 && plan->instance < FS_COLUMNS_COUNT && plan->threads >= 32 &&
+               plan->threads <= 256 && (plan->threads & (plan->threads - 1)) == 0 &&
                plan->group >= 1 && plan->group <= p->kappa &&
                plan_columns(p, &any, columns[plan->instance].vector, plan->threads, plan->group, plan->parts,
                             &again) &&

@@ -1,8 +1,8 @@
 /* choose.h - which kernel and tile make Y = S A for a BlockPerm-SJLT: shape, types, strides and GPU in, a plan out.
  *
- * Plain C without CUDA, so that the choice is tested on machines without a GPU (tests/cuda/choose.c).  fs_choose has the
- * rules, fs_choose_candidates the plans that are worth trying for a problem; `fsbench tune` measures them and writes the
- * best into a table that a context loads ($FLASHSKETCH_TUNING) and asks before the rules. */
+ * Plain C without CUDA, so that the choice is tested on machines without a GPU (tests/cuda/choose.c).  fs_choose has
+ * the rules, fs_choose_candidates the plans that are worth trying for a problem; `fsbench tune` measures them and
+ * writes the best into a table that a context loads ($FLASHSKETCH_TUNING) and asks before the rules. */
 #ifndef FS_CUDA_CHOOSE_H
 #define FS_CUDA_CHOOSE_H
 
@@ -51,12 +51,14 @@ typedef struct fs_plan {
     int instance;       /* which line of the kernel's table in instances.h */
     int parts;          /* how many parts a block's slots are cut into */
     int64_t length;     /* slots of a part */
-    int threads, team, chunk, group;  /* columns.cu: threads, threads of a team, slots of a chunk, permutations together;
+    int threads, team, chunk, group;  /* columns.cu: threads, threads of a team, slots of a chunk,
+                                       * permutations together;
                                        * narrow.cu: team is the lanes of a round, chunk its rounds */
     int64_t shared;     /* bytes of shared memory */
 } fs_plan;
 
-fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y, fs_precision precision);
+fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y,
+                         fs_precision precision);
 
 typedef struct fs_tuning fs_tuning;
 

@@ -1,12 +1,13 @@
 /* columns.cu - BlockPerm-SJLT by plain additions: a thread owns columns of A and adds their elements to a tile of sums.
  *
- * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations (at most `group`): A is read once
- * for all of them.  The rows and signs of a chunk of slots are made by all threads together and kept in shared memory; all
- * columns of a row use the same ones.  A thread adds to its own columns of the tile, so nothing is atomic and every sum is
- * made in the same order each time.  Where A has few columns the threads are `phases` teams that take every phases-th slot
- * into tiles of their own; at the end the teams' tiles are added in order.
- * It needs two accesses of shared memory per nonzero: the best there is for few nonzeros (kappa s <= 4 when kappa > 1), for
- * few columns, for f64, and for GPUs without tensor cores for bf16; and right for every stride and alignment.
+ * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations (at most
+ * `group`): A is read once for all of them.  The rows and signs of a chunk of slots are made by all threads together
+ * and kept in shared memory; all columns of a row use the same ones.  A thread adds to its own columns of the tile, so
+ * nothing is atomic and every sum is made in the same order each time.  Where A has few columns the threads are
+ * `phases` teams that take every phases-th slot into tiles of their own; at the end the teams' tiles are added in
+ * order.
+ * It needs two accesses of shared memory per nonzero: the best there is for few nonzeros (kappa s <= 4 when kappa > 1),
+ * for few columns, for f64, and for GPUs without tensor cores for bf16; and right for every stride and alignment.
  *
  * grid     groups of permutations x M x column tiles x parts, in this order, in x
  * threads  team threads x phases; a team makes VECTOR columns per thread
@@ -22,8 +23,8 @@ enum { UNROLL = FS_COLUMNS_UNROLL };
 /* VECTOR neighbouring elements, and sums: one access when they are at most 16 bytes. */
 template <class T, int VECTOR> struct __align__(sizeof(T) * VECTOR) pack { T x[VECTOR]; };
 
-/* Adds +-x to COUNT distinct rows of the tile: all loads before the first store.  A code is the byte offset of a row and,
- * in bit 31, the sign. */
+/* Adds +-x to COUNT distinct rows of the tile: all loads before the first store.  A code is the byte offset of
+ * a row and, in bit 31, the sign. */
 template <class S, int VECTOR, int COUNT>
 __device__ __forceinline__ void add(char *mine, const uint32_t (&code)[COUNT], const pack<S, VECTOR> &x)
 {
@@ -40,7 +41,8 @@ __device__ __forceinline__ void add(char *mine, const uint32_t (&code)[COUNT], c
 }
 
 template <class T, int VECTOR, int NONZEROS>
-__global__ void __launch_bounds__(256, 2) columns(const __grid_constant__ fs_tile_args a, int team, int chunk, int group)
+__global__ void __launch_bounds__(256, 2)
+columns(const __grid_constant__ fs_tile_args a, int team, int chunk, int group)
 {
     typedef typename fs_sum<T>::type S;
     extern __shared__ __align__(16) char shared[];

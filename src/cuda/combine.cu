@@ -1,9 +1,9 @@
 /* combine.cu - the ordered second pass: planes of partial sums are added in a fixed order, scaled once and stored once.
  *
  * A plane is a packed k x n matrix of sums whose contiguous direction is that of Y: along columns, or `down` its rows.
- * Its launch overlaps the end of the kernel that makes the planes.  VECTOR neighbours in that direction belong together.
- * Where there are many planes of few elements, threads of a thread block share an element: each adds a run of the planes in
- * order, and the sums of the runs are added in order. */
+ * Its launch overlaps the end of the kernel that makes the planes.  VECTOR neighbours in that direction belong
+ * together.  Where there are many planes of few elements, threads of a thread block share an element: each adds a run
+ * of the planes in order, and the sums of the runs are added in order. */
 #include "combine.cuh"
 #include "ptx.cuh"
 #include "tile.cuh"
@@ -77,7 +77,8 @@ fs_result launch(fs_gpu *gpu, const void *planes, int count, int64_t rows, int64
     while (runs < MOST_RUNS && 4 * runs <= count && vectors * runs < 1024 * (int64_t)gpu->traits.processors) runs *= 2;
     const int64_t blocks = fs_div_up(vectors, THREADS / runs);
     if (blocks > 0x7FFFFFFF)
-        return gpu->host.fail(FS_EUNSUPPORTED, "adding partial sums of %lld x %lld needs %lld thread blocks, a GPU has at most "
+        return gpu->host.fail(FS_EUNSUPPORTED,
+                              "adding partial sums of %lld x %lld needs %lld thread blocks, a GPU has at most "
                               "2^31 - 1", (long long)rows, (long long)cols, (long long)blocks);
     cudaLaunchAttribute early;
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -103,10 +104,12 @@ fs_result fs_gpu_combine(fs_gpu *gpu, const void *planes, int count, int64_t row
                   : launch<float, 1>(gpu, planes, count, rows, cols, down, to);
 }
 
-/* The kernels before it fill an SM's memory with shared memory; asking for the same division saves the SM from changing it. */
+/* The kernels before it fill an SM's memory with shared memory; asking for the same division
+ * saves the SM from changing it. */
 fs_result fs_gpu_combine_prepare(fs_gpu *gpu)
 {
-    const void *const kernels[] = {(const void *)combine<double, 1>, (const void *)combine<float, 1>, (const void *)combine<float, 4>};
+    const void *const kernels[] = {(const void *)combine<double, 1>, (const void *)combine<float, 1>,
+                                   (const void *)combine<float, 4>};
     for (const void *kernel : kernels)
         FS_TRY_GPU(fs_gpu_check(gpu, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                                           cudaSharedmemCarveoutMaxShared), "preparing kernels"));

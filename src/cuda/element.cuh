@@ -1,8 +1,8 @@
 /* element.cuh - matrices as kernels see them: elements of four types, views with strides, and the one way out.
  *
- * Sums are made in float, or double for double.  A finished sum leaves through fs_output_put, which scales it once, adds
- * beta times what was there and rounds to the output's type: the same three roundings as every CPU variant, so that
- * kernels and ref agree exactly on whole numbers. */
+ * Sums are made in float, or double for double.  A finished sum leaves through fs_output_put, which scales it once,
+ * adds beta times what was there and rounds to the output's type: the same three roundings as every CPU variant, so
+ * that kernels and ref agree exactly on whole numbers. */
 #ifndef FS_CUDA_ELEMENT_CUH
 #define FS_CUDA_ELEMENT_CUH
 
@@ -76,6 +76,7 @@ static __device__ __forceinline__ void fs_output_put(const fs_output &to, int64_
 
 /* RUN(T) with T the C type of a dtype. */
 #define FS_BY_DTYPE(dtype, RUN) \
-    ((dtype) == FS_F32 ? RUN(float) : (dtype) == FS_F64 ? RUN(double) : (dtype) == FS_F16 ? RUN(__half) : RUN(__nv_bfloat16))
+    ((dtype) == FS_F32 ? RUN(float) : (dtype) == FS_F64 ? RUN(double) : \
+     (dtype) == FS_F16 ? RUN(__half) : RUN(__nv_bfloat16))
 
 #endif

@@ -28,8 +28,8 @@ typedef struct fs_gpu {
 } fs_gpu;
 
 /* `bytes` of device scratch, 256-byte aligned, contents undefined, valid for work queued by this call; what earlier
- * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers; while the
- * stream is being captured, growing is FS_EUNSUPPORTED. */
+ * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers; while
+ * the stream is being captured, growing is FS_EUNSUPPORTED. */
 fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory);
 
 /* FS_OK, or FS_EBACKEND with what was being done and CUDA's sentence. */

@@ -400,7 +400,8 @@ __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, c
 #endif
 
 template <class T, int PASSES, int C, int SAMPLES, int STAGES>
-__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(C, SAMPLES), 1) hopper_lines(const __grid_constant__ fs_tile_args a)
+__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(C, SAMPLES), 1)
+hopper_lines(const __grid_constant__ fs_tile_args a)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<C, SAMPLES> sh;

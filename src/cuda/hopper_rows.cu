@@ -1,21 +1,19 @@
-/* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous: a sketch at the speed of reading A.
+/* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous: a sketch
+ * at the speed of reading A.
  *
- * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of
- * shared memory, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from the ring, cut
- * them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring
+ * of shared memory, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from the
+ * ring, cut them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
- * The two take turns: one cuts 32 rows while the other multiplies.  Left alone they wait for the same rows, cut at the same
- * time and then share the tensor cores, which are idle meanwhile (H200: 950 clocks for 16 rows of 256 columns, of which the
- * tensor cores need 384 and memory 880).
- * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or an
- * address.
- * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error is at
- * most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
+ * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits
+ * for a random number or an address.
+ * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error
+ * is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
  * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
@@ -26,12 +24,12 @@
 
 namespace {
 
-enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128, TURN = 32 };
+enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128, HALF_PANEL = 32 };
 
-/* Where a warp has 128 bytes of a row, rows of the ring begin at multiples of 128 bytes, as those of A mostly do, and lanes
- * read along rows and exchange what they read.  Elsewhere rows are 32 bytes longer than they need be: then the fragment reads,
- * 32 bytes of four rows, hit all banks.  (H200: bulk copies between places that differ modulo 128 bytes take 1.25 times as long;
- * but with two rows to 128 bytes the exchange costs more than that.) */
+/* Where a warp has 128 bytes of a row, rows of the ring begin at multiples of 128 bytes, as those of A mostly do, and
+ * lanes read along rows and exchange what they read.  Elsewhere rows are 32 bytes longer than they need be: then the
+ * fragment reads, 32 bytes of four rows, hit all banks.  (H200: bulk copies between places that differ modulo 128 bytes
+ * take 1.25 times as long; but with two rows to 128 bytes the exchange costs more than that.) */
 template <class T, int OUTS, int TILES> struct shape {
     enum {
         BLOCKS = OUTS == 1 ? 1 : 2,                            /* a warpgroup's blocks of Y */
@@ -42,7 +40,8 @@ template <class T, int OUTS, int TILES> struct shape {
         STAGE = FS_HOPPER_ROWS_STAGE(sizeof(T), OUTS, TILES),  /* rows */
         ROWS = STAGE / COPIERS,                                /* of a stage, for a warp that copies */
         STAGE_BYTES = STAGE * ROW_BYTES,
-        HALF_SET = OUTS * PANEL_BYTES,                         /* 64 slots: a panel for each block, one after the other */
+        HALF_SET = OUTS * PANEL_BYTES,                         /* 64 slots: a panel for each block,
+                                                                * one after the other */
         SET_BYTES = 2 * HALF_SET
     };
 };
@@ -64,13 +63,14 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one lane
- * copies row after row in bulk.  (That its operands come from __shfl_sync tells the compiler that they are the same for the
- * warp; otherwise it makes a loop over lanes, 75 clocks a copy.  H200: 16 bytes a lane by cp.async took four warps 34 clocks
- * for 1 KiB and held the kernel to 1.15 times the read.)
+/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
+ * lane copies row after row in bulk.  (That its operands come from __shfl_sync tells the compiler that they are the
+ * same for the warp; otherwise it makes a loop over lanes, 75 clocks a copy.  H200: 16 bytes a lane by cp.async took
+ * four warps 34 clocks for 1 KiB and held the kernel to 1.15 times the read.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m, int stage_count)
+__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead,
+                          const memory<T, OUTS, TILES, STAGES, SETS> &m, int stage_count)
 {
     typedef shape<T, OUTS, TILES> sh;
     enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS };
@@ -81,7 +81,8 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, con
     int stage = 0, parity = 1;
     for (int t = 0; t < stage_count; t += AHEAD) {
         const int64_t slot = (int64_t)(t + lane / ROWS) * sh::STAGE + warp * ROWS + lane % ROWS;
-        const int64_t row = slot >= lead && slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
+        const int64_t row = slot >= lead && slot < p.count
+                                ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
         const char *from = data + (row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T));
 #pragma unroll 1
         for (int k = 0; k < AHEAD && t + k < stage_count; k++) {
@@ -100,11 +101,11 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead, con
     }
 }
 
-/* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four slots.
- * Words are known before the place of the set is empty. */
+/* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four
+ * slots.  Words are known before the place of the set is empty. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m, uint8_t *sets,
-                            int set_count)
+__device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m,
+                            uint8_t *sets, int set_count)
 {
     typedef shape<T, OUTS, TILES> sh;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
@@ -117,10 +118,12 @@ __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const me
         int valid = 0;
         if (fours) valid = number_slots(a, p, slot, lead, column, word);
         fs_mbarrier_wait(m.set_empty(t % SETS), t / SETS & 1 ^ 1);
-        uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES, *mine = panels + (lane >> 4) * sh::HALF_SET;
+        uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES,
+                *mine = panels + (lane >> 4) * sh::HALF_SET;
 #pragma unroll
         for (int i = 0; i < 2 * PANEL_BYTES / 512; i++)
-            ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] = make_uint4(0, 0, 0, 0);
+            ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] =
+                make_uint4(0, 0, 0, 0);
         __syncwarp();
         if (fours) put_slots<is_half<T>::value>(a, p, mine, (int)slot, valid, word);
         else
@@ -131,11 +134,13 @@ __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const me
     }
 }
 
-/* sums = the products of one step's pieces, the smallest first, plus sums if `keep`; queued.  `panel` holds the K positions of
- * the step. */
+/* sums = the products of one step's pieces, the smallest first, plus sums if `keep`; queued.  `panel`
+ * holds the K positions of the step. */
 template <class T, int PASSES, int OUTS, int TILES>
-__device__ __forceinline__ void multiply(float *sums, const pieces<T, PASSES, TILES, shape<T, OUTS, TILES>::ROW_BYTES, shape<T, OUTS, TILES>::EXCHANGED> &x, uint32_t panel,
-                                         int keep)
+__device__ __forceinline__ void multiply(float *sums,
+                                         const pieces<T, PASSES, TILES, shape<T, OUTS, TILES>::ROW_BYTES,
+                                                      shape<T, OUTS, TILES>::EXCHANGED> &x,
+                                         uint32_t panel, int keep)
 {
     typedef shape<T, OUTS, TILES> sh;
     const uint64_t b = fs_wgmma_operand(panel);
@@ -146,14 +151,15 @@ __device__ __forceinline__ void multiply(float *sums, const pieces<T, PASSES, TI
             fs_wgmma<is_half<T>::value, 64 * sh::BLOCKS>(sums + 32 * i, x.of[p].tile[i], b, keep || p < PASSES - 1);
 }
 
-/* Warpgroup `group` of the two that multiply: total = its part of S A, `column` the first of the warp's columns, `out` the
- * first of its blocks.  Registers that wgmma reads must not change before it is done. */
+/* A warpgroup that multiplies: total = its part of S A, `column` the first of the warp's columns, `out` the first of
+ * its blocks.  Registers that wgmma reads must not change before it is done, so it is waited for, while the other
+ * warpgroup loads and cuts. */
 template <class T, int PASSES, int OUTS, int TILES, int STAGES, int SETS>
-__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count, int group, int column, int out,
+__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
+                                                int column, int out,
                                                 float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
     typedef shape<T, OUTS, TILES> sh;
-    enum { MINE = 2, OTHERS = 5 };  /* barriers: MINE + group, OTHERS - (MINE + group) */
     const int lane = threadIdx.x & 31;
     const int row = sh::EXCHANGED ? lane >> 3 : lane & 3, place = sh::EXCHANGED ? lane & 7 : lane >> 2;
     const uint32_t from = m.stages + row * sh::ROW_BYTES + (column + place * 2 * TILES) * (int)sizeof(T);
@@ -161,17 +167,16 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
     int stage = 0, parity = 0;
 #pragma unroll
     for (int i = 0; i < sh::SUMS; i++) total[i] = 0.0f;
-    if (group == 1 && panel_count > 0) fs_barrier_arrive(MINE, MULTIPLY);
 #pragma unroll 1
     for (int t = 0; t < panel_count; t++) {
         const int at = (t >> 1) % SETS;
         const uint32_t panel = m.sets + at * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
 #pragma unroll
-        for (int half = 0; half < PANEL / TURN; half++) {
-            const bool first = half * TURN % sh::STAGE == 0, last = (half + 1) * TURN % sh::STAGE == 0;
+        for (int half = 0; half < PANEL / HALF_PANEL; half++) {
+            const bool first = half * HALF_PANEL % sh::STAGE == 0, last = (half + 1) * HALF_PANEL % sh::STAGE == 0;
             pieces<T, PASSES, TILES, sh::ROW_BYTES, sh::EXCHANGED> x[2];
             if (first) fs_mbarrier_wait(m.stage_full(stage), parity);
-            const uint32_t rows = from + stage * sh::STAGE_BYTES + half * TURN % sh::STAGE * sh::ROW_BYTES;
+            const uint32_t rows = from + stage * sh::STAGE_BYTES + half * HALF_PANEL % sh::STAGE * sh::ROW_BYTES;
             x[0].load(rows);
             x[1].load(rows + STEP * sh::ROW_BYTES);
             if (last) {
@@ -180,15 +185,14 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 if (++stage == STAGES) stage = 0, parity ^= 1;
             }
             if (half == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
-            fs_barrier(MINE + group, MULTIPLY);
             fs_wgmma_fence();
             multiply<T, PASSES, OUTS, TILES>(sums, x[0], panel + half * 64, half > 0);
             multiply<T, PASSES, OUTS, TILES>(sums, x[1], panel + half * 64 + 32, 1);
             fs_wgmma_commit();
-            if (group == 0 || t < panel_count - 1 || half == 0) fs_barrier_arrive(OTHERS - (MINE + group), MULTIPLY);
             fs_wgmma_wait<0>();
         }
-        /* The compiler does not know that sums change until here; telling it that they are written keeps their uses behind. */
+        /* The compiler does not know that sums change until here; telling it that they are written keeps their uses
+         * behind. */
 #pragma unroll
         for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
         if (lane == 0 && (t & 1 || t == panel_count - 1)) fs_mbarrier_arrive(m.set_empty(at));
@@ -231,15 +235,19 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
         fs_fewer_registers<64>();
-        if (tid < 32 * MAKERS) make_panels<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
-        else copy_rows<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, (panel_count * PANEL + sh::STAGE - 1) / sh::STAGE);
+        if (tid < 32 * MAKERS)
+            make_panels<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
+        else
+            copy_rows<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m,
+                                                    (panel_count * PANEL + sh::STAGE - 1) / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
     } else {
         fs_more_registers<192>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
-        const int column = (OUTS == 4 ? 0 : group * TILES * 64) + (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
+        const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
+                           (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
         float total[sh::SUMS];
-        multiply_panels<T, PASSES, OUTS, TILES, STAGES, SETS>(m, panel_count, group, column, out, total);
+        multiply_panels<T, PASSES, OUTS, TILES, STAGES, SETS>(m, panel_count, column, out, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
@@ -264,8 +272,10 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, passes, outs, tiles, stages, sets) \
     static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets) == \
-                  sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + 16 * (stages + sets), \
+                  sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + \
+                      16 * (stages + sets), \
                   "instances.h disagrees");
 FS_HOPPER_ROWS(SHARED)
-#define KERNEL(T, dtype, passes, outs, tiles, stages, sets) (const void *)hopper_rows<T, passes, outs, tiles, stages, sets>,
+#define KERNEL(T, dtype, passes, outs, tiles, stages, sets) \
+    (const void *)hopper_rows<T, passes, outs, tiles, stages, sets>,
 extern "C" const void *const fs_hopper_rows_kernels[] = {FS_HOPPER_ROWS(KERNEL)};

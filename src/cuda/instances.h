@@ -1,7 +1,8 @@
 /* instances.h - the compiled instances of the kernels, one line each.
  *
- * choose.c reads the lists as tables of what there is, the kernels' files turn them into tables of functions in the same
- * order; an instance is its number.  FS_FEW_INSTANCES keeps the least that works for every matrix, for quick builds. */
+ * choose.c reads the lists as tables of what there is, the kernels' files turn them into tables of
+ * functions in the same order; an instance is its number.  FS_FEW_INSTANCES keeps the least that works for
+ * every matrix, for quick builds. */
 #ifndef FS_CUDA_INSTANCES_H
 #define FS_CUDA_INSTANCES_H
 
@@ -11,8 +12,9 @@ extern "C" {
 
 #define FS_COUNT_ONE(...) +1
 
-/* tensor_rows.cu: element type, pieces of an element, groups of a thread block, steps in flight.  Seven steps of f32 fit
- * the 99 KiB of shared memory that sm_86, sm_89 and sm_120 give a thread block, and two groups of them an A100's 163. */
+/* tensor_rows.cu: element type, pieces of an element, groups of a thread block, steps in flight.  Seven
+ * steps of f32 fit the 99 KiB of shared memory that sm_86, sm_89 and sm_120 give a thread block, and
+ * two groups of them an A100's 163. */
 #ifdef FS_FEW_INSTANCES
 #define FS_TENSOR_ROWS(X) X(float, FS_F32, 3, 1, 7)
 #else
@@ -28,11 +30,12 @@ extern "C" {
 #endif
 enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 /* Two chunks of S, four chunks of offsets, the rings. */
-#define FS_TENSOR_ROWS_SHARED(size, groups, stages) (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
+#define FS_TENSOR_ROWS_SHARED(size, groups, stages) \
+    (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
-/* hopper_rows.cu: element type, pieces of an element, permutations together, tiles of 64 columns of a warpgroup, stages of
- * rows, sets of panels of S.  On an H200 64 KiB in flight are enough to read at full speed; as many sets as warps that make
- * them in turn, so that none laps. */
+/* hopper_rows.cu: element type, pieces of an element, permutations together, tiles of 64 columns of a warpgroup, stages
+ * of rows, sets of panels of S.  On an H200 64 KiB in flight are enough to read at full speed; as many sets as warps
+ * that make them in turn, so that none laps. */
 #ifdef FS_FEW_INSTANCES
 #define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 1, 4, 4)
 #else
@@ -75,9 +78,10 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_LINES(X) FS_HOPPER_LINES_OF(X, 3) FS_HOPPER_LINES_OF(X, 2)
 #endif
 enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
-/* Two warpgroups multiply.  One more prepares, or two: more warps that copy pay where registers are left for them (H200,
- * 512 samples of 131072: 1.24 to 1.26 times the read with six, 1.31 to 1.34 with two; but 1.39 against 1.28 for 64 samples of
- * 1048576, and 2.0 against 1.6 at interleave 16, where the warps that make S then have too few registers). */
+/* Two warpgroups multiply.  One more prepares, or two: more warps that copy pay where registers are left for them
+ * (H200, 512 samples of 131072: 1.24 to 1.26 times the read with six, 1.31 to 1.34 with two; but 1.39 against 1.28 for
+ * 64 samples of 1048576, and 2.0 against 1.6 at interleave 16, where the warps that make S then have too few
+ * registers). */
 #define FS_HOPPER_LINES_THREADS(c, samples) ((c) == 1 && (samples) == 128 ? 512 : 384)
 /* Four panels of S, the ring, two mbarriers for each of them, masks. */
 #define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 * (stages))
@@ -99,7 +103,8 @@ enum { FS_COLUMNS_COUNT = 0 FS_COLUMNS(FS_COUNT_ONE) };
 /* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
 enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
 
-/* narrow.cu: element type, nonzeros of a slot (4: in four parts of a power of two of rows, alike in all blocks; 0: any). */
+/* narrow.cu: element type, nonzeros of a slot (4: in four parts of a power of two of rows,
+ * alike in all blocks; 0: any). */
 #ifdef FS_FEW_INSTANCES
 #define FS_NARROW_OF(X, T, dtype) X(T, dtype, 0)
 #else
@@ -110,8 +115,12 @@ enum { FS_COLUMNS_HEAD = 16, FS_COLUMNS_GROUP = 16, FS_COLUMNS_UNROLL = 8 };
     FS_NARROW_OF(X, __nv_bfloat16, FS_BF16)
 enum { FS_NARROW_COUNT = 0 FS_NARROW(FS_COUNT_ONE) };
 /* At most so many warps, rows of a block, columns and blocks; slots of a lane at a time. */
-enum { FS_NARROW_WARPS = 16, FS_NARROW_HEIGHT = 64, FS_NARROW_COLUMNS = 32, FS_NARROW_BLOCKS = 1 << 20, FS_NARROW_UNROLL = 4 };
-/* The sums of every warp, bytes of a sum each; two chunks of rounds: `pitch` slots of a row of A and its words, and a turn. */
+enum {
+    FS_NARROW_WARPS = 16, FS_NARROW_HEIGHT = 64, FS_NARROW_COLUMNS = 32, FS_NARROW_BLOCKS = 1 << 20,
+    FS_NARROW_UNROLL = 4
+};
+/* The sums of every warp, bytes of a sum each; two chunks of rounds: `pitch` slots of a row
+ * of A and its words, and a turn. */
 #define FS_NARROW_SHARED(warps, sum, rounds, pitch, row, words) \
     ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
 

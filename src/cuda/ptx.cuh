@@ -27,7 +27,8 @@ static __device__ __forceinline__ void fs_copy16_part(uint32_t to, const void *f
 template <int BYTES> static __device__ __forceinline__ void fs_copy_small(uint32_t to, const void *from, bool there)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(BYTES), "r"(there ? BYTES : 0)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 ::"r"(to), "l"(from), "n"(BYTES), "r"(there ? BYTES : 0)
                  : "memory");
 #endif
 }
@@ -44,8 +45,8 @@ template <int N> static __device__ __forceinline__ void fs_copy_wait(void)
 #endif
 }
 
-/* Programmatic dependent launch: the kernel queued next may take its place on the GPU already, if it was launched so; there
- * fs_await_last_kernel waits until this one is done and its writes are visible. */
+/* Programmatic dependent launch: the kernel queued next may take its place on the GPU already, if it was launched so;
+ * there fs_await_last_kernel waits until this one is done and its writes are visible. */
 static __device__ __forceinline__ void fs_start_next_kernel(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -65,13 +66,7 @@ static __device__ __forceinline__ void fs_barrier(int number, int threads)
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-/* Counts in a barrier that others wait for. */
-static __device__ __forceinline__ void fs_barrier_arrive(int number, int threads)
-{
-    asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
-/* A barrier, and whether the predicate held in any of its threads. */
+/* The same, and whether the predicate held in any of them. */
 static __device__ __forceinline__ bool fs_barrier_or(int number, int threads, bool predicate)
 {
     int any;
@@ -146,11 +141,13 @@ static __device__ __forceinline__ void fs_mma(float *d, const uint32_t (&a)[4], 
 {
 #if __CUDA_ARCH__ >= 800
     if (HALF)
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
     else
-        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                     "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #endif
@@ -210,13 +207,19 @@ template <int N> static __device__ __forceinline__ void fs_more_registers(void)
 }
 
 static __device__ __forceinline__ void fs_wgmma_fence(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-static __device__ __forceinline__ void fs_wgmma_commit(void) { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+static __device__ __forceinline__ void fs_wgmma_commit(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
 template <int N> static __device__ __forceinline__ void fs_wgmma_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 }
 /* Shared memory written by ordinary stores becomes visible to wgmma. */
-static __device__ __forceinline__ void fs_proxy_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+static __device__ __forceinline__ void fs_proxy_fence(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 /* wgmma's view of a K-major operand: rows of 128 bytes, 128-byte swizzle, 1024 bytes from 8 rows to the next 8. */
 static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)

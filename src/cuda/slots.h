@@ -1,9 +1,9 @@
 /* slots.h - the rows of A that belong to input block h, in a numbered order: the inverse of the shuffle.
  *
  * A kernel that makes one block of Y walks over the block's slots and asks for the row of each: neighbours for the
- * contiguous sketch, one row of every round of the deal for dealt rows, 32 / c rows of every dealt line for lines.  Slots
- * are numbered over all of A, so a piece (rows row0 ... row0 + rows - 1) is a range of them; a slot of that range whose row
- * is not in the piece is an empty one. */
+ * contiguous sketch, one row of every round of the deal for dealt rows, 32 / c rows of every dealt line for lines.
+ * Slots are numbered over all of A, so a piece (rows row0 ... row0 + rows - 1) is a range of them; a slot of that range
+ * whose row is not in the piece is an empty one. */
 #ifndef FS_CUDA_SLOTS_H
 #define FS_CUDA_SLOTS_H
 

@@ -1,10 +1,11 @@
 /* staging.cu - matrices in host memory: streamed through the GPU in panels, copies and kernels at the same time.
  *
- * The d-row matrix (A of a sketch, X of an adjoint) is cut into panels along whichever direction its memory runs, so that a
- * panel is a few long pieces.  Two buffers on the device take turns: while a kernel works on one panel the next is copied.
- * Memory that CUDA has pinned is copied from where it is; other memory goes through two pinned buffers that host threads
- * fill, since the GPU cannot reach it by itself at full speed.  Panels cut along the rows are pieces of one sum: each adds
- * to sums of full precision, and Y is finished once.  The k-row matrix is small and is copied whole. */
+ * The d-row matrix (A of a sketch, X of an adjoint) is cut into panels along whichever direction its memory runs, so
+ * that a panel is a few long pieces.  Two buffers on the device take turns: while a kernel works on one panel the next
+ * is copied.  Memory that CUDA has pinned is copied from where it is; other memory goes through two pinned buffers that
+ * host threads fill, since the GPU cannot reach it by itself at full speed.  Panels cut along the rows are pieces of
+ * one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix is small and is copied
+ * whole. */
 #include "staging.h"
 
 #include <omp.h>
@@ -50,9 +51,11 @@ static fs_result open_staging(fs_gpu *gpu)
     memset(s, 0, sizeof *s);
     gpu->staging = s;
     s->threads = gpu->threads > 0 ? gpu->threads : omp_get_max_threads();
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamCreateWithFlags(&s->copier, cudaStreamNonBlocking), "making a stream for copies"));
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamCreateWithFlags(&s->copier, cudaStreamNonBlocking),
+                            "making a stream for copies"));
     for (int i = 0; i < BUFFERS; i++) {
-        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->filled[i], cudaEventDisableTiming), "making an event"));
+        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->filled[i], cudaEventDisableTiming),
+                                "making an event"));
         FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming), "making an event"));
     }
     return FS_OK;
@@ -90,15 +93,16 @@ static fs_result need_pinned(fs_gpu *gpu, int64_t bytes)
     return FS_OK;
 }
 
-/* A matrix as `count` runs of `length` neighbours in memory, `pitch` elements from run to run; runs are its rows, or its
- * columns when `down`.  Strided matrices have runs of one element each way and are packed element by element. */
+/* A matrix as `count` runs of `length` neighbours in memory, `pitch` elements from run to run; runs are its rows, or
+ * its columns when `down`.  Strided matrices have runs of one element each way and are packed element by element. */
 typedef struct layout {
     int down, packed_runs;  /* whether neighbours of a run are neighbours in memory */
     int64_t count, length, pitch, step, size;
 } layout;
 static layout layout_of(const fs_matrix *m)
 {
-    const int64_t rs = m->row_stride < 0 ? -m->row_stride : m->row_stride, cs = m->col_stride < 0 ? -m->col_stride : m->col_stride;
+    const int64_t rs = m->row_stride < 0 ? -m->row_stride : m->row_stride,
+                  cs = m->col_stride < 0 ? -m->col_stride : m->col_stride;
     layout l;
     l.down = rs < cs || (rs == cs && m->rows > m->cols);
     l.count = l.down ? m->cols : m->rows;
@@ -131,7 +135,8 @@ static bool is_pinned(const void *data)
 }
 
 /* Packs host runs into a contiguous buffer, or spreads them from it; all host threads together. */
-static void move_runs(const layout *l, char *matrix, char *buffer, int64_t runs, int64_t length, int to_buffer, int threads)
+static void move_runs(const layout *l, char *matrix, char *buffer, int64_t runs, int64_t length, int to_buffer,
+                      int threads)
 {
     const int64_t bytes = length * l->size, piece = 1 << 20;
     if (l->packed_runs && l->pitch == length) {  /* one long run: cut it so that every thread has its share */
@@ -168,8 +173,10 @@ static fs_result copy_whole(fs_gpu *gpu, const fs_matrix *host, const layout *l,
     FS_TRY_GPU(need_pinned(gpu, bytes));
     FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "waiting for the GPU"));
     if (to_device) move_runs(l, (char *)host->data, s->pinned[0], l->count, l->length, 1, s->threads);
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaMemcpyAsync(to_device ? device : s->pinned[0], to_device ? s->pinned[0] : device, (size_t)bytes,
-                                                 to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, gpu->stream),
+    FS_TRY_GPU(fs_gpu_check(gpu,
+                            cudaMemcpyAsync(to_device ? device : s->pinned[0], to_device ? s->pinned[0] : device,
+                                            (size_t)bytes, to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                                            gpu->stream),
                             "copying a host matrix"));
     FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "copying a host matrix"));
     if (!to_device) move_runs(l, (char *)host->data, s->pinned[0], l->count, l->length, 0, s->threads);
@@ -200,7 +207,8 @@ static fs_matrix panel_view(const stream_call *c, void *data, int64_t runs)
     p.col_stride = c->l.down ? p.rows : 1;
     return p;
 }
-/* The narrow matrix that belongs to a panel: the same columns when panels are cut along columns, otherwise all of it. */
+/* The narrow matrix that belongs to a panel: the same columns when panels are cut along
+ * columns, otherwise all of it. */
 static fs_matrix narrow_part(const stream_call *c, int64_t first, int64_t runs)
 {
     fs_matrix y = c->narrow;
@@ -210,20 +218,25 @@ static fs_matrix narrow_part(const stream_call *c, int64_t first, int64_t runs)
     return y;
 }
 
-static fs_result copy_panel(fs_gpu *gpu, const stream_call *c, int buffer, char *device, int64_t first, int64_t runs, int to_device)
+static fs_result copy_panel(fs_gpu *gpu, const stream_call *c, int buffer, char *device, int64_t first, int64_t runs,
+                            int to_device)
 {
     fs_staging *s = gpu->staging;
     const layout *l = &c->l;
     char *host = (char *)c->wide->data + first * l->pitch * l->size;
     const size_t bytes = (size_t)(runs * l->length * l->size), run = (size_t)(l->length * l->size);
     if (c->pinned && l->packed_runs && l->pitch >= l->length)
-        return fs_gpu_check(gpu, to_device ? cudaMemcpy2DAsync(device, run, host, (size_t)(l->pitch * l->size), run, (size_t)runs,
-                                                               cudaMemcpyHostToDevice, s->copier)
-                                           : cudaMemcpy2DAsync(host, (size_t)(l->pitch * l->size), device, run, run, (size_t)runs,
-                                                               cudaMemcpyDeviceToHost, s->copier), "copying a panel");
+        return fs_gpu_check(gpu,
+                            to_device ? cudaMemcpy2DAsync(device, run, host, (size_t)(l->pitch * l->size), run,
+                                                          (size_t)runs, cudaMemcpyHostToDevice, s->copier)
+                                      : cudaMemcpy2DAsync(host, (size_t)(l->pitch * l->size), device, run, run,
+                                                          (size_t)runs, cudaMemcpyDeviceToHost, s->copier),
+                            "copying a panel");
     if (to_device) move_runs(l, host, s->pinned[buffer], runs, l->length, 1, s->threads);
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaMemcpyAsync(to_device ? device : s->pinned[buffer], to_device ? s->pinned[buffer] : device,
-                                                 bytes, to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->copier),
+    FS_TRY_GPU(fs_gpu_check(gpu,
+                            cudaMemcpyAsync(to_device ? device : s->pinned[buffer],
+                                            to_device ? s->pinned[buffer] : device, bytes,
+                                            to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->copier),
                             "copying a panel"));
     if (to_device) return FS_OK;
     FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "copying a panel"));
@@ -262,7 +275,8 @@ static fs_result stream_adjoint(fs_gpu *gpu, const stream_call *c, char *panels[
     for (int64_t first = 0, i = 0; first < c->l.count; first += c->runs, i++) {
         const int b = (int)(i % BUFFERS);
         const int64_t runs = c->runs < c->l.count - first ? c->runs : c->l.count - first;
-        if (i >= BUFFERS) FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
+        if (i >= BUFFERS)
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
         if (c->beta != 0.0) {
             FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for a copy"));
             FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 1));
@@ -288,13 +302,15 @@ static fs_matrix sums_of(const fs_matrix *m, void *data)
 }
 static int64_t aligned(int64_t bytes) { return (bytes + 255) & ~(int64_t)255; }
 
-fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha, const fs_matrix *from,
-                            double beta, const fs_matrix *to)
+fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha,
+                            const fs_matrix *from, double beta, const fs_matrix *to)
 {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture), "asking whether the stream is captured"));
+    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture),
+                            "asking whether the stream is captured"));
     if (capture != cudaStreamCaptureStatusNone)
-        return gpu->host.fail(FS_EUNSUPPORTED, "a matrix in host memory cannot be streamed while the stream is captured");
+        return gpu->host.fail(FS_EUNSUPPORTED,
+                              "a matrix in host memory cannot be streamed while the stream is captured");
     if (to->rows == 0 || to->cols == 0) return FS_OK;
     FS_TRY_GPU(open_staging(gpu));
     const fs_matrix *wide = adjoint ? to : from, *narrow = adjoint ? from : to;
@@ -307,7 +323,8 @@ fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t r
     c.runs = run_bytes > 0 ? PANEL_BYTES / run_bytes : 1;
     if (c.runs < 1) c.runs = 1;
     if (c.runs > c.l.count) c.runs = c.l.count > 0 ? c.l.count : 1;
-    const int adds = wide_host && !adjoint && !c.l.down && c.runs < c.l.count && fs_dtype_sum(narrow->dtype) != narrow->dtype;
+    const int adds = wide_host && !adjoint && !c.l.down && c.runs < c.l.count &&
+                     fs_dtype_sum(narrow->dtype) != narrow->dtype;
     const int64_t panel = wide_host ? aligned(c.runs * run_bytes) : 0;
     const int64_t whole = narrow_host ? aligned(nl.count * nl.length * nl.size) : 0;
     const int64_t sums = adds ? aligned(narrow->rows * narrow->cols * 4) : 0;

@@ -5,8 +5,8 @@
 #include "gpu.h"
 
 /* fs_gpu_product when `from` or `to` (or both) are in host memory.  What is in host memory is ready on return. */
-fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha, const fs_matrix *from,
-                            double beta, const fs_matrix *to);
+fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha,
+                            const fs_matrix *from, double beta, const fs_matrix *to);
 
 /* Bytes of device memory that staging holds, and their release. */
 size_t fs_staging_bytes(const fs_gpu *gpu);

@@ -1,8 +1,8 @@
 /* tensor.cuh - what the two kernels that multiply by S on the tensor cores share (tensor_rows.cu, hopper_rows.cu).
  *
- * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A the
- * K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three bf16
- * pieces, exactly; bf16 and f16 elements are used as they are. */
+ * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
+ * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
+ * bf16 pieces, exactly; bf16 and f16 elements are used as they are. */
 #ifndef FS_CUDA_TENSOR_CUH
 #define FS_CUDA_TENSOR_CUH
 
@@ -16,8 +16,8 @@ enum { HEIGHT = 64, STEP = 16, PANEL = 64, PANEL_BYTES = HEIGHT * 128 };
 template <class T> struct is_half { enum { value = 0 }; };
 template <> struct is_half<__half> { enum { value = 1 }; };
 
-/* A thread's elements of a step: rows q, q + 4, q + 8, q + 12 of 16, 2 TILES neighbouring columns; and their fragments: pairs
- * of rows, two columns for each tile. */
+/* A thread's elements of a step: rows q, q + 4, q + 8, q + 12 of 16, 2 TILES neighbouring columns; and their fragments:
+ * pairs of rows, two columns for each tile. */
 template <int TILES> struct fragment { uint32_t tile[TILES][4]; };
 
 template <int TILES> __device__ __forceinline__ fragment<TILES> top_pieces(const float (&x)[4][2 * TILES])
@@ -33,8 +33,8 @@ template <int TILES> __device__ __forceinline__ fragment<TILES> top_pieces(const
                                                            __float_as_uint(x[2 * half + 1][2 * t + c]));
     return f;
 }
-/* What remains of two floats below their top 16 bits, which are the halves of `tops`; exact.  (The low half is shifted up,
- * by the multiplier, and the high half masked: two pipes share the work.) */
+/* What remains of two floats below their top 16 bits, which are the halves of `tops`; exact.  (The low half is shifted
+ * up, by the multiplier, and the high half masked: two pipes share the work.) */
 __device__ __forceinline__ void keep_rest(float &low, float &high, uint32_t tops)
 {
     low -= __uint_as_float(tops << 16);
@@ -80,9 +80,9 @@ template <int N, class E> __device__ __forceinline__ void exchange(E (&x)[4][N])
     for (int i = 0; i < 4 * N; i++) x[i / N][i % N] = __shfl_sync(~0u, x[i / N][i % N], from);
 }
 
-/* The pieces of one step's elements, the first of them the largest; rows of the step are ROW_BYTES apart.  `at` is where the
- * thread's first row and columns are; or, EXCHANGED, those of row lane / 8 and columns number lane % 8, so that eight lanes
- * read one row: without bank conflicts although rows begin in the same bank. */
+/* The pieces of one step's elements, the first of them the largest; rows of the step are ROW_BYTES apart.  `at` is
+ * where the thread's first row and columns are; or, EXCHANGED, those of row lane / 8 and columns number lane % 8, so
+ * that eight lanes read one row: without bank conflicts although rows begin in the same bank. */
 template <class T, int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct pieces {
     fragment<TILES> of[1];
     __device__ __forceinline__ void load(uint32_t at)
@@ -94,7 +94,8 @@ template <class T, int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct p
         of[0] = pairs<TILES>(x);
     }
 };
-template <int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct pieces<float, PASSES, TILES, ROW_BYTES, EXCHANGED> {
+template <int PASSES, int TILES, int ROW_BYTES, int EXCHANGED>
+struct pieces<float, PASSES, TILES, ROW_BYTES, EXCHANGED> {
     fragment<TILES> of[PASSES];
     __device__ __forceinline__ void load(uint32_t at)
     {
@@ -108,7 +109,8 @@ template <int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct pieces<flo
             if (p + 1 == PASSES) break;
 #pragma unroll
             for (int i = 0; i < 4 * TILES; i++)
-                keep_rest(x[i & 2][i >> 2 << 1 | (i & 1)], x[(i & 2) + 1][i >> 2 << 1 | (i & 1)], of[p].tile[i >> 2][i & 3]);
+                keep_rest(x[i & 2][i >> 2 << 1 | (i & 1)], x[(i & 2) + 1][i >> 2 << 1 | (i & 1)],
+                          of[p].tile[i >> 2][i & 3]);
         }
     }
 };
@@ -122,8 +124,8 @@ __device__ __forceinline__ int align_slots(fs_part &p)
     return lead;
 }
 
-/* A +-1 of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four rows of a step,
- * q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
+/* A +-1 of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four rows of a
+ * step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
 template <int HALF> __device__ __forceinline__ void put_one(uint8_t *panel, int slot, uint32_t code)
 {
     const int o = slot & 15, k = (slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
@@ -138,19 +140,21 @@ __device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
     for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
         uint32_t word = fs_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
-        for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) put_one<HALF>(panel, (int)slot & 63, fs_blockperm_next(&parts, t, &word));
+        for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
+            put_one<HALF>(panel, (int)slot & 63, fs_blockperm_next(&parts, t, &word));
     }
 }
 
-/* Four neighbouring slots of the usual sketches, whose columns need one word that is never drawn again, are made together:
- * random words come four at a time, and chains of instructions overlap. */
+/* Four neighbouring slots of the usual sketches, whose columns need one word that is never drawn again, are made
+ * together: random words come four at a time, and chains of instructions overlap. */
 __device__ __forceinline__ bool made_by_fours(const fs_tile_args &a, const fs_part &p)
 {
     return a.B.shuffle != FS_DEF_LINES && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
 }
-/* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which of them hold a row, as bits. */
-__device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead, int64_t (&column)[4],
-                                            uint32_t (&word)[4])
+/* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which
+ * of them hold a row, as bits. */
+__device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
+                                            int64_t (&column)[4], uint32_t (&word)[4])
 {
     const int64_t first = p.first + slot;
     if (a.B.shuffle == FS_DEF_NONE) {
@@ -169,12 +173,14 @@ __device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part
     int valid = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows) valid |= 1 << i;
+        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
+            valid |= 1 << i;
     return valid;
 }
 /* Their nonzeros. */
 template <int HALF>
-__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int valid, uint32_t (&word)[4])
+__device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int valid,
+                                          uint32_t (&word)[4])
 {
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
     for (int t = 0; t < (int)a.B.s; t++)
@@ -194,12 +200,13 @@ __device__ __noinline__ void put_anywhere(const fs_output &to, int64_t row, int6
 /* Two neighbours in two bytes each. */
 __device__ __forceinline__ uint32_t two_halves(fs_dtype dtype, float x, float y)
 {
-    if (dtype == FS_F16) return __half_as_ushort(__float2half_rn(x)) | (uint32_t)__half_as_ushort(__float2half_rn(y)) << 16;
+    if (dtype == FS_F16)
+        return __half_as_ushort(__float2half_rn(x)) | (uint32_t)__half_as_ushort(__float2half_rn(y)) << 16;
     return __bfloat16_as_ushort(__float2bfloat16_rn(x)) | (uint32_t)__bfloat16_as_ushort(__float2bfloat16_rn(y)) << 16;
 }
 
-/* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its tiles.
- * Where a row is one plain store it is a few instructions. */
+/* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its
+ * tiles.  Where a row is one plain store it is a few instructions. */
 template <int TILES>
 __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part &p, const float *total, int64_t column)
 {
@@ -235,8 +242,10 @@ __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part 
         each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
 }
 
-/* A part by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine on. */
-template <class T> __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, int64_t column, float *mine, int width)
+/* A part by plain additions, for data that are not finite: a thread owns a column, and every
+ * `width`-th sum from mine on. */
+template <class T>
+__device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, int64_t column, float *mine, int width)
 {
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
     for (int r = 0; r < HEIGHT; r++) mine[r * width] = 0.0f;

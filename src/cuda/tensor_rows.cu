@@ -2,10 +2,10 @@
  *
  * Formulation: tensor.cuh.  hopper_rows.cu does the same on sm_90, for more than 128 columns.
  * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small pieces are added first and the
- * large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded additions:
- * the error stays at that of plain float summation for every d.
- * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread block
- * finds a sum that is not finite it makes its part again by plain additions, which only touch the nonzeros of S.
+ * large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded
+ * additions: the error stays at that of plain float summation for every d.
+ * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread
+ * block finds a sum that is not finite it makes its part again by plain additions, which only touch the nonzeros of S.
  *
  * grid     kappa x M x column tiles x parts, in this order, in x
  * threads  GROUPS groups of 128; each makes 64 rows x 128 columns
@@ -40,8 +40,8 @@ __device__ __forceinline__ void multiply(float (&sums)[64], const fragment<2> &f
 
 /* A group's ring of steps: 16 rows of 128 columns each, 16-byte chunks exchanged within a row so that both the copies
  * (eight neighbouring chunks of a row) and the fragments (two neighbouring chunks of four rows) are free of conflicts.
- * A thread copies one chunk of STEP / AT_ONCE rows of a step: rows row, row + AT_ONCE, ..., whose offsets in A stand side
- * by side in shared memory. */
+ * A thread copies one chunk of STEP / AT_ONCE rows of a step: rows row, row + AT_ONCE, ..., whose offsets in A stand
+ * side by side in shared memory. */
 template <class T, int STAGES> struct ring {
     enum { ROW_BYTES = WIDTH * (int)sizeof(T), CHUNKS = ROW_BYTES / 16, AT_ONCE = 128 / CHUNKS, COPIES = STEP / AT_ONCE,
            STEP_BYTES = STEP * ROW_BYTES };
@@ -93,8 +93,10 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
     const int tid = threadIdx.x, group = tid >> 7, slot = tid & 127;
     const fs_part part = fs_part_of(a, 1, GROUPS * WIDTH);
     fs_part p = part;
-    const int lead = align_slots(p), chunk_count = (int)((p.count + CHUNK - 1) / CHUNK), steps = chunk_count * (CHUNK / STEP);
-    const ring_t r(a, fs_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES, p.column + group * WIDTH);
+    const int lead = align_slots(p), chunk_count = (int)((p.count + CHUNK - 1) / CHUNK),
+              steps = chunk_count * (CHUNK / STEP);
+    const ring_t r(a, fs_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES,
+                   p.column + group * WIDTH);
 
     /* A warp of one of the groups, in turn, makes a chunk, each thread four slots: their rows and, a chunk later, their
      * nonzeros.  An empty slot reads row 0 and has no nonzeros. */
@@ -111,7 +113,8 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         for (int i = 0; i < 4; i++) {
             int64_t row = -1;
             if (fours) row = valid >> i & 1 ? column[i] - a.row0 : -1;
-            else if (first + i >= lead && first + i < p.count) row = fs_slot_row(&a.B, p.h, p.first + first + i, a.row0, a.rows);
+            else if (first + i >= lead && first + i < p.count)
+                row = fs_slot_row(&a.B, p.h, p.first + first + i, a.row0, a.rows);
             offsets[c % OFFSETS * CHUNK + (4 * slot & ~15) + ring_t::place((4 * slot + i) & 15)] =
                 row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
         }
@@ -200,7 +203,8 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, passes, groups, stages) \
     static_assert(FS_TENSOR_ROWS_SHARED(sizeof(T), groups, stages) == \
-                  2 * CHUNK_BYTES + OFFSETS * CHUNK * 8 + groups * stages * ring<T, stages>::STEP_BYTES, "instances.h and the kernel disagree");
+                  2 * CHUNK_BYTES + OFFSETS * CHUNK * 8 + groups * stages * ring<T, stages>::STEP_BYTES, \
+                  "instances.h and the kernel disagree");
 FS_TENSOR_ROWS(SHARED)
 #define KERNEL(T, dtype, passes, groups, stages) (const void *)tensor_rows<T, passes, groups, stages>,
 extern "C" const void *const fs_tensor_rows_kernels[] = {FS_TENSOR_ROWS(KERNEL)};

@@ -1,9 +1,10 @@
-/* tile.cuh - what the kernels that make a block of Y share: their arguments and which part of the work a thread block has.
+/* tile.cuh - what the kernels that make a block of Y share: their arguments and which part of
+ * the work a thread block has.
  *
- * The work is cut into (input block h, columns, part z of the block's slots), and for kappa > 1 also by permutation l.  A
- * part leaves its sums in Y when there is nothing to add to them, and otherwise in plane z kappa + l - 1 of scratch, a
- * k x n matrix of sums.  For every l the blocks g with pi_l(g) = h are all of [M], so each plane is written completely and
- * no plane is ever cleared; combine.cu adds them in order. */
+ * The work is cut into (input block h, columns, part z of the block's slots), and for kappa > 1 also by permutation l.
+ * A part leaves its sums in Y when there is nothing to add to them, and otherwise in plane z kappa + l - 1 of scratch,
+ * a k x n matrix of sums.  For every l the blocks g with pi_l(g) = h are all of [M], so each plane is written
+ * completely and no plane is ever cleared; combine.cu adds them in order. */
 #ifndef FS_CUDA_TILE_CUH
 #define FS_CUDA_TILE_CUH
 
@@ -32,7 +33,8 @@ static __device__ __forceinline__ uint32_t fs_output_block(const fs_blockperm &B
 }
 
 /* What a thread block works on: permutations l, l + 1, ... of input block h, columns from `column` on, and slots
- * first ... first + count - 1, which are part z.  Rows output_row ... output_row + block_rows - 1 are those of permutation l. */
+ * first ... first + count - 1, which are part z.  Rows output_row ... output_row + block_rows - 1 are those of
+ * permutation l. */
 typedef struct fs_part {
     uint32_t h;
     int l, z, block_rows;
@@ -76,8 +78,8 @@ static __device__ __forceinline__ fs_output fs_plane(const fs_tile_args &a, int 
     return out;
 }
 
-/* The nonzeros of a column of S as codes: pitch (row in a stack of `ls` output blocks of `height` rows), sign in bit 31.
- * tall[l] says whether block l of the stack is one of the taller ones. */
+/* The nonzeros of a column of S as codes: pitch (row in a stack of `ls` output blocks of `height` rows), sign in
+ * bit 31.  tall[l] says whether block l of the stack is one of the taller ones. */
 static __device__ __forceinline__ void fs_slot_codes(const fs_blockperm &B, int first_l, int ls, const uint8_t *tall,
                                                      int64_t column, uint32_t pitch, uint32_t height, uint32_t *code)
 {
@@ -93,7 +95,8 @@ static __device__ __forceinline__ void fs_slot_codes(const fs_blockperm &B, int 
     }
 }
 /* That table, for the blocks that h feeds by permutations first_l ... first_l + ls - 1; the caller synchronises. */
-static __device__ __forceinline__ void fs_tall_blocks(const fs_blockperm &B, uint32_t h, int first_l, int ls, uint8_t *tall)
+static __device__ __forceinline__ void fs_tall_blocks(const fs_blockperm &B, uint32_t h, int first_l, int ls,
+                                                      uint8_t *tall)
 {
     for (int l = threadIdx.x; l < ls; l += blockDim.x)
         tall[l] = fs_split_size(&B.out, fs_output_block(B, h, first_l + l)) > B.out.small;

@@ -8,9 +8,9 @@
  *     lines  lines of 32 coordinates stay together and are dealt, M / c a round, to super-blocks H of c neighbouring
  *            blocks; within H column j goes to block ((j ^ x_l) mod c), x_l a random mask of its line l.
  * Dealt rows of one round never share a block, all other pairs do with probability 1/M: at every x at most the variance
- * of the full SJLT.  A random permutation of [d] has nearly the same pairs, but lets neighbours meet, so that 64 hot rows
- * in a run load the blocks unevenly; dealt, they load them evenly.  It also costs more, and its inverse needs a network
- * (permute.h) where a deal needs one word a round: row u of block h is u M + ((h - b_u) mod M).
+ * of the full SJLT.  A random permutation of [d] has nearly the same pairs, but lets neighbours meet, so that 64 hot
+ * rows in a run load the blocks unevenly; dealt, they load them evenly.  It also costs more, and its inverse needs a
+ * network (permute.h) where a deal needs one word a round: row u of block h is u M + ((h - b_u) mod M).
  *
  * Input block h feeds the kappa output blocks g with pi_l(g) = h.  In each of them column j has s nonzeros
  * +-1 / sqrt(kappa s), one in each of the s parts that the block's rows are split into (the row-partitioned
@@ -44,8 +44,8 @@ typedef struct fs_blockperm {
     fs_wiring wiring;
 } fs_blockperm;
 
-/* How many nonzeros one random word holds when the largest part has `part` rows: the largest digit base is twice that, and so
- * many bases multiply to at most 2^32. */
+/* How many nonzeros one random word holds when the largest part has `part` rows: the largest digit base is twice that,
+ * and so many bases multiply to at most 2^32. */
 FS_DEF int32_t fs_blockperm_per_word(int64_t part)
 {
     int32_t width = 1;
@@ -104,8 +104,8 @@ FS_DEF int64_t fs_blockperm_deal(const fs_blockperm *B, int64_t i, int64_t b)
 {
     return i + b < B->ways ? i + b : i + b - B->ways;
 }
-/* The inverse: which unit of round u, which begins at b, block or super-block h gets.  In an incomplete last round it may be
- * B->units or more, which is none. */
+/* The inverse: which unit of round u, which begins at b, block or super-block h gets.  In an incomplete last round it
+ * may be B->units or more, which is none. */
 FS_DEF int64_t fs_blockperm_dealt_from(const fs_blockperm *B, int64_t h, int64_t u, int64_t b)
 {
     return u * B->ways + (h >= b ? h - b : h - b + B->ways);
@@ -152,7 +152,8 @@ FS_DEF int fs_blockperm_count(const fs_blockperm *B, int64_t q)
  * 2 (row in the block) + (1 if the sign is minus).  A word holds nonzeros q per_word, q per_word + 1, ... in turn. */
 FS_DEF uint32_t fs_blockperm_next(const fs_split *parts, int64_t t, uint32_t *word)
 {
-    /* fs_split_start and fs_split_size in 32 bits, which is what GPUs compute with; a block has fewer than 2^31 rows. */
+    /* fs_split_start and fs_split_size in 32 bits, which is what GPUs compute with; a block has
+     * fewer than 2^31 rows. */
     const uint32_t small = (uint32_t)parts->small, larger = (uint32_t)parts->larger, u = (uint32_t)t;
     return 2 * (u * small + (u < larger ? u : larger)) + fs_digit(word, 2 * (small + (u < larger)));
 }
@@ -160,8 +161,8 @@ FS_DEF uint32_t fs_blockperm_next(const fs_split *parts, int64_t t, uint32_t *wo
 /* Decodes word q of n columns in a block of `rows` rows: code[c stride + i] is nonzero q per_word + c of column i, as
  * 2 (row in the block) + (1 if the sign is minus).  The words become their rests; a column whose rest fs_rejects with
  * the product returned must draw its word again. */
-FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n, int64_t q, int64_t rows, uint32_t *code,
-                                    int64_t stride)
+FS_DEF uint64_t fs_blockperm_decode(const fs_blockperm *B, uint32_t *word, int n, int64_t q, int64_t rows,
+                                    uint32_t *code, int64_t stride)
 {
     const fs_split *parts = &B->parts[rows - B->out.small];
     const int count = fs_blockperm_count(B, q);
@@ -180,7 +181,8 @@ FS_DEF uint32_t fs_blockperm_word_once(const fs_blockperm *B, int64_t j, int64_t
 {
     return fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), 0);
 }
-/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn until it is accepted. */
+/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn
+ * until it is accepted. */
 FS_DEF uint32_t fs_blockperm_accepted(const fs_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q,
                                       int64_t rows)
 {
@@ -209,8 +211,8 @@ FS_DEF fs_quad fs_blockperm_quad(const fs_blockperm *B, int64_t i, int64_t l, in
     return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q), 0);
 }
 
-/* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride` apart in code;
- * returns how many. */
+/* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride`
+ * apart in code; returns how many. */
 FS_DEF int fs_blockperm_nonzeros(const fs_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows, uint32_t *code,
                                  int64_t stride)
 {

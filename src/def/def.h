@@ -41,9 +41,9 @@ typedef struct fs_def {
 
 FS_DEF int64_t fs_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Fills every field that is 0.  The values give at most the SJLT's variance for every x and the Gaussian's embedding error
- * on ordinary and coherent inputs (docs/definition.md, Which sketch): blocks of at most 64 rows (what one tensor-core
- * tile holds), rows shuffled, kappa = 1, s = 4; lines spread over up to 16 blocks. */
+/* Fills every field that is 0.  The values give at most the SJLT's variance for every x and the Gaussian's embedding
+ * error on ordinary and coherent inputs (docs/definition.md, Which sketch): blocks of at most 64 rows (what one
+ * tensor-core tile holds), rows shuffled, kappa = 1, s = 4; lines spread over up to 16 blocks. */
 FS_DEF void fs_def_defaults(fs_def_spec *p)
 {
     const int sparse = p->family == FS_DEF_BLOCKPERM || p->family == FS_DEF_SJLT || p->family == FS_DEF_BLOCKROW;

@@ -212,10 +212,12 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
     }
     case FS_KERNEL_NARROW:
         if (plan->instance < 0 || plan->instance >= FS_NARROW_COUNT) return "there is no such instance";
-        if (p->n > 32 || p->kappa > 1 || p->block_rows > 64 || p->shuffle == LINES) return "it cannot take this problem";
+        if (p->n > 32 || p->kappa > 1 || p->block_rows > 64 || p->shuffle == LINES)
+            return "it cannot take this problem";
         if (plan->threads > 512) return "it has more than 16 warps";
         if (plan->team < p->n || plan->team > 32 || 32 % plan->team) return "its lanes are not those of whole rounds";
-        if (plan->chunk < 1 || plan->chunk % (4 * (32 / plan->team))) return "its chunks are not whole steps of its lanes";
+        if (plan->chunk < 1 || plan->chunk % (4 * (32 / plan->team)))
+            return "its chunks are not whole steps of its lanes";
         if (plan->length % plan->chunk) return "its parts are not whole chunks";
         return NULL;
     case FS_KERNEL_TENSOR_ROWS:
@@ -309,7 +311,7 @@ static const struct bar {
     {H200, ODD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FS_KERNEL_TENSOR_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
@@ -370,6 +372,23 @@ static void every_bar_gets_the_kernel_meant_for_it(void **state)
                              say_call(&c, &gpus[b->gpu]), (int)b->kernel, say_plan(&plan));
                 expect_fits("chosen", &c, &gpus[b->gpu], &p, &plan);
             }
+}
+
+/* Cutting a matrix into parts costs a second pass over their sums: a small matrix of floats is cut into narrower tiles
+ * instead, a large one is not. */
+static void a_small_matrix_has_narrow_tiles_rather_than_parts(void **state)
+{
+    (void)state;
+    const struct { int64_t d, n; fs_dtype dtype; int64_t width, parts; } cases[] = {
+        {16384, 1024, FS_F32, 128, 1}, {65536, 1024, FS_F32, 256, 2}, {16384, 1024, FS_BF16, 256, 2}};
+    for (int i = 0; i < COUNT(cases); i++) {
+        const call c = {cases[i].d, 1024, 0, 1, 4, DEALT, 0, 0, cases[i].d, cases[i].n, cases[i].dtype, FULL, PACKED};
+        const fs_problem p = problem_of_call(&c);
+        const fs_plan plan = fs_choose(&p, &gpus[H200].traits, NULL);
+        if (fs_plan_width(&plan) != cases[i].width || plan.parts != cases[i].parts)
+            fail_msg("%s: tiles of %lld columns and %lld parts are meant for it, chosen is %s",
+                     say_call(&c, &gpus[H200]), (long long)cases[i].width, (long long)cases[i].parts, say_plan(&plan));
+    }
 }
 #endif
 
@@ -890,6 +909,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifndef FS_FEW_INSTANCES
         cmocka_unit_test(every_bar_gets_the_kernel_meant_for_it),
+        cmocka_unit_test(a_small_matrix_has_narrow_tiles_rather_than_parts),
 #endif
         cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
         cmocka_unit_test(every_plan_fits),

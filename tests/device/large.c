@@ -101,17 +101,19 @@ static void few_blocks_of_many_rows_equal_the_cpu(void **state)
     for_each_case(10, 10, check_split, NULL);
 }
 
-/* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, pieces, blocks that are uneven,
- * draw words again or need two. */
+/* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, pieces, blocks that are
+ * uneven, draw words again or need two. */
 static void check_narrow(const lane *l, int64_t number, const void *data)
 {
     (void)data;
     static const int64_t columns[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 32};
-    static const struct { int64_t k, s; } sketches[] = {{1024, 4}, {64, 1}, {1000, 4}, {100, 3}, {4096, 4}, {257, 8}, {1023, 2}, {640, 7}};
+    static const struct { int64_t k, s; } sketches[] = {{1024, 4}, {64, 1}, {1000, 4}, {100, 3},
+                                                        {4096, 4}, {257, 8}, {1023, 2}, {640, 7}};
     const type_pair types = type_pairs[number % TYPE_PAIRS];
     const int64_t n = columns[number % COUNT(columns)], sketch = number / 3 % COUNT(sketches);
-    call c = {.in = types.in, .out = types.out, .large = 1, .n = small_set ? 1 + n % 3 : n, .rows = 33001 + 1013 * (number % 5),
-              .row0 = number % 4 == 3 ? 1237 : 0, .from = number % 5 == 4 ? COLUMNS : number % 7 == 6 ? ROWS_SPREAD : ROWS,
+    call c = {.in = types.in, .out = types.out, .large = 1, .n = small_set ? 1 + n % 3 : n,
+              .rows = 33001 + 1013 * (number % 5), .row0 = number % 4 == 3 ? 1237 : 0,
+              .from = number % 5 == 4 ? COLUMNS : number % 7 == 6 ? ROWS_SPREAD : ROWS,
               .to = number % 3 == 2 ? COLUMNS : ROWS};
     const fs_shuffle shuffle = number % 11 % 4 == 3 ? FS_SHUFFLE_NONE : FS_SHUFFLE_ROWS;
     const recipe R = {"few columns", FS_BLOCKPERM, shuffle, 0, 1, sketches[sketch].s, 0, 0, 0, 1};
