@@ -45,7 +45,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
 
 FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
 {
-    const fs_problem problem = fs_problem_of(S, row0, from, to, gpu->precision);
+    const fs_problem problem = fs_problem_of(S, row0, from, gpu->precision);
     const fs_plan plan = fs_choose(&problem, &gpu->traits, gpu->tuning);
     if (plan.kernel == FS_KERNEL_SORTED) return fs_gpu_sorted_apply(gpu, S, scale, row0, alpha, from, beta, to);
 

@@ -13,13 +13,11 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y,
-                         fs_precision precision)
+fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, fs_precision precision)
 {
     fs_problem p = {.rows = A->rows, .n = A->cols, .k = S->k, .M = S->M, .kappa = S->kappa, .s = S->s,
                     .interleave = S->interleave, .block_rows = S->out.small + (S->out.larger > 0),
                     .shuffle = S->shuffle, .dtype = A->dtype, .precision = precision};
-    (void)Y;
     p.slots = S->shuffle == FS_DEF_NONE ? least(S->in.small + (S->in.larger > 0), A->rows)
                                         : fs_slots_of(S, 0, row0, A->rows).count;
     p.across = A->col_stride == 1 || A->cols == 1;

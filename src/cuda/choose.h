@@ -57,8 +57,7 @@ typedef struct fs_plan {
     int64_t shared;     /* bytes of shared memory */
 } fs_plan;
 
-fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, const fs_matrix *Y,
-                         fs_precision precision);
+fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, fs_precision precision);
 
 typedef struct fs_tuning fs_tuning;
 

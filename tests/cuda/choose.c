@@ -88,9 +88,7 @@ static fs_problem problem_of_call(const call *c)
 {
     const fs_blockperm S = sketch_of_call(c);
     const fs_matrix A = matrix_of_call(c);
-    static char output[16];
-    const fs_matrix Y = fs_row_major(output, c->k, c->n, c->dtype);
-    return fs_problem_of(&S, c->row0, &A, &Y, c->precision);
+    return fs_problem_of(&S, c->row0, &A, c->precision);
 }
 
 /* The fields of a plan, in one list for comparing, printing and editing them. */
