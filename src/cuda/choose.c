@@ -174,7 +174,7 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
  * 26.5 us against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
 static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
-    const int small = p->dtype == FS_F32 && p->rows * p->n <= (int64_t)1 << 25;
+    const int small = p->dtype == FS_F32 && p->rows <= ((int64_t)1 << 25) / p->n;
     fs_plan thin;
     const int one = plan_hopper_rows(p, gpu, 1, 0, &thin);
     const int two = p->n > 128 && plan_hopper_rows(p, gpu, 2, 0, plan);

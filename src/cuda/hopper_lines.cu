@@ -87,15 +87,6 @@ template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_til
     j.rounds = left < 0 ? 0 : left < length ? left : length;
     return j;
 }
-/* Rows of block `number` of the thread block. */
-__device__ __forceinline__ fs_part part_of(const fs_tile_args &a, const job &j, int number)
-{
-    fs_part p;
-    p.h = (uint32_t)(j.first_block + number);
-    p.z = j.z;
-    return fs_part_for(a, p, 1);
-}
-
 /* The quad of a line that is at place 0 ... PLACES - 1: with C = 8, 16 odd places are for the second warpgroup. */
 template <int C> __device__ __forceinline__ int quad_at(int place, int group, uint32_t mask)
 {
@@ -118,6 +109,15 @@ template <int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int l
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+/* Rows of block `number` of the thread block. */
+__device__ __forceinline__ fs_part part_of(const fs_tile_args &a, const job &j, int number)
+{
+    fs_part p;
+    p.h = (uint32_t)(j.first_block + number);
+    p.z = j.z;
+    return fs_part_for(a, p, 1);
+}
 
 /* A warp that copies: warp w has steps w, w + COPIERS, ...  Each lane works out one line, of the next AHEAD steps
  * of its warp; then all lanes copy line after line, 16 bytes each.  Quads that the piece does not have, and samples
