@@ -20,6 +20,18 @@ typedef struct call {
     int64_t limit;           /* the largest whole number in the input; 0: what keeps sums exact */
 } call;
 
+/* A line of a list of calls: the sketch, columns, the layout of both matrices, the input's type. */
+typedef struct call_kind {
+    recipe R;
+    int64_t n;
+    layout how;
+    fs_dtype in;
+    int adjoint;
+} call_kind;
+#define BLOCKPERM(shuffle, M, kappa, s, interleave, d, k) \
+    {#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}
+#define OTHER(family, s, d, k) {#family, FS_##family, (fs_shuffle)0, 0, 0, s, 0, d, k, 1}
+
 /* Input and output types that belong together. */
 typedef struct type_pair {
     fs_dtype in, out;

@@ -6,17 +6,7 @@
 #include "call.h"
 
 /* Kinds of calls with every need of scratch, from none to several matrices. */
-typedef struct kind {
-    recipe R;
-    int64_t n;
-    layout how;
-    fs_dtype in;
-    int adjoint;
-} kind;
-#define BLOCKPERM(shuffle, M, kappa, s, interleave, d, k) \
-    {#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}
-#define OTHER(family, s, d, k) {#family, FS_##family, (fs_shuffle)0, 0, 0, s, 0, d, k, 1}
-static const kind kinds[] = {
+static const call_kind kinds[] = {
     {BLOCKPERM(ROWS, 8, 1, 4, 0, 500, 512), 1, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 1, 1, 4, 0, 3000, 64), 16, ROWS, FS_F32, 0},
     {BLOCKPERM(LINES, 8, 2, 2, 8, 7000, 512), 3, COLUMNS, FS_F32, 0},
@@ -34,7 +24,7 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 static call call_of(int kind_number)
 {
-    const kind *K = &kinds[kind_number];
+    const call_kind *K = &kinds[kind_number];
     call c = {.adjoint = K->adjoint, .n = K->n, .from = K->how, .to = K->how, .in = K->in, .out = fs_dtype_sum(K->in),
               .alpha = 1, .large = 1, .rows = small_set && K->R.d > 600 ? 600 : K->R.d};
     c.spec = spec_at(&K->R, c.rows, small_set ? 64 : K->R.k, 41);

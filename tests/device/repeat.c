@@ -12,17 +12,7 @@ enum { RUNS = 20 };
 
 /* Kinds of kernels: one, some and all neighbours; blocks that are split because there are few; few columns; contiguous
  * columns; 16-bit types; the adjoint; the other families. */
-typedef struct kind {
-    recipe R;
-    int64_t n;
-    layout how;
-    fs_dtype in;
-    int adjoint;
-} kind;
-#define BLOCKPERM(shuffle, M, kappa, s, interleave, d, k) \
-    {#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}
-#define OTHER(family, s, d, k) {#family, FS_##family, (fs_shuffle)0, 0, 0, s, 0, d, k, 1}
-static const kind kinds[] = {
+static const call_kind kinds[] = {
     {BLOCKPERM(ROWS, 16, 1, 4, 0, 9001, 1024), 128, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 16, 2, 4, 0, 9001, 1024), 256, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 16, 4, 2, 0, 9001, 1000), 130, ROWS, FS_F32, 0},
@@ -56,7 +46,7 @@ static const kind kinds[] = {
     {{"BLOCKROW", FS_BLOCKROW, (fs_shuffle)0, 8, 2, 4, 0, 9001, 1000, 0}, 64, ROWS, FS_F32, 1},
 };
 
-static call call_of(const kind *K)
+static call call_of(const call_kind *K)
 {
     call c = {.adjoint = K->adjoint, .n = K->n, .from = K->how, .to = K->how, .in = K->in, .out = fs_dtype_sum(K->in),
               .alpha = 1.25};
