@@ -20,6 +20,13 @@ static __device__ __forceinline__ double fs_widen(double x) { return x; }
 static __device__ __forceinline__ float fs_widen(__half x) { return __half2float(x); }
 static __device__ __forceinline__ float fs_widen(__nv_bfloat16 x) { return __bfloat162float(x); }
 
+/* x with its sign changed where bit 31 of `sign` is set. */
+static __device__ __forceinline__ float fs_turned(float x, uint32_t sign)
+{
+    return __uint_as_float(__float_as_uint(x) ^ (sign & 0x80000000u));
+}
+static __device__ __forceinline__ double fs_turned(double x, uint32_t sign) { return sign & 0x80000000u ? -x : x; }
+
 /* A matrix to read: element (i, j) is data[i row_stride + j col_stride]. */
 template <class T> struct fs_input {
     const T *data;

@@ -46,16 +46,6 @@ template <int BYTES> __device__ __forceinline__ void copy(char *to, const char *
     }
 }
 
-/* -x where bit 31 of `sign` is set. */
-__device__ __forceinline__ float turned(float x, uint32_t sign)
-{
-    return __uint_as_float(__float_as_uint(x) ^ (sign & 0x80000000u));
-}
-__device__ __forceinline__ double turned(double x, uint32_t sign)
-{
-    return sign & 0x80000000u ? -x : x;
-}
-
 /* The one of x and x + by, by = M or -M, that is a member of a round: the other is, without sign, M or more. */
 __device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
 
@@ -207,7 +197,8 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
     uint32_t part[NONZEROS + 1];
 #pragma unroll
     for (int t = 0; t < NONZEROS; t++) part[t] = mine + (t << bits) * pitch_bytes;
-    /* Four distinct rows: all loads before the first store. */
+    /* fs_blockperm_next where parts are powers of two: a digit is the word's next bits, row first, sign last.  The rows
+     * are distinct: all loads before the first store. */
     auto add_four = [&](S x, uint32_t word) {
         uint32_t at[NONZEROS + 1];
         S y[NONZEROS + 1];
@@ -216,7 +207,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
             word = __funnelshift_l(word, word, bits + (t > 0));
             at[t] = part[t] + (word & low_bits) * pitch_bytes;
             fs_shared_get(at[t], &y[t]);
-            y[t] += turned(x, word);
+            y[t] += fs_turned(x, word);
         }
 #pragma unroll
         for (int t = 0; t < NONZEROS; t++) fs_shared_put(at[t], y[t]);
@@ -228,7 +219,7 @@ __global__ void __launch_bounds__(512, 1) narrow(const __grid_constant__ fs_tile
                 const uint32_t next = fs_blockperm_next(&parts, t, &word), at = mine + (next >> 1) * pitch_bytes;
                 S y;
                 fs_shared_get(at, &y);
-                fs_shared_put(at, y + turned(x, next << 31));
+                fs_shared_put(at, y + fs_turned(x, next << 31));
             }
         }
     };

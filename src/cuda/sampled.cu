@@ -83,13 +83,6 @@ __global__ void __launch_bounds__(FLIP_THREADS) flips(const __grid_constant__ fs
     if (t == 0) *(uint4 *)(words + (int64_t)blockIdx.x * SIDE + low) = make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* x with its sign changed where bit 31 of `sign` is set. */
-__device__ __forceinline__ float turned(float x, uint32_t sign)
-{
-    return __uint_as_float(__float_as_uint(x) ^ (sign & 0x80000000u));
-}
-__device__ __forceinline__ double turned(double x, uint32_t sign) { return sign & 0x80000000u ? -x : x; }
-
 /* The compiler takes x for changed here: addresses that follow from it are not kept from segment to segment, for which
  * there are no registers. */
 __device__ __forceinline__ void forget(int &x) { asm volatile("" : "+r"(x)); }
@@ -154,7 +147,7 @@ sampled(const __grid_constant__ sampled_call<Kind> C)
         if (!Kind::AHEAD) read_segment(C, c, low, col, x);
         const uint32_t flip = C.flips[c * SIDE + low];
 #pragma unroll
-        for (int t = 0; t < SIDE; t++) x[t] = turned(x[t], flip << (31 - t));
+        for (int t = 0; t < SIDE; t++) x[t] = fs_turned(x[t], flip << (31 - t));
         hadamard_butterflies(x, 5);
         __syncthreads();
 #pragma unroll
@@ -186,10 +179,10 @@ sampled(const __grid_constant__ sampled_call<Kind> C)
         for (int q = 0; q < Kind::SUMS / 4; q++)
             if (q < quads) {
                 const uint4 code = *(const uint4 *)(codes + slot * Kind::CODE_PITCH + 4 * q);
-                sum[4 * q] += turned(*(const Sum *)(shared + ((code.x & 0xFFFFu) ^ mine)), code.x);
-                sum[4 * q + 1] += turned(*(const Sum *)(shared + ((code.y & 0xFFFFu) ^ mine)), code.y);
-                sum[4 * q + 2] += turned(*(const Sum *)(shared + ((code.z & 0xFFFFu) ^ mine)), code.z);
-                sum[4 * q + 3] += turned(*(const Sum *)(shared + ((code.w & 0xFFFFu) ^ mine)), code.w);
+                sum[4 * q] += fs_turned(*(const Sum *)(shared + ((code.x & 0xFFFFu) ^ mine)), code.x);
+                sum[4 * q + 1] += fs_turned(*(const Sum *)(shared + ((code.y & 0xFFFFu) ^ mine)), code.y);
+                sum[4 * q + 2] += fs_turned(*(const Sum *)(shared + ((code.z & 0xFFFFu) ^ mine)), code.z);
+                sum[4 * q + 3] += fs_turned(*(const Sum *)(shared + ((code.w & 0xFFFFu) ^ mine)), code.w);
             }
     }
     fs_start_next_kernel();
