@@ -170,8 +170,8 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
     }
     return 0;
 }
-/* Wide tiles are faster, but for small matrices of floats not by as much as adding up parts takes (H200, k = 1024:
- * 26.5 us against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
+/* Wide tiles are faster, but for small matrices of floats not by as much as adding up parts takes (H200, k = 1024, just
+ * before 2a3de1a: 26.5 us against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
 static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
     const int small = p->dtype == FS_F32 && p->rows <= ((int64_t)1 << 25) / p->n;
@@ -315,9 +315,9 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
-    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 2.1 times the floor, kappa 4, s 1 takes 3.9
-     * (bench/results/h200); by plain additions they took 3.7 and 7.8, measured before this rule
-     * (2026-11-15, on top of 6537559). */
+    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 1.6 times the floor, kappa 4, s 1 takes 3.2 (bench/results/h200,
+     * ca986a0); by plain additions they took 3.7 and 7.8 (2026-11-15, on top of 6537559).  64 columns take 2.6
+     * times the floor (16777216 rows, the same record), by tensor_rows.cu they took 3.4 (3a794c0). */
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))

@@ -1,6 +1,6 @@
 /* choose.h - which kernel and tile make Y = S A for a BlockPerm-SJLT: shape, types, strides and GPU in, a plan out.
  *
- * Plain C without CUDA, so that the choice is tested on machines without a GPU (tests/cuda/choose.c).  fs_choose has
+ * Plain C without CUDA, so that the choice is tested on machines without a GPU (tests/cuda).  fs_choose has
  * the rules, fs_choose_candidates the plans that are worth trying for a problem; `fsbench tune` measures them and
  * writes the best into a table that a context loads ($FLASHSKETCH_TUNING) and asks before the rules. */
 #ifndef FS_CUDA_CHOOSE_H

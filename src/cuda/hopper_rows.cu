@@ -1,5 +1,4 @@
-/* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous: a sketch
- * at the speed of reading A.
+/* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
  * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring
  * of shared memory, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from the
@@ -10,8 +9,8 @@
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
- * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits
- * for a random number or an address.
+ * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or
+ * an address.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error
  * is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
@@ -65,8 +64,8 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
 
 /* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
  * lane copies row after row in bulk.  (That its operands come from __shfl_sync tells the compiler that they are the
- * same for the warp; otherwise it makes a loop over lanes, 75 clocks a copy.  H200: 16 bytes a lane by cp.async took
- * four warps 34 clocks for 1 KiB and held the kernel to 1.15 times the read.)
+ * same for the warp; otherwise it makes a loop over lanes: on an H200 64 clocks a copy instead of 60.  16 bytes a lane
+ * by cp.async took four warps 66 clocks for 1 KiB, which memory delivers in 53: src/README.md.)
  * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead,

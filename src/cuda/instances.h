@@ -78,10 +78,9 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_LINES(X) FS_HOPPER_LINES_OF(X, 3) FS_HOPPER_LINES_OF(X, 2)
 #endif
 enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
-/* Two warpgroups multiply.  One more prepares, or two: more warps that copy pay where registers are left for them
- * (H200, 512 samples of 131072: 1.24 to 1.26 times the read with six, 1.31 to 1.34 with two; but 1.39 against 1.28 for
- * 64 samples of 1048576, and 2.0 against 1.6 at interleave 16, where the warps that make S then have too few
- * registers). */
+/* Two warpgroups multiply.  One more prepares, or two.  On an H200 (2026-11-15, between 93f2913 and 2a3de1a, k = 1024)
+ * 512 samples of 131072 took 80 to 82 us with six warps that copy and 81 with two; but 64 samples of 1048576 took 87
+ * against 79, and interleave 16 took 131 against 113, where the warps that make S have too few registers then. */
 #define FS_HOPPER_LINES_THREADS(c, samples) ((c) == 1 && (samples) == 128 ? 512 : 384)
 /* Four panels of S, the ring, two mbarriers for each of them, masks. */
 #define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 * (stages))
