@@ -1,4 +1,4 @@
-/* combine.cuh - adding planes of partial sums in order; see combine.cu. */
+/* combine.cuh - adding planes of partial sums in a fixed order; see combine.cu. */
 #ifndef FS_CUDA_COMBINE_CUH
 #define FS_CUDA_COMBINE_CUH
 

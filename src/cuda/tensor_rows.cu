@@ -1,6 +1,6 @@
 /* tensor_rows.cu - BlockPerm-SJLT on the tensor cores, rows of A contiguous, by mma.sync: every GPU from sm_80 on.
  *
- * Formulation: tensor.cuh.  hopper_rows.cu does the same on sm_90, for more than 128 columns.
+ * Formulation: tensor.cuh.  hopper_rows.cu does the same on sm_90, from 48 columns on.
  * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small pieces are added first and the
  * large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded
  * additions: the error stays at that of plain float summation for every d.
