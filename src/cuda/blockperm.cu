@@ -2,6 +2,7 @@
 #include "combine.cuh"
 #include "gpu.h"
 #include "instances.h"
+#include "maps.cuh"
 #include "tile.cuh"
 
 static int64_t sum_size(fs_dtype dtype) { return dtype == FS_F64 ? 8 : 4; }
@@ -22,7 +23,8 @@ static fs_result open_output(fs_gpu *gpu, const fs_matrix *A, const fs_matrix *Y
     return FS_OK;
 }
 
-static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *plan, fs_tile_args *a)
+static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *plan, const fs_matrix *A,
+                        fs_tile_args *a)
 {
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
                                : plan->kernel == FS_KERNEL_NARROW ? fs_narrow_kernels
@@ -36,10 +38,14 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                               "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
     int team = plan->team, chunk = plan->chunk, group = plan->group;
-    void *arguments[] = {a, &team, &chunk, &group};
+    fs_row_maps maps;
+    void *numbers[] = {a, &team, &chunk, &group}, *mapped[] = {a, &maps};
+    const int maps_rows = plan->kernel == FS_KERNEL_HOPPER_ROWS;
+    if (maps_rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
     return fs_gpu_check(gpu,
                         cudaLaunchKernel(kernels[plan->instance], dim3((unsigned)blocks),
-                                         dim3((unsigned)plan->threads), arguments, (size_t)plan->shared, gpu->stream),
+                                         dim3((unsigned)plan->threads), maps_rows ? mapped : numbers,
+                                         (size_t)plan->shared, gpu->stream),
                         "sketching");
 }
 
@@ -63,7 +69,7 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     a.length = plan.length;
     a.parts = plan.parts;
     FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
-    FS_TRY_GPU(launch(gpu, &problem, &plan, &a));
+    FS_TRY_GPU(launch(gpu, &problem, &plan, from, &a));
     if (planes == 0) return FS_OK;
     const fs_output out = fs_output_of(to, alpha * scale, beta);
     return fs_gpu_combine(gpu, a.out.data, (int)planes, to->rows, to->cols, down, fs_dtype_sum(from->dtype), &out);

@@ -25,6 +25,9 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     const int64_t pitch = (p.across ? A->row_stride : A->col_stride) * fs_dtype_size(A->dtype);
     p.aligned = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
+    /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
+    p.mapped = p.across && p.whole && (A->rows == 1 || A->row_stride > 0) && A->rows <= INT32_MAX - (1 << 16) &&
+               pitch < (int64_t)1 << 40;
     /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
     if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     return p;
@@ -74,9 +77,10 @@ static const struct { fs_dtype dtype; int passes, groups, stages; int64_t shared
     FS_TENSOR_ROWS(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int passes, outs, tiles; int64_t width, shared; } hopper_rows[] = {
-#define LINE(T, dtype, passes, outs, tiles, stages, sets) \
-    {dtype, passes, outs, tiles, FS_HOPPER_ROWS_WIDTH(outs, tiles), \
+static const struct { fs_dtype dtype; int outs, tiles, box; int64_t width, group, shared; } hopper_rows[] = {
+#define LINE(T, dtype, outs, tiles, stages, sets) \
+    {dtype, outs, tiles, FS_HOPPER_ROWS_BOX(dtype == FS_F32 ? 4 : 2, outs, tiles, 1), \
+     FS_HOPPER_ROWS_WIDTH(outs, tiles), dtype == FS_F32 ? 32 : 64, \
      FS_HOPPER_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, tiles, stages, sets)},
     FS_HOPPER_ROWS(LINE)
 #undef LINE
@@ -109,6 +113,11 @@ int64_t fs_plan_width(const fs_plan *plan)
     return (int64_t)plan->team * columns[plan->instance].vector;
 }
 
+int fs_plan_box(const fs_problem *p, const fs_plan *plan)
+{
+    return p->shuffle == FS_DEF_NONE ? hopper_rows[plan->instance].box : 1;
+}
+
 int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan)
 {
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return p->M / p->interleave * div_up(p->interleave, 8);
@@ -121,6 +130,7 @@ static int tensor_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch >= 80 && p->across && p->whole && p->block_rows <= 64 && p->dtype != FS_F64;
 }
+/* Pieces of bf16; hopper_rows.cu has its own of f16. */
 static int passes_of(const fs_problem *p)
 {
     return p->dtype != FS_F32 ? 1 : p->precision == FS_PRECISION_FAST ? 2 : 3;
@@ -148,15 +158,15 @@ static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int g
 
 static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return gpu->arch == 90 && tensor_rows_fits(p, gpu);
+    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped;
 }
 /* Tiles of 64 columns that a warpgroup has: two where nothing else is said, one for kappa > 1. */
 static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int tiles, int parts, fs_plan *plan)
 {
     const int outs = p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1;
     for (int i = 0; i < FS_HOPPER_ROWS_COUNT; i++) {
-        if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].passes != passes_of(p) || hopper_rows[i].outs != outs ||
-            hopper_rows[i].tiles != tiles || hopper_rows[i].shared > gpu->shared)
+        if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].outs != outs ||
+            (p->n % hopper_rows[i].group != 0 && p->n < hopper_rows[i].width) || hopper_rows[i].tiles != tiles || hopper_rows[i].shared > gpu->shared)
             continue;
         memset(plan, 0, sizeof *plan);
         plan->kernel = FS_KERNEL_HOPPER_ROWS;
@@ -393,10 +403,10 @@ struct fs_tuning {
     entry entries[];
 };
 
-#define HEAD "flashsketch-tuning 1"
+#define HEAD "flashsketch-tuning 2"
 #define PROBLEM_FORMAT "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 \
     " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
-    " down=%d aligned=%d whole=%d"
+    " down=%d aligned=%d whole=%d mapped=%d"
 #define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d" \
     " shared=%" SCNd64
 
@@ -406,7 +416,7 @@ void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
 {
     fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
             p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned,
-            p->whole, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team,
+            p->whole, p->mapped, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team,
             plan->chunk, plan->group, plan->shared);
 }
 
@@ -418,8 +428,8 @@ static int read_entry(const char *line, entry *e)
     memset(e, 0, sizeof *e);
     if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
                &p->interleave, &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down,
-               &p->aligned, &p->whole, &kernel, &plan->instance, &plan->parts, &plan->length, &plan->threads,
-               &plan->team, &plan->chunk, &plan->group, &plan->shared, &end) != 25 ||
+               &p->aligned, &p->whole, &p->mapped, &kernel, &plan->instance, &plan->parts, &plan->length, &plan->threads,
+               &plan->team, &plan->chunk, &plan->group, &plan->shared, &end) != 26 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
@@ -434,7 +444,7 @@ static int same_problem(const fs_problem *a, const fs_problem *b)
     return a->rows == b->rows && a->n == b->n && a->k == b->k && a->M == b->M && a->kappa == b->kappa && a->s == b->s &&
            a->interleave == b->interleave && a->block_rows == b->block_rows && a->slots == b->slots &&
            a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
-           a->down == b->down && a->aligned == b->aligned && a->whole == b->whole;
+           a->down == b->down && a->aligned == b->aligned && a->whole == b->whole && a->mapped == b->mapped;
 }
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan)
 {

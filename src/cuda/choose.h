@@ -44,6 +44,7 @@ typedef struct fs_problem {
     int across, down;      /* neighbours in memory are columns, or rows, of A */
     int aligned;           /* every row (or column) of it starts at a multiple of 16 bytes */
     int whole;             /* and is a multiple of 16 bytes long */
+    int mapped;            /* a tensor map of sm_90 can describe it (maps.cuh) */
 } fs_problem;
 
 typedef struct fs_plan {
@@ -69,6 +70,9 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
 
 /* Columns of A that one thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan);
+
+/* Rows of A that one copy of hopper_rows.cu brings. */
+int fs_plan_box(const fs_problem *p, const fs_plan *plan);
 
 /* Thread blocks of a plan for one column tile and one part. */
 int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan);

@@ -24,6 +24,7 @@ typedef struct fs_gpu {
     fs_tuning *tuning;        /* measured choices ($FLASHSKETCH_TUNING), NULL: choose.c's own */
     char name[256];
     struct { void *memory[32]; size_t bytes[32]; int count; } scratch;  /* the last is the one in use */
+    void *encode_map;         /* the driver's function, found by the first call that needs it */
     struct fs_staging *staging;  /* pinned buffers, made by the first call with a host matrix */
 } fs_gpu;
 

@@ -1,8 +1,9 @@
 /* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
- * Formulation: tensor.cuh.  Two warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring
- * of shared memory, and four warps make sets of panels of S, 128 slots each.  The other two take fragments from the
- * ring, cut them into pieces and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * Formulation: tensor.cuh, but floats are cut into two f16 pieces instead of three of bf16: see scaled below.  Two
+ * warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of shared memory, and four
+ * warps make sets of panels of S, 128 slots each.  The other two take fragments from the ring, cut them into pieces and
+ * multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
@@ -17,25 +18,28 @@
  * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
  * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers
- * needs    sm_90; blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
+ * needs    sm_90; blocks of at most 64 rows; a matrix that maps.cu can describe, of whole groups of 128 bytes or at
+ *          least as wide as a tile */
 #include "instances.h"
+#include "maps.cuh"
 #include "tensor.cuh"
 
 namespace {
 
-enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128, HALF_PANEL = 32 };
+enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128 };
 
-/* Where a warp has 128 bytes of a row, rows of the ring begin at multiples of 128 bytes, as those of A mostly do, and
- * lanes read along rows and exchange what they read.  Elsewhere rows are 32 bytes longer than they need be: then the
- * fragment reads, 32 bytes of four rows, hit all banks.  (H200: bulk copies between places that differ modulo 128 bytes
- * take 1.25 times as long; but with two rows to 128 bytes the exchange costs more than that.) */
+/* Rows come by tensor maps, in groups of 128 bytes whose 16-byte chunks are exchanged: chunk c of a group at byte g is
+ * at chunk c ^ (g / 128 % 8).  A row of the ring takes 2, 6, 10, ... groups: then the fragment reads, 32 bytes of four
+ * neighbouring rows, hit all banks.  (H200: bulk copies without a map to rows that are padded or not multiples of 128
+ * bytes take 1.25 times as long, and reading along rows and exchanging by shuffles costs 4 % of the sketch.) */
 template <class T, int OUTS, int TILES> struct shape {
     enum {
         BLOCKS = OUTS == 1 ? 1 : 2,                            /* a warpgroup's blocks of Y */
         SUMS = 32 * TILES * BLOCKS,                            /* of a thread */
+        COLUMNS = 2 * TILES,                                   /* of A, of a thread */
         WIDTH = FS_HOPPER_ROWS_WIDTH(OUTS, TILES),
-        EXCHANGED = TILES * sizeof(T) == 8,
-        ROW_BYTES = WIDTH * (int)sizeof(T) + (EXCHANGED ? 0 : 32),
+        GROUP = FS_MAP_GROUP / (int)sizeof(T),                 /* columns */
+        ROW_BYTES = FS_HOPPER_ROWS_PITCH(sizeof(T), OUTS, TILES),
         STAGE = FS_HOPPER_ROWS_STAGE(sizeof(T), OUTS, TILES),  /* rows */
         ROWS = STAGE / COPIERS,                                /* of a stage, for a warp that copies */
         STAGE_BYTES = STAGE * ROW_BYTES,
@@ -43,7 +47,11 @@ template <class T, int OUTS, int TILES> struct shape {
                                                                 * one after the other */
         SET_BYTES = 2 * HALF_SET
     };
+    static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
 };
+
+/* Floats are multiplied as f16, S with them. */
+template <class T> struct in_halves { enum { value = is_half<T>::value || is_float<T>::value }; };
 
 /* Shared memory: sets of panels, stages, then four groups of mbarriers. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
@@ -60,39 +68,53 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
     __device__ __forceinline__ uint32_t set_empty(int i) const { return barriers + 8 * (2 * STAGES + SETS + i); }
 };
 
+/* The columns of a thread block: WIDTH from p.column on; those before `owned` are another's.  Where the last columns
+ * are not whole groups, the last tile is moved left until they are the last of it. */
+template <class T, int OUTS, int TILES> __device__ __forceinline__ int64_t place_columns(const fs_tile_args &a, fs_part &p)
+{
+    typedef shape<T, OUTS, TILES> sh;
+    const int64_t owned = p.column;
+    if (a.n % sh::GROUP != 0 && owned + sh::WIDTH > a.n) p.column = a.n - sh::WIDTH;
+    return owned;
+}
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 /* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
- * lane copies row after row in bulk.  (That its operands come from __shfl_sync tells the compiler that they are the
- * same for the warp; otherwise it makes a loop over lanes: on an H200 64 clocks a copy instead of 60.  16 bytes a lane
- * by cp.async took four warps 66 clocks for 1 KiB, which memory delivers in 53: src/README.md.)
- * An empty slot copies the first row, which its column of S, all zero, leaves without effect. */
+ * lane copies row after row, or all of them at once where they follow each other here and there.  (That its operands
+ * come from __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
+ * An empty slot copies row -1, which is zero, as are columns behind the last. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead,
+__device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const fs_part &p, int64_t owned, int lead,
                           const memory<T, OUTS, TILES, STAGES, SETS> &m, int stage_count)
 {
     typedef shape<T, OUTS, TILES> sh;
-    enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS };
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
-    const int64_t left = a.n - p.column;
-    const int bytes = (int)(left < sh::WIDTH ? left : sh::WIDTH) * (int)sizeof(T);
-    const char *data = (const char *)a.data + p.column * (int64_t)sizeof(T);
+    enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS, BYTES = sh::WIDTH * (int)sizeof(T) };
+    const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)threadIdx.x >> 5 & (COPIERS - 1), 0);
+    const bool moved = p.column != owned, together = FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FS_DEF_NONE) > 1;
+    const CUtensorMap *map = (const CUtensorMap *)__shfl_sync(~0u, (uint64_t)(moved ? &maps.last : &maps.all), 0);
+    const int group = __shfl_sync(~0u, moved ? 0 : (int)(p.column / sh::GROUP), 0);
     int stage = 0, parity = 1;
     for (int t = 0; t < stage_count; t += AHEAD) {
         const int64_t slot = (int64_t)(t + lane / ROWS) * sh::STAGE + warp * ROWS + lane % ROWS;
-        const int64_t row = slot >= lead && slot < p.count
-                                ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
-        const char *from = data + (row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T));
+        const int64_t row = together ? p.first + slot - a.row0
+                            : slot >= lead && slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows)
+                                                             : -1;
 #pragma unroll 1
         for (int k = 0; k < AHEAD && t + k < stage_count; k++) {
             const uint32_t to = m.stages + stage * sh::STAGE_BYTES + warp * ROWS * sh::ROW_BYTES;
             fs_mbarrier_wait(m.stage_empty(stage), parity);
-            if (fs_elect()) fs_mbarrier_arrive_expect(m.stage_full(stage), ROWS * bytes);
-            __syncwarp();
-#pragma unroll 8
-            for (int r = 0; r < ROWS; r++) {
-                const char *source = (const char *)__shfl_sync(~0u, (uint64_t)from, ROWS * k + r);
-                if (fs_elect()) fs_copy_bulk(to + r * sh::ROW_BYTES, source, bytes, m.stage_full(stage));
+            /* While the first set of S is made, its instructions are fetched through the memory that copies would fill:
+             * one stage is enough to begin with.  (H200: 1 us of a sketch.) */
+            if (t + k == 1) fs_mbarrier_wait(m.set_full(0), 0);
+            int rows[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) rows[r] = __shfl_sync(~0u, (int)row, ROWS * k + r);
+            if (fs_elect()) {
+                fs_mbarrier_arrive_expect(m.stage_full(stage), ROWS * BYTES);
+#pragma unroll
+                for (int r = 0; r < (together ? 1 : ROWS); r++)
+                    fs_copy_box(to + r * sh::ROW_BYTES, map, 0, group, rows[r], m.stage_full(stage));
             }
             __syncwarp();
             if (++stage == STAGES) stage = 0, parity ^= 1;
@@ -101,15 +123,21 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_part &p, int lead,
 }
 
 /* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four
- * slots.  Words are known before the place of the set is empty. */
+ * slots.  Words are known before the place of the set is empty.  The place holds a set that the warp made AGO sets ago:
+ * few nonzeros are taken out again one by one, of more the whole place is cleared.  (H200, kappa 4, s 1: 6 % of the
+ * sketch; panels are cleared through the same shared memory that the tensor cores read.) */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m,
                             uint8_t *sets, int set_count)
 {
     typedef shape<T, OUTS, TILES> sh;
+    enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, AGO = SETS * OUTS / MAKERS };
+    static_assert(SETS * OUTS % MAKERS == 0, "a warp comes back to the places of its own sets");
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
     if (OUTS > 1) p = fs_part_for(a, p, p.l + out);
-    const bool fours = made_by_fours(a, p);
+    const bool fours = made_by_fours(a, p), few = fours && a.B.s <= 4;
+    uint32_t words[AGO][4];
+    int valids[AGO];
     for (int t = warp / OUTS; t < set_count; t += MAKERS / OUTS) {
         const int64_t slot = (int64_t)t * SET + 4 * lane;
         int64_t column[4];
@@ -119,134 +147,281 @@ __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const me
         fs_mbarrier_wait(m.set_empty(t % SETS), t / SETS & 1 ^ 1);
         uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES,
                 *mine = panels + (lane >> 4) * sh::HALF_SET;
+        if (few && t >= SETS) put_slots<NOTHING>(a, p, mine, (int)slot, valids[AGO - 1], words[AGO - 1]);
+        else
 #pragma unroll
-        for (int i = 0; i < 2 * PANEL_BYTES / 512; i++)
-            ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] =
-                make_uint4(0, 0, 0, 0);
+            for (int i = 0; i < 2 * PANEL_BYTES / 512; i++)
+                ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] =
+                    make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (int i = AGO - 1; i >= 0; i--) {
+            valids[i] = i > 0 ? valids[i - 1] : valid;
+#pragma unroll
+            for (int j = 0; j < 4; j++) words[i][j] = i > 0 ? words[i - 1][j] : word[j];
+        }
         __syncwarp();
-        if (fours) put_slots<is_half<T>::value>(a, p, mine, (int)slot, valid, word);
+        if (fours) put_slots<ONE>(a, p, mine, (int)slot, valid, word);
         else
 #pragma unroll 1
-            for (int i = slot < lead ? lead : 0; i < 4; i++) put_slot<is_half<T>::value>(a, p, mine, slot + i);
+            for (int i = slot < lead ? lead : 0; i < 4; i++) put_slot<ONE>(a, p, mine, slot + i);
         fs_proxy_fence();
-        fs_mbarrier_arrive(m.set_full(t % SETS));
+        __syncwarp();
+        if (lane == 0) fs_mbarrier_arrive(m.set_full(t % SETS));
     }
 }
 
-/* sums = the products of one step's pieces, the smallest first, plus sums if `keep`; queued.  `panel`
- * holds the K positions of the step. */
-template <class T, int PASSES, int OUTS, int TILES>
-__device__ __forceinline__ void multiply(float *sums,
-                                         const pieces<T, PASSES, TILES, shape<T, OUTS, TILES>::ROW_BYTES,
-                                                      shape<T, OUTS, TILES>::EXCHANGED> &x,
-                                         uint32_t panel, int keep)
+/* The least that is rounded to an infinite f16. */
+#define ROUNDS_TO_INF 65520.0f
+
+/* 1 / x of a power of two. */
+__device__ __forceinline__ float inverse(float x) { return __uint_as_float(0x7F000000u - __float_as_uint(x)); }
+
+/* Which of a thread's columns its sum number i belongs to. */
+template <int TILES> __device__ __forceinline__ constexpr int column_of(int i)
 {
-    typedef shape<T, OUTS, TILES> sh;
-    const uint64_t b = fs_wgmma_operand(panel);
+    return (TILES == 2 ? i >> 5 << 1 : 0) | (i >> 1 & 1);
+}
+
+/* A thread's elements of a step as the tensor cores take them: two-byte ones as they are. */
+template <class T, int TILES, int ROW_BYTES> struct scaled : pieces<T, 1, TILES, ROW_BYTES> {
+    enum { PASSES = 1 };
+    __device__ __forceinline__ void load(uint32_t at, const float *)
+    {
+        pieces<T, 1, TILES, ROW_BYTES>::load(at);
+    }
+};
+/* A float, times the power of two `up` of its column, is rounded to f16, and what remains is rounded to f16 again: an
+ * element larger than 2^-14 times the largest so far in its column has an error of at most 2^-24 times itself, as if it
+ * were rounded to a float once, and a smaller one at most 2^-38 times that largest.  (Two pieces instead of three exact
+ * ones of bf16 are two thirds of the tensor cores' work.) */
+template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
+    enum { PASSES = 2 };
+    fragment<TILES> of[PASSES];
+    __device__ __forceinline__ void load(uint32_t at, const float *up)
+    {
+        float x[4][2 * TILES];
 #pragma unroll
-    for (int p = PASSES - 1; p >= 0; p--)
+        for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
 #pragma unroll
-        for (int i = 0; i < TILES; i++)
-            fs_wgmma<is_half<T>::value, 64 * sh::BLOCKS>(sums + 32 * i, x.of[p].tile[i], b, keep || p < PASSES - 1);
+        for (int i = 0; i < 4 * TILES; i++) {
+            const int column = i >> 2 << 1 | (i & 1), pair = i & 2;
+            float low = x[pair][column] * up[column], high = x[pair + 1][column] * up[column];
+#pragma unroll
+            for (int p = 0; p < PASSES; p++) {
+                const __half2 top = __floats2half2_rn(low, high);
+                of[p].tile[i >> 2][i & 3] = *(const uint32_t *)&top;
+                low -= __low2float(top);
+                high -= __high2float(top);
+            }
+        }
+    }
+    /* The largest first pieces, two of them. */
+    __device__ __forceinline__ __half2 largest() const
+    {
+        __half2 most = __half2();
+#pragma unroll
+        for (int i = 0; i < 4 * TILES; i++) most = __hmax2(most, __habs2(*(const __half2 *)&of[0].tile[i >> 2][i & 3]));
+        return most;
+    }
+};
+
+/* What is multiplied at a time: 16 rows of two tiles of floats, 32 of everything else; at most 16 registers. */
+template <class T, int TILES, int ROW_BYTES> struct unit {
+    typedef scaled<T, TILES, ROW_BYTES> step_t;
+    enum { PASSES = step_t::PASSES, STEPS = PASSES * TILES == 4 ? 1 : 2, ROWS = STEP * STEPS };
+    step_t step[STEPS];
+    __device__ __forceinline__ void load(uint32_t at, const float *up)
+    {
+#pragma unroll
+        for (int k = 0; k < STEPS; k++) step[k].load(at + k * STEP * ROW_BYTES, up);
+    }
+    /* Registers that wgmma reads keep their values until here. */
+    __device__ __forceinline__ void keep() const
+    {
+#pragma unroll
+        for (int i = 0; i < STEPS * PASSES * TILES * 4; i++)
+            asm volatile("" ::"r"(step[i / (PASSES * TILES * 4)].of[i / (TILES * 4) % PASSES].tile[i / 4 % TILES][i % 4]));
+    }
+};
+
+/* Whether a piece of the warp's columns has become infinite. */
+template <class T, int TILES, int ROW_BYTES>
+__device__ __forceinline__ bool overflown(const unit<T, TILES, ROW_BYTES> &) { return false; }
+template <int TILES, int ROW_BYTES> __device__ __forceinline__ bool overflown(const unit<float, TILES, ROW_BYTES> &x)
+{
+    __half2 most = __half2();
+#pragma unroll
+    for (int k = 0; k < unit<float, TILES, ROW_BYTES>::STEPS; k++) most = __hmax2(most, x.step[k].largest());
+    const uint32_t bits = *(const uint32_t *)&most;
+    return __any_sync(~0u, (bits & 0xFFFF) == 0x7C00 || bits >> 16 == 0x7C00);
+}
+
+/* Lowers `up` of the columns whose largest element of a unit, which begins at `at`, would not be finite, so that it
+ * becomes 2^13 to 2^14.  The scale of a column that holds Inf becomes NaN, and so do its sums. */
+template <int TILES, int ROW_BYTES, int ROWS>
+__device__ __forceinline__ void lower_scales(uint32_t at, float (&up)[2 * TILES])
+{
+    float most[2 * TILES] = {};
+#pragma unroll
+    for (int i = 0; i < ROWS / 4; i++) {
+        float x[2 * TILES];
+        load_row(x, at + i * 4 * ROW_BYTES);
+#pragma unroll
+        for (int j = 0; j < 2 * TILES; j++) most[j] = fmaxf(most[j], fabsf(x[j]));
+    }
+#pragma unroll
+    for (int j = 0; j < 2 * TILES; j++) {
+        most[j] = fmaxf(most[j], __shfl_xor_sync(~0u, most[j], 1));
+        most[j] = fmaxf(most[j], __shfl_xor_sync(~0u, most[j], 2));
+        const int exponent = (int)(__float_as_uint(most[j]) >> 23), lower = 2 * 127 + 13 - exponent;
+        if (most[j] * up[j] >= ROUNDS_TO_INF)
+            up[j] = __uint_as_float(exponent == 255 ? 0x7FC00000u : (uint32_t)(lower < 253 ? lower : 253) << 23);
+    }
+}
+
+/* sums = the products of a unit, of every step the smallest pieces first, plus sums if `keep`; queued.  `panel` holds
+ * the K positions of the unit. */
+template <class T, int BLOCKS, int TILES, int ROW_BYTES>
+__device__ __forceinline__ void multiply(float *sums, const unit<T, TILES, ROW_BYTES> &x, uint32_t panel, int keep)
+{
+    typedef unit<T, TILES, ROW_BYTES> unit_t;
+#pragma unroll
+    for (int k = 0; k < unit_t::STEPS; k++)
+#pragma unroll
+        for (int p = unit_t::PASSES - 1; p >= 0; p--)
+#pragma unroll
+            for (int i = 0; i < TILES; i++)
+                fs_wgmma<in_halves<T>::value, 64 * BLOCKS>(sums + 32 * i, x.step[k].of[p].tile[i],
+                                                           fs_wgmma_operand(panel + k * 2 * STEP),
+                                                           keep || k > 0 || p < unit_t::PASSES - 1);
+}
+
+/* total += sums, as they were before they were scaled. */
+template <class T, int TILES, int SUMS>
+__device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums)[SUMS], const float (&up)[2 * TILES])
+{
+#pragma unroll
+    for (int i = 0; i < SUMS; i++)
+        total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[column_of<TILES>(i)]), total[i]) : total[i] + sums[i];
 }
 
 /* A warpgroup that multiplies: total = its part of S A, `column` the first of the warp's columns, `out` the first of
- * its blocks.  Registers that wgmma reads must not change before it is done, so it is waited for, while the other
- * warpgroup loads and cuts. */
-template <class T, int PASSES, int OUTS, int TILES, int STAGES, int SETS>
+ * its blocks.  A unit is loaded and cut while the one before it is multiplied. */
+template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
                                                 int column, int out,
                                                 float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
     typedef shape<T, OUTS, TILES> sh;
+    typedef unit<T, TILES, sh::ROW_BYTES> unit_t;
+    /* Sums of two-byte elements, whose products have 11 or 8 bits, are promoted every 256 rows. */
+    enum { UNITS = PANEL / unit_t::ROWS, PROMOTE = is_float<T>::value ? 1 : 4 };
     const int lane = threadIdx.x & 31;
-    const int row = sh::EXCHANGED ? lane >> 3 : lane & 3, place = sh::EXCHANGED ? lane & 7 : lane >> 2;
-    const uint32_t from = m.stages + row * sh::ROW_BYTES + (column + place * 2 * TILES) * (int)sizeof(T);
-    float sums[sh::SUMS];
+    const uint32_t place = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
+    const uint32_t from = m.stages + (place ^ (place >> 3 & 0x70));
+    float sums[sh::SUMS], up[sh::COLUMNS];
+    /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then keeps
+     * their uses behind. */
+    const auto wait_for_sums = [&]() {
+        fs_wgmma_wait<0>();
+#pragma unroll
+        for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
+    };
+    unit_t x[2] = {};
     int stage = 0, parity = 0;
 #pragma unroll
     for (int i = 0; i < sh::SUMS; i++) total[i] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < sh::COLUMNS; i++) up[i] = 0x1p126f;
 #pragma unroll 1
-    for (int t = 0; t < panel_count; t++) {
-        const int at = (t >> 1) % SETS;
-        const uint32_t panel = m.sets + at * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
+    for (int t = 0; t < panel_count;) {
+#pragma unroll 1
+        do {
+            const int at = (t >> 1) % SETS;
+            const uint32_t panel = m.sets + at * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
 #pragma unroll
-        for (int half = 0; half < PANEL / HALF_PANEL; half++) {
-            const bool first = half * HALF_PANEL % sh::STAGE == 0, last = (half + 1) * HALF_PANEL % sh::STAGE == 0;
-            pieces<T, PASSES, TILES, sh::ROW_BYTES, sh::EXCHANGED> x[2];
-            if (first) fs_mbarrier_wait(m.stage_full(stage), parity);
-            const uint32_t rows = from + stage * sh::STAGE_BYTES + half * HALF_PANEL % sh::STAGE * sh::ROW_BYTES;
-            x[0].load(rows);
-            x[1].load(rows + STEP * sh::ROW_BYTES);
-            if (last) {
-                __syncwarp();
-                if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
-                if (++stage == STAGES) stage = 0, parity ^= 1;
+            for (int u = 0; u < UNITS; u++) {
+                unit_t &now = x[u & 1];
+                const int row = u * unit_t::ROWS % sh::STAGE;
+                if (row == 0) fs_mbarrier_wait(m.stage_full(stage), parity);
+                const uint32_t rows = from + stage * sh::STAGE_BYTES + row * sh::ROW_BYTES;
+                for (;;) {
+                    now.load(rows, up);
+                    if (!overflown(now)) break;
+                    if (u > 0) {
+                        wait_for_sums();
+                        promote<T, TILES>(total, sums, up);
+#pragma unroll
+                        for (int i = 0; i < sh::SUMS; i++) sums[i] = 0.0f;
+                    }
+                    lower_scales<TILES, sh::ROW_BYTES, unit_t::ROWS>(rows, up);
+                }
+                if (row + unit_t::ROWS == sh::STAGE) {
+                    __syncwarp();
+                    if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
+                    if (++stage == STAGES) stage = 0, parity ^= 1;
+                }
+                if (u == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
+                fs_wgmma_fence();
+                multiply<T, sh::BLOCKS>(sums, now, panel + u * 2 * unit_t::ROWS, u > 0 || t % PROMOTE > 0);
+                fs_wgmma_commit();
+                fs_wgmma_wait<1>();
+                x[(u + 1) & 1].keep();
+                /* the set before this one was read to its end */
+                if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0) fs_mbarrier_arrive(m.set_empty((at + SETS - 1) % SETS));
             }
-            if (half == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
-            fs_wgmma_fence();
-            multiply<T, PASSES, OUTS, TILES>(sums, x[0], panel + half * 64, half > 0);
-            multiply<T, PASSES, OUTS, TILES>(sums, x[1], panel + half * 64 + 32, 1);
-            fs_wgmma_commit();
-            fs_wgmma_wait<0>();
-        }
-        /* The compiler does not know that sums change until here; telling it that they are written keeps their uses
-         * behind. */
-#pragma unroll
-        for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
-        if (lane == 0 && (t & 1 || t == panel_count - 1)) fs_mbarrier_arrive(m.set_empty(at));
-#pragma unroll
-        for (int i = 0; i < sh::SUMS; i++) total[i] += sums[i];
+        } while (++t < panel_count && t % PROMOTE > 0);
+        wait_for_sums();
+        promote<T, TILES>(total, sums, up);
     }
 }
 #endif
 
-template <class T, int PASSES, int OUTS, int TILES, int STAGES, int SETS>
-__global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant__ fs_tile_args a)
+template <class T, int OUTS, int TILES, int STAGES, int SETS>
+__global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant__ fs_tile_args a,
+                                                          const __grid_constant__ fs_row_maps maps)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<T, OUTS, TILES> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
     const memory<T, OUTS, TILES, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
-    const fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
+    fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
+    const int64_t owned = place_columns<T, OUTS, TILES>(a, p);
     fs_part aligned = p;
     const int lead = align_slots(aligned), panel_count = (int)((aligned.count + PANEL - 1) / PANEL);
 
     fs_start_next_kernel();
-    /* 1. mbarriers; columns of the ring that no copy fills are zero */
+    /* 1. mbarriers */
     if (tid == 0) {
+        fs_fetch_map(p.column == owned ? &maps.all : &maps.last);
         for (int i = 0; i < STAGES; i++) {
             fs_mbarrier_init(m.stage_full(i), COPIERS);
             fs_mbarrier_init(m.stage_empty(i), MULTIPLY / 32);
         }
         for (int i = 0; i < SETS; i++) {
-            fs_mbarrier_init(m.set_full(i), 32 * OUTS);
+            fs_mbarrier_init(m.set_full(i), OUTS);
             fs_mbarrier_init(m.set_empty(i), MULTIPLY / 32);
         }
     }
-    if (a.n - p.column < sh::WIDTH)
-        for (int i = tid; i < STAGES * sh::STAGE_BYTES / 16; i += THREADS)
-            ((uint4 *)(shared + SETS * sh::SET_BYTES))[i] = make_uint4(0, 0, 0, 0);
     fs_proxy_fence();
     __syncthreads();
 
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
-        fs_fewer_registers<64>();
+        fs_fewer_registers<72>();
         if (tid < 32 * MAKERS)
             make_panels<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
         else
-            copy_rows<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m,
-                                                    (panel_count * PANEL + sh::STAGE - 1) / sh::STAGE);
+            copy_rows<T, OUTS, TILES, STAGES, SETS>(a, maps, aligned, owned, lead, m, panel_count * PANEL / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
     } else {
-        fs_more_registers<192>();
+        fs_more_registers<184>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
         const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
                            (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
         float total[sh::SUMS];
-        multiply_panels<T, PASSES, OUTS, TILES, STAGES, SETS>(m, panel_count, column, out, total);
+        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, column, out, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
@@ -255,12 +430,14 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
         if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
             if (thread >= sh::WIDTH * OUTS) return;
             const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + thread / sh::WIDTH) : p;
-            make_again<T>(a, mine, p.column + thread % sh::WIDTH, (float *)shared + thread, MULTIPLY);
+            const int64_t own = p.column + thread % sh::WIDTH;
+            make_again<T>(a, mine, own < owned ? a.n : own, (float *)shared + thread, MULTIPLY);
         } else {
+            const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
+            if (own < owned) return;
 #pragma unroll
             for (int i = 0; i < sh::BLOCKS; i++)
-                store_tile<TILES>(a, OUTS > 1 ? fs_part_for(a, p, p.l + out + i) : p, total + 32 * i,
-                                  p.column + column + (thread >> 2 & 7) * TILES * 2);
+                store_tile<TILES>(a, OUTS > 1 ? fs_part_for(a, p, p.l + out + i) : p, total + 32 * i, own);
         }
     }
 #endif
@@ -269,12 +446,12 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 }  // namespace
 
 /* choose.c knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, passes, outs, tiles, stages, sets) \
+#define SHARED(T, dtype, outs, tiles, stages, sets) \
     static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets) == \
                   sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + \
                       16 * (stages + sets), \
                   "instances.h disagrees");
 FS_HOPPER_ROWS(SHARED)
-#define KERNEL(T, dtype, passes, outs, tiles, stages, sets) \
-    (const void *)hopper_rows<T, passes, outs, tiles, stages, sets>,
+#define KERNEL(T, dtype, outs, tiles, stages, sets) \
+    (const void *)hopper_rows<T, outs, tiles, stages, sets>,
 extern "C" const void *const fs_hopper_rows_kernels[] = {FS_HOPPER_ROWS(KERNEL)};

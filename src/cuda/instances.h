@@ -33,35 +33,39 @@ enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 #define FS_TENSOR_ROWS_SHARED(size, groups, stages) \
     (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
-/* hopper_rows.cu: element type, pieces of an element, permutations together, tiles of 64 columns of a warpgroup, stages
- * of rows, sets of panels of S.  On an H200 64 KiB in flight are enough to read at full speed; as many sets as warps
- * that make them in turn, so that none laps. */
+/* hopper_rows.cu: element type, permutations together, tiles of 64 columns of a warpgroup, stages
+ * of rows, sets of panels of S.  As many sets as warps that make them in turn, so that none laps. */
 #ifdef FS_FEW_INSTANCES
-#define FS_HOPPER_ROWS(X) X(float, FS_F32, 3, 1, 1, 4, 4)
+#define FS_HOPPER_ROWS(X) X(float, FS_F32, 1, 1, 6, 4)
 #else
-#define FS_HOPPER_ROWS_FLOAT(X, passes) \
-    X(float, FS_F32, passes, 1, 2, 4, 4) \
-    X(float, FS_F32, passes, 1, 1, 4, 4) \
-    X(float, FS_F32, passes, 2, 1, 3, 3) \
-    X(float, FS_F32, passes, 4, 1, 5, 2)
 #define FS_HOPPER_ROWS_HALF(X, T, dtype) \
-    X(T, dtype, 1, 1, 2, 4, 4) \
-    X(T, dtype, 1, 1, 1, 8, 4) \
-    X(T, dtype, 1, 2, 1, 6, 3) \
-    X(T, dtype, 1, 4, 1, 8, 2)
+    X(T, dtype, 1, 2, 6, 4) \
+    X(T, dtype, 1, 1, 8, 4) \
+    X(T, dtype, 2, 1, 6, 4) \
+    X(T, dtype, 4, 1, 6, 2)
 #define FS_HOPPER_ROWS(X) \
-    FS_HOPPER_ROWS_FLOAT(X, 3) FS_HOPPER_ROWS_FLOAT(X, 2) FS_HOPPER_ROWS_HALF(X, __half, FS_F16) \
-    FS_HOPPER_ROWS_HALF(X, __nv_bfloat16, FS_BF16)
+    X(float, FS_F32, 1, 2, 3, 4) \
+    X(float, FS_F32, 1, 1, 6, 4) \
+    X(float, FS_F32, 2, 1, 4, 4) \
+    X(float, FS_F32, 4, 1, 6, 2) \
+    FS_HOPPER_ROWS_HALF(X, __half, FS_F16) FS_HOPPER_ROWS_HALF(X, __nv_bfloat16, FS_BF16)
 #endif
 enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
-/* Columns of a tile, rows of a stage: 32 of 1 KiB, 64 shorter ones. */
+/* Columns of a tile, and the groups of 128 bytes of its rows; bytes of a row in shared memory, 2, 6, 10, ... groups;
+ * rows of a stage. */
 #define FS_HOPPER_ROWS_WIDTH(outs, tiles) ((outs) == 1 ? 128 * (tiles) : 256 / (outs))
-#define FS_HOPPER_ROWS_STAGE(size, outs, tiles) (FS_HOPPER_ROWS_WIDTH(outs, tiles) * (int)(size) >= 1024 ? 32 : 64)
+#define FS_HOPPER_ROWS_GROUPS(size, outs, tiles) (FS_HOPPER_ROWS_WIDTH(outs, tiles) * (int)(size) / 128)
+#define FS_HOPPER_ROWS_PITCH(size, outs, tiles) \
+    (128 * (FS_HOPPER_ROWS_GROUPS(size, outs, tiles) + ((2 - FS_HOPPER_ROWS_GROUPS(size, outs, tiles)) & 3)))
+#define FS_HOPPER_ROWS_STAGE(size, outs, tiles) (FS_HOPPER_ROWS_GROUPS(size, outs, tiles) >= 4 ? 32 : 64)
+/* Rows of a tile that one copy brings: as many as a warp has of a stage where they follow each other in both memories. */
+#define FS_HOPPER_ROWS_BOX(size, outs, tiles, contiguous) \
+    ((contiguous) && FS_HOPPER_ROWS_GROUPS(size, outs, tiles) % 4 == 2 ? FS_HOPPER_ROWS_STAGE(size, outs, tiles) / 4 : 1)
 /* Sets of 2 `outs` panels, the ring, two mbarriers for each of them. */
 #define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets) \
     ((sets) * (outs) * 16384 + \
      (stages) * FS_HOPPER_ROWS_STAGE(size, outs, tiles) * \
-         (FS_HOPPER_ROWS_WIDTH(outs, tiles) * (int)(size) + ((tiles) * (int)(size) == 8 ? 0 : 32)) + \
+         FS_HOPPER_ROWS_PITCH(size, outs, tiles) + \
      16 * ((stages) + (sets)))
 
 /* hopper_lines.cu: element type, pieces of an element, interleave, samples of a thread block, steps in flight. */

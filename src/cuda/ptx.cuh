@@ -2,6 +2,7 @@
 #ifndef FS_CUDA_PTX_CUH
 #define FS_CUDA_PTX_CUH
 
+#include <cuda.h>
 #include <stdint.h>
 
 static __device__ __forceinline__ uint32_t fs_shared_address(const void *p)
@@ -181,11 +182,20 @@ static __device__ __forceinline__ void fs_mbarrier_arrive_expect(uint32_t at, in
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
 }
-/* Bulk copy from global to shared memory, whole 16 bytes, reported to an mbarrier. */
-static __device__ __forceinline__ void fs_copy_bulk(uint32_t to, const void *from, int bytes, uint32_t mbarrier)
+/* Copies a box of a three-dimensional tensor map (maps.cuh), from element (x, y, z) on, which may be outside: what is
+ * outside is zero.  Reported to an mbarrier, all of the box.  What is read once is the first that L2 may forget: the
+ * policy is what createpolicy.fractional.L2::evict_first makes. */
+static __device__ __forceinline__ void fs_copy_box(uint32_t to, const CUtensorMap *map, int x, int y, int z,
+                                                   uint32_t mbarrier)
 {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
-                 "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier),
+                 "l"(0x12F0000000000000ull) : "memory");
+}
+/* A tensor map of the kernel's arguments is fetched before it is needed. */
+static __device__ __forceinline__ void fs_fetch_map(const CUtensorMap *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 /* Waits for the end of the phase of this parity. */
 static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)

@@ -16,6 +16,8 @@ enum { HEIGHT = 64, STEP = 16, PANEL = 64, PANEL_BYTES = HEIGHT * 128 };
 
 template <class T> struct is_half { enum { value = 0 }; };
 template <> struct is_half<__half> { enum { value = 1 }; };
+template <class T> struct is_float { enum { value = 0 }; };
+template <> struct is_float<float> { enum { value = 1 }; };
 
 /* A thread's elements of a step: rows q, q + 4, q + 8, q + 12 of 16, 2 TILES neighbouring columns; and their fragments:
  * pairs of rows, two columns for each tile. */
@@ -73,37 +75,25 @@ __device__ __forceinline__ void load_row(uint32_t (&x)[2], uint32_t at)
 }
 __device__ __forceinline__ void load_row(uint32_t (&x)[1], uint32_t at) { x[0] = fs_shared_uint(at); }
 
-/* Lane 8 q + g has what lane 4 g + q needs. */
-template <int N, class E> __device__ __forceinline__ void exchange(E (&x)[4][N])
-{
-    const int lane = threadIdx.x & 31, from = (lane & 3) * 8 + (lane >> 2);
-#pragma unroll
-    for (int i = 0; i < 4 * N; i++) x[i / N][i % N] = __shfl_sync(~0u, x[i / N][i % N], from);
-}
-
-/* The pieces of one step's elements, the first of them the largest; rows of the step are ROW_BYTES apart.  `at` is
- * where the thread's first row and columns are; or, EXCHANGED, those of row lane / 8 and columns number lane % 8, so
- * that eight lanes read one row: without bank conflicts although rows begin in the same bank. */
-template <class T, int PASSES, int TILES, int ROW_BYTES, int EXCHANGED> struct pieces {
+/* The pieces of one step's elements, the first of them the largest; `at` is where the thread's first row and columns
+ * are, rows of the step are ROW_BYTES apart. */
+template <class T, int PASSES, int TILES, int ROW_BYTES> struct pieces {
     fragment<TILES> of[1];
     __device__ __forceinline__ void load(uint32_t at)
     {
         uint32_t x[4][TILES];
 #pragma unroll
         for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
-        if (EXCHANGED) exchange(x);
         of[0] = pairs<TILES>(x);
     }
 };
-template <int PASSES, int TILES, int ROW_BYTES, int EXCHANGED>
-struct pieces<float, PASSES, TILES, ROW_BYTES, EXCHANGED> {
+template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TILES, ROW_BYTES> {
     fragment<TILES> of[PASSES];
     __device__ __forceinline__ void load(uint32_t at)
     {
         float x[4][2 * TILES];
 #pragma unroll
         for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
-        if (EXCHANGED) exchange(x);
 #pragma unroll
         for (int p = 0; p < PASSES; p++) {
             of[p] = top_pieces<TILES>(x);
@@ -125,16 +115,19 @@ __device__ __forceinline__ int align_slots(fs_part &p)
     return lead;
 }
 
-/* A +-1 of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four rows of a
+/* +1 as bf16 and as f16; a panel of S holds one of them, with signs. */
+enum { NOTHING = 0, BF16_ONE = 0x3F80, F16_ONE = 0x3C00 };
+
+/* A +-1, or NOTHING, of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four rows of a
  * step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
-template <int HALF> __device__ __forceinline__ void put_one(uint8_t *panel, int slot, uint32_t code)
+template <int ONE> __device__ __forceinline__ void put_one(uint8_t *panel, int slot, uint32_t code)
 {
     const int o = slot & 15, k = (slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
     const uint32_t at = (code >> 1) * 128 + k * 2;
-    *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)((HALF ? 0x3C00 : 0x3F80) | code << 15);
+    *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
 }
 /* The nonzeros of a slot, of any sketch. */
-template <int HALF>
+template <int ONE>
 __device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int64_t slot)
 {
     const int64_t row = slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
@@ -142,7 +135,7 @@ __device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p
     for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
         uint32_t word = fs_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
         for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
-            put_one<HALF>(panel, (int)slot & 63, fs_blockperm_next(&parts, t, &word));
+            put_one<ONE>(panel, (int)slot & 63, fs_blockperm_next(&parts, t, &word));
     }
 }
 
@@ -166,10 +159,8 @@ __device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part
         uint32_t turn[4];
         fs_blockperm_turns(&a.B, first >> 2, turn);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
-            word[i] = fs_blockperm_word_once(&a.B, column[i], p.l, 0);
-        }
+        for (int i = 0; i < 4; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
+        fs_blockperm_words_once(&a.B, column, p.l, 0, word);
     }
     int valid = 0;
 #pragma unroll
@@ -178,8 +169,8 @@ __device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part
             valid |= 1 << i;
     return valid;
 }
-/* Their nonzeros. */
-template <int HALF>
+/* Their nonzeros, or NOTHING in their places. */
+template <int ONE>
 __device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot, int valid,
                                           uint32_t (&word)[4])
 {
@@ -188,7 +179,7 @@ __device__ __forceinline__ void put_slots(const fs_tile_args &a, const fs_part &
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t code = fs_blockperm_next(&parts, t, &word[i]);
-            if (valid >> i & 1) put_one<HALF>(panel, (slot & 63) + i, code);
+            if (valid >> i & 1) put_one<ONE>(panel, (slot & 63) + i, code);
         }
 }
 

@@ -86,7 +86,7 @@ template <class T, int PASSES, int GROUPS, int STAGES>
 __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows(const __grid_constant__ fs_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
-    constexpr int HALF = is_half<T>::value, THREADS = GROUPS * 128;
+    constexpr int HALF = is_half<T>::value, ONE = HALF ? F16_ONE : BF16_ONE, THREADS = GROUPS * 128;
     typedef ring<T, STAGES> ring_t;
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + 2 * CHUNK_BYTES);
@@ -128,10 +128,10 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
         if (!makes(c)) return;
         const int64_t first = (int64_t)c * CHUNK + 4 * slot;
         uint8_t *panel = shared + (c & 1) * CHUNK_BYTES + (slot >> 4) * PANEL_BYTES;
-        if (fours) put_slots<HALF>(a, p, panel, 4 * slot, valid, word);
+        if (fours) put_slots<ONE>(a, p, panel, 4 * slot, valid, word);
         else
 #pragma unroll 1
-            for (int i = first < lead ? lead : 0; i < 4; i++) put_slot<HALF>(a, p, panel, first + i);
+            for (int i = first < lead ? lead : 0; i < 4; i++) put_slot<ONE>(a, p, panel, first + i);
     };
 
     fs_start_next_kernel();
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 #pragma unroll
     for (int i = 0; i < 64; i++) total[i] = 0.0f;
     int step = 0;
-    pieces<T, PASSES, 2, ring_t::ROW_BYTES, 0> x;
+    pieces<T, PASSES, 2, ring_t::ROW_BYTES> x;
     fragment<2> top[4];
     auto take_step = [&]() {
         fs_copy_wait<STAGES - 2>();

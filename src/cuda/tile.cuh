@@ -28,6 +28,7 @@ typedef struct fs_tile_args {
 static __device__ __forceinline__ uint32_t fs_output_block(const fs_blockperm &B, uint32_t h, int l)
 {
     uint32_t g = h;
+#pragma unroll 1
     for (int i = 0; i < l; i++) g = fs_wiring_back(&B.wiring, g);
     return g;
 }

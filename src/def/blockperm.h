@@ -181,6 +181,11 @@ FS_DEF uint32_t fs_blockperm_word_once(const fs_blockperm *B, int64_t j, int64_t
 {
     return fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j, fs_blockperm_address(B, l, q), 0);
 }
+/* The same of four columns. */
+FS_DEF void fs_blockperm_words_once(const fs_blockperm *B, const int64_t *j, int64_t l, int64_t q, uint32_t *word)
+{
+    fs_random_words(B->seed, FS_TAG_COLUMN, j, fs_blockperm_address(B, l, q), word);
+}
 /* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn
  * until it is accepted. */
 FS_DEF uint32_t fs_blockperm_accepted(const fs_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q,

@@ -15,13 +15,16 @@
 #define FS_DEF static inline
 #endif
 
+/* FS_ROLLED before a loop: it stays a loop on GPUs, where short code matters when it runs for the first time. */
 #ifdef __CUDA_ARCH__
+#define FS_ROLLED _Pragma("unroll 1")
 FS_DEF float fs_mulf(float a, float b) { return __fmul_rn(a, b); }
 FS_DEF float fs_addf(float a, float b) { return __fadd_rn(a, b); }
 FS_DEF float fs_sqrtf(float a) { return __fsqrt_rn(a); }
 /* Said in halves: of a product of 64-bit numbers ptxas 13.0 makes an addition of 0 besides. */
 FS_DEF uint64_t fs_mul_wide(uint32_t a, uint32_t b) { return (uint64_t)__umulhi(a, b) << 32 | a * b; }
 #else
+#define FS_ROLLED
 FS_DEF float fs_mulf(float a, float b) { return a * b; }
 FS_DEF float fs_addf(float a, float b) { return a + b; }
 FS_DEF float fs_sqrtf(float a) { return __builtin_sqrtf(a); }

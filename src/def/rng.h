@@ -23,39 +23,61 @@ enum fs_tag {
     FS_TAG_NORMAL      /* entries of the dense Gaussian */
 };
 
+FS_DEF fs_quad fs_philox_round(fs_quad x, uint32_t key0, uint32_t key1)
+{
+    const uint64_t p0 = fs_mul_wide(0xD2511F53u, x.w[0]), p1 = fs_mul_wide(0xCD9E8D57u, x.w[2]);
+    const fs_quad y = {{(uint32_t)(p1 >> 32) ^ x.w[1] ^ key0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ x.w[3] ^ key1,
+                        (uint32_t)p0}};
+    return y;
+}
 FS_DEF fs_quad fs_philox(fs_quad x, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < 10; round++) {
-        const uint64_t p0 = fs_mul_wide(0xD2511F53u, x.w[0]), p1 = fs_mul_wide(0xCD9E8D57u, x.w[2]);
-        const uint32_t w1 = x.w[1], w3 = x.w[3];
-        x.w[0] = (uint32_t)(p1 >> 32) ^ w1 ^ key0;
-        x.w[1] = (uint32_t)p1;
-        x.w[2] = (uint32_t)(p0 >> 32) ^ w3 ^ key1;
-        x.w[3] = (uint32_t)p0;
+        x = fs_philox_round(x, key0, key1);
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
     }
     return x;
 }
 
-/* Four words at address (tag, item, e, attempt); item < 2^48, e < 2^32, attempt < 2^16. */
-FS_DEF fs_quad fs_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
+/* The counter of address (tag, item, e, attempt); item < 2^48, e < 2^32, attempt < 2^16. */
+FS_DEF fs_quad fs_random_counter(uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
 {
-    fs_quad counter;
-    counter.w[0] = (uint32_t)item;
-    counter.w[1] = (uint32_t)(item >> 32) | attempt << 16;
-    counter.w[2] = e;
-    counter.w[3] = tag;
-    return fs_philox(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
+    const fs_quad counter = {{(uint32_t)item, (uint32_t)(item >> 32) | attempt << 16, e, tag}};
+    return counter;
 }
 
+/* Four words at that address. */
+FS_DEF fs_quad fs_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
+{
+    return fs_philox(fs_random_counter(tag, item, e, attempt), (uint32_t)seed, (uint32_t)(seed >> 32));
+}
+/* The word of a quad that belongs to item i. */
+FS_DEF uint32_t fs_quad_word(fs_quad q, uint64_t i)
+{
+    const uint32_t lo = i & 1 ? q.w[1] : q.w[0], hi = i & 1 ? q.w[3] : q.w[2];
+    return i & 2 ? hi : lo;
+}
 /* Word e of item i.  Four neighbouring items share a quad, so a run of columns costs a quarter of a
  * Philox call each. */
 FS_DEF uint32_t fs_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t attempt)
 {
-    const fs_quad q = fs_random_quad(seed, tag, i >> 2, e, attempt);
-    const uint32_t lo = i & 1 ? q.w[1] : q.w[0], hi = i & 1 ? q.w[3] : q.w[2];
-    return i & 2 ? hi : lo;
+    return fs_quad_word(fs_random_quad(seed, tag, i >> 2, e, attempt), i);
+}
+
+/* Words e of four items.  The rounds stay a loop, of four independent chains: on a GPU code that runs for the first time
+ * costs more by its length than by its work. */
+FS_DEF void fs_random_words(uint64_t seed, uint32_t tag, const int64_t *item, uint32_t e, uint32_t *word)
+{
+    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
+    fs_quad x[4];
+    for (int i = 0; i < 4; i++) x[i] = fs_random_counter(tag, (uint64_t)item[i] >> 2, e, 0);
+    FS_ROLLED for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < 4; i++) x[i] = fs_philox_round(x[i], key0, key1);
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    for (int i = 0; i < 4; i++) word[i] = fs_quad_word(x[i], (uint64_t)item[i]);
 }
 
 #endif

@@ -334,8 +334,8 @@ static void another_head_is_refused(void **state)
     (void)state;
     char *good = good_text(), *text = room((int64_t)strlen(good) + 100, 1);
     const char *entries = strchr(good, '\n');
-    static const char *const heads[] = {"", " flashsketch-tuning 1 GPU", "flashsketch-tuning 2 GPU",
-                                        "flashsketch-tuning 10 GPU", "flashsketch-tuning", "FLASHSKETCH-TUNING 1 GPU"};
+    static const char *const heads[] = {"", " flashsketch-tuning 2 GPU", "flashsketch-tuning 1 GPU",
+                                        "flashsketch-tuning 20 GPU", "flashsketch-tuning", "FLASHSKETCH-TUNING 2 GPU"};
     for (int i = 0; i < COUNT(heads); i++) {
         sprintf(text, "%s%s", heads[i], entries);
         char what[80];
