@@ -214,7 +214,7 @@ PAGE = """# Performance
 
 This page is written by `bench/report.py` from the records in [`bench/results`](../bench/results); edit those, not this.
 
-A sketch must read A and write Y. The time to do just that, by the fastest of eight kernels that only read and write,
+A sketch must read A and write Y. The time to do just that, by the fastest of sixteen kernels that only read and write,
 is the **floor**; the **ratio** is the sketch's time over the floor's, measured in turns in the same run. 1 is the best
 there is. FlashBlockRow's floor reads only the rows it samples, the adjoint's writes d × n values.
 

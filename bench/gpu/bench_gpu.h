@@ -111,7 +111,7 @@ void bench_gpu_report(const bench_gpu *g, const bench_record *record);
 /* kernels.cu ------------------------------------------------------------------------------------------------- */
 
 /* One way to launch the floor; BENCH_FLOOR_SHAPES of them are tried for every case and the fastest is kept. */
-enum { BENCH_FLOOR_SHAPES = 8 };
+enum { BENCH_FLOOR_SHAPES = 16 };
 void bench_gpu_floor(const bench_gpu *g, int shape, const void *from, int64_t read, void *to, int64_t written);
 void bench_gpu_hold(const bench_gpu *g);
 void bench_gpu_fill(const bench_gpu *g, void *data, int64_t bytes, fs_dtype dtype);

@@ -9,10 +9,19 @@
 #include "dtype.h"
 #include "bench_gpu.h"
 
-/* volatile: a load must happen even where its thread has nothing to write. */
-static __device__ __forceinline__ uint4 load_once(const uint4 *from)
+/* volatile: a load must happen even where its thread has nothing to write.  FORGET: L2 is told that it may forget the
+ * line first; whether that makes reading faster is the GPU's secret, so both are tried. */
+template <bool FORGET> static __device__ __forceinline__ uint4 load_once(const uint4 *from, uint64_t policy)
 {
     uint4 v;
+#if __CUDA_ARCH__ >= 800
+    if (FORGET) {
+        asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(from), "l"(policy));
+        return v;
+    }
+#endif
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(from));
@@ -26,20 +35,24 @@ static __device__ __forceinline__ void mix(uint4 *sum, uint4 v)
 
 /* A block takes tiles of blockDim.x IN_FLIGHT vectors in turn; each thread then writes its share, made of what it
  * read. */
-template <int IN_FLIGHT>
+template <int IN_FLIGHT, bool FORGET>
 static __global__ void read_and_write(const uint4 *from, int64_t vectors, uint4 *to, int64_t written)
 {
+    uint64_t policy = 0;
+#if __CUDA_ARCH__ >= 800
+    if (FORGET) asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
     const int64_t tile = (int64_t)blockDim.x * IN_FLIGHT, threads = (int64_t)gridDim.x * blockDim.x;
     uint4 sum = make_uint4(0, 0, 0, 0);
     for (int64_t start = blockIdx.x * tile; start < vectors; start += gridDim.x * tile) {
         const uint4 *mine = from + start + threadIdx.x;
         if (start + tile > vectors) {
-            for (int64_t at = start + threadIdx.x; at < vectors; at += blockDim.x) mix(&sum, load_once(from + at));
+            for (int64_t at = start + threadIdx.x; at < vectors; at += blockDim.x) mix(&sum, load_once<FORGET>(from + at, policy));
             break;
         }
         uint4 v[IN_FLIGHT];
 #pragma unroll
-        for (int i = 0; i < IN_FLIGHT; i++) v[i] = load_once(mine + i * blockDim.x);
+        for (int i = 0; i < IN_FLIGHT; i++) v[i] = load_once<FORGET>(mine + i * blockDim.x, policy);
 #pragma unroll
         for (int i = 0; i < IN_FLIGHT; i++) mix(&sum, v[i]);
     }
@@ -48,16 +61,20 @@ static __global__ void read_and_write(const uint4 *from, int64_t vectors, uint4 
 
 static const struct {
     int in_flight, threads, blocks; /* blocks a multiprocessor; 0: one for every tile */
-} shapes[BENCH_FLOOR_SHAPES] = {
+} shapes[BENCH_FLOOR_SHAPES / 2] = {
     {4, 256, 8}, {8, 256, 4}, {4, 512, 4}, {8, 512, 2}, {8, 512, 4}, {4, 256, 0}, {8, 256, 0}, {4, 512, 0},
 };
 
 void bench_gpu_floor(const bench_gpu *g, int shape, const void *from, int64_t read, void *to, int64_t written)
 {
+    const bool forget = shape >= BENCH_FLOOR_SHAPES / 2;
+    shape %= BENCH_FLOOR_SHAPES / 2;
     const int64_t vectors = read / 16, tile = (int64_t)shapes[shape].threads * shapes[shape].in_flight;
     const int64_t tiles = (vectors + tile - 1) / tile, resident = (int64_t)shapes[shape].blocks * g->processors;
     const unsigned blocks = (unsigned)(resident && resident < tiles ? resident : tiles);
-    const auto kernel = shapes[shape].in_flight == 4 ? read_and_write<4> : read_and_write<8>;
+    const bool four = shapes[shape].in_flight == 4;
+    const auto kernel = forget ? (four ? read_and_write<4, true> : read_and_write<8, true>)
+                               : (four ? read_and_write<4, false> : read_and_write<8, false>);
     kernel<<<blocks, shapes[shape].threads, 0, g->stream>>>((const uint4 *)from, vectors, (uint4 *)to, written / 16);
 }
 

@@ -42,10 +42,18 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     void *numbers[] = {a, &team, &chunk, &group}, *mapped[] = {a, &maps};
     const int maps_rows = plan->kernel == FS_KERNEL_HOPPER_ROWS;
     if (maps_rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
-    return fs_gpu_check(gpu,
-                        cudaLaunchKernel(kernels[plan->instance], dim3((unsigned)blocks),
-                                         dim3((unsigned)plan->threads), maps_rows ? mapped : numbers,
-                                         (size_t)plan->shared, gpu->stream),
+    cudaLaunchAttribute together;
+    together.id = cudaLaunchAttributeClusterDimension;
+    together.val.clusterDim.x = (unsigned)plan->cluster;
+    together.val.clusterDim.y = together.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3((unsigned)plan->threads);
+    config.dynamicSmemBytes = (size_t)plan->shared;
+    config.stream = gpu->stream;
+    config.attrs = &together;
+    config.numAttrs = plan->cluster > 1;
+    return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], maps_rows ? mapped : numbers),
                         "sketching");
 }
 
@@ -68,6 +76,7 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     a.slots = fs_slots_of(S, 0, row0, from->rows);
     a.length = plan.length;
     a.parts = plan.parts;
+    a.cluster = plan.cluster;
     FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
     FS_TRY_GPU(launch(gpu, &problem, &plan, from, &a));
     if (planes == 0) return FS_OK;

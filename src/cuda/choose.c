@@ -35,7 +35,7 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
 
 int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan)
 {
-    const int64_t planes = plan->parts * p->kappa;
+    const int64_t planes = plan->parts / plan->cluster * p->kappa;
     return planes > 1 ? planes : 0;
 }
 
@@ -142,6 +142,7 @@ static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int g
             tensor_rows[i].groups != groups || tensor_rows[i].shared > gpu->shared)
             continue;
         memset(plan, 0, sizeof *plan);
+        plan->cluster = 1;
         plan->kernel = FS_KERNEL_TENSOR_ROWS;
         plan->instance = i;
         plan->threads = 128 * groups;
@@ -169,6 +170,7 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
             (p->n % hopper_rows[i].group != 0 && p->n < hopper_rows[i].width) || hopper_rows[i].tiles != tiles || hopper_rows[i].shared > gpu->shared)
             continue;
         memset(plan, 0, sizeof *plan);
+        plan->cluster = 1;
         plan->kernel = FS_KERNEL_HOPPER_ROWS;
         plan->instance = i;
         plan->threads = 512;
@@ -176,6 +178,9 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
         plan->shared = hopper_rows[i].shared;
         const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, hopper_rows[i].width);
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), 64);
+        /* Two parts add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  132 processors hold 66
+         * clusters of two but only 120 thread blocks in clusters of four or eight, which took twice as long.) */
+        plan->cluster = plan->parts % 2 == 0 ? 2 : 1;
         return 1;
     }
     return 0;
@@ -208,6 +213,7 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
             found = i;
     if (found < 0) return 0;
     memset(plan, 0, sizeof *plan);
+    plan->cluster = 1;
     plan->kernel = FS_KERNEL_HOPPER_LINES;
     plan->instance = found;
     plan->threads = FS_HOPPER_LINES_THREADS(hopper_lines[found].interleave, hopper_lines[found].samples);
@@ -234,6 +240,7 @@ static int plan_columns(const fs_problem *p, const fs_gpu_traits *gpu, int vecto
     }
     if (found < 0 || (vector > 1 && (p->n % vector || !p->across || !p->aligned))) return 0;
     memset(plan, 0, sizeof *plan);
+    plan->cluster = 1;
     plan->kernel = FS_KERNEL_COLUMNS;
     plan->instance = found;
     plan->threads = threads;
@@ -269,6 +276,7 @@ static int plan_narrow(const fs_problem *p, const fs_gpu_traits *gpu, int warps,
     const int four = p->s == 4 && p->k % p->M == 0 && p->block_rows % 4 == 0 &&
                      (p->block_rows & (p->block_rows - 1)) == 0;
     memset(plan, 0, sizeof *plan);
+    plan->cluster = 1;
     plan->kernel = FS_KERNEL_NARROW;
     for (int i = 0; i < FS_NARROW_COUNT; i++)
         if (narrow[i].dtype == p->dtype && (narrow[i].nonzeros == 0 || four)) plan->instance = i;
@@ -344,6 +352,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     memset(&plan, 0, sizeof plan);
     plan.kernel = FS_KERNEL_SORTED;
     plan.parts = 1;
+    plan.cluster = 1;
     return plan;
 }
 
@@ -408,7 +417,7 @@ struct fs_tuning {
     " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
     " down=%d aligned=%d whole=%d mapped=%d"
 #define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d" \
-    " shared=%" SCNd64
+    " shared=%" SCNd64 " cluster=%d"
 
 void fs_tuning_write_head(FILE *to, const char *gpu_name) { fprintf(to, HEAD " %s\n", gpu_name); }
 
@@ -417,7 +426,7 @@ void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
     fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
             p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned,
             p->whole, p->mapped, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team,
-            plan->chunk, plan->group, plan->shared);
+            plan->chunk, plan->group, plan->shared, plan->cluster);
 }
 
 static int read_entry(const char *line, entry *e)
@@ -429,7 +438,7 @@ static int read_entry(const char *line, entry *e)
     if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
                &p->interleave, &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down,
                &p->aligned, &p->whole, &p->mapped, &kernel, &plan->instance, &plan->parts, &plan->length, &plan->threads,
-               &plan->team, &plan->chunk, &plan->group, &plan->shared, &end) != 26 ||
+               &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 27 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
@@ -463,7 +472,8 @@ static int sound(const entry *e)
     const fs_plan *plan = &e->plan;
     const fs_gpu_traits any = {1000, 1, INT64_MAX, INT64_MAX, 0}, hopper = {90, 1, INT64_MAX, INT64_MAX, 0};
     fs_plan again;
-    if (plan->parts < 1 || plan->length < div_up(p->slots, plan->parts) || plan->length < 1 ||
+    if (plan->parts < 1 || plan->cluster < 1 || (plan->kernel != FS_KERNEL_HOPPER_ROWS && plan->cluster != 1) ||
+        plan->length < div_up(p->slots, plan->parts) || plan->length < 1 ||
         (plan->parts > 1 && plan->length > (p->slots - 1) / (plan->parts - 1)))
         return 0;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS)
@@ -477,7 +487,7 @@ static int sound(const entry *e)
                plan_hopper_rows(p, &hopper, hopper_rows[plan->instance].tiles, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared &&
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
-               plan->length % 64 == 0;
+               again.cluster % plan->cluster == 0 && plan->length % 64 == 0;
     if (plan->kernel == FS_KERNEL_NARROW)
         return narrow_fits(p) && plan->threads >= 128 && plan->threads <= 32 * FS_NARROW_WARPS &&
                (plan->threads & (plan->threads - 1)) == 0 && plan->chunk > 0 &&

@@ -12,10 +12,12 @@
  *
  * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or
  * an address.
+ * Parts of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up some
+ * rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error
  * is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
- * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x
+ * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
  * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers
  * needs    sm_90; blocks of at most 64 rows; a matrix that maps.cu can describe, of whole groups of 128 bytes or at
@@ -45,7 +47,9 @@ template <class T, int OUTS, int TILES> struct shape {
         STAGE_BYTES = STAGE * ROW_BYTES,
         HALF_SET = OUTS * PANEL_BYTES,                         /* 64 slots: a panel for each block,
                                                                 * one after the other */
-        SET_BYTES = 2 * HALF_SET
+        SET_BYTES = 2 * HALF_SET,
+        PITCH = WIDTH + 4,                                     /* floats of a row of sums in shared memory */
+        PREPARING = TILES == 2 ? 72 : 80                       /* registers of a thread that prepares */
     };
     static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
 };
@@ -375,6 +379,53 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
         promote<T, TILES>(total, sums, up);
     }
 }
+
+/* A thread's sums of a block in shared memory, from the warp's first column on; PITCH makes neighbouring rows of a warp
+ * hit other banks. */
+template <int TILES, int PITCH> __device__ __forceinline__ void keep_tile(float *tile, const float *total)
+{
+    const int lane = threadIdx.x & 31;
+    float *first = tile + 2 * (lane & 3) * PITCH + (lane >> 2) * 2 * TILES;
+#pragma unroll
+    for (int b = 0; b < 8; b++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const float *sum = total + 4 * b + i, *more = sum + (TILES - 1) * 32;
+            float *row = first + (8 * b + i) * PITCH;
+            if (TILES == 2) *(float4 *)row = make_float4(sum[0], sum[2], more[0], more[2]);
+            else *(float2 *)row = make_float2(sum[0], sum[2]);
+        }
+}
+
+/* Adds up the sums that the thread blocks of the cluster have in `tiles`, each of them HEIGHT / cluster rows of every
+ * block of Y.  All threads of the thread block are here. */
+template <class T, int OUTS, int TILES>
+__device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part &p, int64_t owned, float *tiles)
+{
+    typedef shape<T, OUTS, TILES> sh;
+    const int rank = fs_cluster_rank(), rows = HEIGHT / a.cluster;
+    fs_cluster_barrier();
+#pragma unroll 1
+    for (int out = 0; out < OUTS; out++) {
+        const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + out) : p;
+        const fs_output to = fs_plane(a, mine.l, mine.z);
+#pragma unroll 1
+        for (int i = threadIdx.x; i < rows * sh::WIDTH / 4; i += THREADS) {
+            const int row = rank * rows + i / (sh::WIDTH / 4), place = i % (sh::WIDTH / 4) * 4;
+            const uint32_t at = fs_shared_address(tiles + (out * HEIGHT + row) * sh::PITCH + place);
+            float4 sum = fs_cluster_float4(at, 0);
+#pragma unroll 1
+            for (int c = 1; c < a.cluster; c++) {
+                const float4 next = fs_cluster_float4(at, c);
+                sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
+            }
+            const int64_t column = p.column + place, left = a.n - column;
+            if (row < mine.block_rows && column >= owned && left > 0)
+                fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
+        }
+    }
+    fs_cluster_barrier();
+}
 #endif
 
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
@@ -409,14 +460,15 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
-        fs_fewer_registers<72>();
+        fs_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS)
             make_panels<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
         else
             copy_rows<T, OUTS, TILES, STAGES, SETS>(a, maps, aligned, owned, lead, m, panel_count * PANEL / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
+        if (a.cluster > 1) add_parts<T, OUTS, TILES>(a, p, owned, (float *)shared);
     } else {
-        fs_more_registers<184>();
+        fs_more_registers<256 - sh::PREPARING>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
         const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
                            (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
@@ -427,12 +479,22 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
         float zero = 0.0f;
 #pragma unroll
         for (int i = 0; i < sh::SUMS; i++) zero = fmaf(total[i], 0.0f, zero);
-        if (fs_barrier_or(1, THREADS, zero != 0.0f)) {
-            if (thread >= sh::WIDTH * OUTS) return;
+        const bool again = fs_barrier_or(1, THREADS, zero != 0.0f);
+        if (again && thread < sh::WIDTH * OUTS) {
             const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + thread / sh::WIDTH) : p;
             const int64_t own = p.column + thread % sh::WIDTH;
-            make_again<T>(a, mine, own < owned ? a.n : own, (float *)shared + thread, MULTIPLY);
-        } else {
+            float *sums = (float *)shared + thread / sh::WIDTH * HEIGHT * sh::PITCH + thread % sh::WIDTH;
+            make_again<T>(a, mine, own, sums, sh::PITCH);
+            if (a.cluster == 1 && own >= owned && own < a.n)
+                for (int r = 0; r < mine.block_rows; r++)
+                    fs_output_put(fs_plane(a, mine.l, mine.z), mine.output_row + r, own, sums[r * sh::PITCH]);
+        }
+        if (a.cluster > 1) {
+            if (!again)
+                for (int i = 0; i < sh::BLOCKS; i++)
+                    keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column, total + 32 * i);
+            add_parts<T, OUTS, TILES>(a, p, owned, (float *)shared);
+        } else if (!again) {
             const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
             if (own < owned) return;
 #pragma unroll

@@ -206,6 +206,28 @@ static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)
                  "bra again%=;\n"
                  "done%=: }" ::"r"(at), "r"(parity) : "memory");
 }
+/* Thread blocks of a cluster: this one's number among them, a barrier of all their threads, which orders shared memory,
+ * and four floats at a shared address of another. */
+static __device__ __forceinline__ int fs_cluster_rank(void)
+{
+    int rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+static __device__ __forceinline__ void fs_cluster_barrier(void)
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+static __device__ __forceinline__ float4 fs_cluster_float4(uint32_t at, int rank)
+{
+    float4 x;
+    asm volatile("{.reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %4, %5;\n"
+                 "ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [there]; }"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at), "r"(rank) : "memory");
+    return x;
+}
 /* Registers given back by, and lent to, a warpgroup. */
 template <int N> static __device__ __forceinline__ void fs_fewer_registers(void)
 {

@@ -145,8 +145,8 @@ __device__ __forceinline__ bool made_by_fours(const fs_tile_args &a, const fs_pa
 {
     return a.B.shuffle != FS_DEF_LINES && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
 }
-/* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which
- * of them hold a row, as bits. */
+/* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which of them hold a row, as
+ * bits. */
 __device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
                                             int64_t (&column)[4], uint32_t (&word)[4])
 {
@@ -234,8 +234,8 @@ __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part 
         each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
 }
 
-/* A part by plain additions, for data that are not finite: a thread owns a column, and every
- * `width`-th sum from mine on. */
+/* A part by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine
+ * on. */
 template <class T>
 __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, int64_t column, float *mine, int width)
 {
@@ -253,9 +253,6 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p,
             }
         }
     }
-    const fs_output out = fs_plane(a, p.l, p.z);
-    if (column < a.n)
-        for (int64_t r = 0; r < p.block_rows; r++) fs_output_put(out, p.output_row + r, column, mine[r * width]);
 }
 
 }  // namespace

@@ -193,8 +193,13 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
     float zero = 0.0f;
 #pragma unroll
     for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
-    if (__syncthreads_or(zero != 0.0f)) make_again<T>(a, part, p.column + tid, (float *)shared + tid, THREADS);
-    else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
+    if (__syncthreads_or(zero != 0.0f)) {
+        const fs_output to = fs_plane(a, p.l, p.z);
+        float *mine = (float *)shared + tid;
+        make_again<T>(a, part, p.column + tid, mine, THREADS);
+        for (int r = 0; r < p.block_rows && p.column + tid < a.n; r++)
+            fs_output_put(to, p.output_row + r, p.column + tid, mine[r * THREADS]);
+    } else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
 #endif
 }
 

@@ -3,7 +3,7 @@
  *
  * The work is cut into (input block h, columns, part z of the block's slots), and for kappa > 1 also by permutation l.
  * A part leaves its sums in Y when there is nothing to add to them, and otherwise in plane z kappa + l - 1 of scratch,
- * a k x n matrix of sums.  For every l the blocks g with pi_l(g) = h are all of [M], so each plane is written
+ * a k x n matrix of sums.  Parts that are a cluster of thread blocks add theirs first, and leave one plane.  For every l the blocks g with pi_l(g) = h are all of [M], so each plane is written
  * completely and no plane is ever cleared; combine.cu adds them in a fixed order. */
 #ifndef FS_CUDA_TILE_CUH
 #define FS_CUDA_TILE_CUH
@@ -22,6 +22,7 @@ typedef struct fs_tile_args {
     int64_t tiles;           /* thread blocks along the columns */
     int64_t length;          /* slots of a part */
     int32_t parts;           /* z = 0 ... parts - 1 */
+    int32_t cluster;         /* so many neighbouring parts add their sums among themselves */
 } fs_tile_args;
 
 /* The output block that permutation l = 1 ... kappa sends input block h to. */
@@ -51,18 +52,21 @@ static __device__ __forceinline__ fs_part fs_part_for(const fs_tile_args &a, fs_
     p.block_rows = (int)fs_split_size(&a.B.out, g);
     return p;
 }
-/* The part of this thread block, in a grid of ceil(kappa / group) x M x column tiles x parts, in this order. */
+/* The part of this thread block, in a grid of cluster x ceil(kappa / group) x M x column tiles x (parts / cluster), in
+ * this order. */
 static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int group, int width)
 {
     fs_part p;
     uint32_t id = blockIdx.x;
     const uint32_t groups = ((uint32_t)a.B.kappa + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
+    const uint32_t rank = id % (uint32_t)a.cluster;
+    id /= (uint32_t)a.cluster;
     const int l = 1 + (int)(id % groups) * group;
     id /= groups;
     p.h = id % M;
     id /= M;
     p.column = (int64_t)(id % tiles) * width;
-    p.z = (int)(id / tiles);
+    p.z = (int)(id / tiles * (uint32_t)a.cluster + rank);
     fs_slots all = a.slots;
     if (a.B.shuffle == FS_DEF_NONE) all = fs_slots_of(&a.B, p.h, a.row0, a.rows);
     const int64_t from = p.z * a.length, left = all.count - from;
@@ -71,11 +75,11 @@ static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int 
     return fs_part_for(a, p, l);
 }
 
-/* Where the sums of permutation l and part z go. */
+/* Where the sums of permutation l and part z, or of its cluster, go. */
 static __device__ __forceinline__ fs_output fs_plane(const fs_tile_args &a, int l, int z)
 {
     fs_output out = a.out;
-    out.data = (char *)out.data + ((int64_t)z * a.B.kappa + l - 1) * a.plane;
+    out.data = (char *)out.data + ((int64_t)(z / a.cluster) * a.B.kappa + l - 1) * a.plane;
     return out;
 }
 
