@@ -102,11 +102,6 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
 
 /* views ------------------------------------------------------------------------------------------------------ */
 
-int64_t reader_dtype_size(fs_dtype dtype)
-{
-    return dtype == FS_F64 ? 8 : dtype == FS_F32 ? 4 : 2;
-}
-
 const char *reader_dtype_name(fs_dtype dtype)
 {
     static const char *const names[] = {"?", "float32", "float64", "float16", "bfloat16"};
@@ -116,7 +111,7 @@ const char *reader_dtype_name(fs_dtype dtype)
 int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t cols, fs_dtype dtype, int by_columns,
                 file_matrix *out)
 {
-    const int64_t element = reader_dtype_size(dtype), count = rows * cols;
+    const int64_t element = fs_dtype_size(dtype), count = rows * cols;
     unsigned char *data = (unsigned char *)out->map + start;
     const uint16_t one = 1;
     const int big = !*(const unsigned char *)&one;
@@ -145,6 +140,11 @@ int reader_map(const reader_source *in, file_matrix *out)
 }
 
 /* streams ---------------------------------------------------------------------------------------------------- */
+
+static void watch(const reader_source *in, int64_t bytes, int64_t all)
+{
+    if (in->options->watch) in->options->watch(in->options->user, bytes, all);
+}
 
 int reader_start(const reader_source *in, reader_stream *stream)
 {
@@ -192,26 +192,59 @@ int64_t reader_more(reader_stream *stream, void *to, int64_t bytes)
         }
         if (n <= 0) break;
         got += n;
+        watch(stream->in, gzoffset(stream->file), stream->in->bytes);
     }
     return got;
 }
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-static int source_open(const char *path, reader_source *in)
+/* Copies standard input to a temporary file without a name, which is gone when it is closed, whatever happens. */
+static int spool(reader_source *in)
+{
+    char buffer[1 << 16];
+    FILE *copy = tmpfile();
+    ssize_t got = 0;
+    int64_t bytes = 0;
+    while (copy && (got = read(STDIN_FILENO, buffer, sizeof buffer)) > 0) {
+        if (fwrite(buffer, 1, (size_t)got, copy) != (size_t)got) break;
+        bytes += got;
+        watch(in, bytes, 0);
+    }
+    if (copy && got == 0 && fflush(copy) == 0) in->fd = dup(fileno(copy));
+    const int why = errno;
+    if (copy) fclose(copy);
+    if (in->fd >= 0) return 0;
+    return cli_fail("standard input could not be copied to a temporary file (%s, after %" PRId64 " bytes); write it to "
+                    "a file of your own first", strerror(why), bytes);
+}
+
+static int standard_input(reader_source *in)
 {
     struct stat about;
-    in->path = path;
-    in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to must not stop us */
+    in->path = "standard input";
+    if (isatty(STDIN_FILENO)) return cli_fail("standard input is a terminal; pipe a matrix into it, or name a file");
+    const int is_file = fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode) && !lseek(STDIN_FILENO, 0, SEEK_CUR);
+    if (!is_file) return spool(in);
+    in->fd = dup(STDIN_FILENO);
+    return in->fd >= 0 ? 0 : cli_fail("standard input cannot be read (%s)", strerror(errno));
+}
+
+/* *in keeps options, which must live as long. */
+static int source_open(const char *path, const file_options *options, reader_source *in)
+{
+    struct stat about;
+    *in = (reader_source){path, -1, 0, options};
+    if (!strcmp(path, "-")) {
+        if (standard_input(in)) return EXIT_FAILURE;
+    } else in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to must not stop us */
     if (in->fd < 0) return cli_fail("%s: the file cannot be opened (%s)", path, strerror(errno));
-    if (fstat(in->fd, &about) == 0 && S_ISREG(about.st_mode)) {
-        in->bytes = about.st_size;
-        if (in->bytes > 0) return 0;
-        close(in->fd);
-        return cli_fail("%s: the file is empty", path);
-    }
+    const int is_file = fstat(in->fd, &about) == 0 && S_ISREG(about.st_mode);
+    in->bytes = is_file ? about.st_size : 0;
+    if (in->bytes > 0) return 0;
     close(in->fd);
-    return cli_fail("%s: this is not a file; pipes and devices are not read, write to a file first", path);
+    if (is_file) return cli_fail("%s: the file is empty", in->path);
+    return cli_fail("%s: this is not a file; a pipe or device is read as standard input ('-')", path);
 }
 
 /* The format that the first bytes tell; safetensors and IDX have no magic of their own, so they come last. */
@@ -252,7 +285,7 @@ int file_open(const char *path, const file_options *options, file_matrix *out)
     reader_source in;
     memset(out, 0, sizeof *out);
     if (!options) options = &none;
-    if (source_open(path, &in)) return EXIT_FAILURE;
+    if (source_open(path, options, &in)) return EXIT_FAILURE;
     file_format format = options->format;
     int code = format == FILE_GUESS ? guess(&in, &format) : 0;
     out->format = format;
@@ -264,8 +297,9 @@ int file_open(const char *path, const file_options *options, file_matrix *out)
 
 int file_tensors(const char *path, void (*each)(void *user, const file_tensor *tensor), void *user)
 {
+    const file_options none = {0};
     reader_source in;
-    if (source_open(path, &in)) return EXIT_FAILURE;
+    if (source_open(path, &none, &in)) return EXIT_FAILURE;
     const int code = safetensors_list(&in, each, user);
     close(in.fd);
     return code;

@@ -4,7 +4,10 @@
  * IDX files, with or without gzip, are read into memory.  Nothing in a file is believed: headers have limits, lengths
  * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
  * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
- * SIGBUS, as for every program that maps files. */
+ * SIGBUS, as for every program that maps files.
+ *
+ * The path "-" is standard input.  What comes through a pipe is first written to a temporary file that has no name,
+ * because headers are checked against the length of what follows. */
 #ifndef FLASHSKETCH_CLI_FILE_H
 #define FLASHSKETCH_CLI_FILE_H
 
@@ -30,6 +33,10 @@ typedef struct file_options {
     fs_dtype dtype;              /* ... the type ... */
     int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
     int64_t max_rows, max_cols;  /* IDX: rows that are kept, columns that are accepted; 0: all of them */
+    /* Called now and then while a file is read (a mapped one is not) with the bytes read so far, of `all`; of 0 where
+     * nobody knows.  NULL: not called. */
+    void (*watch)(void *user, int64_t bytes, int64_t all);
+    void *user;                  /* for watch */
 } file_options;
 
 /* An open file.  An array of more than two dimensions is the matrix of its first one by all the others; one of a single

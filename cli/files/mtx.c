@@ -329,22 +329,19 @@ static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, en
     return at_the_end(t, e->count, "entries");
 }
 
-static int64_t index_at(const fs_sparse *A, const void *array, int64_t i)
+/* Adds to ptr[i]; returns what it was. */
+static int64_t advance(fs_sparse *A, int64_t i, int64_t by)
 {
-    return A->index_type == FS_INDEX32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
-}
-static void index_set(const fs_sparse *A, void *array, int64_t i, int64_t value)
-{
-    if (A->index_type == FS_INDEX32) ((int32_t *)array)[i] = (int32_t)value;
-    else ((int64_t *)array)[i] = value;
+    const int64_t was = fs_index_load(A->ptr, A->index_type, i);
+    fs_index_store(A->ptr, A->index_type, i, was + by);
+    return was;
 }
 
 /* Puts an entry into its row: ptr[row + 1] is where it goes, and moves on. */
 static void place(fs_sparse *A, int64_t row, int64_t col, double value)
 {
-    const int64_t to = index_at(A, A->ptr, row + 1);
-    index_set(A, A->ptr, row + 1, to + 1);
-    index_set(A, A->index, to, col);
+    const int64_t to = advance(A, row + 1, 1);
+    fs_index_store(A->index, A->index_type, to, col);
     ((double *)A->value)[to] = value;
 }
 
@@ -365,12 +362,10 @@ static int make_csr(const text *t, const banner *b, int64_t rows, int64_t cols, 
         return EXIT_FAILURE;
     memset(A->ptr, 0, (size_t)((rows + 2) * bytes));
     for (int64_t i = 0; i < e->count; i++) {
-        index_set(A, A->ptr, e->row[i] + 2, index_at(A, A->ptr, e->row[i] + 2) + 1);
-        if (b->symmetry != GENERAL && e->row[i] != e->col[i])
-            index_set(A, A->ptr, e->col[i] + 2, index_at(A, A->ptr, e->col[i] + 2) + 1);
+        advance(A, e->row[i] + 2, 1);
+        if (b->symmetry != GENERAL && e->row[i] != e->col[i]) advance(A, e->col[i] + 2, 1);
     }
-    for (int64_t i = 1; i <= rows; i++)
-        index_set(A, A->ptr, i + 1, index_at(A, A->ptr, i + 1) + index_at(A, A->ptr, i));
+    for (int64_t i = 1; i <= rows; i++) advance(A, i + 1, fs_index_load(A->ptr, A->index_type, i));
     for (int64_t i = 0; i < e->count; i++) {
         place(A, e->row[i], e->col[i], e->value[i]);
         if (b->symmetry != GENERAL && e->row[i] != e->col[i])

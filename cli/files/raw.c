@@ -12,7 +12,7 @@ int raw_read(const reader_source *in, const file_options *options, file_matrix *
     if (options->rows < 1 || options->cols < 1)
         return cli_fail("%s: a raw file needs a shape of at least 1 x 1, not %" PRId64 " x %" PRId64, in->path,
                         options->rows, options->cols);
-    const int64_t need = reader_bytes(&shape, reader_dtype_size(options->dtype));
+    const int64_t need = reader_bytes(&shape, fs_dtype_size(options->dtype));
     if (need < 0)
         return cli_fail("%s: %" PRId64 " x %" PRId64 " %s is more bytes than can be counted", in->path, options->rows,
                         options->cols, reader_dtype_name(options->dtype));

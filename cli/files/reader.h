@@ -5,13 +5,15 @@
 #include <inttypes.h>
 #include <zlib.h>
 
+#include "dtype.h"
 #include "file.h"
 
 /* An open regular file; file_open makes and closes it. */
 typedef struct reader_source {
-    const char *path;
+    const char *path; /* what sentences call it */
     int fd;
     int64_t bytes;
+    const file_options *options; /* for watch */
 } reader_source;
 
 /* A format: fills out, whose format is set and whose other fields are 0.  After a failure file_open closes it. */
@@ -57,7 +59,6 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
 
 /* views ------------------------------------------------------------------------------------------------------ */
 
-int64_t reader_dtype_size(fs_dtype dtype);
 const char *reader_dtype_name(fs_dtype dtype); /* "float32" */
 
 /* Makes out->dense the packed little-endian matrix that starts `start` bytes into the mapping, where reader_fits has
