@@ -2,7 +2,6 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,16 +35,6 @@ int cli_usage(const char *command, const char *format, ...)
     va_end(arguments);
     fprintf(stderr, "Try 'flashsketch %s%s--help'.\n", command ? command : "", command ? " " : "");
     return EXIT_USAGE;
-}
-
-int cli_bad_option(int choice, char **argv)
-{
-    const char *word = argv[optind - 1];
-    const int is_long = strncmp(word, "--", 2) == 0;
-    if (choice == ':' && is_long) return cli_usage(argv[0], "the option %s needs a value", word);
-    if (choice == ':') return cli_usage(argv[0], "the option -%c needs a value", optopt);
-    if (is_long) return cli_usage(argv[0], "there is no option %s, or it is cut too short or takes no value", word);
-    return cli_usage(argv[0], "there is no option -%c", optopt);
 }
 
 int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number)
