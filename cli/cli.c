@@ -49,6 +49,16 @@ int cli_number(const char *command, const char *option, const char *text, int64_
     return 0;
 }
 
+int cli_real(const char *command, const char *option, const char *text, double low, double high, double *number)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value > low && value < high))
+        return cli_usage(command, "%s takes a number between %g and %g, not '%s'", option, low, high, text);
+    *number = value;
+    return 0;
+}
+
 int cli_seed(const char *command, const char *text, uint64_t *seed)
 {
     char *end;

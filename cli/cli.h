@@ -20,6 +20,9 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 /* Reads a whole number of `option` from low to high.  Returns 0, or EXIT_USAGE after saying what was wrong. */
 int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 
+/* Reads a number of `option` between low and high, neither of which it may be.  Returns as cli_number. */
+int cli_real(const char *command, const char *option, const char *text, double low, double high, double *number);
+
 /* Reads a seed: 64 bits, decimal or 0x hexadecimal.  Returns as cli_number. */
 int cli_seed(const char *command, const char *text, uint64_t *seed);
 

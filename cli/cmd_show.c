@@ -137,8 +137,8 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
         return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn; give a smaller -d or -k", nonzeros,
                         MAX_NONZEROS);
     if (svg && nonzeros > MAX_SVG_NONZEROS)
-        return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn in an SVG; name a .png, or give a smaller "
-                        "-d or -k", nonzeros, MAX_SVG_NONZEROS);
+        return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn in an SVG; name a .png, or give a "
+                        "smaller -d or -k", nonzeros, MAX_SVG_NONZEROS);
     fs_sparse csr = {FS_CSR, FS_INDEX64, spec->k, spec->d, nonzeros, cli_array(spec->k + 1, 1, sizeof(int64_t)),
                      cli_array(nonzeros, 1, sizeof(int64_t)), cli_array(nonzeros, 1, sizeof(float)), FS_F32, FS_HOST};
     int code = 0;

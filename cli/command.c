@@ -51,8 +51,8 @@ static int bad_option(int choice, char **argv)
     return cli_usage(argv[0], "there is no option -%c", optopt);
 }
 
-int cli_parse(const cli_command *command, int argc, char **argv, int (*take)(void *options, int code, const char *value),
-              void *options)
+int cli_parse(const cli_command *command, int argc, char **argv,
+              int (*take)(void *options, int code, const char *value), void *options)
 {
     struct option longs[MOST_OPTIONS + 2];
     char shorts[2 * MOST_OPTIONS + 8] = ":h";

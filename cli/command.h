@@ -26,8 +26,8 @@ typedef struct cli_command {
  * what was wrong.  Returns 0, and optind is the first argument that is no option; EXIT_USAGE; or CLI_HELPED after
  * printing the help, for which the command returns at once. */
 enum { CLI_HELPED = -1 };
-int cli_parse(const cli_command *command, int argc, char **argv, int (*take)(void *options, int code, const char *value),
-              void *options);
+int cli_parse(const cli_command *command, int argc, char **argv,
+              int (*take)(void *options, int code, const char *value), void *options);
 
 /* All commands, in the order of the help; the last one is NULL.  In main.c. */
 extern const cli_command *const cli_commands[];
@@ -38,6 +38,7 @@ int cli_option_text(const cli_option *option, char *text, int bytes);
 /* Prints a document made from the tables: "man", "bash" or "zsh".  Returns the exit code. */
 int cli_document(const char *name);
 
-extern const cli_command demo_command, show_command, version_command;
+extern const cli_command sketch_command, info_command, spec_command, show_command, coherence_command, check_command,
+    demo_command, version_command;
 
 #endif

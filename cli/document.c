@@ -11,12 +11,11 @@
 /* man -------------------------------------------------------------------------------------------------------- */
 
 /* Text for troff: a backslash or a minus is itself, and no line starts with a dot or a quote. */
-static void roff(const char *text, const char *line_end)
+static void roff(const char *text)
 {
     for (const char *at = text; *at; at++) {
         const int starts = at == text || at[-1] == '\n';
-        if (*at == '\n') fputs(line_end, stdout);
-        else if (*at == '\\') fputs("\\e", stdout);
+        if (*at == '\\') fputs("\\e", stdout);
         else if (*at == '-') fputs("\\-", stdout);
         else if (starts && (*at == '.' || *at == '\'')) printf("\\&%c", *at);
         else putchar(*at);
@@ -25,21 +24,23 @@ static void roff(const char *text, const char *line_end)
 
 static void man_command(const cli_command *command)
 {
-    printf(".SS flashsketch %s %s\n", command->name, command->arguments);
-    roff(command->text, "\n");
+    printf(".SS flashsketch %s ", command->name);
+    roff(command->arguments);
+    putchar('\n');
+    roff(command->text);
     putchar('\n');
     for (const cli_option *option = command->options; option->code; option++) {
         char left[64];
         cli_option_text(option, left, sizeof left);
         fputs(".TP\n.B ", stdout);
-        roff(left + strspn(left, " "), "\n");
+        roff(left + strspn(left, " "));
         putchar('\n');
-        roff(option->text, "\n");
+        roff(option->text);
         putchar('\n');
     }
     if (!command->notes) return;
     fputs(".PP\n", stdout);
-    roff(command->notes, "\n.br\n");
+    roff(command->notes);
     putchar('\n');
 }
 
@@ -55,10 +56,10 @@ static void man(void)
     for (int i = 0; cli_commands[i]; i++) man_command(cli_commands[i]);
     fputs(".SH FILES\n"
           "A matrix is read from npy (versions 1 to 3, f2, f4 and f8, C and Fortran order), Matrix Market (array and\n"
-          "coordinate; real, integer and pattern; general, symmetric and skew\\-symmetric), safetensors (F16, BF16, F32,\n"
-          "F64) and IDX, told apart by their first bytes, the second and the last with or without gzip; or from a raw\n"
-          "file of little\\-endian elements. An array of more than two dimensions is the matrix of its first one by all\n"
-          "the others; one of a single dimension is a column. \\- is standard input or output.\n"
+          "coordinate; real, integer and pattern; general, symmetric and skew\\-symmetric), safetensors (F16, BF16,\n"
+          "F32, F64) and IDX, told apart by their first bytes, the second and the last with or without gzip; or from\n"
+          "a raw file of little\\-endian elements. An array of more than two dimensions is the matrix of its first\n"
+          "one by all the others; one of a single dimension is a column. \\- is standard input or output.\n"
           ".SH ENVIRONMENT\n"
           ".TP\n.B FLASHSKETCH_ISA\nthe CPU variant: ref, base, avx2 or avx512\n"
           ".TP\n.B FLASHSKETCH_CUDA_PLUGIN\nthe path of the CUDA plugin\n"
@@ -69,7 +70,7 @@ static void man(void)
           ".SH EXAMPLES\n"
           ".nf\n"
           "flashsketch sketch \\-k 400 \\-\\-seed 7 A.npy \\-o Y.npy\n"
-          "flashsketch sketch \\-k 4096 \\-\\-batch\\-major \\-\\-shuffle lines grads.safetensors \\-\\-tensor w \\-o Y.npy\n"
+          "flashsketch sketch \\-k 4096 \\-\\-batch\\-major \\-\\-shuffle lines grads.npy \\-o Y.npy\n"
           "flashsketch coherence \\-k 1024 \\-\\-kappa 4 \\-\\-shuffle none A.mtx.gz\n"
           "flashsketch check\n"
           ".fi\n", stdout);

@@ -36,7 +36,7 @@ static int spec_family(const char *command, const char *text, fs_family *family)
 
 int spec_is_option(int code)
 {
-    return (code >= SPEC_FAMILY && code < SPEC_OTHER) || (code && strchr("kdMs", code));
+    return code < 256 ? code && strchr("kdMs", code) : code < SPEC_OTHER;
 }
 
 int spec_option(const char *command, int code, const char *text, fs_spec *spec)

@@ -102,7 +102,7 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
 
 /* views ------------------------------------------------------------------------------------------------------ */
 
-const char *reader_dtype_name(fs_dtype dtype)
+const char *file_dtype_name(fs_dtype dtype)
 {
     static const char *const names[] = {"?", "float32", "float64", "float16", "bfloat16"};
     return names[dtype >= FS_F32 && dtype <= FS_BF16 ? dtype : 0];
@@ -124,7 +124,7 @@ int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t co
         data = copy;
     }
     out->dense = by_columns ? fs_col_major(data, rows, cols, dtype) : fs_row_major(data, rows, cols, dtype);
-    if (!out->stored[0]) snprintf(out->stored, sizeof out->stored, "%s", reader_dtype_name(dtype));
+    if (!out->stored[0]) snprintf(out->stored, sizeof out->stored, "%s", file_dtype_name(dtype));
     return 0;
 }
 
@@ -292,16 +292,6 @@ int file_open(const char *path, const file_options *options, file_matrix *out)
     if (!code) code = readers[format](&in, options, out);
     close(in.fd);
     if (code) file_close(out);
-    return code;
-}
-
-int file_tensors(const char *path, void (*each)(void *user, const file_tensor *tensor), void *user)
-{
-    const file_options none = {0};
-    reader_source in;
-    if (source_open(path, &none, &in)) return EXIT_FAILURE;
-    const int code = safetensors_list(&in, each, user);
-    close(in.fd);
     return code;
 }
 

@@ -13,6 +13,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "flashsketch.h"
 
@@ -25,10 +26,21 @@ typedef enum file_format {
     FILE_RAW
 } file_format;
 
+enum { FILE_MAX_DIMENSIONS = 32 };
+typedef struct file_tensor {
+    const char *name;  /* as it is in the file: file_printable before it goes to a terminal */
+    const char *dtype; /* the file's word: "BF16" */
+    int dimensions;
+    int64_t shape[FILE_MAX_DIMENSIONS];
+} file_tensor;
+
 /* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
 typedef struct file_options {
     file_format format;
     const char *tensor;          /* safetensors: which one; NULL: the only one there is */
+    /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then, where
+     * `tensor` is NULL, no matrix is opened.  NULL: not called. */
+    void (*list)(void *user, const file_tensor *tensor);
     int64_t rows, cols;          /* raw: the shape, ... */
     fs_dtype dtype;              /* ... the type ... */
     int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
@@ -36,7 +48,7 @@ typedef struct file_options {
     /* Called now and then while a file is read (a mapped one is not) with the bytes read so far, of `all`; of 0 where
      * nobody knows.  NULL: not called. */
     void (*watch)(void *user, int64_t bytes, int64_t all);
-    void *user;                  /* for watch */
+    void *user;                  /* for list and watch */
 } file_options;
 
 /* An open file.  An array of more than two dimensions is the matrix of its first one by all the others; one of a single
@@ -60,20 +72,15 @@ int file_open(const char *path, const file_options *options, file_matrix *out);
 /* Gives back what *file holds and empties it; an empty one is nothing. */
 void file_close(file_matrix *file);
 
-enum { FILE_MAX_DIMENSIONS = 32 };
-typedef struct file_tensor {
-    const char *name;  /* as it is in the file: file_printable before it goes to a terminal */
-    const char *dtype; /* the file's word: "BF16" */
-    int dimensions;
-    int64_t shape[FILE_MAX_DIMENSIONS];
-} file_tensor;
-
-/* Calls `each` for every tensor of a safetensors file, in the order of their data, after all of the header was checked.
- * Returns as file_open. */
-int file_tensors(const char *path, void (*each)(void *user, const file_tensor *tensor), void *user);
-
 /* "npy", "Matrix Market", ... */
 const char *file_format_name(file_format format);
+
+/* "float32", ... */
+const char *file_dtype_name(fs_dtype dtype);
+
+/* Writes a matrix whose rows are packed as an npy file of the type `dtype`: f16, f32 or f64; a failed write shows when
+ * the stream is closed.  Elements of another type are rounded. */
+void file_write_npy(FILE *out, const fs_matrix *m, fs_dtype dtype);
 
 /* Writes `length` bytes of a file's text into out, cut to `bytes` with its final 0, everything but printable ASCII
  * as \xNN: what stands in a file must not talk to the terminal.  Returns out. */

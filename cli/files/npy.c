@@ -170,7 +170,7 @@ int npy_read(const reader_source *in, const file_options *options, file_matrix *
     int64_t need, rows, cols;
     if (read_dictionary(&h) || read_dtype(&h, &dtype) || reader_is_matrix(in, &h.shape)) return EXIT_FAILURE;
     const int64_t start = fixed + length;
-    if (reader_fits(in, &h.shape, reader_dtype_name(dtype), fs_dtype_size(dtype), in->bytes - start, &need))
+    if (reader_fits(in, &h.shape, file_dtype_name(dtype), fs_dtype_size(dtype), in->bytes - start, &need))
         return EXIT_FAILURE;
     if (h.by_columns && h.shape.dimensions > 2)
         return cli_fail("%s: the array has %d dimensions in Fortran order; more than 2 are read in C order only",

@@ -15,10 +15,10 @@ int raw_read(const reader_source *in, const file_options *options, file_matrix *
     const int64_t need = reader_bytes(&shape, fs_dtype_size(options->dtype));
     if (need < 0)
         return cli_fail("%s: %" PRId64 " x %" PRId64 " %s is more bytes than can be counted", in->path, options->rows,
-                        options->cols, reader_dtype_name(options->dtype));
+                        options->cols, file_dtype_name(options->dtype));
     if (need != in->bytes)
         return cli_fail("%s: %" PRId64 " x %" PRId64 " %s needs %" PRId64 " bytes, but the file has %" PRId64, in->path,
-                        options->rows, options->cols, reader_dtype_name(options->dtype), need, in->bytes);
+                        options->rows, options->cols, file_dtype_name(options->dtype), need, in->bytes);
     if (reader_map(in, out)) return EXIT_FAILURE;
     return reader_view(in, 0, options->rows, options->cols, options->dtype, options->by_columns, out);
 }

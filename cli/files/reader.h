@@ -19,7 +19,6 @@ typedef struct reader_source {
 /* A format: fills out, whose format is set and whose other fields are 0.  After a failure file_open closes it. */
 typedef int reader(const reader_source *in, const file_options *options, file_matrix *out);
 reader npy_read, mtx_read, safetensors_read, idx_read, raw_read;
-int safetensors_list(const reader_source *in, void (*each)(void *user, const file_tensor *tensor), void *user);
 
 /* Maps the whole file into out->map.  Returns 0, or EXIT_FAILURE after saying why. */
 int reader_map(const reader_source *in, file_matrix *out);
@@ -58,8 +57,6 @@ int reader_fits(const reader_source *in, const reader_shape *shape, const char *
 void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t count, int64_t bytes);
 
 /* views ------------------------------------------------------------------------------------------------------ */
-
-const char *reader_dtype_name(fs_dtype dtype); /* "float32" */
 
 /* Makes out->dense the packed little-endian matrix that starts `start` bytes into the mapping, where reader_fits has
  * been; copies it where its elements are misaligned or this machine is big-endian.  Returns 0, or EXIT_FAILURE after

@@ -241,20 +241,13 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
     return reader_view(t->in, t->data + x->start, rows, cols, (fs_dtype)(FS_F32 + i), 0, out);
 }
 
-int safetensors_list(const reader_source *in, void (*each)(void *user, const file_tensor *tensor), void *user)
+static void list(const table *t, const file_options *options)
 {
-    table t;
-    file_matrix held = {0};
-    if (reader_map(in, &held)) return EXIT_FAILURE;
-    const int code = table_read(&t, in, held.map);
-    for (int64_t i = 0; i < t.count && !code; i++) {
-        file_tensor seen = {t.tensors[i].name, t.tensors[i].dtype, t.tensors[i].shape.dimensions, {0}};
-        memcpy(seen.shape, t.tensors[i].shape.size, sizeof seen.shape);
-        each(user, &seen);
+    for (int64_t i = 0; i < t->count; i++) {
+        file_tensor seen = {t->tensors[i].name, t->tensors[i].dtype, t->tensors[i].shape.dimensions, {0}};
+        memcpy(seen.shape, t->tensors[i].shape.size, sizeof seen.shape);
+        options->list(options->user, &seen);
     }
-    table_free(&t);
-    file_close(&held);
-    return code;
 }
 
 int safetensors_read(const reader_source *in, const file_options *options, file_matrix *out)
@@ -262,8 +255,11 @@ int safetensors_read(const reader_source *in, const file_options *options, file_
     table t;
     if (reader_map(in, out)) return EXIT_FAILURE;
     int code = table_read(&t, in, out->map);
-    const tensor *x = code ? NULL : find(&t, options->tensor);
-    code = x ? open_tensor(&t, x, out) : EXIT_FAILURE;
+    if (!code && options->list) list(&t, options);
+    if (!code && (options->tensor || !options->list)) {
+        const tensor *x = find(&t, options->tensor);
+        code = x ? open_tensor(&t, x, out) : EXIT_FAILURE;
+    }
     table_free(&t);
     return code;
 }

@@ -79,6 +79,13 @@ static void open_tensor(void *user, const file_tensor *tensor)
     open_one(user, &options);
 }
 
+static void open_all(char *path)
+{
+    const file_options options = {.format = FILE_SAFETENSORS, .list = open_tensor, .user = path};
+    file_matrix file;
+    if (!file_open(path, &options, &file)) file_close(&file);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -96,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (file < 0 || write(file, data, bytes) != (ssize_t)bytes) abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     open_one(path, &options);
-    if (FUZZ_FORMAT == FILE_SAFETENSORS) file_tensors(path, open_tensor, path);
+    if (FUZZ_FORMAT == FILE_SAFETENSORS) open_all(path);
     close(file);
     return 0;
 }
