@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <flashsketch.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,6 +26,12 @@ int cli_fail(const char *format, ...)
     complain(NULL, format, arguments);
     va_end(arguments);
     return EXIT_FAILURE;
+}
+
+int cli_library_fail(void)
+{
+    const char *sentence = fs_error_message(), *colon = strstr(sentence, ": ");
+    return cli_fail("%s", !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence);
 }
 
 int cli_usage(const char *command, const char *format, ...)

@@ -14,6 +14,9 @@ enum { EXIT_USAGE = 2 };
 /* Prints "flashsketch: sentence" on stderr; returns EXIT_FAILURE, so that a command ends with it. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same with the library's sentence for its last failure, without the name of the function that failed. */
+int cli_library_fail(void);
+
 /* The same for a wrong command line, followed by where the help is; returns EXIT_USAGE.  command may be NULL. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

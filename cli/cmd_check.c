@@ -241,7 +241,7 @@ static int quality(fs_context *ctx, const struct sort *sort, int input, double *
         fs_sketch *S = NULL;
         const int failed = fs_sketch_create(&S, &spec) || fs_apply(ctx, S, 0, 1.0, &from, 0.0, &to);
         fs_sketch_destroy(S);
-        if (failed) return cli_fail("%s", fs_error_message());
+        if (failed) return cli_library_fail();
         total += error_of(Y);
     }
     *ratio = total / DRAWS / expect_space(QK, QN);
@@ -255,7 +255,7 @@ static int measure_quality(double ratio[SORTS][INPUTS], progress *bar)
     fs_context *ctx = NULL;
     cpu.backend = FS_BACKEND_CPU;
     int code = Q && Y ? 0 : cli_fail("there is no memory for a basis of %d x %d", QD, QN);
-    if (!code && fs_context_create(&ctx, &cpu)) code = cli_fail("%s", fs_error_message());
+    if (!code && fs_context_create(&ctx, &cpu)) code = cli_library_fail();
     for (int sort = 0; sort < SORTS && !code; sort++) {
         progress_step(bar, "quality: %s", sorts[sort].name);
         for (int input = 0; input < INPUTS && !code; input++)

@@ -176,7 +176,7 @@ static int run(demo_matrix *A, const demo_options *o)
     context.backend = FS_BACKEND_CPU;
     context.threads = (int)o->threads;
     if (o->threads) omp_set_num_threads((int)o->threads);
-    if (fs_context_create(&race.ctx, &context)) return cli_fail("%s", fs_error_message());
+    if (fs_context_create(&race.ctx, &context)) return cli_library_fail();
 
     char where[256];
     fs_context_describe(race.ctx, where, sizeof where);

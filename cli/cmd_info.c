@@ -29,12 +29,17 @@ static int take(void *options, int code, const char *value)
 
 /* a file ----------------------------------------------------------------------------------------------------- */
 
-/* A tensor for the list: a line on stdout, or an object in the JSON array `user`. */
+static void print_format(file_format format, int gzip)
+{
+    printf("format    %s%s\n", file_format_name(format), gzip ? ", gzip" : "");
+}
+
+/* A tensor for the list: a line on stdout, where `user` counts them, or an object in the JSON array `user`. */
 static void print_tensor(void *user, const file_tensor *tensor)
 {
     char name[160], dtype[16], shape[160] = "one";
     int at = 0;
-    (void)user;
+    if (!(*(int64_t *)user)++) print_format(FILE_SAFETENSORS, 0);
     for (int i = 0; i < tensor->dimensions && at < (int)sizeof shape - 24; i++)
         at += snprintf(shape + at, sizeof shape - (size_t)at, "%s%" PRId64, i ? " x " : "", tensor->shape[i]);
     file_printable(dtype, sizeof dtype, tensor->dtype, strlen(tensor->dtype));
@@ -81,7 +86,8 @@ static void add_matrix(cJSON *out, const file_matrix *file)
 static int about_file(const char *path, const info_options *o)
 {
     cJSON *tensors = o->json ? cJSON_CreateArray() : NULL;
-    const file_options options = {.tensor = o->tensor, .user = tensors,
+    int64_t printed = 0;
+    const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
                                   .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
     file_matrix file;
     if (file_open(path, &options, &file)) {
@@ -90,7 +96,7 @@ static int about_file(const char *path, const info_options *o)
     }
     const int listed = file.format == FILE_SAFETENSORS && !o->tensor;
     if (!o->json) {
-        printf("format    %s%s\n", file_format_name(file.format), file.gzip ? ", gzip" : "");
+        if (!printed) print_format(file.format, file.gzip);
         if (!listed) print_matrix(&file);
         file_close(&file);
         return 0;

@@ -132,7 +132,7 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
 {
     const fs_spec *spec = p->spec;
     int64_t nonzeros;
-    if (fs_sketch_nnz(S, 0, spec->d, &nonzeros)) return cli_fail("%s", fs_error_message());
+    if (fs_sketch_nnz(S, 0, spec->d, &nonzeros)) return cli_library_fail();
     if (nonzeros > MAX_NONZEROS)
         return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn; give a smaller -d or -k", nonzeros,
                         MAX_NONZEROS);
@@ -144,7 +144,7 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
     int code = 0;
     if (!csr.ptr || !csr.index || !csr.value)
         code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
-    else if (fs_sketch_to_csr(S, 0, &csr)) code = cli_fail("%s", fs_error_message());
+    else if (fs_sketch_to_csr(S, 0, &csr)) code = cli_library_fail();
     else draw_dots(c, p, &csr);
     free(csr.ptr);
     free(csr.index);

@@ -89,7 +89,7 @@ static int open_sketch(work *w)
                         "auto", w->in.name);
     if (w->in.is_sparse) where.backend = FS_BACKEND_CPU;
     if (spec_sketch(&spec, &w->S, &w->spec)) return EXIT_FAILURE;
-    if (fs_context_create(&w->ctx, &where)) return cli_fail("%s", fs_error_message());
+    if (fs_context_create(&w->ctx, &where)) return cli_library_fail();
     return 0;
 }
 
@@ -136,7 +136,7 @@ static int multiply_dense(work *w)
         if (!by_rows) to.cols = count, to.offset += at * to.col_stride;
         progress_at(&w->bar, (double)at / (double)all, "sketching %s", w->in.name);
         if (fs_apply(w->ctx, w->S, w->o->row0 + (by_rows ? at : 0), 1.0, &part, by_rows && at ? 1.0 : 0.0, &to))
-            return cli_fail("%s", fs_error_message());
+            return cli_library_fail();
     }
     return 0;
 }
@@ -144,7 +144,7 @@ static int multiply_dense(work *w)
 static int multiply_sparse(work *w)
 {
     if (!fs_apply_csr(w->ctx, w->S, w->o->row0, 1.0, &w->in.sparse, 0.0, &w->Y)) return 0;
-    return cli_fail("%s", fs_error_message());
+    return cli_library_fail();
 }
 
 /* As the file of Y has it: k x n, or n x k for a batch. */

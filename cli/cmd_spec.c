@@ -47,7 +47,7 @@ static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
     f->out = fs_split_make(p->k, p->M);
     f->in = fs_split_make(p->d, p->M);
     if (p->family == FS_BLOCKPERM) f->wiring = fs_wiring_make(p->seed, (uint32_t)p->M);
-    if (fs_sketch_nnz(S, 0, p->d, &f->nonzeros)) return cli_fail("%s", fs_error_message());
+    if (fs_sketch_nnz(S, 0, p->d, &f->nonzeros)) return cli_library_fail();
     const int64_t index = p->d <= INT32_MAX && f->nonzeros <= INT32_MAX ? 4 : 8;
     f->csr_bytes = (double)f->nonzeros * (double)(index + 4) + (double)(p->k + 1) * (double)index;
     f->vector = p->family == FS_BLOCKROW ? -1 : expect_vector(p->k);

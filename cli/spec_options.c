@@ -57,6 +57,6 @@ int spec_option(const char *command, int code, const char *text, fs_spec *spec)
 int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full)
 {
     full->size = sizeof *full;
-    if (fs_sketch_create(S, spec) || fs_sketch_spec(*S, full)) return cli_fail("%s", fs_error_message());
+    if (fs_sketch_create(S, spec) || fs_sketch_spec(*S, full)) return cli_library_fail();
     return 0;
 }

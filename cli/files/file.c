@@ -270,8 +270,8 @@ static int guess(const reader_source *in, file_format *format)
     if (got < 0) return EXIT_FAILURE;
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
-        return cli_fail("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file; for a raw file say its "
-                        "shape and type", in->path, file_printable(text, sizeof text, (char *)start, (size_t)got));
+        return cli_fail("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file; for a raw file give "
+                        "--shape and --dtype", in->path, file_printable(text, sizeof text, (char *)start, (size_t)got));
     if (stream.gzip && *format != FILE_MTX && *format != FILE_IDX)
         return cli_fail("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
                         file_format_name(*format));
@@ -289,6 +289,9 @@ int file_open(const char *path, const file_options *options, file_matrix *out)
     file_format format = options->format;
     int code = format == FILE_GUESS ? guess(&in, &format) : 0;
     out->format = format;
+    if (!code && options->tensor && format != FILE_SAFETENSORS)
+        code = cli_fail("%s: this is %s, not safetensors: it holds one matrix, and no tensor '%s'", in.path,
+                        file_format_name(format), options->tensor);
     if (!code) code = readers[format](&in, options, out);
     close(in.fd);
     if (code) file_close(out);

@@ -191,7 +191,7 @@ static void what_is_not_a_file_with_a_matrix_is_refused(void **state)
     REFUSED("empty", NULL, "the file is empty");
     put_text(&b, "\x1b]0;a,b\n1,2\n");
     save(&b, "A.csv");
-    REFUSED("A.csv", NULL, "\\x1b]0;a,b\\x0a1,2", "shape and type");
+    REFUSED("A.csv", NULL, "\\x1b]0;a,b\\x0a1,2", "--shape and --dtype");
     b.count = 0;
     put_header(&b, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}");
     put_elements(&b, 2, 2, 0, FS_F32);
