@@ -116,6 +116,7 @@ static int about_file(const char *path, const info_options *o)
 /* this machine ----------------------------------------------------------------------------------------------- */
 
 typedef char line[400];
+enum { MOST_GPUS = 64 };
 
 /* What a context with these options says of itself, or why there is none. */
 static int describe(fs_backend_kind backend, int device, line text)
@@ -160,7 +161,7 @@ static int about_machine(int json)
         printf("auto      %s\ncpu       %s\nvariants  %s\n", automatic, cpu, cpu_variants);
     }
     int device = 0;
-    for (; describe(FS_BACKEND_CUDA, device, gpu); device++)
+    for (; device < MOST_GPUS && describe(FS_BACKEND_CUDA, device, gpu); device++)
         if (json) cJSON_AddItemToArray(gpus, cJSON_CreateString(gpu));
         else printf("gpu       %s\n", gpu);
     if (!json) {

@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 """others.py - files written by NumPy and SciPy, for others.c to read.
 
-usage: others.py FOLDER.  Element (i, j) is ((7 i + 3 j) mod 11 - 5) / 2.  Exits 77 where NumPy is missing; without
-SciPy there are no Matrix Market files.  safetensors' own package is not in Debian: struct and json write its files."""
+usage: others.py FOLDER.  Element (i, j) is ((7 i + 3 j) mod 11 - 5) / 2.  Without SciPy there are no Matrix Market
+files.  safetensors' own package is for tests/cli/against_safetensors.py: here struct and json write its files."""
 import gzip
 import json
 import pathlib
 import struct
 import sys
 
-try:
-    import numpy as np
-except ImportError:
-    sys.exit(77)
+import numpy as np
+
 try:
     from scipy import io, sparse
 except ImportError:
