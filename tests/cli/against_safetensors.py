@@ -44,7 +44,8 @@ with tempfile.TemporaryDirectory() as folder:
         assert (found == wanted).all(), (name, np.abs(found - wanted).max())
     brain = (A.astype("<f4").view("<u4") >> 16).astype("<u2")
     if hasattr(safetensors, "TensorSpec"):  # from 0.8 on
-        tensor = safetensors.TensorSpec("bfloat16", list(A.shape), brain.ctypes.data, brain.nbytes)
+        tensor = safetensors.TensorSpec(dtype="bfloat16", shape=list(A.shape), data_ptr=brain.ctypes.data,
+                                        data_len=brain.nbytes)
     else:
         tensor = {"dtype": "bfloat16", "shape": list(A.shape), "data": brain.tobytes()}
     pathlib.Path("B.safetensors").write_bytes(safetensors.serialize({"w": tensor}))
