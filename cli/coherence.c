@@ -59,6 +59,19 @@ static void load_sparse(basis *b, const fs_sparse *A, const int64_t *to)
 
 /* the basis -------------------------------------------------------------------------------------------------- */
 
+/* y += sum_f a[f] x_f for f < FOUR rows x_f = x, x + stride, ...: four at a time, y is loaded and stored once for all. */
+enum { FOUR = 4 };
+static void add_four(double *y, const double a[FOUR], const double *x, int64_t stride, int64_t n)
+{
+    const double *x1 = x + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+    for (int64_t j = 0; j < n; j++) y[j] += a[0] * x[j] + a[1] * x1[j] + a[2] * x2[j] + a[3] * x3[j];
+}
+
+static void add(double *y, double a, const double *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
+}
+
 /* G = U'U, the upper triangle of cols x cols; the rows of a tile stay in cache while all of G's rows take them in. */
 static void gram_of(basis *b, int64_t cols, progress *bar, double from, double to)
 {
@@ -69,11 +82,14 @@ static void gram_of(basis *b, int64_t cols, progress *bar, double from, double t
         progress_at(bar, from + (to - from) * (double)first / (double)b->d, "an orthonormal basis");
 #pragma omp parallel for schedule(dynamic, 16)
         for (int64_t i = 0; i < cols; i++) {
-            double *sum = b->G + i * cols;
-            for (int64_t r = first; r < end; r++) {
-                const double *row = b->U + r * b->n, x = row[i];
-                for (int64_t j = i; j < cols; j++) sum[j] += x * row[j];
+            double *sum = b->G + i * cols + i;
+            const double *column = b->U + i;
+            int64_t r = first;
+            for (; r + FOUR <= end; r += FOUR) {
+                const double *x = column + r * b->n;
+                add_four(sum, (double[FOUR]){x[0], x[b->n], x[2 * b->n], x[3 * b->n]}, x, b->n, cols - i);
             }
+            for (; r < end; r++) add(sum, column[r * b->n], column + r * b->n, cols - i);
         }
     }
 }
@@ -125,10 +141,15 @@ static void solve(basis *b, const double *scale, const int64_t *pivot, int64_t c
     for (int64_t r = 0; r < b->d; r++) {
         double *row = b->U + r * b->n, x[COHERENCE_MAX_COLS];
         for (int64_t j = 0; j < rank; j++) x[j] = row[pivot[j]] * scale[pivot[j]];
-        for (int64_t i = 0; i < rank; i++) {
-            const double *R = b->G + i * cols;
-            x[i] /= R[i];
-            for (int64_t j = i + 1; j < rank; j++) x[j] -= x[i] * R[j];
+        for (int64_t i = 0; i < rank; i += FOUR) {
+            const int64_t end = i + FOUR < rank ? i + FOUR : rank;
+            for (int64_t p = i; p < end; p++) {
+                x[p] /= b->G[p * cols + p];
+                add(x + p + 1, -x[p], b->G + p * cols + p + 1, end - p - 1);
+            }
+            if (end < rank)
+                add_four(x + end, (double[FOUR]){-x[i], -x[i + 1], -x[i + 2], -x[i + 3]}, b->G + i * cols + end, cols,
+                         rank - end);
         }
         memcpy(row, x, (size_t)rank * sizeof *x);
     }
@@ -188,16 +209,17 @@ static double largest_of(const double *diagonal, const double *beside, int64_t c
     return low;
 }
 
+/* Eight sums side by side, so that additions do not wait for each other. */
 static double dot(const double *x, const double *y, int64_t n)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    enum { LANES = 8 };
+    double lane[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++) lane[l] += x[i + l] * y[i + l];
+    for (; i < n; i++) sum += x[i] * y[i];
+    for (int l = 0; l < LANES; l++) sum += lane[l];
     return sum;
-}
-
-static void add(double *y, double a, const double *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
 /* w = sum over the blocks of U_h'U_h v. */
