@@ -26,7 +26,7 @@ compare() {
     $pattern) return ;;
     esac
     echo "std$1 is not what $expected says (- expected, + printed):"
-    diff -u "$expected" "$folder/$1" | tail -n +3
+    diff -u "$expected" "$folder/$1" | tail -n +3 | head -n 100
     failed=1
 }
 
