@@ -1,8 +1,8 @@
 /* cmd_check.c - flashsketch check: is this machine right?
  *
- * Three questions.  Is S the S of the test vectors, on the CPU and on every GPU?  Do all CPU variants and GPUs find the
- * products that the plain loops of the variant ref find: exactly, because the elements are whole numbers, whose sums are
- * the same in any order?  And how good are the sketches, measured on subspaces whose bases are known? */
+ * Three questions.  Is S the S of the test vectors, on the CPU and on every GPU?  Do all CPU variants and GPUs find
+ * the products that the plain loops of the variant ref find: exactly, because the elements are whole numbers, whose
+ * sums are the same in any order?  And how good are the sketches, measured on subspaces whose bases are known? */
 #include <flashsketch.h>
 #include <getopt.h>
 #include <inttypes.h>

@@ -141,6 +141,6 @@ const cli_command coherence_command = {
     "Prints mu_blk and mu_nbr of the range of A under a BlockPerm-SJLT, and the bounds of the paper's section 6.\n"
     INPUT_TEXT,
     options,
-    "--shuffle none is the paper's sketch, with contiguous blocks.  Both numbers are worst cases: one row of A that has\n"
-    "a direction for itself makes mu_blk M, whatever the shuffle, and the sketch may be good all the same.",
+    "--shuffle none is the paper's sketch, with contiguous blocks.  Both numbers are worst cases: one row of A that\n"
+    "has a direction for itself makes mu_blk M, whatever the shuffle, and the sketch may be good all the same.",
     run};

@@ -59,7 +59,8 @@ static void load_sparse(basis *b, const fs_sparse *A, const int64_t *to)
 
 /* the basis -------------------------------------------------------------------------------------------------- */
 
-/* y += sum_f a[f] x_f for f < FOUR rows x_f = x, x + stride, ...: four at a time, y is loaded and stored once for all. */
+/* y += sum_f a[f] x_f for the rows x_f = x, x + stride, ...: four at a time, so that y is loaded and stored once for
+ * all. */
 enum { FOUR = 4 };
 static void add_four(double *y, const double a[FOUR], const double *x, int64_t stride, int64_t n)
 {

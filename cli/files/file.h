@@ -38,8 +38,8 @@ typedef struct file_tensor {
 typedef struct file_options {
     file_format format;
     const char *tensor;          /* safetensors: which one; NULL: the only one there is */
-    /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then, where
-     * `tensor` is NULL, no matrix is opened.  NULL: not called. */
+    /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then,
+     * where `tensor` is NULL, no matrix is opened.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
     int64_t rows, cols;          /* raw: the shape, ... */
     fs_dtype dtype;              /* ... the type ... */
