@@ -196,8 +196,9 @@ static const cli_option options[] = {
     {0}};
 const cli_command sketch_command = {
     "sketch", "-k N [OPTION]... FILE", "multiply the matrix in a file by S, Y = S A",
-    "Writes Y = S A, k x n, as npy.  " INPUT_TEXT,
+    "Writes Y = S A, k x n, as npy.\n" INPUT_TEXT,
     options,
-    "What is not said of S the library chooses; 'flashsketch spec' tells what.  The pieces of a matrix, each sketched\n"
-    "with the same -d and seed and its own --row0, add up to the sketch of the whole.",
+    "-d is A's number of rows where it is not given; what else is not said of S the library chooses, and 'flashsketch\n"
+    "spec' tells what.  The pieces of a matrix, each sketched with the same -d and seed and its own --row0, add up to\n"
+    "the sketch of the whole.",
     run};

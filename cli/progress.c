@@ -23,8 +23,9 @@ progress progress_start(int steps, int quiet)
 static void draw(progress *bar, double done, const char *format, va_list arguments)
 {
     const double now = bar->visible ? cli_seconds() : 0;
-    if (!bar->visible || now < bar->drawn) return;
-    bar->drawn = now + between;
+    if (!bar->visible || now < bar->next) return;
+    bar->next = now + between;
+    if (done > 1) done = 1;
     fputs("\r[", stderr);
     for (int i = 0; i < WIDTH; i++) fputc(i < (int)(done * WIDTH) ? '#' : '.', stderr);
     if (done < 0) fputs("]        ", stderr);

@@ -5,7 +5,7 @@
 
 typedef struct progress {
     int visible, done, steps;
-    double drawn; /* when the bar may be drawn next, in cli_seconds */
+    double next; /* when the bar may be drawn again, in cli_seconds */
 } progress;
 
 /* steps: how many there will be, for progress_step. */

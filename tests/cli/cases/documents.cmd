@@ -13,5 +13,6 @@ complete_words flashsketch show -o ''
 flashsketch --document man >page
 for command in sketch info spec show coherence check demo version; do grep -c "^.SS flashsketch $command" page; done
 grep -c '^\.B ' page
-flashsketch --document zsh | head -n 1
+flashsketch --document zsh >_flashsketch && head -n 1 _flashsketch
+if command -v zsh >/dev/null; then zsh -n _flashsketch; fi
 flashsketch --document pdf; echo $?
