@@ -20,10 +20,11 @@ failed=0
 mkdir -p build/fuzz/broken
 for reader; do
     words=tests/fuzz/words/$reader
+    [ -f "$words" ] || words=
     found=build/fuzz/found/$reader
     mkdir -p "$found"
     "$programs/fuzz.$reader" -max_total_time="$seconds" -timeout=20 -print_final_stats=1 \
-        -artifact_prefix="build/fuzz/broken/$reader-" $([ ! -f "$words" ] || echo "-dict=$words") \
+        -artifact_prefix="build/fuzz/broken/$reader-" ${words:+"-dict=$words"} \
         "$found" "tests/fuzz/corpus/$reader" >"build/fuzz/$reader.log" 2>&1 || failed=1
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$reader.log")
     covered=$(sed -n 's/.* cov: \([0-9]*\).*/\1/p' "build/fuzz/$reader.log" | tail -n 1)
