@@ -14,13 +14,6 @@ void json_whole(cJSON *object, const char *name, int64_t value)
     cJSON_AddRawToObject(object, name, text);
 }
 
-void json_digest(cJSON *object, const char *name, uint64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, "0x%016" PRIx64, value);
-    cJSON_AddStringToObject(object, name, text);
-}
-
 void json_versions(cJSON *object)
 {
     cJSON_AddStringToObject(object, "version", fs_version());

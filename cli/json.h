@@ -8,7 +8,6 @@
 
 /* A member of an object; a NULL object, or no memory, shows in json_print. */
 void json_whole(cJSON *object, const char *name, int64_t value);
-void json_digest(cJSON *object, const char *name, uint64_t value); /* a string: "0x0123456789abcdef" */
 void json_versions(cJSON *object);
 void json_spec(cJSON *object, const fs_spec *spec);
 
