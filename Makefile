@@ -5,7 +5,7 @@ CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick test-device bench bench-cuda install clean
+.PHONY: help build cuda demo test test-quick fuzz test-device bench bench-cuda install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -35,6 +35,10 @@ test: ## all tests: gcc, clang, and under the address, undefined-behaviour and t
 test-quick: ## the tests with gcc alone
 	@sh scripts/setup.sh test
 	@CUDA="$(CUDA)" sh scripts/test.sh release
+
+fuzz: ## the fuzzers of the readers of files, ten minutes each (SECONDS=...); needs clang
+	@sh scripts/setup.sh test
+	@sh scripts/fuzz.sh $(or $(SECONDS),600)
 
 test-device: ## the tests of the CUDA backend on this machine's GPU; replaces tests/device/RECORD.md
 	@sh tests/device/run

@@ -2,7 +2,7 @@
 #include "cli.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <flashsketch.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +28,12 @@ int cli_fail(const char *format, ...)
     return EXIT_FAILURE;
 }
 
+int cli_library_fail(void)
+{
+    const char *sentence = fs_error_message(), *colon = strstr(sentence, ": ");
+    return cli_fail("%s", !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence);
+}
+
 int cli_usage(const char *command, const char *format, ...)
 {
     va_list arguments;
@@ -38,16 +44,6 @@ int cli_usage(const char *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-int cli_bad_option(int choice, char **argv)
-{
-    const char *word = argv[optind - 1];
-    const int is_long = strncmp(word, "--", 2) == 0;
-    if (choice == ':' && is_long) return cli_usage(argv[0], "the option %s needs a value", word);
-    if (choice == ':') return cli_usage(argv[0], "the option -%c needs a value", optopt);
-    if (is_long) return cli_usage(argv[0], "there is no option %s, or it is cut too short or takes no value", word);
-    return cli_usage(argv[0], "there is no option -%c", optopt);
-}
-
 int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number)
 {
     char *end;
@@ -56,6 +52,16 @@ int cli_number(const char *command, const char *option, const char *text, int64_
     if (errno || end == text || *end || value < low || value > high)
         return cli_usage(command, "%s takes a whole number from %" PRId64 " to %" PRId64 ", not '%s'", option, low,
                          high, text);
+    *number = value;
+    return 0;
+}
+
+int cli_real(const char *command, const char *option, const char *text, double low, double high, double *number)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value > low && value < high))
+        return cli_usage(command, "%s takes a number between %g and %g, not '%s'", option, low, high, text);
     *number = value;
     return 0;
 }

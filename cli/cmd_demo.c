@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "command.h"
 #include "demo.h"
 #include "gram.h"
 #include "output.h"
@@ -22,47 +23,21 @@ typedef struct demo_options {
     const char *data, *output;
     int64_t rows, threads;
     uint64_t seed;
-    int help;
 } demo_options;
 
-static int help(void)
-{
-    printf("usage: flashsketch demo [OPTION]...\n\n"
-           "Sketches a real matrix with every family of sketches, compares them by time and by the error of the Gram\n"
-           "matrix, |Y'Y - A'A| / |A'A|, prints two tables and draws a quality-speed picture.\n\n"
-           "      --data FILE     an IDX file of bytes, .gz or not, or 'synthetic';\n"
-           "                      otherwise Fashion-MNIST from Debian's package dataset-fashion-mnist if it is there\n"
-           "      --rows N        use the first N rows, at least %d (default 60000)\n"
-           "  -o, --output FILE   where the picture goes, SVG (default flashsketch-demo.svg)\n"
-           "      --seed N        seed of the first draw (default 1)\n"
-           "      --threads N     threads (default: all)\n"
-           "  -h, --help          this text\n",
-           DEMO_MIN_ROWS);
-    return 0;
-}
+enum { DATA = 256, ROWS, SEED, THREADS };
 
-static int parse(int argc, char **argv, demo_options *o)
+static int take(void *options, int code, const char *value)
 {
-    static const struct option options[] = {
-        {"data", required_argument, NULL, 'D'}, {"rows", required_argument, NULL, 'r'},
-        {"output", required_argument, NULL, 'o'}, {"seed", required_argument, NULL, 'S'},
-        {"threads", required_argument, NULL, 't'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
-    };
-    int code = 0;
-    opterr = 0;
-    for (int choice; !code && (choice = getopt_long(argc, argv, ":o:h", options, NULL)) != -1;)
-        switch (choice) {
-        case 'D': o->data = optarg; break;
-        case 'r': code = cli_number(argv[0], "--rows", optarg, DEMO_MIN_ROWS, INT32_MAX, &o->rows); break;
-        case 'o': o->output = optarg; break;
-        case 'S': code = cli_seed(argv[0], optarg, &o->seed); break;
-        case 't': code = cli_number(argv[0], "--threads", optarg, 1, 1024, &o->threads); break;
-        case 'h': o->help = 1; return 0;
-        default: return cli_bad_option(choice, argv);
-        }
-    if (!code && optind < argc)
-        code = cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[optind]);
-    return code;
+    demo_options *o = options;
+    const char *name = demo_command.name;
+    switch (code) {
+    case DATA: o->data = value; return 0;
+    case ROWS: return cli_number(name, "--rows", value, DEMO_MIN_ROWS, INT32_MAX, &o->rows);
+    case SEED: return cli_seed(name, value, &o->seed);
+    case THREADS: return cli_number(name, "--threads", value, 1, 1024, &o->threads);
+    default: o->output = value; return 0;
+    }
 }
 
 /* 256, 1024 and 4096, as far as they are at most a quarter of the rows. */
@@ -174,7 +149,7 @@ static int compare(demo_matrix *A, demo_race *race, FILE *picture)
     race->Y = cli_array(table.k[table.sizes - 1], A->cols, sizeof *race->Y);
     race->gram = cli_array(A->cols, A->cols, sizeof *race->gram);
     int code = race->Y && race->gram ? 0 : cli_fail("there is no memory for Y; give --rows a smaller number");
-    progress bar = progress_start(2 + DEMO_SKETCHES * (table.sizes + 1));
+    progress bar = progress_start(2 + DEMO_SKETCHES * (table.sizes + 1), 0);
     if (!code) {
         progress_step(&bar, "the exact Gram matrix");
         code = exact_gram(A);
@@ -201,7 +176,7 @@ static int run(demo_matrix *A, const demo_options *o)
     context.backend = FS_BACKEND_CPU;
     context.threads = (int)o->threads;
     if (o->threads) omp_set_num_threads((int)o->threads);
-    if (fs_context_create(&race.ctx, &context)) return cli_fail("%s", fs_error_message());
+    if (fs_context_create(&race.ctx, &context)) return cli_library_fail();
 
     char where[256];
     fs_context_describe(race.ctx, where, sizeof where);
@@ -218,16 +193,32 @@ static int run(demo_matrix *A, const demo_options *o)
     return code;
 }
 
-int cmd_demo(int argc, char **argv)
+static int demo(int argc, char **argv)
 {
     demo_options o = {.output = "flashsketch-demo.svg", .rows = 60000, .seed = 1};
     demo_matrix A;
-    int code = parse(argc, argv, &o);
+    int code = cli_parse(&demo_command, argc, argv, take, &o);
     if (code) return code;
-    if (o.help) return help();
+    if (optind < argc)
+        return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[optind]);
     code = demo_load(&A, o.data, o.rows);
     if (code) return code;
     code = run(&A, &o);
     demo_free(&A);
     return code;
 }
+
+static const cli_option options[] = {
+    {DATA, "data", "FILE", "an IDX file of bytes, .gz or not, or 'synthetic';\n"
+     "otherwise Fashion-MNIST from Debian's package dataset-fashion-mnist if it is there", CLI_FILES},
+    {ROWS, "rows", "N", "use the first N rows, at least 1024 (default 60000)", NULL},
+    {'o', "output", "FILE", "where the picture goes, SVG (default flashsketch-demo.svg)", CLI_FILES},
+    {SEED, "seed", "N", "seed of the first draw (default 1)", NULL},
+    {THREADS, "threads", "N", "threads (default: all)", NULL},
+    {0}};
+_Static_assert(DEMO_MIN_ROWS == 1024, "the help says so");
+const cli_command demo_command = {
+    "demo", "[OPTION]...", "compare every sketch on a real matrix, by time and by error",
+    "Sketches a real matrix with every family of sketches, compares them by time and by the error of the Gram\n"
+    "matrix, |Y'Y - A'A| / |A'A|, prints two tables and draws a quality-speed picture.",
+    options, NULL, demo};

@@ -1,8 +1,9 @@
 /* cmd_show.c - flashsketch show: a picture of S, like the figure of the paper.
  *
  * Every nonzero is a dot; for blockperm its colour is the permutation that its block belongs to, otherwise its sign.
- * The picture is a PNG with whole pixels for whole entries as long as S fits. */
+ * The picture has whole pixels for whole entries as long as S fits; it is a PNG, or an SVG of the same pixels. */
 #include <flashsketch.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,17 +11,35 @@
 #include <string.h>
 
 #include "cli.h"
+#include "command.h"
 #include "def.h"
 #include "output.h"
 #include "png.h"
 #include "spec_options.h"
+#include "svg.h"
 
-enum { SIDE = 2048, ZOOMED_SIDE = 1024, MARGIN = 24, PANELS = 2, GRID_BLOCKS = 64, MAX_NONZEROS = 1 << 26 };
-enum { PAGE, PANEL, GRID, FRAME, FIRST_COLOUR, DOT_COLOURS = 8 };
-static const uint32_t palette[FIRST_COLOUR + DOT_COLOURS] = {
-    0xFFFFFF, 0xF6F7F9, 0xDADEE4, 0x868E96,
-    0x1F66C0, 0xE8590C, 0x2B8A3E, 0xC2255C, 0x7048E8, 0x0B7285, 0xB08800, 0x495057,
+enum {
+    SIDE = 2048, ZOOMED_SIDE = 1024, MARGIN = 24, PANELS = 2, GRID_BLOCKS = 64,
+    MAX_NONZEROS = 1 << 26, MAX_SVG_NONZEROS = 1 << 18 /* some 50 bytes each */
 };
+enum { PAGE, PANEL, GRID, FRAME, FIRST_COLOUR, COLOURS = 256, DOT_COLOURS = COLOURS - FIRST_COLOUR };
+
+/* Eight colours that are easy to tell apart, then hues a golden angle from each other. */
+static void make_palette(uint32_t palette[COLOURS])
+{
+    static const uint32_t known[] = {
+        0xFFFFFF, 0xF6F7F9, 0xDADEE4, 0x868E96,
+        0x1F66C0, 0xE8590C, 0x2B8A3E, 0xC2255C, 0x7048E8, 0x0B7285, 0xB08800, 0x495057,
+    };
+    enum { KNOWN = sizeof known / sizeof known[0] };
+    for (int i = 0; i < COLOURS; i++) {
+        palette[i] = i < KNOWN ? known[i] : 0;
+        for (int channel = 0; channel < 3 && i >= KNOWN; channel++) {
+            const double turn = 0.61803398875 * i + channel / 3.0, wave = cos(6.28318530718 * turn);
+            palette[i] = palette[i] << 8 | (uint32_t)lround(110 + 90 * wave);
+        }
+    }
+}
 
 typedef struct canvas {
     int64_t width, height;
@@ -109,20 +128,23 @@ static void draw_dots(canvas *c, const panel *p, const fs_sparse *S)
 }
 
 /* Exports S and draws it. */
-static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S)
+static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
 {
     const fs_spec *spec = p->spec;
     int64_t nonzeros;
-    if (fs_sketch_nnz(S, 0, spec->d, &nonzeros)) return cli_fail("%s", fs_error_message());
+    if (fs_sketch_nnz(S, 0, spec->d, &nonzeros)) return cli_library_fail();
     if (nonzeros > MAX_NONZEROS)
         return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn; give a smaller -d or -k", nonzeros,
                         MAX_NONZEROS);
+    if (svg && nonzeros > MAX_SVG_NONZEROS)
+        return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn in an SVG; name a .png, or give a "
+                        "smaller -d or -k", nonzeros, MAX_SVG_NONZEROS);
     fs_sparse csr = {FS_CSR, FS_INDEX64, spec->k, spec->d, nonzeros, cli_array(spec->k + 1, 1, sizeof(int64_t)),
                      cli_array(nonzeros, 1, sizeof(int64_t)), cli_array(nonzeros, 1, sizeof(float)), FS_F32, FS_HOST};
     int code = 0;
     if (!csr.ptr || !csr.index || !csr.value)
         code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
-    else if (fs_sketch_to_csr(S, 0, &csr)) code = cli_fail("%s", fs_error_message());
+    else if (fs_sketch_to_csr(S, 0, &csr)) code = cli_library_fail();
     else draw_dots(c, p, &csr);
     free(csr.ptr);
     free(csr.index);
@@ -131,14 +153,15 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S)
 }
 
 /* The panels side by side on one canvas, then the file. */
-static int draw(const fs_sketch *const *sketch, int panels, const char *path)
+static int draw(const fs_sketch *const *sketch, const fs_spec *spec, int panels, const char *path)
 {
-    fs_spec spec[PANELS];
     panel panel_of[PANELS];
     canvas c = {MARGIN, 0, NULL};
+    const size_t length = strlen(path);
+    const int svg = length > 4 && !strcmp(path + length - 4, ".svg");
+    uint32_t palette[COLOURS];
+    make_palette(palette);
     for (int i = 0; i < panels; i++) {
-        spec[i].size = sizeof spec[i];
-        if (fs_sketch_spec(sketch[i], &spec[i])) return cli_fail("%s", fs_error_message());
         lay_out(&panel_of[i], &spec[i], c.width);
         c.width += panel_of[i].width + MARGIN;
     }
@@ -149,61 +172,38 @@ static int draw(const fs_sketch *const *sketch, int panels, const char *path)
     int code = 0;
     for (int i = 0; i < panels && !code; i++) {
         draw_background(&c, &panel_of[i]);
-        code = draw_sketch(&c, &panel_of[i], sketch[i]);
+        code = draw_sketch(&c, &panel_of[i], sketch[i], svg);
     }
     FILE *out = code ? NULL : output_open(path);
-    code = out ? png_write(out, c.width, c.height, palette, FIRST_COLOUR + DOT_COLOURS, c.pixel) : EXIT_FAILURE;
+    if (!out) code = EXIT_FAILURE;
+    else if (svg) code = svg_write(out, c.width, c.height, palette, COLOURS, c.pixel);
+    else code = png_write(out, c.width, c.height, palette, COLOURS, c.pixel);
     if (!code) code = output_close();
     output_abandon();
     free(c.pixel);
     return code;
 }
 
-static int help(void)
-{
-    printf("usage: flashsketch show [OPTION]...\n\n"
-           "Draws S as a PNG picture: every nonzero is a dot, its colour the permutation it belongs to (blockperm) or\n"
-           "its sign (the other families).\n\n%s"
-           "      --beside NAME   draw S a second time with this shuffle, to the right\n"
-           "  -o, --output FILE   where the picture goes (default flashsketch.png)\n"
-           "  -h, --help          this text\n\n"
-           "The default is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.\n"
-           "0 lets the library choose, as it does for what another family leaves open.\n", spec_help);
-    return 0;
-}
-
 typedef struct show_options {
     const char *output;
     fs_spec spec;
     fs_shuffle beside;
-    int help;
 } show_options;
 
-static int parse(int argc, char **argv, show_options *o)
+enum { BESIDE = SPEC_OTHER, UNSAID = -1 };
+
+static int take(void *options, int code, const char *value)
 {
-    enum { BESIDE = SPEC_OTHER };
-    static const struct option options[] = {
-        SPEC_LONG, {"beside", required_argument, NULL, BESIDE}, {"output", required_argument, NULL, 'o'},
-        {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0},
-    };
-    int code = 0;
-    opterr = 0;
-    for (int choice; !code && (choice = getopt_long(argc, argv, ":" SPEC_SHORT "o:h", options, NULL)) != -1;) {
-        if (spec_is_option(choice)) code = spec_option(argv[0], choice, optarg, &o->spec);
-        else if (choice == BESIDE) code = spec_shuffle(argv[0], "--beside", optarg, &o->beside);
-        else if (choice == 'o') o->output = optarg;
-        else if (choice == 'h') return o->help = 1, 0;
-        else return cli_bad_option(choice, argv);
-    }
-    if (!code && optind < argc)
-        code = cli_usage(argv[0], "'%s' is not expected here; -o names the picture", argv[optind]);
-    return code;
+    show_options *o = options;
+    if (spec_is_option(code)) return spec_option(show_command.name, code, value, &o->spec);
+    if (code == BESIDE) return spec_shuffle(show_command.name, "--beside", value, &o->beside);
+    o->output = value;
+    return 0;
 }
 
 /* What was not said: the paper's figure for blockperm, the library's choice otherwise. */
 static void complete(fs_spec *spec)
 {
-    enum { UNSAID = -1 };
     const int figure = spec->family == 0 || spec->family == FS_BLOCKPERM;
     if (spec->M == UNSAID) spec->M = figure ? 16 : 0;
     if (spec->kappa == UNSAID) spec->kappa = figure ? 4 : 0;
@@ -211,23 +211,24 @@ static void complete(fs_spec *spec)
     if (figure && !spec->shuffle) spec->shuffle = FS_SHUFFLE_NONE;
 }
 
-int cmd_show(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    show_options o = {"flashsketch.png", FS_SPEC_INIT, (fs_shuffle)0, 0};
+    show_options o = {"flashsketch.png", FS_SPEC_INIT, (fs_shuffle)0};
     o.spec.d = 2048, o.spec.k = 1024, o.spec.seed = 1;
-    o.spec.M = o.spec.kappa = o.spec.s = -1;
-    int code = parse(argc, argv, &o);
+    o.spec.M = o.spec.kappa = o.spec.s = UNSAID;
+    int code = cli_parse(&show_command, argc, argv, take, &o);
     if (code) return code;
-    if (o.help) return help();
+    if (optind < argc) return cli_usage(argv[0], "'%s' is not expected here; -o names the picture", argv[optind]);
     complete(&o.spec);
 
     fs_sketch *sketch[PANELS] = {NULL};
+    fs_spec full[PANELS];
     const int panels = o.beside ? 2 : 1;
     for (int i = 0; i < panels && !code; i++) {
         if (i) o.spec.shuffle = o.beside;
-        if (fs_sketch_create(&sketch[i], &o.spec)) code = cli_fail("%s", fs_error_message());
+        code = spec_sketch(&o.spec, &sketch[i], &full[i]);
     }
-    if (!code) code = draw((const fs_sketch *const *)sketch, panels, o.output);
+    if (!code) code = draw((const fs_sketch *const *)sketch, full, panels, o.output);
     for (int i = 0; i < panels && !code; i++) {
         char text[256];
         fs_sketch_describe(sketch[i], text, sizeof text);
@@ -237,3 +238,17 @@ int cmd_show(int argc, char **argv)
     for (int i = 0; i < panels; i++) fs_sketch_destroy(sketch[i]);
     return code;
 }
+
+static const cli_option options[] = {
+    SPEC_OPTIONS,
+    {BESIDE, "beside", "NAME", "draw S a second time with this shuffle, to the right", "none rows lines"},
+    {'o', "output", "FILE", "where the picture goes, .png or .svg (default flashsketch.png)", CLI_FILES},
+    {0}};
+const cli_command show_command = {
+    "show", "[OPTION]...", "draw a picture of S",
+    "Draws S, as PNG or SVG: every nonzero is a dot, its colour the permutation it belongs to (blockperm) or\n"
+    "its sign (the other families).",
+    options,
+    "The default is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.\n"
+    "0 lets the library choose, as it does for what another family leaves open.",
+    run};

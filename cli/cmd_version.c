@@ -4,19 +4,36 @@
 #include <stdio.h>
 
 #include "cli.h"
+#include "command.h"
+#include "json.h"
 
-int cmd_version(int argc, char **argv)
+enum { JSON = 256 };
+
+static int take(void *options, int code, const char *value)
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    opterr = 0;
-    for (int choice; (choice = getopt_long(argc, argv, ":h", options, NULL)) != -1;) {
-        if (choice != 'h') return cli_bad_option(choice, argv);
-        printf("usage: flashsketch version\n\n"
-               "Prints the version of the library, and that of the definition of S: two machines with the same\n"
-               "definition have the same S for every spec.\n");
-        return 0;
-    }
-    if (optind < argc) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[optind]);
-    printf("flashsketch %s, definition of S %d\n", fs_version(), fs_definition_version());
+    (void)value;
+    *(int *)options |= code == JSON;
     return 0;
 }
+
+static int run(int argc, char **argv)
+{
+    int json = 0;
+    const int code = cli_parse(&version_command, argc, argv, take, &json);
+    if (code) return code;
+    if (optind < argc) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[optind]);
+    if (!json) {
+        printf("flashsketch %s, definition of S %d\n", fs_version(), fs_definition_version());
+        return 0;
+    }
+    cJSON *out = cJSON_CreateObject();
+    json_versions(out);
+    return json_print(out);
+}
+
+static const cli_option options[] = {{JSON, "json", NULL, "print a JSON object", NULL}, {0}};
+const cli_command version_command = {
+    "version", "[OPTION]...", "print the versions of the library and of the definition of S",
+    "Prints the version of the library, and that of the definition of S: two machines with the same\n"
+    "definition have the same S for every spec.",
+    options, NULL, run};

@@ -6,7 +6,7 @@
 
 #include "cli.h"
 #include "demo.h"
-#include "idx.h"
+#include "file.h"
 
 static const char fashion[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";
 enum { SYNTHETIC_COLS = 784, RANK = 8 };
@@ -59,6 +59,25 @@ static int centre(demo_matrix *A)
     return 0;
 }
 
+/* The first rows of an IDX file of bytes, values / 255. */
+static int read_images(demo_matrix *A, const char *path, int64_t rows)
+{
+    const file_options options = {.format = FILE_IDX, .max_rows = rows, .max_cols = DEMO_MAX_COLS};
+    file_matrix file;
+    if (file_open(path, &options, &file)) return EXIT_FAILURE;
+    A->rows = file.dense.rows;
+    A->cols = file.dense.cols;
+    int code = 0;
+    if (strcmp(file.stored, "uint8"))
+        code = cli_fail("%s: the file holds %s; the demo takes bytes (uint8)", path, file.stored);
+    else if (!(A->data = cli_array(A->rows, A->cols, sizeof *A->data)))
+        code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " values of '%s'", A->rows, A->cols, path);
+    const float *bytes = file.dense.data;
+    for (int64_t i = 0; i < A->rows * A->cols && !code; i++) A->data[i] = bytes[i] / 255.0f;
+    file_close(&file);
+    return code;
+}
+
 int demo_load(demo_matrix *A, const char *path, int64_t rows)
 {
     memset(A, 0, sizeof *A);
@@ -71,7 +90,7 @@ int demo_load(demo_matrix *A, const char *path, int64_t rows)
     } else {
         const char *slash = path ? strrchr(path, '/') : NULL;
         snprintf(A->name, sizeof A->name, "%s", slash ? slash + 1 : path ? path : "Fashion-MNIST");
-        code = idx_read(path ? path : fashion, rows, DEMO_MAX_COLS, &A->data, &A->rows, &A->cols);
+        code = read_images(A, path ? path : fashion, rows);
         if (!code) code = centre(A);
     }
     if (!code && A->rows < DEMO_MIN_ROWS)

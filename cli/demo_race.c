@@ -26,12 +26,12 @@ static int draw(const demo_race *race, const fs_spec *spec, double *ms, double *
     const fs_matrix from = fs_row_major(A->data, A->rows, A->cols, FS_F32);
     fs_matrix to = fs_row_major(race->Y, spec->k, A->cols, FS_F32);
     fs_sketch *S;
-    if (fs_sketch_create(&S, spec)) return cli_fail("%s", fs_error_message());
+    if (fs_sketch_create(&S, spec)) return cli_library_fail();
     const double start = cli_seconds();
     const fs_result result = fs_apply(race->ctx, S, 0, 1.0, &from, 0.0, &to);
     *ms = 1e3 * (cli_seconds() - start);
     fs_sketch_destroy(S);
-    if (result) return cli_fail("%s", fs_error_message());
+    if (result) return cli_library_fail();
     if (gram(race->Y, spec->k, A->cols, race->gram)) return cli_fail("there is no memory for a Gram matrix");
     *error = gram_error(race->gram, A->gram, A->cols);
     return 0;

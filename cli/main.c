@@ -1,28 +1,21 @@
-/* main.c - the command flashsketch: finds the subcommand in a table and runs it. */
+/* main.c - the command flashsketch: finds the subcommand in a list and runs it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "command.h"
 
-static const struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} commands[] = {
-    {"demo", cmd_demo, "compare every sketch on a real matrix, by time and by error"},
-    {"show", cmd_show, "draw a picture of S"},
-    {"version", cmd_version, "print the versions of the library and of the definition of S"},
-};
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
+const cli_command *const cli_commands[] = {&sketch_command, &info_command, &spec_command, &show_command,
+                                           &coherence_command, &check_command, &demo_command, &version_command, NULL};
 
 static int help(void)
 {
     printf("usage: flashsketch COMMAND [OPTION]...\n\n"
            "Multiplies matrices by random sketches, Y = S A, the same S on every machine.\n\n");
-    for (int i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
-    printf("\n'flashsketch COMMAND --help' says what a command takes.\n"
+    for (int i = 0; cli_commands[i]; i++) printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    printf("\n'flashsketch COMMAND --help' says what a command takes; 'man flashsketch' says it all.\n"
            "Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
     return EXIT_SUCCESS;
 }
@@ -33,14 +26,16 @@ static int dispatch(int argc, char **argv)
     const char *name = argv[1];
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return help();
     if (!strcmp(name, "--version") || !strcmp(name, "-V")) name = "version";
-    for (int i = 0; i < COMMANDS; i++)
-        if (!strcmp(name, commands[i].name)) return commands[i].run(argc - 1, argv + 1);
+    if (!strcmp(name, "--document") && argc == 3) return cli_document(argv[2]); /* for the build */
+    for (int i = 0; cli_commands[i]; i++)
+        if (!strcmp(name, cli_commands[i]->name)) return cli_commands[i]->run(argc - 1, argv + 1);
     return cli_usage(NULL, "there is no %s '%s'", name[0] == '-' ? "option" : "command", name);
 }
 
 int main(int argc, char **argv)
 {
-    const int code = dispatch(argc, argv);
+    int code = dispatch(argc, argv);
+    if (code == CLI_HELPED) code = EXIT_SUCCESS;
     if ((fflush(stdout) || ferror(stdout)) && code == EXIT_SUCCESS)
         return cli_fail("standard output could not be written (%s)", strerror(errno));
     return code;

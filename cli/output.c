@@ -24,9 +24,18 @@ static void remove_and_die(int number)
     raise(number);
 }
 
+static FILE *standard_output(void)
+{
+    output.stream = isatty(STDOUT_FILENO) ? NULL : stdout;
+    if (!output.stream) cli_fail("standard output is a terminal; send it to a file or a pipe, or name a file with -o");
+    strcpy(output.final, "standard output");
+    return output.stream;
+}
+
 FILE *output_open(const char *path)
 {
     struct stat there;
+    if (!strcmp(path, "-")) return standard_output();
     const int length = snprintf(output.part, sizeof output.part, "%s.part-%ld", path, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof output.part) {
         cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(path));
@@ -62,10 +71,11 @@ void output_abandon(void)
 
 int output_close(void)
 {
+    const int is_file = output.stream != stdout;
     const int wrong = ferror(output.stream);
-    const int lost = fclose(output.stream);
+    const int lost = is_file ? fclose(output.stream) : fflush(output.stream);
     output.stream = NULL;
-    if (wrong || lost || rename(output.part, output.final)) {
+    if (wrong || lost || (is_file && rename(output.part, output.final))) {
         const int why = errno;
         output_abandon();
         return cli_fail("'%s' could not be written (%s); make room or name another file", output.final, strerror(why));

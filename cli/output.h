@@ -2,7 +2,8 @@
  *
  * output_open makes a file beside the one asked for, so that a folder that is missing or closed to us is found out
  * before the work, not after it; output_close puts it in place in one step.  A signal that ends the program
- * (Ctrl-C) removes it.  One output is open at a time. */
+ * (Ctrl-C) removes it.  One output is open at a time.  The path "-" is standard output, which is as whole as what reads
+ * it makes it; a terminal is refused. */
 #ifndef FLASHSKETCH_CLI_OUTPUT_H
 #define FLASHSKETCH_CLI_OUTPUT_H
 

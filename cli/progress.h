@@ -1,15 +1,21 @@
-/* progress.h - a bar on stderr while work goes on, for people only: nothing is printed when it is not a terminal. */
+/* progress.h - a bar on stderr while work goes on, for people only: nothing is printed when stderr is not a terminal,
+ * and nothing in the first second. */
 #ifndef FLASHSKETCH_CLI_PROGRESS_H
 #define FLASHSKETCH_CLI_PROGRESS_H
 
 typedef struct progress {
     int visible, done, steps;
+    double next; /* when the bar may be drawn again, in cli_seconds */
 } progress;
 
-progress progress_start(int steps);
+/* steps: how many there will be, for progress_step. */
+progress progress_start(int steps, int quiet);
 
 /* Says what the next step is.  The step counts as done when the next one starts. */
 void progress_step(progress *bar, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says how much of the work is done, from 0 to 1, negative if nobody knows; for work that has no steps. */
+void progress_at(progress *bar, double done, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Wipes the bar away; call it before anything else is printed. */
 void progress_end(progress *bar);

@@ -5,17 +5,10 @@
 
 #include "cli.h"
 
-const char spec_help[] = "      --family NAME   blockperm, sjlt, blockrow, srht or gaussian\n"
-                         "  -d N                rows of A, columns of S\n"
-                         "  -k N                rows of S\n"
-                         "  -M, --blocks N      blocks\n"
-                         "      --kappa N       input blocks of each output block\n"
-                         "  -s N                nonzeros of a column in each block\n"
-                         "      --shuffle NAME  none (contiguous blocks), rows or lines\n"
-                         "      --interleave N  for lines: blocks a line is spread over\n"
-                         "      --seed N        64 bits\n";
+/* In the order of the public enums, which count from 1. */
+static const char *const families[] = {"blockperm", "sjlt", "blockrow", "srht", "gaussian", NULL};
+static const char *const shuffles[] = {"none", "rows", "lines", NULL};
 
-/* The number of a name in a list, counted from 1 as the public enums are; 0 if it is not there. */
 static int find_name(const char *const *names, const char *text)
 {
     for (int i = 0; names[i]; i++)
@@ -23,29 +16,32 @@ static int find_name(const char *const *names, const char *text)
     return 0;
 }
 
+const char *spec_family_name(fs_family family) { return families[family - 1]; }
+const char *spec_shuffle_name(fs_shuffle shuffle) { return shuffles[shuffle - 1]; }
+fs_family spec_family_of(const char *name) { return (fs_family)find_name(families, name); }
+fs_shuffle spec_shuffle_of(const char *name) { return (fs_shuffle)find_name(shuffles, name); }
+
 int spec_shuffle(const char *command, const char *option, const char *text, fs_shuffle *shuffle)
 {
-    static const char *const names[] = {"none", "rows", "lines", NULL};
-    *shuffle = (fs_shuffle)find_name(names, text);
+    *shuffle = spec_shuffle_of(text);
     return *shuffle ? 0 : cli_usage(command, "%s is none, rows or lines, not '%s'", option, text);
 }
 
 static int spec_family(const char *command, const char *text, fs_family *family)
 {
-    static const char *const names[] = {"blockperm", "sjlt", "blockrow", "srht", "gaussian", NULL};
-    *family = (fs_family)find_name(names, text);
+    *family = spec_family_of(text);
     if (*family) return 0;
     return cli_usage(command, "--family is blockperm, sjlt, blockrow, srht or gaussian, not '%s'", text);
 }
 
-int spec_is_option(int choice)
+int spec_is_option(int code)
 {
-    return (choice >= SPEC_FAMILY && choice < SPEC_OTHER) || (choice && strchr("kdMs", choice));
+    return code < 256 ? code && strchr("kdMs", code) : code < SPEC_OTHER;
 }
 
-int spec_option(const char *command, int choice, const char *text, fs_spec *spec)
+int spec_option(const char *command, int code, const char *text, fs_spec *spec)
 {
-    switch (choice) {
+    switch (code) {
     case 'd': return cli_number(command, "-d", text, 1, (int64_t)1 << 48, &spec->d);
     case 'k': return cli_number(command, "-k", text, 1, INT32_MAX, &spec->k);
     case 'M': return cli_number(command, "--blocks", text, 0, INT32_MAX, &spec->M);
@@ -56,4 +52,11 @@ int spec_option(const char *command, int choice, const char *text, fs_spec *spec
     case SPEC_FAMILY: return spec_family(command, text, &spec->family);
     default: return cli_seed(command, text, &spec->seed);
     }
+}
+
+int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full)
+{
+    full->size = sizeof *full;
+    if (fs_sketch_create(S, spec) || fs_sketch_spec(*S, full)) return cli_library_fail();
+    return 0;
 }

@@ -3,25 +3,38 @@
 #define FLASHSKETCH_CLI_SPEC_OPTIONS_H
 
 #include <flashsketch.h>
-#include <getopt.h>
 
-/* A command puts these in its tables for getopt_long, and spec_help in its help. */
-#define SPEC_SHORT "k:d:M:s:"
-#define SPEC_LONG                                                                                          \
-    {"family", required_argument, NULL, SPEC_FAMILY}, {"blocks", required_argument, NULL, 'M'},            \
-    {"kappa", required_argument, NULL, SPEC_KAPPA}, {"shuffle", required_argument, NULL, SPEC_SHUFFLE},    \
-    {"interleave", required_argument, NULL, SPEC_INTERLEAVE}, {"seed", required_argument, NULL, SPEC_SEED}
+/* A command puts these in its table of options and numbers its own from SPEC_OTHER on. */
+#define SPEC_OPTIONS                                                                                               \
+    {SPEC_FAMILY, "family", "NAME", "blockperm, sjlt, blockrow, srht or gaussian", SPEC_FAMILIES},                 \
+    {'d', NULL, "N", "rows of A, columns of S", NULL}, {'k', NULL, "N", "rows of S, rows of Y", NULL},             \
+    {'M', "blocks", "N", "blocks", NULL}, {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL},   \
+    {'s', NULL, "N", "nonzeros of a column in each block", NULL},                                                  \
+    {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows or lines", "none rows lines"},               \
+    {SPEC_INTERLEAVE, "interleave", "N", "for lines: blocks a line is spread over", NULL},                         \
+    {SPEC_SEED, "seed", "N", "64 bits, decimal or 0x hexadecimal", NULL}
+#define SPEC_FAMILIES "blockperm sjlt blockrow srht gaussian"
 enum { SPEC_FAMILY = 256, SPEC_KAPPA, SPEC_SHUFFLE, SPEC_INTERLEAVE, SPEC_SEED, SPEC_OTHER };
-extern const char spec_help[];
 
-/* Is what getopt_long returned one of these options? */
-int spec_is_option(int choice);
+/* Is this the code of one of these options? */
+int spec_is_option(int code);
 
 /* Puts the value of such an option into the spec.  Returns 0, or EXIT_USAGE after saying what was wrong; whether the
  * fields go together is for fs_sketch_create to say. */
-int spec_option(const char *command, int choice, const char *text, fs_spec *spec);
+int spec_option(const char *command, int code, const char *text, fs_spec *spec);
 
 /* Reads the name of a shuffle.  Returns as spec_option. */
 int spec_shuffle(const char *command, const char *option, const char *text, fs_shuffle *shuffle);
+
+/* The names of a family and of a shuffle, as the options take them. */
+const char *spec_family_name(fs_family family);
+const char *spec_shuffle_name(fs_shuffle shuffle);
+
+/* The numbers of these names, 0 where there is none such. */
+fs_family spec_family_of(const char *name);
+fs_shuffle spec_shuffle_of(const char *name);
+
+/* Makes the sketch of a spec, and its full spec in *full.  Returns 0, or EXIT_FAILURE after saying why not. */
+int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full);
 
 #endif

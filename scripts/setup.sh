@@ -6,7 +6,7 @@
 # part is skipped or slower, and a line says so.
 set -eu
 
-need="build-essential cmake ninja-build zlib1g-dev"
+need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
 want=""
 case ${1-} in
 build) ;;
@@ -14,7 +14,7 @@ demo) want="dataset-fashion-mnist libopenblas0" ;;
 bench) want="libopenblas0" ;;
 test)
     need="$need libcmocka-dev pkg-config"
-    want="libopenblas-dev python3-numpy clang libclang-rt-dev libomp-dev"
+    want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev"
     ;;
 *)
     echo "usage: setup.sh build|demo|bench|test" >&2

@@ -24,6 +24,11 @@ prefix)
     "$tool" --install "$build" --prefix "$prefix" >"$prefix.log" 2>&1 || { cat "$prefix.log"; exit 1; }
     test -f "$prefix/include/flashsketch.h"
     test -f "$(libdir "$prefix")/pkgconfig/flashsketch.pc"
+    [ -x "$prefix/bin/flashsketch" ] || exit 0 # built without the command
+    "$prefix/bin/flashsketch" version
+    grep -q '^.SH NAME' "$prefix/share/man/man1/flashsketch.1"
+    grep -q '^complete -F _flashsketch flashsketch' "$prefix/share/bash-completion/completions/flashsketch"
+    grep -q '^#compdef flashsketch' "$prefix/share/zsh/site-functions/_flashsketch"
     ;;
 pkg_config)
     prefix=$3 example=$4

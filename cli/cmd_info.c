@@ -1,0 +1,195 @@
+/* cmd_info.c - flashsketch info: what a file holds, or what this machine has. */
+#include <flashsketch.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "command.h"
+#include "file.h"
+#include "json.h"
+#include "variant.h"
+
+typedef struct info_options {
+    const char *tensor;
+    int json;
+} info_options;
+
+enum { TENSOR = 256, JSON };
+
+static int take(void *options, int code, const char *value)
+{
+    info_options *o = options;
+    if (code == TENSOR) o->tensor = value;
+    else o->json = 1;
+    return 0;
+}
+
+/* a file ----------------------------------------------------------------------------------------------------- */
+
+static void print_format(file_format format, int gzip)
+{
+    printf("format    %s%s\n", file_format_name(format), gzip ? ", gzip" : "");
+}
+
+/* A tensor for the list: a line on stdout, where `user` counts them, or an object in the JSON array `user`. */
+static void print_tensor(void *user, const file_tensor *tensor)
+{
+    char name[160], dtype[16], shape[160] = "one";
+    int at = 0;
+    if (!(*(int64_t *)user)++) print_format(FILE_SAFETENSORS, 0);
+    for (int i = 0; i < tensor->dimensions && at < (int)sizeof shape - 24; i++)
+        at += snprintf(shape + at, sizeof shape - (size_t)at, "%s%" PRId64, i ? " x " : "", tensor->shape[i]);
+    file_printable(dtype, sizeof dtype, tensor->dtype, strlen(tensor->dtype));
+    file_printable(name, sizeof name, tensor->name, strlen(tensor->name));
+    printf("tensor    %-5s %-16s %s\n", dtype, shape, name);
+}
+static void add_tensor(void *user, const file_tensor *tensor)
+{
+    cJSON *one = cJSON_CreateObject(), *shape = cJSON_CreateArray();
+    cJSON_AddStringToObject(one, "name", tensor->name);
+    cJSON_AddStringToObject(one, "dtype", tensor->dtype);
+    for (int i = 0; i < tensor->dimensions; i++) /* below 2^53, the reader sees to that */
+        cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)tensor->shape[i]));
+    cJSON_AddItemToObject(one, "shape", shape);
+    cJSON_AddItemToArray(user, one);
+}
+
+static const char *order_of(const file_matrix *file)
+{
+    if (file->is_sparse) return "sparse";
+    return file->dense.col_stride == 1 ? "rows contiguous" : "columns contiguous";
+}
+
+static void print_matrix(const file_matrix *file)
+{
+    const int64_t rows = file->is_sparse ? file->sparse.rows : file->dense.rows;
+    const int64_t cols = file->is_sparse ? file->sparse.cols : file->dense.cols;
+    printf("stores    %s\nmatrix    %" PRId64 " x %" PRId64 "\n", file->stored, rows, cols);
+    if (file->is_sparse)
+        printf("entries   %" PRId64 " (%.3g to a row)\n", file->sparse.nnz, (double)file->sparse.nnz / (double)rows);
+    printf("opened as %s, %s\n", file_dtype_name(file->is_sparse ? file->sparse.dtype : file->dense.dtype),
+           order_of(file));
+}
+static void add_matrix(cJSON *out, const file_matrix *file)
+{
+    cJSON_AddStringToObject(out, "stored", file->stored);
+    json_whole(out, "rows", file->is_sparse ? file->sparse.rows : file->dense.rows);
+    json_whole(out, "cols", file->is_sparse ? file->sparse.cols : file->dense.cols);
+    if (file->is_sparse) json_whole(out, "entries", file->sparse.nnz);
+    cJSON_AddStringToObject(out, "dtype", file_dtype_name(file->is_sparse ? file->sparse.dtype : file->dense.dtype));
+    cJSON_AddStringToObject(out, "order", order_of(file));
+}
+
+static int about_file(const char *path, const info_options *o)
+{
+    cJSON *tensors = o->json ? cJSON_CreateArray() : NULL;
+    int64_t printed = 0;
+    const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
+                                  .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
+    file_matrix file;
+    if (file_open(path, &options, &file)) {
+        cJSON_Delete(tensors);
+        return EXIT_FAILURE;
+    }
+    const int listed = file.format == FILE_SAFETENSORS && !o->tensor;
+    if (!o->json) {
+        if (!printed) print_format(file.format, file.gzip);
+        if (!listed) print_matrix(&file);
+        file_close(&file);
+        return 0;
+    }
+    cJSON *out = cJSON_CreateObject();
+    cJSON_AddStringToObject(out, "format", file_format_name(file.format));
+    cJSON_AddBoolToObject(out, "gzip", file.gzip);
+    if (listed) cJSON_AddItemToObject(out, "tensors", tensors);
+    else {
+        cJSON_Delete(tensors);
+        add_matrix(out, &file);
+    }
+    file_close(&file);
+    return json_print(out);
+}
+
+/* this machine ----------------------------------------------------------------------------------------------- */
+
+typedef char line[400];
+enum { MOST_GPUS = 64 };
+
+/* What a context with these options says of itself, or why there is none. */
+static int describe(fs_backend_kind backend, int device, line text)
+{
+    fs_context_options options = FS_CONTEXT_INIT;
+    fs_context *ctx = NULL;
+    options.backend = backend;
+    options.device = device;
+    const int failed = fs_context_create(&ctx, &options) != FS_OK;
+    if (failed) snprintf(text, sizeof(line), "%s", fs_error_message());
+    else fs_context_describe(ctx, text, sizeof(line));
+    fs_context_destroy(ctx);
+    return !failed;
+}
+
+/* The variants of the CPU backend that this processor runs. */
+static void variants(char *text, size_t bytes)
+{
+    size_t at = 0;
+    for (int i = 0; variant_names[i]; i++) {
+        fs_context *ctx = variant_context(variant_names[i]);
+        if (ctx) at += (size_t)snprintf(text + at, bytes - at, "%s%s", at ? " " : "", variant_names[i]);
+        fs_context_destroy(ctx);
+    }
+}
+
+static int about_machine(int json)
+{
+    char cpu_variants[64] = "";
+    line cpu, automatic, gpu;
+    cJSON *out = json ? cJSON_CreateObject() : NULL, *gpus = json ? cJSON_CreateArray() : NULL;
+    variants(cpu_variants, sizeof cpu_variants);
+    describe(FS_BACKEND_CPU, 0, cpu);
+    describe(FS_BACKEND_AUTO, 0, automatic);
+    if (json) {
+        json_versions(out);
+        cJSON_AddStringToObject(out, "auto", automatic);
+        cJSON_AddStringToObject(out, "cpu", cpu);
+        cJSON_AddStringToObject(out, "cpu_variants", cpu_variants);
+    } else {
+        printf("flashsketch %s, definition of S %d\n", fs_version(), fs_definition_version());
+        printf("auto      %s\ncpu       %s\nvariants  %s\n", automatic, cpu, cpu_variants);
+    }
+    int device = 0;
+    for (; device < MOST_GPUS && describe(FS_BACKEND_CUDA, device, gpu); device++)
+        if (json) cJSON_AddItemToArray(gpus, cJSON_CreateString(gpu));
+        else printf("gpu       %s\n", gpu);
+    if (!json) {
+        if (device == 0) printf("gpu       none: %s\n", gpu);
+        return 0;
+    }
+    cJSON_AddItemToObject(out, "gpus", gpus);
+    if (device == 0) cJSON_AddStringToObject(out, "no_gpu", gpu);
+    return json_print(out);
+}
+
+static int run(int argc, char **argv)
+{
+    info_options o = {NULL, 0};
+    const int code = cli_parse(&info_command, argc, argv, take, &o);
+    if (code) return code;
+    if (optind + 1 < argc) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[optind + 1]);
+    if (optind < argc) return about_file(argv[optind], &o);
+    if (o.tensor) return cli_usage(argv[0], "name the file that --tensor is in");
+    return about_machine(o.json);
+}
+
+static const cli_option options[] = {
+    {TENSOR, "tensor", "NAME", "safetensors: tell of this tensor alone", NULL},
+    {JSON, "json", NULL, "print a JSON object", NULL},
+    {0}};
+const cli_command info_command = {
+    "info", "[OPTION]... [FILE]", "tell what a file holds, or what this machine has",
+    "With a FILE ('-' is standard input): its format, type and shape, after checking all of it that can be checked;\n"
+    "of a safetensors file, its tensors.  Without: the versions, the CPU variants that run here and the GPUs.",
+    options, NULL, run};

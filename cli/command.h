@@ -1,0 +1,44 @@
+/* command.h - a command of flashsketch: its name, options and texts in one table, from which the command line is read
+ * and --help, the man page and the completions are made. */
+#ifndef FLASHSKETCH_CLI_COMMAND_H
+#define FLASHSKETCH_CLI_COMMAND_H
+
+typedef struct cli_option {
+    int code;             /* what `take` gets; where it is a character, that is the short option */
+    const char *name;     /* the long option; NULL: there is none */
+    const char *argument; /* what it takes: "N"; NULL: nothing */
+    const char *text;     /* what it does; may have several lines */
+    const char *words;    /* for completion: what can stand there, "none rows lines"; CLI_FILES; NULL: anything */
+} cli_option;
+#define CLI_FILES "<file>"
+
+typedef struct cli_command {
+    const char *name;
+    const char *arguments; /* "[OPTION]... FILE" */
+    const char *summary;   /* for the list of commands */
+    const char *text;      /* above the options: sentences in lines */
+    const cli_option *options; /* the last one's code is 0; --help is every command's and not in the list */
+    const char *notes;     /* below the options; NULL: nothing */
+    int (*run)(int argc, char **argv);
+} cli_command;
+
+/* Reads the options of a command line: take(options, code, value) for each, which returns 0, or EXIT_USAGE after saying
+ * what was wrong.  Returns 0, and optind is the first argument that is no option; EXIT_USAGE; or CLI_HELPED after
+ * printing the help, for which the command returns at once. */
+enum { CLI_HELPED = -1 };
+int cli_parse(const cli_command *command, int argc, char **argv,
+              int (*take)(void *options, int code, const char *value), void *options);
+
+/* All commands, in the order of the help; the last one is NULL.  In main.c. */
+extern const cli_command *const cli_commands[];
+
+/* The option as it is written, "  -o, --output FILE": for the help and the man page.  Returns its length. */
+int cli_option_text(const cli_option *option, char *text, int bytes);
+
+/* Prints a document made from the tables: "man", "bash" or "zsh".  Returns the exit code. */
+int cli_document(const char *name);
+
+extern const cli_command sketch_command, info_command, spec_command, show_command, coherence_command, check_command,
+    demo_command, version_command;
+
+#endif

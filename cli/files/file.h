@@ -1,0 +1,89 @@
+/* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
+ *
+ * npy, safetensors and raw files are mapped and never copied (unless their elements are misaligned); Matrix Market and
+ * IDX files, with or without gzip, are read into memory.  Nothing in a file is believed: headers have limits, lengths
+ * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
+ * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
+ * SIGBUS, as for every program that maps files.
+ *
+ * The path "-" is standard input.  What comes through a pipe is first written to a temporary file that has no name,
+ * because headers are checked against the length of what follows. */
+#ifndef FLASHSKETCH_CLI_FILE_H
+#define FLASHSKETCH_CLI_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "flashsketch.h"
+
+typedef enum file_format {
+    FILE_GUESS = 0, /* told by the first bytes; raw files cannot be */
+    FILE_NPY,
+    FILE_MTX,
+    FILE_SAFETENSORS,
+    FILE_IDX,
+    FILE_RAW
+} file_format;
+
+enum { FILE_MAX_DIMENSIONS = 32 };
+typedef struct file_tensor {
+    const char *name;  /* as it is in the file: file_printable before it goes to a terminal */
+    const char *dtype; /* the file's word: "BF16" */
+    int dimensions;
+    int64_t shape[FILE_MAX_DIMENSIONS];
+} file_tensor;
+
+/* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
+typedef struct file_options {
+    file_format format;
+    const char *tensor;          /* safetensors: which one; NULL: the only one there is */
+    /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then,
+     * where `tensor` is NULL, no matrix is opened.  NULL: not called. */
+    void (*list)(void *user, const file_tensor *tensor);
+    int64_t rows, cols;          /* raw: the shape, ... */
+    fs_dtype dtype;              /* ... the type ... */
+    int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
+    int64_t max_rows, max_cols;  /* IDX: rows that are kept, columns that are accepted; 0: all of them */
+    /* Called now and then while a file is read (a mapped one is not) with the bytes read so far, of `all`; of 0 where
+     * nobody knows.  NULL: not called. */
+    void (*watch)(void *user, int64_t bytes, int64_t all);
+    void *user;                  /* for list and watch */
+} file_options;
+
+/* An open file.  An array of more than two dimensions is the matrix of its first one by all the others; one of a single
+ * dimension is a column. */
+typedef struct file_matrix {
+    file_format format;
+    int gzip;         /* the file is compressed */
+    int is_sparse;    /* which of the two holds the matrix */
+    char stored[48];  /* what the file says it stores: "float32", "uint8", "coordinate real symmetric" */
+    fs_matrix dense;  /* data may lie in a read-only mapping: it must not be written */
+    fs_sparse sparse; /* CSR in f64; symmetric halves are written out; indices as they came, repeated ones too */
+    void *map;        /* owned, as is memory: file_close gives them back */
+    size_t map_bytes;
+    void *memory[3];
+} file_matrix;
+
+/* Opens a file; options NULL are all zeros.  Returns 0, or EXIT_FAILURE after printing what is wrong; then *out holds
+ * nothing and need not be closed. */
+int file_open(const char *path, const file_options *options, file_matrix *out);
+
+/* Gives back what *file holds and empties it; an empty one is nothing. */
+void file_close(file_matrix *file);
+
+/* "npy", "Matrix Market", ... */
+const char *file_format_name(file_format format);
+
+/* "float32", ... */
+const char *file_dtype_name(fs_dtype dtype);
+
+/* Writes a matrix whose rows are packed as an npy file of the type `dtype`: f16, f32 or f64; a failed write shows when
+ * the stream is closed.  Elements of another type are rounded. */
+void file_write_npy(FILE *out, const fs_matrix *m, fs_dtype dtype);
+
+/* Writes `length` bytes of a file's text into out, cut to `bytes` with its final 0, everything but printable ASCII
+ * as \xNN: what stands in a file must not talk to the terminal.  Returns out. */
+const char *file_printable(char *out, size_t bytes, const char *text, size_t length);
+
+#endif

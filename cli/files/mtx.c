@@ -1,0 +1,413 @@
+/* mtx.c - Matrix Market files (math.nist.gov/MatrixMarket/formats.html), with or without gzip.
+ *
+ * A banner "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric|skew-symmetric", comments, a
+ * line of sizes, then a line for each entry: row, column (from 1), value; or, for array, the values column by column.
+ * A symmetric file has the lower triangle, a skew-symmetric one what is below the diagonal.  Values become f64, pattern
+ * entries 1; coordinates become CSR, arrays a column-major view. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "reader.h"
+
+enum {
+    BUFFER = 1 << 16,
+    /* Rows cost memory that no byte of the file stands for: so many are always read, and so many for each entry. */
+    FREE_ROWS = 1 << 22,
+    ROWS_PER_ENTRY = 64
+};
+
+typedef struct text {
+    reader_stream stream;
+    const char *path;
+    int64_t line;        /* the number of the current one, from 1 */
+    int64_t at, filled;  /* what is left of the buffer */
+    int ended;
+    char *buffer;        /* BUFFER + 1 bytes */
+} text;
+
+typedef enum field { REAL, INTEGER, PATTERN } field;
+typedef enum symmetry { GENERAL, SYMMETRIC, SKEW } symmetry;
+
+typedef struct banner {
+    int is_array;
+    field field;
+    symmetry symmetry;
+} banner;
+
+/* lines ------------------------------------------------------------------------------------------------------ */
+
+/* The next line, ended with 0 instead of its newline, from *line to *end.  Returns 1, 0 at the end of the file, -1
+ * after saying what is wrong. */
+static int next_line(text *t, char **line, char **end)
+{
+    char *newline;
+    while (!(newline = memchr(t->buffer + t->at, '\n', (size_t)(t->filled - t->at))) && !t->ended) {
+        if (t->at == 0 && t->filled == BUFFER) {
+            cli_fail("%s: line %" PRId64 " is longer than %d bytes", t->path, t->line + 1, BUFFER);
+            return -1;
+        }
+        memmove(t->buffer, t->buffer + t->at, (size_t)(t->filled - t->at));
+        t->filled -= t->at;
+        t->at = 0;
+        const int64_t got = reader_more(&t->stream, t->buffer + t->filled, BUFFER - t->filled);
+        if (got < 0) return -1;
+        t->ended = t->filled + got < BUFFER;
+        t->filled += got;
+    }
+    if (t->at == t->filled) return 0;
+    *line = t->buffer + t->at;
+    *end = newline ? newline : t->buffer + t->filled;
+    t->at = newline ? t->at + (*end - *line) + 1 : t->filled;
+    **end = 0;
+    t->line++;
+    return 1;
+}
+
+static char *skip_spaces(char *at)
+{
+    while (*at == ' ' || *at == '\t' || *at == '\r') at++;
+    return at;
+}
+
+/* The next line that is not blank, nor a comment if those may be here; *at is its first word.  Returns as next_line. */
+static int next_words(text *t, int comments, char **at, char **end)
+{
+    int more;
+    while ((more = next_line(t, at, end)) == 1) {
+        if (comments && **at == '%') continue;
+        *at = skip_spaces(*at);
+        if (*at != *end) break;
+    }
+    return more;
+}
+
+static int wrong(const text *t, const char *at, const char *wanted)
+{
+    char shown[32];
+    const size_t left = strlen(at);
+    return cli_fail("%s: line %" PRId64 ": %s must be here, but there stands '%s'", t->path, t->line, wanted,
+                    file_printable(shown, sizeof shown, at, left < 24 ? left : 24));
+}
+
+static int word_ends(const char *at)
+{
+    return *at == 0 || *at == ' ' || *at == '\t' || *at == '\r';
+}
+
+/* A whole number without sign; moves *at behind it and the spaces that follow. */
+static int read_whole(const text *t, char **at, const char *what, int64_t *number)
+{
+    char *p = *at;
+    if (*p < '0' || *p > '9') return wrong(t, *at, what);
+    for (*number = 0; *p >= '0' && *p <= '9'; p++) {
+        if (*number > (INT64_MAX - 9) / 10)
+            return cli_fail("%s: line %" PRId64 ": a number of more than 63 bits", t->path, t->line);
+        *number = 10 * *number + (*p - '0');
+    }
+    if (!word_ends(p)) return wrong(t, *at, what);
+    *at = skip_spaces(p);
+    return 0;
+}
+
+/* A number, correctly rounded.  A whole number below 2^53 over a power of ten up to 10^22 is a quotient of two exact
+ * doubles, rounded once (Clinger 1990); everything else is for strtod.  Returns the end, NULL if this is no number. */
+static char *parse_real(char *p, double *value)
+{
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    char *start = p;
+    const int negative = *p == '-';
+    uint64_t mantissa = 0;
+    int digits = 0, point = 0, behind = 0;
+    if (*p == '-' || *p == '+') p++;
+    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) return NULL; /* strtod would read it */
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
+        if (*p == '.') {
+            point = 1;
+            continue;
+        }
+        digits += digits || *p != '0';
+        if (digits <= 19) mantissa = 10 * mantissa + (uint64_t)(*p - '0');
+        behind += point && behind < 1000;
+    }
+    if (word_ends(p) && digits <= 15 && behind <= 22 && p - start > point + (*start == '-' || *start == '+')) {
+        *value = (negative ? -1.0 : 1.0) * (double)mantissa / ten[behind];
+        return p;
+    }
+    char *end;
+    errno = 0;
+    *value = strtod(start, &end);
+    if (end == start || !word_ends(end) || (errno == ERANGE && fabs(*value) > 1)) return NULL;
+    return end;
+}
+
+static int read_value(const text *t, const banner *b, char **at, double *value)
+{
+    if (b->field == PATTERN) {
+        *value = 1;
+        return 0;
+    }
+    if (b->field == REAL) {
+        char *end = parse_real(*at, value);
+        if (!end) return wrong(t, *at, "a number of 64 bits");
+        *at = skip_spaces(end);
+        return 0;
+    }
+    const int negative = **at == '-';
+    int64_t number;
+    if (**at == '-' || **at == '+') ++*at;
+    if (read_whole(t, at, "a whole number", &number)) return EXIT_FAILURE;
+    *value = negative ? -(double)number : (double)number;
+    return 0;
+}
+
+/* the header ------------------------------------------------------------------------------------------------- */
+
+static int same_word(const char *word, const char *known)
+{
+    for (; *word && *known; word++, known++)
+        if ((*word >= 'A' && *word <= 'Z' ? *word - 'A' + 'a' : *word) != *known) return 0;
+    return *word == *known;
+}
+
+/* The number of a word in a list, -1 if it is not there. */
+static int find_word(const char *word, const char *const *known)
+{
+    for (int i = 0; known[i]; i++)
+        if (same_word(word, known[i])) return i;
+    return -1;
+}
+
+static int read_banner(text *t, banner *b, file_matrix *out)
+{
+    static const char *const formats[] = {"coordinate", "array", NULL};
+    static const char *const fields[] = {"real", "integer", "pattern", "double", NULL};
+    static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
+    char *at, *end, *words[5], shown[40];
+    int count = 0;
+    const int more = next_line(t, &at, &end);
+    if (more < 0) return EXIT_FAILURE;
+    if (!more) return cli_fail("%s: there is nothing in the file", t->path);
+    for (at = skip_spaces(at); *at && count < 5; at = skip_spaces(at)) {
+        words[count++] = at;
+        while (!word_ends(at)) at++;
+        if (*at) *at++ = 0;
+    }
+    if (count < 5 || at != end || !same_word(words[0], "%%matrixmarket") || !same_word(words[1], "matrix"))
+        return cli_fail("%s: this is not a Matrix Market file: its first line is not '%%%%MatrixMarket matrix FORMAT "
+                        "FIELD SYMMETRY'", t->path);
+    const int format = find_word(words[2], formats), kind = find_word(words[3], fields);
+    const int symmetric = find_word(words[4], symmetries);
+    const int bad = format < 0 ? 2 : kind < 0 ? 3 : symmetric < 0 ? 4 : 0;
+    if (bad)
+        return cli_fail("%s: the banner says '%s'; coordinate and array, real, integer and pattern, general, symmetric "
+                        "and skew-symmetric are read", t->path,
+                        file_printable(shown, sizeof shown, words[bad], strlen(words[bad])));
+    b->is_array = format;
+    b->field = kind == 3 ? REAL : (field)kind;
+    b->symmetry = (symmetry)symmetric;
+    if (b->field == PATTERN && (b->is_array || b->symmetry == SKEW))
+        return cli_fail("%s: the banner says %s pattern %s, which there is not", t->path, formats[format],
+                        symmetries[symmetric]);
+    snprintf(out->stored, sizeof out->stored, "%s %s %s", formats[format], fields[b->field], symmetries[symmetric]);
+    return 0;
+}
+
+/* Rows, columns and, in coordinate files, entries. */
+static int read_sizes(text *t, const banner *b, int64_t size[3])
+{
+    static const char *const names[] = {"the number of rows", "the number of columns", "the number of entries"};
+    char *at, *end;
+    const int more = next_words(t, 1, &at, &end);
+    if (more < 0) return EXIT_FAILURE;
+    if (!more) return cli_fail("%s: the file ends before the line with its sizes", t->path);
+    for (int i = 0; i < (b->is_array ? 2 : 3); i++)
+        if (read_whole(t, &at, names[i], &size[i])) return EXIT_FAILURE;
+    if (at != end) return wrong(t, at, "the end of the line with the sizes");
+    if (size[0] < 1 || size[1] < 1)
+        return cli_fail("%s: the header says %" PRId64 " x %" PRId64 ": there is nothing to read", t->path, size[0],
+                        size[1]);
+    if (b->symmetry != GENERAL && size[0] != size[1])
+        return cli_fail("%s: the header says %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
+                        t->path, size[0], size[1]);
+    return 0;
+}
+
+/* That the file can hold `count` things of at least `least` bytes each, its last newline aside. */
+static int can_hold(const text *t, const char *what, int64_t count, int64_t least)
+{
+    if (count <= (t->stream.most - 1) / least + 1) return 0;
+    return cli_fail("%s: the header says %" PRId64 " %s, but the file's %" PRId64 " bytes%s hold no more than %" PRId64,
+                    t->path, count, what, t->stream.in->bytes, t->stream.gzip ? " of gzip" : "",
+                    (t->stream.most - 1) / least + 1);
+}
+
+/* That nothing but blank lines follows. */
+static int at_the_end(text *t, int64_t count, const char *what)
+{
+    char *at, *end;
+    const int more = next_words(t, 0, &at, &end);
+    if (more < 0) return EXIT_FAILURE;
+    if (!more) return 0;
+    return cli_fail("%s: line %" PRId64 ": the header says %" PRId64 " %s, but more follow", t->path, t->line, count,
+                    what);
+}
+
+/* arrays ----------------------------------------------------------------------------------------------------- */
+
+static int read_array(text *t, const banner *b, file_matrix *out)
+{
+    int64_t size[3];
+    if (read_sizes(t, b, size)) return EXIT_FAILURE;
+    const int64_t rows = size[0], cols = size[1], all = reader_times(rows, cols);
+    if (all < 0)
+        return cli_fail("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
+                        cols);
+    const int64_t count = b->symmetry == GENERAL ? all : b->symmetry == SKEW ? (all - rows) / 2 : (all + rows) / 2;
+    if (can_hold(t, "values", count, 2)) return EXIT_FAILURE;
+    double *data = reader_array(t->stream.in, out, 0, all, sizeof *data);
+    if (!data) return EXIT_FAILURE;
+    char *at = NULL, *end = NULL;
+    int64_t done = 0;
+    for (int64_t j = 0; j < cols; j++) {
+        const int64_t first = b->symmetry == GENERAL ? 0 : b->symmetry == SKEW ? j + 1 : j;
+        if (b->symmetry == SKEW) data[j * rows + j] = 0;
+        for (int64_t i = first; i < rows; i++, done++) {
+            const int more = at == end ? next_words(t, 0, &at, &end) : 1;
+            double value;
+            if (more < 0) return EXIT_FAILURE;
+            if (!more)
+                return cli_fail("%s: the header says %" PRId64 " values, but the file ends after %" PRId64, t->path,
+                                count, done);
+            if (read_value(t, b, &at, &value)) return EXIT_FAILURE;
+            data[j * rows + i] = value;
+            if (b->symmetry != GENERAL) data[i * rows + j] = b->symmetry == SKEW && i != j ? -value : value;
+        }
+    }
+    if (at != end) return wrong(t, at, "the end of the values");
+    if (at_the_end(t, count, "values")) return EXIT_FAILURE;
+    out->dense = fs_col_major(data, rows, cols, FS_F64);
+    return 0;
+}
+
+/* coordinates ------------------------------------------------------------------------------------------------ */
+
+/* Entries as the file has them, indices from 0. */
+typedef struct entries {
+    int64_t count;
+    int64_t *row, *col;
+    double *value;
+} entries;
+
+static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, entries *e)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        char *at, *end;
+        int64_t row, col;
+        const int more = next_words(t, 0, &at, &end);
+        if (more < 0) return EXIT_FAILURE;
+        if (!more)
+            return cli_fail("%s: the header says %" PRId64 " entries, but the file ends after %" PRId64, t->path,
+                            e->count, i);
+        if (read_whole(t, &at, "a row", &row) || read_whole(t, &at, "a column", &col) ||
+            read_value(t, b, &at, &e->value[i]))
+            return EXIT_FAILURE;
+        if (at != end) return wrong(t, at, "the end of the entry");
+        if (row < 1 || row > rows || col < 1 || col > cols)
+            return cli_fail("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") is outside the %" PRId64
+                            " x %" PRId64 " matrix", t->path, t->line, row, col, rows, cols);
+        if (b->symmetry == SKEW && row == col)
+            return cli_fail("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") of a skew-symmetric matrix is "
+                            "on the diagonal", t->path, t->line, row, col);
+        e->row[i] = row - 1;
+        e->col[i] = col - 1;
+    }
+    return at_the_end(t, e->count, "entries");
+}
+
+/* Adds to ptr[i]; returns what it was. */
+static int64_t advance(fs_sparse *A, int64_t i, int64_t by)
+{
+    const int64_t was = fs_index_load(A->ptr, A->index_type, i);
+    fs_index_store(A->ptr, A->index_type, i, was + by);
+    return was;
+}
+
+/* Puts an entry into its row: ptr[row + 1] is where it goes, and moves on. */
+static void place(fs_sparse *A, int64_t row, int64_t col, double value)
+{
+    const int64_t to = advance(A, row + 1, 1);
+    fs_index_store(A->index, A->index_type, to, col);
+    ((double *)A->value)[to] = value;
+}
+
+/* From entries to CSR, the entries of a row in the file's order.  ptr[i + 1] first counts row i - 1, then is the start
+ * of row i, and after the placing its end: what it must be. */
+static int make_csr(const text *t, const banner *b, int64_t rows, int64_t cols, const entries *e, file_matrix *out)
+{
+    fs_sparse *A = &out->sparse;
+    int64_t nnz = e->count;
+    for (int64_t i = 0; i < e->count && b->symmetry != GENERAL; i++) nnz += e->row[i] != e->col[i];
+    const int small = rows < INT32_MAX && cols <= INT32_MAX && nnz <= INT32_MAX;
+    const int64_t bytes = small ? 4 : 8;
+    *A = (fs_sparse){.format = FS_CSR, .index_type = small ? FS_INDEX32 : FS_INDEX64, .rows = rows, .cols = cols,
+                     .nnz = nnz, .dtype = FS_F64, .place = FS_HOST};
+    if (!(A->ptr = reader_array(t->stream.in, out, 0, rows + 2, bytes)) ||
+        !(A->index = reader_array(t->stream.in, out, 1, nnz, bytes)) ||
+        !(A->value = reader_array(t->stream.in, out, 2, nnz, sizeof(double))))
+        return EXIT_FAILURE;
+    memset(A->ptr, 0, (size_t)((rows + 2) * bytes));
+    for (int64_t i = 0; i < e->count; i++) {
+        advance(A, e->row[i] + 2, 1);
+        if (b->symmetry != GENERAL && e->row[i] != e->col[i]) advance(A, e->col[i] + 2, 1);
+    }
+    for (int64_t i = 1; i <= rows; i++) advance(A, i + 1, fs_index_load(A->ptr, A->index_type, i));
+    for (int64_t i = 0; i < e->count; i++) {
+        place(A, e->row[i], e->col[i], e->value[i]);
+        if (b->symmetry != GENERAL && e->row[i] != e->col[i])
+            place(A, e->col[i], e->row[i], b->symmetry == SKEW ? -e->value[i] : e->value[i]);
+    }
+    out->is_sparse = 1;
+    return 0;
+}
+
+static int read_coordinates(text *t, const banner *b, file_matrix *out)
+{
+    int64_t size[3];
+    if (read_sizes(t, b, size)) return EXIT_FAILURE;
+    const int64_t rows = size[0], cols = size[1];
+    entries e = {.count = size[2]};
+    if (can_hold(t, "entries", e.count, b->field == PATTERN ? 4 : 6)) return EXIT_FAILURE;
+    if (rows > FREE_ROWS && rows / ROWS_PER_ENTRY > e.count)
+        return cli_fail("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
+                        "only where there are at most %d to an entry", t->path, rows, e.count, FREE_ROWS,
+                        ROWS_PER_ENTRY);
+    file_matrix held = {0}; /* the entries' memory */
+    e.row = reader_array(t->stream.in, &held, 0, e.count, sizeof *e.row);
+    e.col = e.row ? reader_array(t->stream.in, &held, 1, e.count, sizeof *e.col) : NULL;
+    e.value = e.col ? reader_array(t->stream.in, &held, 2, e.count, sizeof *e.value) : NULL;
+    const int code = !e.value || read_entries(t, b, rows, cols, &e) || make_csr(t, b, rows, cols, &e, out);
+    file_close(&held);
+    return code ? EXIT_FAILURE : 0;
+}
+
+int mtx_read(const reader_source *in, const file_options *options, file_matrix *out)
+{
+    (void)options;
+    text t = {.path = in->path, .buffer = malloc(BUFFER + 1)};
+    banner b;
+    if (!t.buffer) return cli_fail("%s: there is no memory for %d bytes", in->path, BUFFER);
+    int code = reader_start(in, &t.stream);
+    if (!code) {
+        out->gzip = t.stream.gzip;
+        code = read_banner(&t, &b, out);
+        if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
+        reader_stop(&t.stream);
+    }
+    free(t.buffer);
+    return code;
+}

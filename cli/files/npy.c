@@ -1,0 +1,180 @@
+/* npy.c - NumPy's format (numpy.org/neps/nep-0001-npy-format), versions 1 to 3.
+ *
+ * Six bytes "\x93NUMPY", two bytes of version, the length of the header (16 bits, from version 2 on 32), the header: a
+ * Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } filled up with spaces and a newline;
+ * then the elements. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "reader.h"
+
+enum { MAX_HEADER = 65535 }; /* NumPy itself stops at 10000 */
+
+typedef struct header {
+    const char *path;
+    const char *start, *at, *end;
+    char descr[32];
+    int by_columns;
+    reader_shape shape;
+    int seen[3]; /* of the three keys */
+} header;
+
+static int wrong(const header *h, const char *wanted)
+{
+    char text[32];
+    const size_t left = (size_t)(h->end - h->at);
+    return cli_fail("%s: byte %td of the header must be %s, but there stands '%s'", h->path, h->at - h->start, wanted,
+                    file_printable(text, sizeof text, h->at, left < 12 ? left : 12));
+}
+
+static void skip_spaces(header *h)
+{
+    while (h->at < h->end && strchr(" \t\n\r", *h->at) && *h->at) h->at++;
+}
+
+/* Whether the next thing is c, which is then taken. */
+static int take(header *h, char c)
+{
+    skip_spaces(h);
+    if (h->at == h->end || *h->at != c) return 0;
+    h->at++;
+    return 1;
+}
+
+static int read_string(header *h, char *text, size_t bytes)
+{
+    skip_spaces(h);
+    if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return wrong(h, "a string");
+    const char *first = h->at + 1;
+    const char *last = memchr(first, *h->at, (size_t)(h->end - first));
+    if (!last || (size_t)(last - first) >= bytes) return wrong(h, "a short string");
+    memcpy(text, first, (size_t)(last - first));
+    text[last - first] = 0;
+    h->at = last + 1;
+    return 0;
+}
+
+static int read_descr(header *h)
+{
+    skip_spaces(h);
+    if (h->at < h->end && (*h->at == '[' || *h->at == '('))
+        return cli_fail("%s: the array is structured (its elements are records); save one field of it", h->path);
+    return read_string(h, h->descr, sizeof h->descr);
+}
+
+static int read_order(header *h)
+{
+    skip_spaces(h);
+    const int64_t left = h->end - h->at;
+    h->by_columns = left >= 4 && !memcmp(h->at, "True", 4);
+    if (!h->by_columns && (left < 5 || memcmp(h->at, "False", 5))) return wrong(h, "True or False");
+    h->at += h->by_columns ? 4 : 5;
+    return 0;
+}
+
+static int read_size(header *h, int64_t *size)
+{
+    skip_spaces(h);
+    if (h->at < h->end && *h->at == '-')
+        return cli_fail("%s: the header says a negative size in dimension %d", h->path, h->shape.dimensions + 1);
+    if (h->at == h->end || *h->at < '0' || *h->at > '9') return wrong(h, "a size");
+    for (*size = 0; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
+        if (*size > (INT64_MAX - 9) / 10)
+            return cli_fail("%s: the header says a size of more than 63 bits in dimension %d", h->path,
+                            h->shape.dimensions + 1);
+        *size = 10 * *size + (*h->at - '0');
+    }
+    if (h->at < h->end && *h->at == 'L') h->at++; /* Python 2's way to write a long */
+    return 0;
+}
+
+static int read_shape(header *h)
+{
+    if (!take(h, '(')) return wrong(h, "'('");
+    while (!take(h, ')')) {
+        if (h->shape.dimensions == FILE_MAX_DIMENSIONS)
+            return cli_fail("%s: the header says more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
+        if (read_size(h, &h->shape.size[h->shape.dimensions])) return EXIT_FAILURE;
+        h->shape.dimensions++;
+        if (take(h, ',')) continue;
+        if (!take(h, ')')) return wrong(h, "',' or ')'");
+        break;
+    }
+    return 0;
+}
+
+static int read_dictionary(header *h)
+{
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    static int (*const values[])(header *) = {read_descr, read_order, read_shape};
+    char key[32];
+    if (!take(h, '{')) return wrong(h, "'{'");
+    while (!take(h, '}')) {
+        if (read_string(h, key, sizeof key)) return EXIT_FAILURE;
+        int i = 0;
+        while (i < 3 && strcmp(key, keys[i])) i++;
+        if (i == 3 || h->seen[i]++) return wrong(h, "after descr, fortran_order or shape, each of them once");
+        if (!take(h, ':')) return wrong(h, "':'");
+        if (values[i](h)) return EXIT_FAILURE;
+        if (take(h, ',')) continue;
+        if (!take(h, '}')) return wrong(h, "',' or '}'");
+        break;
+    }
+    skip_spaces(h);
+    if (h->at != h->end) return wrong(h, "the last");
+    for (int i = 0; i < 3; i++)
+        if (!h->seen[i]) return cli_fail("%s: the header does not say '%s'", h->path, keys[i]);
+    return 0;
+}
+
+static int read_dtype(const header *h, fs_dtype *dtype)
+{
+    static const char *const known[] = {"<f4", "<f8", "<f2"};
+    char text[64];
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(h->descr, known[i])) {
+            *dtype = (fs_dtype)(FS_F32 + i);
+            return 0;
+        }
+    if (strchr(h->descr, 'O'))
+        return cli_fail("%s: the array holds Python objects, which are not read; save it as numbers", h->path);
+    if (h->descr[0] == '>')
+        return cli_fail("%s: the array is big-endian ('%s'); save it with astype('<%s')", h->path,
+                        file_printable(text, sizeof text, h->descr, strlen(h->descr)), text + 1);
+    return cli_fail("%s: the array holds elements of type '%s'; '<f2', '<f4' and '<f8' are read", h->path,
+                    file_printable(text, sizeof text, h->descr, strlen(h->descr)));
+}
+
+int npy_read(const reader_source *in, const file_options *options, file_matrix *out)
+{
+    (void)options;
+    if (reader_map(in, out)) return EXIT_FAILURE;
+    const unsigned char *file = out->map;
+    if (in->bytes < 10 || memcmp(file, "\x93NUMPY", 6))
+        return cli_fail("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", in->path);
+    if (file[6] < 1 || file[6] > 3 || file[7])
+        return cli_fail("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", in->path, file[6], file[7]);
+    const int64_t fixed = file[6] == 1 ? 10 : 12;
+    const int64_t length = in->bytes < fixed ? 0 : (int64_t)reader_little(file + 8, (int)fixed - 8);
+    if (in->bytes < fixed || length > in->bytes - fixed)
+        return cli_fail("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", in->path, length,
+                        in->bytes < fixed ? 0 : in->bytes - fixed);
+    if (length > MAX_HEADER)
+        return cli_fail("%s: the header has %" PRId64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
+    header h = {.path = in->path};
+    h.start = h.at = (const char *)file + fixed;
+    h.end = h.start + length;
+    fs_dtype dtype = FS_F32;
+    int64_t need, rows, cols;
+    if (read_dictionary(&h) || read_dtype(&h, &dtype) || reader_is_matrix(in, &h.shape)) return EXIT_FAILURE;
+    const int64_t start = fixed + length;
+    if (reader_fits(in, &h.shape, file_dtype_name(dtype), fs_dtype_size(dtype), in->bytes - start, &need))
+        return EXIT_FAILURE;
+    if (h.by_columns && h.shape.dimensions > 2)
+        return cli_fail("%s: the array has %d dimensions in Fortran order; more than 2 are read in C order only",
+                        in->path, h.shape.dimensions);
+    reader_rows_cols(&h.shape, &rows, &cols);
+    return reader_view(in, start, rows, cols, dtype, h.by_columns, out);
+}

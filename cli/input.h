@@ -1,0 +1,59 @@
+/* input.h - the matrix A that a command takes from a file: the options that say how to read it, and its opening.
+ *
+ * A is d x n whatever the file's order; a batch-major file holds it transposed, a sample in each row. */
+#ifndef FLASHSKETCH_CLI_INPUT_H
+#define FLASHSKETCH_CLI_INPUT_H
+
+#include <flashsketch.h>
+
+#include "file.h"
+#include "progress.h"
+
+/* A command puts these in its table of options and numbers its own from INPUT_OTHER on. */
+#define INPUT_OPTIONS                                                                                            \
+    {INPUT_BATCH_MAJOR, "batch-major", NULL, INPUT_BATCH_TEXT, NULL},                                            \
+    {INPUT_TENSOR, "tensor", "NAME", "safetensors: which tensor", NULL},                                         \
+    {INPUT_SHAPE, "shape", "RxC", "the file is raw: so many rows and columns ...", NULL},                        \
+    {INPUT_DTYPE, "dtype", "TYPE", "... of f16, bf16, f32 or f64, little-endian ...", "f16 bf16 f32 f64"},       \
+    {INPUT_COLUMNS, "columns", NULL, "... column by column, not row by row", NULL}
+#define INPUT_BATCH_TEXT "the file holds n x d, a sample in each row; results are n x k too.\n" \
+    "S is the same; --shuffle lines is the one that is fast here"
+#define INPUT_TEXT                                                                                               \
+    "FILE ('-' is standard input) holds A, d x n: npy, Matrix Market (.mtx, .mtx.gz), safetensors, IDX (gzip or\n" \
+    "not), or raw elements whose --shape and --dtype are given."
+enum { INPUT_BATCH_MAJOR = 512, INPUT_TENSOR, INPUT_SHAPE, INPUT_DTYPE, INPUT_COLUMNS, INPUT_OTHER };
+
+typedef struct input_options {
+    file_options file;
+    int has_shape, batch_major;
+} input_options;
+
+typedef struct input {
+    const char *name; /* for sentences */
+    file_matrix file;
+    int is_sparse;    /* which of the two is A */
+    fs_matrix A;
+    fs_sparse sparse;
+    fs_dtype dtype;   /* of either */
+    int64_t d, n;
+} input;
+
+/* Is this the code of one of these options? */
+int input_is_option(int code);
+
+/* Puts the value of such an option into *o.  Returns 0, or EXIT_USAGE after saying what was wrong. */
+int input_option(const char *command, int code, const char *value, input_options *o);
+
+/* Reads the name of an element type.  Returns as input_option. */
+int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype);
+
+/* That the arguments after the options are one file, and the options go together; *path is it.  Returns as
+ * input_option. */
+int input_path(const input_options *o, int argc, char **argv, const char **path);
+
+/* Opens A; the bar says what is read.  Returns 0, or EXIT_FAILURE after saying what is wrong; close it in both
+ * cases. */
+int input_open(const char *path, const input_options *o, progress *bar, input *in);
+void input_close(input *in);
+
+#endif

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""against_numpy.py - the command flashsketch against NumPy and SciPy.
+
+usage: against_numpy.py FLASHSKETCH.  Y is compared with S A, where S is made by tests/def/definition.py, a program of
+its own; coherence with singular values from LAPACK.  Matrices hold small whole numbers, so only S's scale rounds.
+Files are written by NumPy and, where it is there, SciPy; Y is read by NumPy.  Prints what differs; the exit code is 1
+then."""
+import gzip
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "def"))
+from definition import sketch
+
+try:
+    from scipy import io, sparse
+except ImportError:
+    io = None
+    print("no SciPy here: Matrix Market files are not checked")
+
+FLASHSKETCH = str(pathlib.Path(sys.argv[1]).resolve())
+D, N, K = 1000, 7, 96
+counts = {"passed": 0, "failed": 0}
+
+
+def run(*arguments, stdin=None):
+    done = subprocess.run([FLASHSKETCH, *map(str, arguments)], input=stdin, capture_output=True)
+    if done.returncode:
+        sys.exit(f"{arguments} exited with {done.returncode}: {done.stderr.decode()}")
+    return done.stdout
+
+
+def check(what, found, wanted, dtype=np.float32, most=1e-4):
+    right = found.shape == wanted.shape and found.dtype == dtype and found.flags.c_contiguous \
+        and np.abs(found - wanted).max() <= most * max(1, np.abs(wanted).max())
+    counts["passed" if right else "failed"] += 1
+    if not right:
+        print(f"{what}: found {found.dtype} {found.shape}, wanted {np.dtype(dtype)} {wanted.shape}" +
+              (f", differs by {np.abs(found - wanted).max()}" if found.shape == wanted.shape else ""))
+
+
+def dense_sketch(*options, d=D):
+    """S of these options: their full spec from the command, every entry from definition.py."""
+    p = json.loads(run("spec", "--json", "-d", d, *options))
+    rows, cols, values = sketch(p["family"], p["d"], p["k"], p["M"], p["kappa"], p["s"], p["shuffle"],
+                                p["interleave"], p["seed"], 0, d)
+    S = np.zeros((p["k"], d))
+    np.add.at(S, (rows.astype(int), cols.astype(int)), values)
+    return S
+
+
+def sketched(*arguments, stdin=None):
+    run("sketch", "-o", "Y.npy", *arguments, stdin=stdin)
+    return np.load("Y.npy")
+
+
+def every_sketch(A):
+    np.save("A.npy", A)
+    seed = 0xFEDCBA9876543210
+    for options in ([], ["--seed", seed], ["--shuffle", "none", "-M", 6, "--kappa", 3, "-s", 5, "--seed", seed],
+                    ["--shuffle", "lines", "-M", 8, "--interleave", 4], ["--family", "sjlt", "-s", 3],
+                    ["--family", "blockrow", "--kappa", 2], ["--family", "srht"], ["--family", "gaussian"]):
+        options = ["-k", K, *options]
+        check(options, sketched("A.npy", *options), dense_sketch(*options) @ A)
+
+
+def every_file(A):
+    options = ["-k", K, "--seed", 5]
+    wanted = dense_sketch(*options) @ A
+    for code, dtype in ("f2", np.float32), ("f4", np.float32), ("f8", np.float64):
+        for order in "C", "F":
+            for version in (1, 0), (2, 0), (3, 0):
+                with open("B.npy", "wb") as file:
+                    np.lib.format.write_array(file, np.asarray(A, dtype="<" + code, order=order), version=version)
+                check((code, order, version), sketched("B.npy", *options), wanted, dtype)
+    np.save("A.npy", A)
+    bytes_of = open("A.npy", "rb").read()
+    check("standard input", sketched("-", *options, stdin=bytes_of), wanted)
+    open("Y2.npy", "wb").write(run("sketch", *options, "A.npy"))
+    check("standard output", np.load("Y2.npy"), wanted)
+    for name, dtype in ("f16", np.float16), ("f64", np.float64):
+        check(("output", name), sketched("A.npy", *options, "--output-dtype", name), wanted, dtype, 1e-3)
+    np.save("vector.npy", A[:, 0])
+    check("a vector", sketched("vector.npy", *options), wanted[:, :1])
+    np.save("batch.npy", A.T.copy())
+    check("batch-major", sketched("batch.npy", *options, "--batch-major"), wanted.T)
+    np.save("batch.npy", np.asfortranarray(A.T))
+    check("batch-major, Fortran", sketched("batch.npy", *options, "--batch-major"), wanted.T)
+    for name, raw in ("f16", A.astype("<f2")), ("f32", A.astype("<f4")), ("f64", A.astype("<f8")), \
+            ("bf16", (A.astype("<f4").view("<u4") >> 16).astype("<u2")):
+        dtype = np.float64 if name == "f64" else np.float32
+        raw.tofile("A.raw")
+        how = ["--shape", f"{D}x{N}", "--dtype", name]
+        check(("raw", name), sketched("A.raw", *options, *how), wanted, dtype)
+        raw.T.tofile("A.raw")  # tofile writes in C order
+        check(("raw, by columns", name), sketched("A.raw", *options, *how, "--columns"), wanted, dtype)
+        header = json.dumps({"other": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}, "w": {
+            "dtype": name.upper(), "shape": [D, N], "data_offsets": [3, 3 + raw.nbytes]}}).encode()
+        with open("A.safetensors", "wb") as file:
+            file.write(struct.pack("<Q", len(header)) + header + b"abc" + raw.tobytes())
+        check(("safetensors", name), sketched("A.safetensors", *options, "--tensor", "w"), wanted, dtype)
+    for code, kind in (0x09, ">i1"), (0x0B, ">i2"), (0x0D, ">f4"):
+        data = struct.pack(">BBBBII", 0, 0, code, 2, D, N) + A.astype(kind).tobytes()
+        open("A.idx", "wb").write(data)
+        open("A.idx.gz", "wb").write(gzip.compress(data))
+        check(("IDX", kind), sketched("A.idx", *options), wanted)
+        check(("IDX, gzip", kind), sketched("A.idx.gz", *options), wanted)
+
+
+def pieces_add_up(A):
+    options = ["-k", K, "--seed", 9]
+    total = 0
+    for first, end in (0, 400), (400, 401), (401, D):
+        np.save("piece.npy", A[first:end])
+        total = total + sketched("piece.npy", *options, "-d", D, "--row0", first)
+    check("pieces", total, dense_sketch(*options) @ A)
+
+
+def matrix_market(A):
+    options = ["-k", K, "--seed", 6]
+    A = np.where(A > 1, A, 0)
+    wanted = dense_sketch(*options) @ A
+    io.mmwrite("sparse.mtx", sparse.coo_matrix(A))
+    io.mmwrite("dense.mtx", A.astype("f8"))
+    io.mmwrite("batch.mtx", sparse.coo_matrix(A.T))
+    for name in "sparse.mtx", "dense.mtx":
+        open(name + ".gz", "wb").write(gzip.compress(open(name, "rb").read()))
+        check(name, sketched(name, *options), wanted, np.float64)
+        check(name + ".gz", sketched(name + ".gz", *options), wanted, np.float64)
+        packed = open(name + ".gz", "rb").read()
+        check(name + ", standard input", sketched("-", *options, stdin=packed), wanted, np.float64)
+    check("batch.mtx", sketched("batch.mtx", *options, "--batch-major"), wanted.T, np.float64)
+    square = A[:60, :5] @ A[:60, :5].T
+    io.mmwrite("symmetric.mtx", sparse.coo_matrix(square), symmetry="symmetric")
+    check("symmetric.mtx", sketched("symmetric.mtx", "-k", 20), dense_sketch("-k", 20, d=60) @ square, np.float64)
+
+
+def coherence(A):
+    rng = np.random.default_rng(3)
+    hot = rng.standard_normal((D, N))
+    hot[20:40] *= 300
+    dependent = np.hstack([hot, hot[:, :2] @ rng.standard_normal((2, 3)), np.zeros((D, 1))])
+    scaled = hot * 10.0 ** np.arange(-12, 12, 24 / N)
+    for what, X, rank in ("whole numbers", A, N), ("hot rows", hot, N), ("dependent columns", dependent, N), \
+            ("scaled columns", scaled, N):
+        np.save("X.npy", X.astype("f8"))
+        for M, kappa, shuffle in (1, 1, "none"), (8, 1, "none"), (8, 3, "none"), (6, 6, "rows"), (8, 2, "lines"):
+            options = ["-k", K, "-M", M, "--kappa", kappa, "--shuffle", shuffle]
+            found = json.loads(run("coherence", "--json", *options, "X.npy"))
+            # Input blocks from S itself: columns of the same block have their nonzeros in the same block rows.
+            S = dense_sketch(*options)
+            starts = [round(K * g / M) for g in range(M + 1)]
+            assert K % M == 0
+            touches = np.array([np.any(S[a:b] != 0, axis=0) for a, b in zip(starts, starts[1:])])  # M x d
+            U = np.linalg.qr(hot if X is dependent or X is scaled else X)[0]
+            nbr = M / kappa * max(np.linalg.norm(U[touched], 2) ** 2 for touched in touches)
+            groups = {}
+            for column, key in enumerate(map(bytes, touches.T)):
+                groups.setdefault(key, []).append(column)
+            blk = M * max(np.linalg.norm(U[rows], 2) ** 2 for rows in groups.values())
+            right = found["rank"] == rank and abs(found["mu_nbr"] - nbr) <= 1e-6 * nbr
+            if len(groups) == M:  # kappa < M: blocks can be told apart
+                right = right and abs(found["mu_blk"] - blk) <= 1e-6 * blk
+            right = right and found["mu_blk"] / kappa <= found["mu_nbr"] * (1 + 1e-9) <= found["mu_blk"] * (1 + 2e-9)
+            counts["passed" if right else "failed"] += 1
+            if not right:
+                print(f"coherence of {what}, {options}: {found}; NumPy has mu_nbr {nbr}, mu_blk {blk}")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    A = ((7 * np.arange(D)[:, None] + 3 * np.arange(N)) % 11 - 5).astype("f4")
+    every_sketch(A)
+    every_file(A)
+    pieces_add_up(A)
+    if io:
+        matrix_market(A)
+    coherence(A)
+    os.chdir("/")
+print(f"{counts['passed']} passed, {counts['failed']} failed")
+sys.exit(counts["failed"] > 0)

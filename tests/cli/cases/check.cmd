@@ -1,0 +1,1 @@
+FLASHSKETCH_CUDA_PLUGIN=absent.so flashsketch check

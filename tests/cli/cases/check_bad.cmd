@@ -1,0 +1,2 @@
+flashsketch check everything; echo $?
+flashsketch check --fast; echo $?

@@ -1,0 +1,1 @@
+flashsketch spec --help

@@ -1,0 +1,5 @@
+flashsketch spec -d 10000 -k 400 -n 16
+flashsketch spec -d 4096 -k 1024 -M 32 --kappa 2 -s 2 --shuffle none --seed 18446744073709551615
+flashsketch spec -d 100 -k 30 -M 3 --kappa 2 --family blockrow
+flashsketch spec -d 281474976710656 -k 64 --family sjlt
+flashsketch spec -d 1000 -k 10 --family gaussian
