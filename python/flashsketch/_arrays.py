@@ -14,7 +14,21 @@ from typing import Any, Dict, Optional, Tuple
 
 import numpy
 
-from ._library import BF16, DTYPE_NAMES, F16, F32, F64, HOST, ITEMSIZE, View, multiply, multiply_sparse
+from ._library import (
+    BF16,
+    CSC,
+    CSR,
+    DTYPE_NAMES,
+    F16,
+    F32,
+    F64,
+    HOST,
+    INDEX,
+    ITEMSIZE,
+    View,
+    multiply,
+    multiply_sparse,
+)
 
 # What `Adapter.read` returns: address, shape, strides in elements, dtype, device, what must live while it is used.
 Reading = Tuple[int, Tuple[int, ...], Tuple[int, ...], int, int, Any]
@@ -67,7 +81,9 @@ class Adapter:
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
         """target = beta target + alpha product."""
         if adapter_of(target) is not self:
-            raise TypeError(f"a product of {_kind(array)} does not go into {_kind(target)}: both must be of one framework")
+            raise TypeError(
+                f"a product of {_kind(array)} does not go into {_kind(target)}: both must be of one framework"
+            )
         reading, place_for = self.read(array), self.read(target)
         source = matrix(reading, what.batch, "A")
         check_rows(what, source[1])
@@ -145,7 +161,9 @@ def dtype_code(dtype: Any) -> int:
 def element_strides(strides: Tuple[int, ...], size: int) -> Tuple[int, ...]:
     for stride in strides:
         if stride % size:
-            raise ValueError(f"an array has a stride of {stride} bytes, which is not a multiple of its {size}-byte elements")
+            raise ValueError(
+                f"an array has a stride of {stride} bytes, which is not a multiple of its {size}-byte elements"
+            )
     return tuple([stride // size for stride in strides])
 
 
@@ -174,7 +192,7 @@ class NumPy(Adapter):
 
 
 class Sparse(Adapter):
-    """SciPy's sparse matrices and arrays; CSR and CSC as they are, others after their tocsr().  The product is dense."""
+    """SciPy's sparse matrices and arrays; CSR and CSC as they are, others after their tocsr().  Products are dense."""
 
     name = "scipy.sparse"
     dense: Adapter  # the framework of the arrays it is made of, and of the product
@@ -205,10 +223,9 @@ class Sparse(Adapter):
         if pointers.dtype != indices.dtype:
             pointers, indices = pointers.astype("int64"), indices.astype("int64")
         value = self.dense.read(array.data)
-        fields = (
-            1 if csr else 2, {4: 1, 8: 2}[indices.dtype.itemsize], rows, cols, len(array.data),
-            self.address(pointers), self.address(indices), value[0], value[3], value[4] != HOST,
-        )  # fmt: skip
+        arrays = self.address(pointers), self.address(indices), value[0]
+        fields = (CSR if csr else CSC, INDEX[indices.dtype.itemsize], rows, cols, len(array.data), *arrays,
+                  value[3], value[4] != HOST)
         view = matrix(self.dense.read(target), what.batch, "out")
         stream = 0 if value[4] == HOST else self.dense.stream(value[4])
         multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)

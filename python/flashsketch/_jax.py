@@ -21,7 +21,7 @@ class _Result:
 
     def __init__(self, what: Product, source: Any) -> None:
         self.what, self.source = what, source
-        self.target = jax.numpy.empty(target_shape(what, source.shape), source.dtype, device=source.device)
+        self.target: Any = jax.numpy.empty(target_shape(what, source.shape), source.dtype, device=source.device)
 
     def __dlpack_device__(self) -> Any:
         return self.target.__dlpack_device__()
@@ -29,7 +29,7 @@ class _Result:
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         what, on = self.what, {} if stream is None else {"stream": stream}
         if stream is None:
-            jax.block_until_ready((self.source, self.target))
+            self.source.block_until_ready(), self.target.block_until_ready()
         capsule = self.target.__dlpack__(**on)
         reading = read_dlpack(self.source.__dlpack__(**on))
         source, target = matrix(reading, what.batch, "A"), matrix(read_dlpack(capsule), what.batch, "out")

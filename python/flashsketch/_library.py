@@ -16,6 +16,8 @@ from typing import Any, Dict, List, Optional, Tuple
 HOST = -1  # the device number of host memory, beside CUDA's 0, 1, ...
 F32, F64, F16, BF16 = 1, 2, 3, 4
 ITEMSIZE = {F32: 4, F64: 8, F16: 2, BF16: 2}
+CSR, CSC = 1, 2
+INDEX = {4: 1, 8: 2}  # fs_index_type by bytes
 DTYPE_NAMES = "float32, float64, float16 and bfloat16"
 
 PRECISIONS = {"full": 0, "fast": 1}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy
 
 from ._arrays import Product, adapter_of, load_torch
-from ._library import SPARSE, SPEC, check, definition_version, lib
+from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -24,7 +24,7 @@ _FIELDS = ("family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave
 _OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
 
 
-def _whole(name: str, value: Any, low: int, high: int) -> int:
+def _whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> int:
     try:
         number = operator.index(value)
     except TypeError:
@@ -92,15 +92,10 @@ class Sketch:
         number = _named("family", family, FAMILIES)
         if shuffle is None and batch_major and family == "blockperm":
             shuffle = "lines"
-        limit = 2**63 - 1
-        self._create(
-            (
-                number, _whole("d", d, -limit, limit), _whole("k", k, -limit, limit), _whole("seed", seed, 0, 2**64 - 1),
-                _whole("M", M, -limit, limit), _whole("kappa", kappa, -limit, limit), _whole("s", s, -limit, limit),
-                _named("shuffle", shuffle, SHUFFLES) if shuffle is not None else 0,
-                _whole("interleave", interleave, -limit, limit),
-            )
-        )  # fmt: skip
+        dealt = 0 if shuffle is None else _named("shuffle", shuffle, SHUFFLES)
+        size, bits = (_whole("d", d), _whole("k", k)), _whole("seed", seed, 0, 2**64 - 1)
+        blocks = (_whole("M", M), _whole("kappa", kappa), _whole("s", s))
+        self._create((number, *size, bits, *blocks, dealt, _whole("interleave", interleave)))
 
     def _create(self, spec: Tuple[int, ...]) -> None:
         load_torch()
@@ -199,7 +194,7 @@ class Sketch:
         values = numpy.empty(nnz, kind)
         arrays = [array.__array_interface__["data"][0] for array in (pointers, indices, values)]
         memory = SPARSE.pack(
-            1, {4: 1, 8: 2}[index.itemsize], self.k, self.d, nnz, *arrays, {4: 1, 8: 2}[kind.itemsize], 0
+            CSR, INDEX[index.itemsize], self.k, self.d, nnz, *arrays, F32 if kind.itemsize == 4 else F64, 0
         )
         check(lib.fs_sketch_to_csr(self._handle, 0, memory))
         return scipy.sparse.csr_array((values, indices, pointers), shape=self.shape)

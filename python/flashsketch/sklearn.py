@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any, Optional, Union
 
@@ -64,10 +65,11 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         samples, features = X.shape
         self.n_components_ = self._components(samples, features)
         options: Any = {"batch_major": True}
-        if self.density != "auto":
-            if not 0 < self.density <= 1:
-                raise ValueError(f"density is {self.density!r}, it must be 'auto' or above 0 and at most 1")
-            options = {"family": "sjlt", "s": max(1, round(self.density * self.n_components_))}
+        density = self.density
+        if density != "auto":
+            if not isinstance(density, numbers.Real) or not 0 < density <= 1:
+                raise ValueError(f"density is {density!r}, it must be 'auto' or above 0 and at most 1")
+            options = {"family": "sjlt", "s": max(1, round(float(density) * self.n_components_))}
         self.sketch_ = Sketch(self.n_components_, features, self._seed(), **options)
         self.density_ = self.sketch_.spec["s"] / self.n_components_
         self._dtype = X.dtype

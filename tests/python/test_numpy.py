@@ -168,21 +168,20 @@ def test_a_pickle_of_another_definition_is_refused():
 
 
 def test_threads_share_a_sketch():
-    S, wrong = sketch(k=512, d=20000), []
+    S, right = sketch(k=512, d=20000), []
     inputs = [whole(20000, 8, seed=seed) for seed in range(4)]
     expected = [S @ A for A in inputs]
 
     def work(A, Y):
         for _ in range(20):
-            if not (S @ A == Y).all():
-                wrong.append(1)
+            right.append((S @ A == Y).all())
 
     workers = [threading.Thread(target=work, args=pair) for pair in zip(inputs, expected)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert not wrong
+    assert right == 80 * [True]
 
 
 def test_other_threads_run_while_a_product_is_made():

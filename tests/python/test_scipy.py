@@ -14,8 +14,10 @@ def matrix(kind, dtype="float32", rows=1000, cols=40):
     return kind(full.astype(dtype))
 
 
-@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.csc_array,
-                                  sparse.coo_matrix, sparse.bsr_matrix, sparse.lil_matrix])  # fmt: skip
+KINDS = "csr_matrix csc_matrix csr_array csc_array coo_matrix bsr_matrix lil_matrix".split()
+
+
+@pytest.mark.parametrize("kind", [getattr(sparse, name) for name in KINDS], ids=KINDS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sparse_products_equal_dense_ones(kind, dtype):
     S, A = sketch(), matrix(kind, dtype)
