@@ -2,8 +2,8 @@
 # test.sh - builds and tests CMake presets, and the Python package, one after the other and counts.
 #
 # usage: test.sh PRESET|python...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits
-# the number of compilers at a time.  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the other
-# presets build none.
+# the number of compilers at a time.  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the
+# other presets build none.
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build
 summary=build/test-summary.txt
