@@ -110,6 +110,14 @@ def matrix(reading: Reading, batch: bool, name: str) -> View:
     raise ValueError(f"{name} has shape {tuple(shape)}; a sketch takes vectors and matrices")
 
 
+def source_rows(array: Any, batch: bool) -> int:
+    """The rows of the matrix that an array is."""
+    if len(array.shape) not in (1, 2):
+        raise ValueError(f"an array has shape {tuple(array.shape)}; a sketch takes vectors and matrices")
+    rows: int = array.shape[-1 if batch else 0]
+    return rows
+
+
 def target_shape(what: Product, shape: Tuple[int, ...]) -> Tuple[int, ...]:
     """The shape of the product with an array of that shape."""
     rows = what.target_rows()
@@ -329,8 +337,10 @@ def _find(array: Any) -> Optional[Adapter]:
 
 def load_torch() -> None:
     """Sees to PyTorch's adapter, where PyTorch is in use: torch.compile cannot import while it traces a call."""
-    if "torch" in sys.modules and "torch" not in _made:
-        _by_type[sys.modules["torch"].Tensor] = _made["torch"] = _MAKERS["torch"]()
+    torch = sys.modules.get("torch")
+    if torch is not None and "torch" not in _made:
+        adapter = _made["torch"] = _MAKERS["torch"]()
+        _by_type[torch.Tensor] = _by_type[torch.nn.Parameter] = adapter
 
 
 def adapter_of(array: Any) -> Adapter:

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy
 
-from ._arrays import Adapter, Product, check_rows, dtype_code, matrix, read_dlpack, target_shape
+from ._arrays import Adapter, Product, check_rows, dtype_code, matrix, read_dlpack, source_rows, target_shape
 from ._library import multiply
 
 
@@ -46,9 +46,7 @@ class Jax(Adapter):
         if len(array.devices()) != 1:
             raise ValueError(f"a JAX array is spread over {len(array.devices())} devices; a sketch takes one device's")
         dtype_code(array.dtype)
-        if array.ndim not in (1, 2):
-            raise ValueError(f"A has shape {array.shape}; a sketch takes vectors and matrices")
-        check_rows(what, array.shape[-1 if what.batch else 0])
+        check_rows(what, source_rows(array, what.batch))
         result = jax.dlpack.from_dlpack(_Result(what, array))
         result.block_until_ready()
         return result

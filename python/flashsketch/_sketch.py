@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy
 
-from ._arrays import Product, adapter_of, load_torch
+from ._arrays import Product, adapter_of, load_torch, source_rows
 from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib
 
 if TYPE_CHECKING:
@@ -248,8 +248,9 @@ class Sketch:
         >>> bool(np.allclose(Y, S @ A))
         True
         """
-        what = Product(self, False, operator.index(row0), piece.shape[0], False)
-        adapter_of(piece).into(what, float(alpha), piece, 1.0, Y)
+        adapter = adapter_of(piece)
+        what = Product(self, False, operator.index(row0), source_rows(piece, False), False)
+        adapter.into(what, float(alpha), piece, 1.0, Y)
         return Y
 
     def __matmul__(self, A: Any) -> Any:
@@ -304,7 +305,10 @@ class Adjoint:
         """
         row0 = operator.index(row0)
         if rows is None:
-            rows = self.T.d - row0 if out is None else out.shape[0]
+            rows = self.T.d - row0
+            if out is not None:
+                adapter_of(out)
+                rows = source_rows(out, False)
         return self._multiply(Y, out, row0, operator.index(rows))
 
     def _multiply(self, Y: Any, out: Any, row0: int, rows: int) -> Any:
@@ -339,13 +343,14 @@ def _torch_matmul(func: Any, args: Any) -> Any:
 
 
 def _multiply(sketch: Sketch, A: Any, out: Any, row0: Optional[int], batch: bool) -> Any:
+    adapter = adapter_of(A)
     if row0 is None:
         what = Product(sketch, False, 0, sketch.d, batch)
     else:
-        what = Product(sketch, False, operator.index(row0), A.shape[-1 if batch else 0], batch)
+        what = Product(sketch, False, operator.index(row0), source_rows(A, batch), batch)
     if out is None:
-        return adapter_of(A).product(what, A)
-    adapter_of(A).into(what, 1.0, A, 0.0, out)
+        return adapter.product(what, A)
+    adapter.into(what, 1.0, A, 0.0, out)
     return out
 
 

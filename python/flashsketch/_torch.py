@@ -12,7 +12,7 @@ from typing import Any, Tuple
 
 import torch
 
-from ._arrays import Adapter, Product, Reading, check_rows, target_shape, unknown_dtype
+from ._arrays import Adapter, Product, Reading, check_rows, source_rows, target_shape, unknown_dtype
 from ._library import BF16, F16, F32, F64, HOST
 
 _DTYPES = {torch.float32: F32, torch.float64: F64, torch.float16: F16, torch.bfloat16: BF16}
@@ -85,8 +85,7 @@ def _asked(key: str, adjoint: bool, row0: int, rows: int, batch: bool) -> Produc
 @_product.register_fake
 def _(A: torch.Tensor, key: str, adjoint: bool, row0: int, rows: int, batch: bool) -> torch.Tensor:
     what = _asked(key, adjoint, row0, rows, batch)
-    torch._check(A.dim() in (1, 2), lambda: f"A has shape {tuple(A.shape)}; a sketch takes vectors and matrices")
-    check_rows(what, A.shape[-1 if batch else 0])
+    check_rows(what, source_rows(A, batch))
     return A.new_empty(target_shape(what, A.shape))
 
 

@@ -226,19 +226,20 @@ def test_cupy_works_on_the_current_stream():
     cupy = framework("cupy")
     S, A = sketch(), whole(5000, 48)
     expected = S @ A
-    X = cupy.zeros((5000, 48), "float32")
-    work = cupy.random.standard_normal((4096, 4096), dtype="float32")
-    side = cupy.cuda.Stream(non_blocking=True)
+    X, filled = cupy.zeros((5000, 48), "float32"), cupy.asarray(A)
+    work, side = cupy.ones(1 << 26, "float32"), cupy.cuda.Stream(non_blocking=True)
     with side:
-        S @ X
-        work @ work
+        S @ X  # a stream's first call makes a context, which may wait
+        work *= 1
         side.synchronize()
-        for _ in range(20):
-            work @ work
-        X.set(A)
+        for _ in range(100):
+            work *= 1  # some 15 ms in all
+        X[...] = filled
         Y = S @ X
+        queued = not side.done
         side.synchronize()
-    close(cupy.asnumpy(Y), expected)
+        close(cupy.asnumpy(Y), expected)
+    assert queued, "the product waited for the stream instead of being queued on it"
 
 
 def test_cupy_sparse_products_equal_the_cpus():

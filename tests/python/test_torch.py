@@ -107,6 +107,8 @@ def test_torch_compile_makes_one_graph():
     torch.testing.assert_close(made, expected)
     with torch.no_grad():
         torch.testing.assert_close(compiled(A), step(A))
+    weights = torch.nn.Parameter(A.detach().clone())
+    torch.testing.assert_close(compiled(weights), step(weights))
 
 
 def test_torch_compile_with_sizes_left_open():
