@@ -10,7 +10,7 @@ import ctypes
 import importlib
 import struct
 import sys
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import numpy
 
@@ -227,13 +227,19 @@ class Sparse(Adapter):
         if what.batch:
             rows, cols = cols, rows
         check_rows(what, rows)
-        pointers, indices = array.indptr, array.indices
+        pointers, indices, values = _packed(array.indptr), _packed(array.indices), _packed(array.data)
         if pointers.dtype != indices.dtype:
             pointers, indices = pointers.astype("int64"), indices.astype("int64")
-        value = self.dense.read(array.data)
+        lines, nnz = rows if csr else cols, array.nnz
+        if len(pointers) != lines + 1 or nnz > min(len(indices), len(values)):
+            raise ValueError(
+                f"a sparse matrix of {lines} lines and {nnz} nonzeros has arrays of {len(pointers)}, {len(indices)} and "
+                f"{len(values)} elements"
+            )
+        value = self.dense.read(values)
         arrays = self.address(pointers), self.address(indices), value[0]
-        fields = (CSR if csr else CSC, INDEX[indices.dtype.itemsize], rows, cols, len(array.data), *arrays,
-                  value[3], value[4] != HOST)
+        format, index = CSR if csr else CSC, INDEX[indices.dtype.itemsize]
+        fields = (format, index, rows, cols, nnz, *arrays, value[3], value[4] != HOST)
         view = matrix(self.dense.read(target), what.batch, "out")
         stream = 0 if value[4] == HOST else self.dense.stream(value[4])
         multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
@@ -241,6 +247,10 @@ class Sparse(Adapter):
     def address(self, array: Any) -> int:
         pointer: int = array.data.ptr if self.dense.name == "cupy" else array.__array_interface__["data"][0]
         return pointer
+
+
+def _packed(array: Any) -> Any:
+    return array if array.flags.c_contiguous else array.copy()
 
 
 # DLPack: struct DLTensor as it lies in memory, after DLPack's own header dlpack.h.
@@ -292,43 +302,45 @@ class ArrayAPI(Adapter):
         return like.__array_namespace__().empty(shape, dtype=like.dtype, device=like.device)
 
 
-def _numpy() -> Adapter:
-    return NumPy()
-
-
 def _scipy() -> Adapter:
     return Sparse(adapter_of(numpy.empty(0)))
 
 
-def _from_module(name: str) -> Any:
-    return lambda: importlib.import_module(f"flashsketch._{name}").ADAPTER
+def _from_module(name: str) -> Callable[[], Adapter]:
+    def make() -> Adapter:
+        adapter: Adapter = importlib.import_module(f"flashsketch._{name}").ADAPTER
+        return adapter
+
+    return make
 
 
-# A class is recognised by the package that it, or a base of it, comes from.
-_MAKERS = {
-    "numpy": _numpy,
-    "scipy": _scipy,
-    "torch": _from_module("torch"),
-    "cupy": _from_module("cupy"),
-    "cupyx": _from_module("cupyx"),
-    "jax": _from_module("jax"),
-    "jaxlib": _from_module("jax"),
+# A class is recognised by the package that it, or a base of it, comes from, and by an attribute that only arrays have.
+_FRAMEWORKS: Dict[str, Tuple[str, Callable[[], Adapter]]] = {
+    "numpy": ("__array_interface__", NumPy),
+    "scipy": ("tocsr", _scipy),
+    "torch": ("data_ptr", _from_module("torch")),
+    "cupy": ("__cuda_array_interface__", _from_module("cupy")),
+    "cupyx": ("tocsr", _from_module("cupyx")),
+    "jax": ("aval", _from_module("jax")),
+    "jaxlib": ("aval", _from_module("jax")),
 }
 _made: Dict[str, Adapter] = {}
 _by_type: Dict[type, Adapter] = {}
 
 
 def _find(array: Any) -> Optional[Adapter]:
-    kind = type(array)
     if isinstance(array, numpy.ma.MaskedArray):
         raise TypeError("a sketch takes no masked arrays: fill the masked elements first (A.filled(0))")
-    if isinstance(array, (numpy.generic, list, tuple)):
+    if isinstance(array, numpy.generic):
         return None
-    for base in kind.__mro__:
+    for base in type(array).__mro__:
         name = base.__module__.partition(".")[0]
-        if name in _MAKERS:
+        if name in _FRAMEWORKS:
+            attribute, make = _FRAMEWORKS[name]
+            if not hasattr(array, attribute):
+                return None
             if name not in _made:
-                _made[name] = _MAKERS[name]()
+                _made[name] = make()
             return _made[name]
     if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__"):
         return _made.setdefault("array API", ArrayAPI())
@@ -338,9 +350,9 @@ def _find(array: Any) -> Optional[Adapter]:
 def load_torch() -> None:
     """Sees to PyTorch's adapter, where PyTorch is in use: torch.compile cannot import while it traces a call."""
     torch = sys.modules.get("torch")
-    if torch is not None and "torch" not in _made:
-        adapter = _made["torch"] = _MAKERS["torch"]()
-        _by_type[torch.Tensor] = _by_type[torch.nn.Parameter] = adapter
+    if "torch" not in _made and hasattr(getattr(torch, "library", None), "custom_op"):
+        adapter = _made["torch"] = _FRAMEWORKS["torch"][1]()
+        _by_type[torch.Tensor] = _by_type[torch.nn.Parameter] = adapter  # type: ignore[union-attr]
 
 
 def adapter_of(array: Any) -> Adapter:

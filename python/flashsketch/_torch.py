@@ -15,6 +15,9 @@ import torch
 from ._arrays import Adapter, Product, Reading, check_rows, source_rows, target_shape, unknown_dtype
 from ._library import BF16, F16, F32, F64, HOST
 
+if not hasattr(torch.library, "custom_op"):
+    raise ImportError(f"flashsketch needs PyTorch 2.4 or later, this is {torch.__version__}")
+
 _DTYPES = {torch.float32: F32, torch.float64: F64, torch.float16: F16, torch.bfloat16: BF16}
 
 

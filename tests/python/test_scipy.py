@@ -7,6 +7,12 @@ from laws import FAMILIES, dense, sketch
 sparse = pytest.importorskip("scipy.sparse")
 
 
+def scipy_linear_operator(A):
+    from scipy.sparse.linalg import aslinearoperator
+
+    return aslinearoperator(A)
+
+
 def matrix(kind, dtype="float32", rows=1000, cols=40):
     """A sparse matrix of whole numbers, where some lines are empty."""
     rng = np.random.default_rng(3)
@@ -35,6 +41,17 @@ def test_indices_of_64_bits_and_repeated_ones():
     assert (S @ A == dense(S) @ A.toarray()).all()
 
 
+def test_arrays_with_room_to_spare_and_with_strides():
+    S, A = sketch(), matrix(sparse.csr_matrix)
+    expected = S @ A
+    roomy = A.copy()
+    roomy.data, roomy.indices = np.append(A.data, 99), np.append(A.indices, 0).astype(A.indices.dtype)
+    assert (S @ roomy == expected).all()
+    strided = A.copy()
+    strided.data, strided.indices = np.repeat(A.data, 2)[::2], np.repeat(A.indices, 2)[::2]
+    assert (S @ strided == expected).all()
+
+
 def test_sparse_pieces_and_out():
     S, A = sketch(), matrix(sparse.csr_matrix)
     Y = S.apply(A[:300], out=np.empty((200, 40), "float32"), row0=0)
@@ -60,6 +77,12 @@ def test_what_is_wrong_gets_a_sentence():
         S @ matrix(sparse.csr_matrix, "int64")
     with pytest.raises(TypeError, match="is dense and does not go into"):
         S.apply(A, out=A)
+    short = A.copy()
+    short.data = short.data[:-1]
+    with pytest.raises(ValueError, match=f"a sparse matrix of 1000 lines and {A.nnz} nonzeros has arrays of 1001"):
+        S @ short
+    with pytest.raises(TypeError, match="LinearOperator is no array that a sketch takes"):
+        S @ scipy_linear_operator(A)
     bad = A.copy()
     bad.indices[0] = 40
     with pytest.raises(ValueError, match=r"A.index\[0\] is 40, it must be from 0 to 39"):

@@ -128,6 +128,7 @@ def test_what_is_wrong_gets_a_sentence():
         (lambda: S @ A.to_sparse(), TypeError, "no tensors of layout torch.sparse_coo"),
         (lambda: S @ A.to("meta"), TypeError, "a tensor is on meta"),
         (lambda: S.apply(A, out=(S @ A).numpy()), TypeError, "both must be of one framework"),
+        (lambda: S @ torch.nn.Linear(3, 4), TypeError, "torch.nn.modules.linear.Linear is no array"),
         (lambda: A.T @ S.T, TypeError, "unsupported operand"),
         (lambda: torch.matmul(A.T, S.T), TypeError, "NotImplemented"),
     ]:
