@@ -233,8 +233,8 @@ class Sparse(Adapter):
         lines, nnz = rows if csr else cols, array.nnz
         if len(pointers) != lines + 1 or nnz > min(len(indices), len(values)):
             raise ValueError(
-                f"a sparse matrix of {lines} lines and {nnz} nonzeros has arrays of {len(pointers)}, {len(indices)} and "
-                f"{len(values)} elements"
+                f"a sparse matrix of {lines} lines and {nnz} nonzeros has arrays of {len(pointers)}, {len(indices)} "
+                f"and {len(values)} elements"
             )
         value = self.dense.read(values)
         arrays = self.address(pointers), self.address(indices), value[0]
