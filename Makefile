@@ -5,7 +5,7 @@ CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick fuzz test-device bench bench-cuda install clean
+.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -28,9 +28,9 @@ demo: ## compare every sketch on a real matrix: two tables and a picture, in a m
 	@$(MAKE) --no-print-directory build
 	@$(release)/cli/flashsketch demo --output build/demo.svg
 
-test: ## all tests: gcc, clang, and under the address, undefined-behaviour and thread sanitizers
+test: ## all tests: gcc, clang, under the address, undefined-behaviour and thread sanitizers, and the Python package
 	@sh scripts/setup.sh test
-	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan
+	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python
 
 test-quick: ## the tests with gcc alone
 	@sh scripts/setup.sh test
@@ -39,6 +39,10 @@ test-quick: ## the tests with gcc alone
 fuzz: ## the fuzzers of the readers of files, ten minutes each (SECONDS=...); needs clang
 	@sh scripts/setup.sh test
 	@sh scripts/fuzz.sh $(or $(SECONDS),600)
+
+test-python: ## the tests of the Python package, installed into a virtual environment
+	@sh scripts/setup.sh python
+	@sh scripts/test.sh python
 
 test-device: ## the tests of the CUDA backend on this machine's GPU; replaces tests/device/RECORD.md
 	@sh tests/device/run

@@ -29,6 +29,13 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
   return()
 endif()
 set(FS_HAVE_CUDA ON)
+# A wheel is built for the GPUs of this machine, as `make build` does, and for every GPU where there is none.
+if(SKBUILD AND NOT FS_CUDA_ARCHITECTURES)
+  execute_process(COMMAND sh ${PROJECT_SOURCE_DIR}/scripts/cuda.sh this OUTPUT_VARIABLE here)
+  if(here MATCHES "FS_CUDA_ARCHITECTURES=([^ \n]+)")
+    set(FS_CUDA_ARCHITECTURES ${CMAKE_MATCH_1})
+  endif()
+endif()
 # sm_90a has wgmma; the others from sm_80 on run mma.sync, sm_75 plain additions; PTX is for GPUs to come.
 if(NOT FS_CUDA_ARCHITECTURES)
   set(FS_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90a-real)

@@ -1,4 +1,13 @@
 # install.cmake - what `cmake --install` puts where: the library, its header, pkg-config and find_package files.
+#
+# For a wheel (scikit-build-core sets SKBUILD) it is the library and the plugin alone, beside the Python files.
+if(SKBUILD)
+  install(TARGETS flashsketch LIBRARY DESTINATION flashsketch COMPONENT python)
+  if(FS_HAVE_CUDA)
+    install(TARGETS flashsketch_cuda LIBRARY DESTINATION flashsketch COMPONENT python)
+  endif()
+  return()
+endif()
 include(CMakePackageConfigHelpers)
 install(TARGETS flashsketch EXPORT flashsketch-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -1,9 +1,9 @@
 #!/bin/sh
 # setup.sh - sees to the Debian packages that a target of the Makefile needs.
 #
-# usage: setup.sh build|demo|bench|test.  As root it installs what is missing.  Otherwise it prints the command that
-# does, and stops if the target cannot do without.  A package that is only wanted never stops anything: without it a
-# part is skipped or slower, and a line says so.
+# usage: setup.sh build|demo|bench|test|python.  As root it installs what is missing.  Otherwise it prints the command
+# that does, and stops if the target cannot do without.  A package that is only wanted never stops anything: without it
+# a part is skipped or slower, and a line says so.
 set -eu
 
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
@@ -14,10 +14,11 @@ demo) want="dataset-fashion-mnist libopenblas0" ;;
 bench) want="libopenblas0" ;;
 test)
     need="$need libcmocka-dev pkg-config"
-    want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev"
+    want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev python3-venv"
     ;;
+python) want="python3-venv libopenblas0" ;;
 *)
-    echo "usage: setup.sh build|demo|bench|test" >&2
+    echo "usage: setup.sh build|demo|bench|test|python" >&2
     exit 2
     ;;
 esac

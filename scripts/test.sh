@@ -1,9 +1,9 @@
 #!/bin/sh
-# test.sh - builds and tests CMake presets one after the other and counts.
+# test.sh - builds and tests CMake presets, and the Python package, one after the other and counts.
 #
-# usage: test.sh PRESET...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits the
-# number of compilers at a time.  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the other
-# presets build none.
+# usage: test.sh PRESET|python...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits
+# the number of compilers at a time.  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the
+# other presets build none.
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build
 summary=build/test-summary.txt
@@ -52,8 +52,33 @@ run() {
     return 1
 }
 
+# python_count NAME FILE: a number in the head of a report of pytest, which is one line.
+python_count() { sed -n "s/.*<testsuite [^>]* $1=\"\([0-9]*\)\".*/\1/p" "$2"; }
+
+# The Python package, installed and tested by test_python.sh, counted like a preset.
+run_python() {
+    start=$(date +%s)
+    report=$PWD/build/python.xml log=build/python.log
+    rm -f "$report"
+    echo
+    echo "== python: installing and testing"
+    sh scripts/test_python.sh "$report" >$log 2>&1
+    result=$?
+    cat $log
+    [ $result != 77 ] || { echo "python: skipped, $(tail -n 1 $log)" >>$summary; return 0; }
+    [ -f "$report" ] || { echo "python: the package could not be installed" >>$summary; return 1; }
+    tests=$(python_count tests "$report") skipped=$(python_count skipped "$report")
+    bad=$(($(python_count failures "$report") + $(python_count errors "$report")))
+    printf '%-10s %6d %7d %8d %7d %8d\n' python "$tests" $((tests - bad - skipped)) "$skipped" "$bad" \
+        $(($(date +%s) - start)) >>$summary
+    sed -n 's/^SKIPPED \(\[[0-9]*\]\) [^ ]* \(.*\)/    skipped: \1 \2/p' $log | sort -u >>$summary
+    return $result
+}
+
 for preset; do
-    if usable "$preset"; then
+    if [ "$preset" = python ]; then
+        run_python || failed=1
+    elif usable "$preset"; then
         run "$preset" || failed=1
     else
         echo "$preset: skipped, it needs the packages clang, libclang-rt-dev and libomp-dev" >>$summary

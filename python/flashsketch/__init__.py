@@ -1,0 +1,42 @@
+"""FlashSketch: random sketches Y = S A, the same S on every machine, on CPUs and NVIDIA GPUs.
+
+>>> import numpy as np, flashsketch as fs
+>>> S = fs.Sketch(k=400, d=10000, seed=7)
+>>> A = np.ones((10000, 50), np.float32)
+>>> (S @ A).shape                                  # A's rows are sketched: Y = S A
+(400, 50)
+>>> S.project(A.T).shape                           # a batch, a sample a row: the same S
+(50, 400)
+>>> (S.T @ (S @ A)).shape                          # the adjoint
+(10000, 50)
+
+`flashsketch.sklearn` has a transformer for scikit-learn, `flashsketch.attribution` projectors for data attribution
+(TRAK, dattri).
+"""
+
+from ._library import (
+    BackendError,
+    Error,
+    InvalidArgument,
+    OutOfMemory,
+    Unsupported,
+    configure,
+    definition_version,
+    describe,
+)
+from ._library import version as __version__
+from ._sketch import Adjoint, Sketch
+
+__all__ = [
+    "Adjoint",
+    "BackendError",
+    "Error",
+    "InvalidArgument",
+    "OutOfMemory",
+    "Sketch",
+    "Unsupported",
+    "__version__",
+    "configure",
+    "definition_version",
+    "describe",
+]

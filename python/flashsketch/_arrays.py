@@ -1,0 +1,368 @@
+"""Arrays of other libraries: where their elements are, and new ones like them.
+
+An adapter knows one framework.  It is found by an array's type and kept, so that a call looks it up once.  Adapters
+copy nothing: a matrix is an address and two strides.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import struct
+import sys
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import numpy
+
+from ._library import (
+    BF16,
+    CSC,
+    CSR,
+    DTYPE_NAMES,
+    F16,
+    F32,
+    F64,
+    HOST,
+    INDEX,
+    ITEMSIZE,
+    View,
+    multiply,
+    multiply_sparse,
+)
+
+# What `Adapter.read` returns: address, shape, strides in elements, dtype, device, what must live while it is used.
+Reading = Tuple[int, Tuple[int, ...], Tuple[int, ...], int, int, Any]
+
+
+class Product:
+    """What is asked for: S[:, row0 : row0 + rows], or its transpose, times an array; `batch` means that arrays are
+    n x d and n x k, so that what is multiplied are their transposes."""
+
+    __slots__ = ("sketch", "adjoint", "row0", "rows", "batch")
+
+    def __init__(self, sketch: Any, adjoint: bool, row0: int, rows: int, batch: bool) -> None:
+        self.sketch, self.adjoint, self.row0, self.rows, self.batch = sketch, adjoint, row0, rows, batch
+
+    def source_rows(self) -> int:
+        return self.sketch.k if self.adjoint else self.rows
+
+    def target_rows(self) -> int:
+        return self.rows if self.adjoint else self.sketch.k
+
+
+class Adapter:
+    """One framework; subclasses say how its arrays are read and made."""
+
+    name = ""
+
+    def read(self, array: Any) -> Reading:
+        raise NotImplementedError
+
+    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
+        """An uninitialised array, C-ordered, of like's type and device."""
+        raise NotImplementedError
+
+    def stream(self, device: int) -> int:
+        """The handle of the framework's current stream."""
+        return 0
+
+    def written(self, array: Any) -> None:
+        """Tells the framework that an array of the caller's was written to."""
+
+    def product(self, what: Product, array: Any) -> Any:
+        """The product in a new array."""
+        reading = self.read(array)
+        source = matrix(reading, what.batch, "A")
+        check_rows(what, source[1])
+        target = self.empty(array, target_shape(what, reading[1]))
+        self.run(what, 1.0, source, 0.0, matrix(self.read(target), what.batch, "out"))
+        return target
+
+    def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
+        """target = beta target + alpha product."""
+        if adapter_of(target) is not self:
+            raise TypeError(
+                f"a product of {_kind(array)} does not go into {_kind(target)}: both must be of one framework"
+            )
+        reading, place_for = self.read(array), self.read(target)
+        source = matrix(reading, what.batch, "A")
+        check_rows(what, source[1])
+        self.run(what, alpha, source, beta, matrix(place_for, what.batch, "out"))
+        self.written(target)
+
+    def run(self, what: Product, alpha: float, source: View, beta: float, target: View) -> None:
+        device = source[6]
+        if target[6] != device:
+            raise ValueError(f"A is {place(device)} and the result {place(target[6])}: both must be in one place")
+        stream = 0 if device == HOST else self.stream(device)
+        multiply(what.sketch._handle, what.adjoint, what.row0, alpha, source, beta, target, stream)
+
+
+def matrix(reading: Reading, batch: bool, name: str) -> View:
+    """The matrix that an array is; a vector is a column."""
+    address, shape, strides, dtype, device, _ = reading
+    if len(shape) == 2:
+        if batch:
+            return address, shape[1], shape[0], strides[1], strides[0], dtype, device
+        return address, shape[0], shape[1], strides[0], strides[1], dtype, device
+    if len(shape) == 1:
+        return address, shape[0], 1, strides[0], 1, dtype, device
+    raise ValueError(f"{name} has shape {tuple(shape)}; a sketch takes vectors and matrices")
+
+
+def source_rows(array: Any, batch: bool) -> int:
+    """The rows of the matrix that an array is."""
+    if len(array.shape) not in (1, 2):
+        raise ValueError(f"an array has shape {tuple(array.shape)}; a sketch takes vectors and matrices")
+    rows: int = array.shape[-1 if batch else 0]
+    return rows
+
+
+def target_shape(what: Product, shape: Tuple[int, ...]) -> Tuple[int, ...]:
+    """The shape of the product with an array of that shape."""
+    rows = what.target_rows()
+    return (rows,) if len(shape) == 1 else (shape[0], rows) if what.batch else (rows, shape[1])
+
+
+def place(device: int) -> str:
+    return "in host memory" if device == HOST else f"on GPU {device}"
+
+
+def check_rows(what: Product, rows: int) -> None:
+    expected = what.source_rows()
+    if rows == expected:
+        return
+    k, d = what.sketch.k, what.sketch.d
+    if what.adjoint:
+        raise ValueError(f"Y has {rows} {'columns' if what.batch else 'rows'}, and S is {k} x {d}: Y must have k = {k}")
+    raise ValueError(
+        f"A has {rows} {'columns' if what.batch else 'rows'}, and S is {k} x {d}: A must have d = {d}; "
+        "a piece of A's rows needs row0, where it begins"
+    )
+
+
+def _kind(array: Any) -> str:
+    return f"{type(array).__module__}.{type(array).__qualname__}"
+
+
+def unknown_dtype(dtype: Any) -> TypeError:
+    return TypeError(f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}")
+
+
+_DTYPES: Dict[Any, int] = {
+    numpy.dtype("float32"): F32,
+    numpy.dtype("float64"): F64,
+    numpy.dtype("float16"): F16,
+}
+
+
+def dtype_code(dtype: Any) -> int:
+    """The library's number for a NumPy dtype; bfloat16 is that of the package ml_dtypes."""
+    code = _DTYPES.get(dtype)
+    if code is None:
+        if getattr(dtype, "name", "") != "bfloat16":
+            raise unknown_dtype(dtype)
+        code = _DTYPES[dtype] = BF16
+    return code
+
+
+def element_strides(strides: Tuple[int, ...], size: int) -> Tuple[int, ...]:
+    for stride in strides:
+        if stride % size:
+            raise ValueError(
+                f"an array has a stride of {stride} bytes, which is not a multiple of its {size}-byte elements"
+            )
+    return tuple([stride // size for stride in strides])
+
+
+class NumPy(Adapter):
+    name = "numpy"
+
+    def read(self, array: Any) -> Reading:
+        dtype = array.dtype
+        code = _DTYPES.get(dtype) or dtype_code(dtype)
+        return (
+            array.__array_interface__["data"][0],
+            array.shape,
+            element_strides(array.strides, ITEMSIZE[code]),
+            code,
+            HOST,
+            array,
+        )
+
+    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
+        return numpy.empty(shape, like.dtype)
+
+    def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
+        if isinstance(target, numpy.ndarray) and not target.flags.writeable:
+            raise ValueError("the result cannot go into an array that is not writeable")
+        super().into(what, alpha, array, beta, target)
+
+
+class Sparse(Adapter):
+    """SciPy's sparse matrices and arrays; CSR and CSC as they are, others after their tocsr().  Products are dense."""
+
+    name = "scipy.sparse"
+    dense: Adapter  # the framework of the arrays it is made of, and of the product
+
+    def __init__(self, dense: Adapter) -> None:
+        self.dense = dense
+
+    def product(self, what: Product, array: Any) -> Any:
+        array = array if array.format in ("csr", "csc") else array.tocsr()
+        target = self.dense.empty(array.data, target_shape(what, array.shape))
+        self.into(what, 1.0, array, 0.0, target)
+        return target
+
+    def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
+        if what.adjoint:
+            raise TypeError("S.T @ Y needs a dense Y; Y.toarray() is one")
+        if array.format not in ("csr", "csc"):
+            array = array.tocsr()
+        if adapter_of(target) is not self.dense:
+            raise TypeError(f"the product with {_kind(array)} is dense and does not go into {_kind(target)}")
+        rows, cols = array.shape
+        # The transpose of a CSR matrix is a CSC matrix of the same arrays.
+        csr = (array.format == "csr") != what.batch
+        if what.batch:
+            rows, cols = cols, rows
+        check_rows(what, rows)
+        pointers, indices, values = _packed(array.indptr), _packed(array.indices), _packed(array.data)
+        if pointers.dtype != indices.dtype:
+            pointers, indices = pointers.astype("int64"), indices.astype("int64")
+        lines, nnz = rows if csr else cols, array.nnz
+        if len(pointers) != lines + 1 or nnz > min(len(indices), len(values)):
+            raise ValueError(
+                f"a sparse matrix of {lines} lines and {nnz} nonzeros has arrays of {len(pointers)}, {len(indices)} "
+                f"and {len(values)} elements"
+            )
+        value = self.dense.read(values)
+        arrays = self.address(pointers), self.address(indices), value[0]
+        format, index = CSR if csr else CSC, INDEX[indices.dtype.itemsize]
+        fields = (format, index, rows, cols, nnz, *arrays, value[3], value[4] != HOST)
+        view = matrix(self.dense.read(target), what.batch, "out")
+        stream = 0 if value[4] == HOST else self.dense.stream(value[4])
+        multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
+
+    def address(self, array: Any) -> int:
+        pointer: int = array.data.ptr if self.dense.name == "cupy" else array.__array_interface__["data"][0]
+        return pointer
+
+
+def _packed(array: Any) -> Any:
+    return array if array.flags.c_contiguous else array.copy()
+
+
+# DLPack: struct DLTensor as it lies in memory, after DLPack's own header dlpack.h.
+_TENSOR = struct.Struct("@P2iiBBH3P")  # data, device, ndim, dtype (code, bits, lanes), shape, strides, byte_offset
+_DLPACK_DTYPES = {(2, 32): F32, (2, 64): F64, (2, 16): F16, (4, 16): BF16}
+_DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # and pinned host memory, managed memory
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def read_dlpack(capsule: Any) -> Reading:
+    """Reads an array out of the capsule of its __dlpack__, without taking it over: the capsule, which is returned as
+    what must live, gives the memory back when it is dropped."""
+    address = _capsule_pointer(capsule, b"dltensor")
+    data, kind, number, ndim, code, bits, lanes, shape_at, strides_at, offset = _TENSOR.unpack(
+        ctypes.string_at(address, _TENSOR.size)
+    )
+    dtype = _DLPACK_DTYPES.get((code, bits))
+    if dtype is None or lanes != 1:
+        raise unknown_dtype(f"DLPack's type {code} of {bits} bits")
+    if kind not in _DLPACK_HOST + _DLPACK_CUDA:
+        raise ValueError(f"an array is on a device of DLPack's kind {kind}; a sketch takes host memory and CUDA's")
+    numbers = struct.Struct(f"@{ndim}q")
+    shape = numbers.unpack(ctypes.string_at(shape_at, numbers.size))
+    if strides_at:
+        strides = numbers.unpack(ctypes.string_at(strides_at, numbers.size))
+    else:
+        packed = [1]
+        for size in shape[:0:-1]:
+            packed.append(packed[-1] * size)
+        strides = tuple(reversed(packed))[:ndim]
+    return data + offset, shape, strides, dtype, HOST if kind in _DLPACK_HOST else number, capsule
+
+
+class ArrayAPI(Adapter):
+    """Any array of the array API standard (data-apis.org) in host memory.  On a GPU such an array has no current
+    stream that could be asked for."""
+
+    name = "array API"
+
+    def read(self, array: Any) -> Reading:
+        reading = read_dlpack(array.__dlpack__())
+        if reading[4] != HOST:
+            raise TypeError(f"{_kind(array)} is on a GPU; there a sketch takes arrays of PyTorch, CuPy and JAX")
+        return reading
+
+    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
+        return like.__array_namespace__().empty(shape, dtype=like.dtype, device=like.device)
+
+
+def _scipy() -> Adapter:
+    return Sparse(adapter_of(numpy.empty(0)))
+
+
+def _from_module(name: str) -> Callable[[], Adapter]:
+    def make() -> Adapter:
+        adapter: Adapter = importlib.import_module(f"flashsketch._{name}").ADAPTER
+        return adapter
+
+    return make
+
+
+# A class is recognised by the package that it, or a base of it, comes from, and by an attribute that only arrays have.
+_FRAMEWORKS: Dict[str, Tuple[str, Callable[[], Adapter]]] = {
+    "numpy": ("__array_interface__", NumPy),
+    "scipy": ("tocsr", _scipy),
+    "torch": ("data_ptr", _from_module("torch")),
+    "cupy": ("__cuda_array_interface__", _from_module("cupy")),
+    "cupyx": ("tocsr", _from_module("cupyx")),
+    "jax": ("aval", _from_module("jax")),
+    "jaxlib": ("aval", _from_module("jax")),
+}
+_made: Dict[str, Adapter] = {}
+_by_type: Dict[type, Adapter] = {}
+
+
+def _find(array: Any) -> Optional[Adapter]:
+    if isinstance(array, numpy.ma.MaskedArray):
+        raise TypeError("a sketch takes no masked arrays: fill the masked elements first (A.filled(0))")
+    if isinstance(array, numpy.generic):
+        return None
+    for base in type(array).__mro__:
+        name = base.__module__.partition(".")[0]
+        if name in _FRAMEWORKS:
+            attribute, make = _FRAMEWORKS[name]
+            if not hasattr(array, attribute):
+                return None
+            if name not in _made:
+                _made[name] = make()
+            return _made[name]
+    if hasattr(array, "__array_namespace__") and hasattr(array, "__dlpack__"):
+        return _made.setdefault("array API", ArrayAPI())
+    return None
+
+
+def load_torch() -> None:
+    """Sees to PyTorch's adapter, where PyTorch is in use: torch.compile cannot import while it traces a call."""
+    torch = sys.modules.get("torch")
+    if "torch" not in _made and hasattr(getattr(torch, "library", None), "custom_op"):
+        adapter = _made["torch"] = _FRAMEWORKS["torch"][1]()
+        _by_type[torch.Tensor] = _by_type[torch.nn.Parameter] = adapter  # type: ignore[union-attr]
+
+
+def adapter_of(array: Any) -> Adapter:
+    """The adapter of an array's framework."""
+    adapter = _by_type.get(type(array))
+    if adapter is None:
+        adapter = _find(array)
+        if adapter is None:
+            raise TypeError(
+                f"{_kind(array)} is no array that a sketch takes: NumPy, PyTorch, CuPy, JAX, SciPy sparse"
+            )
+        _by_type[type(array)] = adapter
+    return adapter

@@ -1,0 +1,58 @@
+"""JAX's arrays.
+
+They cannot be written to, and JAX has no stream that a caller could queue work on.  So a product goes the way of
+DLPack: JAX asks an object for its data on a stream of JAX's choice, and the object queues the product on that stream
+before it hands them over.  The call returns when the result is ready: until then A's memory must not be given away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy
+
+from ._arrays import Adapter, Product, check_rows, dtype_code, matrix, read_dlpack, source_rows, target_shape
+from ._library import multiply
+
+
+class _Result:
+    """What jax.dlpack.from_dlpack is given: memory of JAX's that the product is written to when it is asked for."""
+
+    def __init__(self, what: Product, source: Any) -> None:
+        self.what, self.source = what, source
+        self.target: Any = jax.numpy.empty(target_shape(what, source.shape), source.dtype, device=source.device)
+
+    def __dlpack_device__(self) -> Any:
+        return self.target.__dlpack_device__()
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        what, on = self.what, {} if stream is None else {"stream": stream}
+        if stream is None:
+            self.source.block_until_ready(), self.target.block_until_ready()
+        capsule = self.target.__dlpack__(**on)
+        reading = read_dlpack(self.source.__dlpack__(**on))
+        source, target = matrix(reading, what.batch, "A"), matrix(read_dlpack(capsule), what.batch, "out")
+        multiply(what.sketch._handle, what.adjoint, what.row0, 1.0, source, 0.0, target, stream or 0)
+        return capsule
+
+
+class Jax(Adapter):
+    name = "jax"
+
+    def product(self, what: Product, array: Any) -> Any:
+        if isinstance(array, jax.core.Tracer):
+            raise TypeError("a sketch takes JAX arrays with values: inside jax.jit or jax.grad there are none")
+        if len(array.devices()) != 1:
+            raise ValueError(f"a JAX array is spread over {len(array.devices())} devices; a sketch takes one device's")
+        dtype_code(array.dtype)
+        check_rows(what, source_rows(array, what.batch))
+        result = jax.dlpack.from_dlpack(_Result(what, array))
+        result.block_until_ready()
+        return result
+
+    def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
+        raise TypeError("JAX arrays cannot be written to: instead of S.update(Y, A, row0), Y += S.apply(A, row0=row0)")
+
+
+ADAPTER = Jax()

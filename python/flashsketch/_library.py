@@ -1,0 +1,270 @@
+"""The C library through ctypes: where it is, its functions, its errors, and contexts to call it with.
+
+What flashsketch.h says is not said again here.  Structs are packed by `struct` into memory that belongs to a context,
+because a ctypes.Structure for each call costs several microseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import struct
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+HOST = -1  # the device number of host memory, beside CUDA's 0, 1, ...
+F32, F64, F16, BF16 = 1, 2, 3, 4
+ITEMSIZE = {F32: 4, F64: 8, F16: 2, BF16: 2}
+CSR, CSC = 1, 2
+INDEX = {4: 1, 8: 2}  # fs_index_type by bytes
+DTYPE_NAMES = "float32, float64, float16 and bfloat16"
+
+PRECISIONS = {"full": 0, "fast": 1}
+_CPU, _CUDA = 1, 2
+
+# struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse.
+SPEC = struct.Struct("@Ni2qQ3qiq")
+_OPTIONS = struct.Struct("@N3iP3Pi0P")
+_MATRIX = "P6q2i"
+_MATRICES = struct.Struct("@" + 2 * _MATRIX)
+SPARSE = struct.Struct("@2i3q3P2i")
+_SPARSE_AND_MATRIX = struct.Struct("@2i3q3P2i" + _MATRIX)
+
+
+class Error(Exception):
+    """What the library refused or could not do; the text is its sentence.
+
+    What is raised is one of the four below, which are also ValueError, MemoryError, NotImplementedError and
+    RuntimeError.
+    """
+
+
+class InvalidArgument(Error, ValueError):
+    """An argument is wrong (FS_EINVAL)."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """Memory could not be had (FS_ENOMEM)."""
+
+
+class Unsupported(Error, NotImplementedError):
+    """Right, but this backend cannot do it (FS_EUNSUPPORTED)."""
+
+
+class BackendError(Error, RuntimeError):
+    """The backend could not be loaded, or its device failed (FS_EBACKEND)."""
+
+
+_ERRORS = {1: InvalidArgument, 2: OutOfMemory, 3: Unsupported, 4: BackendError}
+
+
+def _open() -> ctypes.CDLL:
+    said = os.environ.get("FLASHSKETCH_LIBRARY")
+    if said:
+        return ctypes.CDLL(said)
+    # An editable install has two folders: the sources, and where the build was put.
+    for folder in sys.modules[__package__].__path__:
+        path = pathlib.Path(folder, "libflashsketch.so")
+        if path.exists():
+            return ctypes.CDLL(str(path))
+    raise ImportError(
+        "libflashsketch.so is not beside the Python package: install it with `pip install .`, or let "
+        "FLASHSKETCH_LIBRARY name the library of a build"
+    )
+
+
+def _functions(lib: ctypes.CDLL) -> None:
+    address, integer, count, real, text = (
+        ctypes.c_void_p,
+        ctypes.c_int,
+        ctypes.c_int64,
+        ctypes.c_double,
+        ctypes.c_char_p,
+    )
+    multiply = [address, address, count, real, address, real, address]
+    for name, result, arguments in [
+        ("fs_error_message", text, []),
+        ("fs_version", text, []),
+        ("fs_definition_version", integer, []),
+        ("fs_sketch_create", integer, [address, address]),
+        ("fs_sketch_destroy", None, [address]),
+        ("fs_sketch_spec", integer, [address, address]),
+        ("fs_sketch_digest", integer, [address, count, count, address]),
+        ("fs_sketch_nnz", integer, [address, count, count, address]),
+        ("fs_sketch_to_csr", integer, [address, count, address]),
+        ("fs_context_create", integer, [address, address]),
+        ("fs_context_destroy", None, [address]),
+        ("fs_context_describe", integer, [address, address, ctypes.c_size_t]),
+        ("fs_apply", integer, multiply),
+        ("fs_apply_adjoint", integer, multiply),
+        ("fs_apply_csr", integer, multiply),
+    ]:
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+
+
+lib = _open()
+_functions(lib)
+version: str = lib.fs_version().decode()
+definition_version: int = lib.fs_definition_version()
+_apply, _adjoint, _csr = lib.fs_apply, lib.fs_apply_adjoint, lib.fs_apply_csr
+
+
+def failure(result: int) -> Error:
+    """The exception for a result that is not FS_OK, with the library's sentence."""
+    return _ERRORS.get(result, Error)(lib.fs_error_message().decode())
+
+
+def check(result: int) -> None:
+    if result:
+        raise failure(result)
+
+
+# A view of a matrix as the frameworks' adapters make it: address of element (0, 0), rows, columns, row stride, column
+# stride (in elements, any sign), dtype, device.
+View = Tuple[int, int, int, int, int, int, int]
+
+
+class Context:
+    """An fs_context and the memory that its arguments are written to.  For one call at a time."""
+
+    __slots__ = ("pointer", "memory", "first", "second", "sparse_second")
+
+    def __init__(self, device: int, stream: int) -> None:
+        self.pointer: Optional[int] = None
+        options = ctypes.create_string_buffer(_OPTIONS.size)
+        backend, number = (_CPU, 0) if device == HOST else (_CUDA, device)
+        _OPTIONS.pack_into(
+            options, 0, _OPTIONS.size, backend, _threads, number, stream, 0, 0, 0, PRECISIONS[_precision]
+        )
+        out = ctypes.c_void_p()
+        check(lib.fs_context_create(ctypes.byref(out), options))
+        self.pointer = out.value
+        self.memory = ctypes.create_string_buffer(max(_MATRICES.size, _SPARSE_AND_MATRIX.size))
+        self.first = ctypes.addressof(self.memory)
+        self.second = self.first + _MATRICES.size // 2
+        self.sparse_second = self.first + SPARSE.size
+
+    def __del__(self, destroy: Any = lib.fs_context_destroy) -> None:
+        destroy(self.pointer)
+
+    def describe(self) -> str:
+        text = ctypes.create_string_buffer(512)
+        lib.fs_context_describe(self.pointer, text, 512)
+        return text.value.decode()
+
+
+# Contexts that no call is using, by device and stream.  A call takes one out and puts it back, so that there are as
+# many as calls at the same time, whatever threads make them.  list.pop and list.append are atomic.  Contexts are kept:
+# a captured CUDA graph goes on using the scratch memory of the one it was captured with.
+_idle: Dict[Tuple[int, int], List[Context]] = {}
+_inherited: List[Any] = []
+_threads = 0
+_precision = "full"
+
+
+def configure(*, threads: Optional[int] = None, precision: Optional[str] = None) -> None:
+    """Says how products are made from now on, in the whole process.
+
+    threads: on a CPU; 0, the default, is OpenMP's own number (the variable OMP_NUM_THREADS).  The result does not
+    depend on it.  precision: of float32 sums on a GPU; "full", the default, or "fast", which may drop the last 8 of
+    an element's 24 bits.
+
+    >>> import flashsketch as fs
+    >>> fs.configure(threads=1)
+    >>> fs.configure(threads=0, precision="full")
+    """
+    global _idle, _threads, _precision
+    if precision is not None and precision not in PRECISIONS:
+        raise ValueError(f"configure: precision is {precision!r}, it must be 'full' or 'fast'")
+    if threads is not None and (not isinstance(threads, int) or threads < 0):
+        raise ValueError(f"configure: threads is {threads!r}, it must be a whole number, 0 or more")
+    _threads = _threads if threads is None else threads
+    _precision = precision or _precision
+    _idle = {}
+
+
+def describe() -> str:
+    """Two lines of text: the CPU backend that is used here, and the first GPU or why there is none.
+
+    >>> import flashsketch as fs
+    >>> print(fs.describe())                                    # doctest: +ELLIPSIS
+    cpu, variant ...
+    """
+    lines = []
+    for device in (HOST, 0):
+        try:
+            lines.append(Context(device, 0).describe())
+        except Error as error:
+            lines.append(str(error))
+    return "\n".join(lines)
+
+
+def _after_fork() -> None:
+    # GNU's OpenMP hangs in the child of a process that has used it, unless the child stays with one thread.  The
+    # parent's contexts are not the child's to free.
+    global _idle, _threads
+    _inherited.append(_idle)
+    _idle, _threads = {}, 1
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _borrow(device: int, stream: int) -> Tuple[List[Context], Context]:
+    pool = _idle.get((device, stream))
+    if pool is None:
+        pool = _idle.setdefault((device, stream), [])
+    try:
+        return pool, pool.pop()
+    except IndexError:
+        return pool, Context(device, stream)
+
+
+def _parts(view: View) -> Tuple[int, ...]:
+    """The fields of an fs_matrix.  Its data is where the buffer starts, which with negative strides is not where
+    element (0, 0) is."""
+    address, rows, cols, row_stride, col_stride, dtype, device = view
+    offset = 0
+    if row_stride < 0 < rows:
+        offset -= (rows - 1) * row_stride
+    if col_stride < 0 < cols:
+        offset -= (cols - 1) * col_stride
+    if offset:
+        address -= offset * ITEMSIZE[dtype]
+    return address, rows, cols, row_stride, col_stride, offset, 0, dtype, device != HOST
+
+
+def multiply(
+    handle: int, adjoint: bool, row0: int, alpha: float, source: View, beta: float, target: View, stream: int
+) -> None:
+    """target = beta target + alpha S source, or S' source."""
+    pool, context = _borrow(source[6], stream)
+    try:
+        _MATRICES.pack_into(context.memory, 0, *_parts(source), *_parts(target))
+        result = (_adjoint if adjoint else _apply)(
+            context.pointer, handle, row0, alpha, context.first, beta, context.second
+        )
+        if result:
+            raise failure(result)
+    finally:
+        pool.append(context)
+
+
+def multiply_sparse(
+    handle: int,
+    row0: int,
+    alpha: float,
+    fields: Tuple[int, ...],
+    beta: float,
+    target: View,
+    stream: int,
+) -> None:
+    """target = beta target + alpha S source for a sparse source, given by the fields of an fs_sparse."""
+    pool, context = _borrow(target[6], stream)
+    try:
+        _SPARSE_AND_MATRIX.pack_into(context.memory, 0, *fields, *_parts(target))
+        check(_csr(context.pointer, handle, row0, alpha, context.first, beta, context.sparse_second))
+    finally:
+        pool.append(context)

@@ -1,0 +1,366 @@
+"""Sketch: the random matrix S, and its products with arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+
+import numpy
+
+from ._arrays import Product, adapter_of, load_torch, source_rows
+from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+FAMILIES = {"blockperm": 1, "sjlt": 2, "blockrow": 3, "srht": 4, "gaussian": 5}
+SHUFFLES = {"none": 1, "rows": 2, "lines": 3}
+_FAMILY_NAMES = {number: name for name, number in FAMILIES.items()}
+_SHUFFLE_NAMES = {number: name for name, number in SHUFFLES.items()}
+
+# The fields of fs_spec after its size.
+_FIELDS = ("family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave")
+_OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
+
+
+def _whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"Sketch: {name} is {value!r}, it must be a whole number") from None
+    if not low <= number <= high:
+        raise ValueError(f"Sketch: {name} is {number}, it must be from {low} to {high}")
+    return number
+
+
+def _named(name: str, value: Any, numbers: Dict[str, int]) -> int:
+    if value not in numbers:
+        raise ValueError(f"Sketch: {name} is {value!r}, it must be one of {', '.join(numbers)}")
+    return numbers[value]
+
+
+class Sketch:
+    """The k x d random matrix S that a few numbers and a seed define: the same on every machine, CPU or GPU.
+
+    S is never in memory.  `S @ A`, `S.project(X)` and `S.T @ Y` take arrays of NumPy, PyTorch, CuPy and JAX with any
+    strides, in float32, float64, float16 and bfloat16, and `S @ A` and `S.project(X)` SciPy's sparse matrices too.  A
+    product is an array of the same framework, on the same device, queued on its current stream.  A sketch never
+    changes; threads may share it.
+
+    k: rows of S.  d: columns of S, rows of A.  seed: from 0 to 2^64 - 1.  The rest may be left to the library, and is
+    explained in docs/definition.md: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), M (blocks), kappa,
+    s (nonzeros of a column, in each of kappa blocks), shuffle ("rows", "lines", "none"), interleave.
+
+    batch_major: choose the sketch that is fast for batches, n x d with contiguous samples, as `project` takes them:
+    shuffle "lines".  It is another S than without; both `@` and `project` can be used with either.
+
+    >>> import numpy as np, flashsketch as fs
+    >>> S = fs.Sketch(k=400, d=10000, seed=7)
+    >>> S
+    Sketch(k=400, d=10000, seed=7, family='blockperm', M=7, kappa=1, s=4, shuffle='rows')
+    >>> A = np.random.default_rng(0).standard_normal((10000, 50), dtype=np.float32)
+    >>> Y = S @ A
+    >>> Y.shape, Y.dtype
+    ((400, 50), dtype('float32'))
+    >>> bool(abs(np.linalg.norm(Y) / np.linalg.norm(A) - 1) < 0.05)
+    True
+    """
+
+    __slots__ = ("_handle", "_key", "k", "d", "__weakref__")
+    __array_ufunc__ = None  # `array @ sketch` is a TypeError, not an attempt to make an array of it
+
+    _handle: int
+    _key: str  # the full spec, the numbers of _FIELDS
+    k: int
+    d: int
+
+    def __init__(
+        self,
+        k: int,
+        d: int,
+        seed: int = 0,
+        *,
+        family: str = "blockperm",
+        M: int = 0,
+        kappa: int = 0,
+        s: int = 0,
+        shuffle: Optional[str] = None,
+        interleave: int = 0,
+        batch_major: bool = False,
+    ) -> None:
+        number = _named("family", family, FAMILIES)
+        if shuffle is None and batch_major and family == "blockperm":
+            shuffle = "lines"
+        dealt = 0 if shuffle is None else _named("shuffle", shuffle, SHUFFLES)
+        size, bits = (_whole("d", d), _whole("k", k)), _whole("seed", seed, 0, 2**64 - 1)
+        blocks = (_whole("M", M), _whole("kappa", kappa), _whole("s", s))
+        self._create((number, *size, bits, *blocks, dealt, _whole("interleave", interleave)))
+
+    def _create(self, spec: Tuple[int, ...]) -> None:
+        load_torch()
+        memory, out = ctypes.create_string_buffer(SPEC.pack(SPEC.size, *spec), SPEC.size), ctypes.c_void_p()
+        check(lib.fs_sketch_create(ctypes.byref(out), memory))
+        assert out.value is not None
+        self._handle = out.value
+        check(lib.fs_sketch_spec(self._handle, memory))
+        full = SPEC.unpack(memory)[1:]
+        self.d, self.k = full[1], full[2]
+        self._key = " ".join(map(str, full))
+
+    @classmethod
+    def _from_key(cls, key: str) -> "Sketch":
+        """The sketch with this _key; the last few are kept, for PyTorch's operator, which is given keys."""
+        sketch = _recent.get(key)
+        if sketch is None:
+            sketch = cls.__new__(cls)
+            sketch._create(tuple(map(int, key.split())))
+            if len(_recent) >= 64:
+                _recent.clear()
+            _recent[key] = sketch
+        return sketch
+
+    def __del__(self, destroy: Any = lib.fs_sketch_destroy) -> None:
+        destroy(getattr(self, "_handle", None))  # there is none where __init__ refused
+
+    # what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Tuple[int, int]:
+        """(k, d)."""
+        return self.k, self.d
+
+    @property
+    def spec(self) -> Dict[str, Any]:
+        """What S is, with every value that the library chose: `fs.Sketch(**S.spec) == S`.
+
+        >>> import flashsketch as fs
+        >>> fs.Sketch(k=128, d=1000, family="sjlt").spec
+        {'k': 128, 'd': 1000, 'seed': 0, 'family': 'sjlt', 's': 4}
+        """
+        numbers = dict(zip(_FIELDS, map(int, self._key.split())))
+        family = _FAMILY_NAMES[numbers["family"]]
+        spec: Dict[str, Any] = {"k": self.k, "d": self.d, "seed": numbers["seed"], "family": family}
+        for name in _OWN.get(family, ()):
+            spec[name] = _SHUFFLE_NAMES[numbers[name]] if name == "shuffle" else numbers[name]
+        if spec.get("shuffle") == "lines":
+            spec["interleave"] = numbers["interleave"]
+        return spec
+
+    def __repr__(self) -> str:
+        return f"Sketch({', '.join(f'{name}={value!r}' for name, value in self.spec.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Sketch) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> Any:
+        return _unpickle, (self._key, definition_version)
+
+    def digest(self) -> int:
+        """64 bits that tell sketches apart: equal on every machine for equal sketches.  Costs a pass over S.
+
+        >>> import flashsketch as fs
+        >>> fs.Sketch(k=128, d=1000, seed=1).digest() == fs.Sketch(k=128, d=1000, seed=1).digest()
+        True
+        """
+        out = ctypes.c_uint64()
+        check(lib.fs_sketch_digest(self._handle, 0, self.d, ctypes.byref(out)))
+        return out.value
+
+    def to_scipy(self, dtype: Any = "float64") -> "scipy.sparse.csr_array":
+        """S written out, as scipy.sparse.csr_array, in float32 or float64.
+
+        >>> import numpy as np, flashsketch as fs
+        >>> S = fs.Sketch(k=128, d=1000)
+        >>> S.to_scipy().shape, S.to_scipy().nnz
+        ((128, 1000), 4000)
+        >>> A = np.ones((1000, 2))
+        >>> bool(np.allclose(S @ A, S.to_scipy() @ A))
+        True
+        """
+        import scipy.sparse
+
+        kind = numpy.dtype(dtype)
+        if kind not in ("float32", "float64"):
+            raise ValueError(f"to_scipy: dtype is {kind}, it must be float32 or float64")
+        count = ctypes.c_int64()
+        check(lib.fs_sketch_nnz(self._handle, 0, self.d, ctypes.byref(count)))
+        nnz = count.value
+        index = numpy.dtype("int32" if max(nnz, self.d) < 2**31 else "int64")
+        pointers, indices = numpy.empty(self.k + 1, index), numpy.empty(nnz, index)
+        values = numpy.empty(nnz, kind)
+        arrays = [array.__array_interface__["data"][0] for array in (pointers, indices, values)]
+        memory = SPARSE.pack(
+            CSR, INDEX[index.itemsize], self.k, self.d, nnz, *arrays, F32 if kind.itemsize == 4 else F64, 0
+        )
+        check(lib.fs_sketch_to_csr(self._handle, 0, memory))
+        return scipy.sparse.csr_array((values, indices, pointers), shape=self.shape)
+
+    # products -----------------------------------------------------------------------------------------------------
+
+    def apply(self, A: Any, *, out: Any = None, row0: Optional[int] = None) -> Any:
+        """S A, as `S @ A`.
+
+        A is d x n, or a vector.  out: an array for the result, k x n, in A's type or wider (float32 for half types).
+        row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.
+
+        >>> import numpy as np, flashsketch as fs
+        >>> S = fs.Sketch(k=128, d=1000)
+        >>> A = np.ones((1000, 3), np.float32)
+        >>> Y = np.empty((128, 3), np.float32)
+        >>> S.apply(A, out=Y) is Y
+        True
+        >>> parts = S.apply(A[:600], row0=0) + S.apply(A[600:], row0=600)
+        >>> bool(np.allclose(parts, Y))
+        True
+        """
+        return _multiply(self, A, out, row0, False)
+
+    def project(self, X: Any, *, out: Any = None, row0: Optional[int] = None) -> Any:
+        """X S', for a batch: X is n x d, a sample a row, and the result n x k.  The same S as `S @ A`.
+
+        row0: X is only columns row0 ... of the whole.
+
+        >>> import numpy as np, flashsketch as fs
+        >>> S = fs.Sketch(k=128, d=1000, batch_major=True)
+        >>> X = np.random.default_rng(0).standard_normal((8, 1000))
+        >>> S.project(X).shape
+        (8, 128)
+        >>> bool(np.allclose(S.project(X), (S @ X.T).T))
+        True
+        """
+        return _multiply(self, X, out, row0, True)
+
+    def update(self, Y: Any, piece: Any, row0: int = 0, *, alpha: float = 1.0) -> Any:
+        """Y += alpha S[:, row0 : row0 + rows] piece: a matrix that arrives in pieces.  Returns Y.
+
+        For batches give transposes, which copy nothing: S.update(Y.T, X.T, row0).
+
+        >>> import numpy as np, flashsketch as fs
+        >>> S = fs.Sketch(k=128, d=1000)
+        >>> A = np.random.default_rng(0).standard_normal((1000, 3))
+        >>> Y = np.zeros((128, 3))
+        >>> for row0 in range(0, 1000, 300):
+        ...     _ = S.update(Y, A[row0 : row0 + 300], row0)
+        >>> bool(np.allclose(Y, S @ A))
+        True
+        """
+        adapter = adapter_of(piece)
+        what = Product(self, False, operator.index(row0), source_rows(piece, False), False)
+        adapter.into(what, float(alpha), piece, 1.0, Y)
+        return Y
+
+    def __matmul__(self, A: Any) -> Any:
+        return _multiply(self, A, None, None, False)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _torch_matmul(func, args)
+
+    @property
+    def T(self) -> "Adjoint":
+        """The transpose of S, d x k.
+
+        >>> import numpy as np, flashsketch as fs
+        >>> S = fs.Sketch(k=128, d=1000)
+        >>> (S.T @ np.ones((128, 3))).shape
+        (1000, 3)
+        """
+        return Adjoint(self)
+
+
+class Adjoint:
+    """The transpose of a sketch, `S.T`."""
+
+    __slots__ = ("T",)
+    __array_ufunc__ = None
+
+    T: Sketch
+
+    def __init__(self, sketch: Sketch) -> None:
+        self.T = sketch
+
+    @property
+    def shape(self) -> Tuple[int, int]:
+        """(d, k)."""
+        return self.T.d, self.T.k
+
+    def __repr__(self) -> str:
+        return f"{self.T!r}.T"
+
+    def apply(self, Y: Any, *, out: Any = None, row0: int = 0, rows: Optional[int] = None) -> Any:
+        """S' Y, as `S.T @ Y`.
+
+        Y is k x n, or a vector.  out: an array for the result.  row0, rows: only these rows of the result, of d; all
+        from row0 on if rows is not given.
+
+        >>> import numpy as np, flashsketch as fs
+        >>> S = fs.Sketch(k=128, d=1000)
+        >>> Y = np.ones((128, 3))
+        >>> bool((S.T.apply(Y, row0=600, rows=100) == (S.T @ Y)[600:700]).all())
+        True
+        """
+        row0 = operator.index(row0)
+        if rows is None:
+            rows = self.T.d - row0
+            if out is not None:
+                adapter_of(out)
+                rows = source_rows(out, False)
+        return self._multiply(Y, out, row0, operator.index(rows))
+
+    def _multiply(self, Y: Any, out: Any, row0: int, rows: int) -> Any:
+        if not (0 <= row0 and 0 <= rows <= self.T.d - row0):
+            raise ValueError(f"rows {row0} to {row0} + {rows} are not all in S.T, which has d = {self.T.d}")
+        what = Product(self.T, True, row0, rows, False)
+        if out is None:
+            return adapter_of(Y).product(what, Y)
+        adapter_of(Y).into(what, 1.0, Y, 0.0, out)
+        return out
+
+    def __matmul__(self, Y: Any) -> Any:
+        return self._multiply(Y, None, 0, self.T.d)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _torch_matmul(func, args)
+
+
+def _torch_matmul(func: Any, args: Any) -> Any:
+    """What torch.matmul(S, A) is.  It is also how torch.compile sees `S @ A`, with the operands in the wrong order;
+    nothing is lost, because there is no `A @ S`."""
+    import torch
+
+    if func.__name__ in ("matmul", "__matmul__", "__rmatmul__") and len(args) == 2:
+        left, right = args
+        if isinstance(left, (Sketch, Adjoint)):
+            return left.__matmul__(right)
+        if torch.compiler.is_compiling():
+            return right.__matmul__(left)
+    return NotImplemented
+
+
+def _multiply(sketch: Sketch, A: Any, out: Any, row0: Optional[int], batch: bool) -> Any:
+    adapter = adapter_of(A)
+    if row0 is None:
+        what = Product(sketch, False, 0, sketch.d, batch)
+    else:
+        what = Product(sketch, False, operator.index(row0), source_rows(A, batch), batch)
+    if out is None:
+        return adapter.product(what, A)
+    adapter.into(what, 1.0, A, 0.0, out)
+    return out
+
+
+_recent: Dict[str, Sketch] = {}
+
+
+def _unpickle(key: str, version: int) -> Sketch:
+    if version != definition_version:
+        raise ValueError(
+            f"a pickled sketch is of version {version} of the definition of S, this library of {definition_version}: "
+            "it would be another matrix"
+        )
+    return Sketch._from_key(key)

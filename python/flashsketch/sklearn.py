@@ -1,0 +1,136 @@
+"""A transformer for scikit-learn (1.6 or later): SparseRandomProjection's place, FlashSketch's speed."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, Optional, Union
+
+import numpy
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import DataDimensionalityWarning
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ._sketch import Sketch
+
+__all__ = ["FlashSketchProjection"]
+
+_DTYPES = (numpy.float64, numpy.float32)
+
+
+class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Reduces the dimension by a random sketch: X (n x d) becomes X S' (n x k).
+
+    A drop-in for sklearn.random_projection.SparseRandomProjection, with its parameters and attributes.
+
+    n_components: k; "auto" takes what the Johnson-Lindenstrauss lemma asks for with eps.  density: "auto" is the
+    library's own sketch for batches, 4 nonzeros a column; a number from above 0 to 1 is an SJLT with that part of each
+    column nonzero.  eps: the distortion that "auto" allows.  dense_output: False gives a sparse result for sparse X.
+    compute_inverse_components: also makes the pseudo-inverse in `fit` (k x d numbers) for `inverse_transform`.
+    random_state: a whole number is the sketch's seed.
+
+    Attributes after fit: sketch_ (a flashsketch.Sketch), n_components_, density_, n_features_in_, components_ (S
+    written out, made when it is asked for), inverse_components_.
+
+    >>> import numpy as np
+    >>> from flashsketch.sklearn import FlashSketchProjection
+    >>> X = np.random.default_rng(0).standard_normal((25, 3000))
+    >>> FlashSketchProjection(n_components=200, random_state=0).fit_transform(X).shape
+    (25, 200)
+    """
+
+    def __init__(
+        self,
+        n_components: Union[int, str] = "auto",
+        *,
+        density: Union[float, str] = "auto",
+        eps: float = 0.1,
+        dense_output: bool = False,
+        compute_inverse_components: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.density = density
+        self.eps = eps
+        self.dense_output = dense_output
+        self.compute_inverse_components = compute_inverse_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "FlashSketchProjection":
+        """Makes the sketch; of X only the shape and the type count."""
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=_DTYPES)
+        samples, features = X.shape
+        self.n_components_ = self._components(samples, features)
+        options: Any = {"batch_major": True}
+        density = self.density
+        if density != "auto":
+            if not isinstance(density, numbers.Real) or not 0 < density <= 1:
+                raise ValueError(f"density is {density!r}, it must be 'auto' or above 0 and at most 1")
+            options = {"family": "sjlt", "s": max(1, round(float(density) * self.n_components_))}
+        self.sketch_ = Sketch(self.n_components_, features, self._seed(), **options)
+        self.density_ = self.sketch_.spec["s"] / self.n_components_
+        self._dtype = X.dtype
+        if self.compute_inverse_components:
+            self.inverse_components_ = numpy.linalg.pinv(self.components_.toarray()).astype(X.dtype, copy=False)
+        return self
+
+    def _components(self, samples: int, features: int) -> int:
+        if self.n_components == "auto":
+            count = int(johnson_lindenstrauss_min_dim(n_samples=samples, eps=self.eps))
+            if count <= 0:
+                raise ValueError(f"eps = {self.eps} and n_samples = {samples} lead to a dimension of {count}")
+            if count > features:
+                raise ValueError(
+                    f"eps = {self.eps} and n_samples = {samples} lead to a dimension of {count}, which is more than "
+                    f"the {features} features: set n_components"
+                )
+            return count
+        if not isinstance(self.n_components, (int, numpy.integer)) or self.n_components < 1:
+            raise ValueError(f"n_components is {self.n_components!r}, it must be 'auto' or a whole number from 1 on")
+        if self.n_components > features:
+            warnings.warn(
+                f"n_components = {self.n_components} is more than the {features} features: the dimension grows",
+                DataDimensionalityWarning,
+                stacklevel=3,
+            )
+        return int(self.n_components)
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, numpy.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(0, 2**32, dtype=numpy.uint64))
+
+    def transform(self, X: Any) -> Any:
+        """X S', n x k."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=_DTYPES, reset=False)
+        projected = self.sketch_.project(X)
+        return scipy.sparse.csr_matrix(projected) if scipy.sparse.issparse(X) and not self.dense_output else projected
+
+    @property
+    def components_(self) -> Any:
+        """S written out, a sparse k x d matrix."""
+        check_is_fitted(self, "sketch_")
+        return self.sketch_.to_scipy(self._dtype)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """The samples of least norm that are projected to X: n x d, by the pseudo-inverse of S."""
+        check_is_fitted(self)
+        X = check_array(X, dtype=_DTYPES, accept_sparse=("csr", "csc"))
+        inverse: Optional[Any] = getattr(self, "inverse_components_", None)
+        if inverse is None:
+            inverse = numpy.linalg.pinv(self.components_.toarray())
+        return X @ inverse.T
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

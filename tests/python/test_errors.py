@@ -1,0 +1,101 @@
+"""What is wrong is refused with a sentence that names the numbers, and nothing is written."""
+
+import numpy as np
+import pytest
+from laws import sketch, whole
+
+import flashsketch as fs
+
+S = sketch()
+
+WRONG = [
+    (lambda: fs.Sketch(k=0, d=10), ValueError, "k = 0, it must be from 1 to 2147483647"),
+    (lambda: fs.Sketch(k=10, d=-1), ValueError, "d = -1"),
+    (lambda: fs.Sketch(k=10, d=10, seed=-1), ValueError, "seed is -1, it must be from 0 to 18446744073709551615"),
+    (lambda: fs.Sketch(k=10, d=10, seed=2**64), ValueError, "seed is 18446744073709551616"),
+    (lambda: fs.Sketch(k=10, d=2**70), ValueError, "d is 1180591620717411303424, it must be from"),
+    (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be a whole number"),
+    (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be a whole number"),
+    (lambda: fs.Sketch(k=10, d=10, family="sparse"), ValueError, "family is 'sparse', it must be one of blockperm"),
+    (lambda: fs.Sketch(k=10, d=10, shuffle="all"), ValueError, "shuffle is 'all', it must be one of none, rows, lines"),
+    (lambda: fs.Sketch(k=10, d=10, kappa=3), ValueError, "kappa = 3 is more than M = 1"),
+    (lambda: fs.Sketch(k=10, d=10, family="srht", s=4), ValueError, "srht is dense, so s = 4"),
+    (lambda: S @ whole(999, 3), ValueError, "A has 999 rows, and S is 200 x 1000: A must have d = 1000"),
+    (lambda: S.project(whole(3, 999)), ValueError, "A has 999 columns, and S is 200 x 1000"),
+    (lambda: S.T @ whole(199, 3), ValueError, "Y has 199 rows, and S is 200 x 1000: Y must have k = 200"),
+    (lambda: S @ whole(1000, 2, 2), ValueError, r"A has shape \(1000, 2, 2\); a sketch takes vectors and matrices"),
+    (lambda: S @ np.float32(3), TypeError, "numpy.float32 is no array that a sketch takes"),
+    (lambda: S @ [1.0, 2.0], TypeError, "builtins.list is no array that a sketch takes"),
+    (lambda: S @ None, TypeError, "builtins.NoneType is no array"),
+    (lambda: S @ whole(1000, 3, dtype="int64"), TypeError, "dtype is int64; a sketch takes float32, float64"),
+    (lambda: S @ whole(1000, 3, dtype="complex64"), TypeError, "dtype is complex64"),
+    (lambda: S @ whole(1000, 3, dtype=">f4"), TypeError, "dtype is >f4"),
+    (lambda: S @ np.ma.masked_array(whole(1000, 3)), TypeError, "no masked arrays"),
+    (lambda: S @ _field(), ValueError, "a stride of 5 bytes, which is not a multiple of its 4-byte elements"),
+    (lambda: S @ np.frombuffer(bytes(4001), "float32", 1000, 1), ValueError, "not aligned to its 4-byte elements"),
+    (lambda: S.apply(whole(1000, 3), out=_y(200, 4)), ValueError, "Y is 200 x 4, it must be 200 x 3"),
+    (lambda: S.apply(whole(1000, 3), out=_y(200, 3, "float64")), ValueError, "Y must be f32 or f32, not f64"),
+    (lambda: S.apply(whole(1000, 3), out=[1]), TypeError, "builtins.list is no array"),
+    (lambda: S.apply(whole(1000, 3), out=_read_only()), ValueError, "not writeable"),
+    (lambda: _overlapping(), ValueError, "A and Y overlap in memory"),
+    (lambda: S.apply(whole(100, 3), row0=950), ValueError, r"rows 950 to 950 \+ 100 of A are not all in S"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), -1), ValueError, r"rows -1 to -1 \+ 100"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "float"),
+    (lambda: S.update(_y(200, 3), [1.0], 0), TypeError, "builtins.list is no array"),
+    (lambda: S.apply(np.array(1.0), row0=0), ValueError, r"shape \(\); a sketch takes vectors and matrices"),
+    (lambda: S.T.apply(whole(200, 3), out=7), TypeError, "builtins.int is no array"),
+    (lambda: S.T.apply(whole(200, 3), row0=900, rows=101), ValueError, r"rows 900 to 900 \+ 101 are not all in S.T"),
+    (lambda: whole(3, 200) @ S, TypeError, "unsupported operand"),
+    (lambda: S.to_scipy("int8"), ValueError, "dtype is int8"),
+    (lambda: fs.configure(threads=-1), ValueError, "threads is -1"),
+    (lambda: fs.configure(precision="half"), ValueError, "precision is 'half', it must be 'full' or 'fast'"),
+]
+
+
+def _y(*shape):
+    return np.zeros(shape[:2], shape[2] if len(shape) > 2 else "float32")
+
+
+def _field():
+    return np.zeros(1000, np.dtype([("byte", "i1"), ("number", "f4")]))["number"]
+
+
+def _read_only():
+    out = _y(200, 3)
+    out.flags.writeable = False
+    return out
+
+
+def _overlapping():
+    memory = whole(1100, 3)
+    S.apply(memory[:1000], out=memory[900:])
+
+
+@pytest.mark.parametrize("call, kind, sentence", WRONG, ids=[case[2] for case in WRONG])
+def test_what_is_wrong_gets_a_sentence(call, kind, sentence):
+    with pytest.raises(kind, match=sentence):
+        call()
+
+
+def test_the_librarys_errors_are_also_pythons():
+    with pytest.raises(fs.InvalidArgument) as caught:
+        fs.Sketch(k=0, d=1)
+    assert isinstance(caught.value, fs.Error) and isinstance(caught.value, ValueError)
+    assert str(caught.value) == "fs_sketch_create: k = 0, it must be from 1 to 2147483647"
+    assert issubclass(fs.OutOfMemory, MemoryError) and issubclass(fs.Unsupported, NotImplementedError)
+    assert issubclass(fs.BackendError, RuntimeError)
+
+
+def test_a_refused_update_changes_nothing():
+    Y = np.full((200, 3), 5.0, "float32")
+    with pytest.raises(ValueError):
+        S.update(Y, whole(600, 3), 500)
+    assert (Y == 5).all()
+
+
+def test_after_an_error_the_next_call_is_as_before():
+    A, Y = whole(1000, 3), S @ whole(1000, 3)
+    for _ in range(10):
+        with pytest.raises(ValueError):
+            S.apply(A, out=np.empty((1, 1), "float32"))
+        assert (S @ A == Y).all()

@@ -1,0 +1,309 @@
+"""Arrays on a GPU: PyTorch, CuPy and JAX, each judged by the CPU.
+
+Plain functions that skip by unittest.SkipTest, so that pytest runs them, and so does this file where there is no
+pytest: `python3 tests/python/test_gpu.py` prints a line for each law as the device tests in C do, and tests/device/run
+calls it so.
+"""
+
+import contextlib
+import sys
+import threading
+import time
+import traceback
+import unittest
+
+import numpy as np
+
+import flashsketch as fs
+
+
+def framework(name):
+    """A module that sees a GPU and a CUDA backend that does too; otherwise the test is skipped."""
+    try:
+        fs._library.Context(0, 0)
+    except fs.BackendError as error:
+        raise unittest.SkipTest(str(error)) from None
+    try:
+        module = __import__(name)
+    except ImportError as error:
+        raise unittest.SkipTest(f"there is no {name}: {error}") from None
+    seen = {
+        "torch": lambda: module.cuda.is_available(),
+        "cupy": lambda: module.cuda.is_available(),
+        "jax": lambda: any(device.platform == "gpu" for device in module.devices()),
+    }[name]()
+    if not seen:
+        raise unittest.SkipTest(f"{name} sees no GPU here")
+    return module
+
+
+SPECS = [{}, {"batch_major": True}, {"kappa": 2, "s": 2}, {"family": "sjlt"}, {"family": "srht"}]
+
+
+def whole(*shape, seed=0):
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype("float32")
+
+
+def sketch(k=256, d=5000, **options):
+    return fs.Sketch(k=k, d=d, seed=7, **options)
+
+
+def close(made, expected, error=2e-5):
+    made, expected = np.asarray(made, "float64"), np.asarray(expected, "float64")
+    assert made.shape == expected.shape, f"{made.shape} is not {expected.shape}"
+    worst = np.abs(made - expected).max() / max(1.0, np.abs(expected).max())
+    assert worst <= error, f"the largest error is {worst:.1e}, at most {error:.1e} was expected"
+
+
+# PyTorch --------------------------------------------------------------------------------------------------------------
+
+
+def test_torch_products_equal_the_cpus():
+    torch = framework("torch")
+    A = whole(5000, 48)
+    for options in SPECS:
+        S, X = sketch(**options), torch.from_numpy(A).cuda()
+        Y = S @ X
+        assert Y.is_cuda and Y.dtype == X.dtype and Y.is_contiguous()
+        close(Y.cpu(), S @ A)
+        close(S.project(X.T.contiguous()).cpu(), (S @ A).T)
+        close((S.T @ Y).cpu(), S.T @ (S @ A))
+        close((S @ X[:, 0]).cpu(), S @ A[:, 0])
+
+
+def test_torch_types_and_strides():
+    torch = framework("torch")
+    S, A = sketch(), whole(5000, 48)
+    for dtype, error in [(torch.float64, 1e-13), (torch.float16, 1e-3), (torch.bfloat16, 8e-3)]:
+        close((S @ torch.from_numpy(A).cuda().to(dtype)).double().cpu(), S @ A.astype("float64"), error)
+    X = torch.from_numpy(A).cuda()
+    for view in (X.T.contiguous().T, X.repeat_interleave(2, 1)[:, ::2], X.repeat_interleave(3, 0)[::3]):
+        close((S @ view).cpu(), S @ A)
+    out = torch.zeros(256, 96, device="cuda")[:, ::2]
+    assert S.apply(X, out=out) is out
+    close(out.cpu(), S @ A)
+
+
+def test_torch_pieces_and_projectors():
+    torch = framework("torch")
+    from flashsketch.attribution import Projector
+
+    S, A = sketch(), torch.from_numpy(whole(5000, 48)).cuda()
+    Y = torch.zeros(256, 48, device="cuda")
+    for row0 in range(0, 5000, 1300):
+        S.update(Y, A[row0 : row0 + 1300], row0)
+    close(Y.cpu(), (S @ A).cpu())
+    grads = {"weight": torch.from_numpy(whole(16, 40, 100)).cuda(), "bias": torch.from_numpy(whole(16, 1000)).cuda()}
+    together = torch.cat([grad.flatten(1) for grad in grads.values()], dim=1)
+    projector = Projector(5000, 256, seed=1, device="cuda")
+    close(projector.project(grads, 2).cpu(), projector.project(together.cpu(), 2).cpu())
+
+
+def test_torch_works_on_the_current_stream():
+    """A long piece of work, then A is written, then the product, all on one side stream: the product waits for both."""
+    torch = framework("torch")
+    S, A = sketch(), torch.from_numpy(whole(5000, 48))
+    expected, side = S @ A.numpy(), torch.cuda.Stream()
+    X, filled = torch.zeros(5000, 48, device="cuda"), A.cuda()
+    with torch.cuda.stream(side):
+        S @ X  # a stream's first call makes a context, which may wait
+    torch.cuda.synchronize()
+    for _ in range(5):
+        X.zero_()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(20_000_000)
+            X.copy_(filled, non_blocking=True)
+            Y = S @ X
+        assert not side.query(), "the product waited for the stream instead of being queued on it"
+        side.synchronize()
+        close(Y.cpu(), expected)
+
+
+def test_torch_gradients_are_adjoints():
+    torch = framework("torch")
+    S, A = sketch(), torch.from_numpy(whole(5000, 8)).cuda().requires_grad_()
+    G = torch.from_numpy(whole(256, 8, seed=1)).cuda()
+    (S @ A).backward(G)
+    close(A.grad.cpu(), S.T @ G.cpu().numpy())
+    half = A.detach().bfloat16().requires_grad_()
+    S.project(half.T).sum().backward()
+    assert half.grad.dtype == torch.bfloat16
+
+
+def test_torch_compile():
+    torch = framework("torch")
+    S, A = sketch(), torch.from_numpy(whole(5000, 16)).cuda()
+
+    def step(A):
+        return (S @ (2 * A)).relu()
+
+    close(torch.compile(step, fullgraph=True)(A).cpu(), step(A).cpu())
+    X = A.clone().requires_grad_()
+    torch.compile(step, fullgraph=True)(X).sum().backward()
+    (expected,) = torch.autograd.grad(step(B := A.clone().requires_grad_()).sum(), B)
+    close(X.grad.cpu(), expected.cpu())
+
+
+def test_torch_graphs_can_be_captured_and_replayed():
+    torch = framework("torch")
+    S, side, graph = sketch(), torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    X, Y = torch.zeros(5000, 48, device="cuda"), torch.empty(256, 48, device="cuda")
+    with torch.cuda.stream(side):
+        S.apply(X, out=Y)  # the call before the capture gets the scratch memory
+    side.synchronize()
+    with torch.cuda.graph(graph, stream=side):
+        S.apply(X, out=Y)
+    for seed in range(3):
+        A = whole(5000, 48, seed=seed)
+        X.copy_(torch.from_numpy(A))
+        graph.replay()
+        torch.cuda.synchronize()
+        close(Y.cpu(), S @ A)
+
+
+def test_torch_threads_with_their_own_streams():
+    torch = framework("torch")
+    S, right = sketch(), []
+
+    def work(seed):
+        A = whole(5000, 48, seed=seed)
+        expected = torch.from_numpy(S @ A)
+        with torch.cuda.stream(torch.cuda.Stream()):
+            X = torch.from_numpy(A).cuda()
+            for _ in range(50):
+                right.append(float((S @ X).cpu().sub(expected).abs().max()) < 1e-3)
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert right == 200 * [True], f"{sum(right)} of 200 products were right"
+
+
+def test_torch_places_do_not_mix():
+    torch = framework("torch")
+    S, A = sketch(), torch.from_numpy(whole(5000, 4))
+    try:
+        S.apply(A.cuda(), out=torch.empty(256, 4))
+    except ValueError as error:
+        assert "A is on GPU 0 and the result in host memory" in str(error), error
+    else:
+        raise AssertionError("a result in host memory was accepted for A on a GPU")
+
+
+def test_torch_same_call_same_bits_and_fast_precision():
+    torch = framework("torch")
+    S, A = sketch(k=1024), torch.randn(5000, 256, device="cuda")
+    first = S @ A
+    assert all(torch.equal(first, S @ A) for _ in range(10))
+    with contextlib.ExitStack() as stack:
+        stack.callback(fs.configure, precision="full")
+        fs.configure(precision="fast")
+        close((S @ A).cpu(), first.cpu(), 1e-4)
+
+
+# CuPy -----------------------------------------------------------------------------------------------------------------
+
+
+def test_cupy_products_equal_the_cpus():
+    cupy = framework("cupy")
+    A = whole(5000, 48)
+    for options in SPECS:
+        S, X = sketch(**options), cupy.asarray(A)
+        Y = S @ X
+        assert type(Y) is cupy.ndarray and Y.dtype == X.dtype
+        close(cupy.asnumpy(Y), S @ A)
+        close(cupy.asnumpy(S.project(cupy.ascontiguousarray(X.T))), (S @ A).T)
+        close(cupy.asnumpy(S.T @ Y), S.T @ (S @ A))
+        close(cupy.asnumpy(S @ X[::-1][::-1]), S @ A)
+        close(cupy.asnumpy(S @ X[:, ::-2]), S @ A[:, ::-2])
+    close(cupy.asnumpy(S @ X.astype("float64")), S @ A.astype("float64"), 1e-12)
+
+
+def test_cupy_works_on_the_current_stream():
+    cupy = framework("cupy")
+    S, A = sketch(), whole(5000, 48)
+    expected = S @ A
+    X, filled = cupy.zeros((5000, 48), "float32"), cupy.asarray(A)
+    work, side = cupy.ones(1 << 26, "float32"), cupy.cuda.Stream(non_blocking=True)
+    with side:
+        S @ X  # a stream's first call makes a context, which may wait
+        work *= 1
+        side.synchronize()
+        for _ in range(100):
+            work *= 1  # some 15 ms in all
+        X[...] = filled
+        Y = S @ X
+        queued = not side.done
+        side.synchronize()
+        close(cupy.asnumpy(Y), expected)
+    assert queued, "the product waited for the stream instead of being queued on it"
+
+
+def test_cupy_sparse_products_equal_the_cpus():
+    cupy = framework("cupy")
+    try:
+        import cupyx.scipy.sparse
+        import scipy.sparse
+    except ImportError as error:
+        raise unittest.SkipTest(f"there is no sparse CuPy here: {error}") from None
+    S, A = sketch(), whole(5000, 48) * (np.random.default_rng(1).random((5000, 48)) < 0.05)
+    for kind in ("csr_matrix", "csc_matrix"):
+        X = getattr(cupyx.scipy.sparse, kind)(getattr(scipy.sparse, kind)(A.astype("float32")))
+        close(cupy.asnumpy(S @ X), S @ A.astype("float32"))
+        close(cupy.asnumpy(S.project(X.T.tocsr())), (S @ A.astype("float32")).T)
+
+
+# JAX ------------------------------------------------------------------------------------------------------------------
+
+
+def test_jax_products_equal_the_cpus():
+    jax = framework("jax")
+    A = whole(5000, 48)
+    gpu = next(device for device in jax.devices() if device.platform == "gpu")
+    for options in SPECS:
+        S, X = sketch(**options), jax.device_put(A, gpu)
+        Y = S @ X
+        assert isinstance(Y, jax.Array) and Y.devices() == {gpu}
+        close(np.asarray(Y), S @ A)
+        close(np.asarray(S.project(X.T)), (S @ A).T)
+        close(np.asarray(S.T @ Y), S.T @ (S @ A))
+    close(np.asarray((S @ X.astype("bfloat16")).astype("float32")), S @ A, 8e-3)
+
+
+def test_jax_products_in_a_row_depend_on_each_other_rightly():
+    jax = framework("jax")
+    gpu = next(device for device in jax.devices() if device.platform == "gpu")
+    S, A = sketch(), whole(5000, 48)
+    X, expected = jax.device_put(A, gpu), A.astype("float64")
+    D = fs.Sketch(**S.spec)
+    for _ in range(5):
+        X = S.T @ (S @ (X * 0.5))
+        expected = D.T @ (D @ (expected * 0.5))
+    close(np.asarray(X), expected, 1e-4)
+
+
+def main():
+    failed = 0
+    for name, test in sorted(globals().items()):
+        if not name.startswith("test_"):
+            continue
+        law, begin = name[len("test_") :], time.perf_counter()
+        print(f"started {law}", flush=True)
+        try:
+            test()
+            result = "passed"
+        except unittest.SkipTest as reason:
+            result = "skipped"
+            print(f"    {reason}")
+        except Exception:
+            result, failed = "failed", failed + 1
+            print("    " + traceback.format_exc().replace("\n", "\n    "))
+        print(f"{result:<8}{time.perf_counter() - begin:7.2f} s  {law}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

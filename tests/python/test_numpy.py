@@ -1,0 +1,254 @@
+"""Products with NumPy arrays equal those with S written out, whatever the strides, the type and the pieces."""
+
+import gc
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from laws import FAMILIES, dense, sketch, whole
+
+import flashsketch as fs
+
+
+@pytest.mark.parametrize("options", FAMILIES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_product_projection_and_adjoint_equal_the_dense_s(options, dtype):
+    S, A = sketch(**options), np.random.default_rng(0).standard_normal((1000, 17)).astype(dtype)
+    D, exact = dense(S), A.astype("float64")
+    tolerance = 1e-4 if dtype == "float32" else 1e-11
+    Y = S @ A
+    assert Y.dtype == A.dtype and Y.flags.c_contiguous
+    np.testing.assert_allclose(Y, D @ exact, atol=tolerance, rtol=0)
+    np.testing.assert_allclose(S.project(A.T), (D @ exact).T, atol=tolerance, rtol=0)
+    np.testing.assert_allclose(S.T @ Y, D.T @ Y.astype("float64"), atol=tolerance, rtol=0)
+
+
+def test_the_adjoint_is_the_transpose():
+    S, rng = sketch(), np.random.default_rng(1)
+    x, y = rng.standard_normal(1000), rng.standard_normal(200)
+    assert (S @ x) @ y == pytest.approx(x @ (S.T @ y), rel=1e-12)
+
+
+LAYOUTS = {
+    "C": lambda A: A,
+    "Fortran": np.asfortranarray,
+    "every second row": lambda A: np.repeat(A, 2, axis=0)[::2],
+    "every third column": lambda A: np.repeat(A, 3, axis=1)[:, ::3],
+    "rows backwards": lambda A: A[::-1].copy()[::-1],
+    "columns backwards": lambda A: A[:, ::-1].copy()[:, ::-1],
+    "both backwards": lambda A: A[::-1, ::-1].copy()[::-1, ::-1],
+    "Fortran, rows backwards": lambda A: np.asfortranarray(A[::-1])[::-1],
+    "inside a larger matrix": lambda A: np.pad(A, 5)[5:-5, 5:-5],
+    "one column for all": lambda A: np.broadcast_to(A[:, :1], A.shape),
+    "read-only": lambda A: _frozen(A.copy()),
+    "mapped from a file": lambda A: _mapped(A),
+}
+
+
+def _frozen(A):
+    A.flags.writeable = False
+    return A
+
+
+def _mapped(A):
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as file:
+        A.tofile(file.name)
+        return np.memmap(file.name, A.dtype, "r", shape=A.shape)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_any_strides_give_the_same_product(layout, dtype):
+    S, A = sketch(), LAYOUTS[layout](whole(1000, 13, dtype=dtype))
+    expected = (dense(S) @ np.array(A, "float64")).astype(dtype)
+    assert (S @ A == expected).all()
+    assert (S.project(A.T) == expected.T).all()
+
+
+@pytest.mark.parametrize("step", [(1, 1), (2, 1), (1, 3), (-1, 1), (1, -2), (-2, -1)], ids=str)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_out_of_any_strides_is_written_and_nothing_beside_it(step, order):
+    S, A = sketch(), whole(1000, 9)
+    around = np.full((200 * abs(step[0]) + 2, 9 * abs(step[1]) + 2), 77, "float32", order=order)
+    out = around[1:-1, 1:-1][:: step[0], :: step[1]]
+    assert S.apply(A, out=out) is out
+    assert (out == S @ A).all()
+    out[:] = 77
+    assert (around == 77).all()
+
+
+def test_bfloat16_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    S, A = sketch(), whole(1000, 5).astype(ml_dtypes.bfloat16)
+    Y = S @ A
+    assert Y.dtype == A.dtype
+    assert (Y.astype("float64") == (dense(S) @ A.astype("float64")).astype(ml_dtypes.bfloat16).astype("float64")).all()
+
+
+def test_half_sums_go_into_float32_without_rounding():
+    S, A = sketch(), whole(1000, 5, dtype="float16") * np.float16(1.001)
+    out = S.apply(A, out=np.empty((200, 5), "float32"))
+    np.testing.assert_allclose(out, dense(S) @ A.astype("float64"), atol=1e-4)
+
+
+@pytest.mark.parametrize("options", FAMILIES[:6], ids=str)
+def test_updates_with_pieces_equal_the_whole(options):
+    S, A = sketch(**options), whole(1000, 11, dtype="float64")
+    Y, sums = np.zeros((200, 11)), np.zeros((200, 11))
+    for row0, row1 in [(0, 1), (1, 333), (333, 600), (600, 600), (600, 1000)]:
+        assert S.update(Y, A[row0:row1], row0) is Y
+        sums += S.apply(A[row0:row1], row0=row0)
+    np.testing.assert_allclose(Y, S @ A, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sums, S @ A, rtol=0, atol=1e-12)
+    S.update(Y, A, alpha=-1.0)
+    np.testing.assert_allclose(Y, 0, atol=1e-12)
+
+
+def test_pieces_of_a_batch_are_updates_of_transposes():
+    S, X = sketch(batch_major=True), whole(6, 1000)
+    Y = S.project(X[:, :300], row0=0)
+    S.update(Y.T, X[:, 300:].T, 300)
+    assert (Y == S.project(X)).all()
+
+
+def test_a_piece_of_the_adjoint():
+    S, Y = sketch(), whole(200, 4)
+    whole_adjoint = S.T @ Y
+    assert (S.T.apply(Y, row0=100, rows=50) == whole_adjoint[100:150]).all()
+    out = np.empty((50, 4), "float32")
+    assert S.T.apply(Y, out=out, row0=950) is out
+    assert (out == whole_adjoint[950:]).all()
+    assert (S.T.apply(Y, row0=900) == whole_adjoint[900:]).all()
+
+
+def test_vectors_give_vectors_and_empty_matrices_empty_ones():
+    S, x = sketch(), whole(1000)
+    assert (S @ x).shape == (200,) and (S @ x == (S @ x[:, None])[:, 0]).all()
+    assert S.project(x).shape == (200,) and (S.T @ (S @ x)).shape == (1000,)
+    assert (S @ np.empty((1000, 0), "float32")).shape == (200, 0)
+    assert S.project(np.empty((0, 1000))).shape == (0, 200)
+
+
+def test_repr_spec_equality_and_digest_say_the_same():
+    for options in FAMILIES:
+        S = sketch(seed=2**64 - 1, **options)
+        again = eval(repr(S), {"Sketch": fs.Sketch})
+        assert again == S == fs.Sketch(**S.spec) and hash(again) == hash(S) and again.digest() == S.digest()
+        other = sketch(seed=2**63, **options)
+        assert other != S and other.digest() != S.digest() and other.spec["seed"] == 2**63
+    assert repr(sketch().T) == repr(sketch()) + ".T" and sketch().T.shape == (1000, 200) and sketch() != 7
+
+
+def test_batch_major_is_shuffle_lines_and_leaves_the_rest_alone():
+    assert sketch(batch_major=True) == sketch(shuffle="lines") != sketch()
+    assert sketch(batch_major=True, shuffle="none") == sketch(shuffle="none")
+    assert sketch(batch_major=True, family="sjlt") == sketch(family="sjlt")
+
+
+def test_pickles_are_the_same_sketch_here_and_in_another_process():
+    for options in FAMILIES:
+        S = sketch(seed=2**64 - 5, **options)
+        again = pickle.loads(pickle.dumps(S))
+        assert again == S and again.digest() == S.digest()
+    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).digest())"
+    told = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(S), capture_output=True, check=True)
+    assert int(told.stdout) == S.digest()
+
+
+def test_a_pickle_of_another_definition_is_refused():
+    make, (key, version) = sketch().__reduce__()
+    with pytest.raises(ValueError, match=f"version {version + 1} of the definition of S, this library of {version}"):
+        make(key, version + 1)
+
+
+def test_threads_share_a_sketch():
+    S, right = sketch(k=512, d=20000), []
+    inputs = [whole(20000, 8, seed=seed) for seed in range(4)]
+    expected = [S @ A for A in inputs]
+
+    def work(A, Y):
+        for _ in range(20):
+            right.append((S @ A == Y).all())
+
+    workers = [threading.Thread(target=work, args=pair) for pair in zip(inputs, expected)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert right == 80 * [True]
+
+
+def test_other_threads_run_while_a_product_is_made():
+    """ctypes lets go of the GIL: a thread wakes up again and again while this one is inside one long call."""
+    S, A = sketch(k=1024, d=4000, family="gaussian"), np.ones((4000, 1024), "float32")
+    woken, done = [], threading.Event()
+
+    def wake():
+        while not done.wait(0.002):
+            woken.append(time.perf_counter())
+
+    worker = threading.Thread(target=wake)
+    worker.start()
+    begin = time.perf_counter()
+    S @ A
+    end = time.perf_counter()
+    done.set()
+    worker.join()
+    inside = [moment for moment in woken if begin < moment < end]
+    assert len(inside) >= 3, f"{len(inside)} times in {end - begin:.3f} s"
+
+
+def test_a_forked_child_can_make_products():
+    """GNU's OpenMP would hang there; the child stays with one thread."""
+    program = """
+import os
+import numpy as np
+import flashsketch as fs
+fs.configure(threads=2)
+S, A = fs.Sketch(k=512, d=20000), np.ones((20000, 8), "float32")
+expected = S @ A
+child = os.fork()
+if child == 0:
+    os._exit(0 if (S @ A == expected).all() else 1)
+print(os.waitpid(child, 0)[1])
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert told.stdout == b"0\n"
+
+
+def test_the_number_of_threads_does_not_change_a_bit():
+    S, A = sketch(k=512, d=20000), np.random.default_rng(0).standard_normal((20000, 33), dtype="float32")
+    several = S @ A
+    fs.configure(threads=1)
+    try:
+        assert (S @ A == several).all() and "1 thread" in fs.describe()
+    finally:
+        fs.configure(threads=0)
+
+
+def test_products_outlive_what_they_came_from():
+    def make():
+        S, A = sketch(), whole(1000, 7)
+        return S @ A, S.T, (dense(S) @ A.astype("float64"))
+
+    Y, adjoint, expected = make()
+    gc.collect()
+    assert (Y == expected).all() and (adjoint @ Y).shape == (1000, 7)
+
+
+def test_calls_leave_no_memory_behind():
+    import resource
+
+    S, A = sketch(), whole(1000, 64)
+    for _ in range(200):
+        S @ A, sketch(seed=3)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for seed in range(2000):
+        S @ A, sketch(seed=seed)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 8 * 1024  # KiB; one Y is 50 KiB

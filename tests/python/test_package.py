@@ -1,0 +1,73 @@
+"""The package as it is installed: its files, what README and the examples show."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import flashsketch as fs
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = pathlib.Path(fs.__file__).parent
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def test_it_is_the_installed_package_that_is_tested():
+    if "FLASHSKETCH_LIBRARY" in os.environ:
+        pytest.skip("FLASHSKETCH_LIBRARY is set: the sources are tested, with the library that it names")
+    assert ROOT / "python" not in PACKAGE.parents
+    assert (PACKAGE / "libflashsketch.so").exists()
+
+
+def test_the_version_is_the_projects():
+    assert fs.__version__ == (ROOT / "VERSION").read_text().strip()
+
+
+def test_it_says_that_it_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_mypy_finds_nothing(tmp_path):
+    pytest.importorskip("mypy")
+    sources = ROOT / "python" / "flashsketch"
+    told = run(sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", tmp_path, sources,
+               cwd=tmp_path)
+    assert told.returncode == 0, told.stdout
+
+
+def test_a_missing_library_is_an_import_error_with_a_sentence(tmp_path):
+    for file in PACKAGE.glob("*.py"):
+        (tmp_path / "flashsketch").mkdir(exist_ok=True)
+        (tmp_path / "flashsketch" / file.name).write_text(file.read_text())
+    elsewhere = dict(os.environ, PYTHONPATH=str(tmp_path))
+    elsewhere.pop("FLASHSKETCH_LIBRARY", None)
+    told = run(sys.executable, "-c", "import flashsketch", cwd=tmp_path, env=elsewhere)
+    assert "libflashsketch.so is not beside the Python package" in told.stderr
+
+
+def test_what_readme_shows_works(tmp_path):
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks, "README.md shows no Python"
+    for block in blocks:
+        for module in re.findall(r"^import (\w+)|^from (\w+)", block, re.MULTILINE):
+            if (name := module[0] or module[1]) != "flashsketch":
+                pytest.importorskip(name)
+        told = run(sys.executable, "-c", block, cwd=tmp_path)
+        assert told.returncode == 0, told.stderr
+        promised = re.findall(r"^print\(.*\)\s+# (.*)$", block, re.MULTILINE)
+        assert told.stdout.splitlines() == promised
+
+
+@pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
+def test_examples_run(example, tmp_path):
+    if "import torch" in example.read_text():
+        pytest.importorskip("torch")
+    told = run(sys.executable, example, cwd=tmp_path)
+    assert told.returncode == 0 and told.stdout, told.stderr
+    print(told.stdout)
