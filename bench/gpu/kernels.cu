@@ -47,7 +47,8 @@ static __global__ void read_and_write(const uint4 *from, int64_t vectors, uint4 
     for (int64_t start = blockIdx.x * tile; start < vectors; start += gridDim.x * tile) {
         const uint4 *mine = from + start + threadIdx.x;
         if (start + tile > vectors) {
-            for (int64_t at = start + threadIdx.x; at < vectors; at += blockDim.x) mix(&sum, load_once<FORGET>(from + at, policy));
+            for (int64_t at = start + threadIdx.x; at < vectors; at += blockDim.x)
+                mix(&sum, load_once<FORGET>(from + at, policy));
             break;
         }
         uint4 v[IN_FLIGHT];

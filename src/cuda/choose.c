@@ -166,8 +166,8 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
 {
     const int outs = p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1;
     for (int i = 0; i < FS_HOPPER_ROWS_COUNT; i++) {
-        if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].outs != outs ||
-            (p->n % hopper_rows[i].group != 0 && p->n < hopper_rows[i].width) || hopper_rows[i].tiles != tiles || hopper_rows[i].shared > gpu->shared)
+        if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].outs != outs || hopper_rows[i].tiles != tiles ||
+            (p->n % hopper_rows[i].group != 0 && p->n < hopper_rows[i].width) || hopper_rows[i].shared > gpu->shared)
             continue;
         memset(plan, 0, sizeof *plan);
         plan->cluster = 1;
@@ -178,8 +178,8 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
         plan->shared = hopper_rows[i].shared;
         const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, hopper_rows[i].width);
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), 64);
-        /* Two parts add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  132 processors hold 66
-         * clusters of two but only 120 thread blocks in clusters of four or eight, which took twice as long.) */
+        /* Two parts add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  132 processors hold
+         * 66 clusters of two but only 120 thread blocks in clusters of four or eight, which took twice as long.) */
         plan->cluster = plan->parts % 2 == 0 ? 2 : 1;
         return 1;
     }
@@ -425,8 +425,8 @@ void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
 {
     fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
             p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned,
-            p->whole, p->mapped, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads, plan->team,
-            plan->chunk, plan->group, plan->shared, plan->cluster);
+            p->whole, p->mapped, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads,
+            plan->team, plan->chunk, plan->group, plan->shared, plan->cluster);
 }
 
 static int read_entry(const char *line, entry *e)
@@ -437,8 +437,8 @@ static int read_entry(const char *line, entry *e)
     memset(e, 0, sizeof *e);
     if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
                &p->interleave, &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down,
-               &p->aligned, &p->whole, &p->mapped, &kernel, &plan->instance, &plan->parts, &plan->length, &plan->threads,
-               &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 27 ||
+               &p->aligned, &p->whole, &p->mapped, &kernel, &plan->instance, &plan->parts, &plan->length,
+               &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 27 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;

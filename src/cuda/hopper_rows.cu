@@ -12,8 +12,8 @@
  *
  * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or
  * an address.
- * Parts of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up some
- * rows of all of them, in order.
+ * Parts of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
+ * some rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error
  * is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
@@ -74,7 +74,8 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
 
 /* The columns of a thread block: WIDTH from p.column on; those before `owned` are another's.  Where the last columns
  * are not whole groups, the last tile is moved left until they are the last of it. */
-template <class T, int OUTS, int TILES> __device__ __forceinline__ int64_t place_columns(const fs_tile_args &a, fs_part &p)
+template <class T, int OUTS, int TILES>
+__device__ __forceinline__ int64_t place_columns(const fs_tile_args &a, fs_part &p)
 {
     typedef shape<T, OUTS, TILES> sh;
     const int64_t owned = p.column;
@@ -95,7 +96,8 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const 
     typedef shape<T, OUTS, TILES> sh;
     enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS, BYTES = sh::WIDTH * (int)sizeof(T) };
     const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)threadIdx.x >> 5 & (COPIERS - 1), 0);
-    const bool moved = p.column != owned, together = FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FS_DEF_NONE) > 1;
+    const bool moved = p.column != owned, contiguous = a.B.shuffle == FS_DEF_NONE;
+    const bool together = FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, contiguous) > 1;
     const CUtensorMap *map = (const CUtensorMap *)__shfl_sync(~0u, (uint64_t)(moved ? &maps.last : &maps.all), 0);
     const int group = __shfl_sync(~0u, moved ? 0 : (int)(p.column / sh::GROUP), 0);
     int stage = 0, parity = 1;
@@ -194,10 +196,10 @@ template <class T, int TILES, int ROW_BYTES> struct scaled : pieces<T, 1, TILES,
         pieces<T, 1, TILES, ROW_BYTES>::load(at);
     }
 };
-/* A float, times the power of two `up` of its column, is rounded to f16, and what remains is rounded to f16 again: an
- * element larger than 2^-14 times the largest so far in its column has an error of at most 2^-24 times itself, as if it
- * were rounded to a float once, and a smaller one at most 2^-38 times that largest.  (Two pieces instead of three exact
- * ones of bf16 are two thirds of the tensor cores' work.) */
+/* A float, times the power of two `up` of its column, is rounded to f16, and what remains is rounded to f16 again.  The
+ * pieces hold 11 bits and a sign each: an element at least 2^-14 times as large as the largest so far in its column
+ * loses at most the last of its 24 bits, one in four does, and a smaller one loses at most 2^-38 times that largest.
+ * (Three bf16 pieces would be exact, and half as much work again for the tensor cores.) */
 template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
     enum { PASSES = 2 };
     fragment<TILES> of[PASSES];
@@ -243,8 +245,10 @@ template <class T, int TILES, int ROW_BYTES> struct unit {
     __device__ __forceinline__ void keep() const
     {
 #pragma unroll
-        for (int i = 0; i < STEPS * PASSES * TILES * 4; i++)
-            asm volatile("" ::"r"(step[i / (PASSES * TILES * 4)].of[i / (TILES * 4) % PASSES].tile[i / 4 % TILES][i % 4]));
+        for (int i = 0; i < STEPS * PASSES * TILES * 4; i++) {
+            const fragment<TILES> &f = step[i / (PASSES * TILES * 4)].of[i / (TILES * 4) % PASSES];
+            asm volatile("" ::"r"(f.tile[i / 4 % TILES][i % 4]));
+        }
     }
 };
 
@@ -324,8 +328,8 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
     const uint32_t place = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
     const uint32_t from = m.stages + (place ^ (place >> 3 & 0x70));
     float sums[sh::SUMS], up[sh::COLUMNS];
-    /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then keeps
-     * their uses behind. */
+    /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then
+     * keeps their uses behind. */
     const auto wait_for_sums = [&]() {
         fs_wgmma_wait<0>();
 #pragma unroll
@@ -372,7 +376,8 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 fs_wgmma_wait<1>();
                 x[(u + 1) & 1].keep();
                 /* the set before this one was read to its end */
-                if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0) fs_mbarrier_arrive(m.set_empty((at + SETS - 1) % SETS));
+                if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0)
+                    fs_mbarrier_arrive(m.set_empty((at + SETS - 1) % SETS));
             }
         } while (++t < panel_count && t % PROMOTE > 0);
         wait_for_sums();
@@ -492,7 +497,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
         if (a.cluster > 1) {
             if (!again)
                 for (int i = 0; i < sh::BLOCKS; i++)
-                    keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column, total + 32 * i);
+                    keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
+                                                total + 32 * i);
             add_parts<T, OUTS, TILES>(a, p, owned, (float *)shared);
         } else if (!again) {
             const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;

@@ -58,9 +58,11 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_PITCH(size, outs, tiles) \
     (128 * (FS_HOPPER_ROWS_GROUPS(size, outs, tiles) + ((2 - FS_HOPPER_ROWS_GROUPS(size, outs, tiles)) & 3)))
 #define FS_HOPPER_ROWS_STAGE(size, outs, tiles) (FS_HOPPER_ROWS_GROUPS(size, outs, tiles) >= 4 ? 32 : 64)
-/* Rows of a tile that one copy brings: as many as a warp has of a stage where they follow each other in both memories. */
+/* Rows of a tile that one copy brings: as many as a warp has of a stage where they follow each other in both
+ * memories. */
 #define FS_HOPPER_ROWS_BOX(size, outs, tiles, contiguous) \
-    ((contiguous) && FS_HOPPER_ROWS_GROUPS(size, outs, tiles) % 4 == 2 ? FS_HOPPER_ROWS_STAGE(size, outs, tiles) / 4 : 1)
+    ((contiguous) && FS_HOPPER_ROWS_GROUPS(size, outs, tiles) % 4 == 2 \
+         ? FS_HOPPER_ROWS_STAGE(size, outs, tiles) / 4 : 1)
 /* Sets of 2 `outs` panels, the ring, two mbarriers for each of them. */
 #define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets) \
     ((sets) * (outs) * 16384 + \

@@ -1,8 +1,8 @@
 /* maps.cu - see maps.cuh.
  *
  * Columns are cut into groups of 128 bytes, because that is the widest box whose 16-byte chunks the hardware exchanges
- * so that reading down a column of shared memory does not hit one bank again and again.  The function that encodes a map
- * belongs to the driver and is asked of it at run time: nothing is linked against the driver. */
+ * so that reading down a column of shared memory does not hit one bank again and again.  The function that encodes a
+ * map belongs to the driver and is asked of it at run time: nothing is linked against the driver. */
 #include "maps.cuh"
 
 typedef CUresult (*encode_fn)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,

@@ -118,8 +118,8 @@ __device__ __forceinline__ int align_slots(fs_part &p)
 /* +1 as bf16 and as f16; a panel of S holds one of them, with signs. */
 enum { NOTHING = 0, BF16_ONE = 0x3F80, F16_ONE = 0x3C00 };
 
-/* A +-1, or NOTHING, of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four rows of a
- * step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
+/* A +-1, or NOTHING, of a slot in a panel of S, 64 slots: row r at 128 r, K positions permuted so that a thread's four
+ * rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
 template <int ONE> __device__ __forceinline__ void put_one(uint8_t *panel, int slot, uint32_t code)
 {
     const int o = slot & 15, k = (slot & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);

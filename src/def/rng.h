@@ -65,8 +65,8 @@ FS_DEF uint32_t fs_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t
     return fs_quad_word(fs_random_quad(seed, tag, i >> 2, e, attempt), i);
 }
 
-/* Words e of four items.  The rounds stay a loop, of four independent chains: on a GPU code that runs for the first time
- * costs more by its length than by its work. */
+/* Words e of four items.  The rounds stay a loop, of four independent chains: on a GPU code that runs for the first
+ * time costs more by its length than by its work. */
 FS_DEF void fs_random_words(uint64_t seed, uint32_t tag, const int64_t *item, uint32_t e, uint32_t *word)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);

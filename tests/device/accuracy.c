@@ -1,6 +1,8 @@
 /* accuracy.c - f32 products on the device err at most twice as much as plain f32 summation does.
  *
- * Errors are Frobenius norms of the distance to the same product in double, of ref and of the device; data are normal.
+ * Errors are Frobenius norms of the distance to the same product in double, of ref and of the device; data are normal,
+ * and then also of magnitudes that differ from column to column and grow along the rows: there every column is judged
+ * by itself.
  * A context of FS_PRECISION_FAST may err more, below 1e-4 of the result. */
 #include <inttypes.h>
 #include <math.h>
@@ -104,6 +106,46 @@ static void f32_errs_at_most_twice_as_much_as_ref(void **state)
     for_each_case(COUNT(shapes), COUNT(shapes), check_full, NULL);
 }
 
+/* Columns of A from 2^-100 to 2^60 or so, every one growing 2^40 times from its first row to its last. */
+static void spread_magnitudes(const fs_matrix *A)
+{
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t j = 0; j < A->cols; j++)
+            put(A, i, j, ldexp(at(A, i, j), (int)(j * 37 % 121) - 100 + (int)(40 * i / A->rows)));
+}
+static void check_magnitudes(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const call c = call_of(&shapes[number]);
+    fs_sketch *S = sketch_of(&c.spec);
+    view A = view_make(c.from, call_in_rows(&c), c.n, c.in), ref = call_output(&c);
+    fill_normal(&A.m, 8);
+    spread_magnitudes(&A.m);
+    view got = call_on_device(l, &c, l->gpu, &A), truth = in_double(l, &c, S, &A);
+    MUST(call_run(&c, l->ref, S, &A.m, &ref.m));
+    for (int64_t j = 0; j < c.n; j++) {
+        fs_matrix column[] = {ref.m, got.m, truth.m};
+        for (int i = 0; i < 3; i++) {
+            column[i].data = (char *)column[i].data + j * column[i].col_stride * (i == 2 ? 8 : 4);
+            column[i].cols = 1;
+        }
+        double size;
+        const double ref_error = distance(&column[0], &column[2], &size);
+        const double error = distance(&column[1], &column[2], &size);
+        if (!(error <= 2 * ref_error))
+            fail_msg("%s, column %" PRId64 ": the error is %.3g of its %.6g, that of ref %.3g: %.3g times as much",
+                     c.name, j, error / size, size, ref_error / size, error / ref_error);
+    }
+    view_free(&A), view_free(&ref), view_free(&got), view_free(&truth);
+    fs_sketch_destroy(S);
+}
+static void columns_of_any_magnitude_err_at_most_twice_as_much(void **state)
+{
+    (void)state;
+    if (small_set) skip_because("accuracy is no matter for a sanitizer");
+    for_each_case(7, 7, check_magnitudes, NULL);
+}
+
 static void check_fast(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -131,6 +173,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(f32_errs_at_most_twice_as_much_as_ref),
+        cmocka_unit_test(columns_of_any_magnitude_err_at_most_twice_as_much),
         cmocka_unit_test(fast_precision_errs_less_than_a_ten_thousandth),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);
