@@ -157,9 +157,12 @@ static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int g
     return 0;
 }
 
+/* One float in four loses its last bit on the way into two f16 pieces.  A sum of four terms, rounded as often, hides
+ * that; sums of fewer are left to the exact pieces of tensor_rows.cu. */
 static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped;
+    const double terms = (double)p->rows * (double)(p->s * p->kappa) / (double)p->k;
+    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped && (p->dtype != FS_F32 || terms >= 4);
 }
 /* Tiles of 64 columns that a warpgroup has: two where nothing else is said, one for kappa > 1. */
 static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int tiles, int parts, fs_plan *plan)

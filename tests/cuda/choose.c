@@ -16,6 +16,7 @@ static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
 static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {16777216, 32}, {0, 0}};
 static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
 static const shape one_tile[] = {{16777216, 64}, {65536, 128}, {0, 0}};
+static const shape square[] = {{8192, 512}, {12288, 1024}, {0, 0}};
 static const shape ragged[] = {{65536, 1000}, {65536, 260}, {65536, 132}, {0, 0}};
 static const shape ragged_tile[] = {{65536, 100}, {65536, 52}, {0, 0}};
 static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[] = {256, 1024, 4096, 0};
@@ -46,6 +47,9 @@ static const struct bar {
     {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     /* No tensor map has a negative stride, nor groups of 128 bytes out of fewer columns than a tile has. */
     {H200, BACKWARD, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_TENSOR_ROWS},
+    /* Floats of short sums are cut exactly. */
+    {H200, PACKED, FS_F32, FULL, 0, 1, 1, DEALT, 0, square, tall, FS_KERNEL_TENSOR_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 1, DEALT, 0, square, tall, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, ragged, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, ragged_tile, usual, FS_KERNEL_TENSOR_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 4, 8, DEALT, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
