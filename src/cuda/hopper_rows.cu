@@ -14,8 +14,8 @@
  * an address.
  * Parts of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
  * some rows of all of them, in order.
- * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 rows: the error
- * is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
+ * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows: the
+ * error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
  * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
@@ -313,17 +313,22 @@ __device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums
         total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[column_of<TILES>(i)]), total[i]) : total[i] + sums[i];
 }
 
+/* Panels between promotions of sums of floats: 64 rows of s = 4 or more have 8 additions to a sum that may be cut off, of
+ * two pieces each; with fewer nonzeros it takes more rows for as many.  (Two-byte elements, whose products have 11 or 8
+ * bits, are promoted every 256 rows.) */
+__device__ __forceinline__ int promotion(int64_t s) { return s >= 4 ? 1 : s >= 2 ? 2 : 4; }
+
 /* A warpgroup that multiplies: total = its part of S A, `column` the first of the warp's columns, `out` the first of
- * its blocks.  A unit is loaded and cut while the one before it is multiplied. */
+ * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
+ * panels, a power of two. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
-                                                int column, int out,
+                                                int every, int column, int out,
                                                 float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
     typedef shape<T, OUTS, TILES> sh;
     typedef unit<T, TILES, sh::ROW_BYTES> unit_t;
-    /* Sums of two-byte elements, whose products have 11 or 8 bits, are promoted every 256 rows. */
-    enum { UNITS = PANEL / unit_t::ROWS, PROMOTE = is_float<T>::value ? 1 : 4 };
+    enum { UNITS = PANEL / unit_t::ROWS };
     const int lane = threadIdx.x & 31;
     const uint32_t place = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
     const uint32_t from = m.stages + (place ^ (place >> 3 & 0x70));
@@ -356,7 +361,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 for (;;) {
                     now.load(rows, up);
                     if (!overflown(now)) break;
-                    if (u > 0) {
+                    if (u > 0 || (t & (every - 1)) > 0) {
                         wait_for_sums();
                         promote<T, TILES>(total, sums, up);
 #pragma unroll
@@ -371,7 +376,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 }
                 if (u == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
                 fs_wgmma_fence();
-                multiply<T, sh::BLOCKS>(sums, now, panel + u * 2 * unit_t::ROWS, u > 0 || t % PROMOTE > 0);
+                multiply<T, sh::BLOCKS>(sums, now, panel + u * 2 * unit_t::ROWS, u > 0 || (t & (every - 1)) > 0);
                 fs_wgmma_commit();
                 fs_wgmma_wait<1>();
                 x[(u + 1) & 1].keep();
@@ -379,7 +384,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0)
                     fs_mbarrier_arrive(m.set_empty((at + SETS - 1) % SETS));
             }
-        } while (++t < panel_count && t % PROMOTE > 0);
+        } while (++t < panel_count && (t & (every - 1)) > 0);
         wait_for_sums();
         promote<T, TILES>(total, sums, up);
     }
@@ -478,7 +483,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
         const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
                            (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
         float total[sh::SUMS];
-        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, column, out, total);
+        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, is_float<T>::value ? promotion(a.B.s) : 4, column,
+                                                      out, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
