@@ -14,8 +14,8 @@
  * an address.
  * Parts of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
  * some rows of all of them, in order.
- * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows: the
- * error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
+ * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
+ * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
  * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x
  * threads  512; registers move from the warpgroups that prepare to those that multiply
@@ -313,8 +313,8 @@ __device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums
         total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[column_of<TILES>(i)]), total[i]) : total[i] + sums[i];
 }
 
-/* Panels between promotions of sums of floats: 64 rows of s = 4 or more have 8 additions to a sum that may be cut off, of
- * two pieces each; with fewer nonzeros it takes more rows for as many.  (Two-byte elements, whose products have 11 or 8
+/* Panels between promotions of sums of floats: 64 rows of s = 4 have 8 additions to a sum that may be cut off, of two
+ * pieces four times; with fewer nonzeros it takes more rows for as many.  (Two-byte elements, whose products have 11 or 8
  * bits, are promoted every 256 rows.) */
 __device__ __forceinline__ int promotion(int64_t s) { return s >= 4 ? 1 : s >= 2 ? 2 : 4; }
 
