@@ -34,6 +34,8 @@ template <int C, int SAMPLES> struct shape {
         THREADS = FS_HOPPER_LINES_THREADS(C, SAMPLES),
         PREPARE = THREADS - MULTIPLY,
         COPIERS = PREPARE / 32 - MAKERS,
+        FEWER = PREPARE == 256 ? 96 : 88,                /* registers of a thread that prepares, */
+        MORE = PREPARE == 256 ? 160 : 208,               /* that multiplies */
         BLOCKS = C == 1 ? 1 : 4,                         /* of a warpgroup */
         ALL_BLOCKS = C == 16 ? 8 : C,                    /* of the thread block */
         PANEL_LINES = C == 1 ? 2 : C / 2,                /* lines that a panel has quads of */
@@ -45,7 +47,7 @@ template <int C, int SAMPLES> struct shape {
     };
 };
 
-/* Shared memory: panels, steps, four groups of mbarriers, the low bits of the masks of eight lines of every step. */
+/* Shared memory: panels, steps, four groups of mbarriers and one that tells that S has begun, the low bits of the masks of eight lines of every step. */
 template <int STAGES> struct memory {
     uint32_t panels, steps, barriers;
     uint8_t *masks;
@@ -54,12 +56,13 @@ template <int STAGES> struct memory {
         panels = fs_shared_address(shared);
         steps = panels + PANELS * PANEL_BYTES;
         barriers = steps + STAGES * STEP_BYTES;
-        masks = shared + PANELS * PANEL_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS);
+        masks = shared + PANELS * PANEL_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS) + 8;
     }
     __device__ __forceinline__ uint32_t step_full(int i) const { return barriers + 8 * i; }
     __device__ __forceinline__ uint32_t step_empty(int i) const { return barriers + 8 * (STAGES + i); }
     __device__ __forceinline__ uint32_t panel_full(int i) const { return barriers + 8 * (2 * STAGES + i); }
     __device__ __forceinline__ uint32_t panel_empty(int i) const { return barriers + 8 * (2 * STAGES + PANELS + i); }
+    __device__ __forceinline__ uint32_t begun() const { return barriers + 16 * (STAGES + PANELS); }
 };
 
 /* What a thread block works on: blocks from `first_block` on, samples from `sample` on, and rounds first ...
@@ -134,12 +137,15 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
     const T *data = (const T *)a.data + (j.sample + mine) * a.col_stride;
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
         const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
-        const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
+        const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
         const int64_t start = round < j.rounds ? line * FS_LINE - a.row0 : a.rows;
-        const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
+        const uint32_t mask = C > 1 ? fs_blockperm_mask_rolled(&a.B, line) : 0;
         for (int k = 0; k < AHEAD; k++) {
             const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
             if (step >= step_count) break;
+            /* While the first panel of S is made, its instructions are fetched through the memory that copies would
+             * fill: one step is enough to begin with. */
+            if (step > 0 && step < 2 * COPIERS) fs_mbarrier_wait(m.begun(), 0);
             fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
             if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)(mask & 3);
 #pragma unroll 1
@@ -153,7 +159,7 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
                 const uint32_t to = m.steps + stage * STEP_BYTES + place_of<C, SAMPLES>(l, mine, place);
 #pragma unroll 8
                 for (int s = 0; s < SAMPLES; s += TOGETHER) {
-                    fs_copy16_part(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
+                    fs_copy16_once(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
                     source += TOGETHER * a.col_stride;
                 }
             }
@@ -192,11 +198,11 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
         /* 1. the quad and the first words of its columns */
         const int step = sh::STEP_PANELS == 2 ? turn : 2 * turn + second;
         const int round = step * sh::LINES + (sh::APART ? side * sh::PANEL_LINES : 0) + quad / sh::PANEL_QUADS;
-        const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
-        const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
+        const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
+        const uint32_t mask = C > 1 ? fs_blockperm_mask_rolled(&a.B, line) : 0;
         const int index = quad % sh::PANEL_QUADS;
         const int64_t column = line * FS_LINE + 4 * quad_at<C>(C < 8 ? index : 2 * index + side, j.group, mask);
-        fs_quad words = fs_blockperm_quad(&a.B, column >> 2, 1, 0);
+        fs_quad words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, 0);
         fs_split parts[4];
         uint32_t at[4];  /* of the column's K position */
 #pragma unroll
@@ -232,11 +238,15 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
                     *(uint16_t *)(panel + row * 128 + (at[i] ^ (row & 7) << 4)) = (uint16_t)(0x3F80 | code << 15);
                 }
             if (++w == (int)a.B.words) break;
-            words = fs_blockperm_quad(&a.B, column >> 2, 1, w);
+            words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, w);
         }
         fs_proxy_fence();
-        fs_mbarrier_arrive(m.panel_full(2 * warp));
-        fs_mbarrier_arrive(m.panel_full(2 * warp + 1));
+        __syncwarp();
+        if (lane == 0) {
+            fs_mbarrier_arrive(m.panel_full(2 * warp));
+            fs_mbarrier_arrive(m.panel_full(2 * warp + 1));
+            if (turn == 0) fs_mbarrier_arrive(m.begun());
+        }
     }
 }
 
@@ -419,20 +429,21 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
             fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
         }
         for (int i = 0; i < PANELS; i++) {
-            fs_mbarrier_init(m.panel_full(i), 32);
+            fs_mbarrier_init(m.panel_full(i), 1);
             fs_mbarrier_init(m.panel_empty(i), MULTIPLY / 32 / sh::STEP_PANELS);
         }
+        fs_mbarrier_init(m.begun(), 1);
     }
     __syncthreads();
 
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
-        fs_fewer_registers<sh::PREPARE == 256 ? 64 : 88>();
+        fs_fewer_registers<sh::FEWER>();
         if (tid < 32 * MAKERS) make_panels<C, SAMPLES, STAGES>(a, j, m, shared, step_count * sh::STEP_PANELS);
         else copy_lines<T, C, SAMPLES, STAGES>(a, j, m, step_count);
         fs_barrier_or(1, sh::THREADS, false);
     } else {
-        fs_more_registers<sh::PREPARE == 256 ? 192 : 208>();
+        fs_more_registers<sh::MORE>();
         const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127, lane = tid & 31;
         float total[sh::BLOCKS][32], zero = 0.0f;
         multiply_steps<PASSES, C, SAMPLES, STAGES>(m, step_count, total);
@@ -470,7 +481,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, passes, c, samples, stages) \
     static_assert(FS_HOPPER_LINES_SHARED(stages) == PANELS * PANEL_BYTES + stages * STEP_BYTES + \
-                  16 * (stages + PANELS) + 8 * stages, "instances.h disagrees");
+                  16 * (stages + PANELS) + 8 + 8 * stages, "instances.h disagrees");
 FS_HOPPER_LINES(SHARED)
 #define KERNEL(T, dtype, passes, c, samples, stages) (const void *)hopper_lines<T, passes, c, samples, stages>,
 extern "C" const void *const fs_hopper_lines_kernels[] = {FS_HOPPER_LINES(KERNEL)};

@@ -86,8 +86,8 @@ enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
  * 512 samples of 131072 took 80 to 82 us with six warps that copy and 81 with two; but 64 samples of 1048576 took 87
  * against 79, and interleave 16 took 131 against 113, where the warps that make S have too few registers then. */
 #define FS_HOPPER_LINES_THREADS(c, samples) ((c) == 1 && (samples) == 128 ? 512 : 384)
-/* Four panels of S, the ring, two mbarriers for each of them, masks. */
-#define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 * (stages))
+/* Four panels of S, the ring, two mbarriers for each of them and one more, masks. */
+#define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 + 8 * (stages))
 
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
