@@ -87,7 +87,7 @@ static const struct { fs_dtype dtype; int outs, tiles, box; int64_t width, group
 };
 static const struct { fs_dtype dtype; int passes, interleave, samples; int64_t shared; } hopper_lines[] = {
 #define LINE(T, dtype, passes, interleave, samples, stages) \
-    {dtype, passes, interleave, samples, FS_HOPPER_LINES_SHARED(stages)},
+    {dtype, passes, interleave, samples, FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages)},
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };

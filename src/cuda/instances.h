@@ -72,14 +72,16 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #ifdef FS_FEW_INSTANCES
 #define FS_HOPPER_LINES(X) X(float, FS_F32, 3, 1, 128, 6) X(float, FS_F32, 3, 16, 64, 6)
 #else
-#define FS_HOPPER_LINES_OF(X, passes) \
-    X(float, FS_F32, passes, 1, 128, 6) \
-    X(float, FS_F32, passes, 1, 64, 6) \
-    X(float, FS_F32, passes, 4, 128, 6) \
-    X(float, FS_F32, passes, 4, 64, 6) \
-    X(float, FS_F32, passes, 8, 64, 6) \
-    X(float, FS_F32, passes, 16, 64, 6)
-#define FS_HOPPER_LINES(X) FS_HOPPER_LINES_OF(X, 3) FS_HOPPER_LINES_OF(X, 2)
+#define FS_HOPPER_LINES_OF(X, T, dtype, passes, stages) \
+    X(T, dtype, passes, 1, 128, stages) \
+    X(T, dtype, passes, 1, 64, stages) \
+    X(T, dtype, passes, 4, 128, stages) \
+    X(T, dtype, passes, 4, 64, stages) \
+    X(T, dtype, passes, 8, 64, stages) \
+    X(T, dtype, passes, 16, 64, stages)
+#define FS_HOPPER_LINES(X) \
+    FS_HOPPER_LINES_OF(X, float, FS_F32, 3, 6) FS_HOPPER_LINES_OF(X, float, FS_F32, 2, 6) \
+    FS_HOPPER_LINES_OF(X, __half, FS_F16, 1, 12) FS_HOPPER_LINES_OF(X, __nv_bfloat16, FS_BF16, 1, 12)
 #endif
 enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
 /* Two warpgroups multiply.  One more prepares, or two.  On an H200 (2026-11-15, between 93f2913 and 2a3de1a, k = 1024)
@@ -87,7 +89,8 @@ enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
  * against 79, and interleave 16 took 131 against 113, where the warps that make S have too few registers then. */
 #define FS_HOPPER_LINES_THREADS(c, samples) ((c) == 1 && (samples) == 128 ? 512 : 384)
 /* Four panels of S, the ring, two mbarriers for each of them and one more, masks. */
-#define FS_HOPPER_LINES_SHARED(stages) (4 * 8192 + (stages) * 32768 + 16 * ((stages) + 4) + 8 + 8 * (stages))
+#define FS_HOPPER_LINES_SHARED(size, stages) \
+    (4 * 8192 + (stages) * 8192 * (int)(size) + 16 * ((stages) + 4) + 8 + 8 * (stages))
 
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
