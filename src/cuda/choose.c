@@ -85,9 +85,9 @@ static const struct { fs_dtype dtype; int outs, tiles, box; int64_t width, group
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int passes, interleave, samples; int64_t shared; } hopper_lines[] = {
-#define LINE(T, dtype, passes, interleave, samples, stages) \
-    {dtype, passes, interleave, samples, FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages)},
+static const struct { fs_dtype dtype; int interleave, samples; int64_t shared; } hopper_lines[] = {
+#define LINE(T, dtype, interleave, samples, stages, panels) \
+    {dtype, interleave, samples, FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages, panels)},
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
@@ -130,7 +130,7 @@ static int tensor_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch >= 80 && p->across && p->whole && p->block_rows <= 64 && p->dtype != FS_F64;
 }
-/* Pieces of bf16; hopper_rows.cu has its own of f16. */
+/* Pieces of bf16; the kernels of sm_90 have their own of f16. */
 static int passes_of(const fs_problem *p)
 {
     return p->dtype != FS_F32 ? 1 : p->precision == FS_PRECISION_FAST ? 2 : 3;
@@ -202,8 +202,8 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
 {
     int found = -1;
     for (int i = 0; i < FS_HOPPER_LINES_COUNT; i++)
-        if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].passes == passes_of(p) &&
-            hopper_lines[i].interleave == p->interleave && hopper_lines[i].shared <= gpu->shared &&
+        if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].interleave == p->interleave &&
+            hopper_lines[i].shared <= gpu->shared &&
             (found < 0 || hopper_lines[i].samples == samples))
             found = i;
     if (found < 0) return 0;

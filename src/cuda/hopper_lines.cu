@@ -13,14 +13,15 @@
  *                floats: less would be half a sector of memory, and L2 would deliver everything twice, as it does for
  *                two-byte elements with C = 16.
  *
+ * Floats are cut into two f16 pieces, with a scale for every sample: see cut_pair in tensor.cuh.
  * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
  * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
- * towards zero, small.  C = 1 does the same after 64 slots, the small pieces of which come first.
+ * towards zero, small.  C = 1 does the same after 64 slots, or 256 of two-byte elements.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
  * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
- * shared   a ring of four panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
+ * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
  *          contiguous, samples 16-byte aligned, rows and row0 whole 16 bytes */
 #include "instances.h"
@@ -28,7 +29,7 @@
 
 namespace {
 
-enum { MULTIPLY = 256, MAKERS = 2, PANELS = 4 };
+enum { MULTIPLY = 256, MAKERS = 2 };
 
 template <class T, int C, int SAMPLES> struct shape {
     enum {
@@ -53,7 +54,7 @@ template <class T, int C, int SAMPLES> struct shape {
 
 /* Shared memory: panels, steps, four groups of mbarriers and one that tells that S has begun, the masks of eight lines
  * of every step. */
-template <int STAGES, int STEP_BYTES> struct memory {
+template <int STAGES, int PANELS, int STEP_BYTES> struct memory {
     uint32_t panels, steps, barriers;
     uint8_t *masks;
     __device__ __forceinline__ explicit memory(uint8_t *shared)
@@ -142,9 +143,9 @@ __device__ __forceinline__ fs_part part_of(const fs_tile_args &a, const job &j, 
 /* A warp that copies: warp w has steps w, w + COPIERS, ...  Each lane works out one line, of the next AHEAD steps
  * of its warp; then all lanes copy line after line, 16 bytes each.  Chunks that the piece does not have, and samples
  * past the last, become zero, so that whatever S has there is without effect. */
-template <class T, int C, int SAMPLES, int STAGES>
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __device__ void copy_lines(const fs_tile_args &a, const job &j,
-                           const memory<STAGES, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
+                           const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
 {
     typedef shape<T, C, SAMPLES> sh;
     enum { AHEAD = 32 / sh::LINES, TOGETHER = 32 / sh::PLACES, COPIERS = sh::COPIERS };
@@ -196,13 +197,14 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
  * Each lane works out one line, of the next AHEAD pairs of its warp.
  * Words are drawn before the panels are waited for; while these are cleared and written, the other warp's are
  * multiplied. */
-template <class T, int C, int SAMPLES, int STAGES>
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __device__ void make_panels(const fs_tile_args &a, const job &j,
-                            const memory<STAGES, shape<T, C, SAMPLES>::STEP_BYTES> &m, uint8_t *panels, int panel_count)
+                            const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, uint8_t *panels,
+                            int panel_count)
 {
     typedef shape<T, C, SAMPLES> sh;
     enum {
-        ONE = is_half<T>::value ? F16_ONE : BF16_ONE,
+        ONE = in_halves<T>::value ? F16_ONE : BF16_ONE,
         LINES = C == 16 ? 8 : 4,  /* of two panels */
         AHEAD = 32 / LINES
     };
@@ -210,7 +212,6 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
     const int quad = lane & 15, second = lane >> 4;
     const int side = sh::STEP_PANELS == 2 ? second : 0;  /* the warpgroup that the panel is for, if it is one */
     const int q = C == 1 ? quad & 3 : quad >> 2;
-    uint8_t *pair = panels + 2 * warp * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
     uint32_t tall = 0;   /* which of the panel's blocks are the taller ones */
     bool accepts = true; /* whether every word is good for all of them */
     for (int t = 0; t < sh::BLOCKS; t++) {
@@ -245,8 +246,10 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
         }
 
         /* 2. two empty panels */
-        fs_mbarrier_wait(m.panel_empty(2 * warp), turn / MAKERS & 1 ^ 1);
-        fs_mbarrier_wait(m.panel_empty(2 * warp + 1), turn / MAKERS & 1 ^ 1);
+        const int first = 2 * turn % PANELS, parity = 2 * turn / PANELS & 1 ^ 1;
+        uint8_t *pair = panels + first * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
+        fs_mbarrier_wait(m.panel_empty(first), parity);
+        fs_mbarrier_wait(m.panel_empty(first + 1), parity);
 #pragma unroll
         for (int i = 0; i < 2 * PANEL_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
@@ -275,17 +278,12 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
         fs_proxy_fence();
         __syncwarp();
         if (lane == 0) {
-            fs_mbarrier_arrive(m.panel_full(2 * warp));
-            fs_mbarrier_arrive(m.panel_full(2 * warp + 1));
+            fs_mbarrier_arrive(m.panel_full(first));
+            fs_mbarrier_arrive(m.panel_full(first + 1));
             if (turn == 0) fs_mbarrier_arrive(m.begun());
         }
     }
 }
-
-/* A thread's elements of a step: with C = 1 tile t is K step t of the panel, otherwise block t of the warpgroup.
- * float: x[t][v][e] is K position e of its four in tile t, sample v of its two; two-byte elements: fragments. */
-template <class T> struct elements { uint32_t x[4][4]; };
-template <> struct elements<float> { float x[4][2][4]; };
 
 /* The first of a thread's samples, within the thread block's; the other is 8 behind it. */
 template <int SAMPLES> __device__ __forceinline__ int sample_of(int side)
@@ -293,56 +291,97 @@ template <int SAMPLES> __device__ __forceinline__ int sample_of(int side)
     return (SAMPLES == 128 ? 64 * side : 0) + (threadIdx.x >> 5 & 3) * 16 + (threadIdx.x >> 2 & 7);
 }
 
-template <int C, int SAMPLES, int STAGES, int STEP_BYTES>
-__device__ __forceinline__ void load(const memory<STAGES, STEP_BYTES> &m, int stage, int side, elements<float> &to)
-{
-    typedef shape<float, C, SAMPLES> sh;
-    const int q = threadIdx.x & 3, sample = sample_of<SAMPLES>(side);
-    const int first = sh::APART ? side * sh::PANEL_LINES : 0;
-    const uint32_t from = m.steps + stage * STEP_BYTES;
+/* TILES fragments of a thread: with C = 1 tile t is K step t of the panel, otherwise block t of the warpgroup.  Pieces
+ * of floats, the first of them the larger, are scaled by up[v], sample v of the thread's two; two-byte elements are as
+ * they are. */
+template <class T, int TILES> struct unit {
+    enum { PASSES = is_float<T>::value ? 2 : 1 };
+    uint32_t of[PASSES][TILES][4];
+    /* Registers that wgmma reads keep their values until here. */
+    __device__ __forceinline__ void keep() const
+    {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        /* quad 4 i + q of the panel (C = 1), or quad 4 q + i */
-        const int line = first + (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
+        for (int i = 0; i < PASSES * TILES * 4; i++)
+            asm volatile("" ::"r"(of[i / (TILES * 4)][i / 4 % TILES][i % 4]));
+    }
+};
+
+/* Where a thread finds the elements of a step, of the two samples from `sample` on. */
+template <class T, int C, int SAMPLES> struct source {
+    typedef shape<T, C, SAMPLES> sh;
+    uint32_t from;         /* of the step */
+    const uint8_t *masks;  /* of its lines */
+    int side, sample;
+    /* With floats the line that quad i of the thread is in, quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
+    __device__ __forceinline__ int line(int i) const
+    {
+        const int q = threadIdx.x & 3;
+        return (sh::APART ? side * sh::PANEL_LINES : 0) +
+               (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
+    }
+    __device__ __forceinline__ float4 quad(int i, int v) const
+    {
+        const int q = threadIdx.x & 3;
         const int place = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : 2 * (C == 8 ? i : i & 1) + side;
-        const int mask = C == 1 ? 0 : m.masks[stage * 8 + line];
+        return fs_shared_float4(from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16);
+    }
+};
+
+/* Tiles FIRST ... FIRST + TILES - 1 of a step; with C > 1 all of them. */
+template <int FIRST, int C, int SAMPLES, int TILES>
+__device__ __forceinline__ void load(const source<float, C, SAMPLES> &s, const float (&up)[2], unit<float, TILES> &to)
+{
+#pragma unroll
+    for (int i = 0; i < TILES && C == 1; i++)
 #pragma unroll
         for (int v = 0; v < 2; v++) {
-            const float4 y =
-                fs_shared_float4(from + place_of<float, C, SAMPLES>(line, sample, place) + v * 8 * sh::PLACES * 16);
-            if (C == 1) {
-                to.x[i][v][0] = y.x, to.x[i][v][1] = y.y, to.x[i][v][2] = y.z, to.x[i][v][3] = y.w;
-            } else {
+            const float4 y = s.quad(FIRST + i, v);
+            cut_pair(y.x, y.y, up[v], to.of[0][i][v], to.of[1][i][v]);
+            cut_pair(y.z, y.w, up[v], to.of[0][i][2 + v], to.of[1][i][2 + v]);
+        }
+#pragma unroll
+    for (int h = 0; h < 2 && C > 1; h++) {
+        if (h > 0) __syncwarp();  /* reads are not moved before this: there are no registers for all of them */
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            float x[2][4];  /* of two quads, neighbouring K positions of four blocks */
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const float4 y = s.quad(2 * h + e, v);
+                const int mask = s.masks[s.line(2 * h + e)];
                 const float a = mask & 1 ? y.y : y.x, b = mask & 1 ? y.x : y.y;
                 const float c = mask & 1 ? y.w : y.z, d = mask & 1 ? y.z : y.w;
-                to.x[0][v][i] = mask & 2 ? c : a, to.x[1][v][i] = mask & 2 ? d : b;
-                to.x[2][v][i] = mask & 2 ? a : c, to.x[3][v][i] = mask & 2 ? b : d;
+                x[e][0] = mask & 2 ? c : a, x[e][1] = mask & 2 ? d : b;
+                x[e][2] = mask & 2 ? a : c, x[e][3] = mask & 2 ? b : d;
             }
+#pragma unroll
+            for (int t = 0; t < TILES; t++)
+                cut_pair(x[0][t], x[1][t], up[v], to.of[0][t][2 * h + v], to.of[1][t][2 * h + v]);
         }
     }
 }
 /* Of two-byte elements a quad is half of a place. */
-template <int C, int SAMPLES, int STAGES, int STEP_BYTES, class T>
-__device__ __forceinline__ void load(const memory<STAGES, STEP_BYTES> &m, int stage, int side, elements<T> &to)
+template <int FIRST, class T, int C, int SAMPLES, int TILES>
+__device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float (&)[2], unit<T, TILES> &to)
 {
     typedef shape<T, C, SAMPLES> sh;
-    const int q = threadIdx.x & 3, first = sh::APART ? side * sh::PANEL_LINES : 0;
-    const uint32_t from = m.steps + stage * STEP_BYTES;
+    const int q = threadIdx.x & 3, first = sh::APART ? s.side * sh::PANEL_LINES : 0;
 #pragma unroll
     for (int v = 0; v < 2; v++) {
-        const int sample = sample_of<SAMPLES>(side) + 8 * v;
-        const auto place_at = [=](int line, int place) { return from + place_of<T, C, SAMPLES>(line, sample, place); };
+        const auto place_at = [=](int line, int place) {
+            return s.from + place_of<T, C, SAMPLES>(line, s.sample + 8 * v, place);
+        };
 #pragma unroll
-        for (int i = 0; i < 4 && C == 1; i++) {
+        for (int i = FIRST; i < FIRST + TILES && C == 1; i++) {
             /* quad 4 i + q of the panel */
             const uint2 y = fs_shared_uint2(place_at(first + (i >> 1), 2 * (i & 1) + (q >> 1)) + 8 * (q & 1));
-            to.x[i][v] = y.x, to.x[i][2 + v] = y.y;
+            to.of[0][i - FIRST][v] = y.x, to.of[0][i - FIRST][2 + v] = y.y;
         }
 #pragma unroll
         for (int h = 0; h < 2 && C > 1; h++) {
             /* quads 4 q + 2 h and the next one: a pair of K positions */
             const int line = first + (C == 4 ? q >> 1 : C == 8 ? q : 2 * q + h);
-            const int mask = m.masks[stage * 8 + line];
+            const int mask = s.masks[line];
             uint2 a, b;
             if (C == 4) {
                 const float4 y = fs_shared_float4(place_at(line, 2 * (q & 1) + h));
@@ -350,7 +389,7 @@ __device__ __forceinline__ void load(const memory<STAGES, STEP_BYTES> &m, int st
                 b = make_uint2(__float_as_uint(y.z), __float_as_uint(y.w));
             } else {
                 const int place = C == 8 ? 2 * h : 0;
-                const uint32_t half = 8 * (side ^ (mask >> 2 & 1));
+                const uint32_t half = 8 * (s.side ^ (mask >> 2 & 1));
                 a = fs_shared_uint2(place_at(line, place) + half);
                 b = fs_shared_uint2(place_at(line, place + 1) + half);
             }
@@ -358,79 +397,186 @@ __device__ __forceinline__ void load(const memory<STAGES, STEP_BYTES> &m, int st
             const uint32_t b0 = mask & 2 ? b.y : b.x, b2 = mask & 2 ? b.x : b.y;
             const uint32_t e0 = fs_bytes<0x5410>(a0, b0), e1 = fs_bytes<0x7632>(a0, b0);
             const uint32_t e2 = fs_bytes<0x5410>(a2, b2), e3 = fs_bytes<0x7632>(a2, b2);
-            to.x[0][2 * h + v] = mask & 1 ? e1 : e0, to.x[1][2 * h + v] = mask & 1 ? e0 : e1;
-            to.x[2][2 * h + v] = mask & 1 ? e3 : e2, to.x[3][2 * h + v] = mask & 1 ? e2 : e3;
+            to.of[0][0][2 * h + v] = mask & 1 ? e1 : e0, to.of[0][1][2 * h + v] = mask & 1 ? e0 : e1;
+            to.of[0][TILES - 2][2 * h + v] = mask & 1 ? e3 : e2, to.of[0][TILES - 1][2 * h + v] = mask & 1 ? e2 : e3;
         }
     }
 }
 
-/* A tile's elements as PASSES fragments: bf16 pieces of floats, the first of them the largest. */
-template <int PASSES> __device__ __forceinline__ void cut(float (&x)[2][4], uint32_t (&pieces)[PASSES][4])
+/* Whether a piece of the warp's samples has become infinite. */
+template <class T, int TILES> __device__ __forceinline__ bool overflown(const unit<T, TILES> &) { return false; }
+template <int TILES> __device__ __forceinline__ bool overflown(const unit<float, TILES> &x)
 {
+    __half2 most = __half2();
 #pragma unroll
-    for (int p = 0; p < PASSES; p++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float &a = x[i & 1][i & 2], &b = x[i & 1][(i & 2) + 1];
-            pieces[p][i] = fs_bytes<0x7632>(__float_as_uint(a), __float_as_uint(b));
-            keep_rest(a, b, pieces[p][i]);
-        }
+    for (int i = 0; i < 4 * TILES; i++) most = __hmax2(most, __habs2(*(const __half2 *)&x.of[0][i >> 2][i & 3]));
+    return any_infinite(most);
 }
-template <int PASSES> __device__ __forceinline__ void cut(const uint32_t (&x)[4], uint32_t (&pieces)[PASSES][4])
+/* Lowers `up` of the samples whose largest element of these tiles would not be finite.  The compiler must not know that
+ * elements are read again before and after: it would keep them in registers. */
+template <int FIRST, int TILES, class T, int C, int SAMPLES>
+__device__ __forceinline__ void lower_scales(source<T, C, SAMPLES> &s, float (&up)[2])
 {
+    asm volatile("" : "+r"(s.from));
 #pragma unroll
-    for (int i = 0; i < 4; i++) pieces[0][i] = x[i];
+    for (int v = 0; v < 2; v++) {
+        float most = 0.0f;
+#pragma unroll
+        for (int i = FIRST; i < FIRST + TILES; i++) {
+            const float4 y = s.quad(i, v);
+            most = fmaxf(fmaxf(fmaxf(most, fabsf(y.x)), fmaxf(fabsf(y.y), fabsf(y.z))), fabsf(y.w));
+        }
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+        up[v] = lowered(up[v], most);
+    }
+    asm volatile("" : "+r"(s.from));
+}
+
+/* sums = the products of COUNT tiles of a unit from `first` on, of each the smaller pieces first, plus sums if `keep`;
+ * queued.  `panel` holds their K positions. */
+template <int COUNT, class T, int TILES>
+__device__ __forceinline__ void multiply(float (&sums)[32], const unit<T, TILES> &x, int first, uint32_t panel,
+                                         int keep)
+{
+    fs_wgmma_fence();
+#pragma unroll
+    for (int t = 0; t < COUNT; t++)
+#pragma unroll
+        for (int p = unit<T, TILES>::PASSES - 1; p >= 0; p--)
+            fs_wgmma<in_halves<T>::value, 64>(sums, x.of[p][first + t], fs_wgmma_operand(panel + t * 2 * STEP),
+                                              keep || t > 0 || p < unit<T, TILES>::PASSES - 1);
+    fs_wgmma_commit();
 }
 
 /* As in hopper_rows.cu. */
-__device__ __forceinline__ void drain(float (&sums)[32])
+__device__ __forceinline__ void wait_for_sums(float (&sums)[32])
 {
     fs_wgmma_wait<0>();
 #pragma unroll
     for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
-
-/* A warpgroup that multiplies: total[t] = its 64 samples of block t.  Fragments are made and multiplied in turn,
- * because registers that wgmma reads must not change before it is done; meanwhile the other warpgroup multiplies. */
-template <class T, int PASSES, int C, int SAMPLES, int STAGES>
-__device__ __forceinline__ void multiply_steps(const memory<STAGES, shape<T, C, SAMPLES>::STEP_BYTES> &m,
-                                               int step_count, float (&total)[shape<T, C, SAMPLES>::BLOCKS][32])
+/* total += sums, as they were before they were scaled. */
+template <class T>
+__device__ __forceinline__ void promote(float (&total)[32], const float (&sums)[32], const float (&up)[2])
 {
-    typedef shape<T, C, SAMPLES> sh;
-    enum { TILES = C == 1 ? 4 : 1 };  /* that are multiplied together */
-    const int lane = threadIdx.x & 31, side = (threadIdx.x - sh::PREPARE) >> 7;
-    int stage = 0, parity = 0;
 #pragma unroll
-    for (int i = 0; i < 32 * sh::BLOCKS; i++) total[i >> 5][i & 31] = 0.0f;
+    for (int i = 0; i < 32; i++)
+        total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[i >> 1 & 1]), total[i]) : total[i] + sums[i];
+}
+
+/* What a warpgroup that multiplies has in hand: a stage of the ring, a panel. */
+template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
+    typedef shape<T, C, SAMPLES> sh;
+    typedef memory<STAGES, PANELS, sh::STEP_BYTES> memory_t;
+    const memory_t &m;
+    int side, stage, parity;
+    __device__ __forceinline__ explicit position(const memory_t &m)
+        : m(m), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0) {}
+    __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
+    {
+        fs_mbarrier_wait(m.step_full(stage), parity);
+        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, side,
+                                         sample_of<SAMPLES>(side)};
+        return s;
+    }
+    __device__ __forceinline__ void leave_step()
+    {
+        __syncwarp();
+        if ((threadIdx.x & 31) == 0) fs_mbarrier_arrive(m.step_empty(stage));
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    __device__ __forceinline__ int number(int step) const { return sh::STEP_PANELS == 2 ? 2 * step + side : step; }
+    __device__ __forceinline__ uint32_t wait_for_panel(int step) const
+    {
+        const int at = number(step) % PANELS;
+        fs_mbarrier_wait(m.panel_full(at), number(step) / PANELS & 1);
+        return m.panels + at * PANEL_BYTES;
+    }
+    __device__ __forceinline__ void leave_panel(int step) const
+    {
+        if ((threadIdx.x & 31) == 0) fs_mbarrier_arrive(m.panel_empty(number(step) % PANELS));
+    }
+};
+
+/* A warpgroup that multiplies, C = 1: total[0] = its 64 samples.  Half a step is loaded and cut while the half before
+ * it is multiplied; sums are promoted when the next half is ready. */
+template <class T, int SAMPLES, int STAGES, int PANELS>
+__device__ __forceinline__ void multiply_steps(position<T, 1, SAMPLES, STAGES, PANELS> at, int step_count,
+                                               float (&total)[1][32])
+{
+    /* Sums of two-byte elements, whose products have 11 or 8 bits, are promoted every 256 slots. */
+    enum { PROMOTE = is_float<T>::value ? 1 : 4 };
+    float sums[32], up[2] = {FIRST_SCALE, FIRST_SCALE};
+    unit<T, 2> x[2] = {};
+#pragma unroll
+    for (int i = 0; i < 32; i++) total[0][i] = sums[i] = 0.0f;
 #pragma unroll 1
     for (int step = 0; step < step_count; step++) {
-        const int number = sh::STEP_PANELS == 2 ? 2 * step + side : step, at = number % PANELS;
-        elements<T> x;
-        fs_mbarrier_wait(m.step_full(stage), parity);
-        load<C, SAMPLES>(m, stage, side, x);
-        __syncwarp();
-        if (lane == 0) fs_mbarrier_arrive(m.step_empty(stage));
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-        fs_mbarrier_wait(m.panel_full(at), number / PANELS & 1);
+        source<T, 1, SAMPLES> s = at.wait_for_step();
+        for (;;) {
+            load<0>(s, up, x[0]);
+            if (!overflown(x[0])) break;
+            wait_for_sums(sums);
+            promote<T>(total[0], sums, up);
 #pragma unroll
-        for (int t = 0; t < 4; t += TILES) {
-            uint32_t pieces[TILES][PASSES][4];
+            for (int i = 0; i < 32; i++) sums[i] = 0.0f;
+            lower_scales<0, 2>(s, up);
+        }
+        const uint32_t panel = at.wait_for_panel(step);
+        if (step % PROMOTE == 0) {
+            wait_for_sums(sums);
+            promote<T>(total[0], sums, up);
+        }
+        multiply<2>(sums, x[0], 0, panel, step % PROMOTE > 0);
+        fs_wgmma_wait<1>();
+        x[1].keep();
+        if (step > 0) at.leave_panel(step - 1);
+        for (;;) {
+            load<2>(s, up, x[1]);
+            if (!overflown(x[1])) break;
+            wait_for_sums(sums);
+            promote<T>(total[0], sums, up);
+#pragma unroll
+            for (int i = 0; i < 32; i++) sums[i] = 0.0f;
+            lower_scales<2, 2>(s, up);
+        }
+        at.leave_step();
+        multiply<2>(sums, x[1], 0, panel + 4 * STEP, 1);
+        fs_wgmma_wait<1>();
+        x[0].keep();
+    }
+    wait_for_sums(sums);
+    promote<T>(total[0], sums, up);
+}
+
+/* C > 1: total[t] = its 64 samples of block t.  There are no registers to cut while sums are multiplied, but the other
+ * warpgroup does. */
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__device__ __forceinline__ void multiply_steps(position<T, C, SAMPLES, STAGES, PANELS> at, int step_count,
+                                               float (&total)[4][32])
+{
+    float up[2] = {FIRST_SCALE, FIRST_SCALE};
+#pragma unroll
+    for (int i = 0; i < 128; i++) total[i >> 5][i & 31] = 0.0f;
+#pragma unroll 1
+    for (int step = 0; step < step_count; step++) {
+        source<T, C, SAMPLES> s = at.wait_for_step();
+        unit<T, 4> x;
+        for (;;) {
+            load<0>(s, up, x);
+            if (!overflown(x)) break;
+            lower_scales<0, 4>(s, up);
+        }
+        at.leave_step();
+        const uint32_t panel = at.wait_for_panel(step);
+#pragma unroll
+        for (int t = 0; t < 4; t++) {
             float sums[32];
-#pragma unroll
-            for (int i = 0; i < TILES; i++) cut<PASSES>(x.x[t + i], pieces[i]);
-            fs_wgmma_fence();
-#pragma unroll
-            for (int p = PASSES - 1; p >= 0; p--)
-#pragma unroll
-                for (int i = 0; i < TILES; i++)
-                    fs_wgmma<is_half<T>::value, 64>(
-                        sums, pieces[i][p], fs_wgmma_operand(m.panels + at * PANEL_BYTES + (t + i) * 32),
-                        p < PASSES - 1 || i > 0);
-            fs_wgmma_commit();
-            drain(sums);
-            if (t + TILES == 4 && lane == 0) fs_mbarrier_arrive(m.panel_empty(at));
-#pragma unroll
-            for (int i = 0; i < 32; i++) total[C == 1 ? 0 : t][i] += sums[i];
+            multiply<1>(sums, x, t, panel + t * 2 * STEP, 0);
+            wait_for_sums(sums);
+            if (t == 3) at.leave_panel(step);
+            promote<T>(total[t], sums, up);
         }
     }
 }
@@ -505,14 +651,14 @@ __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, c
 }
 #endif
 
-template <class T, int PASSES, int C, int SAMPLES, int STAGES>
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(C, SAMPLES), 1)
 hopper_lines(const __grid_constant__ fs_tile_args a)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<T, C, SAMPLES> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<STAGES, sh::STEP_BYTES> m(shared);
+    const memory<STAGES, PANELS, sh::STEP_BYTES> m(shared);
     const int tid = threadIdx.x;
     const job j = job_of<C, SAMPLES>(a);
     const int step_count = (int)((j.rounds + sh::LINES - 1) / sh::LINES);
@@ -535,14 +681,14 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
         fs_fewer_registers<sh::FEWER>();
-        if (tid < 32 * MAKERS) make_panels<T, C, SAMPLES, STAGES>(a, j, m, shared, step_count * sh::STEP_PANELS);
-        else copy_lines<T, C, SAMPLES, STAGES>(a, j, m, step_count);
+        if (tid < 32 * MAKERS) make_panels<T, C, SAMPLES>(a, j, m, shared, step_count * sh::STEP_PANELS);
+        else copy_lines<T, C, SAMPLES>(a, j, m, step_count);
         fs_barrier_or(1, sh::THREADS, false);
     } else {
         fs_more_registers<sh::MORE>();
         const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127;
         float total[sh::BLOCKS][32], zero = 0.0f;
-        multiply_steps<T, PASSES, C, SAMPLES, STAGES>(m, step_count, total);
+        multiply_steps(position<T, C, SAMPLES, STAGES, PANELS>(m), step_count, total);
 #pragma unroll
         for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         float *tile = (float *)shared;
@@ -575,10 +721,10 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
 }  // namespace
 
 /* choose.c knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, passes, c, samples, stages) \
-    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), stages) == PANELS * PANEL_BYTES + \
-                      stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + PANELS) + 8 + 8 * stages, \
+#define SHARED(T, dtype, c, samples, stages, panels) \
+    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), stages, panels) == panels * PANEL_BYTES + \
+                      stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + 8 * stages, \
                   "instances.h disagrees");
 FS_HOPPER_LINES(SHARED)
-#define KERNEL(T, dtype, passes, c, samples, stages) (const void *)hopper_lines<T, passes, c, samples, stages>,
+#define KERNEL(T, dtype, c, samples, stages, panels) (const void *)hopper_lines<T, c, samples, stages, panels>,
 extern "C" const void *const fs_hopper_lines_kernels[] = {FS_HOPPER_LINES(KERNEL)};
