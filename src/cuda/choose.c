@@ -26,8 +26,8 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     p.aligned = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
     /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
-    p.mapped = p.across && p.whole && (A->rows == 1 || A->row_stride > 0) && A->rows <= INT32_MAX - (1 << 16) &&
-               pitch < (int64_t)1 << 40;
+    p.mapped = (p.across ? A->rows == 1 || A->row_stride > 0 : p.down && A->col_stride > 0) && p.whole &&
+               A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16) && pitch < (int64_t)1 << 40;
     /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
     if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     return p;
@@ -85,9 +85,11 @@ static const struct { fs_dtype dtype; int outs, tiles, box; int64_t width, group
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int interleave, samples; int64_t shared; } hopper_lines[] = {
+static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; int64_t shared; } hopper_lines[] = {
 #define LINE(T, dtype, interleave, samples, stages, panels) \
-    {dtype, interleave, samples, FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages, panels)},
+    {dtype, interleave, samples, FS_HOPPER_LINES_BOXES(dtype == FS_F32 ? 4 : 2, interleave), \
+     FS_HOPPER_LINES_THREADS(dtype == FS_F32 ? 4 : 2, interleave, samples), \
+     FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages, panels)},
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
@@ -203,6 +205,7 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
     int found = -1;
     for (int i = 0; i < FS_HOPPER_LINES_COUNT; i++)
         if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].interleave == p->interleave &&
+            (p->mapped || !hopper_lines[i].boxes) &&
             hopper_lines[i].shared <= gpu->shared &&
             (found < 0 || hopper_lines[i].samples == samples))
             found = i;
@@ -210,7 +213,7 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
     memset(plan, 0, sizeof *plan);
     plan->kernel = FS_KERNEL_HOPPER_LINES;
     plan->instance = found;
-    plan->threads = FS_HOPPER_LINES_THREADS(hopper_lines[found].interleave, hopper_lines[found].samples);
+    plan->threads = hopper_lines[found].threads;
     plan->group = 1;
     plan->shared = hopper_lines[found].shared;
     /* Slots of a step: a warpgroup takes 64 of one block or 16 of each of four, and two may have different ones. */

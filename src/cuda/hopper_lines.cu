@@ -17,14 +17,17 @@
  * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
  * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
  * towards zero, small.  C = 1 does the same after 64 slots, or 256 of two-byte elements.
+ * Whole lines of floats come by a tensor map, for all samples at once, everything else 16 bytes at a time.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
  * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
  * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
- *          contiguous, samples 16-byte aligned, rows and row0 whole 16 bytes */
+ *          contiguous, samples 16-byte aligned, rows and row0 whole 16 bytes; for whole lines of floats a matrix that
+ *          maps.cu can describe */
 #include "instances.h"
+#include "maps.cuh"
 #include "tensor.cuh"
 
 namespace {
@@ -33,7 +36,8 @@ enum { MULTIPLY = 256, MAKERS = 2 };
 
 template <class T, int C, int SAMPLES> struct shape {
     enum {
-        THREADS = FS_HOPPER_LINES_THREADS(C, SAMPLES),
+        BOXES = FS_HOPPER_LINES_BOXES(sizeof(T), C),     /* lines come by a tensor map */
+        THREADS = FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES),
         PREPARE = THREADS - MULTIPLY,
         COPIERS = PREPARE / 32 - MAKERS,
         FEWER = PREPARE == 256 ? 96 : 88,                /* registers of a thread that prepares, */
@@ -104,6 +108,15 @@ template <int C> __device__ __forceinline__ int quad_at(int place, int group, ui
     return sides * (place >> 1) + ((group * 2 + (place & 1)) ^ ((int)mask >> 2 & (sides - 1)));
 }
 
+/* The quad of a line that a panel has as number `index` of its PANEL_QUADS of line `line`, before the mask is applied.
+ * They are exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different
+ * banks. */
+template <class T, int C> __device__ __forceinline__ int place_in_line(int index, int line, int side)
+{
+    if (C >= 8) return 2 * (FS_HOPPER_LINES_BOXES(sizeof(T), C) ? index ^ (line & 3) : index) + side;
+    return FS_HOPPER_LINES_BOXES(sizeof(T), C) && C == 4 ? index ^ (line & 1) : index;
+}
+
 /* The 16 bytes of a line that are copied to a place. */
 template <class T, int C> __device__ __forceinline__ int chunk_at(int place, int group, uint32_t mask)
 {
@@ -115,16 +128,16 @@ template <class T, int C> __device__ __forceinline__ int chunk_at(int place, int
  * write 128 bytes and those that read meet all banks: `turned` differs in just those bits in which the readers' places
  * agree.  Eight lanes read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16: one of four
  * lines); of two-byte elements so with C = 4, otherwise 16 lanes 8 bytes each of four samples, half a place, which with
- * C = 8 and 16 is one of two that the masks decide, so that every second read meets another one. */
+ * C = 8 and 16 is one of two that the masks decide, so that every second read meets another one.  A tensor map's boxes
+ * have an order of their own, which place_in_line and sample_of suit. */
 template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
 {
     const int odd = sample & 1, next = sample & 2;
-    const int turned = sizeof(T) == 2 ? 4 * odd ^ (C == 1 ? next
+    const int turned = FS_HOPPER_LINES_BOXES(sizeof(T), C) ? sample & 7
+                     : sizeof(T) == 2 ? 4 * odd ^ (C == 1 ? next
                                                  : C == 4 ? line & 1
                                                  : C == 8 ? next ^ (line & 1) : next ^ (line >> 1 & 1))
-                     : C == 1 ? 4 * odd
-                     : C == 4 ? (line & 1) ^ 2 * odd
-                     : C == 8 ? (2 * line & 6) ^ odd : (line & 6) ^ 5 * odd;
+                     : (line & 6) ^ 5 * odd;
     const int row = (line * SAMPLES + sample) * shape<T, C, SAMPLES>::PLACES / 8;
     return row * 128 + (place ^ turned) * 16;
 }
@@ -193,6 +206,44 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
     }
 }
 
+/* The same of lines that come by a tensor map: one lane copies them, all samples at once.  Lines that there are not are
+ * copied from behind the last row, where a map is zero. */
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const job &j,
+                           const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
+{
+    typedef shape<T, C, SAMPLES> sh;
+    enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
+    const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
+    const int sample = __shfl_sync(~0u, (int)j.sample, 0);
+    for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
+        const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
+        const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
+        const int64_t row = line * FS_LINE - a.row0;
+        const int start = (int)(round < j.rounds && row > -FS_LINE && row < a.rows ? row : a.rows);
+        const uint32_t mask = C > 1 ? fs_blockperm_mask_rolled(&a.B, line) : 0;
+#pragma unroll 1
+        for (int k = 0; k < AHEAD && warp + (turn + k) * COPIERS < step_count; k++) {
+            const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
+            const uint32_t to = m.steps + stage * sh::STEP_BYTES;
+            if (step > 0 && step < 2 * COPIERS) fs_mbarrier_wait(m.begun(), 0);
+            fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
+            if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)mask;
+            int starts[sh::LINES];
+#pragma unroll
+            for (int l = 0; l < sh::LINES; l++) starts[l] = __shfl_sync(~0u, start, k * sh::LINES + l);
+            __syncwarp();
+            if (fs_elect()) {
+                fs_mbarrier_arrive_expect(m.step_full(stage), sh::STEP_BYTES);
+#pragma unroll
+                for (int l = 0; l < sh::LINES; l++)
+                    fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
+            }
+            __syncwarp();
+        }
+    }
+}
+
 /* A warp that makes panels of S: of the two, each has every second pair of neighbouring panels, and a lane a quad.
  * Each lane works out one line, of the next AHEAD pairs of its warp.
  * Words are drawn before the panels are waited for; while these are cleared and written, the other warp's are
@@ -234,7 +285,8 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
         const int64_t line = __shfl_sync(~0u, ahead, from);
         const uint32_t mask = C > 1 ? __shfl_sync(~0u, masks, from) : 0;
         const int index = quad % sh::PANEL_QUADS;
-        const int64_t column = line * FS_LINE + 4 * quad_at<C>(C < 8 ? index : 2 * index + side, j.group, mask);
+        const int place = place_in_line<T, C>(index, quad / sh::PANEL_QUADS, side);
+        const int64_t column = line * FS_LINE + 4 * quad_at<C>(place, j.group, mask);
         fs_quad words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, 0);
         fs_split parts[4];
         uint32_t at[4];  /* of the column's K position */
@@ -285,10 +337,15 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
     }
 }
 
-/* The first of a thread's samples, within the thread block's; the other is 8 behind it. */
-template <int SAMPLES> __device__ __forceinline__ int sample_of(int side)
+/* The first of a thread's samples, within the thread block's; the other is 8 behind it.  Neighbours, which read
+ * together, have samples whose places in a tensor map's box differ in just the bit in which they would agree. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ int sample_of(int side)
 {
-    return (SAMPLES == 128 ? 64 * side : 0) + (threadIdx.x >> 5 & 3) * 16 + (threadIdx.x >> 2 & 7);
+    const int i = threadIdx.x >> 2 & 7;
+    const int turned = !FS_HOPPER_LINES_BOXES(sizeof(T), C) ? i
+                     : C == 1 ? (i & 1) << 2 | (i & 2) | i >> 2
+                     : C == 4 ? (i & 1) << 1 | (i >> 1 & 1) | (i & 4) : i;
+    return (SAMPLES == 128 ? 64 * side : 0) + (threadIdx.x >> 5 & 3) * 16 + turned;
 }
 
 /* TILES fragments of a thread: with C = 1 tile t is K step t of the panel, otherwise block t of the warpgroup.  Pieces
@@ -322,7 +379,9 @@ template <class T, int C, int SAMPLES> struct source {
     __device__ __forceinline__ float4 quad(int i, int v) const
     {
         const int q = threadIdx.x & 3;
-        const int place = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : 2 * (C == 8 ? i : i & 1) + side;
+        const int index = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : C == 8 ? i : i & 1;
+        int place = place_in_line<T, C>(index, C == 4 ? q >> 1 : q, side);
+        if (sh::BOXES && C == 8) place ^= masks[line(i)] >> 2 & 1;
         return fs_shared_float4(from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16);
     }
 };
@@ -477,7 +536,7 @@ template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
     {
         fs_mbarrier_wait(m.step_full(stage), parity);
         const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, side,
-                                         sample_of<SAMPLES>(side)};
+                                         sample_of<T, C, SAMPLES>(side)};
         return s;
     }
     __device__ __forceinline__ void leave_step()
@@ -652,8 +711,8 @@ __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, c
 #endif
 
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
-__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(C, SAMPLES), 1)
-hopper_lines(const __grid_constant__ fs_tile_args a)
+__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES), 1)
+hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUtensorMap map)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<T, C, SAMPLES> sh;
@@ -666,8 +725,9 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
     fs_start_next_kernel();
     /* 1. mbarriers */
     if (tid == 0) {
+        if (sh::BOXES) fs_fetch_map(&map);
         for (int i = 0; i < STAGES; i++) {
-            fs_mbarrier_init(m.step_full(i), 32 + (C > 1));
+            fs_mbarrier_init(m.step_full(i), sh::BOXES ? 1 : 32 + (C > 1));
             fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
         }
         for (int i = 0; i < PANELS; i++) {
@@ -676,12 +736,14 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
         }
         fs_mbarrier_init(m.begun(), 1);
     }
+    fs_proxy_fence();
     __syncthreads();
 
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
         fs_fewer_registers<sh::FEWER>();
         if (tid < 32 * MAKERS) make_panels<T, C, SAMPLES>(a, j, m, shared, step_count * sh::STEP_PANELS);
+        else if (sh::BOXES) copy_boxes<T, C, SAMPLES>(a, map, j, m, step_count);
         else copy_lines<T, C, SAMPLES>(a, j, m, step_count);
         fs_barrier_or(1, sh::THREADS, false);
     } else {
@@ -710,7 +772,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
 
         /* 4. scale once, store once */
         const fs_output to = fs_plane(a, 1, j.z);
-        const int64_t sample = j.sample + sample_of<SAMPLES>(side);
+        const int64_t sample = j.sample + sample_of<T, C, SAMPLES>(side);
         const int block = C < 8 ? 0 : 4 * side;
 #pragma unroll
         for (int t = 0; t < sh::BLOCKS; t++) store<T>(a, part_of(a, j, block + t), to, total[t], sample, tid & 3);
