@@ -39,9 +39,13 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
     int team = plan->team, chunk = plan->chunk, group = plan->group;
     fs_row_maps maps;
-    void *numbers[] = {a, &team, &chunk, &group}, *mapped[] = {a, &maps};
-    const int maps_rows = plan->kernel == FS_KERNEL_HOPPER_ROWS;
-    if (maps_rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
+    CUtensorMap map;
+    void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &map};
+    void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS ? rows
+                : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : numbers;
+    if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
+    if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype), problem->interleave))
+        FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
     cudaLaunchAttribute together;
     together.id = cudaLaunchAttributeClusterDimension;
     together.val.clusterDim.x = (unsigned)plan->cluster;
@@ -53,7 +57,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     config.stream = gpu->stream;
     config.attrs = &together;
     config.numAttrs = plan->cluster > 1;
-    return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], maps_rows ? mapped : numbers),
+    return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], with),
                         "sketching");
 }
 

@@ -26,8 +26,8 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     p.aligned = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
     /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
-    p.mapped = p.across && p.whole && (A->rows == 1 || A->row_stride > 0) && A->rows <= INT32_MAX - (1 << 16) &&
-               pitch < (int64_t)1 << 40;
+    p.mapped = (p.across ? A->rows == 1 || A->row_stride > 0 : p.down && A->col_stride > 0) && p.whole &&
+               A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16) && pitch < (int64_t)1 << 40;
     /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
     if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     return p;
@@ -85,9 +85,11 @@ static const struct { fs_dtype dtype; int outs, tiles, box; int64_t width, group
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int passes, interleave, samples; int64_t shared; } hopper_lines[] = {
-#define LINE(T, dtype, passes, interleave, samples, stages) \
-    {dtype, passes, interleave, samples, FS_HOPPER_LINES_SHARED(stages)},
+static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; int64_t shared; } hopper_lines[] = {
+#define LINE(T, dtype, interleave, samples, stages, panels) \
+    {dtype, interleave, samples, FS_HOPPER_LINES_BOXES(dtype == FS_F32 ? 4 : 2, interleave), \
+     FS_HOPPER_LINES_THREADS(dtype == FS_F32 ? 4 : 2, interleave, samples), \
+     FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages, panels)},
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
@@ -130,7 +132,7 @@ static int tensor_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch >= 80 && p->across && p->whole && p->block_rows <= 64 && p->dtype != FS_F64;
 }
-/* Pieces of bf16; hopper_rows.cu has its own of f16. */
+/* Pieces of bf16; the kernels of sm_90 have their own of f16. */
 static int passes_of(const fs_problem *p)
 {
     return p->dtype != FS_F32 ? 1 : p->precision == FS_PRECISION_FAST ? 2 : 3;
@@ -158,11 +160,14 @@ static int plan_tensor_rows(const fs_problem *p, const fs_gpu_traits *gpu, int g
 }
 
 /* One float in four loses its last bit on the way into two f16 pieces.  A sum of four terms, rounded as often, hides
- * that; sums of fewer are left to the exact pieces of tensor_rows.cu. */
+ * that; sums of fewer are left to kernels that cut or add exactly. */
+static int halves_suffice(const fs_problem *p)
+{
+    return p->dtype != FS_F32 || (double)p->rows * (double)(p->s * p->kappa) >= 4 * (double)p->k;
+}
 static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    const double terms = (double)p->rows * (double)(p->s * p->kappa) / (double)p->k;
-    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped && (p->dtype != FS_F32 || terms >= 4);
+    return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped && halves_suffice(p);
 }
 /* Tiles of 64 columns that a warpgroup has: two where nothing else is said, one for kappa > 1. */
 static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int tiles, int parts, fs_plan *plan)
@@ -203,15 +208,16 @@ static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_
 static int hopper_lines_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch == 90 && p->down && !p->across && p->aligned && p->whole && p->shuffle == FS_DEF_LINES &&
-           p->kappa == 1 && p->block_rows <= 64;
+           p->kappa == 1 && p->block_rows <= 64 && halves_suffice(p);
 }
 /* `samples` of a thread block: 64 or 128; the other one where there is no such instance. */
 static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int samples, int parts, fs_plan *plan)
 {
     int found = -1;
     for (int i = 0; i < FS_HOPPER_LINES_COUNT; i++)
-        if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].passes == passes_of(p) &&
-            hopper_lines[i].interleave == p->interleave && hopper_lines[i].shared <= gpu->shared &&
+        if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].interleave == p->interleave &&
+            (p->mapped || !hopper_lines[i].boxes) &&
+            hopper_lines[i].shared <= gpu->shared &&
             (found < 0 || hopper_lines[i].samples == samples))
             found = i;
     if (found < 0) return 0;
@@ -219,7 +225,7 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
     plan->cluster = 1;
     plan->kernel = FS_KERNEL_HOPPER_LINES;
     plan->instance = found;
-    plan->threads = FS_HOPPER_LINES_THREADS(hopper_lines[found].interleave, hopper_lines[found].samples);
+    plan->threads = hopper_lines[found].threads;
     plan->group = 1;
     plan->shared = hopper_lines[found].shared;
     /* Slots of a step: a warpgroup takes 64 of one block or 16 of each of four, and two may have different ones. */

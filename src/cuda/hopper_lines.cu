@@ -1,39 +1,47 @@
 /* hopper_lines.cu - BlockPerm-SJLT on the tensor cores of sm_90, columns of A contiguous (batches), lines dealt.
  *
  * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
- * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is 16 bytes: one
- * copy, one read of a thread, one Philox call.  Where lines stay whole (C = 1) a quad is four K positions of one block;
- * where a line goes to C blocks it is one K position of each of four blocks, in an order that the line's mask decides.
- * A panel of S is 16 quads.  In a step a warpgroup multiplies 64 samples by a panel, for one block (C = 1: four K steps
- * of 16) or for four (a K step each):
+ * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is one Philox call;
+ * of floats it is 16 bytes, one copy and one read of a thread, of two-byte elements half of a copy.  Where lines stay
+ * whole (C = 1) a quad is four K positions of one block; where a line goes to C blocks it is one K position of each of
+ * four blocks, in an order that the line's mask decides.  A panel of S is 16 quads.  In a step a warpgroup multiplies
+ * 64 samples by a panel, for one block (C = 1: four K steps of 16) or for four (a K step each):
  *
  *   C = 1, 4     the warpgroups take the halves of 128 samples and share a panel (SAMPLES = 128), or have a panel each
  *                for 64 samples, and their sums are added at the end (SAMPLES = 64)
- *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line:
- *                less would be half a sector of memory, and L2 would deliver everything twice.
+ *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line of
+ *                floats: less would be half a sector of memory, and L2 would deliver everything twice, as it does for
+ *                two-byte elements with C = 16.
  *
+ * Floats are cut into two f16 pieces, with a scale for every sample: see cut_pair in tensor.cuh.
  * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
  * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
- * towards zero, small.  C = 1 does the same after 64 slots, the small pieces of which come first.
+ * towards zero, small.  C = 1 does the same after 64 slots, or 256 of two-byte elements.
+ * Whole lines of floats come by a tensor map, for all samples at once, everything else 16 bytes at a time.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
  * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
- * shared   a ring of four panels of S, a ring of STAGES steps of 32 KiB, mbarriers, masks
- * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32; blocks of at most 64 rows; coordinates contiguous,
- *          samples 16-byte aligned, rows and row0 multiples of 4 */
+ * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
+ * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
+ *          contiguous, samples 16-byte aligned, rows and row0 whole 16 bytes; for whole lines of floats a matrix that
+ *          maps.cu can describe */
 #include "instances.h"
+#include "maps.cuh"
 #include "tensor.cuh"
 
 namespace {
 
-enum { MULTIPLY = 256, MAKERS = 2, PANELS = 4, STEP_BYTES = 32768 };
+enum { MULTIPLY = 256, MAKERS = 2 };
 
-template <int C, int SAMPLES> struct shape {
+template <class T, int C, int SAMPLES> struct shape {
     enum {
-        THREADS = FS_HOPPER_LINES_THREADS(C, SAMPLES),
+        BOXES = FS_HOPPER_LINES_BOXES(sizeof(T), C),     /* lines come by a tensor map */
+        THREADS = FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES),
         PREPARE = THREADS - MULTIPLY,
         COPIERS = PREPARE / 32 - MAKERS,
+        FEWER = PREPARE == 256 ? 96 : 88,                /* registers of a thread that prepares, */
+        MORE = PREPARE == 256 ? 160 : 208,               /* that multiplies */
         BLOCKS = C == 1 ? 1 : 4,                         /* of a warpgroup */
         ALL_BLOCKS = C == 16 ? 8 : C,                    /* of the thread block */
         PANEL_LINES = C == 1 ? 2 : C / 2,                /* lines that a panel has quads of */
@@ -41,12 +49,16 @@ template <int C, int SAMPLES> struct shape {
         STEP_PANELS = SAMPLES == 64 ? 2 : 1,
         APART = C < 8 && SAMPLES == 64,                  /* the warpgroups have different lines */
         LINES = PANEL_LINES * (APART ? 2 : 1),           /* of a step */
-        PLACES = C == 16 ? 4 : 8                         /* quads of a line in a step */
+        CHUNK = 16 / (int)sizeof(T),                     /* coordinates of a copy */
+        PLACES = (C == 16 ? 16 : FS_LINE) / CHUNK,       /* copies of a line in a step */
+        HALF_SECTORS = C == 16 && CHUNK == 8,
+        STEP_BYTES = SAMPLES * LINES * PLACES * 16
     };
 };
 
-/* Shared memory: panels, steps, four groups of mbarriers, the low bits of the masks of eight lines of every step. */
-template <int STAGES> struct memory {
+/* Shared memory: panels, steps, four groups of mbarriers and one that tells that S has begun, the masks of eight lines
+ * of every step. */
+template <int STAGES, int PANELS, int STEP_BYTES> struct memory {
     uint32_t panels, steps, barriers;
     uint8_t *masks;
     __device__ __forceinline__ explicit memory(uint8_t *shared)
@@ -54,12 +66,13 @@ template <int STAGES> struct memory {
         panels = fs_shared_address(shared);
         steps = panels + PANELS * PANEL_BYTES;
         barriers = steps + STAGES * STEP_BYTES;
-        masks = shared + PANELS * PANEL_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS);
+        masks = shared + PANELS * PANEL_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS) + 8;
     }
     __device__ __forceinline__ uint32_t step_full(int i) const { return barriers + 8 * i; }
     __device__ __forceinline__ uint32_t step_empty(int i) const { return barriers + 8 * (STAGES + i); }
     __device__ __forceinline__ uint32_t panel_full(int i) const { return barriers + 8 * (2 * STAGES + i); }
     __device__ __forceinline__ uint32_t panel_empty(int i) const { return barriers + 8 * (2 * STAGES + PANELS + i); }
+    __device__ __forceinline__ uint32_t begun() const { return barriers + 16 * (STAGES + PANELS); }
 };
 
 /* What a thread block works on: blocks from `first_block` on, samples from `sample` on, and rounds first ...
@@ -95,16 +108,37 @@ template <int C> __device__ __forceinline__ int quad_at(int place, int group, ui
     return sides * (place >> 1) + ((group * 2 + (place & 1)) ^ ((int)mask >> 2 & (sides - 1)));
 }
 
-/* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that
- * write 128 bytes and the eight that read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16:
- * one of four lines) meet all banks: `turned` differs in just those bits in which the readers' places agree. */
-template <int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
+/* The quad of a line that a panel has as number `index` of its PANEL_QUADS of line `line`, before the mask is applied.
+ * They are exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different
+ * banks. */
+template <class T, int C> __device__ __forceinline__ int place_in_line(int index, int line, int side)
 {
-    const int odd = sample & 1;
-    const int turned = C == 1 ? 4 * odd
-                     : C == 4 ? (line & 1) ^ 2 * odd
-                     : C == 8 ? (2 * line & 6) ^ odd : (line & 6) ^ 5 * odd;
-    const int row = C == 16 ? (line * SAMPLES + sample) >> 1 : line * SAMPLES + sample;
+    if (C >= 8) return 2 * (FS_HOPPER_LINES_BOXES(sizeof(T), C) ? index ^ (line & 3) : index) + side;
+    return FS_HOPPER_LINES_BOXES(sizeof(T), C) && C == 4 ? index ^ (line & 1) : index;
+}
+
+/* The 16 bytes of a line that are copied to a place. */
+template <class T, int C> __device__ __forceinline__ int chunk_at(int place, int group, uint32_t mask)
+{
+    if (sizeof(T) == 4) return quad_at<C>(place, group, mask);
+    return C == 16 ? 2 * place + (group ^ ((int)mask >> 3 & 1)) : place;
+}
+
+/* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that
+ * write 128 bytes and those that read meet all banks: `turned` differs in just those bits in which the readers' places
+ * agree.  Eight lanes read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16: one of four
+ * lines); of two-byte elements so with C = 4, otherwise 16 lanes 8 bytes each of four samples, half a place, which with
+ * C = 8 and 16 is one of two that the masks decide, so that every second read meets another one.  A tensor map's boxes
+ * have an order of their own, which place_in_line and sample_of suit. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
+{
+    const int odd = sample & 1, next = sample & 2;
+    const int turned = FS_HOPPER_LINES_BOXES(sizeof(T), C) ? sample & 7
+                     : sizeof(T) == 2 ? 4 * odd ^ (C == 1 ? next
+                                                 : C == 4 ? line & 1
+                                                 : C == 8 ? next ^ (line & 1) : next ^ (line >> 1 & 1))
+                     : (line & 6) ^ 5 * odd;
+    const int row = (line * SAMPLES + sample) * shape<T, C, SAMPLES>::PLACES / 8;
     return row * 128 + (place ^ turned) * 16;
 }
 
@@ -120,12 +154,13 @@ __device__ __forceinline__ fs_part part_of(const fs_tile_args &a, const job &j, 
 }
 
 /* A warp that copies: warp w has steps w, w + COPIERS, ...  Each lane works out one line, of the next AHEAD steps
- * of its warp; then all lanes copy line after line, 16 bytes each.  Quads that the piece does not have, and samples
+ * of its warp; then all lanes copy line after line, 16 bytes each.  Chunks that the piece does not have, and samples
  * past the last, become zero, so that whatever S has there is without effect. */
-template <class T, int C, int SAMPLES, int STAGES>
-__device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STAGES> &m, int step_count)
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__device__ void copy_lines(const fs_tile_args &a, const job &j,
+                           const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
 {
-    typedef shape<C, SAMPLES> sh;
+    typedef shape<T, C, SAMPLES> sh;
     enum { AHEAD = 32 / sh::LINES, TOGETHER = 32 / sh::PLACES, COPIERS = sh::COPIERS };
     const int lane = threadIdx.x & 31, warp = (threadIdx.x >> 5) - MAKERS;
     const int place = lane % sh::PLACES, mine = lane / sh::PLACES;
@@ -134,26 +169,31 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
     const T *data = (const T *)a.data + (j.sample + mine) * a.col_stride;
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
         const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
-        const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
+        const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
         const int64_t start = round < j.rounds ? line * FS_LINE - a.row0 : a.rows;
-        const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
+        const uint32_t mask = C > 1 ? fs_blockperm_mask_rolled(&a.B, line) : 0;
         for (int k = 0; k < AHEAD; k++) {
             const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
             if (step >= step_count) break;
+            /* While the first panel of S is made, its instructions are fetched through the memory that copies would
+             * fill: one step is enough to begin with. */
+            if (step > 0 && step < 2 * COPIERS) fs_mbarrier_wait(m.begun(), 0);
             fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
-            if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)(mask & 3);
+            if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)mask;
 #pragma unroll 1
             for (int l = 0; l < sh::LINES; l++) {
                 const int from = k * sh::LINES + l;
-                const int64_t row = __shfl_sync(~0u, start, from) +
-                                    4 * quad_at<C>(place, j.group, C > 4 ? __shfl_sync(~0u, mask, from) : 0);
+                const uint32_t its = C > 4 ? __shfl_sync(~0u, mask, from) : 0;
+                const int64_t row = __shfl_sync(~0u, start, from) + sh::CHUNK * chunk_at<T, C>(place, j.group, its);
                 const bool there = row >= 0 && row < a.rows;
                 const int valid = there ? samples : 0;
                 const T *source = data + row;
-                const uint32_t to = m.steps + stage * STEP_BYTES + place_of<C, SAMPLES>(l, mine, place);
+                const uint32_t to = m.steps + stage * sh::STEP_BYTES + place_of<T, C, SAMPLES>(l, mine, place);
 #pragma unroll 8
                 for (int s = 0; s < SAMPLES; s += TOGETHER) {
-                    fs_copy16_part(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
+                    /* what another thread block reads the other half of stays in L2 */
+                    if (sh::HALF_SECTORS) fs_copy16_part(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
+                    else fs_copy16_once(to + s * sh::PLACES * 16, source, s < valid ? 16 : 0);
                     source += TOGETHER * a.col_stride;
                 }
             }
@@ -166,19 +206,63 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j, const memory<STA
     }
 }
 
+/* The same of lines that come by a tensor map: one lane copies them, all samples at once.  Lines that there are not are
+ * copied from behind the last row, where a map is zero. */
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const job &j,
+                           const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
+{
+    typedef shape<T, C, SAMPLES> sh;
+    enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
+    const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
+    const int sample = __shfl_sync(~0u, (int)j.sample, 0);
+    for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
+        const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
+        const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
+        const int64_t row = line * FS_LINE - a.row0;
+        const int start = (int)(round < j.rounds && row > -FS_LINE && row < a.rows ? row : a.rows);
+        const uint32_t mask = C > 1 ? fs_blockperm_mask_rolled(&a.B, line) : 0;
+#pragma unroll 1
+        for (int k = 0; k < AHEAD && warp + (turn + k) * COPIERS < step_count; k++) {
+            const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
+            const uint32_t to = m.steps + stage * sh::STEP_BYTES;
+            if (step > 0 && step < 2 * COPIERS) fs_mbarrier_wait(m.begun(), 0);
+            fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
+            if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)mask;
+            int starts[sh::LINES];
+#pragma unroll
+            for (int l = 0; l < sh::LINES; l++) starts[l] = __shfl_sync(~0u, start, k * sh::LINES + l);
+            __syncwarp();
+            if (fs_elect()) {
+                fs_mbarrier_arrive_expect(m.step_full(stage), sh::STEP_BYTES);
+#pragma unroll
+                for (int l = 0; l < sh::LINES; l++)
+                    fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
+            }
+            __syncwarp();
+        }
+    }
+}
+
 /* A warp that makes panels of S: of the two, each has every second pair of neighbouring panels, and a lane a quad.
+ * Each lane works out one line, of the next AHEAD pairs of its warp.
  * Words are drawn before the panels are waited for; while these are cleared and written, the other warp's are
  * multiplied. */
-template <int C, int SAMPLES, int STAGES>
-__device__ void make_panels(const fs_tile_args &a, const job &j, const memory<STAGES> &m, uint8_t *panels,
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__device__ void make_panels(const fs_tile_args &a, const job &j,
+                            const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, uint8_t *panels,
                             int panel_count)
 {
-    typedef shape<C, SAMPLES> sh;
+    typedef shape<T, C, SAMPLES> sh;
+    enum {
+        ONE = in_halves<T>::value ? F16_ONE : BF16_ONE,
+        LINES = C == 16 ? 8 : 4,  /* of two panels */
+        AHEAD = 32 / LINES
+    };
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1);
     const int quad = lane & 15, second = lane >> 4;
     const int side = sh::STEP_PANELS == 2 ? second : 0;  /* the warpgroup that the panel is for, if it is one */
     const int q = C == 1 ? quad & 3 : quad >> 2;
-    uint8_t *pair = panels + 2 * warp * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
     uint32_t tall = 0;   /* which of the panel's blocks are the taller ones */
     bool accepts = true; /* whether every word is good for all of them */
     for (int t = 0; t < sh::BLOCKS; t++) {
@@ -188,15 +272,22 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
     }
     /* The block of column i of the quad, as a bit of `tall`. */
     const auto block_of = [](int i, uint32_t mask) { return C == 1 ? 0 : i ^ (int)(mask & 3); };
-    for (int turn = warp; 2 * turn < panel_count; turn += MAKERS) {
+    int64_t ahead = 0;
+    uint32_t masks = 0;
+    for (int turn = warp, number = 0; 2 * turn < panel_count; turn += MAKERS, number++) {
         /* 1. the quad and the first words of its columns */
-        const int step = sh::STEP_PANELS == 2 ? turn : 2 * turn + second;
-        const int round = step * sh::LINES + (sh::APART ? side * sh::PANEL_LINES : 0) + quad / sh::PANEL_QUADS;
-        const int64_t line = fs_blockperm_dealt(&a.B, j.H, j.first + round);
-        const uint32_t mask = C > 1 ? fs_blockperm_mask(&a.B, line) : 0;
+        if (number % AHEAD == 0) {
+            const int64_t round = (int64_t)(turn + lane / LINES * MAKERS) * LINES + lane % LINES;
+            ahead = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
+            masks = C > 1 ? fs_blockperm_mask_rolled(&a.B, ahead) : 0;
+        }
+        const int from = number % AHEAD * LINES + quad / sh::PANEL_QUADS + (C < 8 ? second * sh::PANEL_LINES : 0);
+        const int64_t line = __shfl_sync(~0u, ahead, from);
+        const uint32_t mask = C > 1 ? __shfl_sync(~0u, masks, from) : 0;
         const int index = quad % sh::PANEL_QUADS;
-        const int64_t column = line * FS_LINE + 4 * quad_at<C>(C < 8 ? index : 2 * index + side, j.group, mask);
-        fs_quad words = fs_blockperm_quad(&a.B, column >> 2, 1, 0);
+        const int place = place_in_line<T, C>(index, quad / sh::PANEL_QUADS, side);
+        const int64_t column = line * FS_LINE + 4 * quad_at<C>(place, j.group, mask);
+        fs_quad words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, 0);
         fs_split parts[4];
         uint32_t at[4];  /* of the column's K position */
 #pragma unroll
@@ -207,8 +298,10 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
         }
 
         /* 2. two empty panels */
-        fs_mbarrier_wait(m.panel_empty(2 * warp), turn / MAKERS & 1 ^ 1);
-        fs_mbarrier_wait(m.panel_empty(2 * warp + 1), turn / MAKERS & 1 ^ 1);
+        const int first = 2 * turn % PANELS, parity = 2 * turn / PANELS & 1 ^ 1;
+        uint8_t *pair = panels + first * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
+        fs_mbarrier_wait(m.panel_empty(first), parity);
+        fs_mbarrier_wait(m.panel_empty(first + 1), parity);
 #pragma unroll
         for (int i = 0; i < 2 * PANEL_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
@@ -229,112 +322,320 @@ __device__ void make_panels(const fs_tile_args &a, const job &j, const memory<ST
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
                     const uint32_t code = fs_blockperm_next(&parts[i], t, &words.w[i]), row = code >> 1;
-                    *(uint16_t *)(panel + row * 128 + (at[i] ^ (row & 7) << 4)) = (uint16_t)(0x3F80 | code << 15);
+                    *(uint16_t *)(panel + row * 128 + (at[i] ^ (row & 7) << 4)) = (uint16_t)(ONE | code << 15);
                 }
             if (++w == (int)a.B.words) break;
-            words = fs_blockperm_quad(&a.B, column >> 2, 1, w);
+            words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, w);
         }
         fs_proxy_fence();
-        fs_mbarrier_arrive(m.panel_full(2 * warp));
-        fs_mbarrier_arrive(m.panel_full(2 * warp + 1));
+        __syncwarp();
+        if (lane == 0) {
+            fs_mbarrier_arrive(m.panel_full(first));
+            fs_mbarrier_arrive(m.panel_full(first + 1));
+            if (turn == 0) fs_mbarrier_arrive(m.begun());
+        }
     }
 }
 
-/* A thread's elements of a step: x[t][v][e] is K position e of its four in tile t, sample v of its two.  With C = 1
- * tile t is K step t of the panel, otherwise block t of the warpgroup. */
-typedef float elements[4][2][4];
-
-template <int C, int SAMPLES, int STAGES>
-__device__ __forceinline__ void load(const memory<STAGES> &m, int stage, int side, elements &x)
+/* The first of a thread's samples, within the thread block's; the other is 8 behind it.  Neighbours, which read
+ * together, have samples whose places in a tensor map's box differ in just the bit in which they would agree. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ int sample_of(int side)
 {
-    typedef shape<C, SAMPLES> sh;
-    const int thread = threadIdx.x & 127, lane = thread & 31, q = lane & 3;
-    const int sample = (SAMPLES == 128 ? 64 * side : 0) + (thread >> 5) * 16 + (lane >> 2);
-    const int first = sh::APART ? side * sh::PANEL_LINES : 0;
-    const uint32_t from = m.steps + stage * STEP_BYTES;
+    const int i = threadIdx.x >> 2 & 7;
+    const int turned = !FS_HOPPER_LINES_BOXES(sizeof(T), C) ? i
+                     : C == 1 ? (i & 1) << 2 | (i & 2) | i >> 2
+                     : C == 4 ? (i & 1) << 1 | (i >> 1 & 1) | (i & 4) : i;
+    return (SAMPLES == 128 ? 64 * side : 0) + (threadIdx.x >> 5 & 3) * 16 + turned;
+}
+
+/* TILES fragments of a thread: with C = 1 tile t is K step t of the panel, otherwise block t of the warpgroup.  Pieces
+ * of floats, the first of them the larger, are scaled by up[v], sample v of the thread's two; two-byte elements are as
+ * they are. */
+template <class T, int TILES> struct unit {
+    enum { PASSES = is_float<T>::value ? 2 : 1 };
+    uint32_t of[PASSES][TILES][4];
+    /* Registers that wgmma reads keep their values until here. */
+    __device__ __forceinline__ void keep() const
+    {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        /* quad 4 i + q of the panel (C = 1), or quad 4 q + i */
-        const int line = first + (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
-        const int place = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : 2 * (C == 8 ? i : i & 1) + side;
-        const int low = C == 1 ? 0 : m.masks[stage * 8 + line];
+        for (int i = 0; i < PASSES * TILES * 4; i++)
+            asm volatile("" ::"r"(of[i / (TILES * 4)][i / 4 % TILES][i % 4]));
+    }
+};
+
+/* Where a thread finds the elements of a step, of the two samples from `sample` on. */
+template <class T, int C, int SAMPLES> struct source {
+    typedef shape<T, C, SAMPLES> sh;
+    uint32_t from;         /* of the step */
+    const uint8_t *masks;  /* of its lines */
+    int side, sample;
+    /* With floats the line that quad i of the thread is in, quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
+    __device__ __forceinline__ int line(int i) const
+    {
+        const int q = threadIdx.x & 3;
+        return (sh::APART ? side * sh::PANEL_LINES : 0) +
+               (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
+    }
+    __device__ __forceinline__ float4 quad(int i, int v) const
+    {
+        const int q = threadIdx.x & 3;
+        const int index = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : C == 8 ? i : i & 1;
+        int place = place_in_line<T, C>(index, C == 4 ? q >> 1 : q, side);
+        if (sh::BOXES && C == 8) place ^= masks[line(i)] >> 2 & 1;
+        return fs_shared_float4(from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16);
+    }
+};
+
+/* Tiles FIRST ... FIRST + TILES - 1 of a step; with C > 1 all of them. */
+template <int FIRST, int C, int SAMPLES, int TILES>
+__device__ __forceinline__ void load(const source<float, C, SAMPLES> &s, const float (&up)[2], unit<float, TILES> &to)
+{
+#pragma unroll
+    for (int i = 0; i < TILES && C == 1; i++)
 #pragma unroll
         for (int v = 0; v < 2; v++) {
-            const uint32_t at = from + place_of<C, SAMPLES>(line, sample, place) + v * 8 * sh::PLACES * 16;
-            const float4 y = fs_shared_float4(at);
-            if (C == 1) {
-                x[i][v][0] = y.x, x[i][v][1] = y.y, x[i][v][2] = y.z, x[i][v][3] = y.w;
-            } else {
-                const float a = low & 1 ? y.y : y.x, b = low & 1 ? y.x : y.y;
-                const float c = low & 1 ? y.w : y.z, d = low & 1 ? y.z : y.w;
-                x[0][v][i] = low & 2 ? c : a, x[1][v][i] = low & 2 ? d : b;
-                x[2][v][i] = low & 2 ? a : c, x[3][v][i] = low & 2 ? b : d;
+            const float4 y = s.quad(FIRST + i, v);
+            cut_pair(y.x, y.y, up[v], to.of[0][i][v], to.of[1][i][v]);
+            cut_pair(y.z, y.w, up[v], to.of[0][i][2 + v], to.of[1][i][2 + v]);
+        }
+#pragma unroll
+    for (int h = 0; h < 2 && C > 1; h++) {
+        if (h > 0) __syncwarp();  /* reads are not moved before this: there are no registers for all of them */
+#pragma unroll
+        for (int v = 0; v < 2; v++) {
+            float x[2][4];  /* of two quads, neighbouring K positions of four blocks */
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const float4 y = s.quad(2 * h + e, v);
+                const int mask = s.masks[s.line(2 * h + e)];
+                const float a = mask & 1 ? y.y : y.x, b = mask & 1 ? y.x : y.y;
+                const float c = mask & 1 ? y.w : y.z, d = mask & 1 ? y.z : y.w;
+                x[e][0] = mask & 2 ? c : a, x[e][1] = mask & 2 ? d : b;
+                x[e][2] = mask & 2 ? a : c, x[e][3] = mask & 2 ? b : d;
             }
+#pragma unroll
+            for (int t = 0; t < TILES; t++)
+                cut_pair(x[0][t], x[1][t], up[v], to.of[0][t][2 * h + v], to.of[1][t][2 * h + v]);
+        }
+    }
+}
+/* Of two-byte elements a quad is half of a place. */
+template <int FIRST, class T, int C, int SAMPLES, int TILES>
+__device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float (&)[2], unit<T, TILES> &to)
+{
+    typedef shape<T, C, SAMPLES> sh;
+    const int q = threadIdx.x & 3, first = sh::APART ? s.side * sh::PANEL_LINES : 0;
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const auto place_at = [=](int line, int place) {
+            return s.from + place_of<T, C, SAMPLES>(line, s.sample + 8 * v, place);
+        };
+#pragma unroll
+        for (int i = FIRST; i < FIRST + TILES && C == 1; i++) {
+            /* quad 4 i + q of the panel */
+            const uint2 y = fs_shared_uint2(place_at(first + (i >> 1), 2 * (i & 1) + (q >> 1)) + 8 * (q & 1));
+            to.of[0][i - FIRST][v] = y.x, to.of[0][i - FIRST][2 + v] = y.y;
+        }
+#pragma unroll
+        for (int h = 0; h < 2 && C > 1; h++) {
+            /* quads 4 q + 2 h and the next one: a pair of K positions */
+            const int line = first + (C == 4 ? q >> 1 : C == 8 ? q : 2 * q + h);
+            const int mask = s.masks[line];
+            uint2 a, b;
+            if (C == 4) {
+                const float4 y = fs_shared_float4(place_at(line, 2 * (q & 1) + h));
+                a = make_uint2(__float_as_uint(y.x), __float_as_uint(y.y));
+                b = make_uint2(__float_as_uint(y.z), __float_as_uint(y.w));
+            } else {
+                const int place = C == 8 ? 2 * h : 0;
+                const uint32_t half = 8 * (s.side ^ (mask >> 2 & 1));
+                a = fs_shared_uint2(place_at(line, place) + half);
+                b = fs_shared_uint2(place_at(line, place + 1) + half);
+            }
+            const uint32_t a0 = mask & 2 ? a.y : a.x, a2 = mask & 2 ? a.x : a.y;
+            const uint32_t b0 = mask & 2 ? b.y : b.x, b2 = mask & 2 ? b.x : b.y;
+            const uint32_t e0 = fs_bytes<0x5410>(a0, b0), e1 = fs_bytes<0x7632>(a0, b0);
+            const uint32_t e2 = fs_bytes<0x5410>(a2, b2), e3 = fs_bytes<0x7632>(a2, b2);
+            to.of[0][0][2 * h + v] = mask & 1 ? e1 : e0, to.of[0][1][2 * h + v] = mask & 1 ? e0 : e1;
+            to.of[0][TILES - 2][2 * h + v] = mask & 1 ? e3 : e2, to.of[0][TILES - 1][2 * h + v] = mask & 1 ? e2 : e3;
         }
     }
 }
 
-/* A tile's elements as PASSES fragments of bf16 pieces, the first of them the largest. */
-template <int PASSES> __device__ __forceinline__ void cut(float (&x)[2][4], uint32_t (&pieces)[PASSES][4])
+/* Whether a piece of the warp's samples has become infinite. */
+template <class T, int TILES> __device__ __forceinline__ bool overflown(const unit<T, TILES> &) { return false; }
+template <int TILES> __device__ __forceinline__ bool overflown(const unit<float, TILES> &x)
 {
+    __half2 most = __half2();
 #pragma unroll
-    for (int p = 0; p < PASSES; p++)
+    for (int i = 0; i < 4 * TILES; i++) most = __hmax2(most, __habs2(*(const __half2 *)&x.of[0][i >> 2][i & 3]));
+    return any_infinite(most);
+}
+/* Lowers `up` of the samples whose largest element of these tiles would not be finite.  The compiler must not know that
+ * elements are read again before and after: it would keep them in registers. */
+template <int FIRST, int TILES, class T, int C, int SAMPLES>
+__device__ __forceinline__ void lower_scales(source<T, C, SAMPLES> &s, float (&up)[2])
+{
+    asm volatile("" : "+r"(s.from));
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float &a = x[i & 1][i & 2], &b = x[i & 1][(i & 2) + 1];
-            pieces[p][i] = fs_bytes<0x7632>(__float_as_uint(a), __float_as_uint(b));
-            keep_rest(a, b, pieces[p][i]);
+    for (int v = 0; v < 2; v++) {
+        float most = 0.0f;
+#pragma unroll
+        for (int i = FIRST; i < FIRST + TILES; i++) {
+            const float4 y = s.quad(i, v);
+            most = fmaxf(fmaxf(fmaxf(most, fabsf(y.x)), fmaxf(fabsf(y.y), fabsf(y.z))), fabsf(y.w));
         }
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+        most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+        up[v] = lowered(up[v], most);
+    }
+    asm volatile("" : "+r"(s.from));
+}
+
+/* sums = the products of COUNT tiles of a unit from `first` on, of each the smaller pieces first, plus sums if `keep`;
+ * queued.  `panel` holds their K positions. */
+template <int COUNT, class T, int TILES>
+__device__ __forceinline__ void multiply(float (&sums)[32], const unit<T, TILES> &x, int first, uint32_t panel,
+                                         int keep)
+{
+    fs_wgmma_fence();
+#pragma unroll
+    for (int t = 0; t < COUNT; t++)
+#pragma unroll
+        for (int p = unit<T, TILES>::PASSES - 1; p >= 0; p--)
+            fs_wgmma<in_halves<T>::value, 64>(sums, x.of[p][first + t], fs_wgmma_operand(panel + t * 2 * STEP),
+                                              keep || t > 0 || p < unit<T, TILES>::PASSES - 1);
+    fs_wgmma_commit();
 }
 
 /* As in hopper_rows.cu. */
-__device__ __forceinline__ void drain(float (&sums)[32])
+__device__ __forceinline__ void wait_for_sums(float (&sums)[32])
 {
     fs_wgmma_wait<0>();
 #pragma unroll
     for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
-
-/* A warpgroup that multiplies: total[t] = its 64 samples of block t.  Fragments are made and multiplied in turn,
- * because registers that wgmma reads must not change before it is done; meanwhile the other warpgroup multiplies. */
-template <int PASSES, int C, int SAMPLES, int STAGES>
-__device__ __forceinline__ void multiply_steps(const memory<STAGES> &m, int step_count,
-                                               float (&total)[shape<C, SAMPLES>::BLOCKS][32])
+/* total += sums, as they were before they were scaled. */
+template <class T>
+__device__ __forceinline__ void promote(float (&total)[32], const float (&sums)[32], const float (&up)[2])
 {
-    typedef shape<C, SAMPLES> sh;
-    enum { TILES = C == 1 ? 4 : 1 };  /* that are multiplied together */
-    const int lane = threadIdx.x & 31, side = (threadIdx.x - sh::PREPARE) >> 7;
-    int stage = 0, parity = 0;
 #pragma unroll
-    for (int i = 0; i < 32 * sh::BLOCKS; i++) total[i >> 5][i & 31] = 0.0f;
+    for (int i = 0; i < 32; i++)
+        total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[i >> 1 & 1]), total[i]) : total[i] + sums[i];
+}
+
+/* What a warpgroup that multiplies has in hand: a stage of the ring, a panel. */
+template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
+    typedef shape<T, C, SAMPLES> sh;
+    typedef memory<STAGES, PANELS, sh::STEP_BYTES> memory_t;
+    const memory_t &m;
+    int side, stage, parity;
+    __device__ __forceinline__ explicit position(const memory_t &m)
+        : m(m), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0) {}
+    __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
+    {
+        fs_mbarrier_wait(m.step_full(stage), parity);
+        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, side,
+                                         sample_of<T, C, SAMPLES>(side)};
+        return s;
+    }
+    __device__ __forceinline__ void leave_step()
+    {
+        __syncwarp();
+        if ((threadIdx.x & 31) == 0) fs_mbarrier_arrive(m.step_empty(stage));
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    __device__ __forceinline__ int number(int step) const { return sh::STEP_PANELS == 2 ? 2 * step + side : step; }
+    __device__ __forceinline__ uint32_t wait_for_panel(int step) const
+    {
+        const int at = number(step) % PANELS;
+        fs_mbarrier_wait(m.panel_full(at), number(step) / PANELS & 1);
+        return m.panels + at * PANEL_BYTES;
+    }
+    __device__ __forceinline__ void leave_panel(int step) const
+    {
+        if ((threadIdx.x & 31) == 0) fs_mbarrier_arrive(m.panel_empty(number(step) % PANELS));
+    }
+};
+
+/* A warpgroup that multiplies, C = 1: total[0] = its 64 samples.  Half a step is loaded and cut while the half before
+ * it is multiplied; sums are promoted when the next half is ready. */
+template <class T, int SAMPLES, int STAGES, int PANELS>
+__device__ __forceinline__ void multiply_steps(position<T, 1, SAMPLES, STAGES, PANELS> at, int step_count,
+                                               float (&total)[1][32])
+{
+    /* Sums of two-byte elements, whose products have 11 or 8 bits, are promoted every 256 slots. */
+    enum { PROMOTE = is_float<T>::value ? 1 : 4 };
+    float sums[32], up[2] = {FIRST_SCALE, FIRST_SCALE};
+    unit<T, 2> x[2] = {};
+#pragma unroll
+    for (int i = 0; i < 32; i++) total[0][i] = sums[i] = 0.0f;
 #pragma unroll 1
     for (int step = 0; step < step_count; step++) {
-        const int number = sh::STEP_PANELS == 2 ? 2 * step + side : step, at = number % PANELS;
-        elements x;
-        fs_mbarrier_wait(m.step_full(stage), parity);
-        load<C, SAMPLES, STAGES>(m, stage, side, x);
-        __syncwarp();
-        if (lane == 0) fs_mbarrier_arrive(m.step_empty(stage));
-        if (++stage == STAGES) stage = 0, parity ^= 1;
-        fs_mbarrier_wait(m.panel_full(at), number / PANELS & 1);
+        source<T, 1, SAMPLES> s = at.wait_for_step();
+        for (;;) {
+            load<0>(s, up, x[0]);
+            if (!overflown(x[0])) break;
+            wait_for_sums(sums);
+            promote<T>(total[0], sums, up);
 #pragma unroll
-        for (int t = 0; t < 4; t += TILES) {
-            uint32_t pieces[TILES][PASSES][4];
+            for (int i = 0; i < 32; i++) sums[i] = 0.0f;
+            lower_scales<0, 2>(s, up);
+        }
+        const uint32_t panel = at.wait_for_panel(step);
+        if (step % PROMOTE == 0) {
+            wait_for_sums(sums);
+            promote<T>(total[0], sums, up);
+        }
+        multiply<2>(sums, x[0], 0, panel, step % PROMOTE > 0);
+        fs_wgmma_wait<1>();
+        x[1].keep();
+        if (step > 0) at.leave_panel(step - 1);
+        for (;;) {
+            load<2>(s, up, x[1]);
+            if (!overflown(x[1])) break;
+            wait_for_sums(sums);
+            promote<T>(total[0], sums, up);
+#pragma unroll
+            for (int i = 0; i < 32; i++) sums[i] = 0.0f;
+            lower_scales<2, 2>(s, up);
+        }
+        at.leave_step();
+        multiply<2>(sums, x[1], 0, panel + 4 * STEP, 1);
+        fs_wgmma_wait<1>();
+        x[0].keep();
+    }
+    wait_for_sums(sums);
+    promote<T>(total[0], sums, up);
+}
+
+/* C > 1: total[t] = its 64 samples of block t.  There are no registers to cut while sums are multiplied, but the other
+ * warpgroup does. */
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__device__ __forceinline__ void multiply_steps(position<T, C, SAMPLES, STAGES, PANELS> at, int step_count,
+                                               float (&total)[4][32])
+{
+    float up[2] = {FIRST_SCALE, FIRST_SCALE};
+#pragma unroll
+    for (int i = 0; i < 128; i++) total[i >> 5][i & 31] = 0.0f;
+#pragma unroll 1
+    for (int step = 0; step < step_count; step++) {
+        source<T, C, SAMPLES> s = at.wait_for_step();
+        unit<T, 4> x;
+        for (;;) {
+            load<0>(s, up, x);
+            if (!overflown(x)) break;
+            lower_scales<0, 4>(s, up);
+        }
+        at.leave_step();
+        const uint32_t panel = at.wait_for_panel(step);
+#pragma unroll
+        for (int t = 0; t < 4; t++) {
             float sums[32];
-#pragma unroll
-            for (int i = 0; i < TILES; i++) cut<PASSES>(x[t + i], pieces[i]);
-            fs_wgmma_fence();
-#pragma unroll
-            for (int p = PASSES - 1; p >= 0; p--)
-#pragma unroll
-                for (int i = 0; i < TILES; i++)
-                    fs_wgmma<0, 64>(sums, pieces[i][p], fs_wgmma_operand(m.panels + at * PANEL_BYTES + (t + i) * 32),
-                                p < PASSES - 1 || i > 0);
-            fs_wgmma_commit();
-            drain(sums);
-            if (t + TILES == 4 && lane == 0) fs_mbarrier_arrive(m.panel_empty(at));
-#pragma unroll
-            for (int i = 0; i < 32; i++) total[C == 1 ? 0 : t][i] += sums[i];
+            multiply<1>(sums, x, t, panel + t * 2 * STEP, 0);
+            wait_for_sums(sums);
+            if (t == 3) at.leave_panel(step);
+            promote<T>(total[t], sums, up);
         }
     }
 }
@@ -343,7 +644,7 @@ __device__ __forceinline__ void multiply_steps(const memory<STAGES> &m, int step
 template <class T, int C, int SAMPLES>
 __device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, float *tile, int thread)
 {
-    enum { ITEMS = shape<C, SAMPLES>::ALL_BLOCKS * SAMPLES };
+    enum { ITEMS = shape<T, C, SAMPLES>::ALL_BLOCKS * SAMPLES };
     const fs_output to = fs_plane(a, 1, j.z);
     float *mine = tile + thread;
     for (int item = thread; item < ITEMS; item += MULTIPLY) {
@@ -368,8 +669,16 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, flo
     }
 }
 
-/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them
- * in floats; two rows at a time where rows are contiguous. */
+/* Two neighbouring rows of Y, of any type; out of the way, so that the plain stores stay a few instructions. */
+__device__ __noinline__ void put_rows(const fs_output &to, int64_t row, int64_t sample, float2 sum, int valid)
+{
+    if (valid > 0) fs_output_put(to, row, sample, sum.x);
+    if (valid > 1) fs_output_put(to, row + 1, sample, sum.y);
+}
+
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them;
+ * floats two rows at a time where rows are contiguous. */
+template <class T>
 __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, const fs_output &to,
                                       const float (&total)[32], int64_t sample, int q)
 {
@@ -388,7 +697,9 @@ __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, c
             const int row = 8 * b + 2 * q;
             const float *sums = total + 4 * b + 2 * v;
             float *at = first + 8 * b * to.row_stride;
-            if (pairs && row + 1 < p.block_rows) {
+            if (sizeof(T) == 2 && to.dtype != FS_F32) {
+                put_rows(to, p.output_row + row, sample + 8 * v, make_float2(sums[0], sums[1]), p.block_rows - row);
+            } else if (pairs && row + 1 < p.block_rows) {
                 *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
             } else {
                 if (row < p.block_rows) put(at, sums[0]);
@@ -399,14 +710,14 @@ __device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, c
 }
 #endif
 
-template <class T, int PASSES, int C, int SAMPLES, int STAGES>
-__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(C, SAMPLES), 1)
-hopper_lines(const __grid_constant__ fs_tile_args a)
+template <class T, int C, int SAMPLES, int STAGES, int PANELS>
+__global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES), 1)
+hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUtensorMap map)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    typedef shape<C, SAMPLES> sh;
+    typedef shape<T, C, SAMPLES> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<STAGES> m(shared);
+    const memory<STAGES, PANELS, sh::STEP_BYTES> m(shared);
     const int tid = threadIdx.x;
     const job j = job_of<C, SAMPLES>(a);
     const int step_count = (int)((j.rounds + sh::LINES - 1) / sh::LINES);
@@ -414,28 +725,32 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
     fs_start_next_kernel();
     /* 1. mbarriers */
     if (tid == 0) {
+        if (sh::BOXES) fs_fetch_map(&map);
         for (int i = 0; i < STAGES; i++) {
-            fs_mbarrier_init(m.step_full(i), 32 + (C > 1));
+            fs_mbarrier_init(m.step_full(i), sh::BOXES ? 1 : 32 + (C > 1));
             fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
         }
         for (int i = 0; i < PANELS; i++) {
-            fs_mbarrier_init(m.panel_full(i), 32);
+            fs_mbarrier_init(m.panel_full(i), 1);
             fs_mbarrier_init(m.panel_empty(i), MULTIPLY / 32 / sh::STEP_PANELS);
         }
+        fs_mbarrier_init(m.begun(), 1);
     }
+    fs_proxy_fence();
     __syncthreads();
 
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
-        fs_fewer_registers<sh::PREPARE == 256 ? 64 : 88>();
-        if (tid < 32 * MAKERS) make_panels<C, SAMPLES, STAGES>(a, j, m, shared, step_count * sh::STEP_PANELS);
-        else copy_lines<T, C, SAMPLES, STAGES>(a, j, m, step_count);
+        fs_fewer_registers<sh::FEWER>();
+        if (tid < 32 * MAKERS) make_panels<T, C, SAMPLES>(a, j, m, shared, step_count * sh::STEP_PANELS);
+        else if (sh::BOXES) copy_boxes<T, C, SAMPLES>(a, map, j, m, step_count);
+        else copy_lines<T, C, SAMPLES>(a, j, m, step_count);
         fs_barrier_or(1, sh::THREADS, false);
     } else {
-        fs_more_registers<sh::PREPARE == 256 ? 192 : 208>();
-        const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127, lane = tid & 31;
+        fs_more_registers<sh::MORE>();
+        const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127;
         float total[sh::BLOCKS][32], zero = 0.0f;
-        multiply_steps<PASSES, C, SAMPLES, STAGES>(m, step_count, total);
+        multiply_steps(position<T, C, SAMPLES, STAGES, PANELS>(m), step_count, total);
 #pragma unroll
         for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         float *tile = (float *)shared;
@@ -457,10 +772,10 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
 
         /* 4. scale once, store once */
         const fs_output to = fs_plane(a, 1, j.z);
-        const int sample = (SAMPLES == 128 ? 64 * side : 0) + (thread >> 5) * 16 + (lane >> 2), q = lane & 3;
+        const int64_t sample = j.sample + sample_of<T, C, SAMPLES>(side);
         const int block = C < 8 ? 0 : 4 * side;
 #pragma unroll
-        for (int t = 0; t < sh::BLOCKS; t++) store(a, part_of(a, j, block + t), to, total[t], j.sample + sample, q);
+        for (int t = 0; t < sh::BLOCKS; t++) store<T>(a, part_of(a, j, block + t), to, total[t], sample, tid & 3);
     }
 #endif
 }
@@ -468,9 +783,10 @@ hopper_lines(const __grid_constant__ fs_tile_args a)
 }  // namespace
 
 /* choose.c knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, passes, c, samples, stages) \
-    static_assert(FS_HOPPER_LINES_SHARED(stages) == PANELS * PANEL_BYTES + stages * STEP_BYTES + \
-                  16 * (stages + PANELS) + 8 * stages, "instances.h disagrees");
+#define SHARED(T, dtype, c, samples, stages, panels) \
+    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), stages, panels) == panels * PANEL_BYTES + \
+                      stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + 8 * stages, \
+                  "instances.h disagrees");
 FS_HOPPER_LINES(SHARED)
-#define KERNEL(T, dtype, passes, c, samples, stages) (const void *)hopper_lines<T, passes, c, samples, stages>,
+#define KERNEL(T, dtype, c, samples, stages, panels) (const void *)hopper_lines<T, c, samples, stages, panels>,
 extern "C" const void *const fs_hopper_lines_kernels[] = {FS_HOPPER_LINES(KERNEL)};

@@ -1,6 +1,6 @@
 /* hopper_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
- * Formulation: tensor.cuh, but floats are cut into two f16 pieces instead of three of bf16: see scaled below.  Two
+ * Formulation: tensor.cuh, but floats are cut into two f16 pieces instead of three of bf16: see cut_pair there.  Two
  * warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of shared memory, and four
  * warps make sets of panels of S, 128 slots each.  The other two take fragments from the ring, cut them into pieces and
  * multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
@@ -53,9 +53,6 @@ template <class T, int OUTS, int TILES> struct shape {
     };
     static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
 };
-
-/* Floats are multiplied as f16, S with them. */
-template <class T> struct in_halves { enum { value = is_half<T>::value || is_float<T>::value }; };
 
 /* Shared memory: sets of panels, stages, then four groups of mbarriers. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
@@ -176,12 +173,6 @@ __device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const me
     }
 }
 
-/* The least that is rounded to an infinite f16. */
-#define ROUNDS_TO_INF 65520.0f
-
-/* 1 / x of a power of two. */
-__device__ __forceinline__ float inverse(float x) { return __uint_as_float(0x7F000000u - __float_as_uint(x)); }
-
 /* Which of a thread's columns its sum number i belongs to. */
 template <int TILES> __device__ __forceinline__ constexpr int column_of(int i)
 {
@@ -196,10 +187,7 @@ template <class T, int TILES, int ROW_BYTES> struct scaled : pieces<T, 1, TILES,
         pieces<T, 1, TILES, ROW_BYTES>::load(at);
     }
 };
-/* A float, times the power of two `up` of its column, is rounded to f16, and what remains is rounded to f16 again.  The
- * pieces hold 11 bits and a sign each: an element at least 2^-14 times as large as the largest so far in its column
- * loses at most the last of its 24 bits, one in four does, and a smaller one loses at most 2^-38 times that largest.
- * (Three bf16 pieces would be exact, and half as much work again for the tensor cores.) */
+/* Floats are scaled by the power of two `up` of their column. */
 template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
     enum { PASSES = 2 };
     fragment<TILES> of[PASSES];
@@ -211,14 +199,8 @@ template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
 #pragma unroll
         for (int i = 0; i < 4 * TILES; i++) {
             const int column = i >> 2 << 1 | (i & 1), pair = i & 2;
-            float low = x[pair][column] * up[column], high = x[pair + 1][column] * up[column];
-#pragma unroll
-            for (int p = 0; p < PASSES; p++) {
-                const __half2 top = __floats2half2_rn(low, high);
-                of[p].tile[i >> 2][i & 3] = *(const uint32_t *)&top;
-                low -= __low2float(top);
-                high -= __high2float(top);
-            }
+            cut_pair(x[pair][column], x[pair + 1][column], up[column], of[0].tile[i >> 2][i & 3],
+                     of[1].tile[i >> 2][i & 3]);
         }
     }
     /* The largest first pieces, two of them. */
@@ -260,12 +242,10 @@ template <int TILES, int ROW_BYTES> __device__ __forceinline__ bool overflown(co
     __half2 most = __half2();
 #pragma unroll
     for (int k = 0; k < unit<float, TILES, ROW_BYTES>::STEPS; k++) most = __hmax2(most, x.step[k].largest());
-    const uint32_t bits = *(const uint32_t *)&most;
-    return __any_sync(~0u, (bits & 0xFFFF) == 0x7C00 || bits >> 16 == 0x7C00);
+    return any_infinite(most);
 }
 
-/* Lowers `up` of the columns whose largest element of a unit, which begins at `at`, would not be finite, so that it
- * becomes 2^13 to 2^14.  The scale of a column that holds Inf becomes NaN, and so do its sums. */
+/* Lowers `up` of the columns whose largest element of a unit, which begins at `at`, would not be finite. */
 template <int TILES, int ROW_BYTES, int ROWS>
 __device__ __forceinline__ void lower_scales(uint32_t at, float (&up)[2 * TILES])
 {
@@ -281,9 +261,7 @@ __device__ __forceinline__ void lower_scales(uint32_t at, float (&up)[2 * TILES]
     for (int j = 0; j < 2 * TILES; j++) {
         most[j] = fmaxf(most[j], __shfl_xor_sync(~0u, most[j], 1));
         most[j] = fmaxf(most[j], __shfl_xor_sync(~0u, most[j], 2));
-        const int exponent = (int)(__float_as_uint(most[j]) >> 23), lower = 2 * 127 + 13 - exponent;
-        if (most[j] * up[j] >= ROUNDS_TO_INF)
-            up[j] = __uint_as_float(exponent == 255 ? 0x7FC00000u : (uint32_t)(lower < 253 ? lower : 253) << 23);
+        up[j] = lowered(up[j], most[j]);
     }
 }
 
@@ -345,7 +323,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
 #pragma unroll
     for (int i = 0; i < sh::SUMS; i++) total[i] = 0.0f;
 #pragma unroll
-    for (int i = 0; i < sh::COLUMNS; i++) up[i] = 0x1p126f;
+    for (int i = 0; i < sh::COLUMNS; i++) up[i] = FIRST_SCALE;
 #pragma unroll 1
     for (int t = 0; t < panel_count;) {
 #pragma unroll 1

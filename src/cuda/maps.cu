@@ -1,8 +1,9 @@
 /* maps.cu - see maps.cuh.
  *
  * Columns are cut into groups of 128 bytes, because that is the widest box whose 16-byte chunks the hardware exchanges
- * so that reading down a column of shared memory does not hit one bank again and again.  The function that encodes a
- * map belongs to the driver and is asked of it at run time: nothing is linked against the driver. */
+ * so that reading down a column of shared memory does not hit one bank again and again; a line of floats is such a
+ * group, wherever it begins.  The function that encodes a map belongs to the driver and is asked of it at run time:
+ * nothing is linked against the driver. */
 #include "maps.cuh"
 
 typedef CUresult (*encode_fn)(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,
@@ -26,9 +27,23 @@ static fs_result find_encoder(fs_gpu *gpu)
                           (int)found);
 }
 
+/* A map of three axes, whose boxes are 128 bytes wide. */
+static fs_result encode(fs_gpu *gpu, CUtensorMapDataType type, void *data, const cuuint64_t *dims,
+                        const cuuint64_t *strides, const cuuint32_t *box, CUtensorMap *map)
+{
+    const cuuint32_t steps[] = {1, 1, 1};
+    const CUresult error = ((encode_fn)gpu->encode_map)(
+        map, type, 3, data, dims, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (error == CUDA_SUCCESS) return FS_OK;
+    return gpu->host.fail(FS_EBACKEND, "the driver cannot map %llu x %llu x %llu elements, %llu bytes apart (error %d)",
+                          (unsigned long long)dims[0], (unsigned long long)dims[1], (unsigned long long)dims[2],
+                          (unsigned long long)strides[0], (int)error);
+}
+
 /* Groups from `column` on, `groups` of them.  A map is of bytes: they are only moved. */
-static fs_result encode(fs_gpu *gpu, const fs_matrix *A, int64_t column, int64_t groups, int64_t width, int box_rows,
-                        CUtensorMap *map)
+static fs_result encode_rows(fs_gpu *gpu, const fs_matrix *A, int64_t column, int64_t groups, int64_t width,
+                             int box_rows, CUtensorMap *map)
 {
     const int64_t size = fs_dtype_size(A->dtype);
     /* The stride of a single row is never used, but must be a legal one. */
@@ -36,22 +51,23 @@ static fs_result encode(fs_gpu *gpu, const fs_matrix *A, int64_t column, int64_t
     const cuuint64_t dims[] = {FS_MAP_GROUP, (cuuint64_t)groups, (cuuint64_t)A->rows};
     const cuuint64_t strides[] = {FS_MAP_GROUP, (cuuint64_t)pitch};
     const cuuint32_t box[] = {FS_MAP_GROUP, (cuuint32_t)(width * size / FS_MAP_GROUP), (cuuint32_t)box_rows};
-    const cuuint32_t steps[] = {1, 1, 1};
-    const CUresult error = ((encode_fn)gpu->encode_map)(
-        map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3, (char *)A->data + column * size, dims, strides, box, steps,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (error == CUDA_SUCCESS) return FS_OK;
-    return gpu->host.fail(FS_EBACKEND,
-                          "the driver cannot map %lld rows of %lld groups of 128 bytes, %lld bytes apart (error %d)",
-                          (long long)A->rows, (long long)groups, (long long)pitch, (int)error);
+    return encode(gpu, CU_TENSOR_MAP_DATA_TYPE_UINT8, (char *)A->data + column * size, dims, strides, box, map);
 }
 
 fs_result fs_gpu_row_maps(fs_gpu *gpu, const fs_matrix *A, int64_t width, int box_rows, fs_row_maps *maps)
 {
     const int64_t group = FS_MAP_GROUP / fs_dtype_size(A->dtype), groups = A->cols / group;
     FS_TRY_GPU(find_encoder(gpu));
-    if (groups > 0) FS_TRY_GPU(encode(gpu, A, 0, groups, width, box_rows, &maps->all));
+    if (groups > 0) FS_TRY_GPU(encode_rows(gpu, A, 0, groups, width, box_rows, &maps->all));
     if (A->cols % group == 0) return FS_OK;
-    return encode(gpu, A, A->cols - width, width / group, width, box_rows, &maps->last);
+    return encode_rows(gpu, A, A->cols - width, width / group, width, box_rows, &maps->last);
+}
+
+fs_result fs_gpu_line_map(fs_gpu *gpu, const fs_matrix *A, int samples, CUtensorMap *map)
+{
+    FS_TRY_GPU(find_encoder(gpu));
+    const cuuint64_t pitch = (cuuint64_t)A->col_stride * 4, strides[] = {pitch, pitch};
+    const cuuint64_t dims[] = {(cuuint64_t)A->rows, 1, (cuuint64_t)A->cols};
+    const cuuint32_t box[] = {FS_MAP_GROUP / 4, 1, (cuuint32_t)samples};
+    return encode(gpu, CU_TENSOR_MAP_DATA_TYPE_UINT32, A->data, dims, strides, box, map);
 }

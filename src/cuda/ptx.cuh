@@ -192,6 +192,12 @@ static __device__ __forceinline__ void fs_copy_box(uint32_t to, const CUtensorMa
                  "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier),
                  "l"(0x12F0000000000000ull) : "memory");
 }
+/* fs_copy16_part of what is read once, with the same policy. */
+static __device__ __forceinline__ void fs_copy16_once(uint32_t to, const void *from, int bytes)
+{
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;"
+                 ::"r"(to), "l"(from), "r"(bytes), "l"(0x12F0000000000000ull) : "memory");
+}
 /* A tensor map of the kernel's arguments is fetched before it is needed. */
 static __device__ __forceinline__ void fs_fetch_map(const CUtensorMap *map)
 {

@@ -3,7 +3,7 @@
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
  * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
- * bf16 pieces, exactly; bf16 and f16 elements are used as they are. */
+ * bf16 pieces, exactly, or into two f16 pieces; bf16 and f16 elements are used as they are. */
 #ifndef FS_CUDA_TENSOR_CUH
 #define FS_CUDA_TENSOR_CUH
 
@@ -43,6 +43,43 @@ __device__ __forceinline__ void keep_rest(float &low, float &high, uint32_t tops
     low -= __uint_as_float(tops << 16);
     high -= __uint_as_float(tops & 0xFFFF0000u);
 }
+/* The kernels of sm_90 multiply floats as f16, S with them. */
+template <class T> struct in_halves { enum { value = is_half<T>::value || is_float<T>::value }; };
+
+/* Two floats, times a power of two `up`, are rounded to f16, and what remains is rounded to f16 again.  `up` belongs to
+ * a column of A and is lowered when it must be.  The pieces hold 11 bits and a sign each: an element at least 2^-14 times
+ * as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and a smaller one
+ * loses at most 2^-38 times that largest.  (Three bf16 pieces would be exact, and half as much work again for the tensor
+ * cores.) */
+__device__ __forceinline__ void cut_pair(float low, float high, float up, uint32_t &top, uint32_t &rest)
+{
+    low *= up;
+    high *= up;
+    const __half2 first = __floats2half2_rn(low, high);
+    const __half2 second = __floats2half2_rn(low - __low2float(first), high - __high2float(first));
+    top = *(const uint32_t *)&first;
+    rest = *(const uint32_t *)&second;
+}
+/* The scale to begin with, and the least that is rounded to an infinite f16. */
+#define FIRST_SCALE 0x1p126f
+#define ROUNDS_TO_INF 65520.0f
+/* The scale of a column whose next elements are as large as `most`, which becomes 2^13 to 2^14 if it would not be
+ * finite otherwise.  Of a column that holds Inf it becomes NaN, and so do its sums. */
+__device__ __forceinline__ float lowered(float up, float most)
+{
+    const int exponent = (int)(__float_as_uint(most) >> 23), lower = 2 * 127 + 13 - exponent;
+    if (!(most * up >= ROUNDS_TO_INF)) return up;
+    return __uint_as_float(exponent == 255 ? 0x7FC00000u : (uint32_t)(lower < 253 ? lower : 253) << 23);
+}
+/* Whether one of two f16, which are not negative, is infinite in any lane. */
+__device__ __forceinline__ bool any_infinite(__half2 x)
+{
+    const uint32_t bits = *(const uint32_t *)&x;
+    return __any_sync(~0u, (bits & 0xFFFF) == 0x7C00 || bits >> 16 == 0x7C00);
+}
+/* 1 / x of a power of two. */
+__device__ __forceinline__ float inverse(float x) { return __uint_as_float(0x7F000000u - __float_as_uint(x)); }
+
 /* Two-byte elements, two columns in a word. */
 template <int TILES> __device__ __forceinline__ fragment<TILES> pairs(const uint32_t (&x)[4][TILES])
 {

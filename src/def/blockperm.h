@@ -115,10 +115,22 @@ FS_DEF int64_t fs_blockperm_dealt(const fs_blockperm *B, int64_t h, int64_t u)
     return fs_blockperm_dealt_from(B, h, u, fs_blockperm_turn(B, u));
 }
 
+/* The same by fewer instructions (fs_random_quad_rolled). */
+FS_DEF int64_t fs_blockperm_dealt_rolled(const fs_blockperm *B, int64_t h, int64_t u)
+{
+    uint32_t rest = fs_quad_word(fs_random_quad_rolled(B->seed, FS_TAG_SHUFFLE, (uint64_t)u >> 2, 0), (uint64_t)u);
+    const uint32_t turn = fs_digit(&rest, (uint32_t)B->ways);
+    return rest < (uint32_t)B->ways ? fs_blockperm_dealt(B, h, u) : fs_blockperm_dealt_from(B, h, u, turn);
+}
+
 /* Shuffle lines: x_l, and which block of its super-block column j goes to. */
 FS_DEF uint32_t fs_blockperm_mask(const fs_blockperm *B, int64_t line)
 {
     return fs_random_word(B->seed, FS_TAG_LINE, (uint64_t)line, 0, 0) >> 27;
+}
+FS_DEF uint32_t fs_blockperm_mask_rolled(const fs_blockperm *B, int64_t line)
+{
+    return fs_quad_word(fs_random_quad_rolled(B->seed, FS_TAG_LINE, (uint64_t)line >> 2, 0), (uint64_t)line) >> 27;
 }
 FS_DEF int64_t fs_blockperm_class(const fs_blockperm *B, int64_t j, uint32_t mask)
 {
@@ -214,6 +226,11 @@ FS_DEF uint32_t fs_blockperm_word(const fs_blockperm *B, int64_t j, int64_t l, i
 FS_DEF fs_quad fs_blockperm_quad(const fs_blockperm *B, int64_t i, int64_t l, int64_t q)
 {
     return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q), 0);
+}
+
+FS_DEF fs_quad fs_blockperm_quad_rolled(const fs_blockperm *B, int64_t i, int64_t l, int64_t q)
+{
+    return fs_random_quad_rolled(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q));
 }
 
 /* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride`

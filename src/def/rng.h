@@ -52,6 +52,19 @@ FS_DEF fs_quad fs_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uint32
 {
     return fs_philox(fs_random_counter(tag, item, e, attempt), (uint32_t)seed, (uint32_t)(seed >> 32));
 }
+/* The same; the rounds stay a loop, because on a GPU code that runs for the first time costs more by its length than by
+ * its work. */
+FS_DEF fs_quad fs_random_quad_rolled(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e)
+{
+    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
+    fs_quad x = fs_random_counter(tag, item, e, 0);
+    FS_ROLLED for (int round = 0; round < 10; round++) {
+        x = fs_philox_round(x, key0, key1);
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    return x;
+}
 /* The word of a quad that belongs to item i. */
 FS_DEF uint32_t fs_quad_word(fs_quad q, uint64_t i)
 {
@@ -65,8 +78,7 @@ FS_DEF uint32_t fs_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t
     return fs_quad_word(fs_random_quad(seed, tag, i >> 2, e, attempt), i);
 }
 
-/* Words e of four items.  The rounds stay a loop, of four independent chains: on a GPU code that runs for the first
- * time costs more by its length than by its work. */
+/* Words e of four items; the rounds stay a loop, of four independent chains. */
 FS_DEF void fs_random_words(uint64_t seed, uint32_t tag, const int64_t *item, uint32_t e, uint32_t *word)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);

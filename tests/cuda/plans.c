@@ -185,8 +185,9 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
     case FS_KERNEL_HOPPER_LINES:
         if (plan->instance < 0 || plan->instance >= FS_HOPPER_LINES_COUNT) return "there is no such instance";
         if (gpu->arch != 90) return "the GPU cannot run it";
-        if (!p->down || p->across || !p->aligned || !p->whole || p->block_rows > 64 || p->dtype != FS_F32)
+        if (!p->down || p->across || !p->aligned || !p->whole || p->block_rows > 64 || p->dtype == FS_F64)
             return "it cannot take this matrix";
+        if (p->dtype == FS_F32 && p->interleave < 16 && !p->mapped) return "no tensor map describes this matrix";
         if (p->shuffle != FS_DEF_LINES || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
             return "it cannot take this sketch";
         if (plan->length % (FS_LINE / p->interleave)) return "its parts cut lines";

@@ -135,7 +135,7 @@ static void blocks_of_every_height_equal_ref(void **state)
 /* the batches ----------------------------------------------------------------------------------------------- */
 
 /* Samples whose coordinates are contiguous and whole 16 bytes, which tensor cores take: the digits are interleave,
- * samples, block height and s; pieces begin and end at any multiple of four coordinates. */
+ * samples, block height and s; pieces begin and end at any multiple of 16 bytes. */
 static call batch_call(int64_t number)
 {
     static const int64_t interleaves[] = {1, 4, 8, 16}, samples[] = {16, 17, 63, 64, 65, 100, 128, 129, 200};
@@ -149,7 +149,11 @@ static call batch_call(int64_t number)
     spec.kappa = 1;
     spec.interleave = interleaves[number % COUNT(interleaves)];
     number /= COUNT(interleaves);
-    call c = {.in = FS_F32, .out = FS_F32, .from = COLUMNS, .n = samples[number % COUNT(samples)], .large = 1};
+    static const fs_dtype types[] = {FS_F32, FS_F32, FS_F16, FS_BF16};
+    const fs_dtype type = types[bits_at(stream, draw + 11) % COUNT(types)];
+    const int64_t chunk = type == FS_F32 ? 4 : 8;  /* coordinates of 16 bytes */
+    call c = {.in = type, .out = bits_at(stream, draw + 12) % 2 ? type : FS_F32, .from = COLUMNS,
+              .n = samples[number % COUNT(samples)], .large = 1};
     number /= COUNT(samples);
     const int64_t height = tall[number % COUNT(tall)];
     number /= COUNT(tall);
@@ -158,8 +162,8 @@ static call batch_call(int64_t number)
     spec.k = spec.M * height + (height < 64 ? (int64_t)(bits_at(stream, draw + 1) % (uint64_t)spec.M) : 0);
     spec.seed = bits_at(stream, draw + 2);
     c.to = bits_at(stream, draw + 4) % 2 ? COLUMNS : (layout)(bits_at(stream, draw + 5) % OUTPUT_LAYOUTS);
-    c.rows = 4 * (1 + (int64_t)(bits_at(stream, draw + 6) % (small_set ? 100 : 1500)));
-    c.row0 = bits_at(stream, draw + 7) % 2 ? 4 * (int64_t)(bits_at(stream, draw + 8) % 100) : 0;
+    c.rows = chunk * (1 + (int64_t)(bits_at(stream, draw + 6) % (small_set ? 100 : 1500)));
+    c.row0 = bits_at(stream, draw + 7) % 2 ? chunk * (int64_t)(bits_at(stream, draw + 8) % 100) : 0;
     spec.d = c.row0 + c.rows + (int64_t)(bits_at(stream, draw + 9) % 50);
     c.spec = spec;
     draw_scalars(&c, bits_at(stream, draw + 10));
