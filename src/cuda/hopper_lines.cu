@@ -355,11 +355,15 @@ template <class T, int TILES> struct unit {
     enum { PASSES = is_float<T>::value ? 2 : 1 };
     uint32_t of[PASSES][TILES][4];
     /* Registers that wgmma reads keep their values until here. */
+    __device__ __forceinline__ void keep(int tile) const
+    {
+#pragma unroll
+        for (int i = 0; i < PASSES * 4; i++) asm volatile("" ::"r"(of[i >> 2][tile][i & 3]));
+    }
     __device__ __forceinline__ void keep() const
     {
 #pragma unroll
-        for (int i = 0; i < PASSES * TILES * 4; i++)
-            asm volatile("" ::"r"(of[i / (TILES * 4)][i / 4 % TILES][i % 4]));
+        for (int t = 0; t < TILES; t++) keep(t);
     }
 };
 
@@ -493,9 +497,9 @@ __device__ __forceinline__ void lower_scales(source<T, C, SAMPLES> &s, float (&u
 }
 
 /* sums = the products of COUNT tiles of a unit from `first` on, of each the smaller pieces first, plus sums if `keep`;
- * queued.  `panel` holds their K positions. */
-template <int COUNT, class T, int TILES>
-__device__ __forceinline__ void multiply(float (&sums)[32], const unit<T, TILES> &x, int first, uint32_t panel,
+ * queued.  `panel` holds their K positions, of 2 SUMS rows. */
+template <int COUNT, class T, int TILES, int SUMS>
+__device__ __forceinline__ void multiply(float (&sums)[SUMS], const unit<T, TILES> &x, int first, uint32_t panel,
                                          int keep)
 {
     fs_wgmma_fence();
@@ -503,24 +507,24 @@ __device__ __forceinline__ void multiply(float (&sums)[32], const unit<T, TILES>
     for (int t = 0; t < COUNT; t++)
 #pragma unroll
         for (int p = unit<T, TILES>::PASSES - 1; p >= 0; p--)
-            fs_wgmma<in_halves<T>::value, 64>(sums, x.of[p][first + t], fs_wgmma_operand(panel + t * 2 * STEP),
-                                              keep || t > 0 || p < unit<T, TILES>::PASSES - 1);
+            fs_wgmma<in_halves<T>::value, 2 * SUMS>(sums, x.of[p][first + t], fs_wgmma_operand(panel + t * 2 * STEP),
+                                                    keep || t > 0 || p < unit<T, TILES>::PASSES - 1);
     fs_wgmma_commit();
 }
 
 /* As in hopper_rows.cu. */
-__device__ __forceinline__ void wait_for_sums(float (&sums)[32])
+template <int QUEUED = 0, int SUMS> __device__ __forceinline__ void wait_for_sums(float (&sums)[SUMS])
 {
-    fs_wgmma_wait<0>();
+    fs_wgmma_wait<QUEUED>();
 #pragma unroll
-    for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
+    for (int i = 0; i < SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
 }
 /* total += sums, as they were before they were scaled. */
-template <class T>
-__device__ __forceinline__ void promote(float (&total)[32], const float (&sums)[32], const float (&up)[2])
+template <class T, int SUMS>
+__device__ __forceinline__ void promote(float *total, const float (&sums)[SUMS], const float (&up)[2])
 {
 #pragma unroll
-    for (int i = 0; i < 32; i++)
+    for (int i = 0; i < SUMS; i++)
         total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[i >> 1 & 1]), total[i]) : total[i] + sums[i];
 }
 
@@ -610,7 +614,7 @@ __device__ __forceinline__ void multiply_steps(position<T, 1, SAMPLES, STAGES, P
 }
 
 /* C > 1: total[t] = its 64 samples of block t.  There are no registers to cut while sums are multiplied, but the other
- * warpgroup does. */
+ * warpgroup does; and while 32 rows of a block are promoted, the next 32 are multiplied. */
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __device__ __forceinline__ void multiply_steps(position<T, C, SAMPLES, STAGES, PANELS> at, int step_count,
                                                float (&total)[4][32])
@@ -629,14 +633,22 @@ __device__ __forceinline__ void multiply_steps(position<T, C, SAMPLES, STAGES, P
         }
         at.leave_step();
         const uint32_t panel = at.wait_for_panel(step);
+        float sums[2][16];
+        const auto multiply_half = [&](int i) {
+            multiply<1>(sums[i & 1], x, i >> 1, panel + (i >> 1) * 2 * STEP + (i & 1) * PANEL_BYTES / 2, 0);
+        };
+        multiply_half(0);
 #pragma unroll
-        for (int t = 0; t < 4; t++) {
-            float sums[32];
-            multiply<1>(sums, x, t, panel + t * 2 * STEP, 0);
-            wait_for_sums(sums);
-            if (t == 3) at.leave_panel(step);
-            promote<T>(total[t], sums, up);
+        for (int i = 0; i < 7; i++) {
+            multiply_half(i + 1);
+            wait_for_sums<1>(sums[i & 1]);
+            x.keep(i >> 1);
+            promote<T>(total[i >> 1] + 16 * (i & 1), sums[i & 1], up);
         }
+        wait_for_sums(sums[1]);
+        x.keep(3);
+        at.leave_panel(step);
+        promote<T>(total[3] + 16, sums[1], up);
     }
 }
 

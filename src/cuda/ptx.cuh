@@ -265,6 +265,15 @@ static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)
     return (uint64_t)((at & 0x3FFFF) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
 }
 
+#define FS_WGMMA_64X32X16(type) \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %21, 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." type "." type " {" \
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15" \
+                 "}, {%16,%17,%18,%19}, %20, p, 1, 1, 0;}" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), \
+                   "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), \
+                   "+f"(d[14]), "+f"(d[15]) \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
 #define FS_WGMMA_64X64X16(type) \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %37, 0;\n" \
                  "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" \
@@ -296,11 +305,13 @@ static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)
                    "+f"(d[63]) \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
 
-/* wgmma, queued: d = a b, plus d if `keep`, 64 x N x 16, N = 64 or 128; a in registers, b in shared memory. */
+/* wgmma, queued: d = a b, plus d if `keep`, 64 x N x 16, N = 32, 64 or 128; a in registers, b in shared memory. */
 template <int HALF, int N>
 static __device__ __forceinline__ void fs_wgmma(float *d, const uint32_t (&a)[4], uint64_t b, int keep)
 {
-    if (N == 64 && HALF) FS_WGMMA_64X64X16("f16");
+    if (N == 32 && HALF) FS_WGMMA_64X32X16("f16");
+    else if (N == 32) FS_WGMMA_64X32X16("bf16");
+    else if (N == 64 && HALF) FS_WGMMA_64X64X16("f16");
     else if (N == 64) FS_WGMMA_64X64X16("bf16");
     else if (HALF) FS_WGMMA_64X128X16("f16");
     else FS_WGMMA_64X128X16("bf16");
