@@ -186,9 +186,10 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
         plan->shared = hopper_rows[i].shared;
         const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, hopper_rows[i].width);
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), 64);
-        /* Two parts add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  132 processors hold
-         * 66 clusters of two but only 120 thread blocks in clusters of four or eight, which took twice as long.) */
-        plan->cluster = plan->parts % 2 == 0 ? 2 : 1;
+        /* Two parts add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  Pairs of more parts
+         * gain nothing over planes, and 132 processors hold 66 clusters of two but only 120 thread blocks in clusters
+         * of four or eight, which took twice as long.) */
+        plan->cluster = plan->parts == 2 ? 2 : 1;
         return 1;
     }
     return 0;
@@ -333,6 +334,13 @@ static int choose_columns(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan
     return 0;
 }
 
+/* Many rows of 32 to 64 floats, four nonzeros a column. */
+static int half_a_tile(const fs_problem *p)
+{
+    return p->dtype == FS_F32 && p->across && p->n >= 32 && p->n <= 64 && p->s == 4 && p->kappa == 1 &&
+           p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FS_DEF_LINES;
+}
+
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan);
 
 fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table)
@@ -342,9 +350,11 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
-    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 1.6 times the floor, kappa 4, s 1 takes 3.2 (bench/results/h200,
-     * ca986a0); by plain additions they took 3.7 and 7.8 (2026-11-15, on top of 6537559).  64 columns take 2.6
-     * times the floor (16777216 rows, the same record), by tensor_rows.cu they took 3.4 (3a794c0). */
+    /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
+     * 1.07 ms, by narrow.cu 1.19; 64 columns 1.78, by hopper_rows.cu 2.04. */
+    if (half_a_tile(p) && plan_columns(p, gpu, 2, 64, 1, 0, &plan)) return plan;
+    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 1.3 times the floor, kappa 4, s 1 takes 2.3 (2026-11-15); by
+     * plain additions they took 3.7 and 7.8 (on top of 6537559). */
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))

@@ -292,8 +292,8 @@ __device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums
 }
 
 /* Panels between promotions of sums of floats: 64 rows of s = 4 have 8 additions to a sum that may be cut off, of two
- * pieces four times; with fewer nonzeros it takes more rows for as many.  (Two-byte elements, whose products have 11 or 8
- * bits, are promoted every 256 rows.) */
+ * pieces four times; with fewer nonzeros it takes more rows for as many.  (Two-byte elements, whose products have 11 or
+ * 8 bits, are promoted every 256 rows.) */
 __device__ __forceinline__ int promotion(int64_t s) { return s >= 4 ? 1 : s >= 2 ? 2 : 4; }
 
 /* A warpgroup that multiplies: total = its part of S A, `column` the first of the warp's columns, `out` the first of

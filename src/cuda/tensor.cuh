@@ -47,10 +47,10 @@ __device__ __forceinline__ void keep_rest(float &low, float &high, uint32_t tops
 template <class T> struct in_halves { enum { value = is_half<T>::value || is_float<T>::value }; };
 
 /* Two floats, times a power of two `up`, are rounded to f16, and what remains is rounded to f16 again.  `up` belongs to
- * a column of A and is lowered when it must be.  The pieces hold 11 bits and a sign each: an element at least 2^-14 times
- * as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and a smaller one
- * loses at most 2^-38 times that largest.  (Three bf16 pieces would be exact, and half as much work again for the tensor
- * cores.) */
+ * a column of A and is lowered when it must be.  The pieces hold 11 bits and a sign each: an element at least 2^-14
+ * times as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and a
+ * smaller one loses at most 2^-38 times that largest.  (Three bf16 pieces would be exact, and half as much work again
+ * for the tensor cores.) */
 __device__ __forceinline__ void cut_pair(float low, float high, float up, uint32_t &top, uint32_t &rest)
 {
     low *= up;

@@ -3,8 +3,8 @@
  *
  * The work is cut into (input block h, columns, part z of the block's slots), and for kappa > 1 also by permutation l.
  * A part leaves its sums in Y when there is nothing to add to them, and otherwise in plane z kappa + l - 1 of scratch,
- * a k x n matrix of sums.  Parts that are a cluster of thread blocks add theirs first, and leave one plane.  For every l
- * the blocks g with pi_l(g) = h are all of [M], so each plane is written completely and no plane is ever cleared;
+ * a k x n matrix of sums.  Parts that are a cluster of thread blocks add theirs first, and leave one plane.  For every
+ * l the blocks g with pi_l(g) = h are all of [M], so each plane is written completely and no plane is ever cleared;
  * combine.cu adds them in a fixed order. */
 #ifndef FS_CUDA_TILE_CUH
 #define FS_CUDA_TILE_CUH

@@ -13,9 +13,10 @@ static const shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {2
 static const shape odd_widths[] = {{65536, 1001}, {65536, 258}, {0, 0}};
 static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
-static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {16777216, 32}, {0, 0}};
+static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {65536, 32}, {0, 0}};
 static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
-static const shape one_tile[] = {{16777216, 64}, {65536, 128}, {0, 0}};
+static const shape one_tile[] = {{65536, 64}, {65536, 128}, {0, 0}};
+static const shape half_a_tile[] = {{16777216, 32}, {16777216, 64}, {0, 0}};
 static const shape square[] = {{8192, 512}, {12288, 1024}, {0, 0}};
 static const shape ragged[] = {{65536, 1000}, {65536, 260}, {65536, 132}, {0, 0}};
 static const shape ragged_tile[] = {{65536, 100}, {65536, 52}, {0, 0}};
@@ -65,6 +66,8 @@ static const struct bar {
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile, usual, FS_KERNEL_COLUMNS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, half_a_tile + 1, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
