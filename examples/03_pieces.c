@@ -1,8 +1,8 @@
 /* 03_pieces.c - a matrix that is larger than memory is sketched a piece at a time.
  *
  * A is 200000 x 16 and comes in pieces of 4096 rows: from a file, a socket, another rank; here each is made when it is
- * its turn, and forgotten.  row0 says where a piece belongs, beta = 1 adds its part to Y.  Pieces may come in any order.
- * In the end Y is compared with the sketch of the whole, which we can afford here. */
+ * its turn, and forgotten.  row0 says where a piece belongs, beta = 1 adds its part to Y.  Pieces may come in any
+ * order.  In the end Y is compared with the sketch of the whole, which we can afford here. */
 #include <flashsketch.h>
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 usage: api.py            writes docs/api.md
        api.py --check    writes nothing; prints what differs and exits with 1 if docs/api.md is not what the header says
 
-Understands this header and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs to
-the declarations that follow it without an empty line; members of enums and structs have their comments behind them.
+Understands this header and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
+to the declarations that follow it without an empty line; members of enums and structs have their comments behind them.
 What it does not understand, and a public function without a comment, is an error."""
 import difflib
 import pathlib
@@ -21,7 +21,8 @@ FUNCTION = re.compile(r"FS_API (?:FS_CHECK )?(.*?\b(fs_\w+)\(.*\));", re.DOTALL)
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
 MACRO = re.compile(r"#define (FS_[A-Z]+_INIT|FS_VERSION_\w+)\s(.*)", re.DOTALL)
 # Of no interest to a reader: guards, includes, C++, attributes.
-MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define FLASHSKETCH_H|define FS_(API|CHECK)\b)|extern \"C\"|\}$")
+MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_H|FS_API|FS_CHECK)\b)|"
+                       r'extern "C"|\}$')
 
 
 def fail(sentence):
