@@ -37,8 +37,9 @@ extern "C" {
 
 /* results --------------------------------------------------------------------------------------------------- */
 
+/* What a call came to. */
 typedef enum fs_result {
-    FS_OK = 0,
+    FS_OK = 0,           /* it did what it says */
     FS_EINVAL = 1,       /* an argument is wrong; nothing was written */
     FS_ENOMEM = 2,       /* memory could not be had; nothing was written */
     FS_EUNSUPPORTED = 3, /* right, but this backend cannot do it */
@@ -53,6 +54,7 @@ FS_API const char *fs_result_name(fs_result result);
 
 /* versions -------------------------------------------------------------------------------------------------- */
 
+/* The version of this header; fs_version() is that of the library that is loaded. */
 #define FS_VERSION_MAJOR 0
 #define FS_VERSION_MINOR 1
 #define FS_VERSION_PATCH 0
@@ -65,6 +67,7 @@ FS_API int fs_definition_version(void);
 
 /* sketches -------------------------------------------------------------------------------------------------- */
 
+/* The kinds of S.  docs/definition.md defines them and says which to choose. */
 typedef enum fs_family {
     FS_BLOCKPERM = 1, /* BlockPerm-SJLT, the default */
     FS_SJLT = 2,      /* s nonzeros a column in distinct rows of all k; s = 1 is CountSketch */
@@ -73,9 +76,10 @@ typedef enum fs_family {
     FS_GAUSSIAN = 5   /* dense Gaussian */
 } fs_family;
 
+/* Which rows of A are an input block of blockperm. */
 typedef enum fs_shuffle {
     FS_SHUFFLE_NONE = 1, /* input blocks are contiguous rows of A: the paper's sketch */
-    FS_SHUFFLE_ROWS = 2, /* rows of A are dealt to the blocks: no coherent input loads one of them (docs/definition.md) */
+    FS_SHUFFLE_ROWS = 2, /* rows of A are dealt to the blocks: no run of hot rows loads one of them; the default */
     FS_SHUFFLE_LINES = 3 /* lines of 32 rows are, each spread over `interleave` blocks: for A whose columns are
                             contiguous in memory (a batch of gradients, n x d) */
 } fs_shuffle;
@@ -83,27 +87,28 @@ typedef enum fs_shuffle {
 /* Memory from somewhere else than malloc.  alloc returns NULL when there is none; release gets what alloc gave.
  * Both are called from the thread that calls the library. */
 typedef struct fs_allocator {
-    void *(*alloc)(void *user, size_t bytes);
+    void *(*alloc)(void *user, size_t bytes);  /* aligned as malloc's is */
     void (*release)(void *user, void *memory);
-    void *user;
+    void *user;                                /* handed to both as it is */
 } fs_allocator;
 
 /* What S is.  Start from FS_SPEC_INIT, set d and k; a field left 0 is chosen for you (docs/definition.md):
  * blockperm, M = ceil(k / 64), kappa = 1, s = 4, rows shuffled. */
 typedef struct fs_spec {
     size_t size;        /* sizeof(fs_spec): set by FS_SPEC_INIT, so that the struct can grow */
-    fs_family family;
+    fs_family family;   /* 0: blockperm */
     int64_t d;          /* rows of A, columns of S; at most 2^48 */
     int64_t k;          /* rows of Y, rows of S; at most 2^31 - 1 */
     uint64_t seed;      /* all 64 bits count */
     int64_t M;          /* blocks */
     int64_t kappa;      /* input blocks of each output block, at most M */
     int64_t s;          /* nonzeros of a column in each block, at most floor(k / M) */
-    fs_shuffle shuffle; /* blockperm only */
+    fs_shuffle shuffle; /* blockperm only; 0: rows */
     int64_t interleave; /* shuffle lines only: blocks a line is spread over; 1, 2, 4, 8, 16 or 32, dividing M */
 } fs_spec;
 #define FS_SPEC_INIT { sizeof(fs_spec), (fs_family)0, 0, 0, 0, 0, 0, 0, (fs_shuffle)0, 0 }
 
+/* A sketch: S, as a few hundred bytes. */
 typedef struct fs_sketch fs_sketch;
 
 /* Makes the sketch of a spec.  FS_EINVAL: the spec is not legal.  Free it with fs_sketch_destroy. */
@@ -128,9 +133,10 @@ FS_API FS_CHECK fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int
 
 /* contexts -------------------------------------------------------------------------------------------------- */
 
+/* Where a context works. */
 typedef enum fs_backend_kind {
     FS_BACKEND_AUTO = 0, /* CUDA where the plugin and a GPU are there, otherwise the CPU; describe says which */
-    FS_BACKEND_CPU = 1,
+    FS_BACKEND_CPU = 1,  /* always there */
     FS_BACKEND_CUDA = 2  /* an error if it cannot be had */
 } fs_backend_kind;
 
@@ -140,18 +146,20 @@ typedef enum fs_precision {
     FS_PRECISION_FAST = 1  /* may drop the last 8 of an element's 24 bits: a relative error of about 1e-5 */
 } fs_precision;
 
+/* How a context works.  Start from FS_CONTEXT_INIT. */
 typedef struct fs_context_options {
     size_t size;             /* sizeof(fs_context_options): set by FS_CONTEXT_INIT */
-    fs_backend_kind backend;
+    fs_backend_kind backend; /* auto if nothing else is said */
     int threads;             /* CPU threads; 0: OpenMP's own number.  With CUDA, those that copy host matrices */
     int device;              /* CUDA device number */
     void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
     fs_allocator allocator;  /* alloc NULL: malloc */
-    fs_precision precision;
+    fs_precision precision;  /* of f32 sums on a GPU */
 } fs_context_options;
 #define FS_CONTEXT_INIT \
     { sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, { NULL, NULL, NULL }, FS_PRECISION_FULL }
 
+/* A context: a backend with its threads and scratch memory. */
 typedef struct fs_context fs_context;
 
 /* Makes a context; options NULL means FS_CONTEXT_INIT.  The environment variable FLASHSKETCH_ISA (base, avx2,
@@ -171,7 +179,10 @@ FS_API size_t fs_context_scratch(const fs_context *ctx);
 
 /* matrices -------------------------------------------------------------------------------------------------- */
 
+/* Types of elements: IEEE single, double and half precision, and bfloat16. */
 typedef enum fs_dtype { FS_F32 = 1, FS_F64 = 2, FS_F16 = 3, FS_BF16 = 4 } fs_dtype;
+
+/* Where a buffer is: in the host's memory or in that of the context's CUDA device. */
 typedef enum fs_place { FS_HOST = 0, FS_CUDA = 1 } fs_place;
 
 /* A view of a matrix: element (i, j) is data[offset + i row_stride + j col_stride], counted in elements, any
@@ -186,22 +197,25 @@ typedef struct fs_matrix {
     fs_place place;
 } fs_matrix;
 
-/* Views of packed buffers.  batch_major: the buffer is cols x rows (samples x coordinates), each sample's
+/* Views of packed buffers.  fs_batch_major: the buffer is cols x rows (samples x coordinates), each sample's
  * coordinates contiguous; the view is the rows x cols matrix A all the same. */
 FS_API fs_matrix fs_row_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype);
 FS_API fs_matrix fs_col_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype);
 FS_API fs_matrix fs_batch_major(void *data, int64_t samples, int64_t coordinates, fs_dtype dtype);
 
+/* Compressed rows or compressed columns. */
 typedef enum fs_sparse_format { FS_CSR = 1, FS_CSC = 2 } fs_sparse_format;
+
+/* The integers of a sparse matrix: int32_t or int64_t. */
 typedef enum fs_index_type { FS_INDEX32 = 1, FS_INDEX64 = 2 } fs_index_type;
 
 /* A sparse matrix.  CSR: ptr has rows + 1 entries, index the columns; CSC: cols + 1, index the rows.  Indices count
  * from 0, in any order; repeated ones add. */
 typedef struct fs_sparse {
     fs_sparse_format format;
-    fs_index_type index_type; /* of ptr and index: int32_t or int64_t */
+    fs_index_type index_type;  /* of ptr and index */
     int64_t rows, cols, nnz;
-    void *ptr, *index, *value;
+    void *ptr, *index, *value; /* nnz entries in index and value */
     fs_dtype dtype;
     fs_place place;
 } fs_sparse;
@@ -211,17 +225,23 @@ typedef struct fs_sparse {
 /* Y = beta Y + alpha S[:, row0 : row0 + A.rows] A
  *
  * row0 is where A's first row sits in the full d-row input, so a matrix that arrives in pieces is sketched piece by
- * piece with beta = 1.  Y is k x A.cols, in A's type, or f32 (f64 when A is f64).  Sums are made in f32 (f64 for
- * f64), whatever Y's type, and rounded to it once; the same bits come out for any number of threads.
- * beta = 0 does not read Y.  A non-finite element of A reaches the rows of Y where its column of S is not zero.
- * Y must not overlap A.  A CUDA context takes matrices in device memory, where the call is queued on ctx's stream, and in
- * host memory, which it streams through the GPU; what is in host memory is ready on return.
+ * piece with beta = 1.  beta = 0 does not read Y.  Y must not overlap A.
+ *
+ * Y is k x A.cols, in A's type, or f32 (f64 when A is f64).  Sums are made in f32 (f64 for f64), whatever Y's type, and
+ * rounded to it once; the same bits come out for any number of threads.  A non-finite element of A reaches the rows of
+ * Y where its column of S is not zero.
+ *
+ * A CUDA context takes matrices in device memory, where the call is queued on ctx's stream, and in host memory, which
+ * it streams through the GPU; what is in host memory is ready on return.
+ *
  * FS_EINVAL: a shape does not fit S.  FS_ENOMEM: no scratch.  FS_EUNSUPPORTED: not in this place. */
 FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                    const fs_matrix *A, double beta, fs_matrix *Y);
 
-/* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y: the adjoint, for rows row0 ... of the d-row result.
- * X is X.rows x Y.cols, in Y's type, or f32 (f64 when Y is f64).  Otherwise as fs_apply. */
+/* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y
+ *
+ * The adjoint, for rows row0 ... of the d-row result.  X is X.rows x Y.cols, in Y's type, or f32 (f64 when Y is f64).
+ * Otherwise as fs_apply. */
 FS_API FS_CHECK fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                            const fs_matrix *Y, double beta, fs_matrix *X);
 

@@ -204,7 +204,7 @@ class Sketch:
     def apply(self, A: Any, *, out: Any = None, row0: Optional[int] = None) -> Any:
         """S A, as `S @ A`.
 
-        A is d x n, or a vector.  out: an array for the result, k x n, in A's type or wider (float32 for half types).
+        A is d x n, or a vector.  out: an array for the result, k x n, in A's type, or float32 where A's is a half type.
         row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.
 
         >>> import numpy as np, flashsketch as fs

@@ -33,8 +33,10 @@ static fs_result check_shapes(const char *who, const fs_sketch *S, int64_t row0,
 }
 static fs_result check_types(const char *who, const char *in_name, fs_dtype in, const char *out_name, fs_dtype out)
 {
-    FS_REQUIRE(out == in || out == fs_dtype_sum(in), "%s: %s is %s, so %s must be %s or %s, not %s", who, in_name,
-               fs_dtype_name(in), out_name, fs_dtype_name(in), fs_dtype_name(fs_dtype_sum(in)), fs_dtype_name(out));
+    const fs_dtype sum = fs_dtype_sum(in);
+    FS_REQUIRE(out == in || out == sum, "%s: %s is %s, so %s must be %s%s%s, not %s", who, in_name, fs_dtype_name(in),
+               out_name, fs_dtype_name(in), sum == in ? "" : " or ", sum == in ? "" : fs_dtype_name(sum),
+               fs_dtype_name(out));
     return FS_OK;
 }
 

@@ -3,7 +3,8 @@
 #
 # usage: run.sh PATHS CASE.  CASE.cmd is run by sh in an empty folder with PATHS in front of PATH.  Its stdout must be
 # CASE.out, its stderr CASE.err (nothing where there is no such file), its exit code the number in CASE.code (0 where
-# there is none).  A case that exits with 77 cannot be run here: it is skipped.  In the expected texts * stands for anything, newlines too; every other character is itself.
+# there is none).  A case that exits with 77 cannot be run here: it is skipped.  In the expected texts * stands for
+# anything, newlines too; every other character is itself.
 set -u
 paths=$1
 case=$2
@@ -12,7 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 mkdir "$folder/work"
 cd "$folder/work" || exit 1
 
-PATH=$paths:$PATH LC_ALL=C sh "$case.cmd" >"$folder/out" 2>"$folder/err" </dev/null
+PATH=${paths:+$paths:}$PATH LC_ALL=C sh "$case.cmd" >"$folder/out" 2>"$folder/err" </dev/null
 code=$?
 failed=0
 [ $code -eq 77 ] && exit 77

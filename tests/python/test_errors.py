@@ -34,7 +34,7 @@ WRONG = [
     (lambda: S @ _field(), ValueError, "a stride of 5 bytes, which is not a multiple of its 4-byte elements"),
     (lambda: S @ np.frombuffer(bytes(4001), "float32", 1000, 1), ValueError, "not aligned to its 4-byte elements"),
     (lambda: S.apply(whole(1000, 3), out=_y(200, 4)), ValueError, "Y is 200 x 4, it must be 200 x 3"),
-    (lambda: S.apply(whole(1000, 3), out=_y(200, 3, "float64")), ValueError, "Y must be f32 or f32, not f64"),
+    (lambda: S.apply(whole(1000, 3), out=_y(200, 3, "float64")), ValueError, "A is f32, so Y must be f32, not f64"),
     (lambda: S.apply(whole(1000, 3), out=[1]), TypeError, "builtins.list is no array"),
     (lambda: S.apply(whole(1000, 3), out=_read_only()), ValueError, "not writeable"),
     (lambda: _overlapping(), ValueError, "A and Y overlap in memory"),

@@ -1,5 +1,6 @@
 """The package as it is installed: its files, what README and the examples show."""
 
+import doctest
 import os
 import pathlib
 import re
@@ -62,6 +63,22 @@ def test_what_readme_shows_works(tmp_path):
         assert told.returncode == 0, told.stderr
         promised = re.findall(r"^print\(.*\)\s+# (.*)$", block, re.MULTILINE)
         assert told.stdout.splitlines() == promised
+
+
+def test_what_the_tutorial_shows_works():
+    """All blocks ```pycon of the tutorial are one session, and print what stands there."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    # Everything else becomes empty lines, so that a failure names the tutorial's own line.
+    session, inside = [], False
+    for line in text.splitlines():
+        fence = line.startswith("```")
+        session.append(line if inside and not fence else "")
+        inside = line == "```pycon" if fence else inside
+    told = []
+    test = doctest.DocTestParser().get_doctest("\n".join(session) + "\n", {}, "tutorial", "docs/tutorial.md", 0)
+    assert len(test.examples) > 10, "docs/tutorial.md shows hardly any Python"
+    failed, _ = doctest.DocTestRunner(verbose=False).run(test, out=told.append)
+    assert not failed, "".join(told)
 
 
 @pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
