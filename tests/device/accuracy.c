@@ -114,11 +114,10 @@ static void spread_magnitudes(const fs_matrix *A, int growth)
             put(A, i, j, ldexp(at(A, i, j), (int)(j * 37 % 121) - 100 + (int)(growth * i / A->rows)));
 }
 /* Data: the growth.  Where one, the last, is the only term of a sum that counts, plain summation has next to nothing to
- * round, and cutting a float into two f16 pieces shows: 2.7 times as much was seen. */
+ * round, and it may be the last of a float's 24 bits that is lost. */
 static void check_magnitudes(const lane *l, int64_t number, const void *data)
 {
     const int growth = *(const int *)data;
-    const double times = growth ? 3 : 2;
     const call c = call_of(&shapes[number]);
     fs_sketch *S = sketch_of(&c.spec);
     view A = view_make(c.from, call_in_rows(&c), c.n, c.in), ref = call_output(&c);
@@ -135,7 +134,7 @@ static void check_magnitudes(const lane *l, int64_t number, const void *data)
         double size;
         const double ref_error = distance(&column[0], &column[2], &size);
         const double error = distance(&column[1], &column[2], &size);
-        if (!(error <= times * ref_error))
+        if (!(error <= 2 * ref_error || (growth && error <= 0x1p-23 * size)))
             fail_msg("%s, growth 2^%d, column %" PRId64 ": the error is %.3g of its %.6g, that of ref %.3g: %.3g times "
                      "as much", c.name, growth, j, error / size, size, ref_error / size, error / ref_error);
     }
