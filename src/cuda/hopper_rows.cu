@@ -85,7 +85,8 @@ __device__ __forceinline__ int64_t place_columns(const fs_tile_args &a, fs_part 
 /* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
  * lane copies row after row, or all of them at once where they follow each other here and there.  (That its operands
  * come from __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
- * An empty slot copies row -1, which is zero, as are columns behind the last. */
+ * An empty slot copies row -1, which is zero, as are columns behind the last; copied together, slots outside of the
+ * part bring rows that its columns of S, all zero, leave without effect. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const fs_part &p, int64_t owned, int lead,
                           const memory<T, OUTS, TILES, STAGES, SETS> &m, int stage_count)
@@ -291,10 +292,13 @@ __device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums
         total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[column_of<TILES>(i)]), total[i]) : total[i] + sums[i];
 }
 
-/* Panels between promotions of sums of floats: 64 rows of s = 4 have 8 additions to a sum that may be cut off, of two
- * pieces four times; with fewer nonzeros it takes more rows for as many.  (Two-byte elements, whose products have 11 or
- * 8 bits, are promoted every 256 rows.) */
-__device__ __forceinline__ int promotion(int64_t s) { return s >= 4 ? 1 : s >= 2 ? 2 : 4; }
+/* Panels between promotions of sums of floats: 64 rows of A add 64 s / block_rows terms to a sum, in two pieces that
+ * may be cut off; where they are fewer than four, it takes more rows for as many.  (Two-byte elements, whose products
+ * have 11 or 8 bits, are promoted every 256 rows.) */
+__device__ __forceinline__ int promotion(int s, int block_rows)
+{
+    return 16 * s >= block_rows ? 1 : 32 * s >= block_rows ? 2 : 4;
+}
 
 /* A warpgroup that multiplies: total = its part of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
@@ -392,6 +396,7 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part &
 {
     typedef shape<T, OUTS, TILES> sh;
     const int rank = fs_cluster_rank(), rows = HEIGHT / a.cluster;
+    __syncwarp();
     fs_cluster_barrier();
 #pragma unroll 1
     for (int out = 0; out < OUTS; out++) {
@@ -412,6 +417,7 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part &
                 fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
         }
     }
+    __syncwarp();
     fs_cluster_barrier();
 }
 #endif
@@ -461,8 +467,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
         const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
                            (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
         float total[sh::SUMS];
-        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, is_float<T>::value ? promotion(a.B.s) : 4, column,
-                                                      out, total);
+        const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
+        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, every, column, out, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
