@@ -334,11 +334,11 @@ static int choose_columns(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan
     return 0;
 }
 
-/* Many rows of 32 to 64 floats, four nonzeros a column. */
-static int half_a_tile(const fs_problem *p)
+/* Many rows of 32 to 64 floats, four nonzeros a column, on the GPU where that was measured. */
+static int half_a_tile(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return p->dtype == FS_F32 && p->across && p->n >= 32 && p->n <= 64 && p->s == 4 && p->kappa == 1 &&
-           p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FS_DEF_LINES;
+    return gpu->arch == 90 && p->dtype == FS_F32 && p->across && p->n >= 32 && p->n <= 64 && p->s == 4 &&
+           p->kappa == 1 && p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FS_DEF_LINES;
 }
 
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan);
@@ -352,7 +352,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
     /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
      * 1.07 ms, by narrow.cu 1.19; 64 columns 1.78, by hopper_rows.cu 2.04. */
-    if (half_a_tile(p) && plan_columns(p, gpu, 2, 64, 1, 0, &plan)) return plan;
+    if (half_a_tile(p, gpu) && plan_columns(p, gpu, 2, 64, 1, 0, &plan)) return plan;
     /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 1.3 times the floor, kappa 4, s 1 takes 2.3 (2026-11-15); by
      * plain additions they took 3.7 and 7.8 (on top of 6537559). */
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;

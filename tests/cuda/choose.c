@@ -110,6 +110,7 @@ static const struct bar {
     {T4, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {T4, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile + 1, usual, FS_KERNEL_TENSOR_ROWS},
     {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {T4, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},

@@ -208,6 +208,27 @@ static void four_rounds_and_four_columns_share_a_call(void **state)
     }
 }
 
+/* The short forms that GPUs run give the same bits, also where a turn is drawn again. */
+static void rolled_forms_give_the_same_bits(void **state)
+{
+    (void)state;
+    static const int64_t ways[] = {1, 3, 1000, ((int64_t)3 << 29) + 1};
+    fs_blockperm B = fs_blockperm_make(13, 1 << 20, 1024, 16, 2, 4, FS_DEF_LINES, 1);
+    for (int64_t i = 0; i < 500; i++) {
+        const int64_t columns[] = {i, 77 * i + 1, ((int64_t)1 << 47) + 3 * i, i * i + 2};
+        uint32_t words[4];
+        for (int w = 0; w < COUNT(ways); w++) {
+            B.ways = ways[w];
+            assert_int_equal(fs_blockperm_dealt_rolled(&B, 0, i), fs_blockperm_dealt(&B, 0, i));
+        }
+        assert_int_equal(fs_blockperm_mask_rolled(&B, i), fs_blockperm_mask(&B, i));
+        const fs_quad plain = fs_blockperm_quad(&B, i, 2, 0), rolled = fs_blockperm_quad_rolled(&B, i, 2, 0);
+        assert_memory_equal(&plain, &rolled, sizeof plain);
+        fs_blockperm_words_once(&B, columns, 2, 0, words);
+        for (int j = 0; j < 4; j++) assert_int_equal(words[j], fs_blockperm_word_once(&B, columns[j], 2, 0));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +238,7 @@ int main(void)
         cmocka_unit_test(input_blocks_differ_in_size_by_at_most_one),
         cmocka_unit_test(columns_are_dealt_in_rounds),
         cmocka_unit_test(four_rounds_and_four_columns_share_a_call),
+        cmocka_unit_test(rolled_forms_give_the_same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

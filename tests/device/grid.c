@@ -5,7 +5,7 @@
 
 #include "call.h"
 
-static const int64_t widths[] = {1, 2, 3, 7, 16, 31, 33, 64, 100, 127, 128, 129, 200, 257, 512};
+static const int64_t widths[] = {1, 2, 3, 7, 16, 31, 33, 64, 100, 127, 128, 129, 200, 257, 260, 512};
 static const int64_t depths[] = {1, 2, 3, 31, 127, 128, 129, 500, 1000, 4099};
 static const int64_t heights[] = {1, 2, 5, 63, 64, 65, 100, 257, 1000};
 
