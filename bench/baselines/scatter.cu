@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "baselines.h"
+#include "bench_gpu.h"
 #include "blockperm.h"
 
 typedef struct scatter {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "baselines.h"
+#include "bench_gpu.h"
 #include "dtype.h"
 
 enum { ROW = 1, BATCH = 2 };
@@ -97,7 +98,8 @@ static int measure(const struct peer *peer, const baseline_problem *p, at_work *
 static int run_case(bench_gpu *g, const struct peer *peer, int shape, int64_t k)
 {
     const int batch_major = shapes[shape].layout == BATCH;
-    baseline_problem p = {g, FS_SPEC_INIT, NULL, shapes[shape].n, batch_major, peer->dtype, peer->product};
+    baseline_problem p = {g,           g->context[FS_PRECISION_FULL], FS_SPEC_INIT, NULL, shapes[shape].n,
+                          batch_major, peer->dtype,                   peer->product};
     fs_sketch *S = NULL;
     at_work w = {peer->baseline, NULL};
     p.spec.d = shapes[shape].d, p.spec.k = k, p.spec.seed = 7, p.spec.family = peer->family;
