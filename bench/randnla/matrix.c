@@ -54,8 +54,6 @@ static int make_exact(nla_machine *m, nla_matrix *a, float *packed, unsigned tas
     const int64_t d = a->set.d, n = a->set.n;
     const int fits = (tasks & (1u << TASK_RIDGE | 1u << TASK_SOLVE)) != 0;
     fs_task_shape shape = FS_TASK_SHAPE_INIT;
-    fs_gram_report gram = FS_GRAM_REPORT_INIT;
-    fs_fit_report fit = FS_FIT_REPORT_INIT;
     fs_workspace *w = NULL;
     fs_matrix Y, C, A = nla_matrix_A(m, a), B = nla_matrix_b(m, a);
     fs_matrix G = fs_row_major(a->gram, n, n, FS_F64);
@@ -65,11 +63,11 @@ static int make_exact(nla_machine *m, nla_matrix *a, float *packed, unsigned tas
               bench_fs_failed(fs_workspace_views(w, &Y, &C), "looking into a workspace") ||
               m->copy(m, Y.data, f32 * (size_t)n, packed, f32 * (size_t)n, f32 * (size_t)n, (size_t)d) ||
               m->copy(m, C.data, f32 * NLA_RHS, B.data, f32 * (size_t)a->wide, f32 * NLA_RHS, (size_t)d) ||
-              bench_fs_failed(fs_gram(w, NULL, &G, &gram), "making A'A");
+              bench_fs_failed(fs_gram(w, NULL, &G, NULL), "making A'A");
     if (!bad && fits) {
         fs_matrix x = fs_col_major(X, n, NLA_RHS, FS_F32);
         x.place = m->place;
-        bad = bench_fs_failed(fs_solve(w, 0.0, &x, &fit), "solving the least-squares problem") ||
+        bad = bench_fs_failed(fs_solve(w, 0.0, &x, NULL), "solving the least-squares problem") ||
               bench_fs_failed(fs_residual(w, &A, &B, &x, a->best), "making residuals");
     }
     fs_workspace_destroy(w);
