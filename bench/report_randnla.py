@@ -5,6 +5,7 @@ with other seeds are put together.  Two methods with the same S have the same er
 """
 import json
 import math
+import re
 import statistics
 import sys
 
@@ -103,7 +104,8 @@ class Records:
 
 
 def name_of(method):
-    return method.rstrip("0123456789-")
+    """algorithm1 of algorithm1-2-2."""
+    return re.sub(r"(-\d+)+$", "", method)
 
 
 def geomean(values):
@@ -152,7 +154,7 @@ def next_best(records, task, made):
     return ratios
 
 
-def paper_section(records):
+def paper_section(records, gpu):
     rows, everything = [], []
     for task in TASKS:
         for made in (True, False):
@@ -162,7 +164,7 @@ def paper_section(records):
             for name, _, _ in BASELINES:
                 ratios = paper_ratios(records, task, name, made)
                 here = times_text(geomean(ratios)) if ratios else "not measured"
-                there = PUBLISHED[task].get(name)
+                there = PUBLISHED[task].get(name) if gpu else None
                 cells.append(here + (f" ({there:.2f}×)" if there else ""))
             best = next_best(records, task, made)
             if made or task in ("ridge", "solve"):
@@ -171,8 +173,8 @@ def paper_section(records):
             rows.append([label] + cells + [times_text(geomean(best)) if best else "not measured"])
     text = table(["task"] + [what for _, what, _ in BASELINES] + ["the next best"], rows)
     if everything:
-        text += (f"\n\nOver all tasks, S made in the call, against the next best: **{times_text(geomean(everything))}** "
-                 f"({PUBLISHED_GLOBAL:.2f}× in the paper).")
+        text += (f"\n\nOver all tasks, S made in the call, against the next best: **{times_text(geomean(everything))}**"
+                 + (f" ({PUBLISHED_GLOBAL:.2f}× in the paper)." if gpu else "."))
     return text
 
 
@@ -320,7 +322,7 @@ def figure(records, task, shape, machine, path):
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     data = [name for name in records.data() if points(records, task, name, shape, DEFAULT)]
     if not data:
@@ -346,9 +348,12 @@ def figure(records, task, shape, machine, path):
         ax.set_title(name, fontsize=10, loc="left")
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.yaxis.set_minor_formatter(NullFormatter())
-        ax.grid(True, which="major", color="#d9d9d9", linewidth=0.7)
-        ax.grid(True, which="minor", color="#eeeeee", linewidth=0.5)
+        low, high = ax.get_ylim()
+        for axis, steps in ((ax.xaxis, (1,)), (ax.yaxis, (1, 2, 5) if high < 100 * low else (1,))):
+            axis.set_major_locator(LogLocator(subs=steps, numticks=20))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        ax.grid(True, color="#dddddd", linewidth=0.7)
     for i in range(len(data), down * across):
         axes[i // across][i % across].set_visible(False)
     for column in range(across):  # the lowest panel of each column has the numbers
@@ -361,7 +366,7 @@ def figure(records, task, shape, machine, path):
     fig.supylabel(LABELS[task], fontsize=9)
     order = [label for _, label, *_ in STYLES if label in lines]
     fig.legend([lines[label] for label in order], order, loc="lower center", ncol=3, frameon=False, fontsize=8.5)
-    fig.tight_layout(rect=(0.0, 0.9 / (2.7 * down + 1.1), 1, 1))
+    fig.tight_layout(rect=(0.0, 0.7 / (2.7 * down + 1.1), 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(path, metadata={"Date": None})
     plt.close(fig)
@@ -407,7 +412,8 @@ def machine_section(folder, images, gpu):
         parts.append("**Bars**, at an error that is no larger (within 1 % and two standard errors): for every data set, k "
                      "and variant of the baseline, our default at its fastest k.\n\n" + bars_section(records))
     parts.append("**As the paper counts**: the fastest variant against the fastest, whatever their errors; geometric means "
-                 "over shapes and k; in brackets the paper's own figures (RTX 4090).\n\n" + paper_section(records))
+                 "over shapes and k" + ("; in brackets the paper's own figures (RTX 4090)" if gpu else "") + ".\n\n"
+                 + paper_section(records, gpu))
     parts.append("**At matched quality**: the baseline's time over that of our default at its fastest k with an error no "
                  "larger.\n\n" + honest_section(records))
     parts.append(f"**Errors**, {shape[0]} × {shape[1]}, k = {k}.\n\n" + coherent_section(records, shape, k))

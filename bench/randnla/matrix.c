@@ -25,7 +25,8 @@ static int fill(nla_machine *m, nla_matrix *a, float *packed)
     const int64_t d = a->set.d, n = a->set.n;
     float *x = malloc(f32 * (size_t)n), *b = malloc(f32 * (size_t)(d * NLA_PAD)), *one = malloc(f32 * (size_t)d);
     double *Ax = malloc(sizeof *Ax * (size_t)d);
-    int bad = !x || !b || !one || !Ax;
+    float *there = m->alloc(f32 * (size_t)(d * NLA_PAD)); /* b in one piece: copies from host memory row by row are slow */
+    int bad = !x || !b || !one || !Ax || !there;
     if (bad) fprintf(stderr, "fsbench: there is no memory for right-hand sides\n");
     if (!bad) data_solution(&a->set, x);
     if (!bad) bad = m->make(m, &a->set, packed) || m->times(m, packed, d, n, x, Ax);
@@ -37,10 +38,12 @@ static int fill(nla_machine *m, nla_matrix *a, float *packed)
             for (int64_t i = 0; i < d; i++) b[i * NLA_PAD + side] = one[i], squares += (double)one[i] * one[i];
             a->b_norm[side] = sqrt(squares);
         }
-        const size_t pitch = f32 * (size_t)a->wide;
+        const size_t pitch = f32 * (size_t)a->wide, sides = f32 * NLA_PAD, whole = sides * (size_t)d;
         bad = m->copy(m, a->W, pitch, packed, f32 * (size_t)n, f32 * (size_t)n, (size_t)d) ||
-              m->copy(m, a->W + a->wide - NLA_PAD, pitch, b, f32 * NLA_PAD, f32 * NLA_PAD, (size_t)d);
+              m->copy(m, there, whole, b, whole, whole, 1) ||
+              m->copy(m, a->W + a->wide - NLA_PAD, pitch, there, sides, sides, (size_t)d);
     }
+    m->release(there);
     free(x);
     free(b);
     free(one);

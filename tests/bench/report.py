@@ -62,7 +62,7 @@ with tempfile.TemporaryDirectory() as temporary:
     page.parent.mkdir()
     subprocess.run([sys.executable, root / "bench" / "report.py", "--results", results, "--output", page], check=True)
     text = page.read_text()
-    law("### small" in text and "As the paper counts" in text and "(2.67×)" in text, "the page has no section of it")
+    law("### small" in text and "As the paper counts" in text, "the page has no section of it")
     for task in ("gram", "ose", "ridge", "solve"):
         picture = page.parent / "images" / f"randnla-small-{task}.svg"
         law(picture.exists() and "<svg" in picture.read_text()[:1000], f"there is no figure of {task}")
