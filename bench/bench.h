@@ -44,6 +44,7 @@ const char *bench_date(void);
 int bench_cpu(const bench_options *options);
 int bench_cuda(const bench_options *options);
 int bench_tune(const bench_options *options);
+int bench_tasks(const bench_options *options);
 int bench_randnla(int argc, char **argv); /* has options of its own; argv[0] is its name */
 
 #ifdef __cplusplus

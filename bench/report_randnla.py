@@ -360,7 +360,7 @@ def figure(records, task, shape, machine, path):
         low = max(row for row in range(down) if row * across + column < len(data))
         axes[low][column].tick_params(labelbottom=True)
         axes[low][column].set_xlabel("time, ms")
-    ks = records.ks()
+    ks = [k for k in records.ks() if any(records.error(task, name, *shape, k, DEFAULT) for name in data)]
     fig.suptitle(f"{task}, {shape[0]} × {shape[1]}, {machine}: left is faster, down is better; one point for each k "
                  f"from {ks[0]} to {ks[-1]}", fontsize=10, x=0.01, ha="left")
     fig.supylabel(LABELS[task], fontsize=9)

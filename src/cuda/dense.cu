@@ -23,6 +23,7 @@ typedef struct gpu_libraries {
                  const double *, double *, int);
     int (*dsyrk)(void *, int, int, int, int, const double *, const double *, int, const double *, double *, int);
     int (*dtrsm)(void *, int, int, int, int, int, int, const double *, const double *, int, double *, int);
+    int (*dtrsv)(void *, int, int, int, int, const double *, int, double *, int);
     int (*ddgmm)(void *, int, int, int, const double *, int, const double *, int, double *, int);
     int (*dnrm2)(void *, int, const double *, int, double *);
     int (*cusolverCreate)(void **);
@@ -78,6 +79,7 @@ static fs_result load(fs_gpu *gpu, gpu_libraries *lib)
         {&lib->dgemm, 0, "cublasDgemm_v2"},
         {&lib->dsyrk, 0, "cublasDsyrk_v2"},
         {&lib->dtrsm, 0, "cublasDtrsm_v2"},
+        {&lib->dtrsv, 0, "cublasDtrsv_v2"},
         {&lib->ddgmm, 0, "cublasDdgmm"},
         {&lib->dnrm2, 0, "cublasDnrm2_v2"},
         {&lib->cusolverCreate, 1, "cusolverDnCreate"},
@@ -368,6 +370,10 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     const double one = 1;
+    /* One row times the inverse of op(L) is the inverse of its transpose times a column, which trsv is made for. */
+    if (!left && m == 1)
+        return good(h, h->lib.dtrsv(h->blas, LOWER, transposed ? OP_N : OP_T, NON_UNIT, (int)n, L, (int)ldl, B, (int)ldb),
+                    "trsv");
     return good(h, h->lib.dtrsm(h->blas, left ? LEFT : RIGHT, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)m, (int)n,
                                 &one, L, (int)ldl, B, (int)ldb), "trsm");
 }

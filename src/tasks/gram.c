@@ -43,7 +43,7 @@ static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gra
     if (trace == 0) return FS_OK;
     double square;
     FS_TRY(fs_workspace_symmetric_square(w, w->G, &square));
-    CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->N, w->squares);
+    CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->pitch, w->squares);
     CALL(w, fetch, w->squares, w->shape.k, w->host);
     const double z = 2.576, k = effective_k(w, S, w->host, trace); /* 99 of 100 normal variables are within z */
     const double H = fmax((square - trace * trace / k) / (1 + 1 / k), trace * trace / (double)w->shape.n);
@@ -100,7 +100,7 @@ fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, 
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
-        CALL(w, syrk, n, rows, w->Z, w->N, 1.0, w->H, n);
+        CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, w->H, n);
     }
     CALL(w, add, n * n, -1.0, w->H, w->G);
     FS_TRY(fs_workspace_symmetric_square(w, w->G, &apart));

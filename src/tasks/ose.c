@@ -45,8 +45,8 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
-        if (factored) CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->N);
-        CALL(w, syrk, n, rows, w->Z, w->N, 1.0, L, n);
+        if (factored) CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->pitch);
+        CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, L, n);
     }
     CALL(w, diagonal, n, L, n, w->d, 0.0);
     CALL(w, potrf, n, L, n);
@@ -74,9 +74,9 @@ static fs_result write_basis(fs_workspace *w, const fs_matrix *A)
         part.data = (char *)Q.data + at * n * fs_dtype_size(Q.dtype);
         part.rows = rows;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
-        CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->N);
-        CALL(w, trsm, 1, 0, n, rows, w->G, n, w->Z, w->N);
-        CALL(w, narrow, w->Z, w->N, 0, &part);
+        CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->pitch);
+        CALL(w, trsm, 1, 0, n, rows, w->G, n, w->Z, w->pitch);
+        CALL(w, narrow, w->Z, w->pitch, 0, &part);
     }
     return FS_OK;
 }
