@@ -56,7 +56,7 @@ static const struct command {
     {"cpu", "the CPU backend: every family, layout and element type", bench_cpu},
     {"cuda", "the CUDA backend, and what people use instead, on the first GPU", cuda},
     {"tune", "tries the CUDA backend's plans on the first GPU and writes a table for FLASHSKETCH_TUNING", tune},
-    {"tasks", "ridge and least squares on the first GPU: how they divide into sketching and solving, and into parts", tasks},
+    {"tasks", "ridge and least squares on the first GPU: how they divide into sketching and solving", tasks},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

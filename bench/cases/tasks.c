@@ -1,9 +1,9 @@
-/* tasks.c - `fsbench tasks`: how ridge and least squares on a GPU divide into sketching and solving, and what the parts of
- * solving cost in each of the ways that cuBLAS and cuSOLVER have.
+/* tasks.c - `fsbench tasks`: how ridge and least squares on a GPU divide into sketching and solving, and what the parts
+ * of solving cost in each of the ways that cuBLAS and cuSOLVER have.
  *
- * Lines with op "ridge" and "solve" are the library's functions, A and b in device memory: sketch_ms and solve_ms between
- * events on the stream, wall_ms on the host's clock from the first call to the last return, without a report.  Lines with
- * op "part" are single calls: what src/cuda/dense.cu uses, and what it could. */
+ * Lines with op "ridge" and "solve" are the library's functions, A and b in device memory: sketch_ms and solve_ms
+ * between events on the stream, wall_ms on the host's clock from the first call to the last return, without a report.
+ * Lines with op "part" are single calls: what src/cuda/dense.cu uses, and what it could. */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <flashsketch_tasks.h>
@@ -19,7 +19,8 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], SIZES = sizeof sizes / sizeof 
 
 static void provenance(const bench_gpu *g)
 {
-    printf("\"reps\": %d, \"machine\": \"%s\", \"driver\": \"%s\", \"cuda\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
+    printf("\"reps\": %d, \"machine\": \"%s\", \"driver\": \"%s\", \"cuda\": \"%s\", \"commit\": \"%s\", "
+           "\"date\": \"%s\"}\n",
            g->options->repetitions, g->name, g->driver, g->cuda, g->options->commit, bench_date());
     fflush(stdout);
 }
@@ -44,7 +45,8 @@ static int run_once(const job *j, fs_fit_report *report)
 static int measure(const job *j, int64_t k)
 {
     const int reps = j->g->options->repetitions;
-    double *sketch = malloc(sizeof *sketch * (size_t)reps * 3), *solve = sketch + reps, *wall = solve + reps, residual = 0;
+    double *sketch = malloc(sizeof *sketch * (size_t)reps * 3), *solve = sketch + reps, *wall = solve + reps,
+           residual = 0;
     fs_fit_report report = FS_FIT_REPORT_INIT;
     int failed = !sketch;
     for (int i = -WARM_UP; i < reps && !failed; i++) {
@@ -81,8 +83,9 @@ static int measure_shape(bench_gpu *g, int64_t d, int64_t n, int64_t k)
     j.b = bench_gpu_view(g->from.data + d * n * 4, d, 1, 0, FS_F32);
     j.x = bench_gpu_view(g->to.data, n, 1, 0, FS_F32);
     bench_gpu_fill(g, g->from.data, d * (n + 1) * 4, FS_F32);
-    int failed = bench_fs_failed(fs_sketch_create(&j.S, &spec), "making a sketch") ||
-                 bench_fs_failed(fs_workspace_create(&j.w, g->context[FS_PRECISION_FULL], &shape), "making a workspace");
+    int failed =
+        bench_fs_failed(fs_sketch_create(&j.S, &spec), "making a sketch") ||
+        bench_fs_failed(fs_workspace_create(&j.w, g->context[FS_PRECISION_FULL], &shape), "making a workspace");
     for (j.ridge = 0; j.ridge < 2 && !failed; j.ridge++) failed = measure(&j, k);
     fs_workspace_destroy(j.w);
     fs_sketch_destroy(j.S);
@@ -114,32 +117,40 @@ static int run_syrk(void *user)
 {
     const parts *p = user;
     const double one = 1, zero = 0;
-    return bad(cublasDsyrk(p->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, p->n, p->k, &one, p->Z, p->n, &zero, p->G, p->n), "syrk");
+    return bad(
+        cublasDsyrk(p->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, p->n, p->k, &one, p->Z, p->n, &zero, p->G, p->n),
+        "syrk");
 }
 static int run_gemm(void *user)
 {
     const parts *p = user;
     const double one = 1, zero = 0;
-    return bad(cublasDgemm(p->blas, CUBLAS_OP_N, CUBLAS_OP_T, p->n, p->n, p->k, &one, p->Z, p->n, p->Z, p->n, &zero, p->G, p->n),
+    return bad(cublasDgemm(p->blas, CUBLAS_OP_N, CUBLAS_OP_T, p->n, p->n, p->k, &one, p->Z, p->n, p->Z, p->n, &zero,
+                           p->G, p->n),
                "gemm");
 }
 static int run_copy(void *user) { return refresh(user); }
 static int run_potrf(void *user) /* and the copy that makes it possible again */
 {
     const parts *p = user;
-    return refresh(p) || bad(cusolverDnDpotrf(p->solver, CUBLAS_FILL_MODE_LOWER, p->n, p->L, p->n, p->work, p->lwork, p->info), "potrf");
+    return refresh(p) ||
+           bad(cusolverDnDpotrf(p->solver, CUBLAS_FILL_MODE_LOWER, p->n, p->L, p->n, p->work, p->lwork, p->info),
+               "potrf");
 }
 static int run_trsv(void *user)
 {
     const parts *p = user;
-    return bad(cublasDtrsv(p->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, p->n, p->L, p->n, p->x, 1), "trsv");
+    return bad(
+        cublasDtrsv(p->blas, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, p->n, p->L, p->n, p->x, 1),
+        "trsv");
 }
 static int run_trsm(void *user)
 {
     const parts *p = user;
     const double one = 1;
-    return bad(cublasDtrsm(p->blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, 1, p->n, &one,
-                           p->L, p->n, p->x, 1), "trsm");
+    return bad(cublasDtrsm(p->blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, 1,
+                           p->n, &one, p->L, p->n, p->x, 1),
+               "trsm");
 }
 
 static int measure_parts(bench_gpu *g, int n, int k)
@@ -155,16 +166,17 @@ static int measure_parts(bench_gpu *g, int n, int k)
     p.info = (int *)(p.x + n);
     p.work = p.x + 2 * n;
     bench_gpu_fill(g, p.Z, (int64_t)sizeof(double) * n * k, FS_F64);
-    int failed = bad(cublasCreate(&p.blas), "opening cuBLAS") || bad(cusolverDnCreate(&p.solver), "opening cuSOLVER") ||
-                 bad(cublasSetStream(p.blas, g->stream), "setting a stream") ||
-                 bad(cusolverDnSetStream(p.solver, g->stream), "setting a stream") ||
-                 bad(cusolverDnDpotrf_bufferSize(p.solver, CUBLAS_FILL_MODE_LOWER, n, p.L, n, &p.lwork), "asking for memory");
+    int failed =
+        bad(cublasCreate(&p.blas), "opening cuBLAS") || bad(cusolverDnCreate(&p.solver), "opening cuSOLVER") ||
+        bad(cublasSetStream(p.blas, g->stream), "setting a stream") ||
+        bad(cusolverDnSetStream(p.solver, g->stream), "setting a stream") ||
+        bad(cusolverDnDpotrf_bufferSize(p.solver, CUBLAS_FILL_MODE_LOWER, n, p.L, n, &p.lwork), "asking for memory");
     for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !failed; i++) {
         double ms;
         failed = bench_gpu_measure_alone(g, ways[i].run, &p, &ms);
         if (failed) break;
-        printf("{\"case\": \"tasks\", \"op\": \"part\", \"part\": \"%s\", \"n\": %d, \"k\": %d, \"ms\": %.4f, ", ways[i].name, n, k,
-               ms);
+        printf("{\"case\": \"tasks\", \"op\": \"part\", \"part\": \"%s\", \"n\": %d, \"k\": %d, \"ms\": %.4f, ",
+               ways[i].name, n, k, ms);
         provenance(g);
     }
     if (p.blas) cublasDestroy(p.blas);

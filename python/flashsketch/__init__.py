@@ -10,8 +10,8 @@
 >>> (S.T @ (S @ A)).shape                          # the adjoint
 (10000, 50)
 
-`solve`, `ridge`, `gram` and `ose` are what people do with S A: least squares, ridge regression, Gram matrices, and how well
-a subspace is embedded; each tells how far its answer is to be trusted.
+`solve`, `ridge`, `gram` and `ose` are what people do with S A: least squares, ridge regression, Gram matrices, and how
+well a subspace is embedded; each tells how far its answer is to be trusted.
 
 `flashsketch.sklearn` has a transformer for scikit-learn, `flashsketch.attribution` projectors for data attribution
 (TRAK, dattri).

@@ -1,7 +1,7 @@
 """What a sketch is made for: least squares, ridge regression, Gram matrices, embedding errors.
 
-The work is the library's (flashsketch_tasks.h), in the memory where the arrays are.  A context keeps the workspace of its
-last task, so that the next one of the same shape allocates nothing.
+The work is the library's (flashsketch_tasks.h), in the memory where the arrays are.  A context keeps the workspace of
+its last task, so that the next one of the same shape allocates nothing.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ _METHODS = {1: "cholesky", 2: "svd"}
 
 @dataclass(frozen=True)
 class Fit:
-    """What solve and ridge found.  Norms are Frobenius norms over all right-hand sides; the C header's fs_fit_report and
-    fs_solve say how the estimates are made, and when they hold.
+    """What solve and ridge found.  Norms are Frobenius norms over all right-hand sides; the C header's fs_fit_report
+    and fs_solve say how the estimates are made, and when they hold.
 
     x: the solution, n or n x rhs.  residual: the estimate of |A x - b|; with probability 0.99 it lies from low to high.
-    smallest: the estimate of the smallest |A x - b| there is (solve; NaN for ridge).  exact: |A x - b| of each right-hand
-    side, where it was asked for.  method: "cholesky", or "svd" where the rank is below n or nearly so.  rank, condition: of
-    S A.  sketched: |S A x - S b|.  rhs: |S b|, nearly |b|.  Times are in seconds, on the device's clock.
+    smallest: the estimate of the smallest |A x - b| there is (solve; NaN for ridge).  exact: |A x - b| of each
+    right-hand side, where it was asked for.  method: "cholesky", or "svd" where the rank is below n or nearly so.
+    rank, condition: of S A.  sketched: |S A x - S b|.  rhs: |S b|, nearly |b|.  Times are in seconds, on the device's
+    clock.
     """
 
     x: Any
@@ -58,9 +59,9 @@ class Fit:
 class Gram:
     """What gram found.
 
-    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, judged from S A alone; with probability 0.99 it lies from low to
-    high.  effective_k: k, or less where few blocks of S carry most of A.  frobenius, spectral: |G - A'A| / |A'A| itself, in
-    both norms, where it was asked for; otherwise NaN.
+    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, judged from S A alone; with probability 0.99 it lies from low
+    to high.  effective_k: k, or less where few blocks of S carry most of A.  frobenius, spectral: |G - A'A| / |A'A|
+    itself, in both norms, where it was asked for; otherwise NaN.
     """
 
     G: Any
@@ -77,9 +78,9 @@ class Gram:
 
 @dataclass(frozen=True)
 class Embedding:
-    """What ose found: error = |(SQ)'SQ - I|_2 and frobenius, the same in that norm, for an orthonormal basis Q; sigma_min and
-    sigma_max, the extreme singular values of S Q; and what a Gaussian sketch has: expected, and from low to high in 99 of
-    100 cases.
+    """What ose found: error = |(SQ)'SQ - I|_2 and frobenius, the same in that norm, for an orthonormal basis Q;
+    sigma_min and sigma_max, the extreme singular values of S Q; and what a Gaussian sketch has: expected, and from low
+    to high in 99 of 100 cases.
     """
 
     error: float
@@ -123,8 +124,8 @@ def _sum(dtype: int) -> int:
 
 
 def _load_wheels() -> None:
-    """cuBLAS and cuSOLVER as PyTorch's and CuPy's packages bring them, where no folder that the loader searches has them:
-    once loaded, they are found by name."""
+    """cuBLAS and cuSOLVER as PyTorch's and CuPy's packages bring them, where no folder that the loader searches has
+    them: once loaded, they are found by name."""
     for name in ("nvJitLink", "cublasLt", "cublas", "cusparse", "cusolver"):
         for folder in sys.path:
             found = glob.glob(os.path.join(folder, "nvidia", "*", "lib", f"lib{name}.so.*"))
@@ -185,7 +186,8 @@ class _Problem:
             adapter, self.right, self.keep_right = _dense("b", B)
             _check_rows(S, "b", self.right[1])
             if adapter is not self.adapter or self.right[6] != self.device:
-                raise TypeError(f"A is {place(self.device)} and b {place(self.right[6])}: both must be of one framework and place")
+                where = f"A is {place(self.device)} and b {place(self.right[6])}"
+                raise TypeError(f"{where}: both must be of one framework and in one place")
             self.rhs, self.vector = self.right[2], len(B.shape) == 1
         self.stream = 0 if self.device == HOST else self.adapter.stream(self.device)
 
@@ -229,10 +231,12 @@ def _fit(S: Sketch, A: Any, b: Any, ridge: bool, number: float, exact: bool) -> 
 
 
 def solve(S: Sketch, A: Any, b: Any, *, rcond: float = 0.0, exact: bool = False) -> Fit:
-    """Least squares by a sketch: x minimises |S A x - S b| in place of |A x - b|, the shortest one where there are many.
+    """Least squares by a sketch: x minimises |S A x - S b| in place of |A x - b|, the shortest one where there are
+    many.
 
-    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy; A may be a sparse matrix of SciPy.  x is like b.  rcond:
-    singular values of S A below rcond times the largest count as 0.  exact: read A once more for |A x - b| itself.
+    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy; A may be a sparse matrix of SciPy.  x is like b.
+    rcond: singular values of S A below rcond times the largest count as 0.  exact: read A once more for |A x - b|
+    itself.
 
     >>> import numpy as np, flashsketch as fs
     >>> rng = np.random.default_rng(0)
@@ -262,8 +266,8 @@ def ridge(S: Sketch, A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
 
 
 def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
-    """(SA)'SA, an estimate of A'A, n x n, and its error.  out: an array for it, of any of the four types.  exact: read A
-    once more for the error itself.
+    """(SA)'SA, an estimate of A'A, n x n, and its error.  out: an array for it, of any of the four types.  exact: read
+    A once more for the error itself.
 
     >>> import numpy as np, flashsketch as fs
     >>> A = np.random.default_rng(0).standard_normal((20000, 10))

@@ -1,10 +1,10 @@
 /* fit.c - X that minimises |Y X - C|^2 + lambda |X|^2: ridge regression, and with lambda = 0 least squares.
  *
- * The normal equations in f64.  For an f32 Y the Gram matrix in f64 has twice the digits that Y has, so that the factor is
- * good for condition numbers up to 2e6, where those of Y itself have no digits left (mixed-precision Cholesky QR:
- * Yamazaki, Tomov and Dongarra, 2015), and no Q is needed: one product Y'[Y C] is all that touches k rows.  For an f64 Y a
- * step of corrected semi-normal equations (Bjorck, 1987) follows, which makes the error that of a QR factorization.  Small
- * pivots, and k < n, go to the singular values of Y. */
+ * The normal equations in f64.  For an f32 Y the Gram matrix in f64 has twice the digits that Y has, so that the factor
+ * is good for condition numbers up to 2e6, where those of Y itself have no digits left (mixed-precision Cholesky QR:
+ * Yamazaki, Tomov and Dongarra, 2015), and no Q is needed: one product Y'[Y C] is all that touches k rows.  For an f64
+ * Y a step of corrected semi-normal equations (Bjorck, 1987) follows, which makes the error that of a QR factorization.
+ * Small pivots, and k < n, go to the singular values of Y. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -58,12 +58,12 @@ static fs_result refine(fs_workspace *w, double lambda)
     return FS_OK;
 }
 
-/* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; leaves w->d's contents, lengths squared of the columns of [Y C]
- * and then pivots, in w->host.  out->method is 0 where the pivots are too small.
+/* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; leaves w->d's contents, lengths squared of the columns of [Y
+ * C] and then pivots, in w->host.  out->method is 0 where the pivots are too small.
  *
  * All of [Y C]'[Y C] is factored: below the factor L of Y'Y + lambda I stands then (L^-1 Y'C)', so that half of the
- * substitution is done.  What is last on the diagonal, C'C, is raised far above all else so that the factor exists whatever
- * C is; nothing above or left of it depends on it. */
+ * substitution is done.  What is last on the diagonal, C'C, is raised far above all else so that the factor exists
+ * whatever C is; nothing above or left of it depends on it. */
 static fs_result by_cholesky(fs_workspace *w, double lambda, fit *out)
 {
     const double far_above = 1e300;

@@ -1,7 +1,7 @@
 /* workspace.h - what the tasks share: the memory of a workspace, and the steps that all of them take.
  *
- * A task is a sequence of calls of dense.h, the same in every place.  [Y C] lies in Z transposed and in f64: (n + rhs) x k,
- * column-major, so that Z Z' is the Gram matrix of Y, Y'C and C'C at once. */
+ * A task is a sequence of calls of dense.h, the same in every place.  [Y C] lies in Z transposed and in f64: (n + rhs)
+ * x k, column-major, so that Z Z' is the Gram matrix of Y, Y'C and C'C at once. */
 #ifndef FS_TASKS_WORKSPACE_H
 #define FS_TASKS_WORKSPACE_H
 
@@ -15,7 +15,7 @@ struct fs_workspace {
     void *handle;
     fs_task_shape shape;
     int64_t N;           /* n + rhs */
-    int64_t pitch;       /* of Z and G: N and some more, so that columns begin at 64 bytes, which cuBLAS is faster with */
+    int64_t pitch; /* of Z and G: N and some more, so that columns begin at 64 bytes, which cuBLAS is faster with */
     int64_t panel;       /* columns of Z, E and F: at least k and n, and rows of A that are read at a time */
     void *memory;        /* all that follows, in the backend's memory */
     void *Y, *C, *Q;     /* of the shape's type: k x n, k x rhs, basis x n, packed rows */
@@ -38,9 +38,9 @@ enum { MARK_SKETCH, MARK_SKETCHED, MARK_TASK, MARK_DONE };
 /* Calls a function of the workspace's table: CALL(w, syrk, n, k, ...). */
 #define CALL(w, function, ...) FS_TRY((w)->dense->function((w)->handle, __VA_ARGS__))
 
-/* A pivot of Cholesky's factor below this, relative to its column's length, counts as none.  It is 4 roundings of f32: below
- * that, columns of an f32 matrix are dependent as far as one can see; and in f64 the Gram matrix itself is only good to
- * the square root of 2^-53, 1e-8. */
+/* A pivot of Cholesky's factor below this, relative to its column's length, counts as none.  It is 4 roundings of f32:
+ * below that, columns of an f32 matrix are dependent as far as one can see; and in f64 the Gram matrix itself is only
+ * good to the square root of 2^-53, 1e-8. */
 #define SMALLEST_PIVOT 0x1p-21
 
 /* Z = [Y C]', or Y' alone. */
