@@ -48,6 +48,7 @@ PEERS = [
     ("baseline-flashsketch-kappa2", "**FlashSketch**, contiguous, κ = 2, s = 2", None),
     ("baseline-flashsketch-kappa4", "**FlashSketch**, contiguous, κ = 4, s = 1", None),
     ("baseline-flashsketch-srht", "SRHT of this library", "baseline-flashsketch"),
+    ("baseline-srht-passes", "SRHT, Hadamard transform in memory", "baseline-flashsketch"),
     ("baseline-shared-kappa1", "paper's Algorithm 1, κ = 1, s = 4", "baseline-flashsketch-kappa1"),
     ("baseline-shared-kappa2", "paper's Algorithm 1, κ = 2, s = 2", "baseline-flashsketch-kappa2"),
     ("baseline-shared-kappa4", "paper's Algorithm 1, κ = 4, s = 1", "baseline-flashsketch-kappa4"),

@@ -60,7 +60,7 @@ grid() {
 
 bars=flashsketch-1-4,algorithm1-1-4,algorithm1-2-2,algorithm1-4-1,sjlt-sparse-4,srht,gaussian
 coherent=hot,bundles,decay,identity,diagonal,student
-fits=flashsketch-1-4,algorithm1-1-4,sjlt-sparse-4,sjlt-scatter-4,srht,gaussian
+fits=flashsketch-1-4,algorithm1-1-4,sjlt-sparse-4,sjlt-scatter-4,srht,srht-passes,gaussian
 
 # Whether the GPU's errors are the CPU's: S and the data are the same, so they agree but for rounding.
 check() {
@@ -75,7 +75,7 @@ check() {
 on_gpu() {
     check
     # The bars: times of the default and the baselines; Gram and OSE on an ordinary and on coherent inputs; ridge, solve.
-    grid --reps 9 --task sketch --method $bars,sjlt-scatter-4
+    grid --reps 9 --task sketch --method $bars,sjlt-scatter-4,srht-passes
     grid --reps 9 --task gram,ose --method $bars --data gaussian,$coherent --k 1024,4096 --seeds 0-1
     grid --reps 9 --task ridge,solve --method flashsketch-1-4,algorithm1-1-4 --data gaussian --k 2048,4096 --seeds 0-2
     # The default where a baseline errs less at the same k.

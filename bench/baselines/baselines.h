@@ -43,6 +43,7 @@ extern const baseline baseline_gaussian;       /* gaussian.cu: cuBLAS */
 extern const baseline baseline_cusparse;       /* cusparse.c: S in CSR */
 extern const baseline baseline_scatter;        /* scatter.cu: float atomics in global memory */
 extern const baseline baseline_shared_atomics; /* shared_atomics.cu: float atomics in shared memory */
+extern const baseline baseline_srht_passes;    /* srht_passes.cu: a Hadamard transform in global memory */
 
 /* On a CPU, row-major f32 only. */
 extern const baseline baseline_cpu_gaussian;   /* cpu_gaussian.c: S in memory, OpenBLAS */

@@ -29,6 +29,7 @@ static const struct peer {
     {"baseline-flashsketch-kappa2", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
     {"baseline-flashsketch-kappa4", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
     {"baseline-flashsketch-srht", &baseline_library, ROW | BATCH, FS_F32, 0, FS_SRHT, 0, 0, UNSAID},
+    {"baseline-srht-passes", &baseline_srht_passes, ROW, FS_F32, 0, FS_SRHT, 0, 0, UNSAID},
     {"baseline-shared-kappa1", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
     {"baseline-shared-kappa2", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
     {"baseline-shared-kappa4", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},

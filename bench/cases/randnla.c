@@ -37,7 +37,7 @@ static int usage(FILE *to, int code)
         fprintf(to, "%s%s", i && i % 6 == 0 ? "\n         " : " ", label);
     }
     fprintf(to,
-            "\n\nfields of a line: cell, what (time or error), task, method, family, d, n, k, M, kappa, s, shuffle,\n"
+            " (srht-passes on a GPU only)\n\nfields of a line: cell, what (time or error), task, method, family, d, n, k, M, kappa, s, shuffle,\n"
             "  solver (ridge, solve), data; of times floor_ms, ms (between CUDA events), wall_ms, prep_ms (making S),\n"
             "  full_ms (making it and multiplying), call_us; of errors data_seed, seeds, error (one for each seed),\n"
             "  noisy (ridge, solve: with a noisy b), best_noisy (of the exact solution); backend, machine, driver,\n"

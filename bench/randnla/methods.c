@@ -48,6 +48,7 @@ const nla_method nla_methods[] = {
     {"sjlt-scatter", &baseline_cpu_scatter, GPU(scatter), FS_SJLT, 0, 1, UNSAID, 1, 1},
     {"sjlt-scatter", &baseline_cpu_scatter, GPU(scatter), FS_SJLT, 0, 2, UNSAID, 1, 1},
     {"srht", LIBRARY, FS_SRHT, 0, 0, UNSAID, 0, 1},
+    {"srht-passes", NULL, GPU(srht_passes), FS_SRHT, 0, 0, UNSAID, 1, 1},
     {"gaussian", &baseline_cpu_gaussian, GPU(gaussian), FS_GAUSSIAN, 0, 0, UNSAID, 0, 1},
 };
 const int nla_method_count = sizeof nla_methods / sizeof nla_methods[0];
