@@ -1,5 +1,5 @@
-/* borrowed.c - what the progress bar and the readers of files, which belong to the command, ask of the program that they
- * are in. */
+/* borrowed.c - what the progress bar and the readers of files, which belong to the command, ask of the program that
+ * they are in. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares methods
- * by time and error; one JSON object a line.
+/* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares
+ * methods by time and error; one JSON object a line.
  *
  * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
  * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
@@ -65,7 +65,7 @@ static int usage(FILE *to, int code)
     fprintf(to, "usage: fsbench COMMAND [--case TEXT] [--threads N] [--reps N] [--commit TEXT] [--output FILE]\n\n"
                 "commands:\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].what);
-    fprintf(to, "  randnla  Gram matrices, embeddings, ridge, least squares: errors and times; 'fsbench randnla --help'\n");
+    fprintf(to, "  randnla  the paper's tasks, methods and data: errors and times; see 'fsbench randnla --help'\n");
     fprintf(to,
             "\noptions:\n"
             "  --case TEXT    only cases whose name contains TEXT\n"

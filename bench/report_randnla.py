@@ -292,8 +292,8 @@ def bars_section(records):
         if tasks[0] in ("ridge", "solve"):
             what += " and " + ("LU" if tasks[0] == "ridge" else "QR")
         for task in tasks:
-            line(f"{task}: {what}, at least {bar:g}×", [speed_cell(records, task, name, shape, bar) for shape in shapes],
-                 min)
+            cells = [speed_cell(records, task, name, shape, bar) for shape in shapes]
+            line(f"{task}: {what}, at least {bar:g}×", cells, min)
     for task in ("gram", "ose"):
         line(f"{task}, coherent inputs: our error over the Gaussian's, at most {COHERENT_BAR}",
              [coherent_cell(records, task, shape) for shape in shapes], max)
@@ -306,7 +306,8 @@ def coherent_section(records, shape, k):
                "sjlt-sparse-4", "srht", "gaussian"]
     parts = []
     for task in ("gram", "ose"):
-        data = [name for name in records.data() if any((name, task) + shape + (k, m) in records.errors for m in methods)]
+        data = [name for name in records.data()
+                if any((name, task) + shape + (k, method) in records.errors for method in methods)]
         rows = []
         for method in methods:
             cells = [records.error(task, name, *shape, k, method) for name in data]
@@ -320,8 +321,8 @@ def coherent_section(records, shape, k):
 
 # figures -------------------------------------------------------------------------------------------------------------
 
-# One colour and marker for each method that is drawn, in the order of the legend.  The colours are Okabe and Ito's, which
-# colour-blind readers tell apart; markers differ for print without colour.
+# One colour and marker for each method that is drawn, in the order of the legend.  The colours are mostly Okabe and
+# Ito's, which colour-blind readers tell apart; markers differ for print without colour.
 STYLES = [
     (DEFAULT, "FlashSketch, default", "#D55E00", "o", 2.4),
     ("contiguous-1-4", "FlashSketch, contiguous, κ = 1, s = 4", "#E69F00", "s", 1.4),
@@ -413,15 +414,15 @@ def figure(records, task, shape, machine, path):
 
 # the page ------------------------------------------------------------------------------------------------------------
 
-INTRODUCTION = """The paper's four tasks, `fsbench randnla`, on its synthetic data (i.i.d. normal; rank 64 with noise; as
-sparse as spal_004) and on six inputs that are coherent or adversarial for sketches which mix within contiguous blocks
-([`bench/data/recipe.h`](../bench/data/recipe.h)). `gram` is ‖(SA)ᵀSA − AᵀA‖ over ‖AᵀA‖ in the Frobenius norm, `ose` the
+INTRODUCTION = """The paper's four tasks, `fsbench randnla`, on its synthetic data (i.i.d. normal; rank 64 with noise;
+as sparse as spal_004) and on six inputs that are coherent or adversarial for sketches which mix within contiguous
+blocks ([`bench/data/recipe.h`](../bench/data/recipe.h)). `gram` is ‖(SA)ᵀSA − AᵀA‖ over ‖AᵀA‖ in the Frobenius norm, `ose` the
 spectral norm of (SQ)ᵀSQ − I for a basis Q of up to 256 of A's columns; their time is that of the sketch. `ridge` and
 `solve` are measured from A and b to x by the host's clock: our sketches end with this library's solvers, baselines with
 the textbook's (LU of the normal equations; QR), and what is compared is the residual with a noisy b, because without
-noise every sketch of full rank finds the solution. Errors are means over the seeds. FlashSketch, this library's SRHT and
-Algorithm 1 make S in every call; the others have it ready unless it is said that it is made in the call. Algorithm 1, the
-scatter and the Hadamard transform in memory are our own implementations ([`bench/baselines`](../bench/baselines)).
+noise every sketch of full rank finds the solution. Errors are means over the seeds. FlashSketch, this library's SRHT
+and Algorithm 1 make S in every call; the others have it ready unless it is said that it is made in the call. Algorithm
+1, the scatter and the Hadamard transform in memory are our own implementations ([`bench/baselines`](../bench/baselines)).
 `make bench-randnla` measures on a GPU, `scripts/bench_randnla.sh --cpu` on a CPU."""
 
 
@@ -448,14 +449,14 @@ def machine_section(folder, images, gpu):
     machine = ", ".join(sorted({r["machine"] for r in records.lines}))
     parts = [f"### {folder.name}\n\n{provenance(records)}."]
     if gpu:
-        parts.append("**Bars**: the time of a baseline over that of our default at its fastest k with an error no larger "
-                     "(within 1 % and two standard errors), for every data set, k and variant of the baseline: the "
-                     "geometric mean, and the least.\n\n" + bars_section(records))
-    parts.append("**As the paper counts**: the fastest variant against the fastest, whatever their errors; geometric means "
-                 "over shapes and k" + ("; in brackets the paper's own figures (RTX 4090)" if gpu else "") + ".\n\n"
-                 + paper_section(records, gpu))
-    parts.append("**At matched quality**: the baseline's time over that of our default at its fastest k with an error no "
-                 "larger.\n\n" + honest_section(records))
+        parts.append("**Bars**: the time of a baseline over that of our default at its fastest k with an error no "
+                     "larger (within 1 % and two standard errors), for every data set, k and variant of the baseline: "
+                     "the geometric mean, and the least.\n\n" + bars_section(records))
+    brackets = "; in brackets the paper's own figures (RTX 4090)" if gpu else ""
+    parts.append("**As the paper counts**: the fastest variant against the fastest, whatever their errors; geometric "
+                 f"means over shapes and k{brackets}.\n\n" + paper_section(records, gpu))
+    parts.append("**At matched quality**: the baseline's time over that of our default at its fastest k with an error "
+                 "no larger.\n\n" + honest_section(records))
     parts.append(f"**Errors**, {shape[0]} × {shape[1]}, k = {k}.\n\n" + coherent_section(records, shape, k))
     drawn = []
     for task in TASKS:

@@ -1,6 +1,7 @@
-/* cpu_algorithm1.c - the paper's Algorithm 1 on a CPU: a task makes the tile of Y in block row g and some columns, walks
- * over the kappa input blocks f^l(g), and adds every row to s rows of its tile; rows and signs are hashed anew in
- * every tile. */
+/* cpu_algorithm1.c - the paper's Algorithm 1 on a CPU.
+ *
+ * A task makes the tile of Y in block row g and some columns: it walks over the kappa input blocks f^l(g) and adds
+ * every row to s rows of its tile.  Rows and signs are hashed anew in every tile. */
 #include <stdio.h>
 #include <stdlib.h>
 

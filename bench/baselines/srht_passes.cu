@@ -1,9 +1,9 @@
 /* srht_passes.cu - the SRHT as it is mostly run: signs, a whole Hadamard transform in memory, k of its rows.
  *
- * A thread takes one column and 16 rows `apart` rows from each other, does four stages of the transform in registers and
- * writes them back; log2(N) / 4 such passes, the last one shorter, go over the N x n work matrix, N the power of two at or
- * above d.  The first reads A, with signs, and zeros below it.  Then k rows are gathered and scaled.  Signs and rows stand
- * in tables that are made beforehand. */
+ * A thread takes one column and 16 rows `apart` rows from each other, does four stages of the transform in registers
+ * and writes them back; log2(N) / 4 such passes, the last one shorter, go over the N x n work matrix, N the power of
+ * two at or above d.  The first reads A, with signs, and zeros below it.  Then k rows are gathered and scaled.  Signs and
+ * rows stand in tables that are made beforehand. */
 #include <stdio.h>
 #include <stdlib.h>
 

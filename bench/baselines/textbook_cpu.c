@@ -7,9 +7,9 @@
 #include "textbook.h"
 
 /* Fortran's calling convention; matrices by columns. */
-typedef void (*gemm_function)(const char *ta, const char *tb, const int *m, const int *n, const int *k, const float *alpha,
-                              const float *A, const int *lda, const float *B, const int *ldb, const float *beta, float *C,
-                              const int *ldc);
+typedef void (*gemm_function)(const char *ta, const char *tb, const int *m, const int *n, const int *k,
+                              const float *alpha, const float *A, const int *lda, const float *B, const int *ldb,
+                              const float *beta, float *C, const int *ldc);
 typedef void (*gesv_function)(const int *n, const int *rhs, float *A, const int *lda, int *pivots, float *B,
                               const int *ldb, int *info);
 typedef void (*gels_function)(const char *trans, const int *m, const int *n, const int *rhs, float *A, const int *lda,

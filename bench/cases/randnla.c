@@ -11,8 +11,8 @@ static int usage(FILE *to, int code)
 {
     fprintf(to,
             "usage: fsbench randnla [OPTION]...\n\n"
-            "The paper's four tasks over data, sketch sizes, methods and seeds.  One JSON object a line; what a record\n"
-            "already holds is not measured again.\n\n"
+            "The paper's four tasks over data, sketch sizes, methods and seeds.  One JSON object a line; what a\n"
+            "record already holds is not measured again.\n\n"
             "options:\n"
             "  --cuda           on the first GPU (default: on the CPU)\n"
             "  --record FILE    continue this file (default: lines go to stdout)\n"
@@ -29,15 +29,16 @@ static int usage(FILE *to, int code)
             "  --quiet          no progress bar\n\n"
             "data:   ");
     for (int i = 0; i < RECIPES; i++) fprintf(to, " %s", data_recipe_names[i]);
-    fprintf(to, "\n         spal:X.mtx gpt2:X.safetensors gpt2-full:X.safetensors qwen2:X.safetensors fashion[:X] file:X\n"
-                "methods:");
+    fprintf(to, "\n         spal:X.mtx gpt2:X.safetensors gpt2-full:X.safetensors qwen2:X.safetensors fashion[:X]\n"
+                "         file:X\nmethods:");
     for (int i = 0; i < nla_method_count; i++) {
         char label[64];
         nla_method_label(&nla_methods[i], label, sizeof label);
         fprintf(to, "%s%s", i && i % 6 == 0 ? "\n         " : " ", label);
     }
     fprintf(to,
-            " (srht-passes on a GPU only)\n\nfields of a line: cell, what (time or error), task, method, family, d, n, k, M, kappa, s, shuffle,\n"
+            " (srht-passes on a GPU only)\n\n"
+            "fields of a line: cell, what (time or error), task, method, family, d, n, k, M, kappa, s, shuffle,\n"
             "  solver (ridge, solve), data; of times floor_ms, ms (between CUDA events), wall_ms, prep_ms (making S),\n"
             "  full_ms (making it and multiplying), call_us; of errors data_seed, seeds, error (one for each seed),\n"
             "  noisy (ridge, solve: with a noisy b), best_noisy (of the exact solution); backend, machine, driver,\n"
@@ -71,7 +72,8 @@ static int take_shape(nla_options *o, const char *text)
 static int take_k(nla_options *o, const char *text)
 {
     char *end;
-    if (whole(text, &end, 1, INT32_MAX, &o->k[o->k_count]) || *end) return wrong("--k", text, "a whole number from 1 on");
+    if (whole(text, &end, 1, INT32_MAX, &o->k[o->k_count]) || *end)
+        return wrong("--k", text, "a whole number from 1 on");
     o->k_count++;
     return 0;
 }
@@ -99,7 +101,8 @@ static int take_method(nla_options *o, const char *text)
 }
 
 /* Each part of a list between commas; the text is changed. */
-static int take_list(nla_options *o, const char *option, char *text, int (*take)(nla_options *, const char *), int *count)
+static int take_list(nla_options *o, const char *option, char *text, int (*take)(nla_options *, const char *),
+                     int *count)
 {
     for (char *part = strtok(text, ","); part; part = strtok(NULL, ",")) {
         if (count && *count >= NLA_LIST) return wrong(option, part, "among the first 64");

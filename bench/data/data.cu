@@ -42,7 +42,11 @@ static __global__ void times(const float *A, int64_t d, int64_t n, const float *
     Ax[i] = sum;
 }
 
-static dim3 fours(int64_t rows, int64_t cols) { return dim3((unsigned)((rows + 3) / 4), (unsigned)((cols + 127) / 128)); }
+/* Blocks (four rows, 128 columns). */
+static dim3 fours(int64_t rows, int64_t cols)
+{
+    return dim3((unsigned)((rows + 3) / 4), (unsigned)((cols + 127) / 128));
+}
 
 /* Files are read by the host. */
 static int make_from_file(const data_set *set, float *A)

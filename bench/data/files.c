@@ -46,12 +46,14 @@ static void copy_sparse(const fs_sparse *m, int transposed, int64_t first, int64
                         float *out)
 {
     memset(out, 0, sizeof *out * (size_t)(count * n));
-    for (int64_t r = 0; r < m->rows; r++)
-        for (int64_t e = fs_index_load(m->ptr, m->index_type, r); e < fs_index_load(m->ptr, m->index_type, r + 1); e++) {
+    for (int64_t r = 0; r < m->rows; r++) {
+        const int64_t end = fs_index_load(m->ptr, m->index_type, r + 1);
+        for (int64_t e = fs_index_load(m->ptr, m->index_type, r); e < end; e++) {
             const int64_t c = fs_index_load(m->index, m->index_type, e);
             const int64_t i = (transposed ? c : r) - first, j = (transposed ? r : c) - column;
             if (i >= 0 && i < count && j >= 0 && j < n) out[i * n + j] += (float)fs_load(m->value, m->dtype, e);
         }
+    }
 }
 
 static int64_t rows_of(const file_matrix *f) { return f->is_sparse ? f->sparse.rows : f->dense.rows; }
@@ -149,8 +151,8 @@ static int64_t walk(const tensor_list *list, const struct stack *stack, const da
             }
             const int64_t high = p->transposed ? t->cols : t->rows, wide = p->transposed ? t->rows : t->cols;
             if (*cols && wide != *cols) {
-                fprintf(stderr, "fsbench: %s: %s is %" PRId64 " wide, the stack is %" PRId64 "\n", source->path, t->name,
-                        wide, *cols);
+                fprintf(stderr, "fsbench: %s: %s is %" PRId64 " wide, the stack is %" PRId64 "\n", source->path,
+                        t->name, wide, *cols);
                 return -1;
             }
             *cols = wide;

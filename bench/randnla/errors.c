@@ -88,7 +88,8 @@ static int fit_error(nla_machine *m, nla_room *room, const nla_matrix *a, int by
     int bad = 0;
     if (by_textbook) {
         for (int side = 0; side < NLA_RHS && !bad; side++)
-            bad = m->copy(m, room->C + side * room->k, f32, (float *)C.data + side, f32 * NLA_RHS, f32, (size_t)room->k);
+            bad = m->copy(m, room->C + side * room->k, f32, (float *)C.data + side, f32 * NLA_RHS, f32,
+                          (size_t)room->k);
         if (!bad)
             bad = task == TASK_RIDGE ? m->textbook->ridge(room->textbook, Y.data, room->C, (float)NLA_LAMBDA, room->X)
                                      : m->textbook->solve(room->textbook, Y.data, room->C, room->X);

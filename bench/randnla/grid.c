@@ -1,7 +1,7 @@
 /* grid.c - which cells there are, which of them are done, and the order of the rest.
  *
- * For each shape: the times of sketches; then, for each k and method, S of every seed on all matrices of that shape; then
- * the times of ridge and solve.  A line is written as soon as its cell is complete. */
+ * For each shape: the times of sketches; then, for each k and method, S of every seed on all matrices of that shape;
+ * then the times of ridge and solve.  A line is written as soon as its cell is complete. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -189,8 +189,8 @@ static void error_cell(char *cell, enum nla_task task, const char *data, const g
 {
     char label[64];
     nla_method_label(method, label, sizeof label);
-    snprintf(cell, CELL, "error/%s/%s/%" PRId64 "x%" PRId64 "/k%" PRId64 "/%s", nla_task_names[task], data, in->d, in->n,
-             k, label);
+    snprintf(cell, CELL, "error/%s/%s/%" PRId64 "x%" PRId64 "/k%" PRId64 "/%s", nla_task_names[task], data, in->d,
+             in->n, k, label);
 }
 
 /* Which error tasks of a matrix lack this seed. */
@@ -349,7 +349,9 @@ static void run_group(grid *g, const group *in)
     for (int i = 0; i < in->count && left && !bad; i++) {
         const data_set set = data_set_of(in->sources[i], in->d, in->n);
         bad = nla_matrix_make(&g->m, &set, g->o->tasks, &matrices[i]);
-        if (bad) fprintf(stderr, "fsbench: %s at %" PRId64 " x %" PRId64 " has no results\n", set.source->name, in->d, in->n);
+        if (bad)
+            fprintf(stderr, "fsbench: %s at %" PRId64 " x %" PRId64 " has no results\n", set.source->name, in->d,
+                    in->n);
     }
     if (!bad && left) {
         run_errors(g, in, matrices);

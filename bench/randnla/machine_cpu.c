@@ -34,7 +34,8 @@ static void *alloc(size_t bytes)
     return memory;
 }
 
-static int copy(nla_machine *m, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows)
+static int copy(nla_machine *m, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                size_t rows)
 {
     (void)m;
     for (size_t i = 0; i < rows; i++) memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);

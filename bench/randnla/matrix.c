@@ -1,7 +1,7 @@
 /* matrix.c - W = [A  Q  b  b'] of a data set, and what is exact about it, by the library's own tasks.
  *
- * With A itself in a workspace of k = d rows, fs_gram gives A'A and fs_solve the least-squares solution.  Q comes out of
- * fs_ose by an S that loses nothing: an SRHT with all its rows is an isometry, and its adjoint gives Q back. */
+ * With A itself in a workspace of k = d rows, fs_gram gives A'A and fs_solve the least-squares solution.  Q comes out
+ * of fs_ose by an S that loses nothing: an SRHT with all its rows is an isometry, and its adjoint gives Q back. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,8 @@ static int fill(nla_machine *m, nla_matrix *a, float *packed)
     const int64_t d = a->set.d, n = a->set.n;
     float *x = malloc(f32 * (size_t)n), *b = malloc(f32 * (size_t)(d * NLA_PAD)), *one = malloc(f32 * (size_t)d);
     double *Ax = malloc(sizeof *Ax * (size_t)d);
-    float *there = m->alloc(f32 * (size_t)(d * NLA_PAD)); /* b in one piece: copies from host memory row by row are slow */
+    /* b goes there in one piece: copies from host memory row by row are slow. */
+    float *there = m->alloc(f32 * (size_t)(d * NLA_PAD));
     int bad = !x || !b || !one || !Ax || !there;
     if (bad) fprintf(stderr, "fsbench: there is no memory for right-hand sides\n");
     if (!bad) data_solution(&a->set, x);

@@ -109,7 +109,8 @@ typedef struct nla_matrix {
     float *W;            /* d x wide: A, Q, b, b with noise, zeros */
     double *gram;        /* A'A, in host memory */
     double gram_norm;
-    double b_norm[NLA_RHS], best[NLA_RHS]; /* |b|, and the smallest |A x - b|; best: only where least squares are asked */
+    double b_norm[NLA_RHS]; /* |b| */
+    double best[NLA_RHS];   /* the smallest |A x - b|; made only where ridge or solve is asked for */
 } nla_matrix;
 
 int nla_matrix_make(nla_machine *m, const data_set *set, unsigned tasks, nla_matrix *out);
@@ -156,8 +157,8 @@ typedef struct nla_record {
     int64_t count, room;
 } nla_record;
 
-/* Opens a record to continue it; path NULL: stdout, where nothing was done before.  A last line that was not finished is
- * taken away; any other line that is not of this program's form is refused, and the file is left as it is. */
+/* Opens a record to continue it; path NULL: stdout, where nothing was done before.  A last line that was not finished
+ * is taken away; any other line that is not of this program's form is refused, and the file is left as it is. */
 int nla_record_open(nla_record *r, const char *path);
 int nla_record_close(nla_record *r);
 /* Whether a cell is there; seed < 0: the cell has no seeds. */

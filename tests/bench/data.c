@@ -1,4 +1,4 @@
-/* data.c - the matrices of `fsbench randnla`: the same from the same seed everywhere; files are stacked as they should. */
+/* data.c - the matrices of `fsbench randnla`: the same from the same seed everywhere; files as they should be. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -29,4 +29,5 @@ shown = {name: float(error) for name, error in
          re.findall(r"^(\S.*?)\s+\S+\s+\S+\s+(\d\.\d{3})$", demo.split("The error again")[0], re.M)}
 for name, method in METHODS.items():
     if name not in shown or abs(shown[name] - errors[method]) > 6e-4:  # three decimals are shown
-        sys.exit(f"demo.py: the demo says {shown.get(name)} of '{name}', fsbench {errors[method]:.4f} of {method}\n{demo}")
+        sys.exit(f"demo.py: the demo says {shown.get(name)} of '{name}', fsbench {errors[method]:.4f} of {method}\n"
+                 + demo)

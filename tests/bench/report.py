@@ -1,4 +1,4 @@
-"""report.py FSBENCH ROOT - laws of a small grid: errors obey theory, and the page of results is made from the record."""
+"""report.py FSBENCH ROOT - laws of a small grid: errors obey theory, and the page of results is made from it."""
 import json
 import math
 import pathlib
