@@ -416,14 +416,15 @@ def figure(records, task, shape, machine, path):
 
 INTRODUCTION = """The paper's four tasks, `fsbench randnla`, on its synthetic data (i.i.d. normal; rank 64 with noise;
 as sparse as spal_004) and on six inputs that are coherent or adversarial for sketches which mix within contiguous
-blocks ([`bench/data/recipe.h`](../bench/data/recipe.h)). `gram` is ‖(SA)ᵀSA − AᵀA‖ over ‖AᵀA‖ in the Frobenius norm, `ose` the
-spectral norm of (SQ)ᵀSQ − I for a basis Q of up to 256 of A's columns; their time is that of the sketch. `ridge` and
-`solve` are measured from A and b to x by the host's clock: our sketches end with this library's solvers, baselines with
-the textbook's (LU of the normal equations; QR), and what is compared is the residual with a noisy b, because without
-noise every sketch of full rank finds the solution. Errors are means over the seeds. FlashSketch, this library's SRHT
-and Algorithm 1 make S in every call; the others have it ready unless it is said that it is made in the call. Algorithm
-1, the scatter and the Hadamard transform in memory are our own implementations ([`bench/baselines`](../bench/baselines)).
-`make bench-randnla` measures on a GPU, `scripts/bench_randnla.sh --cpu` on a CPU."""
+blocks ([`bench/data/recipe.h`](../bench/data/recipe.h)). `gram` is ‖(SA)ᵀSA − AᵀA‖ over ‖AᵀA‖ in the Frobenius norm,
+`ose` the spectral norm of (SQ)ᵀSQ − I for a basis Q of up to 256 of A's columns; their time is that of the sketch.
+`ridge` and `solve` are measured from A and b to x by the host's clock: our sketches end with this library's solvers,
+baselines with the textbook's (LU of the normal equations; QR), and what is compared is the residual with a noisy b,
+because without noise every sketch of full rank finds the solution. Errors are means over the seeds. FlashSketch, this
+library's SRHT and Algorithm 1 make S in every call; the others have it ready unless it is said that it is made in the
+call. Algorithm 1, the scatter and the Hadamard transform in memory are our own implementations
+([`bench/baselines`](../bench/baselines)). `make bench-randnla` measures on a GPU, `scripts/bench_randnla.sh --cpu` on a
+CPU."""
 
 
 def provenance(records):

@@ -97,7 +97,7 @@ static inline const baseline *nla_baseline(const nla_machine *m, const nla_metho
 {
     return m->place == FS_CUDA ? method->gpu : method->cpu;
 }
-/* A packed row-major f32 matrix there. */
+/* A row-major f32 matrix there, its rows `stride` elements apart. */
 fs_matrix nla_view(const nla_machine *m, float *data, int64_t rows, int64_t cols, int64_t stride);
 
 /* matrix.c -------------------------------------------------------------------------------------------------- */
