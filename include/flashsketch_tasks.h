@@ -42,8 +42,8 @@ typedef struct fs_task_shape {
 typedef struct fs_workspace fs_workspace;
 
 /* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
- * 2^31 - 9, and memory is about 8 (n + rhs) (k + 2 n + rhs) bytes.  FS_EBACKEND: the linear algebra is not there; the
- * sentence says what the loader said.  FS_ENOMEM: with the bytes. */
+ * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_bytes tells.
+ * FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with the bytes. */
 FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
 
 /* Frees a workspace; NULL is nothing. */

@@ -36,21 +36,19 @@ static void check(const struct shape *s, fs_dtype dtype, double condition, doubl
     double *y = doubles_of(&Y), *c = doubles_of(&C), *want = room(s->n * s->rhs, 8);
     if (lambda > 0) lapack_ridge(s->k, s->n, s->rhs, y, c, lambda, want);
     else assert_int_equal(lapack_solve(s->k, s->n, s->rhs, y, c, 1e-12, want), report.rank);
-    /* f32: the equations in f64, once; the square of the condition counts, and where k is hardly more than n that of Y
-     * is 1e3 times A's.  f64: one step of refinement. */
-    const double tall = s->k == s->n + 1 ? 1e3 : 4, square = condition * tall * condition * tall;
-    const double bound = dtype == FS_F32 ? 1e-14 * square : fmax(1e-15 * tall * condition * 100, 1e-14);
+    /* f32: the equations in f64, once, so the square of the condition number counts (a factorization in f32 would err by
+     * 1e-7 times the condition number, all digits at 1e6).  f64: one step of refinement.  With k hardly more than n the
+     * sketch itself makes it worse. */
+    const double close = s->k == s->n + 1 ? 10 : 1;
+    const double growth = dtype == FS_F32 ? 3e-16 * condition * condition * close : 1e-13 * condition;
+    const double bound = lambda > 0 ? 1e-12 : fmax(1e-13, growth);
     const double error = distance(&X, want);
-    if (report.method == FS_METHOD_CHOLESKY && !(error <= fmax(bound, 1e-13)))
+    if (!(error <= bound))
         fail_msg("%s n %lld k %lld rhs %lld condition %g lambda %g: error %g, bound %g",
                  dtype == FS_F32 ? "f32" : "f64", (long long)s->n, (long long)s->k, (long long)s->rhs, condition,
                  lambda, error, bound);
-    if (report.method == FS_METHOD_SVD && !(error <= 1e-14 * condition * tall * 100)) /* only where k is n + 1 */
-        fail_msg("SVD: n %lld k %lld condition %g lambda %g: error %g", (long long)s->n, (long long)s->k, condition,
-                 lambda, error);
-    if (s->k > s->n + 1 && report.method != FS_METHOD_CHOLESKY)
-        fail_msg("condition %g was not solved by Cholesky", condition);
-    assert_true(report.condition <= condition * tall * 2 || report.method == FS_METHOD_SVD);
+    if (report.method != FS_METHOD_CHOLESKY) fail_msg("condition %g was not solved by Cholesky", condition);
+    assert_true(report.condition >= 1 && report.condition <= condition * 4 * close); /* a lower bound, of Y's */
     assert_true(fabs(report.sketched - residual_norm(&Y, &X, &C)) <= 1e-10 * report.rhs);
     assert_true(fabs(report.rhs - norm_of(&C)) <= 1e-12 * report.rhs);
     assert_true(report.total_seconds == report.sketch_seconds + report.solve_seconds && report.sketch_seconds > 0 &&
