@@ -58,11 +58,6 @@ fs_result fs_gpu_check(fs_gpu *gpu, cudaError_t error, const char *what);
 
 #define FS_TRY_GPU(call) do { const fs_result tried_ = (call); if (tried_ != FS_OK) return tried_; } while (0)
 
-/* cholesky.cu: the lower triangle of A, n x n, column-major, becomes its factor; *info, on the device, 0 or 1 + the first
- * column whose pivot is not positive.  scratch: FS_CHOLESKY_SCRATCH doubles. */
-enum { FS_CHOLESKY_SCRATCH = 64 * 64 };
-fs_result fs_gpu_cholesky(fs_gpu *gpu, int64_t n, double *A, int64_t ld, double *scratch, int *info);
-
 FS_DEF int64_t fs_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* The operations, by family.  All have the contract of backend.h; matrices are in device memory. */
