@@ -249,6 +249,15 @@ FS_API FS_CHECK fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, 
 FS_API FS_CHECK fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                        const fs_sparse *A, double beta, fs_matrix *Y);
 
+/* Y = beta Y + P[0] + P[1] + ... + P[count - 1]
+ *
+ * Partial sketches put together, in this order.  All have Y's shape, in any of the four types and any layout; sums are
+ * made in f64 and rounded once, to Y's type.  beta = 0 does not read Y.  No P may overlap Y.
+ *
+ * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory so is Y, those of P in host memory have
+ * packed rows or columns, and the call is queued on ctx's stream when none of P is in host memory. */
+FS_API FS_CHECK fs_result fs_sum(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y);
+
 /* The number of stored entries that fs_sketch_to_csr writes for columns col0 ... col0 + cols - 1. */
 FS_API FS_CHECK fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz);
 
@@ -261,6 +270,21 @@ FS_API FS_CHECK fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_
 FS_API FS_CHECK fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
                                            uint64_t *digest);
 FS_API FS_CHECK fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
+
+/* libraries on top ------------------------------------------------------------------------------------------ */
+
+/* Keeps a sentence, made as printf makes it, for fs_error_message in this thread and returns `code`.  How a library on
+ * top of this one fails; libflashsketch_mpi does. */
+FS_API fs_result fs_fail(fs_result code, const char *format, ...);
+
+/* FS_EINVAL with a sentence unless *m is a sound view, called `name` in function `who`; the second for a matrix that is
+ * written, no two elements of which may be one. */
+FS_API FS_CHECK fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
+FS_API FS_CHECK fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
+
+/* Whether two sound views may share a byte.  Column or row slices of one buffer that interleave without touching
+ * are told apart when they have the same pitch; stranger interleavings count as touching. */
+FS_API int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""api.py - makes docs/api.md from the comments of include/flashsketch.h.
+"""api.py - makes the pages of the C interface in docs from the comments of the headers in include.
 
-usage: api.py            writes docs/api.md
-       api.py --check    writes nothing; prints what differs and exits with 1 if docs/api.md is not what the header says
+usage: api.py            writes the pages
+       api.py --check    writes nothing; prints what differs and exits with 1 if a page is not what its header says
 
-Understands this header and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
+Understands these headers and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
 to the declarations that follow it without an empty line; members of enums and structs have their comments behind them.
 What it does not understand, and a public function without a comment, is an error."""
 import difflib
@@ -14,14 +14,18 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADER, PAGE = ROOT / "include" / "flashsketch.h", ROOT / "docs" / "api.md"
+# header in include, page in docs, title
+PAGES = [
+    ("flashsketch.h", "api.md", "The C interface"),
+    ("flashsketch_mpi.h", "api_mpi.md", "The C interface for MPI"),
+]
 
 SECTION = re.compile(r"/\* ([a-z ]+) -+ \*/")
 FUNCTION = re.compile(r"FS_API (?:FS_CHECK )?(.*?\b(fs_\w+)\(.*\));", re.DOTALL)
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
 MACRO = re.compile(r"#define (FS_[A-Z]+_INIT|FS_VERSION_\w+)\s(.*)", re.DOTALL)
 # Of no interest to a reader: guards, includes, C++, attributes.
-MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_H|FS_API|FS_CHECK)\b)|"
+MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_(?:\w+_)?H|FS_API|FS_CHECK)\b)|"
                        r'extern "C"|\}$')
 
 
@@ -235,16 +239,16 @@ def contents(page, all_items):
     page.add("\n".join(lines))
 
 
-def make(text):
+def make(header, title, text):
     all_items = list(items(text))
     page = Page(all_items)
-    page.add("# The C interface")
-    page.add("<!-- Made from include/flashsketch.h by scripts/api.py: change the header, then run the script. -->")
+    page.add(f"# {title}")
+    page.add(f"<!-- Made from include/{header} by scripts/api.py: change the header, then run the script. -->")
     kind, _, comment, _ = all_items.pop(0)
     if kind != "text":
         fail("the header does not begin with a comment")
-    title, _, rest = comment.partition("\n\n")
-    page.add(f"`#include <flashsketch.h>`: {title.partition(' - ')[2]}")
+    summary, _, rest = comment.partition("\n\n")
+    page.add(f"`#include <{header}>`: {summary.partition(' - ')[2]}")
     page.paragraphs(rest)
     contents(page, all_items)
     for kind, names, comment, found in all_items:
@@ -265,15 +269,17 @@ def make(text):
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: api.py [--check]")
-    wanted = make(HEADER.read_text(encoding="utf-8"))
-    if not arguments:
-        PAGE.write_text(wanted, encoding="utf-8")
-        return
-    found = PAGE.read_text(encoding="utf-8")
-    sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/api.md",
-                                               "what scripts/api.py makes"))
-    if found != wanted:
-        sys.exit("docs/api.md is not what scripts/api.py makes from include/flashsketch.h: run it")
+    for header, name, title in PAGES:
+        page = ROOT / "docs" / name
+        wanted = make(header, title, (ROOT / "include" / header).read_text(encoding="utf-8"))
+        if not arguments:
+            page.write_text(wanted, encoding="utf-8")
+            continue
+        found = page.read_text(encoding="utf-8")
+        sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), f"docs/{name}",
+                                                   "what scripts/api.py makes"))
+        if found != wanted:
+            sys.exit(f"docs/{name} is not what scripts/api.py makes from include/{header}: run it")
 
 
 main(sys.argv[1:])

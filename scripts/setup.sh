@@ -15,6 +15,7 @@ bench) want="libopenblas0" ;;
 test)
     need="$need libcmocka-dev pkg-config"
     want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev python3-venv"
+    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev"
     ;;
 python) want="python3-venv libopenblas0" ;;
 *)

@@ -9,7 +9,7 @@
 #include "def.h"
 #include "flashsketch.h"
 
-#define FS_BACKEND_ABI 2
+#define FS_BACKEND_ABI 3
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -34,11 +34,17 @@ typedef struct fs_backend {
     /* S written out by the backend's own code; NULL: the core's. */
     fs_result (*digest)(void *state, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
     fs_result (*csr)(void *state, const fs_def *S, int64_t col0, const fs_sparse *out);
+    /* fs_sum, where a matrix is in the backend's own memory; the offsets of these views are not folded.  NULL: it has no
+     * sums of its own. */
+    fs_result (*sum)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);
 
 /* The CPU backend, always there (src/cpu/table.c). */
 const fs_backend *fs_cpu_backend(void);
+
+/* fs_sum in host memory (src/cpu/sum.c); threads 0: OpenMP's own number. */
+void fs_cpu_sum(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 
 #endif

@@ -234,6 +234,7 @@ extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_e
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,
-                                       gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr};
+                                       gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr,
+                                       NULL};
     return &backend;
 }

@@ -1,0 +1,110 @@
+/* flashsketch_mpi.h - Y = S A where the rows of A are spread over the ranks of an MPI communicator.
+ *
+ * S is addressed by global row index, so a rank sketches its own rows, wherever they begin, and only Y moves: every rank
+ * makes its part of Y, and the parts are summed.  The whole is S A, as one machine would have it.
+ *
+ *     fs_mpi *ranks = NULL;
+ *     if (fs_mpi_agree(comm, fs_context_create(&ctx, &where)) || fs_mpi_create(&ranks, comm, ctx, NULL) ||
+ *         fs_mpi_apply(ranks, S, row0, 1.0, &A, 0.0, &Y))     A is rows row0 ... of the whole; Y is k x n on every rank
+ *         ...                                                 on all ranks or none, with the same sentence
+ *
+ * Every function but fs_mpi_rows, fs_mpi_scratch and fs_mpi_describe is collective: all ranks of the communicator call
+ * it, in the same order.  When one of them fails, all ranks return its code, and fs_error_message() is its sentence with
+ * the rank in front: nobody is left waiting.  (Where MPI itself fails, FS_EBACKEND with MPI's sentence is all that can
+ * be promised, and to the ranks that MPI tells.)  MPI is called from the calling thread alone, so MPI_THREAD_FUNNELED
+ * is enough.
+ *
+ * Each rank has a context of its own: CPU and CUDA ranks may be mixed.  A may be in a GPU's memory and so may Y, but
+ * parts of Y travel through host memory, also where MPI could reach the GPU's: Y is small beside A.
+ *
+ * Link with libflashsketch_mpi and libflashsketch, both built for one MPI library. */
+#ifndef FLASHSKETCH_MPI_H
+#define FLASHSKETCH_MPI_H
+
+#include <mpi.h>
+
+#include "flashsketch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* agreement ------------------------------------------------------------------------------------------------- */
+
+/* FS_OK if every rank of comm gives FS_OK; otherwise, on all ranks, the code of the lowest rank that does not and its
+ * thread's sentence, "rank 3: ...".  For steps of your own that may fail on one rank: opening a file or a GPU. */
+FS_API FS_CHECK fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine);
+
+/* ranks ----------------------------------------------------------------------------------------------------- */
+
+/* Where the sum of all ranks' parts goes. */
+typedef enum fs_mpi_output {
+    FS_MPI_ALL = 1,    /* to every rank */
+    FS_MPI_ROOT = 2,   /* to rank `root` */
+    FS_MPI_SCATTER = 3 /* to every rank some of Y's rows: whole blocks, which fs_mpi_rows tells */
+} fs_mpi_output;
+
+/* How ranks work together; the same on all of them, but for the allocator.  Start from FS_MPI_INIT. */
+typedef struct fs_mpi_options {
+    size_t size;            /* sizeof(fs_mpi_options): set by FS_MPI_INIT */
+    fs_mpi_output output;   /* 0: all */
+    int root;               /* FS_MPI_ROOT only: the rank that gets Y */
+    int ordered;            /* 1: parts are added in the order of ranks, in f64, and rounded once; see fs_mpi_apply */
+    int64_t tile;           /* columns of Y that are summed together; 0: chosen, from 512 on */
+    fs_allocator allocator; /* alloc NULL: malloc */
+} fs_mpi_options;
+#define FS_MPI_INIT { sizeof(fs_mpi_options), FS_MPI_ALL, 0, 0, 0, { NULL, NULL, NULL } }
+
+/* The ranks of a communicator, each with its context, and buffers for the parts of Y. */
+typedef struct fs_mpi fs_mpi;
+
+/* Makes ranks of comm, which is duplicated: messages do not meet the caller's.  ctx is this rank's and must live as long;
+ * options NULL means FS_MPI_INIT. */
+FS_API FS_CHECK fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx, const fs_mpi_options *options);
+
+/* Frees ranks and their buffers; NULL is nothing.  Before MPI_Finalize. */
+FS_API void fs_mpi_destroy(fs_mpi *ranks);
+
+/* The rows of Y that this rank gets of FS_MPI_SCATTER: *rows from *row0 on, whole blocks of S, as many as M divided by
+ * the number of ranks; of families without blocks, of k.  Ranks in excess of the blocks get none. */
+FS_API FS_CHECK fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows);
+
+/* One line of text: the rank, its context, the MPI library.  As fs_sketch_describe. */
+FS_API int fs_mpi_describe(const fs_mpi *ranks, char *text, size_t bytes);
+
+/* Bytes of buffers that this rank holds now.  They grow to what the largest call needed and are reused. */
+FS_API size_t fs_mpi_scratch(const fs_mpi *ranks);
+
+/* the verb -------------------------------------------------------------------------------------------------- */
+
+/* Y = beta Y + alpha sum over ranks of S[:, row0 : row0 + A.rows] A
+ *
+ * row0 is where this rank's A begins in the d rows of the whole.  Ranks may have any rows, in any order, or none (A has 0
+ * rows and all n columns), as long as no row is on two of them; rows that no rank has count as 0.  Y is k x n on the
+ * ranks that get all of it, fs_mpi_rows x n with FS_MPI_SCATTER, and not looked at (NULL will do) elsewhere.  Its type
+ * is A's on that rank, or f32 (f64 when A is f64).
+ *
+ * What is summed: parts are made and sent in f32 (f64 for f64), for 16-bit matrices too, and the sum is rounded to Y's
+ * type once.  MPI adds them in the order that it likes: the last bits of Y may differ between MPI libraries, numbers of
+ * ranks and tiles.  With `ordered` they are added in the order of ranks, in f64, and rounded to f32 (f64) once: the bits
+ * depend on which rank has which rows and on the ranks' contexts, and on nothing else.  It moves as many bytes as a good
+ * all-reduce does, in messages of 1/P of the size, P for each tile: cheap while k t 4 / P bytes are many, t the columns
+ * of a tile; docs/scaling.md has the cost.
+ *
+ * While a tile of columns is summed the next one is made.  Each rank has buffers for three tiles, 6 k t values at most.
+ *
+ * FS_EINVAL: an argument is wrong on a rank, ranks ask for different products, or a row is on two ranks.  Whatever
+ * fails before all ranks have their first tile leaves Y as it was; a device that fails later leaves Y undefined. */
+FS_API FS_CHECK fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
+                                       const fs_matrix *A, double beta, fs_matrix *Y);
+
+/* The same for a sparse A, in a place that fs_apply_csr takes with a Y in host memory: a CPU context.  The rank's part of
+ * Y is made whole, k n values, before it is summed. */
+FS_API FS_CHECK fs_result fs_mpi_apply_csr(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
+                                           const fs_sparse *A, double beta, fs_matrix *Y);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
