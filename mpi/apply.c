@@ -50,7 +50,7 @@ static fs_result check_output(const work *w)
                w->sum == w->type ? "" : fs_dtype_name(w->sum), fs_dtype_name(w->Y->dtype));
     FS_REQUIRE(!w->dense || !fs_matrix_overlap(w->dense, w->Y), "%s: A and Y overlap in memory", w->who);
     /* A sum of nothing: the context's own door says whether it takes Y where it is. */
-    return fs_sum(w->m->ctx, NULL, 0, 1.0, &(fs_matrix){.dtype = w->Y->dtype, .place = w->Y->place});
+    return fs_add(w->m->ctx, NULL, 0, 1.0, &(fs_matrix){.dtype = w->Y->dtype, .place = w->Y->place});
 }
 
 static fs_result choose_tile(work *w)
@@ -146,7 +146,7 @@ static fs_result make(work *w, fs_ranks_slot *slot)
     if (slot->col0 == 0)
         FS_TRY(fs_apply_csr(w->m->ctx, w->S, w->row0, w->alpha, w->sparse, 0.0, &whole));
     const fs_matrix some = columns(&whole, slot->col0, slot->cols);
-    return fs_sum(w->m->ctx, &some, 1, 0.0, &part);
+    return fs_add(w->m->ctx, &some, 1, 0.0, &part);
 }
 
 static fs_result store(work *w, fs_ranks_slot *slot, void *data)
@@ -155,7 +155,7 @@ static fs_result store(work *w, fs_ranks_slot *slot, void *data)
     if (rows == 0) return FS_OK;
     const fs_matrix summed = fs_row_major(data, rows, slot->cols, w->sum);
     fs_matrix to = columns(w->Y, slot->col0, slot->cols);
-    return fs_sum(w->m->ctx, &summed, 1, w->beta, &to);
+    return fs_add(w->m->ctx, &summed, 1, w->beta, &to);
 }
 
 static fs_ranks_slot *slot_of(work *w, int64_t tile)

@@ -4,7 +4,7 @@
  *
  * In the order of ranks every rank sums some rows of the tile, those from first[rank] on:
  *     1. Ialltoallv      each rank sends to each the rows which that one sums;
- *     2. fs_sum          P planes added in the order of ranks, in f64, rounded once;
+ *     2. fs_add          P planes added in the order of ranks, in f64, rounded once;
  *     3. Iallgatherv, or Igatherv to the root; nothing where Y is scattered, for they are there already.
  * A rank sends and receives 2 (P - 1) / P of a tile, as the best all-reduce does, whatever P is.
  *
@@ -79,7 +79,7 @@ static fs_result add_planes(fs_mpi *m, const fs_ranks_slot *slot, fs_dtype sum)
     for (int r = 0; r < m->size; r++)
         m->planes[r] = fs_row_major(slot->other + r * values * fs_dtype_size(sum), own(m), slot->cols, sum);
     fs_matrix mine = fs_row_major(rows_at(slot, m->first[m->rank], sum), own(m), slot->cols, sum);
-    return fs_sum(m->ctx, m->planes, m->size, 0.0, &mine);
+    return fs_add(m->ctx, m->planes, m->size, 0.0, &mine);
 }
 
 fs_result fs_ranks_hand_out(fs_mpi *m, fs_ranks_slot *slot, fs_dtype sum)

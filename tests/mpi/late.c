@@ -45,6 +45,7 @@ FS_API const fs_backend *fs_backend_entry_point(void) __asm__(FS_BACKEND_ENTRY);
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA, late_open, late_close, late_describe, late_scratch,
-                                       late_apply,     NULL,    NULL,      NULL,       NULL,          NULL};
+                                       late_apply,     NULL,    NULL,      NULL,       NULL,          NULL,
+                                       NULL};
     return &backend;
 }

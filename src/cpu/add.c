@@ -1,4 +1,4 @@
-/* sum.c - Y = beta Y + P[0] + P[1] + ... in host memory: sums in f64, in this order, rounded once.
+/* add.c - Y = beta Y + P[0] + P[1] + ... in host memory: sums in f64, in this order, rounded once.
  *
  * Works along the direction in which Y is closer packed, a run of elements at a time, whose sums stay in cache while one
  * matrix after the other is added. */
@@ -61,7 +61,7 @@ static void sum_line(const fs_matrix *P, int count, double beta, const fs_matrix
     }
 }
 
-void fs_cpu_sum(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
+void fs_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
     const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
     const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;

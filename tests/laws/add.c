@@ -1,4 +1,4 @@
-/* sum.c - partial sketches put together: Y is beta Y + P[0] + P[1] + ..., summed in this order in f64 and rounded once,
+/* add.c - partial sketches put together: Y is beta Y + P[0] + P[1] + ..., summed in this order in f64 and rounded once,
  * for every type, layout, number of threads, and nothing beside Y is written. */
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void try(fs_context *ctx, layout how, fs_dtype out, int count, int64_t ro
     if (beta != 0) fill_normal(&Y.m, 99), fill_normal(&want.m, 99);
     view_seal(&Y);
     sum_plainly(P, count, beta, &want.m);
-    MUST(fs_sum(ctx, parts, count, beta, &Y.m));
+    MUST(fs_add(ctx, parts, count, beta, &Y.m));
     expect_equal(what, &Y.m, &want.m);
     expect_padding_untouched(what, &Y);
     for (int p = 0; p < count; p++) view_free(&P[p]);
@@ -64,7 +64,7 @@ static void sums_are_made_in_f64(void **state)
     float big = 0x1p24f, one = 1, y = NAN;
     fs_matrix parts[101], Y = fs_row_major(&y, 1, 1, FS_F32);
     for (int p = 0; p < 101; p++) parts[p] = fs_row_major(p ? &one : &big, 1, 1, FS_F32);
-    MUST(fs_sum(ctx, parts, 101, 0.0, &Y));
+    MUST(fs_add(ctx, parts, 101, 0.0, &Y));
     if (y != 0x1p24f + 100) fail_msg("2^24 + 100 is %.9g", (double)y);
     fs_context_destroy(ctx);
 }
@@ -75,17 +75,17 @@ static void what_does_not_fit_is_refused(void **state)
     fs_context *ctx = context_of("base", 1);
     float data[40] = {0};
     fs_matrix P = fs_row_major(data, 4, 5, FS_F32), Y = fs_row_major(data + 20, 4, 5, FS_F32);
-    MUST(fs_sum(ctx, &P, 1, 0.0, &Y));
-    REFUSED(fs_sum(NULL, &P, 1, 0.0, &Y), FS_EINVAL, "ctx is NULL");
-    REFUSED(fs_sum(ctx, NULL, 1, 0.0, &Y), FS_EINVAL, "P is NULL", "count 1");
-    REFUSED(fs_sum(ctx, &P, -1, 0.0, &Y), FS_EINVAL, "count -1");
-    REFUSED(fs_sum(ctx, &P, 1, 0.0, NULL), FS_EINVAL, "Y is NULL");
+    MUST(fs_add(ctx, &P, 1, 0.0, &Y));
+    REFUSED(fs_add(NULL, &P, 1, 0.0, &Y), FS_EINVAL, "ctx is NULL");
+    REFUSED(fs_add(ctx, NULL, 1, 0.0, &Y), FS_EINVAL, "P is NULL", "count 1");
+    REFUSED(fs_add(ctx, &P, -1, 0.0, &Y), FS_EINVAL, "count -1");
+    REFUSED(fs_add(ctx, &P, 1, 0.0, NULL), FS_EINVAL, "Y is NULL");
     Y.cols = 4;
-    REFUSED(fs_sum(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] is 4 x 5", "Y is 4 x 4");
+    REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] is 4 x 5", "Y is 4 x 4");
     Y = fs_row_major(data + 19, 4, 5, FS_F32);
-    REFUSED(fs_sum(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] and Y overlap");
+    REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] and Y overlap");
     Y = fs_row_major(data + 20, 4, 5, FS_F32), P.place = FS_CUDA;
-    REFUSED(fs_sum(ctx, &P, 1, 0.0, &Y), FS_EUNSUPPORTED, "CUDA memory");
+    REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EUNSUPPORTED, "CUDA memory");
     fs_context_destroy(ctx);
 }
 
