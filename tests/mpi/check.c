@@ -8,6 +8,23 @@
 int rank, ranks;
 static long refusals;
 
+/* Memory of the library's that has not been given back. */
+static long live;
+static void *counted(void *user, size_t bytes)
+{
+    (void)user;
+    void *memory = malloc(bytes);
+    live += memory != NULL;
+    return memory;
+}
+static void uncounted(void *user, void *memory)
+{
+    (void)user;
+    live--;
+    free(memory);
+}
+static const fs_allocator counting = {counted, uncounted, NULL};
+
 void give_up(const char *file, int line, const char *what, const char *format, ...)
 {
     va_list arguments;
@@ -43,6 +60,7 @@ void begin(int *argc, char ***argv)
 }
 int end(const char *name)
 {
+    EXPECT(live == 0, "%ld pieces of memory were not given back", live);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("%s: all laws hold on %d ranks, %ld refusals\n", name, ranks, refusals);
     MPI_Finalize();
@@ -55,19 +73,21 @@ fs_context *cpu(void)
     fs_context *ctx = NULL;
     where.backend = FS_BACKEND_CPU;
     where.threads = 1;
+    where.allocator = counting;
     MUST(fs_context_create(&ctx, &where));
     return ctx;
 }
 fs_sketch *sketch(const fs_spec *spec)
 {
     fs_sketch *S = NULL;
-    MUST(fs_sketch_create(&S, spec));
+    MUST(fs_sketch_create_with(&S, spec, &counting));
     return S;
 }
 fs_mpi *make_ranks(fs_context *ctx, fs_mpi_output output, int root, int ordered, int64_t tile)
 {
     fs_mpi_options options = FS_MPI_INIT;
     fs_mpi *made = NULL;
+    options.allocator = counting;
     options.output = output, options.root = root, options.ordered = ordered, options.tile = tile;
     MUST(fs_mpi_create(&made, MPI_COMM_WORLD, ctx, &options));
     return made;
