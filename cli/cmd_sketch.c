@@ -1,18 +1,16 @@
-/* cmd_sketch.c - flashsketch sketch: Y = S A for a matrix in a file.
- *
- * A dense A is a view of its file, whatever its order, and is multiplied a panel at a time: rows, added to Y, or
- * columns where those are contiguous.  A panel's pages are used while they are fresh: A may be larger than memory. */
+/* cmd_sketch.c - flashsketch sketch: Y = S A for a matrix in a file. */
 #include <flashsketch.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli.h"
 #include "command.h"
 #include "input.h"
+#include "multiply.h"
 #include "output.h"
 #include "spec_options.h"
+#include "where.h"
 
 typedef struct sketch_options {
     const char *path, *output;
@@ -24,40 +22,19 @@ typedef struct sketch_options {
     int quiet;
 } sketch_options;
 
-enum { ROW0 = INPUT_OTHER, OUTPUT_DTYPE, DEVICE, THREADS };
+enum { ROW0 = INPUT_OTHER, OUTPUT_DTYPE };
 
 /* the command line ------------------------------------------------------------------------------------------- */
-
-static int take_device(const char *text, fs_context_options *where)
-{
-    int64_t device = 0;
-    where->backend = !strcmp(text, "auto") ? FS_BACKEND_AUTO : !strcmp(text, "cpu") ? FS_BACKEND_CPU : FS_BACKEND_CUDA;
-    if (where->backend != FS_BACKEND_CUDA || !strcmp(text, "cuda")) return 0;
-    if (strncmp(text, "cuda:", 5))
-        return cli_usage(sketch_command.name, "--device is auto, cpu, cuda or cuda:N, not '%s'", text);
-    const int code = cli_number(sketch_command.name, "--device cuda:", text + 5, 0, 1023, &device);
-    where->device = (int)device;
-    return code;
-}
-
-static int take_threads(const char *text, fs_context_options *where)
-{
-    int64_t threads = 0;
-    const int code = cli_number(sketch_command.name, "--threads", text, 1, 1024, &threads);
-    where->threads = (int)threads;
-    return code;
-}
 
 static int take(void *options, int code, const char *value)
 {
     sketch_options *o = options;
     if (spec_is_option(code)) return spec_option(sketch_command.name, code, value, &o->spec);
     if (input_is_option(code)) return input_option(sketch_command.name, code, value, &o->input);
+    if (where_is_option(code)) return where_option(sketch_command.name, code, value, &o->where);
     switch (code) {
     case ROW0: return cli_number(sketch_command.name, "--row0", value, 0, (int64_t)1 << 48, &o->row0);
     case OUTPUT_DTYPE: return input_dtype(sketch_command.name, "--output-dtype", value, &o->out);
-    case DEVICE: return take_device(value, &o->where);
-    case THREADS: return take_threads(value, &o->where);
     case 'q': o->quiet = 1; return 0;
     default: o->output = value; return 0;
     }
@@ -79,18 +56,12 @@ typedef struct work {
 static int open_sketch(work *w)
 {
     fs_spec spec = w->o->spec;
-    fs_context_options where = w->o->where;
     if (!spec.d) spec.d = w->o->row0 + w->in.d;
     if (spec.d - w->o->row0 < w->in.d)
         return cli_fail("%s has %" PRId64 " rows from row %" PRId64 " on, but S has only %" PRId64
                         " columns; give a larger -d, or none", w->in.name, w->in.d, w->o->row0, spec.d);
-    if (w->in.is_sparse && where.backend == FS_BACKEND_CUDA)
-        return cli_fail("%s is sparse, and a sparse matrix in a file is sketched by the CPU only; use --device cpu or "
-                        "auto", w->in.name);
-    if (w->in.is_sparse) where.backend = FS_BACKEND_CPU;
     if (spec_sketch(&spec, &w->S, &w->spec)) return EXIT_FAILURE;
-    if (fs_context_create(&w->ctx, &where)) return cli_library_fail();
-    return 0;
+    return multiply_context(&w->in, &w->o->where, &w->ctx);
 }
 
 static int make_room(work *w)
@@ -103,48 +74,6 @@ static int make_room(work *w)
                         file_dtype_name(sum));
     w->Y = w->o->input.batch_major ? fs_batch_major(data, n, k, sum) : fs_row_major(data, k, n, sum);
     return 0;
-}
-
-/* How many rows (of `bytes` bytes each) a panel has.  64 MiB, so that the bar moves and calls are few; at least 32 k
- * rows, because every panel reads and writes Y's k rows again, but only 2 k of the Gaussian's, whose rows cost k
- * products each. */
-static int64_t panel_rows(const fs_spec *spec, int64_t bytes)
-{
-    const int64_t enough = ((int64_t)64 << 20) / bytes + 1, least = (spec->family == FS_GAUSSIAN ? 2 : 32) * spec->k;
-    return enough > least ? enough : least;
-}
-
-/* And columns: at least 512, because every panel makes S again. */
-static int64_t panel_cols(int64_t bytes)
-{
-    const int64_t enough = ((int64_t)64 << 20) / bytes + 1;
-    return enough > 512 ? enough : 512;
-}
-
-static int multiply_dense(work *w)
-{
-    const fs_matrix *A = &w->in.A;
-    const int64_t element = A->dtype == FS_F64 ? 8 : A->dtype == FS_F32 ? 4 : 2;
-    const int by_rows = A->col_stride == 1;
-    const int64_t all = by_rows ? A->rows : A->cols;
-    const int64_t step = by_rows ? panel_rows(&w->spec, A->cols * element) : panel_cols(A->rows * element);
-    for (int64_t at = 0; at < all; at += step) {
-        const int64_t count = all - at < step ? all - at : step;
-        fs_matrix part = *A, to = w->Y;
-        *(by_rows ? &part.rows : &part.cols) = count;
-        part.offset += at * (by_rows ? A->row_stride : A->col_stride);
-        if (!by_rows) to.cols = count, to.offset += at * to.col_stride;
-        progress_at(&w->bar, (double)at / (double)all, "sketching %s", w->in.name);
-        if (fs_apply(w->ctx, w->S, w->o->row0 + (by_rows ? at : 0), 1.0, &part, by_rows && at ? 1.0 : 0.0, &to))
-            return cli_library_fail();
-    }
-    return 0;
-}
-
-static int multiply_sparse(work *w)
-{
-    if (!fs_apply_csr(w->ctx, w->S, w->o->row0, 1.0, &w->in.sparse, 0.0, &w->Y)) return 0;
-    return cli_library_fail();
 }
 
 /* As the file of Y has it: k x n, or n x k for a batch. */
@@ -171,7 +100,7 @@ static int run(int argc, char **argv)
     code = input_open(o.path, &o.input, &w.bar, &w.in);
     if (!code) code = open_sketch(&w);
     if (!code) code = make_room(&w);
-    if (!code) code = w.in.is_sparse ? multiply_sparse(&w) : multiply_dense(&w);
+    if (!code) code = multiply(w.ctx, w.S, &w.spec, &w.in, o.row0, &w.Y, &w.bar);
     progress_end(&w.bar);
     if (!code) {
         write_output(&w, out);
@@ -188,8 +117,7 @@ static int run(int argc, char **argv)
 static const cli_option options[] = {
     SPEC_OPTIONS, INPUT_OPTIONS,
     {ROW0, "row0", "N", "A is a piece: its first row is row N of the whole, which has -d rows", NULL},
-    {DEVICE, "device", "WHERE", "auto (default), cpu, cuda or cuda:N", "auto cpu cuda"},
-    {THREADS, "threads", "N", "CPU threads (default: all)", NULL},
+    WHERE_OPTIONS,
     {'o', "output", "FILE", "where Y goes, npy (default -, standard output)", CLI_FILES},
     {OUTPUT_DTYPE, "output-dtype", "T", "f16, f32 or f64 (default: f64 where A is f64, otherwise f32)", "f16 f32 f64"},
     {'q', "quiet", NULL, "no progress bar", NULL},

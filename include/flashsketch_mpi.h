@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* agreement ------------------------------------------------------------------------------------------------- */
+/* agreement of ranks ------------------------------------------------------------------------------------------------- */
 
 /* FS_OK if every rank of comm gives FS_OK; otherwise, on all ranks, the code of the lowest rank that does not and its
  * thread's sentence, "rank 3: ...".  For steps of your own that may fail on one rank: opening a file or a GPU. */
@@ -75,7 +75,7 @@ FS_API int fs_mpi_describe(const fs_mpi *ranks, char *text, size_t bytes);
 /* Bytes of buffers that this rank holds now.  They grow to what the largest call needed and are reused. */
 FS_API size_t fs_mpi_scratch(const fs_mpi *ranks);
 
-/* the verb -------------------------------------------------------------------------------------------------- */
+/* products on ranks -------------------------------------------------------------------------------------------------- */
 
 /* Y = beta Y + alpha sum over ranks of S[:, row0 : row0 + A.rows] A
  *

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""api.py - makes the pages of the C interface in docs from the comments of the headers in include.
+"""api.py - makes docs/api.md from the comments of the public headers, include/flashsketch*.h.
 
-usage: api.py            writes the pages
-       api.py --check    writes nothing; prints what differs and exits with 1 if a page is not what its header says
+usage: api.py            writes docs/api.md
+       api.py --check    writes nothing; prints what differs and exits with 1 if docs/api.md is not what the headers say
 
 Understands these headers and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
 to the declarations that follow it without an empty line; members of enums and structs have their comments behind them.
@@ -14,18 +14,16 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# header in include, page in docs, title
-PAGES = [
-    ("flashsketch.h", "api.md", "The C interface"),
-    ("flashsketch_mpi.h", "api_mpi.md", "The C interface for MPI"),
-]
+# The headers in include, and the headings of their parts of the page.
+HEADERS = [("flashsketch.h", None), ("flashsketch_tasks.h", "Tasks"), ("flashsketch_mpi.h", "MPI")]
+PAGE = ROOT / "docs" / "api.md"
 
-SECTION = re.compile(r"/\* ([a-z ]+) -+ \*/")
+SECTION = re.compile(r"/\* ([A-Za-z ]+) -+ \*/")
 FUNCTION = re.compile(r"FS_API (?:FS_CHECK )?(.*?\b(fs_\w+)\(.*\));", re.DOTALL)
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
-MACRO = re.compile(r"#define (FS_[A-Z]+_INIT|FS_VERSION_\w+)\s(.*)", re.DOTALL)
+MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION_\w+|FS_COHERENCE_MAX_COLS)\s(.*)", re.DOTALL)
 # Of no interest to a reader: guards, includes, C++, attributes.
-MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_(?:\w+_)?H|FS_API|FS_CHECK)\b)|"
+MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_\w+|FLASHSKETCH_H|FS_API|FS_CHECK)\b)|"
                        r'extern "C"|\}$')
 
 
@@ -231,7 +229,7 @@ def contents(page, all_items):
         if kind == "section":
             if names:
                 links = ", ".join(f"[`{name}`]({page.where[name]})" for name in names)
-                line = f"- [{section.capitalize()}](#{section.replace(' ', '-')}): {links}"
+                line = f"- [{section[0].upper() + section[1:]}](#{section.lower().replace(' ', '-')}): {links}"
                 lines.append(textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False))
             section, names = found[0], []
         elif kind in ("function", "type"):
@@ -239,21 +237,35 @@ def contents(page, all_items):
     page.add("\n".join(lines))
 
 
-def make(header, title, text):
-    all_items = list(items(text))
-    page = Page(all_items)
-    page.add(f"# {title}")
-    page.add(f"<!-- Made from include/{header} by scripts/api.py: change the header, then run the script. -->")
+def title_of(page, path, all_items, heading):
+    """The comment that a header begins with."""
     kind, _, comment, _ = all_items.pop(0)
     if kind != "text":
-        fail("the header does not begin with a comment")
-    summary, _, rest = comment.partition("\n\n")
-    page.add(f"`#include <{header}>`: {summary.partition(' - ')[2]}")
+        fail(f"{path.name} does not begin with a comment")
+    title, _, rest = comment.partition("\n\n")
+    if heading:
+        page.add(f"# {heading}")
+    page.add(f"`#include <{path.name}>`: {title.partition(' - ')[2]}")
     page.paragraphs(rest)
-    contents(page, all_items)
+
+
+def make():
+    paths = [(ROOT / "include" / name, heading) for name, heading in HEADERS]
+    found = [(path, heading, list(items(path.read_text(encoding="utf-8")))) for path, heading in paths]
+    page = Page([item for _, _, all_items in found for item in all_items])
+    page.add("# The C interface")
+    page.add("<!-- Made from the headers in include/ by scripts/api.py: change them, then run the script. -->")
+    for path, heading, all_items in found:
+        title_of(page, path, all_items, heading)
+        contents(page, all_items)
+        body(page, all_items)
+    return "\n".join(page.lines).rstrip() + "\n"
+
+
+def body(page, all_items):
     for kind, names, comment, found in all_items:
         if kind == "section":
-            page.add(f"## {names[0].capitalize()}")
+            page.add(f"## {names[0][0].upper() + names[0][1:]}")
         elif kind == "function":
             function_of(page, names, comment, found)
         elif kind == "type":
@@ -263,23 +275,20 @@ def make(header, title, text):
             page.code("\n".join(found))
         else:
             fail(f"this comment belongs to nothing: {comment}")
-    return "\n".join(page.lines).rstrip() + "\n"
 
 
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: api.py [--check]")
-    for header, name, title in PAGES:
-        page = ROOT / "docs" / name
-        wanted = make(header, title, (ROOT / "include" / header).read_text(encoding="utf-8"))
-        if not arguments:
-            page.write_text(wanted, encoding="utf-8")
-            continue
-        found = page.read_text(encoding="utf-8")
-        sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), f"docs/{name}",
-                                                   "what scripts/api.py makes"))
-        if found != wanted:
-            sys.exit(f"docs/{name} is not what scripts/api.py makes from include/{header}: run it")
+    wanted = make()
+    if not arguments:
+        PAGE.write_text(wanted, encoding="utf-8")
+        return
+    found = PAGE.read_text(encoding="utf-8")
+    sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/api.md",
+                                               "what scripts/api.py makes"))
+    if found != wanted:
+        sys.exit("docs/api.md is not what scripts/api.py makes from the headers: run it")
 
 
 main(sys.argv[1:])

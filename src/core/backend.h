@@ -7,6 +7,7 @@
 #define FS_CORE_BACKEND_H
 
 #include "def.h"
+#include "dense.h"
 #include "flashsketch.h"
 
 #define FS_BACKEND_ABI 3
@@ -43,6 +44,7 @@ typedef struct fs_backend {
     /* S written out by the backend's own code; NULL: the core's. */
     fs_result (*digest)(void *state, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
     fs_result (*csr)(void *state, const fs_def *S, int64_t col0, const fs_sparse *out);
+    const fs_dense *dense; /* the linear algebra of tasks in this backend's memory; NULL: it has none */
     /* fs_add, where a matrix is in the backend's own memory; the offsets of these views are not folded.  NULL: it has no
      * sums of its own. */
     fs_result (*add)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
