@@ -23,7 +23,7 @@
 
 #include <mpi.h>
 
-#include "flashsketch.h"
+#include "flashsketch_tasks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -102,6 +102,24 @@ FS_API FS_CHECK fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_
  * Y is made whole, k n values, before it is summed. */
 FS_API FS_CHECK fs_result fs_mpi_apply_csr(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
                                            const fs_sparse *A, double beta, fs_matrix *Y);
+
+/* tasks on ranks -------------------------------------------------------------------------------------------- */
+
+/* fs_gram, fs_solve and fs_ridge of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;
+ * G is n x n, X is n x rhs.
+ *
+ * [A B] is sketched on all ranks and summed to the rank `root` of the options, whose workspace w the task works on (w is
+ * not looked at elsewhere, NULL will do, and only the root needs OpenBLAS, or cuSOLVER).  The result and the report, which
+ * may be NULL, are then on every rank with FS_MPI_ALL, the same bits on each, and on the root alone with FS_MPI_ROOT.
+ * FS_MPI_SCATTER is FS_EUNSUPPORTED.  sketch_seconds is the time until the root has all sums. */
+FS_API FS_CHECK fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                      const fs_matrix *A, fs_matrix *G, fs_gram_report *report);
+FS_API FS_CHECK fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                       const fs_matrix *A, const fs_matrix *B, double rcond, fs_matrix *X,
+                                       fs_fit_report *report);
+FS_API FS_CHECK fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                       const fs_matrix *A, const fs_matrix *B, double lambda, fs_matrix *X,
+                                       fs_fit_report *report);
 
 #ifdef __cplusplus
 }

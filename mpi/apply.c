@@ -80,13 +80,7 @@ static fs_result take_scratch(work *w)
     if (w->sparse && (__builtin_mul_overflow(w->spec.k * size, w->n, &whole) || whole > PTRDIFF_MAX / 2))
         return fs_fail(FS_ENOMEM, "%s: no memory for a Y of %" PRId64 " x %" PRId64, w->who, w->spec.k, w->n);
     const size_t needed = (size_t)(slots * (part + other) + whole + ALIGNMENT);
-    if (needed > m->scratch_bytes) {
-        if (m->scratch) m->allocator.release(m->allocator.user, m->scratch);
-        m->scratch = m->allocator.alloc(m->allocator.user, needed);
-        m->scratch_bytes = m->scratch ? needed : 0;
-        if (!m->scratch)
-            return fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of parts of Y", w->who, needed);
-    }
+    if (!fs_ranks_scratch(m, w->who, needed)) return FS_ENOMEM;
     char *at = (char *)(((uintptr_t)m->scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     for (int64_t s = 0; s < slots; s++, at += part + other) m->slots[s].part = at, m->slots[s].other = at + part;
     w->whole = at;

@@ -109,6 +109,17 @@ void fs_mpi_destroy(fs_mpi *ranks)
     memory.release(memory.user, ranks);
 }
 
+char *fs_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
+{
+    if (bytes <= ranks->scratch_bytes) return ranks->scratch;
+    const fs_allocator memory = ranks->allocator;
+    if (ranks->scratch) memory.release(memory.user, ranks->scratch);
+    ranks->scratch = memory.alloc(memory.user, bytes);
+    ranks->scratch_bytes = ranks->scratch ? bytes : 0;
+    if (!ranks->scratch) fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of parts of Y", who, bytes);
+    return ranks->scratch;
+}
+
 /* Where the rows of Y begin that are rank r's: whole blocks of S, or, where it has none or they do not count, any. */
 static int64_t border(const fs_spec *spec, int ranks, int by_blocks, int r)
 {

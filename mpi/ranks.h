@@ -55,6 +55,9 @@ typedef struct fs_ranks_ask { int64_t field[FS_ASKED]; } fs_ranks_ask;
 fs_result fs_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fs_ranks_ask *ask, int64_t row0,
                          int64_t rows);
 
+/* The scratch of ranks, at least this long; NULL and the sentence where there is none. */
+char *fs_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes);
+
 /* How the rows of Y are divided, into `first`: by blocks where Y is scattered, otherwise evenly. */
 void fs_ranks_divide(fs_mpi *ranks, const fs_spec *spec);
 
