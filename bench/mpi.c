@@ -5,7 +5,8 @@
  * A case is a matrix, a k and a way to sum.  Three things take turns, so that all meet the same machine: P ranks with one
  * thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the others sleep
  * (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin together
- * and the last one counts.  Medians; ratio is that of the turns' own ratios. */
+ * and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each; ratio is
+ * the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
 #include <flashsketch_mpi.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -23,14 +24,14 @@ static const struct bench_case {
     int ordered;
 } cases[] = {
     {"default", 65536, 512, 1024, FS_MPI_ALL, 0},
+    {"default-ordered", 65536, 512, 1024, FS_MPI_ALL, 1},
+    {"default-root", 65536, 512, 1024, FS_MPI_ROOT, 0},
+    {"default-scatter", 65536, 512, 1024, FS_MPI_SCATTER, 0},
+    {"default-scatter-ordered", 65536, 512, 1024, FS_MPI_SCATTER, 1},
     {"tall", 262144, 512, 1024, FS_MPI_ALL, 0},
-    {"tall-ordered", 262144, 512, 1024, FS_MPI_ALL, 1},
-    {"tall-root", 262144, 512, 1024, FS_MPI_ROOT, 0},
-    {"tall-scatter", 262144, 512, 1024, FS_MPI_SCATTER, 0},
     {"tall-k4096", 262144, 512, 4096, FS_MPI_ALL, 0},
     {"wide", 65536, 2048, 1024, FS_MPI_ALL, 0},
     {"wide-ordered", 65536, 2048, 1024, FS_MPI_ALL, 1},
-    {"wide-scatter", 65536, 2048, 1024, FS_MPI_SCATTER, 0},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -88,10 +89,14 @@ static double alone(bench_run *r)
     return seconds;
 }
 
-static void report(const bench_run *r, const bench_options *o, double ms, double one, double sum, double ratio)
+/* times: of the ranks, of one process, of the sum alone, and the ratios of the first two; each sorted. */
+static void report(const bench_run *r, const bench_options *o, double *const times[4])
 {
     static const char *const outputs[] = {"?", "all", "root", "scatter"};
     const struct bench_case *c = r->c;
+    double median[4], load = -1;
+    for (int i = 0; i < 4; i++) median[i] = bench_median(times[i], o->repetitions);
+    if (getloadavg(&load, 1) < 1) load = -1;
     char library[MPI_MAX_LIBRARY_VERSION_STRING + 1];
     int length;
     MPI_Get_library_version(library, &length);
@@ -99,9 +104,11 @@ static void report(const bench_run *r, const bench_options *o, double ms, double
     for (char *at = library; *at; at++) *at = *at == '\t' ? ' ' : *at;
     printf("{\"case\": \"%s\", \"d\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"dtype\": \"f32\", \"ranks\": "
            "%d, \"threads\": 1, \"output\": \"%s\", \"ordered\": %d, \"ms\": %.3f, \"one_ms\": %.3f, \"ratio\": %.3f, "
-           "\"sum_ms\": %.3f, \"scratch\": %zu, \"library\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", \"date\": "
-           "\"%s\"}\n", c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, ms, one, ratio, sum,
-           fs_mpi_scratch(r->together), library, bench_machine(), o->commit, bench_date());
+           "\"sum_ms\": %.3f, \"ms_min\": %.3f, \"one_min\": %.3f, \"sum_min\": %.3f, \"load\": %.1f, \"reps\": %d, "
+           "\"scratch\": %zu, \"library\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", \"date\": "
+           "\"%s\"}\n", c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, 1e3 * median[0],
+           1e3 * median[1], median[3], 1e3 * median[2], 1e3 * times[0][0], 1e3 * times[1][0], 1e3 * times[2][0], load,
+           o->repetitions, fs_mpi_scratch(r->together), library, bench_machine(), o->commit, bench_date());
     fflush(stdout);
 }
 
@@ -116,8 +123,7 @@ static int measure(bench_run *r, const bench_options *o)
         if (i >= 0) t[i] = with, t[reps + i] = one, t[2 * reps + i] = sum, t[3 * reps + i] = with / one;
     }
     if (!failed && rank == 0)
-        report(r, o, 1e3 * bench_median(t, reps), 1e3 * bench_median(t + reps, reps),
-               1e3 * bench_median(t + 2 * reps, reps), bench_median(t + 3 * reps, reps));
+        report(r, o, (double *const[]){t, t + reps, t + 2 * reps, t + 3 * reps});
     free(t);
     return failed;
 }
