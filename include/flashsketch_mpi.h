@@ -49,11 +49,11 @@ typedef struct fs_mpi_options {
     size_t size;            /* sizeof(fs_mpi_options): set by FS_MPI_INIT */
     fs_mpi_output output;   /* 0: all */
     int root;               /* FS_MPI_ROOT only: the rank that gets Y */
-    int ordered;            /* 1: parts are added in the order of ranks, in f64, and rounded once; see fs_mpi_apply */
+    int ordered;            /* 1, the default: parts are added in the order of ranks; 0: as MPI likes; see fs_mpi_apply */
     int64_t tile;           /* columns of Y that are summed together; 0: chosen, from 512 on */
     fs_allocator allocator; /* alloc NULL: malloc */
 } fs_mpi_options;
-#define FS_MPI_INIT { sizeof(fs_mpi_options), FS_MPI_ALL, 0, 0, 0, { NULL, NULL, NULL } }
+#define FS_MPI_INIT { sizeof(fs_mpi_options), FS_MPI_ALL, 0, 1, 0, { NULL, NULL, NULL } }
 
 /* The ranks of a communicator, each with its context, and buffers for the parts of Y. */
 typedef struct fs_mpi fs_mpi;
@@ -85,11 +85,11 @@ FS_API size_t fs_mpi_scratch(const fs_mpi *ranks);
  * is A's on that rank, or f32 (f64 when A is f64).
  *
  * What is summed: parts are made and sent in f32 (f64 for f64), for 16-bit matrices too, and the sum is rounded to Y's
- * type once.  MPI adds them in the order that it likes: the last bits of Y may differ between MPI libraries, numbers of
- * ranks and tiles.  With `ordered` they are added in the order of ranks, in f64, and rounded to f32 (f64) once: the bits
- * depend on which rank has which rows and on the ranks' contexts, and on nothing else.  It moves as many bytes as a good
- * all-reduce does, in messages of 1/P of the size, P for each tile: cheap while k t 4 / P bytes are many, t the columns
- * of a tile; docs/scaling.md has the cost.
+ * type once.  With `ordered` they are added in the order of ranks, in f64, and rounded to f32 (f64) once: the bits depend
+ * on which rank has which rows and on the ranks' contexts, and on nothing else, not the MPI library, tiles or messages.
+ * It moves as many bytes as the best all-reduce does, in P messages to and from each rank, of 1/P of a tile.  Without, one
+ * collective of MPI's adds them in an order and a precision of its own, in few messages: faster on thousands of ranks, but
+ * the last bits of Y may differ between MPI libraries, numbers of ranks and tiles.  docs/scaling.md has the cost of both.
  *
  * While a tile of columns is summed the next one is made.  Each rank has buffers for three tiles, 6 k t values at most.
  *
