@@ -37,6 +37,7 @@ const char *bench_date(void);
 int bench_cpu(const bench_options *options);
 int bench_cuda(const bench_options *options);
 int bench_tune(const bench_options *options);
+int bench_tasks(const bench_options *options);
 
 #ifdef __cplusplus
 }

@@ -22,6 +22,11 @@ static int tune(const bench_options *options)
     setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
     return bench_tune(options);
 }
+static int tasks(const bench_options *options)
+{
+    setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
+    return bench_tasks(options);
+}
 #else
 static int cuda(const bench_options *options)
 {
@@ -30,6 +35,7 @@ static int cuda(const bench_options *options)
     return 2;
 }
 static int tune(const bench_options *options) { return cuda(options); }
+static int tasks(const bench_options *options) { return cuda(options); }
 #endif
 
 static const struct command {
@@ -39,6 +45,7 @@ static const struct command {
     {"cpu", "the CPU backend: every family, layout and element type", bench_cpu},
     {"cuda", "the CUDA backend, and what people use instead, on the first GPU", cuda},
     {"tune", "tries the CUDA backend's plans on the first GPU and writes a table for FLASHSKETCH_TUNING", tune},
+    {"tasks", "ridge and least squares on the first GPU: how they divide into sketching and solving", tasks},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

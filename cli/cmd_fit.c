@@ -60,11 +60,12 @@ static void print(const task *t, const fs_fit_report *r, double lambda, double e
         printf("the rank of S A is %" PRId64 ", so X is the shortest of many solutions\n", r->rank);
     else printf("rank %" PRId64 ", condition about %.3g\n", r->rank, r->condition);
     if (isnan(r->residual)) {
-        printf("residual  not known: the %" PRId64 " equations of the sketch are all met; give a larger -k, or --exact\n",
+        printf("residual  not known: the %" PRId64
+               " equations of the sketch are all met; give a larger -k, or --exact\n",
                t->spec.k);
     } else {
-        printf("residual  |A X - B| is about %.4g, from %.4g to %.4g in 99 of 100 cases; |B| about %.4g\n", r->residual, r->low,
-               r->high, r->rhs);
+        printf("residual  |A X - B| is about %.4g, from %.4g to %.4g in 99 of 100 cases; |B| about %.4g\n", r->residual,
+               r->low, r->high, r->rhs);
         if (lambda == 0)
             printf("          the smallest there is: about %.4g; a larger -k comes nearer to it\n", r->smallest);
     }
@@ -117,7 +118,8 @@ static int run(const cli_command *command, fit_options *o, int argc, char **argv
     int code = input_path(&o->task.input, argc, argv, &o->task.path);
     if (code) return code;
     if (!o->task.rhs) return cli_usage(command->name, "name the file of B, with --rhs FILE");
-    if (command == &ridge_command && !(o->lambda > 0)) return cli_usage(command->name, "say how much to regularize, with --lambda X");
+    if (command == &ridge_command && !(o->lambda > 0))
+        return cli_usage(command->name, "say how much to regularize, with --lambda X");
     task t;
     code = task_open(&t, command, &o->task, 0);
     if (!code) code = solve(&t, o);
@@ -143,7 +145,7 @@ static int run_ridge(int argc, char **argv)
     {EXACT, "exact", NULL, "read A again, and tell |A X - B| itself", NULL},                                      \
     {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES}
 #define FIT_NOTES                                                                                                 \
-    "The residual is estimated from the sketch alone; 'from ... to ...' holds for inputs that S treats like a Gaussian\n" \
+    "The residual is estimated from the sketch alone; the interval holds for inputs that S treats like a Gaussian\n" \
     "sketch does ('flashsketch ose' tells)."
 static const cli_option solve_options[] = {
     FIT_OPTIONS,

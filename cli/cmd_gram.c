@@ -24,11 +24,14 @@ static void print(const task *t, const fs_gram_report *r, double frobenius, doub
 {
     task_print_head(t);
     printf("G         %" PRId64 " x %" PRId64 "\n", t->in.n, t->in.n);
-    printf("error     |G - A'A|_F / |A'A|_F is about %.4g, from %.4g to %.4g in 99 of 100 cases\n", r->error, r->low, r->high);
+    printf("error     |G - A'A|_F / |A'A|_F is about %.4g, from %.4g to %.4g in 99 of 100 cases\n", r->error, r->low,
+           r->high);
     if (r->effective_k < 0.9 * (double)t->spec.k)
-        printf("          few blocks carry most of A: S is as good as one with %.0f rows; try --shuffle rows\n", r->effective_k);
+        printf("          few blocks carry most of A: S is as good as one with %.0f rows; try --shuffle rows\n",
+               r->effective_k);
     if (t->o->exact)
-        printf("exact     |G - A'A| / |A'A| is %.6g in the Frobenius norm, %.6g in the spectral norm\n", frobenius, spectral);
+        printf("exact     |G - A'A| / |A'A| is %.6g in the Frobenius norm, %.6g in the spectral norm\n", frobenius,
+               spectral);
     task_print_times(t->sketch_seconds, r->solve_seconds);
 }
 
@@ -87,9 +90,11 @@ static const cli_option options[] = {
     TASK_OPTIONS,
     {0}};
 const cli_command gram_command = {
-    "gram", "-k N [OPTION]... FILE", "(SA)'SA, an estimate of A'A, and its error",
+    "gram",
+    "-k N [OPTION]... FILE",
+    "(SA)'SA, an estimate of A'A, and its error",
     "Makes G = (SA)'SA, n x n, and judges from S A alone how far it is from A'A.\n" INPUT_TEXT,
     options,
-    "The interval holds for inputs that S treats like a Gaussian sketch does ('flashsketch ose' tells); where a few rows\n"
-    "outweigh all others the error may be smaller.",
+    "The interval holds for inputs that S treats like a Gaussian sketch does ('flashsketch ose' tells); where a few\n"
+    "rows outweigh all others the error may be smaller.",
     run};

@@ -21,12 +21,14 @@ static int take(void *options, int code, const char *value)
 static void print(const task *t, const fs_ose_report *r, int64_t columns)
 {
     task_print_head(t);
-    printf("Q         an orthonormal basis of %s%" PRId64 " columns\n", columns < t->in.n ? "the first " : "its ", columns);
+    printf("Q         an orthonormal basis of %s%" PRId64 " columns\n", columns < t->in.n ? "the first " : "its ",
+           columns);
     printf("error     |(SQ)'SQ - I|_2 = %.4g; of a Gaussian sketch it is about %.4g, from %.4g to %.4g\n", r->error,
            r->expected, r->low, r->high);
-    if (r->error > r->high) printf("          S suits this matrix badly: try a larger -k, --kappa, or another --shuffle\n");
-    printf("          |S x| is from %.4g to %.4g times |x| for every x in the range; |(SQ)'SQ - I|_F = %.4g\n", r->sigma_min,
-           r->sigma_max, r->frobenius);
+    if (r->error > r->high)
+        printf("          S suits this matrix badly: try a larger -k, --kappa, or another --shuffle\n");
+    printf("          |S x| is from %.4g to %.4g times |x| for every x in the range; |(SQ)'SQ - I|_F = %.4g\n",
+           r->sigma_min, r->sigma_max, r->frobenius);
     task_print_times(r->sketch_seconds, r->solve_seconds);
 }
 
@@ -71,7 +73,9 @@ static const cli_option options[] = {{'r', NULL, "N", "the range of the first N 
                                      TASK_OPTIONS,
                                      {0}};
 const cli_command ose_command = {
-    "ose", "-k N [OPTION]... FILE", "how well S keeps all lengths in the range of A",
-    "Tells |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: all squared lengths in it are kept within that.\n"
+    "ose",
+    "-k N [OPTION]... FILE",
+    "how well S keeps all lengths in the range of A",
+    "Tells |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: squared lengths in it are kept within that.\n"
     INPUT_TEXT,
     options, "The basis is made in f64 on the CPU and costs about 4 d n^2 operations.", run};

@@ -19,8 +19,8 @@ static int64_t panel_cols(int64_t bytes)
     return enough > 512 ? enough : 512;
 }
 
-int multiply(fs_context *ctx, const fs_sketch *S, const fs_spec *spec, const input *in, int64_t row0, const fs_matrix *Y,
-             progress *bar)
+int multiply(fs_context *ctx, const fs_sketch *S, const fs_spec *spec, const input *in, int64_t row0,
+             const fs_matrix *Y, progress *bar)
 {
     fs_matrix to = *Y;
     if (in->is_sparse) return fs_apply_csr(ctx, S, row0, 1.0, &in->sparse, 0.0, &to) ? cli_library_fail() : 0;

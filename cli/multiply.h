@@ -7,10 +7,10 @@
 
 #include "input.h"
 
-/* Y = S[:, row0 : row0 + d] A, Y being k x n wherever fs_apply takes it.  spec is S's full one.  Returns 0, or EXIT_FAILURE
- * after saying why not. */
-int multiply(fs_context *ctx, const fs_sketch *S, const fs_spec *spec, const input *in, int64_t row0, const fs_matrix *Y,
-             progress *bar);
+/* Y = S[:, row0 : row0 + d] A, Y being k x n wherever fs_apply takes it.  spec is S's full one.  Returns 0, or
+ * EXIT_FAILURE after saying why not. */
+int multiply(fs_context *ctx, const fs_sketch *S, const fs_spec *spec, const input *in, int64_t row0,
+             const fs_matrix *Y, progress *bar);
 
 /* A context to multiply `in` with: the CPU's for a sparse matrix.  Returns as multiply. */
 int multiply_context(const input *in, const fs_context_options *where, fs_context **ctx);

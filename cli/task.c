@@ -29,13 +29,14 @@ static int dense_of(const input *in, fs_matrix *dense, void **copy)
     if (!in->is_sparse) return 0;
     double *data = cli_array(in->d, in->n, sizeof *data);
     if (!data)
-        return cli_fail("there is no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", in->name, in->d,
-                        in->n);
+        return cli_fail("there is no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", in->name,
+                        in->d, in->n);
     memset(data, 0, (size_t)(in->d * in->n) * sizeof *data);
     const fs_sparse *A = &in->sparse;
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
     for (int64_t line = 0; line < lines; line++)
-        for (int64_t e = fs_index_load(A->ptr, A->index_type, line); e < fs_index_load(A->ptr, A->index_type, line + 1); e++) {
+        for (int64_t e = fs_index_load(A->ptr, A->index_type, line); e < fs_index_load(A->ptr, A->index_type, line + 1);
+             e++) {
             const int64_t other = fs_index_load(A->index, A->index_type, e);
             data[A->format == FS_CSR ? line * in->n + other : other * in->n + line] += fs_load(A->value, A->dtype, e);
         }

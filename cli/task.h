@@ -1,5 +1,5 @@
-/* task.h - what the commands of tasks share (gram, ose, ridge, solve): their common options, and the way from files to a
- * filled workspace.
+/* task.h - what the commands of tasks share (gram, ose, ridge, solve): their common options, and the way from files to
+ * a filled workspace.
  *
  * A command owns a task, opens it, runs the library's function on task.w, prints, and closes it. */
 #ifndef FLASHSKETCH_CLI_TASK_H
@@ -48,17 +48,18 @@ typedef struct task {
 /* Takes one of TASK_OPTIONS; returns -1 where the code is not one of them, otherwise as cli_number. */
 int task_option(const char *command, int code, const char *value, task_options *o);
 
-/* Opens A and, where o->rhs says so, B; the sketch, the context and the workspace, with room for an orthonormal basis of
- * `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code after
- * saying what is wrong; close it in both cases. */
+/* Opens A and, where o->rhs says so, B; the sketch, the context and the workspace, with room for an orthonormal basis
+ * of `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code
+ * after saying what is wrong; close it in both cases. */
 int task_open(task *t, const cli_command *command, const task_options *o, int64_t basis);
 void task_close(task *t);
 
-/* A as a dense matrix in host memory, in t->dense; a sparse one is written out.  Returns 0, or EXIT_FAILURE after saying
- * that there is no memory. */
+/* A as a dense matrix in host memory, in t->dense; a sparse one is written out.  Returns 0, or EXIT_FAILURE after
+ * saying that there is no memory. */
 int task_dense(task *t);
 
-/* Writes rows x cols doubles, packed rows, into the npy file o->output, in the workspace's type; nothing where it is NULL. */
+/* Writes rows x cols doubles, packed rows, into the npy file o->output, in the workspace's type; nothing where it is
+ * NULL. */
 int task_write(task *t, double *data, int64_t rows, int64_t cols);
 
 /* Whether standard output is the result's alone. */

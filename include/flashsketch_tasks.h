@@ -1,7 +1,7 @@
 /* flashsketch_tasks.h - what a sketch is made for: Gram matrices, embeddings, ridge regression, least squares.
  *
- * A header of its own, because these functions stand on fs_apply and on linear algebra that is opened when a workspace is
- * made (OpenBLAS on a CPU; cuBLAS and cuSOLVER on a GPU): whoever only sketches needs neither this file nor those.
+ * A header of its own, because these functions stand on fs_apply and on linear algebra that is opened when a workspace
+ * is made (OpenBLAS on a CPU; cuBLAS and cuSOLVER on a GPU): whoever only sketches needs neither this file nor those.
  *
  * A workspace holds the sketches Y = S A and C = S B, and all memory that a task takes.  Fill it once, with
  * fs_task_sketch or by your own calls of fs_apply, then run any number of tasks on it:
@@ -12,10 +12,10 @@
  *     fs_task_sketch(w, S, &A, &b);               Y = S A, C = S b: A and b are read once
  *     fs_solve(w, 0.0, &x, &report);              x minimises |Y x - C|
  *
- * A is d x n, B is d x rhs, S is k x d; Y is k x n, C is k x rhs, X is n x rhs, G is n x n.  All factorizations are made
- * in f64, whatever the type of A.  Results of a task (X, G) may be in the context's memory or the host's.  A task waits
- * for the stream: what it wrote is ready on return.  A workspace is for one thread at a time and must be destroyed before
- * its context. */
+ * A is d x n, B is d x rhs, S is k x d; Y is k x n, C is k x rhs, X is n x rhs, G is n x n.  All factorizations are
+ * made in f64, whatever the type of A.  Results of a task (X, G) may be in the context's memory or the host's.  A task
+ * waits for the stream: what it wrote is ready on return.  A workspace is for one thread at a time and must be
+ * destroyed before its context. */
 #ifndef FLASHSKETCH_TASKS_H
 #define FLASHSKETCH_TASKS_H
 
@@ -41,9 +41,9 @@ typedef struct fs_task_shape {
 /* The memory of tasks, where ctx has its memory. */
 typedef struct fs_workspace fs_workspace;
 
-/* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k, n and rhs are at most
- * 2^31 - 1 each.  FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with
- * the bytes. */
+/* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
+ * 2^31 - 9, and memory is about 8 (n + rhs) (k + 2 n + rhs) bytes.  FS_EBACKEND: the linear algebra is not there; the
+ * sentence says what the loader said.  FS_ENOMEM: with the bytes. */
 FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
 
 /* Frees a workspace; NULL is nothing. */
@@ -52,13 +52,14 @@ FS_API void fs_workspace_destroy(fs_workspace *w);
 /* Bytes that the workspace holds. */
 FS_API size_t fs_workspace_bytes(const fs_workspace *w);
 
-/* Views of Y (k x n) and C (k x rhs), packed rows, in ctx's memory.  Whatever is written there is what tasks work on: the
- * sketch of a matrix that comes in pieces, of a sparse one (fs_apply_csr), or a sum over ranks.  Either may be NULL. */
+/* Views of Y (k x n) and C (k x rhs), packed rows, in ctx's memory.  Whatever is written there is what tasks work on:
+ * the sketch of a matrix that comes in pieces, of a sparse one (fs_apply_csr), or a sum over ranks.  Either may be
+ * NULL. */
 FS_API FS_CHECK fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C);
 
 /* Y = S A and C = S B, each matrix read once, both queued on ctx's stream.  B is NULL exactly where rhs is 0.  A and B
- * are of w's type, or of a half type where that is f32, in any layout and in any place that fs_apply takes.  The time is
- * in the reports of the tasks that follow. */
+ * are of w's type, or of a half type where that is f32, in any layout and in any place that fs_apply takes.  The time
+ * is in the reports of the tasks that follow. */
 FS_API FS_CHECK fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, const fs_matrix *B);
 
 /* Gram matrices --------------------------------------------------------------------------------------------- */
@@ -77,11 +78,11 @@ typedef struct fs_gram_report {
 
 /* G = Y'Y, an estimate of A'A; n x n, symmetric to the bit, in any type and layout.  G may be NULL: only the report.
  *
- * The report's error is that of a Gaussian S with effective_k rows, sqrt((tr(H)^2 / |H|_F^2 + 1) / effective_k), where H
- * is A'A as Y shows it; the interval is that of a chi-square variable with as many degrees of freedom as H has.  It holds
- * for sketches that treat A like a Gaussian one does: every family but FS_BLOCKROW, and inputs without few rows that
- * outweigh all others (docs/definition.md, "which to choose"); there the error may be smaller than low.  S must be the
- * one of fs_task_sketch; where Y was written by the caller, S tells its blocks (NULL: taken as one block).
+ * The report's error is that of a Gaussian S with effective_k rows, sqrt((tr(H)^2 / |H|_F^2 + 1) / effective_k), where
+ * H is A'A as Y shows it; the interval is that of a chi-square variable with as many degrees of freedom as H has.  It
+ * holds for sketches that treat A like a Gaussian one does: every family but FS_BLOCKROW, and inputs without a few rows
+ * that outweigh all others; there the error may be smaller than low.  S is the one that made Y, and tells its blocks;
+ * NULL: Y is taken as one block.
  *
  * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
 FS_API FS_CHECK fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
@@ -95,19 +96,22 @@ FS_API FS_CHECK fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, dou
 /* What fs_ose tells of S on the range of an orthonormal Q, d x n. */
 typedef struct fs_ose_report {
     size_t size;
-    double sketch_seconds, solve_seconds, total_seconds; /* of S Q; of all singular values; both.  Making Q is in none */
+    double sketch_seconds;        /* of S Q */
+    double solve_seconds;         /* of its singular values */
+    double total_seconds;         /* both; making Q is in none */
     double error;                 /* |(SQ)'SQ - I|_2: all lengths in the subspace are kept within it, squared */
     double frobenius;             /* |(SQ)'SQ - I|_F */
     double sigma_min, sigma_max;  /* extreme singular values of S Q */
     double expected;              /* the error of a large Gaussian S: (1 + sqrt(n / k))^2 - 1 */
-    double low, high;             /* where the error of a Gaussian S lies with probability 0.99.  Above high: S suits this
-                                     subspace badly; take more rows, kappa > 1 or a shuffle */
+    double low, high; /* where the error of a Gaussian S lies with probability 0.99.  Above high: S suits this
+                         subspace badly; take more rows, kappa > 1 or a shuffle */
 } fs_ose_report;
 #define FS_OSE_REPORT_INIT { sizeof(fs_ose_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* The embedding error of S on the range of the first n columns of A, n as in w's shape, exactly: Q is an orthonormal basis
- * of them (of the QR factorization in this order), made in f64 and sketched in w's type.  A NULL: a random subspace of n
- * dimensions, drawn from `seed` and the same on every machine.  w's shape has basis = d >= n; Y of w becomes S Q.
+/* The embedding error of S on the range of the first n columns of A, n as in w's shape, exactly: Q is an orthonormal
+ * basis of them (of the QR factorization in this order), made in f64 and sketched in w's type.  A NULL: a random
+ * subspace of n dimensions, drawn from `seed` and the same on every machine.  w's shape has basis = d >= n; Y of w
+ * becomes S Q.
  *
  * FS_EINVAL: an element of A is not finite, or the columns are dependent: the sentence names the first that is. */
 FS_API FS_CHECK fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed,
@@ -138,16 +142,18 @@ typedef struct fs_fit_report {
 } fs_fit_report;
 #define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, (fs_method)0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
-/* X minimises |Y X - C|, in place of |A X - B|: sketch-and-solve.  Where that has many solutions (k < n, or a rank below
- * n) X is the shortest, and the rank is reported.  rcond: singular values below rcond times the largest count as 0;
- * 0.0: 4 2^-23 for f32, max(k, n) 2^-52 for f64.
+/* X minimises |Y X - C|, in place of |A X - B|: sketch-and-solve.  Where that has many solutions (k < n, or a rank
+ * below n) X is the shortest, and the rank is reported.  rcond: singular values below rcond times the largest count as
+ * 0, and the way is always that of singular values; 0.0: where that way is needed, 2^-21 for f32, max(k, n) 2^-52 for
+ * f64.
  *
- * How far to trust X.  Rows of Y are samples of an equation; residual = |Y X - C| / (1 - rank / k) is their generalised
- * cross-validation (Craven and Wahba, 1979): what equations that were not used would leave.  For a Gaussian S its square
- * has a relative deviation of sqrt(2 (1 + rank / k) / (k - rank)), and [low, high] is three of them, and the rounding of
- * w's type.  Act on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it
- * to 1; a high too far from low says the same.  Where rank = k the sketched equations are met exactly and tell nothing:
- * residual is NaN, low 0 and high infinite; fs_residual knows.
+ * How far to trust X.  The rows of [Y C] are k random equations; residual = |Y X - C| / (1 - rank / k) is their
+ * generalised cross-validation (Craven and Wahba, 1979): what equations that were not used would leave.  For a Gaussian
+ * S its square has a relative deviation of sqrt(2 (1 + rank / k) / (k - rank)), and low and high are three of them
+ * away, and the rounding of w's type.  For other families that holds where fs_ose finds an error like a Gaussian's. Act
+ * on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a high
+ * too far from low says the same.  Where rank = k the sketched equations are met exactly and tell nothing: residual is
+ * NaN, low 0 and high infinite; fs_residual knows.
  *
  * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
  * element that is not finite; X is left as it was. */
@@ -164,8 +170,8 @@ FS_API FS_CHECK fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const
 
 /* coherence ------------------------------------------------------------------------------------------------- */
 
-/* How unevenly the range of A lies on the blocks of a BlockPerm-SJLT (the paper, section 6).  U is an orthonormal basis of
- * the range, U_h its rows in input block h, U_N(g) those in the kappa input blocks of output block g. */
+/* How unevenly the range of A lies on the blocks of a BlockPerm-SJLT (the paper, section 6).  U is an orthonormal basis
+ * of the range, U_h its rows in input block h, U_N(g) those in the kappa input blocks of output block g. */
 typedef struct fs_coherence_report {
     size_t size;
     int64_t rank;               /* columns of U */
@@ -184,8 +190,8 @@ typedef struct fs_progress {
     void *user;
 } fs_progress;
 
-/* Measures the coherence of A (d x n, host memory) under a sketch of family FS_BLOCKPERM, in f64: d n + n^2 doubles from
- * ctx's allocator, 2 d n^2 operations.  progress may be NULL.  FS_EINVAL: another family, more columns than
+/* Measures the coherence of A (d x n, host memory) under a sketch of family FS_BLOCKPERM, in f64: d n + n^2 doubles
+ * from ctx's allocator, 2 d n^2 operations.  progress may be NULL.  FS_EINVAL: another family, more columns than
  * FS_COHERENCE_MAX_COLS, an element that is not finite, or A = 0. */
 FS_API FS_CHECK fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A,
                                        const fs_progress *progress, fs_coherence_report *report);

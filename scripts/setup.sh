@@ -9,15 +9,18 @@ set -eu
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
 want=""
 case ${1-} in
-build) ;;
+build) want="libopenblas0" ;;
 demo) want="dataset-fashion-mnist libopenblas0" ;;
 bench) want="libopenblas0" ;;
 test)
-    need="$need libcmocka-dev pkg-config"
+    need="$need libcmocka-dev pkg-config libopenblas0"
     want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev python3-venv"
     want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev"
     ;;
-python) want="python3-venv libopenblas0" ;;
+python)
+    need="$need libopenblas0"
+    want="python3-venv"
+    ;;
 *)
     echo "usage: setup.sh build|demo|bench|test|python" >&2
     exit 2

@@ -2,8 +2,8 @@
  *
  * All of it is in f64 and column-major, so that a task is written once for every place.  A row-major Y (k x n) is its
  * transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's stream, and what they make is
- * ready after `wait`; fetch, norm, eigen, svd and wait wait themselves.  Sizes are at most 2^31 - 1 (the libraries' int):
- * the door of the tasks sees to it.  The libraries behind it are opened when the first workspace is made. */
+ * ready after `wait`; fetch, norm, eigen, svd and wait wait themselves.  Sizes are at most 2^31 - 1 (the libraries'
+ * int): the door of the tasks sees to it.  The libraries behind it are opened when the first workspace is made. */
 #ifndef FS_CORE_DENSE_H
 #define FS_CORE_DENSE_H
 
@@ -14,8 +14,8 @@ struct fs_host; /* backend.h */
 enum { FS_DENSE_MARKS = 4 };
 
 typedef struct fs_dense {
-    /* Opens the libraries, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m.  `backend` is the
-     * backend's own state. */
+    /* Opens the libraries, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m.  `backend` is
+     * the backend's own state. */
     fs_result (*open)(void **handle, void *backend, const struct fs_host *host, int64_t n, int64_t m, int64_t p);
     void (*close)(void *handle);
     size_t (*bytes)(const void *handle); /* what open took */

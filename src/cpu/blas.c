@@ -5,7 +5,8 @@
 
 const char *fs_blas_open(fs_blas *blas)
 {
-    static const char *const names[] = {"libopenblas.so", "libopenblas.so.0"}; /* the last is what the loader speaks of */
+    static const char *const names[] = {"libopenblas.so",
+                                        "libopenblas.so.0"}; /* the last is what the loader speaks of */
     memset(blas, 0, sizeof *blas);
     for (int i = 0; i < 2 && !blas->library; i++) blas->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!blas->library) return dlerror();

@@ -47,10 +47,13 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
     h->blas.dsyevd("N", "L", &order, &none, &order, &none, &eigen, &ask, &ieigen, &ask, &info);
     h->blas.dgesdd("O", &rows, &cols, &none, &ld, &none, &none, &ld, &none, &cols, &svd, &ask, &ieigen, &info);
     /* The least that LAPACK documents, should an answer be less (some versions have told too little). */
-    const double least = 5.0 * (double)p * (double)p + 7.0 * (double)p + (double)m, most = fmax(fmax(eigen, svd), least);
+    const double least = 5.0 * (double)p * (double)p + 7.0 * (double)p + (double)m,
+                 most = fmax(fmax(eigen, svd), least);
     if (!(most < INT_MAX))
-        return h->host.fail(FS_EUNSUPPORTED, "a singular value decomposition of %d x %d needs %.0f numbers of work space, "
-                            "more than LAPACK's int counts", rows, cols, most);
+        return h->host.fail(FS_EUNSUPPORTED,
+                            "a singular value decomposition of %d x %d needs %.0f numbers of work space, "
+                            "more than LAPACK's int counts",
+                            rows, cols, most);
     h->lwork = (int)most;
     h->liwork = 8 * cols + 8 > ieigen ? 8 * cols + 8 : ieigen;
     h->work = take(h, (size_t)h->lwork * sizeof *h->work);
@@ -71,7 +74,8 @@ static fs_result dense_open(void **handle, void *backend, const fs_host *host, i
     const fs_blas *b = &h->blas;
     fs_result result = FS_OK;
     if (why)
-        result = host->fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s", why);
+        result =
+            host->fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s", why);
     else if (!b->dgemm || !b->dsyrk || !b->dtrsm || !b->dnrm2 || !b->dpotrf || !b->dsyevd || !b->dgesdd)
         result = host->fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
     else
@@ -188,8 +192,9 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
     return FS_OK;
 }
 
-static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha, const double *A,
-                            int64_t lda, const double *B, int64_t ldb, double beta, double *C, int64_t ldc)
+static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha,
+                            const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
+                            int64_t ldc)
 {
     const cpu_dense *h = handle;
     h->blas.dgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
@@ -231,8 +236,9 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
     double none = 0; /* with m >= p, X itself becomes U */
     int info = 0;
     h->blas.dgesdd("O", &rows, &cols, X, &pitch, s, &none, &rows, Vt, &cols, h->work, &h->lwork, h->iwork, &info);
-    return info ? h->host.fail(FS_EBACKEND, "the singular values of a %d x %d matrix did not converge (dgesdd: %d)", rows,
-                               cols, info) : FS_OK;
+    return info ? h->host.fail(FS_EBACKEND, "the singular values of a %d x %d matrix did not converge (dgesdd: %d)",
+                               rows, cols, info)
+                : FS_OK;
 }
 
 /* time ------------------------------------------------------------------------------------------------------- */
@@ -256,7 +262,7 @@ static double dense_seconds(void *handle, int from, int to)
     return h->mark[to] - h->mark[from];
 }
 
-const fs_dense fs_cpu_dense = {
-    dense_open,  dense_close,   dense_bytes, dense_alloc,      dense_release, dense_widen, dense_narrow,  dense_copy, dense_copy,
-    dense_zero,  dense_diagonal, dense_squares, dense_scale_rows, dense_add,   dense_norm,  dense_syrk,    dense_gemm, dense_trsm,
-    dense_potrf, dense_eigen,   dense_svd,   dense_mark,       dense_wait,    dense_seconds};
+const fs_dense fs_cpu_dense = {dense_open,       dense_close, dense_bytes, dense_alloc, dense_release,  dense_widen,
+                               dense_narrow,     dense_copy,  dense_copy,  dense_zero,  dense_diagonal, dense_squares,
+                               dense_scale_rows, dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_trsm,
+                               dense_potrf,      dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};

@@ -1,8 +1,8 @@
 /* dense.cu - the linear algebra of tasks on a GPU: cuBLAS and cuSOLVER, and a few kernels for what they do not have.
  *
  * Both libraries are opened when the first workspace is made, and never linked: the plugin loads where neither is
- * installed.  Their functions are declared here, by the few that are used, so that neither's headers are needed to build;
- * the numbers are those of cublas_api.h and cusolver_common.h, which have not changed since CUDA 8. */
+ * installed.  Their functions are declared here, by the few that are used, so that neither's headers are needed to
+ * build; the numbers are those of cublas_api.h and cusolver_common.h, which have not changed since CUDA 8. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <math.h>
@@ -23,6 +23,7 @@ typedef struct gpu_libraries {
                  const double *, double *, int);
     int (*dsyrk)(void *, int, int, int, int, const double *, const double *, int, const double *, double *, int);
     int (*dtrsm)(void *, int, int, int, int, int, int, const double *, const double *, int, double *, int);
+    int (*dtrsv)(void *, int, int, int, int, const double *, int, double *, int);
     int (*ddgmm)(void *, int, int, int, const double *, int, const double *, int, double *, int);
     int (*dnrm2)(void *, int, const double *, int, double *);
     int (*cusolverCreate)(void **);
@@ -41,7 +42,7 @@ typedef struct gpu_dense {
     fs_gpu *gpu;
     gpu_libraries lib;
     void *blas, *solver;              /* their handles */
-    double *work, *values;            /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
+    double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
     int *info;                        /* what potrf came to; then what eigen and svd did */
     int lwork;
     size_t bytes;
@@ -70,7 +71,8 @@ static fs_result load(fs_gpu *gpu, gpu_libraries *lib)
         lib->cublas = NULL;
     }
     if (!lib->cusolver)
-        return gpu->host.fail(FS_EBACKEND, "tasks on a GPU need cuBLAS and cuSOLVER, which could not be loaded: %s", why);
+        return gpu->host.fail(FS_EBACKEND, "tasks on a GPU need cuBLAS and cuSOLVER, which could not be loaded: %s",
+                              why);
     const struct { void *function; int solver; const char *name; } wanted[] = {
         {&lib->cublasCreate, 0, "cublasCreate_v2"},
         {&lib->cublasDestroy, 0, "cublasDestroy_v2"},
@@ -78,6 +80,7 @@ static fs_result load(fs_gpu *gpu, gpu_libraries *lib)
         {&lib->dgemm, 0, "cublasDgemm_v2"},
         {&lib->dsyrk, 0, "cublasDsyrk_v2"},
         {&lib->dtrsm, 0, "cublasDtrsm_v2"},
+        {&lib->dtrsv, 0, "cublasDtrsv_v2"},
         {&lib->ddgmm, 0, "cublasDdgmm"},
         {&lib->dnrm2, 0, "cublasDnrm2_v2"},
         {&lib->cusolverCreate, 1, "cusolverDnCreate"},
@@ -93,7 +96,8 @@ static fs_result load(fs_gpu *gpu, gpu_libraries *lib)
     for (const auto &w : wanted) {
         void *found = dlsym(w.solver ? lib->cusolver : lib->cublas, w.name);
         if (!found)
-            return gpu->host.fail(FS_EBACKEND, "%s has no %s, which tasks need", w.solver ? "cuSOLVER" : "cuBLAS", w.name);
+            return gpu->host.fail(FS_EBACKEND, "%s has no %s, which tasks need", w.solver ? "cuSOLVER" : "cuBLAS",
+                                  w.name);
         memcpy(w.function, &found, sizeof found);
     }
     return FS_OK;
@@ -128,19 +132,22 @@ static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
     int potrf = 0, syevd = 0, gesvd = 0;
     double *none = NULL;
-    FS_TRY_GPU(good(h, h->lib.potrf_size(h->solver, LOWER, (int)n, none, (int)n, &potrf), "asking for potrf's work space"));
+    FS_TRY_GPU(
+        good(h, h->lib.potrf_size(h->solver, LOWER, (int)n, none, (int)n, &potrf), "asking for potrf's work space"));
     FS_TRY_GPU(good(h, h->lib.syevd_size(h->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
                     "asking for syevd's work space"));
     FS_TRY_GPU(good(h, h->lib.gesvd_size(h->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
     h->lwork = potrf > syevd ? potrf : syevd;
     h->lwork = gesvd > h->lwork ? gesvd : h->lwork;
     h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)(n > p ? n : p) * sizeof(double);
-    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMalloc((void **)&h->work, (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double)),
+    FS_TRY_GPU(fs_gpu_check(h->gpu,
+                            cudaMalloc((void **)&h->work, (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double)),
                             "taking cuSOLVER's work space"));
     FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMalloc((void **)&h->values, (size_t)(n > p ? n : p) * sizeof(double)),
                             "taking memory for eigenvalues"));
     FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMalloc((void **)&h->info, 2 * sizeof(int)), "taking memory for an answer"));
-    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemsetAsync(h->info, 0, 2 * sizeof(int), h->gpu->stream), "clearing an answer"));
+    FS_TRY_GPU(
+        fs_gpu_check(h->gpu, cudaMemsetAsync(h->info, 0, 2 * sizeof(int), h->gpu->stream), "clearing an answer"));
     for (cudaEvent_t &event : h->mark) FS_TRY_GPU(fs_gpu_check(h->gpu, cudaEventCreate(&event), "making an event"));
     return FS_OK;
 }
@@ -179,8 +186,8 @@ static fs_result dense_alloc(void *handle, size_t bytes, void **memory)
     if (error != cudaErrorMemoryAllocation) return fs_gpu_check(h->gpu, error, "taking memory for a workspace");
     cudaGetLastError();
     cudaMemGetInfo(&free_bytes, &all);
-    return h->gpu->host.fail(FS_ENOMEM, "no memory for %zu bytes of a workspace on %s: %zu are free", bytes, h->gpu->name,
-                             free_bytes);
+    return h->gpu->host.fail(FS_ENOMEM, "no memory for %zu bytes of a workspace on %s: %zu are free", bytes,
+                             h->gpu->name, free_bytes);
 }
 static void dense_release(void *handle, void *memory)
 {
@@ -203,7 +210,8 @@ static dim3 tile_grid(int64_t rows, int64_t cols)
     for (int64_t i = blockIdx.y * (int64_t)DOWN + threadIdx.y; i < (rows); i += (int64_t)gridDim.y * DOWN) \
         for (int64_t j = blockIdx.x * (int64_t)ACROSS + threadIdx.x; j < (cols); j += (int64_t)gridDim.x * ACROSS)
 
-template <class T> static __global__ void widen_kernel(fs_input<T> from, int64_t rows, int64_t cols, double *to, int64_t ld)
+template <class T>
+static __global__ void widen_kernel(fs_input<T> from, int64_t rows, int64_t cols, double *to, int64_t ld)
 {
     FOR_TILE(i, rows, j, cols) to[j + i * ld] = (double)from.at(i, j);
 }
@@ -223,7 +231,8 @@ static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, in
 #undef WIDEN
 }
 
-static __global__ void narrow_kernel(const double *from, int64_t ld, int symmetric, fs_output to, int64_t rows, int64_t cols)
+static __global__ void narrow_kernel(const double *from, int64_t ld, int symmetric, fs_output to, int64_t rows,
+                                     int64_t cols)
 {
     FOR_TILE(i, rows, j, cols) {
         const double x = from[symmetric && j < i ? i + j * ld : j + i * ld];
@@ -267,7 +276,8 @@ static fs_result dense_diagonal(void *handle, int64_t n, double *G, int64_t ld, 
 static __global__ void squares_kernel(int64_t n, int64_t count, const double *x, int64_t ld, double *squares)
 {
     const int lane = threadIdx.x % 32;
-    for (int64_t i = blockIdx.x * (int64_t)(FLAT / 32) + threadIdx.x / 32; i < count; i += (int64_t)gridDim.x * (FLAT / 32)) {
+    for (int64_t i = blockIdx.x * (int64_t)(FLAT / 32) + threadIdx.x / 32; i < count;
+         i += (int64_t)gridDim.x * (FLAT / 32)) {
         double sum = 0;
         for (int64_t j = lane; j < n; j += 32) sum += x[j + i * ld] * x[j + i * ld];
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffffu, sum, offset);
@@ -285,7 +295,8 @@ static fs_result dense_squares(void *handle, int64_t n, int64_t count, const dou
 
 static __global__ void add_kernel(int64_t count, double a, const double *x, double *y)
 {
-    for (int64_t i = blockIdx.x * (int64_t)FLAT + threadIdx.x; i < count; i += (int64_t)gridDim.x * FLAT) y[i] += a * x[i];
+    for (int64_t i = blockIdx.x * (int64_t)FLAT + threadIdx.x; i < count; i += (int64_t)gridDim.x * FLAT)
+        y[i] += a * x[i];
 }
 static fs_result dense_add(void *handle, int64_t count, double a, const double *x, double *y)
 {
@@ -353,13 +364,16 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
     return good(h, h->lib.dsyrk(h->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg), "syrk");
 }
 
-static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha, const double *A,
-                            int64_t lda, const double *B, int64_t ldb, double beta, double *C, int64_t ldc)
+static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha,
+                            const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
+                            int64_t ldc)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    return good(h, h->lib.dgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A, (int)lda,
-                                B, (int)ldb, &beta, C, (int)ldc), "gemm");
+    return good(h,
+                h->lib.dgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A, (int)lda,
+                             B, (int)ldb, &beta, C, (int)ldc),
+                "gemm");
 }
 
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
@@ -368,6 +382,11 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     const double one = 1;
+    /* One row times the inverse of op(L) is the inverse of its transpose times a column, which trsv is made for. */
+    if (!left && m == 1)
+        return good(h,
+                    h->lib.dtrsv(h->blas, LOWER, transposed ? OP_N : OP_T, NON_UNIT, (int)n, L, (int)ldl, B, (int)ldb),
+                    "trsv");
     return good(h, h->lib.dtrsm(h->blas, left ? LEFT : RIGHT, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)m, (int)n,
                                 &one, L, (int)ldl, B, (int)ldb), "trsm");
 }
@@ -383,12 +402,13 @@ static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
 static fs_result converged(gpu_dense *h, const char *what, int64_t rows, int64_t cols)
 {
     int info = 0;
-    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemcpyAsync(&info, h->info + 1, sizeof info, cudaMemcpyDeviceToHost, h->gpu->stream),
+    FS_TRY_GPU(fs_gpu_check(h->gpu,
+                            cudaMemcpyAsync(&info, h->info + 1, sizeof info, cudaMemcpyDeviceToHost, h->gpu->stream),
                             "copying an answer"));
     FS_TRY_GPU(fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task"));
     if (info == 0) return FS_OK;
-    return h->gpu->host.fail(FS_EBACKEND, "the %s of a %lld x %lld matrix did not converge (info %d)", what, (long long)rows,
-                             (long long)cols, info);
+    return h->gpu->host.fail(FS_EBACKEND, "the %s of a %lld x %lld matrix did not converge (info %d)", what,
+                             (long long)rows, (long long)cols, info);
 }
 
 static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, double *values)
@@ -405,8 +425,10 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FS_TRY_GPU(good(h, h->lib.gesvd(h->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
-                                    h->work, h->lwork, NULL, h->info + 1), "gesvd"));
+    FS_TRY_GPU(good(h,
+                    h->lib.gesvd(h->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
+                                 h->work, h->lwork, NULL, h->info + 1),
+                    "gesvd"));
     FS_TRY_GPU(dense_fetch(h, h->values, p, s));
     return converged(h, "singular values", m, p);
 }
@@ -424,7 +446,8 @@ static fs_result dense_wait(void *handle, int *info)
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (info)
-        FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemcpyAsync(info, h->info, sizeof *info, cudaMemcpyDeviceToHost, h->gpu->stream),
+        FS_TRY_GPU(fs_gpu_check(h->gpu,
+                                cudaMemcpyAsync(info, h->info, sizeof *info, cudaMemcpyDeviceToHost, h->gpu->stream),
                                 "copying an answer"));
     return fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task");
 }
@@ -437,7 +460,7 @@ static double dense_seconds(void *handle, int from, int to)
     return 1e-3 * (double)milliseconds;
 }
 
-const fs_dense fs_gpu_dense = {
-    dense_open, dense_close, dense_bytes, dense_alloc, dense_release, dense_widen, dense_narrow, dense_fetch, dense_send,
-    dense_zero, dense_diagonal, dense_squares, dense_scale_rows, dense_add, dense_norm, dense_syrk, dense_gemm, dense_trsm,
-    dense_potrf, dense_eigen, dense_svd, dense_mark, dense_wait, dense_seconds};
+const fs_dense fs_gpu_dense = {dense_open,       dense_close, dense_bytes, dense_alloc, dense_release,  dense_widen,
+                               dense_narrow,     dense_fetch, dense_send,  dense_zero,  dense_diagonal, dense_squares,
+                               dense_scale_rows, dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_trsm,
+                               dense_potrf,      dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};

@@ -1,7 +1,7 @@
 /* coherence.c - mu_blk and mu_nbr: an orthonormal basis of the range of A, block by block, and the norms of its blocks.
  *
- * In host memory and f64, with loops of its own: it is for looking at a sketch, needs no OpenBLAS, and its pivots tell the
- * rank.
+ * In host memory and f64, with loops of its own: it is for looking at a sketch, needs no OpenBLAS, and its pivots tell
+ * the rank.
  *
  * The basis is made by Cholesky factors of Gram matrices, twice, in f64 (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa
  * and Fukaya, 2015): the first, with pivots and columns scaled to length 1, tells the rank and leaves a basis that is
@@ -179,8 +179,8 @@ static fs_result orthonormalize(basis *b, int64_t *rank)
     gram_of(b, n, 0.0, 0.3);
     for (int64_t j = 0; j < n; j++) {
         const double square = b->G[j * n + j];
-        FS_REQUIRE(isfinite(square), "fs_coherence: column %" PRId64 " of A has elements that are not finite, or above 1e150",
-                   j + 1);
+        FS_REQUIRE(isfinite(square),
+                   "fs_coherence: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
         scale[j] = square > 0 ? 1 / sqrt(square) : 0;
     }
     for (int64_t i = 0; i < n; i++)
@@ -277,7 +277,8 @@ static double norm_squared(const basis *b, int64_t rank, const int64_t *blocks, 
 }
 
 /* The largest norm over all output blocks, each with the input blocks f^1(g) ... f^kappa(g); kappa = 0: over all input
- * blocks, each alone.  q: room for (STEPS + 1) vectors of `rank` elements for every thread, blocks for kappa numbers. */
+ * blocks, each alone.  q: room for (STEPS + 1) vectors of `rank` elements for every thread, blocks for kappa numbers.
+ */
 static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int64_t kappa, int threads, double *q,
                            int64_t *blocks, int64_t *where)
 {
@@ -301,7 +302,8 @@ static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int
 static void *take(const basis *b, int64_t rows, int64_t cols, size_t bytes)
 {
     size_t all;
-    if (__builtin_mul_overflow((size_t)rows, (size_t)cols, &all) || __builtin_mul_overflow(all, bytes, &all)) return NULL;
+    if (__builtin_mul_overflow((size_t)rows, (size_t)cols, &all) || __builtin_mul_overflow(all, bytes, &all))
+        return NULL;
     return b->memory.alloc(b->memory.user, all ? all : 1);
 }
 static void give(const basis *b, void *memory)
@@ -325,14 +327,16 @@ static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_rep
     const int failed = !q || !blocks;
     give(b, q);
     give(b, blocks);
-    return failed ? fs_fail(FS_ENOMEM, "fs_coherence: no memory for vectors of %" PRId64 " elements", out->rank) : FS_OK;
+    return failed ? fs_fail(FS_ENOMEM, "fs_coherence: no memory for vectors of %" PRId64 " elements", out->rank)
+                  : FS_OK;
 }
 
 static fs_result measure(basis *b, const fs_blockperm *B, const fs_matrix *dense, const fs_sparse *sparse,
                          fs_coherence_report *out)
 {
     if (!b->U || !b->G || !b->start || !b->scale || !b->rows)
-        return fs_fail(FS_ENOMEM, "fs_coherence: no memory for a basis of %" PRId64 " x %" PRId64 " float64", b->d, b->n);
+        return fs_fail(FS_ENOMEM, "fs_coherence: no memory for a basis of %" PRId64 " x %" PRId64 " float64", b->d,
+                       b->n);
     sort_rows(b, B, b->rows);
     if (sparse) load_sparse(b, sparse, b->rows);
     else load_dense(b, dense, b->rows);
@@ -345,12 +349,14 @@ static fs_result measure(basis *b, const fs_blockperm *B, const fs_matrix *dense
 static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64_t n, const fs_matrix *dense,
                            const fs_sparse *sparse, const fs_progress *progress, fs_coherence_report *report)
 {
-    FS_REQUIRE(report && report->size == sizeof *report, "fs_coherence: report is NULL or its size is not set; start from "
+    FS_REQUIRE(report && report->size == sizeof *report,
+               "fs_coherence: report is NULL or its size is not set; start from "
                "FS_COHERENCE_REPORT_INIT");
     FS_REQUIRE(S->spec.family == FS_BLOCKPERM, "fs_coherence: coherence is about the blocks of family blockperm");
     FS_REQUIRE(d == S->spec.d && n >= 1 && n <= FS_COHERENCE_MAX_COLS,
-               "fs_coherence: A is %" PRId64 " x %" PRId64 ", it must have d = %" PRId64 " rows and from 1 to %d columns", d, n,
-               S->spec.d, FS_COHERENCE_MAX_COLS);
+               "fs_coherence: A is %" PRId64 " x %" PRId64 ", it must have d = %" PRId64
+               " rows and from 1 to %d columns",
+               d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
     const fs_blockperm *B = &S->def.u.blockperm;
     basis b = {d, n, B->M, NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
     b.U = take(&b, d, n, sizeof *b.U);
@@ -374,7 +380,8 @@ fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A, 
 {
     FS_REQUIRE(ctx && S, "fs_coherence: %s is NULL", ctx ? "S" : "ctx");
     FS_TRY(fs_matrix_check("fs_coherence", "A", A));
-    if (A->place != FS_HOST) return fs_fail(FS_EUNSUPPORTED, "fs_coherence: A is in CUDA memory, it must be in the host's");
+    if (A->place != FS_HOST)
+        return fs_fail(FS_EUNSUPPORTED, "fs_coherence: A is in CUDA memory, it must be in the host's");
     return coherence(ctx, S, A->rows, A->cols, A, NULL, progress, report);
 }
 

@@ -1,10 +1,10 @@
 /* fit.c - X that minimises |Y X - C|^2 + lambda |X|^2: ridge regression, and with lambda = 0 least squares.
  *
- * The normal equations in f64.  For an f32 Y the Gram matrix in f64 has twice the digits that Y has, so that the factor is
- * good for condition numbers up to 2e6, where those of Y itself have no digits left (mixed-precision Cholesky QR:
- * Yamazaki, Tomov and Dongarra, 2015), and no Q is needed: one product Y'[Y C] is all that touches k rows.  For an f64 Y a
- * step of corrected semi-normal equations (Bjorck, 1987) follows, which makes the error that of a QR factorization.  Small
- * pivots, and k < n, go to the singular values of Y. */
+ * The normal equations in f64.  For an f32 Y the Gram matrix in f64 has twice the digits that Y has, so that the factor
+ * is good for condition numbers up to 2e6, where those of Y itself have no digits left (mixed-precision Cholesky QR:
+ * Yamazaki, Tomov and Dongarra, 2015), and no Q is needed: one product Y'[Y C] is all that touches k rows.  For an f64
+ * Y a step of corrected semi-normal equations (Bjorck, 1987) follows, which makes the error that of a QR factorization.
+ * Small pivots, and k < n, go to the singular values of Y. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -28,11 +28,10 @@ static fs_matrix right_hand_side(fs_workspace *w)
     return C;
 }
 
-/* X (rhs x n) = X (L L')^-1, L in w->G. */
-static fs_result solve_factored(fs_workspace *w, double *X)
+/* X (rhs x n) = X L^-1, L in w->G. */
+static fs_result back_substitute(fs_workspace *w, double *X)
 {
-    CALL(w, trsm, 0, 1, w->shape.rhs, w->shape.n, w->G, w->N, X, w->shape.rhs);
-    CALL(w, trsm, 0, 0, w->shape.rhs, w->shape.n, w->G, w->N, X, w->shape.rhs);
+    CALL(w, trsm, 0, 0, w->shape.rhs, w->shape.n, w->G, w->pitch, X, w->shape.rhs);
     return FS_OK;
 }
 
@@ -41,36 +40,50 @@ static fs_result residual_of_sketch(fs_workspace *w)
 {
     const fs_matrix C = right_hand_side(w);
     CALL(w, widen, &C, w->E, w->shape.rhs);
-    CALL(w, gemm, 0, 0, w->shape.rhs, w->shape.k, w->shape.n, -1.0, w->X, w->shape.rhs, w->Z, w->N, 1.0, w->E,
+    CALL(w, gemm, 0, 0, w->shape.rhs, w->shape.k, w->shape.n, -1.0, w->X, w->shape.rhs, w->Z, w->pitch, 1.0, w->E,
          w->shape.rhs);
     return FS_OK;
 }
 
-/* By Cholesky's factor of Y'Y + lambda I; leaves w->d's contents, lengths squared of the columns of [Y C] and then pivots,
- * in w->host.  out->method is 0 where the pivots are too small.  Only looks at X' in w->X. */
+/* A step of refinement: X += (C - Y X)'Y - lambda X, divided by L L'. */
+static fs_result refine(fs_workspace *w, double lambda)
+{
+    const int64_t n = w->shape.n, rhs = w->shape.rhs;
+    FS_TRY(residual_of_sketch(w));
+    CALL(w, gemm, 0, 1, rhs, n, w->shape.k, 1.0, w->E, rhs, w->Z, w->pitch, 0.0, w->W, rhs);
+    if (lambda > 0) CALL(w, add, rhs * n, -lambda, w->X, w->W);
+    CALL(w, trsm, 0, 1, rhs, n, w->G, w->pitch, w->W, rhs);
+    FS_TRY(back_substitute(w, w->W));
+    CALL(w, add, rhs * n, 1.0, w->W, w->X);
+    return FS_OK;
+}
+
+/* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; leaves w->d's contents, lengths squared of the columns of [Y
+ * C] and then pivots, in w->host.  out->method is 0 where the pivots are too small.
+ *
+ * All of [Y C]'[Y C] is factored: below the factor L of Y'Y + lambda I stands then (L^-1 Y'C)', so that half of the
+ * substitution is done.  What is last on the diagonal, C'C, is raised far above all else so that the factor exists
+ * whatever C is; nothing above or left of it depends on it. */
 static fs_result by_cholesky(fs_workspace *w, double lambda, fit *out)
 {
+    const double far_above = 1e300;
     const int64_t n = w->shape.n, N = w->N, rhs = w->shape.rhs;
-    fs_matrix YC = fs_row_major(w->G + n, n, rhs, FS_F64); /* (Y'C)(j, c) is G[n + c + j N] */
-    YC.row_stride = N;
-    YC.place = w->ctx->backend->place;
+    fs_matrix below = fs_row_major(w->G + n, n, rhs, FS_F64); /* (j, c) is G[n + c + j pitch] */
+    below.row_stride = w->pitch;
+    below.place = w->ctx->backend->place;
     int broken;
-    CALL(w, syrk, N, w->shape.k, w->Z, N, 0.0, w->G, N);
-    CALL(w, diagonal, N, w->G, N, w->d, 0.0);
-    if (lambda > 0) CALL(w, diagonal, n, w->G, N, NULL, lambda);
-    CALL(w, widen, &YC, w->X, rhs);
-    CALL(w, potrf, n, w->G, N);
-    CALL(w, diagonal, n, w->G, N, w->d + N, 0.0);
-    FS_TRY(solve_factored(w, w->X));
-    if (w->shape.dtype == FS_F64) {
-        FS_TRY(residual_of_sketch(w));
-        CALL(w, gemm, 0, 1, rhs, n, w->shape.k, 1.0, w->E, rhs, w->Z, N, 0.0, w->W, rhs);
-        if (lambda > 0) CALL(w, add, rhs * n, -lambda, w->X, w->W);
-        FS_TRY(solve_factored(w, w->W));
-        CALL(w, add, rhs * n, 1.0, w->W, w->X);
-    }
+    CALL(w, syrk, N, w->shape.k, w->Z, w->pitch, 0.0, w->G, w->pitch);
+    CALL(w, diagonal, N, w->G, w->pitch, w->d, 0.0);
+    if (lambda > 0) CALL(w, diagonal, n, w->G, w->pitch, NULL, lambda);
+    CALL(w, diagonal, rhs, w->G + n + n * w->pitch, w->pitch, NULL, far_above);
+    CALL(w, potrf, N, w->G, w->pitch);
+    CALL(w, diagonal, n, w->G, w->pitch, w->d + N, 0.0);
+    CALL(w, widen, &below, w->X, rhs);
+    FS_TRY(back_substitute(w, w->X));
+    if (w->shape.dtype == FS_F64) FS_TRY(refine(w, lambda));
     CALL(w, fetch, w->d, N + n, w->host);
     CALL(w, wait, &broken);
+    if (broken > n) broken = 0;
     double least = broken ? 0 : 1;
     for (int64_t j = 0; j < n && !broken; j++) {
         const double pivot = w->host[N + j] / sqrt(w->host[j] + lambda);
@@ -90,7 +103,7 @@ static fs_result count_freedom(fs_workspace *w, double lambda, fit *out)
     double norm;
     CALL(w, zero, w->H, n * n);
     CALL(w, diagonal, n, w->H, n, NULL, 1.0);
-    CALL(w, trsm, 1, 0, n, n, w->G, w->N, w->H, n);
+    CALL(w, trsm, 1, 0, n, n, w->G, w->pitch, w->H, n);
     CALL(w, norm, n * n, w->H, &norm);
     out->freedom = fmax(0.0, (double)n - lambda * norm * norm);
     return FS_OK;
@@ -237,7 +250,7 @@ fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, c
         part.rows = rows;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
         CALL(w, widen, &part, w->F, rhs);
-        CALL(w, gemm, 0, 0, rhs, rows, n, 1.0, w->W, rhs, w->Z, w->N, -1.0, w->F, rhs);
+        CALL(w, gemm, 0, 0, rhs, rows, n, 1.0, w->W, rhs, w->Z, w->pitch, -1.0, w->F, rhs);
         CALL(w, syrk, rhs, rows, w->F, rhs, 1.0, w->G, rhs);
     }
     CALL(w, diagonal, rhs, w->G, rhs, w->d, 0.0);

@@ -16,8 +16,9 @@ static double chi_square_over(double v, double z)
     return root * root * root;
 }
 
-/* The k of a Gaussian sketch with the same variance.  Blocks of rows of Y err independently, each with the variance of a
- * sketch of its own height: 1 / k_eff = sum over blocks of share^2 / height, share being the block's part of |Y|^2. */
+/* The k of a Gaussian sketch with the same variance.  Blocks of rows of Y err independently, each with the variance of
+ * a sketch of its own height: 1 / k_eff = sum over blocks of share^2 / height, share being the block's part of |Y|^2.
+ */
 static double effective_k(const fs_workspace *w, const fs_sketch *S, const double *squares, double whole)
 {
     const int64_t k = w->shape.k;
@@ -33,9 +34,9 @@ static double effective_k(const fs_workspace *w, const fs_sketch *S, const doubl
     return fmin((double)k, 1 / inverse);
 }
 
-/* G is in w->G.  For a Gaussian S with k rows, H = A'A: E|G - H|_F^2 = (tr(H)^2 + |H|_F^2) / k, and E|G|_F^2 is |H|_F^2 more
- * than that, which gives |H|_F.  The error is a sum of squares of about (r^2 + r) / 2 independent parts, r = tr(H)^2 /
- * |H|_F^2. */
+/* G is in w->G.  For a Gaussian S with k rows, H = A'A: E|G - H|_F^2 = (tr(H)^2 + |H|_F^2) / k, and E|G|_F^2 is |H|_F^2
+ * more than that, which gives |H|_F.  The error is a sum of squares of about (r^2 + r) / 2 independent parts, r =
+ * tr(H)^2 / |H|_F^2. */
 static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gram_report *report)
 {
     report->error = report->low = report->high = 0;
@@ -43,7 +44,7 @@ static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gra
     if (trace == 0) return FS_OK;
     double square;
     FS_TRY(fs_workspace_symmetric_square(w, w->G, &square));
-    CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->N, w->squares);
+    CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->pitch, w->squares);
     CALL(w, fetch, w->squares, w->shape.k, w->host);
     const double z = 2.576, k = effective_k(w, S, w->host, trace); /* 99 of 100 normal variables are within z */
     const double H = fmax((square - trace * trace / k) / (1 + 1 / k), trace * trace / (double)w->shape.n);
@@ -59,8 +60,8 @@ fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_rep
 {
     FS_REQUIRE(w, "fs_gram: w is NULL");
     const int64_t n = w->shape.n;
-    FS_REQUIRE(!S || S->spec.k == w->shape.k, "fs_gram: S has %" PRId64 " rows, the workspace is for k = %" PRId64, S->spec.k,
-               w->shape.k);
+    FS_REQUIRE(!S || S->spec.k == w->shape.k, "fs_gram: S has %" PRId64 " rows, the workspace is for k = %" PRId64,
+               S->spec.k, w->shape.k);
     FS_REQUIRE(!report || report->size == sizeof *report, "fs_gram: report.size is %zu; start from FS_GRAM_REPORT_INIT",
                report->size);
     if (G) {
@@ -100,7 +101,7 @@ fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, 
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
-        CALL(w, syrk, n, rows, w->Z, w->N, 1.0, w->H, n);
+        CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, w->H, n);
     }
     CALL(w, add, n * n, -1.0, w->H, w->G);
     FS_TRY(fs_workspace_symmetric_square(w, w->G, &apart));

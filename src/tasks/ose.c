@@ -1,8 +1,8 @@
 /* ose.c - how well S keeps lengths in one subspace: |(SQ)'SQ - I|_2 for an orthonormal basis Q.
  *
- * Q is made by Cholesky's factor of A'A, twice, in f64 (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, 2015),
- * a panel of rows at a time: the first leaves columns that are nearly orthonormal however A is scaled, the second makes
- * them so to rounding. */
+ * Q is made by Cholesky's factor of A'A, twice, in f64 (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa and Fukaya,
+ * 2015), a panel of rows at a time: the first leaves columns that are nearly orthonormal however A is scaled, the
+ * second makes them so to rounding. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -36,7 +36,8 @@ static fs_result draw(fs_workspace *w, uint64_t seed)
     return result;
 }
 
-/* The lower factor of the Gram matrix of A's rows, each multiplied by the inverse of w->H where `factored`, into `L`. */
+/* The lower factor of the Gram matrix of A's rows, each multiplied by the inverse of w->H where `factored`, into `L`.
+ */
 static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, double *L)
 {
     const int64_t n = w->shape.n;
@@ -45,8 +46,8 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
-        if (factored) CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->N);
-        CALL(w, syrk, n, rows, w->Z, w->N, 1.0, L, n);
+        if (factored) CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->pitch);
+        CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, L, n);
     }
     CALL(w, diagonal, n, L, n, w->d, 0.0);
     CALL(w, potrf, n, L, n);
@@ -54,8 +55,8 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
     CALL(w, fetch, w->d, 2 * n, w->host);
     CALL(w, wait, &broken);
     for (int64_t j = 0; j < n; j++) {
-        FS_REQUIRE(isfinite(w->host[j]), "fs_ose: column %" PRId64 " of A has elements that are not finite, or above 1e150",
-                   j + 1);
+        FS_REQUIRE(isfinite(w->host[j]),
+                   "fs_ose: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
         FS_REQUIRE(!(broken == j + 1) && w->host[n + j] > SMALLEST_PIVOT * sqrt(w->host[j]),
                    "fs_ose: column %" PRId64 " of A depends on those before it, or nearly so: they have no basis of %"
                    PRId64 " columns", j + 1, n);
@@ -74,15 +75,15 @@ static fs_result write_basis(fs_workspace *w, const fs_matrix *A)
         part.data = (char *)Q.data + at * n * fs_dtype_size(Q.dtype);
         part.rows = rows;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
-        CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->N);
-        CALL(w, trsm, 1, 0, n, rows, w->G, n, w->Z, w->N);
-        CALL(w, narrow, w->Z, w->N, 0, &part);
+        CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->pitch);
+        CALL(w, trsm, 1, 0, n, rows, w->G, n, w->Z, w->pitch);
+        CALL(w, narrow, w->Z, w->pitch, 0, &part);
     }
     return FS_OK;
 }
 
-/* The error of a Gaussian S.  Its largest singular value, squared, is at (sqrt(k - 1) + sqrt(n))^2 / k, with deviations of
- * Tracy and Widom's law (Johnstone, 2001); -4.5 and 2.9 leave less than 1 in 100 outside. */
+/* The error of a Gaussian S.  Its largest singular value, squared, is at (sqrt(k - 1) + sqrt(n))^2 / k, with deviations
+ * of Tracy and Widom's law (Johnstone, 2001); -4.5 and 2.9 leave less than 1 in 100 outside. */
 static void expect(const fs_workspace *w, fs_ose_report *report)
 {
     const double k = (double)w->shape.k, n = (double)w->shape.n, below = sqrt(fmax(k - 1, 1));
@@ -96,15 +97,18 @@ static void expect(const fs_workspace *w, fs_ose_report *report)
 fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed, fs_ose_report *report)
 {
     FS_REQUIRE(w && S && report, "fs_ose: %s is NULL", !w ? "w" : !S ? "S" : "report");
-    FS_REQUIRE(report->size == sizeof *report, "fs_ose: report.size is %zu; start from FS_OSE_REPORT_INIT", report->size);
+    FS_REQUIRE(report->size == sizeof *report, "fs_ose: report.size is %zu; start from FS_OSE_REPORT_INIT",
+               report->size);
     const int64_t n = w->shape.n;
     FS_REQUIRE(w->shape.basis == S->spec.d && w->shape.k == S->spec.k,
-               "fs_ose: S is %" PRId64 " x %" PRId64 ", the workspace is for k = %" PRId64 " and a basis of %" PRId64 " rows",
+               "fs_ose: S is %" PRId64 " x %" PRId64 ", the workspace is for k = %" PRId64 " and a basis of %" PRId64
+               " rows",
                S->spec.k, S->spec.d, w->shape.k, w->shape.basis);
     fs_matrix Q = basis(w), Y;
     fs_matrix from = Q;
     if (A) {
-        FS_REQUIRE(A->cols >= n, "fs_ose: A has %" PRId64 " columns, the workspace is for a basis of %" PRId64, A->cols, n);
+        FS_REQUIRE(A->cols >= n, "fs_ose: A has %" PRId64 " columns, the workspace is for a basis of %" PRId64, A->cols,
+                   n);
         from = *A;
         from.cols = n;
         FS_TRY(fs_workspace_check(w, "fs_ose", "A", &from, S->spec.d, n, 0));

@@ -27,17 +27,20 @@ static fs_result check_shape(const fs_task_shape *given, fs_task_shape *shape)
     FS_REQUIRE(shape->dtype == FS_F32 || shape->dtype == FS_F64,
                "fs_workspace_create: dtype is %d, it must be FS_F32 or FS_F64 (half types are sketched to f32)",
                (int)shape->dtype);
-    FS_REQUIRE(shape->k >= 1 && shape->k <= INT_MAX && shape->n >= 1 && shape->rhs >= 0 &&
-                   shape->n <= INT_MAX && shape->rhs <= INT_MAX && shape->n + shape->rhs <= INT_MAX,
-               "fs_workspace_create: k = %" PRId64 ", n = %" PRId64 ", rhs = %" PRId64 "; k and n must be at least 1, rhs 0, "
-               "and k and n + rhs at most %d", shape->k, shape->n, shape->rhs, INT_MAX);
+    FS_REQUIRE(shape->k >= 1 && shape->k <= INT_MAX - 8 && shape->n >= 1 && shape->rhs >= 0 && shape->n <= INT_MAX &&
+                   shape->rhs <= INT_MAX && shape->n + shape->rhs <= INT_MAX - 8,
+               "fs_workspace_create: k = %" PRId64 ", n = %" PRId64 ", rhs = %" PRId64
+               "; k and n must be at least 1, rhs 0, "
+               "and k and n + rhs at most %d",
+               shape->k, shape->n, shape->rhs, INT_MAX - 8);
     FS_REQUIRE(shape->basis == 0 || shape->basis >= shape->n,
                "fs_workspace_create: basis = %" PRId64 ", but %" PRId64 " orthonormal columns need as many rows",
                shape->basis, shape->n);
     return FS_OK;
 }
 
-/* Cuts w->memory into its parts; with w->memory NULL only counts.  Returns the bytes, 0 where they cannot be counted. */
+/* Cuts w->memory into its parts; with w->memory NULL only counts.  Returns the bytes, 0 where they cannot be counted.
+ */
 typedef struct cutter { char *at; size_t bytes; int overflow; } cutter;
 static void *cut(cutter *c, int64_t rows, int64_t cols, size_t element)
 {
@@ -59,8 +62,8 @@ static size_t lay_out(fs_workspace *w)
     w->Y = cut(&c, s->k, s->n, element);
     w->C = cut(&c, s->k, s->rhs, element);
     w->Q = cut(&c, s->basis, s->n, element);
-    w->Z = cut(&c, w->N, w->panel, sizeof(double));
-    w->G = cut(&c, w->N, w->N, sizeof(double));
+    w->Z = cut(&c, w->pitch, w->panel, sizeof(double));
+    w->G = cut(&c, w->pitch, w->N, sizeof(double));
     w->H = cut(&c, s->n, s->n, sizeof(double));
     w->X = cut(&c, s->rhs, s->n, sizeof(double));
     w->W = cut(&c, s->rhs, s->n, sizeof(double));
@@ -77,6 +80,7 @@ static fs_result fill(fs_workspace *w)
     const fs_host host = {fs_fail, w->ctx->allocator};
     const int64_t small = s->k < s->n ? s->k : s->n, tall = s->k < s->n ? s->n : s->k;
     w->N = s->n + s->rhs;
+    w->pitch = (w->N + 7) / 8 * 8;
     /* At least 2048 rows of A at a time where A itself is read, so that a panel is worth its calls. */
     w->panel = larger(larger(s->k, s->n), 2048);
     w->bytes = lay_out(w);
@@ -86,7 +90,7 @@ static fs_result fill(fs_workspace *w)
     result = c.bytes + (size_t)larger(2 * w->N, w->panel) * sizeof(double);
     FS_REQUIRE(w->bytes && !c.overflow, "fs_workspace_create: k = %" PRId64 ", n = %" PRId64 ", rhs = %" PRId64
                ": the bytes of a workspace do not fit 64 bits", s->k, s->n, s->rhs);
-    FS_TRY(w->dense->open(&w->handle, w->ctx->state, &host, s->n, tall, small));
+    FS_TRY(w->dense->open(&w->handle, w->ctx->state, &host, w->N, tall, small));
     CALL(w, alloc, w->bytes, &w->memory);
     lay_out(w);
     w->host = w->ctx->allocator.alloc(w->ctx->allocator.user, result);
@@ -101,7 +105,8 @@ fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task
     *out = NULL;
     fs_task_shape full;
     FS_TRY(check_shape(shape, &full));
-    if (!ctx->backend->dense) return fs_fail(FS_EUNSUPPORTED, "fs_workspace_create: this backend has no linear algebra");
+    if (!ctx->backend->dense)
+        return fs_fail(FS_EUNSUPPORTED, "fs_workspace_create: this backend has no linear algebra");
     fs_workspace *w = ctx->allocator.alloc(ctx->allocator.user, sizeof *w);
     if (!w) return fs_fail(FS_ENOMEM, "fs_workspace_create: no memory for the %zu bytes of a workspace", sizeof *w);
     memset(w, 0, sizeof *w);
@@ -143,15 +148,17 @@ fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C)
     return FS_OK;
 }
 
-static fs_result check_input(const fs_workspace *w, const char *name, const fs_sketch *S, const fs_matrix *m, int64_t cols)
+static fs_result check_input(const fs_workspace *w, const char *name, const fs_sketch *S, const fs_matrix *m,
+                             int64_t cols)
 {
     const char *who = "fs_task_sketch";
     FS_TRY(fs_matrix_check(who, name, m));
     FS_REQUIRE(m->rows == S->spec.d && m->cols == cols,
                "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, who, name, m->rows, m->cols,
                S->spec.d, cols);
-    FS_REQUIRE(fs_dtype_sum(m->dtype) == w->shape.dtype, "%s: %s is %s, whose sketch is %s; this workspace's is %s", who, name,
-               fs_dtype_name(m->dtype), fs_dtype_name(fs_dtype_sum(m->dtype)), fs_dtype_name(w->shape.dtype));
+    FS_REQUIRE(fs_dtype_sum(m->dtype) == w->shape.dtype, "%s: %s is %s, whose sketch is %s; this workspace's is %s",
+               who, name, fs_dtype_name(m->dtype), fs_dtype_name(fs_dtype_sum(m->dtype)),
+               fs_dtype_name(w->shape.dtype));
     return FS_OK;
 }
 
@@ -181,8 +188,8 @@ fs_result fs_workspace_load(fs_workspace *w, int with_rhs)
 {
     fs_matrix Y, C;
     FS_TRY(fs_workspace_views(w, &Y, &C));
-    CALL(w, widen, &Y, w->Z, w->N);
-    if (with_rhs) CALL(w, widen, &C, w->Z + w->shape.n, w->N);
+    CALL(w, widen, &Y, w->Z, w->pitch);
+    if (with_rhs) CALL(w, widen, &C, w->Z + w->shape.n, w->pitch);
     return FS_OK;
 }
 
@@ -190,7 +197,7 @@ fs_result fs_workspace_gram(fs_workspace *w, double *trace)
 {
     const int64_t n = w->shape.n;
     CALL(w, zero, w->G, n * n);
-    CALL(w, syrk, n, w->shape.k, w->Z, w->N, 0.0, w->G, n);
+    CALL(w, syrk, n, w->shape.k, w->Z, w->pitch, 0.0, w->G, n);
     CALL(w, diagonal, n, w->G, n, w->d, 0.0);
     CALL(w, fetch, w->d, n, w->host);
     *trace = 0;
@@ -204,7 +211,7 @@ fs_result fs_workspace_panel(fs_workspace *w, const fs_matrix *A, int64_t row0, 
     part.data = (char *)part.data + row0 * A->row_stride * fs_dtype_size(A->dtype);
     part.rows = rows;
     part.cols = w->shape.n;
-    CALL(w, widen, &part, w->Z, w->N);
+    CALL(w, widen, &part, w->Z, w->pitch);
     return FS_OK;
 }
 
@@ -215,7 +222,8 @@ fs_result fs_workspace_put(fs_workspace *w, const double *from, int64_t ld, int 
         CALL(w, narrow, from, ld, symmetric, &m);
         return FS_OK;
     }
-    /* From a GPU to the host: a packed column of `from` at a time would be many copies, so all of it, then the layout. */
+    /* From a GPU to the host: a packed column of `from` at a time would be many copies, so all of it, then the layout.
+     */
     CALL(w, fetch, from, (m.rows - 1) * ld + m.cols, w->host);
     for (int64_t i = 0; i < m.rows; i++)
         for (int64_t j = 0; j < m.cols; j++)
@@ -239,8 +247,9 @@ fs_result fs_workspace_check(const fs_workspace *w, const char *who, const char 
                              int64_t cols, int host)
 {
     FS_TRY(fs_matrix_check(who, name, m));
-    FS_REQUIRE(m->rows == rows && m->cols == cols, "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64,
-               who, name, m->rows, m->cols, rows, cols);
+    FS_REQUIRE(m->rows == rows && m->cols == cols,
+               "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, who, name, m->rows, m->cols,
+               rows, cols);
     return host && m->place == FS_HOST ? FS_OK : fs_context_check_place(who, name, w->ctx, m->place);
 }
 

@@ -1,8 +1,8 @@
 /* tasks.c - Gram matrices, embedding errors, ridge and least squares on a GPU, in its memory.
  *
- * The judge is what the answers must satisfy, in plain loops over the Y and C that the GPU itself made: a machine with a GPU
- * need not have a LAPACK.  (Against LAPACK tests/tasks tries the same task code on a CPU.)  Where the GPU's linear algebra
- * cannot be loaded the tests are skipped. */
+ * The judge is what the answers must satisfy, in plain loops over the Y and C that the GPU itself made: a machine with
+ * a GPU need not have a LAPACK.  (Against LAPACK tests/tasks tries the same task code on a CPU.)  Where the GPU's
+ * linear algebra cannot be loaded the tests are skipped. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,8 +110,8 @@ static void check_fit(const lane *l, int64_t number, const void *data)
     (void)data;
     const int64_t count = COUNT(cases), at_case = number % count, ridge = number / count;
     const double lambda = ridge ? 0.1 : 0;
-    fixture f = fixture_make(l, cases[at_case].d, cases[at_case].n, cases[at_case].rhs, cases[at_case].k, cases[at_case].in,
-                             cases[at_case].slope, 0);
+    fixture f = fixture_make(l, cases[at_case].d, cases[at_case].n, cases[at_case].rhs, cases[at_case].k,
+                             cases[at_case].in, cases[at_case].slope, 0);
     sketch(l, &f);
     view X = view_make(COLUMNS_PADDED, f.n, f.rhs, FS_F64), again = view_make(ROWS, f.n, f.rhs, FS_F64);
     view_seal(&X);
@@ -135,7 +135,8 @@ static void check_fit(const lane *l, int64_t number, const void *data)
             truth += sum * sum;
         }
     }
-    if (!(fabs(sqrt(square) - sqrt(truth)) <= 1e-10 * sqrt(truth))) fail_msg("residual %g, truth %g", sqrt(square), sqrt(truth));
+    if (!(fabs(sqrt(square) - sqrt(truth)) <= 1e-10 * sqrt(truth)))
+        fail_msg("residual %g, truth %g", sqrt(square), sqrt(truth));
     if (!(report.low <= sqrt(truth) && sqrt(truth) <= report.high))
         fail_msg("case %d: |A X - B| = %g is not between %g and %g", (int)number, sqrt(truth), report.low, report.high);
     assert_true(report.sketch_seconds > 0 && report.solve_seconds > 0);
@@ -150,8 +151,8 @@ static void fits_are_minima(void **state)
     for_each_case(2 * COUNT(cases), 4, check_fit, NULL);
 }
 
-/* k < n, and columns that are 0 or twice there: the shortest solution, which lies in the range of Y' and, for a zero column
- * or two equal ones, has 0 and equal elements. */
+/* k < n, and columns that are 0 or twice there: the shortest solution, which lies in the range of Y' and, for a zero
+ * column or two equal ones, has 0 and equal elements. */
 static void check_shortest(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -204,10 +205,12 @@ static void check_gram(const lane *l, int64_t number, const void *data)
             double y = 0, a = 0;
             for (int64_t r = 0; r < f.k; r++) y += at(&f.Y.m, r, i) * at(&f.Y.m, r, j);
             for (int64_t r = 0; r < f.d; r++) a += at(&f.A.m, r, i) * at(&f.A.m, r, j);
-            if (!(fabs(at(&G.m, i, j) - y) <= 1e-10 * (double)f.d)) fail_msg("G(%d, %d) = %g, not %g", (int)i, (int)j, at(&G.m, i, j), y);
+            if (!(fabs(at(&G.m, i, j) - y) <= 1e-10 * (double)f.d))
+                fail_msg("G(%d, %d) = %g, not %g", (int)i, (int)j, at(&G.m, i, j), y);
             apart += (y - a) * (y - a), whole += a * a;
         }
-    if (!(fabs(frobenius - sqrt(apart / whole)) <= 1e-9)) fail_msg("error %g, loops say %g", frobenius, sqrt(apart / whole));
+    if (!(fabs(frobenius - sqrt(apart / whole)) <= 1e-9))
+        fail_msg("error %g, loops say %g", frobenius, sqrt(apart / whole));
     assert_true(spectral > 0 && spectral <= frobenius * sqrt((double)f.n) && report.error > 0);
     mirror_free(l, &g);
     view_free(&G);
@@ -219,8 +222,8 @@ static void grams_are_products(void **state)
     for_each_case(COUNT(cases), 3, check_gram, NULL);
 }
 
-/* The embedding error depends on the range alone: A and A T have the same, T triangular, whatever the condition number; and
- * it is the one that the CPU's sketch of the same basis has, where n = 1 and the basis is A / |A|. */
+/* The embedding error depends on the range alone: A and A T have the same, T triangular, whatever the condition number;
+ * and it is the one that the CPU's sketch of the same basis has, where n = 1 and the basis is A / |A|. */
 static void check_ose(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -229,10 +232,12 @@ static void check_ose(const lane *l, int64_t number, const void *data)
     fs_ose_report even = FS_OSE_REPORT_INIT, mixed = FS_OSE_REPORT_INIT, one = FS_OSE_REPORT_INIT;
     MUST(fs_ose(f.w, f.S, &f.a.m, 0, &even));
     for (int64_t i = 0; i < f.d; i++)
-        for (int64_t j = f.n - 1; j > 0; j--) put(&f.A.m, i, j, ldexp(at(&f.A.m, i, j) + at(&f.A.m, i, j - 1), -(int)j));
+        for (int64_t j = f.n - 1; j > 0; j--)
+            put(&f.A.m, i, j, ldexp(at(&f.A.m, i, j) + at(&f.A.m, i, j - 1), -(int)j));
     mirror_load(l, &f.a, &f.A);
     MUST(fs_ose(f.w, f.S, &f.a.m, 0, &mixed));
-    if (!(fabs(even.error - mixed.error) <= (f64 ? 1e-10 : 2e-4))) fail_msg("errors %g and %g", even.error, mixed.error);
+    if (!(fabs(even.error - mixed.error) <= (f64 ? 1e-10 : 2e-4)))
+        fail_msg("errors %g and %g", even.error, mixed.error);
     assert_true(even.low <= even.error && even.error <= even.high && even.sigma_min < 1 && even.sigma_max > 1);
     MUST(fs_ose(f.w, f.S, NULL, 5, &mixed));
     assert_true(mixed.error > 0.5 * mixed.expected && mixed.error < 1.5 * mixed.expected);

@@ -1,5 +1,5 @@
-/* coherence.c - mu_blk and mu_nbr against LAPACK, and what the paper proves of them: the energy identity, the bounds of its
- * lemma on mu_nbr, and the values of the extreme cases. */
+/* coherence.c - mu_blk and mu_nbr against LAPACK, and what the paper proves of them: the energy identity, the bounds of
+ * its lemma on mu_nbr, and the values of the extreme cases. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static fs_spec spec_with(int64_t M, int64_t kappa, int shuffle, uint64_t seed)
 }
 
 /* |rows of U in these input blocks|_2^2 by LAPACK, and the square of their Frobenius norm. */
-static double block_norm(const fs_blockperm *B, const fs_matrix *U, const int64_t *blocks, int64_t count, double *energy)
+static double block_norm(const fs_blockperm *B, const fs_matrix *U, const int64_t *blocks, int64_t count,
+                         double *energy)
 {
     double *rows = room(D * N, 8), s[N];
     int64_t have = 0;
@@ -118,7 +119,8 @@ static void sparse_and_scaled_are_the_same(void **state)
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j < N; j++) put(&p.A, i, j, ldexp(at(&p.A, i, j), 10 * (int)j));
     MUST(fs_coherence(b.ctx, S, &p.A, NULL, &other));
-    assert_true(fabs(other.mu_blk - dense.mu_blk) <= 1e-9 * dense.mu_blk && fabs(other.mu_nbr - dense.mu_nbr) <= 1e-9 * dense.mu_nbr);
+    assert_true(fabs(other.mu_blk - dense.mu_blk) <= 1e-9 * dense.mu_blk &&
+                fabs(other.mu_nbr - dense.mu_nbr) <= 1e-9 * dense.mu_nbr);
     ((int32_t *)sparse.index)[0] = 77;
     REFUSED(fs_coherence_csr(b.ctx, S, &sparse, NULL, &other), FS_EINVAL, "index[0]", "77");
     sparse_free(&sparse);

@@ -1,4 +1,5 @@
-/* degenerate.c - what is no ordinary problem has the answer that the header names, or a sentence, and nothing is written. */
+/* degenerate.c - what is no ordinary problem has the answer that the header names, or a sentence, and nothing is
+ * written. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +45,8 @@ static void zero_matrix_and_zero_right_hand_side(void **state)
         for (int f64 = 0; f64 < 2; f64++) {
             problem p = problem_make(100, 8, 2, f64 ? FS_F64 : FS_F32, 2, 0.1, 1);
             bench b = bench_open(&p, k, 1, 0);
-            fs_matrix X = fs_row_major(room(16, 8), 8, 2, FS_F64), G = fs_row_major(room(64, 8), 8, 8, FS_F64), keep = p.B;
+            fs_matrix X = fs_row_major(room(16, 8), 8, 2, FS_F64), G = fs_row_major(room(64, 8), 8, 8, FS_F64),
+                      keep = p.B;
             fs_fit_report report = FS_FIT_REPORT_INIT;
             fs_gram_report gram = FS_GRAM_REPORT_INIT;
             /* B = 0 */

@@ -1,5 +1,5 @@
-/* estimates.c - what a task says of its own error is so: in at least 95 of 100 seeded runs the true error lies between low
- * and high, for several kinds of matrices, and the interval is no wider than it has to be. */
+/* estimates.c - what a task says of its own error is so: in at least 95 of 100 seeded runs the true error lies between
+ * low and high, for several kinds of matrices, and the interval is no wider than it has to be. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,11 @@ static const char *const kind_names[] = {"flat spectrum", "singular values from 
 
 static problem problem_of(kind what, int64_t d, int64_t n, int64_t rhs, fs_dtype dtype)
 {
-    problem p = problem_make(d, n, rhs, dtype, what == FLAT ? 1 : what == CONSISTENT ? 10 : 1e3, what == CONSISTENT ? 0 : 0.3, 5);
+    problem p = problem_make(d, n, rhs, dtype,
+                             what == FLAT         ? 1
+                             : what == CONSISTENT ? 10
+                                                  : 1e3,
+                             what == CONSISTENT ? 0 : 0.3, 5);
     if (what == HOT)
         for (int64_t i = 100; i < 164; i++)
             for (int64_t j = 0; j < n; j++) put(&p.A, i, j, at(&p.A, i, j) * 30);
@@ -45,8 +49,8 @@ static void residuals_are_bracketed(void **state)
                     width += log(report.high / report.low) / RUNS;
                     fs_sketch_destroy(S);
                 }
-                printf("%s, n %d, rhs %d, k %d, %s: %d of %d, high / low %.2f\n", kind_names[what], (int)n, (int)rhs, (int)k,
-                       ridge ? "ridge" : "solve", inside, RUNS, exp(width));
+                printf("%s, n %d, rhs %d, k %d, %s: %d of %d, high / low %.2f\n", kind_names[what], (int)n, (int)rhs,
+                       (int)k, ridge ? "ridge" : "solve", inside, RUNS, exp(width));
                 assert_true(inside >= ENOUGH);
                 /* three deviations to either side, and a little for rounding */
                 const double least = exp(3 * sqrt(2 * (1 + (double)n / (double)k) / (double)(k - n)));
@@ -80,8 +84,8 @@ static void gram_errors_are_bracketed(void **state)
                     inside += report.low <= truth && truth <= report.high;
                     fs_sketch_destroy(S);
                 }
-                printf("Gram, %s, n %d, k %d, family %d: %d of %d, last %.3g to %.3g\n", kind_names[what], (int)shapes[s].n,
-                       (int)shapes[s].k, family, inside, RUNS, report.low, report.high);
+                printf("Gram, %s, n %d, k %d, family %d: %d of %d, last %.3g to %.3g\n", kind_names[what],
+                       (int)shapes[s].n, (int)shapes[s].k, family, inside, RUNS, report.low, report.high);
                 assert_true(inside >= ENOUGH);
                 if (what == FLAT && shapes[s].n > 1) assert_true(report.high <= 2.1 * report.low);
                 bench_close(&b);
@@ -91,6 +95,7 @@ static void gram_errors_are_bracketed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(residuals_are_bracketed), cmocka_unit_test(gram_errors_are_bracketed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(residuals_are_bracketed),
+                                       cmocka_unit_test(gram_errors_are_bracketed)};
     return RUN_TASK_TESTS(tests);
 }

@@ -1,4 +1,5 @@
-/* fit.c - fs_solve and fs_ridge give what LAPACK in double gives for the same Y and C, up to condition numbers of 1e6. */
+/* fit.c - fs_solve and fs_ridge give what LAPACK in double gives for the same Y and C, up to condition numbers of 1e6.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,12 +42,14 @@ static void check(const struct shape *s, fs_dtype dtype, double condition, doubl
     const double bound = dtype == FS_F32 ? 1e-14 * square : fmax(1e-15 * tall * condition * 100, 1e-14);
     const double error = distance(&X, want);
     if (report.method == FS_METHOD_CHOLESKY && !(error <= fmax(bound, 1e-13)))
-        fail_msg("%s n %lld k %lld rhs %lld condition %g lambda %g: error %g, bound %g", dtype == FS_F32 ? "f32" : "f64",
-                 (long long)s->n, (long long)s->k, (long long)s->rhs, condition, lambda, error, bound);
+        fail_msg("%s n %lld k %lld rhs %lld condition %g lambda %g: error %g, bound %g",
+                 dtype == FS_F32 ? "f32" : "f64", (long long)s->n, (long long)s->k, (long long)s->rhs, condition,
+                 lambda, error, bound);
     if (report.method == FS_METHOD_SVD && !(error <= 1e-14 * condition * tall * 100)) /* only where k is n + 1 */
-        fail_msg("SVD: n %lld k %lld condition %g lambda %g: error %g", (long long)s->n, (long long)s->k, condition, lambda,
-                 error);
-    if (s->k > s->n + 1 && report.method != FS_METHOD_CHOLESKY) fail_msg("condition %g was not solved by Cholesky", condition);
+        fail_msg("SVD: n %lld k %lld condition %g lambda %g: error %g", (long long)s->n, (long long)s->k, condition,
+                 lambda, error);
+    if (s->k > s->n + 1 && report.method != FS_METHOD_CHOLESKY)
+        fail_msg("condition %g was not solved by Cholesky", condition);
     assert_true(report.condition <= condition * tall * 2 || report.method == FS_METHOD_SVD);
     assert_true(fabs(report.sketched - residual_norm(&Y, &X, &C)) <= 1e-10 * report.rhs);
     assert_true(fabs(report.rhs - norm_of(&C)) <= 1e-12 * report.rhs);
@@ -141,7 +144,8 @@ static void layouts_and_types_agree(void **state)
     double *a = doubles_of(&p.A), *r = doubles_of(&p.B);
     for (int half = 0; half < 2; half++)
         for (int how = 0; how < OUTPUT_LAYOUTS; how++) {
-            view A = view_make((layout)how, 300, 10, half ? FS_F16 : FS_F32), B = view_make((layout)how, 300, 2, FS_F32);
+            view A = view_make((layout)how, 300, 10, half ? FS_F16 : FS_F32),
+                 B = view_make((layout)how, 300, 2, FS_F32);
             for (int64_t i = 0; i < 300; i++) {
                 for (int64_t j = 0; j < 10; j++) put(&A.m, i, j, a[i * 10 + j]);
                 for (int64_t j = 0; j < 2; j++) put(&B.m, i, j, r[i * 2 + j]);

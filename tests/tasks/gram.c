@@ -34,7 +34,9 @@ static void check(int64_t d, int64_t n, int64_t rhs, int64_t k, fs_dtype dtype, 
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) {
             const double scale = sqrt(H[i * n + i] * H[j * n + j]), off = at(&G.m, i, j) - H[i * n + j];
-            if (!(fabs(off) <= (dtype == FS_F32 ? 1e-7 : 1e-14) * scale)) fail_msg("d %d n %d k %d type %d layout %d: G(%d, %d) is off by %g", (int)d, (int)n, (int)k, (int)dtype, how, (int)i, (int)j, off);
+            if (!(fabs(off) <= (dtype == FS_F32 ? 1e-7 : 1e-14) * scale))
+                fail_msg("d %d n %d k %d type %d layout %d: G(%d, %d) is off by %g", (int)d, (int)n, (int)k, (int)dtype,
+                         how, (int)i, (int)j, off);
             if (at(&G.m, i, j) != at(&G.m, j, i)) fail_msg("G is not symmetric at %d, %d", (int)i, (int)j);
         }
     for (int64_t e = 0; e < n * n; e++) H[e] -= want[e], apart += H[e] * H[e], whole += want[e] * want[e];
@@ -85,6 +87,7 @@ static void effective_k_sees_blocks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gram_is_what_it_says), cmocka_unit_test(effective_k_sees_blocks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(gram_is_what_it_says),
+                                       cmocka_unit_test(effective_k_sees_blocks)};
     return RUN_TASK_TESTS(tests);
 }

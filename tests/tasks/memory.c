@@ -1,5 +1,5 @@
-/* memory.c - when the n-th allocation fails, making a workspace or measuring a coherence is FS_ENOMEM with the bytes, and
- * nothing is lost; once made, a workspace takes no more. */
+/* memory.c - when the n-th allocation fails, making a workspace or measuring a coherence is FS_ENOMEM with the bytes,
+ * and nothing is lost; once made, a workspace takes no more. */
 #include <stdio.h>
 #include <stdlib.h>
 

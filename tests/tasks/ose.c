@@ -1,4 +1,5 @@
-/* ose.c - fs_ose gives LAPACK's singular values of S Q, for every basis of the same subspace and condition numbers of 1e6. */
+/* ose.c - fs_ose gives LAPACK's singular values of S Q, for every basis of the same subspace and condition numbers of
+ * 1e6. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

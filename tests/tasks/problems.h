@@ -1,4 +1,5 @@
-/* problems.h - what the tests of tasks share: problems with a known condition number, and LAPACK in double as the judge. */
+/* problems.h - what the tests of tasks share: problems with a known condition number, and LAPACK in double as the
+ * judge. */
 #ifndef FS_TESTS_PROBLEMS_H
 #define FS_TESTS_PROBLEMS_H
 
@@ -31,8 +32,8 @@ double *doubles_of(const fs_matrix *m);
 double residual_norm(const fs_matrix *A, const fs_matrix *X, const fs_matrix *B);
 double norm_of(const fs_matrix *m);
 
-/* LAPACK's answers in double, of row-major matrices.  X (n x rhs) minimises |Y X - C|, the shortest where there are many,
- * singular values below rcond times the largest taken as 0; returns the rank. */
+/* LAPACK's answers in double, of row-major matrices.  X (n x rhs) minimises |Y X - C|, the shortest where there are
+ * many, singular values below rcond times the largest taken as 0; returns the rank. */
 int64_t lapack_solve(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double rcond, double *X);
 /* X minimises |Y X - C|^2 + lambda |X|^2. */
 void lapack_ridge(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double lambda, double *X);

@@ -1,7 +1,7 @@
-"""07_distributed.py - rows spread over the ranks of torch.distributed: each rank sketches its own, and only Y is sent.
+"""09_distributed.py - rows spread over the ranks of torch.distributed: each rank sketches its own, and only Y is sent.
 
-    python3 07_distributed.py                          two ranks on this machine
-    torchrun --nproc-per-node 4 07_distributed.py      as many as torchrun starts, on as many machines
+    python3 09_distributed.py                          two ranks on this machine
+    torchrun --nproc-per-node 4 09_distributed.py      as many as torchrun starts, on as many machines
 """
 
 import os
