@@ -2,11 +2,11 @@
  *
  *     mpirun -n P fsbench_mpi [--case TEXT] [--reps N] [--commit TEXT] [--network TEXT]
  *
- * A case is a matrix, a k and a way to sum.  Three things take turns, so that all meet the same machine: P ranks with one
- * thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the others sleep
- * (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin together
- * and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each; ratio is
- * the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
+ * A case is a matrix, a k and a way to sum.  Three things take turns, so that all meet the same machine: P ranks with
+ * one thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the others
+ * sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin
+ * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
+ * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
 #include <flashsketch_mpi.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -103,11 +103,12 @@ static void report(const bench_run *r, const bench_options *o, double *const tim
     MPI_Get_library_version(library, &length);
     library[strcspn(library, ",\n")] = 0;
     for (char *at = library; *at; at++) *at = *at == '\t' ? ' ' : *at;
-    printf("{\"case\": \"%s\", \"d\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"dtype\": \"f32\", \"ranks\": "
-           "%d, \"threads\": 1, \"output\": \"%s\", \"ordered\": %d, \"ms\": %.3f, \"one_ms\": %.3f, \"ratio\": %.3f, "
+    printf("{\"case\": \"%s\", \"d\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"dtype\": \"f32\", "
+           "\"ranks\": %d, \"threads\": 1, \"output\": \"%s\", \"ordered\": %d, \"ms\": %.3f, \"one_ms\": %.3f, "
+           "\"ratio\": %.3f, "
            "\"sum_ms\": %.3f, \"ms_min\": %.3f, \"one_min\": %.3f, \"sum_min\": %.3f, \"load\": %.1f, \"reps\": %d, "
-           "\"scratch\": %zu, \"network\": \"%s\", \"library\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", \"date\": "
-           "\"%s\"}\n", c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, 1e3 * median[0],
+           "\"scratch\": %zu, \"network\": \"%s\", \"library\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", "
+           "\"date\": \"%s\"}\n", c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, 1e3 * median[0],
            1e3 * median[1], median[3], 1e3 * median[2], 1e3 * times[0][0], 1e3 * times[1][0], 1e3 * times[2][0], load,
            o->repetitions, fs_mpi_scratch(r->together), network, library, bench_machine(), o->commit, bench_date());
     fflush(stdout);
@@ -164,9 +165,10 @@ static int run(const struct bench_case *c, const bench_options *o)
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"case", required_argument, NULL, 'c'}, {"reps", required_argument, NULL, 'r'},
-                                          {"commit", required_argument, NULL, 'g'}, {"network", required_argument, NULL, 'n'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"case", required_argument, NULL, 'c'},   {"reps", required_argument, NULL, 'r'},
+        {"commit", required_argument, NULL, 'g'}, {"network", required_argument, NULL, 'n'},
+        {NULL, 0, NULL, 0}};
     bench_options options = {NULL, "unknown", NULL, 1, 15};
     int letter, failed = 0;
     MPI_Init(&argc, &argv);
@@ -181,7 +183,8 @@ int main(int argc, char **argv)
         }
     if (options.repetitions < 3) failed = 2;
     if (failed && rank == 0)
-        fprintf(stderr, "usage: mpirun -n P fsbench_mpi [--case TEXT] [--reps N, at least 3] [--commit TEXT] [--network TEXT]\n");
+        fprintf(stderr, "usage: mpirun -n P fsbench_mpi [--case TEXT] [--reps N, at least 3] [--commit TEXT] "
+                        "[--network TEXT]\n");
     for (int i = 0; i < CASES && !failed; i++)
         if (!options.filter || strstr(cases[i].name, options.filter)) failed = run(&cases[i], &options);
     MPI_Finalize();

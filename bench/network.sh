@@ -1,5 +1,6 @@
 #!/bin/sh
-# network.sh - fsbench_mpi where every rank is behind a network card of a known rate: in network namespaces of this machine.
+# network.sh - fsbench_mpi where every rank is behind a network card of a known rate: in network namespaces of this
+# machine.
 #
 # usage: network.sh FSBENCH_MPI RATE RANKS [ARGUMENT...]      like network.sh build/release/bench/fsbench_mpi 400mbit 4
 #

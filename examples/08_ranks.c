@@ -1,7 +1,7 @@
 /* 08_ranks.c - a matrix whose rows are spread over MPI ranks.
  *
- * Each rank has its own rows, here made on the spot, and sketches them where they are; only Y = S A, 256 x 8, moves.  The
- * last lines see that Y keeps the lengths of A's columns, for which the ranks sum squares in the ordinary way.
+ * Each rank has its own rows, here made on the spot, and sketches them where they are; only Y = S A, 256 x 8, moves.
+ * The last lines see that Y keeps the lengths of A's columns, for which the ranks sum squares in the ordinary way.
  *
  *     mpicc 08_ranks.c $(pkg-config --cflags --libs flashsketch_mpi) -lm && mpirun -n 4 ./a.out */
 #include <flashsketch_mpi.h>

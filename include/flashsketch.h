@@ -304,13 +304,13 @@ FS_API int fs_multi_describe(const fs_multi *multi, char *text, size_t bytes);
 
 /* Y = beta Y + alpha sum over i of S[:, row0[i] : row0[i] + A[i].rows] A[i]
  *
- * The rows of A are spread over the contexts: A[i], which may have no rows, is where contexts[i] takes matrices.  No row
- * may be in two of them.  Y is k x n, in host memory or in that of contexts[0], of the types that fs_apply allows.
+ * The rows of A are spread over the contexts: A[i], which may have no rows, is where contexts[i] takes matrices.  No
+ * row may be in two of them.  Y is k x n, in host memory or in that of contexts[0], of the types that fs_apply allows.
  *
- * Each context makes its part of Y, k n sums in f32 (f64 for f64), at the same time as the others; parts are added in the
- * order of contexts, in f64, and rounded once, unless NCCL adds them.  Where all matrices are in GPUs' memory the work is
- * queued: on the contexts' streams, and the sum on that of contexts[0].  Otherwise every other context gets a thread of
- * its own for the length of the call, parts pass through host memory, and Y is ready on return.
+ * Each context makes its part of Y, k n sums in f32 (f64 for f64), at the same time as the others; parts are added in
+ * the order of contexts, in f64, and rounded once, unless NCCL adds them.  Where all matrices are in GPUs' memory the
+ * work is queued: on the contexts' streams, and the sum on that of contexts[0].  Otherwise every other context gets a
+ * thread of its own for the length of the call, parts pass through host memory, and Y is ready on return.
  *
  * FS_EINVAL: as fs_apply, before anything is written.  A failure of a device leaves Y undefined. */
 FS_API FS_CHECK fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,

@@ -5,8 +5,8 @@
  *     store     tile t - 2 goes to Y
  * so that a tile is summed while the next ones are made, by MPI's own progress and whenever MPI is called.
  *
- * A rank that fails keeps its part in all collectives of the call; what it failed with is told when all others are there
- * too: after the first tile, before which nothing is written and by when memory has been had, or at the end. */
+ * A rank that fails keeps its part in all collectives of the call; what it failed with is told when all others are
+ * there too: after the first tile, before which nothing is written and by when memory has been had, or at the end. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -57,8 +57,8 @@ static fs_result choose_tile(work *w)
 {
     const int64_t most = INT_MAX / fs_ranks_largest(w->m, w->spec.k);
     if (most < 1)
-        return fs_fail(FS_EUNSUPPORTED, "%s: a column of Y has k = %" PRId64 " rows, too many for a message to %d ranks",
-                       w->who, w->spec.k, w->m->size);
+        return fs_fail(FS_EUNSUPPORTED, "%s: a column of Y has k = %" PRId64 " rows, too many for messages to %d "
+                       "ranks", w->who, w->spec.k, w->m->size);
     w->tile = w->m->options.tile;
     if (!w->tile) w->tile = (w->n + TILES - 1) / TILES;
     if (!w->m->options.tile && w->tile < LEAST_TILE) w->tile = LEAST_TILE;

@@ -66,8 +66,8 @@ int64_t fs_ranks_rows(const fs_mpi *ranks, int64_t k);
 int64_t fs_ranks_received(const fs_mpi *ranks, int64_t k, int64_t cols);
 int64_t fs_ranks_largest(const fs_mpi *ranks, int64_t k);
 
-/* The sum of a tile, in sums of type `sum`: begun, handed out, ended.  Each step waits for the one before, and all ranks
- * take the steps of all tiles in the same order.  *rows then is where this rank's rows of the tile are. */
+/* The sum of a tile, in sums of type `sum`: begun, handed out, ended.  Each step waits for the one before, and all
+ * ranks take the steps of all tiles in the same order.  *rows then is where this rank's rows of the tile are. */
 fs_result fs_ranks_begin(fs_mpi *ranks, fs_ranks_slot *slot, fs_dtype sum);
 fs_result fs_ranks_hand_out(fs_mpi *ranks, fs_ranks_slot *slot, fs_dtype sum);
 fs_result fs_ranks_end(fs_mpi *ranks, fs_ranks_slot *slot, fs_dtype sum, void **rows);

@@ -42,7 +42,8 @@ static fs_result check(const task *t, fs_matrix *Y, fs_matrix *C)
     FS_TRY(fs_matrix_check(t->who, "A", t->A));
     if (t->what != GRAM) {
         FS_TRY(fs_matrix_check(t->who, "B", t->B));
-        FS_REQUIRE(t->B->rows == t->A->rows, "%s: A has %" PRId64 " rows and B %" PRId64, t->who, t->A->rows, t->B->rows);
+        FS_REQUIRE(t->B->rows == t->A->rows, "%s: A has %" PRId64 " rows and B %" PRId64, t->who, t->A->rows,
+                   t->B->rows);
     }
     if (gets_result(t)) {
         const int64_t rows = t->A->cols, cols = t->what == GRAM ? rows : t->B->cols;
@@ -50,8 +51,8 @@ static fs_result check(const task *t, fs_matrix *Y, fs_matrix *C)
         FS_REQUIRE(t->out->rows == rows && t->out->cols == cols,
                    "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, t->who,
                    t->what == GRAM ? "G" : "X", t->out->rows, t->out->cols, rows, cols);
-        FS_REQUIRE(rows * cols <= INT_MAX, "%s: a result of %" PRId64 " x %" PRId64 " does not fit a message", t->who, rows,
-                   cols);
+        FS_REQUIRE(rows * cols <= INT_MAX, "%s: a result of %" PRId64 " x %" PRId64 " does not fit a message", t->who,
+                   rows, cols);
     }
     FS_REQUIRE((!t->gram || t->gram->size == sizeof *t->gram) && (!t->fit || t->fit->size == sizeof *t->fit),
                "%s: report.size is %zu; start from %s", t->who, t->gram ? t->gram->size : t->fit->size,
@@ -123,8 +124,8 @@ static fs_result run(const task *t)
     return FS_OK;
 }
 
-fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A, fs_matrix *G,
-                      fs_gram_report *told)
+fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
+                      fs_matrix *G, fs_gram_report *told)
 {
     FS_REQUIRE(ranks, "fs_mpi_gram: ranks is NULL");
     const task t = {GRAM, "fs_mpi_gram", ranks, w, S, row0, A, NULL, 0.0, G, told, NULL};

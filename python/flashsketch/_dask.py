@@ -47,8 +47,8 @@ def _wide(dtype: Any) -> Any:
 
 
 def _apply(what: Product, array: Any) -> Any:
-    """A part of Y for each chunk of rows, stacked, and their sum, two at a time: no more than log2 of the number of parts
-    wait for each other on a worker."""
+    """A part of Y for each chunk of rows, stacked, and their sum, two at a time: no more than log2 of the number of
+    parts wait for each other on a worker."""
     wide = _wide(array.dtype)
     parts = array.map_blocks(
         _part,

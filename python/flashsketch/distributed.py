@@ -3,8 +3,8 @@
     Y = flashsketch.distributed.all_reduce(S, A)          # A: this rank's rows; Y = S A of all of them, on every rank
     Y = flashsketch.distributed.reduce_scatter(S, A)      # some rows of Y on every rank; `rows` says which
 
-Parts of Y are float32 (float64 for float64) until they have been summed, for half types too, and are rounded once.  What
-one rank gets wrong raises the same exception on all of them: nobody waits for it.  The order of the sum is the
+Parts of Y are float32 (float64 for float64) until they have been summed, for half types too, and are rounded once.
+What one rank gets wrong raises the same exception on all of them: nobody waits for it.  The order of the sum is the
 backend's (NCCL, gloo).
 """
 
@@ -53,8 +53,8 @@ def reduce_scatter(S: Sketch, A: torch.Tensor, row0: Optional[int] = None, *, gr
 
 
 def rows(S: Sketch, group: Any = None) -> Tuple[int, int]:
-    """(first, count): the rows of Y that reduce_scatter gives this rank: k divided by the ranks, rounded up, for each; the
-    last ones get what is left."""
+    """(first, count): the rows of Y that reduce_scatter gives this rank: k divided by the ranks, rounded up, for each;
+    the last ones get what is left."""
     size, rank = dist.get_world_size(group), dist.get_rank(group)
     each = -(-S.k // size)
     first = min(each * rank, S.k)
@@ -133,7 +133,9 @@ def _agree(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any, problem:
     counts = [found[4] for found in all_ranks]
     starts = [sum(counts[:rank]) if row0 is None else found[5] for rank, found in enumerate(all_ranks)]
     if row0 is None and sum(counts) != S.d:
-        raise ValueError(f"the ranks have {sum(counts)} rows together, and S is {S.k} x {S.d}: say where they begin (row0)")
+        raise ValueError(
+            f"the ranks have {sum(counts)} rows together, and S is {S.k} x {S.d}: say where they begin (row0)"
+        )
     order = sorted((start, count, rank) for rank, (start, count) in enumerate(zip(starts, counts)) if count)
     for (start, count, rank), (later, _, other) in zip(order, order[1:]):
         if start + count > later:

@@ -52,8 +52,8 @@ static fs_result check_contexts(fs_context *const *contexts, int count)
     for (int i = 0; i < count; i++) {
         FS_REQUIRE(contexts[i], "%s: contexts[%d] is NULL", who, i);
         for (int j = 0; j < i; j++)
-            FS_REQUIRE(contexts[j] != contexts[i], "%s: contexts[%d] and contexts[%d] are one; a context does one thing at "
-                       "a time", who, j, i);
+            FS_REQUIRE(contexts[j] != contexts[i], "%s: contexts[%d] and contexts[%d] are one; a context does one "
+                       "thing at a time", who, j, i);
     }
     return FS_OK;
 }
@@ -193,13 +193,14 @@ static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
         m->memory = m->allocator.alloc(m->allocator.user, (size_t)bytes);
         m->bytes = m->memory ? (size_t)bytes : 0;
         if (!m->memory)
-            return fs_fail(FS_ENOMEM, "fs_multi_apply: no memory for %" PRId64 " bytes of %d parts of Y", bytes, m->count);
+            return fs_fail(FS_ENOMEM, "fs_multi_apply: no memory for %" PRId64 " bytes of %d parts of Y", bytes,
+                           m->count);
     }
     const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
     const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
     for (int i = 0; i < m->count; i++) {
         char *at = (char *)m->memory + bytes / m->count * i;
-        m->views[i] = along < across ? fs_col_major(at, Y->rows, Y->cols, sum) : fs_row_major(at, Y->rows, Y->cols, sum);
+        m->views[i] = (along < across ? fs_col_major : fs_row_major)(at, Y->rows, Y->cols, sum);
     }
     return FS_OK;
 }
@@ -217,7 +218,8 @@ fs_result fs_multi_apply(fs_multi *m, const fs_sketch *S, const int64_t *row0, d
     }
     FS_TRY(lay_out_parts(m, Y, fs_dtype_sum(A[0].dtype)));
     for (int i = 0; i < m->count; i++) {
-        const part p = {.ctx = m->contexts[i], .S = S, .row0 = row0[i], .alpha = alpha, .A = &A[i], .made = &m->views[i]};
+        const part p = {.ctx = m->contexts[i], .S = S, .row0 = row0[i], .alpha = alpha, .A = &A[i],
+                        .made = &m->views[i]};
         m->parts[i] = p;
     }
     FS_TRY(run_parts(m));

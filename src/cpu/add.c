@@ -1,7 +1,7 @@
 /* add.c - Y = beta Y + P[0] + P[1] + ... in host memory: sums in f64, in this order, rounded once.
  *
- * Works along the direction in which Y is closer packed, a run of elements at a time, whose sums stay in cache while one
- * matrix after the other is added. */
+ * Works along the direction in which Y is closer packed, a run of elements at a time, whose sums stay in cache while
+ * one matrix after the other is added. */
 #include <omp.h>
 #include <string.h>
 

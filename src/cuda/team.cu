@@ -2,12 +2,14 @@
  *
  *     1. every member queues its product on its own stream, into a packed part in its device's memory;
  *     2. the first member's stream waits for the others' (events); then either
- *          copies: parts are copied to the first member's device, unless they are there, and added in order (add.cu), or
+ *          copies: parts are copied to the first member's device, unless they are there, and added in order (add.cu),
+ * or
  *          NCCL:   one ncclReduce to the first member, and its sum is added to Y;
  *     3. the others' streams wait for that, so that the next call does not write to a part that is still read.
  * Nothing waits on the host once the parts have their memory.
  *
- * NCCL is opened at run time; its few types and numbers below are those of nccl.h, which are the same since NCCL 2.0. */
+ * NCCL is opened at run time; its few types and numbers below are those of nccl.h, which are the same since NCCL 2.0.
+ * */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +25,7 @@ struct nccl {
     void *library;
     int (*init)(void **comms, int count, const int *devices);                                  /* ncclCommInitAll */
     int (*reduce)(const void *, void *, size_t, int, int, int root, void *comm, cudaStream_t); /* ncclReduce */
-    int (*begin)(void), (*end)(void);                                                          /* ncclGroupStart, -End */
+    int (*begin)(void), (*end)(void);                                                          /* ncclGroupStart, End */
     int (*destroy)(void *comm);                                                                /* ncclCommDestroy */
     const char *(*text)(int);                                                                  /* ncclGetErrorString */
 };
@@ -80,7 +82,7 @@ bool one_device_each(const team *t)
 fs_result open_nccl(team *t)
 {
     if (!one_device_each(t))
-        return t->host.fail(FS_EUNSUPPORTED, "fs_multi_create: NCCL wants a GPU for every context, and two have the same");
+        return t->host.fail(FS_EUNSUPPORTED, "fs_multi_create: NCCL wants a GPU for every context, and two have one");
     FS_TRY_GPU(load_nccl(&t->host, &t->api));
     const size_t count = (size_t)t->count;
     void **comms = (void **)t->host.allocator.alloc(t->host.allocator.user, count * (sizeof(void *) + sizeof(int)));

@@ -1,7 +1,7 @@
 /* multi.c - several contexts as one on a GPU: as streams of one device here, and as devices where there are several.
  *
- * The laws are those of tests/laws/multi.c and add.c, with the CPU as the judge.  FLASHSKETCH_NCCL may name NCCL's library,
- * which is tried on one GPU by a team of one. */
+ * The laws are those of tests/laws/multi.c and add.c, with the CPU as the judge.  FLASHSKETCH_NCCL may name NCCL's
+ * library, which is tried on one GPU by a team of one. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,7 +190,8 @@ static void matrices_are_added_as_the_cpu_adds_them(void **state)
             mirror to = mirror_make(l, &Y);
             for (int p = 0; p < count; p++) {
                 const int on_host = p % 6 == 5;
-                P[p] = view_make(on_host ? ROWS : (layout)((how + p) % OUTPUT_LAYOUTS), 37, 29, (fs_dtype)(FS_F32 + p % 4));
+                const layout its = on_host ? ROWS : (layout)((how + p) % OUTPUT_LAYOUTS);
+                P[p] = view_make(its, 37, 29, (fs_dtype)(FS_F32 + p % 4));
                 fill_normal(&P[p].m, 10 + (uint64_t)p);
                 device[p] = mirror_make(l, &P[p]);
                 here[p] = P[p].m, there[p] = on_host ? P[p].m : device[p].m;
@@ -276,7 +277,8 @@ static void several_gpus_make_what_one_makes(void **state)
         const size_t bytes = (size_t)(pieces[i].rows * n + 1) * sizeof(float);
         CUDA(cudaSetDevice(i));
         CUDA(cudaMalloc(&memory, bytes));
-        CUDA(cudaMemcpy(memory, (float *)pieces[i].data + pieces[i].offset, bytes - sizeof(float), cudaMemcpyHostToDevice));
+        CUDA(cudaMemcpy(memory, (float *)pieces[i].data + pieces[i].offset, bytes - sizeof(float),
+                        cudaMemcpyHostToDevice));
         pieces[i] = fs_row_major(memory, pieces[i].rows, n, FS_F32);
         pieces[i].place = FS_CUDA;
     }

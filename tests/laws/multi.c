@@ -1,6 +1,6 @@
 /* multi.c - several contexts as one: whatever the contexts and however rows are spread over them, Y is the sum of their
- * parts in order; on whole numbers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each with
- * threads of its own; tests/device/multi.c has GPUs. */
+ * parts in order; on whole numbers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each
+ * with threads of its own; tests/device/multi.c has GPUs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,8 @@ static void parts_are_added_in_the_order_of_contexts(void **state)
     fs_sketch *S = some_sketch();
     fs_multi *multi = NULL;
     MUST(fs_multi_create(&multi, contexts_, 3, NULL));
-    view A = view_make(ROWS, 300, 7, FS_F32), Y = view_make(COLUMNS, 64, 7, FS_F32), want = view_make(COLUMNS, 64, 7, FS_F32);
+    view A = view_make(ROWS, 300, 7, FS_F32), Y = view_make(COLUMNS, 64, 7, FS_F32);
+    view want = view_make(COLUMNS, 64, 7, FS_F32);
     fill_normal(&A.m, 1), fill_normal(&Y.m, 2), fill_normal(&want.m, 2);
     int64_t row0[3];
     fs_matrix pieces[3], parts[3];

@@ -37,7 +37,8 @@ static void a_wrong_argument_on_one_rank_is_everybodys_error(void)
         if (rank == bad) A.data = NULL;
         if (rows > 0) REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, named, "NULL");
         fresh();
-        REFUSED(fs_mpi_apply(made, S, rank == bad ? D - rows + 1 : row0, 1.0, &A, 0.0, &Y), FS_EINVAL, named, "d = 400");
+        const int64_t late = rank == bad ? D - rows + 1 : row0;
+        REFUSED(fs_mpi_apply(made, S, late, 1.0, &A, 0.0, &Y), FS_EINVAL, named, "d = 400");
         REFUSED(fs_mpi_apply(made, rank == bad ? NULL : S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, named, "S is NULL");
         REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, rank == bad ? NULL : &Y), FS_EINVAL, named, "Y is NULL");
         REFUSED(fs_mpi_apply(made, S, row0, 1.0, rank == bad ? NULL : &A, 0.0, &Y), FS_EINVAL, named, "A is NULL");
@@ -90,7 +91,8 @@ static void a_row_on_two_ranks_is_refused(void)
     fs_mpi *made = make_ranks(ctx, FS_MPI_ALL, 0, 0, 0);
     fresh();
     /* The mistake that everybody makes: all rows begin at 0. */
-    REFUSED(fs_mpi_apply(made, S, 0, 1.0, &A, 0.0, &Y), FS_EINVAL, "no row may be on two ranks", "rank 0 has rows 0 to");
+    REFUSED(fs_mpi_apply(made, S, 0, 1.0, &A, 0.0, &Y), FS_EINVAL, "no row may be on two ranks",
+            "rank 0 has rows 0 to");
     /* One row too early, and ranks in the opposite order. */
     const int64_t back = (int64_t)D * (ranks - 1 - rank) / ranks, early = rank == 0 ? back - 1 : back;
     A.rows = (int64_t)D * (ranks - rank) / ranks - back;

@@ -18,7 +18,11 @@ static fs_result late_open(void **state, const fs_host *host, const fs_context_o
     *state = made;
     return FS_OK;
 }
-static void late_close(void *state) { ((late *)state)->host.allocator.release(((late *)state)->host.allocator.user, state); }
+static void late_close(void *state)
+{
+    const fs_allocator memory = ((late *)state)->host.allocator;
+    memory.release(memory.user, state);
+}
 static int late_describe(const void *state, char *text, size_t bytes)
 {
     (void)state;

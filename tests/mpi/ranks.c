@@ -58,7 +58,7 @@ static fs_matrix matrix(const shape *s, int64_t rows, fs_dtype dtype)
     void *data = room(rows * s->n, (size_t)fs_dtype_size(dtype));
     return s->columns ? fs_col_major(data, rows, s->n, dtype) : fs_row_major(data, rows, s->n, dtype);
 }
-static int64_t at(const fs_matrix *m, int64_t i, int64_t j) { return m->offset + i * m->row_stride + j * m->col_stride; }
+static int64_t at(const fs_matrix *m, int64_t i, int64_t j) { return i * m->row_stride + j * m->col_stride; }
 static double get(const fs_matrix *m, int64_t i, int64_t j) { return fs_load(m->data, m->dtype, at(m, i, j)); }
 
 /* Rows row0 ... of the whole A. */
@@ -70,10 +70,10 @@ static fs_matrix rows_of_A(const shape *s, int64_t row0, int64_t rows, double (*
     return A;
 }
 
-/* What Y must be: the sum in the order of ranks of their parts, in f64, rounded once to the sum's type, then to Y's after
- * beta Y was added; and, in *size, of their absolute values. */
-static fs_matrix expected(const shape *s, const fs_sketch *S, deal how, double (*value)(uint64_t, int64_t), double alpha,
-                          double beta, double *size)
+/* What Y must be: the sum in the order of ranks of their parts, in f64, rounded once to the sum's type, then to Y's
+ * after beta Y was added; and, in *size, of their absolute values. */
+static fs_matrix expected(const shape *s, const fs_sketch *S, deal how, double (*value)(uint64_t, int64_t),
+                          double alpha, double beta, double *size)
 {
     const fs_dtype sum = fs_dtype_sum(s->in);
     double *total = room(s->k * s->n, sizeof *total);

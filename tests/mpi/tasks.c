@@ -24,7 +24,8 @@ static fs_workspace *workspace(fs_result *result)
 
 static void expect_bits(const char *what, const double *got, const double *want, int count)
 {
-    for (int i = 0; i < count; i++) EXPECT(got[i] == want[i], "%s: element %d is %.17g, not %.17g", what, i, got[i], want[i]);
+    for (int i = 0; i < count; i++)
+        EXPECT(got[i] == want[i], "%s: element %d is %.17g, not %.17g", what, i, got[i], want[i]);
 }
 
 static void results_are_those_of_the_whole_matrix(void)
@@ -35,7 +36,8 @@ static void results_are_those_of_the_whole_matrix(void)
     fs_matrix whole_A = fs_row_major(a, D, N, FS_F32), whole_B = fs_row_major(b, D, RHS, FS_F32);
     fs_matrix A = fs_row_major(a + row0 * N, rows, N, FS_F32), B = fs_row_major(b + row0 * RHS, rows, RHS, FS_F32);
     double g[N * N], x[N * RHS], r[N * RHS], got[N * N];
-    fs_matrix G = fs_row_major(g, N, N, FS_F64), X = fs_row_major(x, N, RHS, FS_F64), R = fs_row_major(r, N, RHS, FS_F64);
+    fs_matrix G = fs_row_major(g, N, N, FS_F64), X = fs_row_major(x, N, RHS, FS_F64);
+    fs_matrix R = fs_row_major(r, N, RHS, FS_F64);
     fs_fit_report fit = FS_FIT_REPORT_INIT, told;
     MUST(fs_task_sketch(w, S, &whole_A, &whole_B));
     MUST(fs_gram(w, S, &G, NULL));

@@ -41,9 +41,9 @@ def laws_of_one_rank(rank, size):
     own = A[first:last]
     for make, kind, sentence in [
         (lambda: fsd.all_reduce(S, own[0] if rank == bad else own), ValueError, f"rank {bad}: A has shape (6,)"),
-        (lambda: fsd.all_reduce(S, own.int() if rank == bad else own), TypeError, f"rank {bad}: A's dtype is torch.int32"),
-        (lambda: fsd.all_reduce(S, "no tensor" if rank == bad else own), TypeError, f"rank {bad}: a sketch and a tensor"),
-        (lambda: fsd.all_reduce(S, own.clone().requires_grad_(rank == bad)), RuntimeError, f"rank {bad}: a product over"),
+        (lambda: fsd.all_reduce(S, own.int() if rank == bad else own), TypeError, f"rank {bad}: A's dtype is"),
+        (lambda: fsd.all_reduce(S, "no tensor" if rank == bad else own), TypeError, f"rank {bad}: a sketch and"),
+        (lambda: fsd.all_reduce(S, own.clone().requires_grad_(rank == bad)), RuntimeError, f"rank {bad}: a product"),
         (lambda: fsd.all_reduce(S, own[:-1]), ValueError, "rows together"),
         (lambda: fsd.all_reduce(S, own, first + (rank == bad)), ValueError, f"rank {bad}: "),
     ]:
