@@ -5,14 +5,15 @@ CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-mpi install clean
+.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-mpi bench-randnla \
+	install clean
 .NOTPARALLEL:
 
 help: ## this list
 	@echo "usage: make TARGET"
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
-		printf '  %-12s %s\n' "$$name" "$$what"; done
+		printf '  %-13s %s\n' "$$name" "$$what"; done
 
 build: ## the library and the command flashsketch, in build/release; the CUDA plugin for this machine's GPU, if any
 	@sh scripts/setup.sh build
@@ -65,6 +66,9 @@ bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; on
 		OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
 		mpirun -n $$ranks $(release)/bench/fsbench_mpi \
 		--commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" || exit 1; done
+
+bench-randnla: ## the paper's RandNLA grid on this machine's GPU, continued in bench/results/GPU/randnla.jsonl (SECONDS=360)
+	@sh scripts/bench_randnla.sh $(or $(SECONDS),360)
 
 install: build ## install under PREFIX (default /usr/local)
 	@cmake --install $(release) --prefix "$(PREFIX)"

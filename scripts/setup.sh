@@ -11,10 +11,10 @@ want=""
 case ${1-} in
 build) want="libopenblas0" ;;
 demo) want="dataset-fashion-mnist libopenblas0" ;;
-bench) want="libopenblas0" ;;
+bench) want="libopenblas0 python3-matplotlib" ;;
 test)
     need="$need libcmocka-dev pkg-config libopenblas0"
-    want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev python3-venv"
+    want="libopenblas-dev python3-numpy python3-scipy python3-matplotlib clang libclang-rt-dev libomp-dev python3-venv"
     want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev"
     ;;
 python)

@@ -277,25 +277,24 @@ static double norm_squared(const basis *b, int64_t rank, const int64_t *blocks, 
 }
 
 /* The largest norm over all output blocks, each with the input blocks f^1(g) ... f^kappa(g); kappa = 0: over all input
- * blocks, each alone.  q: room for (STEPS + 1) vectors of `rank` elements for every thread, blocks for kappa numbers.
- */
+ * blocks, each alone.  q: room for (STEPS + 1) vectors of `rank` elements for every thread, blocks for kappa numbers,
+ * norms for M. */
 static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int64_t kappa, int threads, double *q,
-                           int64_t *blocks, int64_t *where)
+                           int64_t *blocks, double *norms, int64_t *where)
 {
-    double largest = -1;
     const int64_t count = kappa ? kappa : 1;
-    *where = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t g = 0; g < b->M; g++) {
         int64_t *mine = blocks + omp_get_thread_num() * count;
         mine[0] = g;
         uint32_t h = (uint32_t)g;
         for (int64_t l = 0; l < kappa; l++) mine[l] = h = fs_wiring_next(f, h);
-        const double norm = norm_squared(b, rank, mine, count, q + omp_get_thread_num() * (STEPS + 1) * rank);
-#pragma omp critical
-        if (norm > largest || (norm == largest && g < *where)) largest = norm, *where = g;
+        norms[g] = norm_squared(b, rank, mine, count, q + omp_get_thread_num() * (STEPS + 1) * rank);
     }
-    return largest;
+    *where = 0;
+    for (int64_t g = 1; g < b->M; g++)
+        if (norms[g] > norms[*where]) *where = g;
+    return norms[*where];
 }
 
 /* `count` things of `bytes` bytes from the context's allocator; NULL also when they cannot be counted. */
@@ -316,17 +315,20 @@ static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_rep
     const int threads = omp_get_max_threads();
     double *q = take(b, (STEPS + 1) * (int64_t)threads, out->rank, sizeof *q);
     int64_t *blocks = take(b, threads, B->kappa, sizeof *blocks);
-    if (q && blocks) {
+    double *norms = take(b, b->M, 1, sizeof *norms);
+    if (q && blocks && norms) {
         at(b, 0.8, "the norms of the blocks");
-        const double blk = largest_norm(b, out->rank, &B->wiring, 0, threads, q, blocks, &out->block);
+        const double blk = largest_norm(b, out->rank, &B->wiring, 0, threads, q, blocks, norms, &out->block);
         at(b, 0.9, "the norms of the neighbourhoods");
-        const double nbr = largest_norm(b, out->rank, &B->wiring, B->kappa, threads, q, blocks, &out->neighbourhood);
+        const double nbr = largest_norm(b, out->rank, &B->wiring, B->kappa, threads, q, blocks, norms,
+                                       &out->neighbourhood);
         out->mu_blk = (double)b->M * blk;
         out->mu_nbr = (double)b->M / (double)B->kappa * nbr;
     }
-    const int failed = !q || !blocks;
+    const int failed = !q || !blocks || !norms;
     give(b, q);
     give(b, blocks);
+    give(b, norms);
     return failed ? fs_fail(FS_ENOMEM, "fs_coherence: no memory for vectors of %" PRId64 " elements", out->rank)
                   : FS_OK;
 }
