@@ -42,8 +42,8 @@ typedef struct fs_task_shape {
 typedef struct fs_workspace fs_workspace;
 
 /* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
- * 2^31 - 9, and memory is about 8 (n + rhs) (k + 2 n + rhs) bytes.  FS_EBACKEND: the linear algebra is not there; the
- * sentence says what the loader said.  FS_ENOMEM: with the bytes. */
+ * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_bytes tells.
+ * FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with the bytes. */
 FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
 
 /* Frees a workspace; NULL is nothing. */
@@ -121,8 +121,9 @@ FS_API FS_CHECK fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_m
 
 /* How the normal equations were solved. */
 typedef enum fs_method {
-    FS_METHOD_CHOLESKY = 1, /* Cholesky's factor of Y'Y (+ lambda I) in f64; for an f64 Y with a step of refinement */
-    FS_METHOD_SVD = 2       /* singular values of Y in f64: where Cholesky's pivots are too small, or k < n */
+    FS_METHOD_CHOLESKY = 1, /* Cholesky's factor of Y'Y (+ lambda I), of Y Y' where k < n, in f64; for an f64 Y with a
+                               step of refinement */
+    FS_METHOD_SVD = 2       /* singular values of Y in f64: where Cholesky's pivots are too small, or rcond is given */
 } fs_method;
 
 /* What fs_ridge and fs_solve tell; norms are Frobenius norms over all right-hand sides. */
@@ -133,7 +134,7 @@ typedef struct fs_fit_report {
     double total_seconds;  /* both; what the estimates cost is in neither */
     fs_method method;
     int64_t rank;          /* of Y, as far as its rounding errors let it be seen */
-    double condition;      /* of Y, its columns scaled to length 1 (Cholesky; a lower bound) or as it is (SVD) */
+    double condition; /* of Y, its columns (its rows where k < n) scaled to length 1, a lower bound; SVD: as it is */
     double sketched;       /* |Y X - C| */
     double rhs;            /* |C|, which is |B| within a few percent: the scale of a residual */
     double residual;       /* the estimate of |A X - B| */
@@ -152,8 +153,8 @@ typedef struct fs_fit_report {
  * S its square has a relative deviation of sqrt(2 (1 + rank / k) / (k - rank)), and low and high are three of them
  * away, and the rounding of w's type.  For other families that holds where fs_ose finds an error like a Gaussian's. Act
  * on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a high
- * too far from low says the same.  Where rank = k the sketched equations are met exactly and tell nothing: residual is
- * NaN, low 0 and high infinite; fs_residual knows.
+ * too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and tell nothing:
+ * residual is NaN, low 0 and high infinite; fs_residual knows.
  *
  * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
  * element that is not finite; X is left as it was. */

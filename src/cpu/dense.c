@@ -6,6 +6,9 @@
 
 #include "cpu.h"
 
+/* Elements from which on threads are worth waking: OpenMP's spin for a while afterwards, in OpenBLAS's way. */
+enum { WORTH_THREADS = 1 << 18 };
+
 typedef struct cpu_dense {
     fs_host host;
     fs_blas blas;
@@ -101,7 +104,7 @@ static void dense_release(void *handle, void *memory) { give(handle, memory); }
 static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
 {
     const cpu_dense *h = handle;
-#pragma omp parallel for num_threads(h->threads) schedule(static)
+#pragma omp parallel for num_threads(h->threads) schedule(static) if (from->rows * from->cols > WORTH_THREADS)
     for (int64_t i = 0; i < from->rows; i++)
         for (int64_t j = 0; j < from->cols; j++)
             to[j + i * ld] = fs_load(from->data, from->dtype, i * from->row_stride + j * from->col_stride);
@@ -148,7 +151,7 @@ static fs_result dense_diagonal(void *handle, int64_t n, double *G, int64_t ld, 
 static fs_result dense_squares(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares)
 {
     const cpu_dense *h = handle;
-#pragma omp parallel for num_threads(h->threads) schedule(static)
+#pragma omp parallel for num_threads(h->threads) schedule(static) if (n * count > WORTH_THREADS)
     for (int64_t i = 0; i < count; i++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) sum += x[j + i * ld] * x[j + i * ld];

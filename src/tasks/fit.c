@@ -4,7 +4,8 @@
  * is good for condition numbers up to 2e6, where those of Y itself have no digits left (mixed-precision Cholesky QR:
  * Yamazaki, Tomov and Dongarra, 2015), and no Q is needed: one product Y'[Y C] is all that touches k rows.  For an f64
  * Y a step of corrected semi-normal equations (Bjorck, 1987) follows, which makes the error that of a QR factorization.
- * Small pivots, and k < n, go to the singular values of Y. */
+ * Where k < n the equations are those of Y Y', k x k, and X = Y'U is the shortest solution.  Small pivots go to the
+ * singular values of Y. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -12,12 +13,13 @@
 #include "matrix.h"
 #include "workspace.h"
 
-/* What both ways of solving tell. */
+/* What the ways of solving tell. */
 typedef struct fit {
-    fs_method method;
+    fs_method method; /* 0: Cholesky's pivots are too small */
     int64_t rank;
     double condition;
     double freedom;   /* tr(Y (Y'Y + lambda I)^-1 Y'): the rank, where lambda is 0 */
+    double Y2, C2;    /* |Y|^2 and |C|^2, not finite where Y or C is not */
 } fit;
 
 static fs_matrix right_hand_side(fs_workspace *w)
@@ -58,13 +60,26 @@ static fs_result refine(fs_workspace *w, double lambda)
     return FS_OK;
 }
 
-/* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; leaves w->d's contents, lengths squared of the columns of [Y
- * C] and then pivots, in w->host.  out->method is 0 where the pivots are too small.
+/* Looks at p pivots and at the squared lengths of the p rows or columns that they belong to. */
+static void look_at_pivots(const double *pivots, const double *squares, int64_t p, double lambda, int broken, fit *out)
+{
+    double least = broken ? 0 : 1;
+    for (int64_t j = 0; j < p && !broken; j++) {
+        const double pivot = pivots[j] / sqrt(squares[j] + lambda);
+        if (!(pivot >= least)) least = pivot;
+    }
+    out->method = least >= SMALLEST_PIVOT ? FS_METHOD_CHOLESKY : (fs_method)0;
+    out->rank = p;
+    out->condition = 1 / least;
+    out->freedom = (double)p;
+}
+
+/* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; Z is [Y C]'.
  *
  * All of [Y C]'[Y C] is factored: below the factor L of Y'Y + lambda I stands then (L^-1 Y'C)', so that half of the
  * substitution is done.  What is last on the diagonal, C'C, is raised far above all else so that the factor exists
  * whatever C is; nothing above or left of it depends on it. */
-static fs_result by_cholesky(fs_workspace *w, double lambda, fit *out)
+static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
 {
     const double far_above = 1e300;
     const int64_t n = w->shape.n, N = w->N, rhs = w->shape.rhs;
@@ -72,6 +87,7 @@ static fs_result by_cholesky(fs_workspace *w, double lambda, fit *out)
     below.row_stride = w->pitch;
     below.place = w->ctx->backend->place;
     int broken;
+    FS_TRY(fs_workspace_load(w, 1));
     CALL(w, syrk, N, w->shape.k, w->Z, w->pitch, 0.0, w->G, w->pitch);
     CALL(w, diagonal, N, w->G, w->pitch, w->d, 0.0);
     if (lambda > 0) CALL(w, diagonal, n, w->G, w->pitch, NULL, lambda);
@@ -83,29 +99,64 @@ static fs_result by_cholesky(fs_workspace *w, double lambda, fit *out)
     if (w->shape.dtype == FS_F64) FS_TRY(refine(w, lambda));
     CALL(w, fetch, w->d, N + n, w->host);
     CALL(w, wait, &broken);
-    if (broken > n) broken = 0;
-    double least = broken ? 0 : 1;
-    for (int64_t j = 0; j < n && !broken; j++) {
-        const double pivot = w->host[N + j] / sqrt(w->host[j] + lambda);
-        if (!(pivot >= least)) least = pivot;
-    }
-    out->method = least >= SMALLEST_PIVOT ? FS_METHOD_CHOLESKY : (fs_method)0;
-    out->rank = w->shape.k < n ? w->shape.k : n;
-    out->condition = 1 / least;
-    out->freedom = (double)n;
+    for (int64_t j = 0; j < N; j++) *(j < n ? &out->Y2 : &out->C2) += w->host[j];
+    look_at_pivots(w->host + N, w->host, n, lambda, broken > n ? 0 : broken, out);
     return FS_OK;
 }
 
-/* tr(Y (Y'Y + lambda I)^-1 Y') = n - lambda |L^-1|_F^2. */
+/* U (rhs x k) = U (L L')^-1, and X' = U Y. */
+static fs_result substitute_rows(fs_workspace *w, double *U)
+{
+    const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
+    CALL(w, trsm, 0, 1, rhs, k, w->G, w->pitch, U, rhs);
+    CALL(w, trsm, 0, 0, rhs, k, w->G, w->pitch, U, rhs);
+    if (U != w->F) CALL(w, add, rhs * k, 1.0, U, w->F);
+    CALL(w, gemm, 0, 0, rhs, n, k, 1.0, w->F, rhs, w->Z, k, 0.0, w->X, rhs);
+    return FS_OK;
+}
+
+/* For k < n: by Cholesky's factor of Y Y' + lambda I, k x k, with X' in w->X.  Z is Y itself, k x n; F is C' and then
+ * U. */
+static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
+{
+    const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
+    fs_matrix Y, C;
+    FS_TRY(fs_workspace_views(w, &Y, &C));
+    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
+    double *diagonals = w->host, *squares = w->host + 2 * k;
+    int broken;
+    CALL(w, widen, &turned, w->Z, k);
+    CALL(w, widen, &C, w->F, rhs);
+    CALL(w, squares, rhs, k, w->F, rhs, w->squares);
+    CALL(w, syrk, k, n, w->Z, k, 0.0, w->G, w->pitch);
+    CALL(w, diagonal, k, w->G, w->pitch, w->d, lambda);
+    CALL(w, potrf, k, w->G, w->pitch);
+    CALL(w, diagonal, k, w->G, w->pitch, w->d + k, 0.0);
+    FS_TRY(substitute_rows(w, w->F));
+    if (w->shape.dtype == FS_F64) { /* E = C' - X' Y' - lambda U, solved and added */
+        CALL(w, widen, &C, w->E, rhs);
+        CALL(w, gemm, 0, 1, rhs, k, n, -1.0, w->X, rhs, w->Z, k, 1.0, w->E, rhs);
+        if (lambda > 0) CALL(w, add, rhs * k, -lambda, w->F, w->E);
+        FS_TRY(substitute_rows(w, w->E));
+    }
+    CALL(w, fetch, w->d, 2 * k, diagonals);
+    CALL(w, fetch, w->squares, k, squares);
+    CALL(w, wait, &broken);
+    for (int64_t i = 0; i < k; i++) out->Y2 += diagonals[i], out->C2 += squares[i];
+    look_at_pivots(diagonals + k, diagonals, k, lambda, broken, out);
+    return FS_OK;
+}
+
+/* tr(Y (Y'Y + lambda I)^-1 Y') = p - lambda |L^-1|_F^2, L being p x p, for either way. */
 static fs_result count_freedom(fs_workspace *w, double lambda, fit *out)
 {
-    const int64_t n = w->shape.n;
+    const int64_t p = w->shape.k < w->shape.n ? w->shape.k : w->shape.n;
     double norm;
-    CALL(w, zero, w->H, n * n);
-    CALL(w, diagonal, n, w->H, n, NULL, 1.0);
-    CALL(w, trsm, 1, 0, n, n, w->G, w->pitch, w->H, n);
-    CALL(w, norm, n * n, w->H, &norm);
-    out->freedom = fmax(0.0, (double)n - lambda * norm * norm);
+    CALL(w, zero, w->H, p * p);
+    CALL(w, diagonal, p, w->H, p, NULL, 1.0);
+    CALL(w, trsm, 1, 0, p, p, w->G, w->pitch, w->H, p);
+    CALL(w, norm, p * p, w->H, &norm);
+    out->freedom = fmax(0.0, (double)p - lambda * norm * norm);
     return FS_OK;
 }
 
@@ -161,11 +212,17 @@ static fs_result judge(fs_workspace *w, const fit *done, double rounding, fs_fit
     return FS_OK;
 }
 
-/* sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X: what roundings of both are relative to. */
-static fs_result size_of_terms(fs_workspace *w, double *size)
+/* What roundings of Y and X are relative to: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
+ * where their lengths are in w->d; otherwise the larger |Y| |X|. */
+static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
 {
     const int64_t n = w->shape.n;
     double sum = 0, *lengths = w->host, *x = w->host + w->N;
+    if (w->shape.k < n) {
+        CALL(w, norm, w->shape.rhs * n, w->X, size);
+        *size *= sqrt(done->Y2);
+        return FS_OK;
+    }
     CALL(w, fetch, w->d, n, lengths);
     CALL(w, squares, w->shape.rhs, n, w->X, w->shape.rhs, w->squares);
     CALL(w, fetch, w->squares, n, x);
@@ -186,31 +243,27 @@ static fs_result check(fs_workspace *w, const char *who, fs_matrix *X, const fs_
 
 static fs_result run(fs_workspace *w, const char *who, double lambda, double rcond, fs_matrix *X, fs_fit_report *report)
 {
-    const int64_t n = w->shape.n, N = w->N;
     const int f64 = w->shape.dtype == FS_F64;
-    const double tolerance = rcond > 0 ? rcond : f64 ? 0x1p-52 * fmax((double)n, (double)w->shape.k) : 0x1p-21;
-    fit done = {(fs_method)0, 0, 0, 0};
-    double rhs = 0, size;
+    const double most = fmax((double)w->shape.n, (double)w->shape.k);
+    const double tolerance = rcond > 0 ? rcond : f64 ? 0x1p-52 * most : 0x1p-21;
+    fit done = {(fs_method)0, 0, 0, 0, 0, 0};
+    double size;
     CALL(w, mark, MARK_TASK);
-    FS_TRY(fs_workspace_load(w, 1));
-    FS_TRY(by_cholesky(w, lambda, &done));
-    for (int64_t j = 0; j < N; j++) {
-        FS_REQUIRE(isfinite(w->host[j]), "%s: %s has elements that are not finite, or above 1e150", who,
-                   j < n ? "Y, and so A," : "C, and so B,");
-        if (j >= n) rhs += w->host[j];
-    }
-    if (!done.method || rcond > 0 || (lambda == 0 && w->shape.k < n)) FS_TRY(by_svd(w, lambda, tolerance, &done));
+    FS_TRY(w->shape.k < w->shape.n ? by_rows(w, lambda, &done) : by_columns(w, lambda, &done));
+    FS_REQUIRE(isfinite(done.Y2) && isfinite(done.C2), "%s: %s has elements that are not finite, or above 1e150", who,
+               isfinite(done.Y2) ? "C, and so B," : "Y, and so A,");
+    if (!done.method || rcond > 0) FS_TRY(by_svd(w, lambda, tolerance, &done));
     FS_TRY(fs_workspace_put(w, w->X, w->shape.rhs, 0, X));
     CALL(w, mark, MARK_DONE);
     if (!report) return w->dense->wait(w->handle, NULL);
 
     FS_TRY(fs_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
     if (lambda > 0 && done.method == FS_METHOD_CHOLESKY) FS_TRY(count_freedom(w, lambda, &done));
-    FS_TRY(size_of_terms(w, &size));
+    FS_TRY(size_of_terms(w, &done, &size));
     report->method = done.method;
     report->rank = done.rank;
     report->condition = done.condition;
-    report->rhs = sqrt(rhs);
+    report->rhs = sqrt(done.C2);
     const double unit = fmax(fs_unit(w->shape.dtype), fs_unit(X->dtype));
     FS_TRY(judge(w, &done, 8 * unit * (size + report->rhs), report));
     if (lambda > 0) report->smallest = NAN;
