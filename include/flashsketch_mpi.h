@@ -104,6 +104,14 @@ FS_API FS_CHECK fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_
 FS_API FS_CHECK fs_result fs_mpi_apply_csr(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
                                            const fs_sparse *A, double beta, fs_matrix *Y);
 
+/* Y = beta Y + sum over ranks of part
+ *
+ * The sum alone, for parts that ranks have made themselves: piece by piece, or on several GPUs (fs_multi_apply).  part
+ * is k x n on every rank, in host memory or in the context's, and must not overlap Y; S says k and its blocks.  Which
+ * rows of A are in a part is not known and not checked.  Otherwise as fs_mpi_apply. */
+FS_API FS_CHECK fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta,
+                                     fs_matrix *Y);
+
 /* tasks on ranks -------------------------------------------------------------------------------------------- */
 
 /* fs_gram, fs_solve and fs_ridge of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;

@@ -27,8 +27,9 @@ typedef struct work {
     fs_spec spec;
     int64_t row0, rows, n;
     double alpha, beta;
-    const fs_matrix *dense;
+    const fs_matrix *dense; /* A, or, where `made`, this rank's part of Y */
     const fs_sparse *sparse;
+    int made;
     fs_matrix *Y;
     fs_dtype type, sum;
     int64_t tile, tiles;
@@ -96,7 +97,9 @@ static fs_result prepare(work *w)
     w->type = w->sparse ? w->sparse->dtype : w->dense->dtype;
     w->sum = fs_dtype_sum(w->type);
     w->n = w->sparse ? w->sparse->cols : w->dense->cols;
-    w->rows = w->sparse ? w->sparse->rows : w->dense->rows;
+    w->rows = w->made ? 0 : w->sparse ? w->sparse->rows : w->dense->rows;
+    FS_REQUIRE(!w->made || w->dense->rows == w->spec.k, "%s: part has %" PRId64 " rows, and S has k = %" PRId64, w->who,
+               w->dense->rows, w->spec.k);
     fs_ranks_divide(w->m, &w->spec);
     FS_TRY(choose_tile(w));
     FS_TRY(check_output(w));
@@ -134,6 +137,7 @@ static fs_result make(work *w, fs_ranks_slot *slot)
     fs_matrix part = fs_row_major(slot->part, w->spec.k, slot->cols, w->sum);
     if (w->dense) {
         const fs_matrix A = columns(w->dense, slot->col0, slot->cols);
+        if (w->made) return fs_add(w->m->ctx, &A, 1, 0.0, &part);
         return fs_apply(w->m->ctx, w->S, w->row0, w->alpha, &A, 0.0, &part);
     }
     fs_matrix whole = fs_row_major(w->whole, w->spec.k, w->n, w->sum);
@@ -185,7 +189,7 @@ static fs_result go_through(work *w, fs_result *mine)
 static fs_result run(work *w)
 {
     fs_result mine = prepare(w);
-    const int alone = w->m->size == 1 && w->dense;
+    const int alone = w->m->size == 1 && w->dense && !w->made;
     if (mine == FS_OK && !alone && w->tiles > 0) mine = make(w, slot_of(w, 0));
     const fs_ranks_ask ask = ask_of(w);
     FS_TRY(fs_ranks_agree(w->m, w->who, mine, &ask, w->row0, w->rows));
@@ -209,5 +213,13 @@ fs_result fs_mpi_apply_csr(fs_mpi *ranks, const fs_sketch *S, int64_t row0, doub
     FS_REQUIRE(ranks, "fs_mpi_apply_csr: ranks is NULL");
     work w = {.m = ranks, .who = "fs_mpi_apply_csr", .S = S, .spec = FS_SPEC_INIT, .row0 = row0, .alpha = alpha,
               .beta = beta, .sparse = A, .Y = Y};
+    return run(&w);
+}
+
+fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, fs_matrix *Y)
+{
+    FS_REQUIRE(ranks, "fs_mpi_sum: ranks is NULL");
+    work w = {.m = ranks, .who = "fs_mpi_sum", .S = S, .spec = FS_SPEC_INIT, .alpha = 1.0, .beta = beta, .dense = part,
+              .made = 1, .Y = Y};
     return run(&w);
 }

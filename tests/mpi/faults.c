@@ -50,6 +50,9 @@ static void a_wrong_argument_on_one_rank_is_everybodys_error(void)
         fresh();
         if (rank == bad) A = fs_row_major(y, rows < K ? rows : K, N, FS_F32);
         if (rows > 0) REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, named, "overlap");
+        fresh();
+        fs_matrix part = fs_row_major(a, rank == bad ? K - 1 : K, N, FS_F32);
+        REFUSED(fs_mpi_sum(made, S, &part, 0.0, &Y), FS_EINVAL, named, "part has 63 rows", "k = 64");
         expect_untouched();
         fresh();
         MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y)); /* and it goes on working */

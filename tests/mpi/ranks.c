@@ -211,6 +211,45 @@ static void a_sparse_matrix_on_ranks_is_the_dense_one(void)
     fs_sketch_destroy(S);
 }
 
+/* A rank's rows in three pieces, sketched one after the other, and one sum at the end. */
+static void parts_that_ranks_have_made_are_summed(void)
+{
+    for (int i = 0; i < 4; i++) {
+        const shape *s = &shapes[i];
+        fs_sketch *S = sketch_of(s);
+        double size;
+        const fs_matrix want = expected(s, S, EVEN, whole_at, 1, 2, &size);
+        int64_t row0, rows;
+        rows_of(EVEN, s->d, rank, &row0, &rows);
+        fs_matrix A = rows_of_A(s, row0, rows, whole_at), part = matrix(s, s->k, fs_dtype_sum(s->in));
+        for (int p = 0; p < 3; p++) {
+            fs_matrix piece = A;
+            const int64_t from = rows * p / 3;
+            piece.rows = rows * (p + 1) / 3 - from, piece.offset = from * A.row_stride;
+            MUST(fs_apply(ctx, S, row0 + from, 1.0, &piece, p > 0, &part));
+        }
+        for (int output = FS_MPI_ALL; output <= FS_MPI_SCATTER; output += 2) {
+            fs_mpi *made = make_ranks(ctx, (fs_mpi_output)output, 0, i % 2, 5);
+            int64_t first = 0, have = s->k;
+            if (output == FS_MPI_SCATTER) MUST(fs_mpi_rows(made, S, &first, &have));
+            fs_matrix Y = matrix(s, have, fs_dtype_sum(s->in));
+            for (int64_t r = 0; r < have; r++)
+                for (int64_t j = 0; j < s->n; j++)
+                    fs_store(Y.data, Y.dtype, at(&Y, r, j), whole_at(5, (first + r) * s->n + j));
+            MUST(fs_mpi_sum(made, S, &part, 2.0, &Y));
+            for (int64_t r = 0; r < have; r++)
+                for (int64_t j = 0; j < s->n; j++)
+                    EXPECT(get(&Y, r, j) == get(&want, first + r, j), "shape %d, output %s: Y(%lld, %lld) is %g, not %g",
+                           i, outputs[output], (long long)(first + r), (long long)j, get(&Y, r, j),
+                           get(&want, first + r, j));
+            fs_mpi_destroy(made);
+            free(Y.data);
+        }
+        free(want.data), free(A.data), free(part.data);
+        fs_sketch_destroy(S);
+    }
+}
+
 static void scattered_rows_are_whole_blocks_and_all_of_them(void)
 {
     const shape *s = &shapes[0];
@@ -261,6 +300,7 @@ int main(int argc, char **argv)
     whole_numbers_have_the_same_bits_however_they_are_spread();
     the_order_of_ranks_gives_the_same_bits_for_every_tile_and_output();
     a_sparse_matrix_on_ranks_is_the_dense_one();
+    parts_that_ranks_have_made_are_summed();
     scattered_rows_are_whole_blocks_and_all_of_them();
     no_columns_and_repeated_calls();
     fs_context_destroy(ctx);
