@@ -14,7 +14,8 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADERS = [ROOT / "include" / name for name in ("flashsketch.h", "flashsketch_tasks.h")]
+# The headers in include, and the headings of their parts of the page.
+HEADERS = [("flashsketch.h", None), ("flashsketch_tasks.h", "Tasks"), ("flashsketch_mpi.h", "MPI")]
 PAGE = ROOT / "docs" / "api.md"
 
 SECTION = re.compile(r"/\* ([A-Za-z ]+) -+ \*/")
@@ -249,12 +250,13 @@ def title_of(page, path, all_items, heading):
 
 
 def make():
-    found = [(path, list(items(path.read_text(encoding="utf-8")))) for path in HEADERS]
-    page = Page([item for _, all_items in found for item in all_items])
+    paths = [(ROOT / "include" / name, heading) for name, heading in HEADERS]
+    found = [(path, heading, list(items(path.read_text(encoding="utf-8")))) for path, heading in paths]
+    page = Page([item for _, _, all_items in found for item in all_items])
     page.add("# The C interface")
     page.add("<!-- Made from the headers in include/ by scripts/api.py: change them, then run the script. -->")
-    for number, (path, all_items) in enumerate(found):
-        title_of(page, path, all_items, "Tasks" if number else None)
+    for path, heading, all_items in found:
+        title_of(page, path, all_items, heading)
         contents(page, all_items)
         body(page, all_items)
     return "\n".join(page.lines).rstrip() + "\n"
