@@ -92,7 +92,7 @@ static int about_file(const char *path, const info_options *o)
     file_matrix file;
     if (file_open(path, &options, &file)) {
         cJSON_Delete(tensors);
-        return EXIT_FAILURE;
+        return cli_library_fail();
     }
     const int listed = file.format == FILE_SAFETENSORS && !o->tensor;
     if (!o->json) {

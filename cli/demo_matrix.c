@@ -64,7 +64,7 @@ static int read_images(demo_matrix *A, const char *path, int64_t rows)
 {
     const file_options options = {.format = FILE_IDX, .max_rows = rows, .max_cols = DEMO_MAX_COLS};
     file_matrix file;
-    if (file_open(path, &options, &file)) return EXIT_FAILURE;
+    if (file_open(path, &options, &file)) return cli_library_fail();
     A->rows = file.dense.rows;
     A->cols = file.dense.cols;
     int code = 0;

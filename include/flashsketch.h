@@ -43,7 +43,8 @@ typedef enum fs_result {
     FS_EINVAL = 1,       /* an argument is wrong; nothing was written */
     FS_ENOMEM = 2,       /* memory could not be had; nothing was written */
     FS_EUNSUPPORTED = 3, /* right, but this backend cannot do it */
-    FS_EBACKEND = 4      /* the backend could not be loaded, or its device failed */
+    FS_EBACKEND = 4,     /* the backend could not be loaded, or its device failed */
+    FS_EFILE = 5         /* a file cannot be read or written, or does not hold what it should */
 } fs_result;
 
 /* The sentence for the last failure in this thread; "" if there was none.  Valid until the next failure. */
@@ -261,6 +262,12 @@ FS_API FS_CHECK fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_
 FS_API FS_CHECK fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
                                            uint64_t *digest);
 FS_API FS_CHECK fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
+
+/* libraries on top ------------------------------------------------------------------------------------------ */
+
+/* Keeps a sentence, made as printf makes it, for fs_error_message in this thread and returns `code`.  How a library on
+ * top of this one fails; libflashsketch_files does. */
+FS_API fs_result fs_fail(fs_result code, const char *format, ...);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 
 #include "flashsketch.h"
 
-/* Keeps the sentence for fs_error_message in this thread and returns `code`. */
+/* The public function once more, so that compilers compare the format with the arguments. */
 fs_result fs_fail(fs_result code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The door's check of one argument. */
