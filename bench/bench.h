@@ -11,7 +11,7 @@ extern "C" {
 typedef struct bench_options {
     const char *filter;   /* run only cases whose name contains this; NULL: all */
     const char *commit;   /* what was measured */
-    const char *output;   /* the table that `fsbench tune` writes; NULL: none was named */
+    const char *output;   /* the table that `fsbench tune` writes, the file that `fsbench stream` makes; NULL: none */
     int threads;
     int repetitions;
 } bench_options;
@@ -37,6 +37,7 @@ const char *bench_date(void);
 int bench_cpu(const bench_options *options);
 int bench_cuda(const bench_options *options);
 int bench_tune(const bench_options *options);
+int bench_stream(const bench_options *options);
 
 #ifdef __cplusplus
 }

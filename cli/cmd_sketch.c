@@ -34,7 +34,6 @@ typedef struct sketch_options {
 
 enum { ROW0 = INPUT_OTHER, OUTPUT_DTYPE, DEVICE, THREADS, MEMORY, RESUME, EVERY };
 enum { EVERY_SECONDS = 30 };
-#define DEFAULT_MEMORY "64M"
 
 /* the command line ------------------------------------------------------------------------------------------- */
 
@@ -103,6 +102,16 @@ typedef struct work {
     checkpoint state;
 } work;
 
+static int open_context(work *w)
+{
+    fs_context_options where = w->o->where;
+    if (w->in.is_sparse && where.backend == FS_BACKEND_CUDA)
+        return cli_fail("%s is sparse, and a sparse matrix in a file is sketched by the CPU only; use --device cpu or "
+                        "auto", w->in.name);
+    if (w->in.is_sparse) where.backend = FS_BACKEND_CPU;
+    return fs_context_create(&w->ctx, &where) ? cli_library_fail() : 0;
+}
+
 static int open_stream(work *w)
 {
     const sketch_options *o = w->o;
@@ -127,6 +136,19 @@ static int open_stream(work *w)
     return 0;
 }
 
+/* How much of A is in memory where nobody says: little enough to stay in a cache of the CPU, but four times Y, which
+ * every panel of rows reads and writes again (k = 1024 and 4096: twice as much or half takes 5 to 20 % longer); batches
+ * want long pieces of many samples; a GPU wants few calls. */
+static int64_t choose_memory(const work *w)
+{
+    const int64_t least = (int64_t)(w->o->input.batch_major ? 64 : 16) << 20, most = (int64_t)192 << 20;
+    char where[64];
+    fs_context_describe(w->ctx, where, sizeof where);
+    if (strncmp(where, "cpu", 3)) return most;
+    const int64_t y = w->o->input.batch_major ? 0 : w->n > most / w->o->spec.k ? most : w->o->spec.k * w->n * 4;
+    return 4 * y < least ? least : 4 * y > most ? most : 4 * y;
+}
+
 /* Opens A: as a stream where its files can be one, and where that was asked for. */
 static int open_input(work *w)
 {
@@ -137,27 +159,22 @@ static int open_input(work *w)
     w->d = w->in.d;
     w->n = w->in.n;
     w->dtype = w->in.dtype;
+    if (open_context(w)) return EXIT_FAILURE;
     const int located = !w->in.is_sparse && !w->in.A.data;
+    w->id.memory = o->memory ? o->memory : choose_memory(w);
     return located || o->files > 1 || o->memory || o->resume ? open_stream(w) : 0;
 }
 
-/* Sketch and context; d is the rows of A where nothing else is said. */
+/* The sketch; d is the rows of A where nothing else is said. */
 static int open_sketch(work *w)
 {
     fs_spec spec = w->o->spec;
-    fs_context_options where = w->o->where;
     if (!spec.d) spec.d = w->o->row0 + w->d;
     if (spec.d - w->o->row0 < w->d)
         return cli_fail("%s has %" PRId64 " rows from row %" PRId64 " on, but S has only %" PRId64
                         " columns; give a larger -d, or none", w->o->files > 1 ? "A" : w->in.name, w->d, w->o->row0,
                         spec.d);
-    if (w->in.is_sparse && where.backend == FS_BACKEND_CUDA)
-        return cli_fail("%s is sparse, and a sparse matrix in a file is sketched by the CPU only; use --device cpu or "
-                        "auto", w->in.name);
-    if (w->in.is_sparse) where.backend = FS_BACKEND_CPU;
-    if (spec_sketch(&spec, &w->S, &w->id.spec)) return EXIT_FAILURE;
-    if (fs_context_create(&w->ctx, &where)) return cli_library_fail();
-    return 0;
+    return spec_sketch(&spec, &w->S, &w->id.spec);
 }
 
 static int make_room(work *w)
@@ -250,9 +267,7 @@ static int run(int argc, char **argv)
 
     work w = {.o = &o};
     w.id.spec = o.spec;
-    w.id.memory = o.memory;
-    if (!o.memory) code = cli_size(argv[0], "--memory", DEFAULT_MEMORY, 0, &w.id.memory);
-    if (!code && o.resume) code = checkpoint_start(&w.state, o.output, o.every < 0 ? EVERY_SECONDS : (double)o.every);
+    if (o.resume) code = checkpoint_start(&w.state, o.output, o.every < 0 ? EVERY_SECONDS : (double)o.every);
     FILE *out = code ? NULL : output_open(o.output);
     if (!out) return EXIT_FAILURE;
     if (o.resume) output_abandon(); /* it can be written; until it is, states are */
@@ -279,8 +294,8 @@ static const cli_option options[] = {
     {ROW0, "row0", "N", "A is a piece: its first row is row N of the whole, which has -d rows", NULL},
     {DEVICE, "device", "WHERE", "auto (default), cpu, cuda or cuda:N", "auto cpu cuda"},
     {THREADS, "threads", "N", "CPU threads (default: all)", NULL},
-    {MEMORY, "memory", "SIZE", "memory for A, which is read in panels of so many bytes; 512M, 2G\n(default "
-     DEFAULT_MEMORY "); Y comes on top", NULL},
+    {MEMORY, "memory", "SIZE", "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n"
+     "four times Y, but 16M to 192M)", NULL},
     {RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL},
     {EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL},
     {'o', "output", "FILE", "where Y goes, npy (default -, standard output); FILE.json tells what\nit is", CLI_FILES},

@@ -291,27 +291,6 @@ static void read_beside(const char *path, found_text *f)
     fclose(file);
 }
 
-/* Opens the file and finds its text. */
-static fs_result open_both(const char *path, file_matrix *file, found_text *f)
-{
-    const file_options options = {.note = take_note, .user = f};
-    FS_TRY(file_open(path, &options, file));
-    if (file->format == FILE_NPY) read_beside(path, f);
-    if (f->result) file_close(file);
-    return f->result;
-}
-
-fs_result identity_find(const char *path, identity *id, int *found)
-{
-    found_text f = {path, FS_OK, 0, id};
-    file_matrix file;
-    memset(id, 0, sizeof *id);
-    FS_TRY(open_both(path, &file, &f));
-    file_close(&file);
-    *found = f.found;
-    return FS_OK;
-}
-
 static fs_result belongs(const char *path, const file_matrix *file, const identity *id)
 {
     const int64_t rows = id->batch_major ? id->n : id->spec.k, cols = id->batch_major ? id->spec.k : id->n;
@@ -327,18 +306,40 @@ static fs_result belongs(const char *path, const file_matrix *file, const identi
     return FS_OK;
 }
 
-fs_result identity_open(const char *path, file_matrix *file, identity *id)
+static void ignore(void *user, const file_tensor *tensor) { (void)user, (void)tensor; }
+
+fs_result identity_find(const char *path, file_format format, identity *id, int *found)
 {
     found_text f = {path, FS_OK, 0, id};
+    file_matrix file;
     memset(id, 0, sizeof *id);
-    FS_TRY(open_both(path, file, &f));
-    fs_result result = f.found ? belongs(path, file, id)
-                               : fs_fail(FS_EFILE, "%s: nothing says what it is a sketch of: there is no %s%s; "
-                                         "'flashsketch sketch -o' writes one", path, path, IDENTITY_SUFFIX);
-    if (result) {
-        file_close(file);
-        identity_free(id);
+    *found = 0;
+    if (format == FILE_NPY) read_beside(path, &f);
+    if (format == FILE_SAFETENSORS) { /* the header alone: it may have other tensors too */
+        const file_options header = {.format = format, .list = ignore, .note = take_note, .user = &f};
+        FS_TRY(file_open(path, &header, &file));
+        file_close(&file);
     }
+    if (f.result || !f.found) return f.result;
+    fs_result result = file_open(path, NULL, &file);
+    if (result == FS_OK) {
+        result = belongs(path, &file, id);
+        file_close(&file);
+    }
+    if (result) identity_free(id);
+    *found = !result;
+    return result;
+}
+
+fs_result identity_open(const char *path, file_matrix *file, identity *id)
+{
+    int found;
+    FS_TRY(file_open(path, NULL, file));
+    fs_result result = identity_find(path, file->format, id, &found);
+    if (!result && !found)
+        result = fs_fail(FS_EFILE, "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
+                         "writes one", path, path, IDENTITY_SUFFIX);
+    if (result) file_close(file);
     return result;
 }
 

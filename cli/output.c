@@ -1,16 +1,19 @@
 /* output.c - write beside, then rename. */
 #include "output.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli.h"
 
+#define PART ".part-" /* and the number of the process */
 enum { MOST = 2 };
 static struct {
     FILE *stream;
@@ -38,7 +41,7 @@ static FILE *standard_output(void)
 static FILE *begin(int i, const char *path, const char *suffix)
 {
     struct stat there;
-    const int length = snprintf(outputs[i].part, sizeof outputs[i].part, "%s%s.part-%ld", path, suffix, (long)getpid());
+    const int length = snprintf(outputs[i].part, sizeof outputs[i].part, "%s%s" PART "%ld", path, suffix, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof outputs[i].part) {
         cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(path));
         return NULL;
@@ -73,6 +76,24 @@ FILE *output_open(const char *path)
 FILE *output_beside(const char *suffix)
 {
     return begin(1, outputs[0].final, suffix);
+}
+
+void output_sweep(const char *path)
+{
+    char folder[PATH_MAX], prefix[PATH_MAX], left[2 * PATH_MAX];
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2, slash ? path : "./");
+    const int length = snprintf(prefix, sizeof prefix, "%s" PART, name);
+    DIR *all = opendir(folder);
+    for (struct dirent *one; all && (one = readdir(all));) {
+        char *end;
+        if (strncmp(one->d_name, prefix, (size_t)length)) continue;
+        const long process = strtol(one->d_name + length, &end, 10);
+        if (*end || process < 1 || kill((pid_t)process, 0) == 0 || errno != ESRCH) continue;
+        snprintf(left, sizeof left, "%s%s", folder, one->d_name);
+        unlink(left);
+    }
+    if (all) closedir(all);
 }
 
 void output_abandon(void)

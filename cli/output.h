@@ -19,6 +19,9 @@ FILE *output_beside(const char *suffix);
 /* Puts the file in place, on the disk.  Returns 0, or EXIT_FAILURE after printing why; then nothing is left behind. */
 int output_close(void);
 
+/* Removes what processes that are no more have left beside a file: a signal that cannot be caught leaves it. */
+void output_sweep(const char *path);
+
 /* Removes what was written, if an output is open; for the ways out that are not the good one. */
 void output_abandon(void);
 

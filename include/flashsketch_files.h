@@ -29,7 +29,7 @@ extern "C" {
 /* How files are read.  Start from FS_STREAM_INIT. */
 typedef struct fs_stream_options {
     size_t size;           /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
-    int64_t memory;        /* bytes of A in memory at a time; 0: 64 MiB */
+    int64_t memory;        /* bytes of A in memory at a time; 0: 32 MiB */
     int threads;           /* that copy a panel from the files; 0: OpenMP's own number */
     int batch_major;       /* the files hold n x d, a sample in each row; A is d x n all the same */
     const char *tensor;    /* safetensors: which one; NULL: the only one there is */
