@@ -13,7 +13,7 @@
  *     }
  *     fs_stream_close(stream);
  *
- * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch-files).  Failures are told as in
+ * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Failures are told as in
  * flashsketch.h, with sentences that begin with the name of the file. */
 #ifndef FLASHSKETCH_FILES_H
 #define FLASHSKETCH_FILES_H

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""api.py - makes docs/api.md from the comments of include/flashsketch.h.
+"""api.py - makes docs/api.md from the comments of the public headers, include/flashsketch*.h.
 
 usage: api.py            writes docs/api.md
-       api.py --check    writes nothing; prints what differs and exits with 1 if docs/api.md is not what the header says
+       api.py --check    writes nothing; prints what differs and exits with 1 if docs/api.md is not what the headers say
 
-Understands this header and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
+Understands these headers and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
 to the declarations that follow it without an empty line; members of enums and structs have their comments behind them.
 What it does not understand, and a public function without a comment, is an error."""
 import difflib
@@ -14,14 +14,16 @@ import sys
 import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HEADER, PAGE = ROOT / "include" / "flashsketch.h", ROOT / "docs" / "api.md"
+# The headers in include, and the headings of their parts of the page.
+HEADERS = [("flashsketch.h", None), ("flashsketch_files.h", "Files")]
+PAGE = ROOT / "docs" / "api.md"
 
-SECTION = re.compile(r"/\* ([a-z ]+) -+ \*/")
+SECTION = re.compile(r"/\* ([A-Za-z ]+) -+ \*/")
 FUNCTION = re.compile(r"FS_API (?:FS_CHECK )?(.*?\b(fs_\w+)\(.*\));", re.DOTALL)
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
-MACRO = re.compile(r"#define (FS_[A-Z]+_INIT|FS_VERSION_\w+)\s(.*)", re.DOTALL)
+MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION_\w+|FS_COHERENCE_MAX_COLS)\s(.*)", re.DOTALL)
 # Of no interest to a reader: guards, includes, C++, attributes.
-MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_H|FS_API|FS_CHECK)\b)|"
+MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_\w+|FLASHSKETCH_H|FS_API|FS_CHECK)\b)|"
                        r'extern "C"|\}$')
 
 
@@ -227,7 +229,7 @@ def contents(page, all_items):
         if kind == "section":
             if names:
                 links = ", ".join(f"[`{name}`]({page.where[name]})" for name in names)
-                line = f"- [{section.capitalize()}](#{section.replace(' ', '-')}): {links}"
+                line = f"- [{section[0].upper() + section[1:]}](#{section.lower().replace(' ', '-')}): {links}"
                 lines.append(textwrap.fill(line, 120, subsequent_indent="  ", break_on_hyphens=False))
             section, names = found[0], []
         elif kind in ("function", "type"):
@@ -235,21 +237,35 @@ def contents(page, all_items):
     page.add("\n".join(lines))
 
 
-def make(text):
-    all_items = list(items(text))
-    page = Page(all_items)
-    page.add("# The C interface")
-    page.add("<!-- Made from include/flashsketch.h by scripts/api.py: change the header, then run the script. -->")
+def title_of(page, path, all_items, heading):
+    """The comment that a header begins with."""
     kind, _, comment, _ = all_items.pop(0)
     if kind != "text":
-        fail("the header does not begin with a comment")
+        fail(f"{path.name} does not begin with a comment")
     title, _, rest = comment.partition("\n\n")
-    page.add(f"`#include <flashsketch.h>`: {title.partition(' - ')[2]}")
+    if heading:
+        page.add(f"# {heading}")
+    page.add(f"`#include <{path.name}>`: {title.partition(' - ')[2]}")
     page.paragraphs(rest)
-    contents(page, all_items)
+
+
+def make():
+    paths = [(ROOT / "include" / name, heading) for name, heading in HEADERS]
+    found = [(path, heading, list(items(path.read_text(encoding="utf-8")))) for path, heading in paths]
+    page = Page([item for _, _, all_items in found for item in all_items])
+    page.add("# The C interface")
+    page.add("<!-- Made from the headers in include/ by scripts/api.py: change them, then run the script. -->")
+    for path, heading, all_items in found:
+        title_of(page, path, all_items, heading)
+        contents(page, all_items)
+        body(page, all_items)
+    return "\n".join(page.lines).rstrip() + "\n"
+
+
+def body(page, all_items):
     for kind, names, comment, found in all_items:
         if kind == "section":
-            page.add(f"## {names[0].capitalize()}")
+            page.add(f"## {names[0][0].upper() + names[0][1:]}")
         elif kind == "function":
             function_of(page, names, comment, found)
         elif kind == "type":
@@ -259,13 +275,12 @@ def make(text):
             page.code("\n".join(found))
         else:
             fail(f"this comment belongs to nothing: {comment}")
-    return "\n".join(page.lines).rstrip() + "\n"
 
 
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: api.py [--check]")
-    wanted = make(HEADER.read_text(encoding="utf-8"))
+    wanted = make()
     if not arguments:
         PAGE.write_text(wanted, encoding="utf-8")
         return
@@ -273,7 +288,7 @@ def main(arguments):
     sys.stdout.writelines(difflib.unified_diff(found.splitlines(True), wanted.splitlines(True), "docs/api.md",
                                                "what scripts/api.py makes"))
     if found != wanted:
-        sys.exit("docs/api.md is not what scripts/api.py makes from include/flashsketch.h: run it")
+        sys.exit("docs/api.md is not what scripts/api.py makes from the headers: run it")
 
 
 main(sys.argv[1:])
