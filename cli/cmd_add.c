@@ -150,7 +150,7 @@ static const cli_option options[] = {
 const cli_command add_command = {
     "add", "[OPTION]... FILE...", "add sketches of different rows of one matrix",
     "Writes the sum of the sketches in npy files: the sketch of all the rows that they are sketches of.  What each of\n"
-    "them is, FILE.json says, which 'flashsketch sketch -o FILE' writes: S and the type must be the same, and no row may\n"
-    "be in two of them.",
+    "them is, FILE.json says, which 'flashsketch sketch -o FILE' writes: S and the type must be the same, and no row\n"
+    "may be in two of them.",
     options,
     "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.", run};

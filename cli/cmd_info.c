@@ -227,6 +227,6 @@ static const cli_option options[] = {
 const cli_command info_command = {
     "info", "[OPTION]... [FILE]", "tell what a file holds, or what this machine has",
     "With a FILE ('-' is standard input): its format, type and shape, after checking all of it that can be checked;\n"
-    "of a safetensors file, its tensors; of a sketch, which S and which rows it is of.  Without: the versions, the CPU\n"
-    "variants that run here and the GPUs.",
+    "of a safetensors file, its tensors; of a sketch, which S and which rows it is of.  Without: the versions, the\n"
+    "CPU variants that run here and the GPUs.",
     options, NULL, run};

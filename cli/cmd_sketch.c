@@ -311,6 +311,6 @@ const cli_command sketch_command = {
     "spec' tells what.  The pieces of a matrix, each sketched with the same -d and seed and its own --row0, add up to\n"
     "the sketch of the whole: 'flashsketch add' does it.\n"
     "\n"
-    "A may be larger than memory.  A run with --resume that was ended, by whatever it was, goes on when the same command\n"
-    "is given again, and Y gets the bits it would have had.  The same --memory gives the same bits.",
+    "A may be larger than memory.  A run with --resume that was ended, by whatever it was, goes on when the same\n"
+    "command is given again, and Y gets the bits it would have had.  The same --memory gives the same bits.",
     run};

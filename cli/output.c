@@ -41,7 +41,8 @@ static FILE *standard_output(void)
 static FILE *begin(int i, const char *path, const char *suffix)
 {
     struct stat there;
-    const int length = snprintf(outputs[i].part, sizeof outputs[i].part, "%s%s" PART "%ld", path, suffix, (long)getpid());
+    const int length =
+        snprintf(outputs[i].part, sizeof outputs[i].part, "%s%s" PART "%ld", path, suffix, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof outputs[i].part) {
         cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(path));
         return NULL;

@@ -57,8 +57,8 @@ int main(void)
         difference += pow(y[i] - y_whole[i], 2);
         length += pow(y_whole[i], 2);
     }
-    printf("%d rows from %d files in %d panels: Y differs by %.0e of its length from the sketch of the whole\n", D, FILES,
-           (int)fs_stream_panels(stream), sqrt(difference / length));
+    printf("%d rows from %d files in %d panels: Y differs by %.0e of its length from the sketch of the whole\n", D,
+           FILES, (int)fs_stream_panels(stream), sqrt(difference / length));
     fs_stream_close(stream);
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);

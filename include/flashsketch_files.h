@@ -48,9 +48,9 @@ typedef struct fs_panel {
 /* A matrix in files. */
 typedef struct fs_stream fs_stream;
 
-/* Opens npy, safetensors or raw files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the first
- * dimension of their arrays, in the order given: their rows, or samples where they are batch-major.  The same file may
- * come twice.  "-" is standard input, which can be one of them.
+/* Opens npy, safetensors or raw files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the
+ * first dimension of their arrays, in the order given: their rows, or samples where they are batch-major.  The same
+ * file may come twice.  "-" is standard input, which can be one of them.
  *
  * Panels are whole rows of A where those are contiguous in the files, otherwise whole columns, as many as fit; where a
  * single one does not fit, or so few columns that making S would cost more than reading them, pieces.  They are cut by

@@ -1,11 +1,12 @@
 /* stream.c - the cases of `fsbench stream`: a matrix of 4 GiB in a file that is in the page cache, read in panels and
  * sketched, against reading it alone.
  *
- * Two floors, both by the same threads with pread.  `panels` copies the same panels into memory, which is what a program
- * does that holds a panel at a time.  `small` reads everything into one MiB for each thread, which stays in the cache
- * of its core: no program that looks at the matrix twice can do that, but nothing reads a file faster.
+ * Two floors, both by the same threads with pread.  `panels` copies the same panels into memory, which is what a
+ * program does that holds a panel at a time.  `small` reads everything into one MiB for each thread, which stays in the
+ * cache of its core: no program that looks at a panel as a whole can do that, but nothing reads a file faster.
  *
- * Every measurement is a process of its own, so that its memory is its own too; cases and floors take turns. */
+ * Every measurement is a process of its own, so that its memory and its CPU time are its own too; cases and floors take
+ * turns.  On a machine that others use, CPU times say more than those of the clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <flashsketch_files.h>
@@ -26,18 +27,18 @@ static const int64_t BYTES = (int64_t)D * N * 4;
 static const struct stream_case {
     const char *name;
     int64_t k, memory;
-    int batch_major; /* the same file is N samples wide, or D samples of N coordinates */
 } cases[] = {
-    {"stream", 1024, (int64_t)64 << 20, 0},
-    {"stream", 4096, (int64_t)64 << 20, 0},
-    {"stream-256M", 4096, (int64_t)256 << 20, 0},
-    {"stream-8M", 1024, (int64_t)8 << 20, 0},
+    {"stream", 1024, (int64_t)16 << 20}, /* what `flashsketch sketch` takes */
+    {"stream", 4096, (int64_t)32 << 20},
+    {"stream-64M", 1024, (int64_t)64 << 20},
+    {"stream-64M", 4096, (int64_t)64 << 20},
+    {"stream-192M", 4096, (int64_t)192 << 20},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
 typedef struct seen {
-    double seconds;
-    int64_t peak; /* bytes of memory, at most */
+    double seconds, cpu; /* on the clock, and of all threads together */
+    int64_t peak;        /* bytes of memory, at most */
 } seen;
 
 typedef struct job {
@@ -119,7 +120,7 @@ static void read_small(const job *j)
 static seen measure(void (*what)(const job *), const job *j)
 {
     int ends[2], status = 0;
-    seen s = {0, 0};
+    seen s = {0, 0, 0};
     struct rusage used;
     if (pipe(ends)) fail("no pipe");
     const pid_t child = fork();
@@ -134,6 +135,8 @@ static seen measure(void (*what)(const job *), const job *j)
     const int told = read(ends[0], &s.seconds, sizeof s.seconds) == (ssize_t)sizeof s.seconds;
     close(ends[0]);
     if (wait4(child, &status, 0, &used) != child || status || !told) fail("a measurement failed");
+    s.cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+            1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
     s.peak = (int64_t)used.ru_maxrss << 10;
     return s;
 }
@@ -161,40 +164,53 @@ static void make_file(const char *path)
     if (fclose(out)) fail("the file of the matrix cannot be written");
 }
 
-static void report(const struct stream_case *c, const bench_options *o, double panels, double small, double ms,
+typedef enum way { PANELS, SMALL, SKETCH, WAYS } way;
+static void (*const ways[WAYS])(const job *) = {read_panels, read_small, sketch};
+
+static void report(const struct stream_case *c, const bench_options *o, const double *ms, const double *cpu,
                    int64_t peak)
 {
     printf("{\"case\": \"%s\", \"op\": \"stream\", \"backend\": \"cpu\", \"d\": %d, \"n\": %d, \"k\": %" PRId64
-           ", \"dtype\": \"f32\", \"bytes\": %" PRId64 ", \"memory\": %" PRId64 ", \"threads\": %d, \"floor_ms\": %.1f, "
-           "\"small_ms\": %.1f, \"ms\": %.1f, \"ratio\": %.3f, \"small_ratio\": %.3f, \"beyond_y\": %" PRId64
-           ", \"reps\": %d, \"machine\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
-           c->name, D, N, c->k, BYTES, c->memory, o->threads, panels, small, ms, ms / panels, ms / small,
-           peak - c->k * N * 4, o->repetitions, bench_machine(), o->commit, bench_date());
+           ", \"dtype\": \"f32\", \"bytes\": %" PRId64 ", \"memory\": %" PRId64 ", \"threads\": %d, \"floor_ms\": "
+           "%.1f, \"small_ms\": %.1f, \"ms\": %.1f, \"ratio\": %.3f, \"small_ratio\": %.3f, ", c->name, D, N, c->k, BYTES,
+           c->memory, o->threads, ms[PANELS], ms[SMALL], ms[SKETCH], ms[SKETCH] / ms[PANELS], ms[SKETCH] / ms[SMALL]);
+    printf("\"floor_cpu_ms\": %.1f, \"small_cpu_ms\": %.1f, \"cpu_ms\": %.1f, \"cpu_ratio\": %.3f, "
+           "\"small_cpu_ratio\": %.3f, \"beyond_y\": %" PRId64 ", \"reps\": %d, \"machine\": \"%s\", \"commit\": "
+           "\"%s\", \"date\": \"%s\"}\n", cpu[PANELS], cpu[SMALL], cpu[SKETCH], cpu[SKETCH] / cpu[PANELS],
+           cpu[SKETCH] / cpu[SMALL], peak - c->k * N * 4, o->repetitions, bench_machine(), o->commit, bench_date());
     fflush(stdout);
+}
+
+static void run_case(const bench_options *o, const job *j)
+{
+    static double ms[WAYS][MOST_REPETITIONS], cpu[WAYS][MOST_REPETITIONS];
+    const int repetitions = o->repetitions < MOST_REPETITIONS ? o->repetitions : MOST_REPETITIONS;
+    double ms_median[WAYS], cpu_median[WAYS];
+    int64_t peak = 0;
+    for (int r = 0; r < repetitions; r++)
+        for (int w = 0; w < WAYS; w++) {
+            const seen s = measure(ways[w], j);
+            ms[w][r] = 1e3 * s.seconds;
+            cpu[w][r] = 1e3 * s.cpu;
+            if (w == SKETCH && s.peak > peak) peak = s.peak;
+        }
+    for (int w = 0; w < WAYS; w++) {
+        ms_median[w] = bench_median(ms[w], repetitions);
+        cpu_median[w] = bench_median(cpu[w], repetitions);
+    }
+    report(j->c, o, ms_median, cpu_median, peak);
 }
 
 int bench_stream(const bench_options *o)
 {
     char path[4096];
     const char *folder = getenv("TMPDIR");
-    const int repetitions = o->repetitions < MOST_REPETITIONS ? o->repetitions : MOST_REPETITIONS;
     if (o->output) snprintf(path, sizeof path, "%s", o->output);
     else snprintf(path, sizeof path, "%s/fsbench-stream-%ld.npy", folder ? folder : "/tmp", (long)getpid());
     make_file(path);
     for (int i = 0; i < CASES; i++) {
         const job j = {path, &cases[i], o->threads};
-        double panels[MOST_REPETITIONS], small[MOST_REPETITIONS], all[MOST_REPETITIONS];
-        int64_t peak = 0;
-        if (o->filter && !strstr(cases[i].name, o->filter)) continue;
-        for (int r = 0; r < repetitions; r++) {
-            panels[r] = 1e3 * measure(read_panels, &j).seconds;
-            small[r] = 1e3 * measure(read_small, &j).seconds;
-            const seen s = measure(sketch, &j);
-            all[r] = 1e3 * s.seconds;
-            if (s.peak > peak) peak = s.peak;
-        }
-        report(&cases[i], o, bench_median(panels, repetitions), bench_median(small, repetitions),
-               bench_median(all, repetitions), peak);
+        if (!o->filter || strstr(cases[i].name, o->filter)) run_case(o, &j);
     }
     unlink(path);
     return 0;

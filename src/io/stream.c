@@ -17,7 +17,6 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -33,7 +32,7 @@ enum {
      * rows took 1.5 times as long in panels of 64, 3 times in panels of 16, 48 times one by one. */
     COLUMNS_LEAST = 128,
     SPAN_LEAST = 1 << 16, /* but bytes of each column, at least */
-    HUGE_PAGE = 2 << 20
+    ALIGNED = 64
 };
 static const int64_t MEMORY = (int64_t)32 << 20;
 
@@ -383,14 +382,9 @@ static fs_result make_buffer(fs_stream *s)
         const int64_t lines = g->step_lines < g->lines ? g->step_lines : g->lines, need = lines * g->step * s->element;
         if (need > bytes) bytes = need;
     }
-    const int64_t unit = bytes < HUGE_PAGE ? 64 : HUGE_PAGE, all = (bytes + unit - 1) / unit * unit;
-    s->buffer = aligned_alloc((size_t)unit, (size_t)all);
-    if (!s->buffer)
-        return fs_fail(FS_ENOMEM, "there is no memory for a panel of %" PRId64 " bytes; allow less", bytes);
-#ifdef MADV_HUGEPAGE
-    if (unit == HUGE_PAGE) (void)madvise(s->buffer, (size_t)all, MADV_HUGEPAGE);
-#endif
-    return FS_OK;
+    s->buffer = aligned_alloc(ALIGNED, (size_t)((bytes + ALIGNED - 1) / ALIGNED * ALIGNED));
+    if (s->buffer) return FS_OK;
+    return fs_fail(FS_ENOMEM, "there is no memory for a panel of %" PRId64 " bytes; allow less", bytes);
 }
 
 static fs_result open_all(fs_stream *s, const char *const *paths, const fs_stream_options *o, file_matrix *first)

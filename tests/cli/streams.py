@@ -2,13 +2,16 @@
 """streams.py - matrices in files, a panel at a time, by the command flashsketch: the same bits however A is cut into
 panels, files and pieces, and however often the run was killed; and nothing is lost where something goes wrong.
 
-usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each law is a function; prints which fail, exit code 1 then."""
+usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each law is a function; prints which fail, and exits with 1
+then."""
 import array
 import itertools
 import json
 import os
 import pathlib
+import pty
 import random
+import re
 import resource
 import shutil
 import signal
@@ -218,7 +221,8 @@ def a_state_of_another_run_is_refused_and_kept():
     state = killed_with_a_state([*command, "A.npy", "-o", "Z.npy", "--every", 0])
     run(*SKETCH, "A.npy", "--memory", "4K", "-o", "W.npy")
     for changed, words in (([*command, "--seed", 8, "A.npy"], ["seed 7", "seed", "8"]),
-                           ([*command, "-s", 1, "A.npy"], ["s = 4"]), ([*command, "A.npy", "A2.npy"], ["files: 1", "2"]),
+                           ([*command, "-s", 1, "A.npy"], ["s = 4"]),
+                           ([*command, "A.npy", "A2.npy"], ["files: 1", "2"]),
                            ([*command, "--memory", "32K", "A.npy"], ["--memory 4096", "32768"]),
                            ([*command, "--row0", 1, "-d", len(rows) + 1, "A.npy"], [f"d = {len(rows)}"]),
                            ([*command, "B.npy"], ["B.npy has changed since", "was written to"]),
@@ -236,7 +240,8 @@ def a_state_of_another_run_is_refused_and_kept():
     for name in "A.npy", "Z.npy":  # a header that says more than there is
         whole = npy_bytes(name)
         pathlib.Path("cut.npy").write_bytes(whole[:-5])
-        run(*SKETCH, name, "cut.npy", "-o", "V.npy", fails=["cut.npy: the header says", f"but {len(whole) - 133} follow"])
+        run(*SKETCH, name, "cut.npy", "-o", "V.npy",
+            fails=["cut.npy: the header says", f"but {len(whole) - 133} follow"])
         assert not os.path.exists("V.npy") and not os.path.exists("V.npy.json")
 
 
@@ -260,6 +265,30 @@ def a_full_disk_loses_nothing():
     run(*command, "Z.npy", "--resume")
     assert npy_bytes("Z.npy") == npy_bytes("Y.npy")
     assert sorted(name for name in os.listdir() if name.startswith("Z.npy")) == ["Z.npy", "Z.npy.json"]
+
+
+def a_bar_tells_how_long_it_will_take():
+    """On a terminal, after a second: the run is stopped for longer than that, early on."""
+    npy("A.npy", REAL * 20)
+    ours, its = pty.openpty()
+    process = subprocess.Popen([FLASHSKETCH, *map(str, SKETCH), "--memory", "4K", "A.npy", "-o", "Z.npy", "--resume",
+                                "--every", "0"], stderr=its, env={**os.environ, "TERM": "xterm"})
+    os.close(its)
+    while process.poll() is None and not os.path.exists("Z.npy.state"):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.1)
+    process.send_signal(signal.SIGCONT)
+    seen = b""
+    try:
+        while part := os.read(ours, 65536):
+            seen += part
+    except OSError:  # what Linux says when the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0, seen
+    assert re.search(rb"\r\[[#.]{32}\] +[0-9]+ %  sketching A\.npy, [0-9]+ (s|min|h) left\x1b\[K", seen), seen
+    assert seen.endswith(b"\r\x1b[K"), seen
 
 
 def memory_does_not_grow_with_the_file():
@@ -299,7 +328,8 @@ def on_a_gpu_panels_give_the_same_bits():
 
 LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, pieces_add_up_in_any_order,
         what_does_not_add_up_is_refused, a_run_that_is_killed_goes_on_and_gives_the_same_bits,
-        a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, memory_does_not_grow_with_the_file,
+        a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
+        memory_does_not_grow_with_the_file,
         on_a_gpu_panels_give_the_same_bits)
 failed = 0
 for law in LAWS:

@@ -274,7 +274,8 @@ static void files_that_do_not_go_together_are_refused(void **state)
     expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "needs 208 bytes, but 72 follow");
     save_npy("other", 5, 9, FS_F32, 0);
     o.rows = 4, o.cols = COLS, o.dtype = FS_F32;
-    expect_words(fs_stream_open(&stream, paths + 1, 1, &o), FS_EFILE, "other: ", "needs 208 bytes, but the file has 336");
+    expect_words(fs_stream_open(&stream, paths + 1, 1, &o), FS_EFILE, "other: ",
+                 "needs 208 bytes, but the file has 336");
     paths[1] = NULL;
     expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EINVAL, "file 1", "NULL");
     expect_words(fs_stream_open(&stream, paths, 0, NULL), FS_EINVAL, "0 files", "");

@@ -1,5 +1,5 @@
-/* identity.c - any bytes as the text that says what a sketch is (cli/identity.h): it is refused with a sentence, or what
- * is read is sound and, written again, reads the same. */
+/* identity.c - any bytes as the text that says what a sketch is (cli/identity.h): it is refused with a sentence, or
+ * what is read is sound and, written again, reads the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
