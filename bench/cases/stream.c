@@ -1,5 +1,5 @@
-/* stream.c - the cases of `fsbench stream`: a matrix of 4 GiB in a file that is in the page cache, read in panels and
- * sketched, against reading it alone.
+/* stream.c - the cases of `fsbench stream`: a matrix of 4 GiB in a file that is in the page cache (or not: `cold`),
+ * read in panels and sketched, against reading it alone.
  *
  * Two floors, both by the same threads with pread.  `panels` copies the same panels into memory, which is what a
  * program does that holds a panel at a time.  `small` reads everything into one MiB for each thread, which stays in the
@@ -27,12 +27,14 @@ static const int64_t BYTES = (int64_t)D * N * 4;
 static const struct stream_case {
     const char *name;
     int64_t k, memory;
+    int cold; /* the file is put out of the page cache before each measurement */
 } cases[] = {
-    {"stream", 1024, (int64_t)16 << 20}, /* what `flashsketch sketch` takes */
-    {"stream", 4096, (int64_t)32 << 20},
-    {"stream-64M", 1024, (int64_t)64 << 20},
-    {"stream-64M", 4096, (int64_t)64 << 20},
-    {"stream-192M", 4096, (int64_t)192 << 20},
+    {"stream", 1024, (int64_t)16 << 20, 0}, /* what `flashsketch sketch` takes */
+    {"stream", 4096, (int64_t)32 << 20, 0},
+    {"stream-64M", 1024, (int64_t)64 << 20, 0},
+    {"stream-64M", 4096, (int64_t)64 << 20, 0},
+    {"stream-192M", 4096, (int64_t)192 << 20, 0},
+    {"cold", 1024, (int64_t)16 << 20, 1},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -116,12 +118,21 @@ static void read_small(const job *j)
     if (wrong) fail("the file cannot be read");
 }
 
+/* Puts the file, whose pages are written, out of the page cache. */
+static void forget(const char *path)
+{
+    const int fd = open(path, O_RDONLY);
+    if (fd < 0 || fsync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED)) fail("the file cannot be forgotten");
+    close(fd);
+}
+
 /* In a process of its own. */
 static seen measure(void (*what)(const job *), const job *j)
 {
     int ends[2], status = 0;
     seen s = {0, 0, 0};
     struct rusage used;
+    if (j->c->cold) forget(j->path);
     if (pipe(ends)) fail("no pipe");
     const pid_t child = fork();
     if (child < 0) fail("no process");
