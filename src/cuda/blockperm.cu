@@ -30,6 +30,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                                : plan->kernel == FS_KERNEL_NARROW ? fs_narrow_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
+                               : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
                                : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
     const int64_t blocks = fs_plan_blocks(problem, plan) * a->tiles * a->parts;
@@ -41,7 +42,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     fs_row_maps maps;
     CUtensorMap map;
     void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &map};
-    void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS ? rows
+    void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS || plan->kernel == FS_KERNEL_LISTED_ROWS ? rows
                 : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : numbers;
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
     if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype), problem->interleave))

@@ -28,6 +28,7 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
     p.mapped = (p.across ? A->rows == 1 || A->row_stride > 0 : p.down && A->col_stride > 0) && p.whole &&
                A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16) && pitch < (int64_t)1 << 40;
+    p.once = S->words == 1 && S->accepts[0] && (S->out.larger == 0 || S->accepts[1]);
     /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
     if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     return p;
@@ -85,6 +86,11 @@ static const struct { fs_dtype dtype; int outs, tiles, box; int64_t width, group
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
+static const struct { fs_dtype dtype; int outs; } listed_rows[] = {
+#define LINE(T, dtype, outs) {dtype, outs},
+    FS_LISTED_ROWS(LINE)
+#undef LINE
+};
 static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; int64_t shared; } hopper_lines[] = {
 #define LINE(T, dtype, interleave, samples, stages, panels) \
     {dtype, interleave, samples, FS_HOPPER_LINES_BOXES(dtype == FS_F32 ? 4 : 2, interleave), \
@@ -110,6 +116,8 @@ int64_t fs_plan_width(const fs_plan *plan)
 {
     if (plan->kernel == FS_KERNEL_NARROW) return FS_NARROW_COLUMNS;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return hopper_rows[plan->instance].width;
+    if (plan->kernel == FS_KERNEL_LISTED_ROWS)
+        return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
@@ -117,7 +125,8 @@ int64_t fs_plan_width(const fs_plan *plan)
 
 int fs_plan_box(const fs_problem *p, const fs_plan *plan)
 {
-    return p->shuffle == FS_DEF_NONE ? hopper_rows[plan->instance].box : 1;
+    if (p->shuffle != FS_DEF_NONE) return 1;
+    return plan->kernel == FS_KERNEL_LISTED_ROWS ? FS_LISTED_ROWS_BOX : hopper_rows[plan->instance].box;
 }
 
 int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan)
@@ -169,10 +178,37 @@ static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped && halves_suffice(p);
 }
+/* Permutations of one read of A: as many as an instance takes together, without one left over. */
+static int together(const fs_problem *p) { return p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1; }
+static int listed_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch == 90 && p->across && p->mapped && p->block_rows <= 64 && p->once &&
+           p->shuffle != FS_DEF_LINES && together(p) * p->s <= 4 && gpu->shared >= FS_LISTED_ROWS_SHARED;
+}
+static int plan_listed_rows(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
+{
+    const int64_t size = fs_dtype_size(p->dtype), width = FS_LISTED_ROWS_BYTES / size;
+    if (p->n < width && p->n * size % 128 != 0) return 0;
+    for (int i = 0; i < FS_LISTED_ROWS_COUNT; i++) {
+        if (listed_rows[i].dtype != p->dtype || listed_rows[i].outs != together(p)) continue;
+        memset(plan, 0, sizeof *plan);
+        plan->cluster = 1;
+        plan->kernel = FS_KERNEL_LISTED_ROWS;
+        plan->instance = i;
+        plan->threads = FS_LISTED_ROWS_THREADS;
+        plan->group = together(p);
+        plan->shared = FS_LISTED_ROWS_SHARED;
+        const int64_t blocks = p->M * (p->kappa / plan->group) * div_up(p->n, width);
+        cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), FS_LISTED_ROWS_STAGE);
+        return 1;
+    }
+    return 0;
+}
+
 /* Tiles of 64 columns that a warpgroup has: two where nothing else is said, one for kappa > 1. */
 static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int tiles, int parts, fs_plan *plan)
 {
-    const int outs = p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1;
+    const int outs = together(p);
     for (int i = 0; i < FS_HOPPER_ROWS_COUNT; i++) {
         if (hopper_rows[i].dtype != p->dtype || hopper_rows[i].outs != outs || hopper_rows[i].tiles != tiles ||
             (p->n % hopper_rows[i].group != 0 && p->n < hopper_rows[i].width) || hopper_rows[i].shared > gpu->shared)
@@ -348,13 +384,16 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     fs_plan plan;
     if (table && find_entry(table, p, &plan) && plan.shared <= gpu->shared &&
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_LISTED_ROWS || listed_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
     /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
      * 1.07 ms, by narrow.cu 1.19; 64 columns 1.78, by hopper_rows.cu 2.04. */
     if (half_a_tile(p, gpu) && plan_columns(p, gpu, 2, 64, 1, 0, &plan)) return plan;
-    /* H200, 65536 x 1024, k = 1024: kappa 2, s 2 takes 1.3 times the floor, kappa 4, s 1 takes 2.3 (2026-11-15); by
-     * plain additions they took 3.7 and 7.8 (on top of 6537559). */
+    /* Few nonzeros of several permutations.  H200, 262144 x 512, k = 1024 (2026-11-15, on top of c84d3a0): kappa 4, s 1
+     * takes 144 us and kappa 2, s 2 136, on tensor cores 282 and 159.  With kappa 1, s 4 it is 134 both ways, and the
+     * tensor cores do not mind small blocks: k = 4096 of 16384 x 1024 takes 31 there and 42 here. */
+    if (together(p) > 1 && listed_rows_fits(p, gpu) && p->n >= 48 && plan_listed_rows(p, gpu, 0, &plan)) return plan;
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
@@ -387,6 +426,11 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
                 if (around[i] > 0 && count < room && plan_hopper_rows(p, gpu, tiles, around[i], &plan))
                     plans[count++] = plan;
         }
+    if (listed_rows_fits(p, gpu) && plan_listed_rows(p, gpu, 0, &plan)) {
+        const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+        for (int i = 0; i < 5; i++)
+            if (around[i] > 0 && count < room && plan_listed_rows(p, gpu, around[i], &plan)) plans[count++] = plan;
+    }
     if (hopper_lines_fits(p, gpu))
         for (int samples = 64; samples <= 128; samples *= 2) {
             if (!plan_hopper_lines(p, gpu, samples, 0, &plan) || fs_plan_width(&plan) != samples) continue;
@@ -431,10 +475,10 @@ struct fs_tuning {
     entry entries[];
 };
 
-#define HEAD "flashsketch-tuning 2"
+#define HEAD "flashsketch-tuning 3"
 #define PROBLEM_FORMAT "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 \
     " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
-    " down=%d aligned=%d whole=%d mapped=%d"
+    " down=%d aligned=%d whole=%d mapped=%d once=%d"
 #define PLAN_FORMAT "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d" \
     " shared=%" SCNd64 " cluster=%d"
 
@@ -444,7 +488,7 @@ void fs_tuning_write(FILE *to, const fs_problem *p, const fs_plan *plan)
 {
     fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
             p->block_rows, p->slots, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned,
-            p->whole, p->mapped, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads,
+            p->whole, p->mapped, p->once, (int)plan->kernel, plan->instance, plan->parts, plan->length, plan->threads,
             plan->team, plan->chunk, plan->group, plan->shared, plan->cluster);
 }
 
@@ -456,8 +500,8 @@ static int read_entry(const char *line, entry *e)
     memset(e, 0, sizeof *e);
     if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
                &p->interleave, &p->block_rows, &p->slots, &shuffle, &dtype, &precision, &p->across, &p->down,
-               &p->aligned, &p->whole, &p->mapped, &kernel, &plan->instance, &plan->parts, &plan->length,
-               &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 27 ||
+               &p->aligned, &p->whole, &p->mapped, &p->once, &kernel, &plan->instance, &plan->parts, &plan->length,
+               &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 28 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
@@ -472,7 +516,8 @@ static int same_problem(const fs_problem *a, const fs_problem *b)
     return a->rows == b->rows && a->n == b->n && a->k == b->k && a->M == b->M && a->kappa == b->kappa && a->s == b->s &&
            a->interleave == b->interleave && a->block_rows == b->block_rows && a->slots == b->slots &&
            a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
-           a->down == b->down && a->aligned == b->aligned && a->whole == b->whole && a->mapped == b->mapped;
+           a->down == b->down && a->aligned == b->aligned && a->whole == b->whole && a->mapped == b->mapped &&
+           a->once == b->once;
 }
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan)
 {
@@ -507,6 +552,11 @@ static int sound(const entry *e)
                again.instance == plan->instance && again.shared == plan->shared &&
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                again.cluster % plan->cluster == 0 && plan->length % 64 == 0;
+    if (plan->kernel == FS_KERNEL_LISTED_ROWS)
+        return plan->instance >= 0 && plan->instance < FS_LISTED_ROWS_COUNT && listed_rows_fits(p, &hopper) &&
+               plan_listed_rows(p, &hopper, plan->parts, &again) && again.instance == plan->instance &&
+               again.shared == plan->shared && again.threads == plan->threads && again.group == plan->group &&
+               plan->team == 0 && plan->chunk == 0 && plan->length % FS_LISTED_ROWS_STAGE == 0;
     if (plan->kernel == FS_KERNEL_NARROW)
         return narrow_fits(p) && plan->threads >= 128 && plan->threads <= 32 * FS_NARROW_WARPS &&
                (plan->threads & (plan->threads - 1)) == 0 && plan->chunk > 0 &&

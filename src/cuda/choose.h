@@ -31,7 +31,8 @@ typedef enum fs_kernel {
     FS_KERNEL_HOPPER_ROWS,   /* hopper_rows.cu: rows of A contiguous, wgmma */
     FS_KERNEL_HOPPER_LINES,  /* hopper_lines.cu: columns of A contiguous, lines dealt, wgmma */
     FS_KERNEL_SORTED,        /* sorted.cu: blocks too tall for a tile */
-    FS_KERNEL_NARROW         /* narrow.cu: few columns, a warp owns a block's sums */
+    FS_KERNEL_NARROW,        /* narrow.cu: few columns, a warp owns a block's sums */
+    FS_KERNEL_LISTED_ROWS    /* listed_rows.cu: rows of A contiguous, few nonzeros, sums in registers */
 } fs_kernel;
 
 /* What the choice depends on. */
@@ -45,6 +46,7 @@ typedef struct fs_problem {
     int aligned;           /* every row (or column) of it starts at a multiple of 16 bytes */
     int whole;             /* and is a multiple of 16 bytes long */
     int mapped;            /* a tensor map of sm_90 can describe it (maps.cuh) */
+    int once;              /* the nonzeros of a column under a permutation are one random word, never drawn again */
 } fs_problem;
 
 typedef struct fs_plan {
@@ -73,7 +75,7 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
 /* Columns of A that one thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan);
 
-/* Rows of A that one copy of hopper_rows.cu brings. */
+/* Rows of A that one copy of hopper_rows.cu or listed_rows.cu brings. */
 int fs_plan_box(const fs_problem *p, const fs_plan *plan);
 
 /* Thread blocks of a plan for one column tile and one part. */

@@ -23,16 +23,15 @@
  * needs    sm_90; blocks of at most 64 rows; a matrix that maps.cu can describe, of whole groups of 128 bytes or at
  *          least as wide as a tile */
 #include "instances.h"
-#include "maps.cuh"
+#include "row_ring.cuh"
 #include "tensor.cuh"
 
 namespace {
 
-enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, COPIERS = 4, SET = 128 };
+enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, SET = 128 };
 
-/* Rows come by tensor maps, in groups of 128 bytes whose 16-byte chunks are exchanged: chunk c of a group at byte g is
- * at chunk c ^ (g / 128 % 8).  A row of the ring takes 2, 6, 10, ... groups: then the fragment reads, 32 bytes of four
- * neighbouring rows, hit all banks.  (H200: bulk copies without a map to rows that are padded or not multiples of 128
+/* A row of the ring takes 2, 6, 10, ... groups of 128 bytes: then the fragment reads, 32 bytes of four neighbouring
+ * rows, hit all banks.  (H200: bulk copies without a map to rows that are padded or not multiples of 128
  * bytes take 1.25 times as long, and reading along rows and exchanging by shuffles costs 4 % of the sketch.) */
 template <class T, int OUTS, int TILES> struct shape {
     enum {
@@ -40,10 +39,8 @@ template <class T, int OUTS, int TILES> struct shape {
         SUMS = 32 * TILES * BLOCKS,                            /* of a thread */
         COLUMNS = 2 * TILES,                                   /* of A, of a thread */
         WIDTH = FS_HOPPER_ROWS_WIDTH(OUTS, TILES),
-        GROUP = FS_MAP_GROUP / (int)sizeof(T),                 /* columns */
         ROW_BYTES = FS_HOPPER_ROWS_PITCH(sizeof(T), OUTS, TILES),
         STAGE = FS_HOPPER_ROWS_STAGE(sizeof(T), OUTS, TILES),  /* rows */
-        ROWS = STAGE / COPIERS,                                /* of a stage, for a warp that copies */
         STAGE_BYTES = STAGE * ROW_BYTES,
         HALF_SET = OUTS * PANEL_BYTES,                         /* 64 slots: a panel for each block,
                                                                 * one after the other */
@@ -51,94 +48,40 @@ template <class T, int OUTS, int TILES> struct shape {
         PITCH = WIDTH + 4,                                     /* floats of a row of sums in shared memory */
         PREPARING = TILES == 2 ? 72 : 80                       /* registers of a thread that prepares */
     };
-    static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
 };
 
-/* Shared memory: sets of panels, stages, then four groups of mbarriers. */
+/* Shared memory: sets of panels, stages, the mbarriers of stages and of sets, and the thread block's part. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
-    uint32_t sets, stages, barriers;
+    typedef shape<T, OUTS, TILES> sh;
+    uint32_t sets, barriers;
+    row_ring<T, sh::WIDTH, sh::STAGE, sh::ROW_BYTES, STAGES> ring;
     __device__ __forceinline__ explicit memory(const void *shared)
     {
         sets = fs_shared_address(shared);
-        stages = sets + SETS * shape<T, OUTS, TILES>::SET_BYTES;
-        barriers = stages + STAGES * shape<T, OUTS, TILES>::STAGE_BYTES;
+        ring.stages = sets + SETS * sh::SET_BYTES;
+        ring.barriers = ring.stages + STAGES * sh::STAGE_BYTES;
+        barriers = ring.barriers + 16 * STAGES;
     }
-    __device__ __forceinline__ uint32_t stage_full(int i) const { return barriers + 8 * i; }
-    __device__ __forceinline__ uint32_t stage_empty(int i) const { return barriers + 8 * (STAGES + i); }
-    __device__ __forceinline__ uint32_t set_full(int i) const { return barriers + 8 * (2 * STAGES + i); }
-    __device__ __forceinline__ uint32_t set_empty(int i) const { return barriers + 8 * (2 * STAGES + SETS + i); }
+    __device__ __forceinline__ uint32_t set_full(int i) const { return barriers + 8 * i; }
+    __device__ __forceinline__ uint32_t set_empty(int i) const { return barriers + 8 * (SETS + i); }
 };
 
-/* The columns of a thread block: WIDTH from p.column on; those before `owned` are another's.  Where the last columns
- * are not whole groups, the last tile is moved left until they are the last of it. */
-template <class T, int OUTS, int TILES>
-__device__ __forceinline__ int64_t place_columns(const fs_tile_args &a, fs_part &p)
-{
-    typedef shape<T, OUTS, TILES> sh;
-    const int64_t owned = p.column;
-    if (a.n % sh::GROUP != 0 && owned + sh::WIDTH > a.n) p.column = a.n - sh::WIDTH;
-    return owned;
-}
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
-/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
- * lane copies row after row, or all of them at once where they follow each other here and there.  (That its operands
- * come from __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
- * An empty slot copies row -1, which is zero, as are columns behind the last; copied together, slots outside of the
- * part bring rows that its columns of S, all zero, leave without effect. */
-template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const fs_part &p, int64_t owned, int lead,
-                          const memory<T, OUTS, TILES, STAGES, SETS> &m, int stage_count)
-{
-    typedef shape<T, OUTS, TILES> sh;
-    enum { ROWS = sh::ROWS, AHEAD = 32 / ROWS, BYTES = sh::WIDTH * (int)sizeof(T) };
-    const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)threadIdx.x >> 5 & (COPIERS - 1), 0);
-    const bool moved = p.column != owned, contiguous = a.B.shuffle == FS_DEF_NONE;
-    const bool together = FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, contiguous) > 1;
-    const CUtensorMap *map = (const CUtensorMap *)__shfl_sync(~0u, (uint64_t)(moved ? &maps.last : &maps.all), 0);
-    const int group = __shfl_sync(~0u, moved ? 0 : (int)(p.column / sh::GROUP), 0);
-    int stage = 0, parity = 1;
-    for (int t = 0; t < stage_count; t += AHEAD) {
-        const int64_t slot = (int64_t)(t + lane / ROWS) * sh::STAGE + warp * ROWS + lane % ROWS;
-        const int64_t row = together ? p.first + slot - a.row0
-                            : slot >= lead && slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows)
-                                                             : -1;
-#pragma unroll 1
-        for (int k = 0; k < AHEAD && t + k < stage_count; k++) {
-            const uint32_t to = m.stages + stage * sh::STAGE_BYTES + warp * ROWS * sh::ROW_BYTES;
-            fs_mbarrier_wait(m.stage_empty(stage), parity);
-            /* While the first set of S is made, its instructions are fetched through the memory that copies would fill:
-             * one stage is enough to begin with.  (H200: 1 us of a sketch.) */
-            if (t + k == 1) fs_mbarrier_wait(m.set_full(0), 0);
-            int rows[ROWS];
-#pragma unroll
-            for (int r = 0; r < ROWS; r++) rows[r] = __shfl_sync(~0u, (int)row, ROWS * k + r);
-            if (fs_elect()) {
-                fs_mbarrier_arrive_expect(m.stage_full(stage), ROWS * BYTES);
-#pragma unroll
-                for (int r = 0; r < (together ? 1 : ROWS); r++)
-                    fs_copy_box(to + r * sh::ROW_BYTES, map, 0, group, rows[r], m.stage_full(stage));
-            }
-            __syncwarp();
-            if (++stage == STAGES) stage = 0, parity ^= 1;
-        }
-    }
-}
 
 /* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four
  * slots.  Words are known before the place of the set is empty.  The place holds a set that the warp made AGO sets ago:
  * few nonzeros are taken out again one by one, of more the whole place is cleared.  (H200, kappa 4, s 1: 6 % of the
  * sketch; panels are cleared through the same shared memory that the tensor cores read.) */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void make_panels(const fs_tile_args &a, fs_part p, int lead, const memory<T, OUTS, TILES, STAGES, SETS> &m,
-                            uint8_t *sets, int set_count)
+__device__ void make_panels(const fs_tile_args &a, const fs_part *parts,
+                            const memory<T, OUTS, TILES, STAGES, SETS> &m, uint8_t *sets, int set_count)
 {
     typedef shape<T, OUTS, TILES> sh;
     enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, AGO = SETS * OUTS / MAKERS };
     static_assert(SETS * OUTS % MAKERS == 0, "a warp comes back to the places of its own sets");
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
-    if (OUTS > 1) p = fs_part_for(a, p, p.l + out);
+    fs_part p = parts[out];
+    const int lead = align_slots(p);
     const bool fours = made_by_fours(a, p), few = fours && a.B.s <= 4;
     uint32_t words[AGO][4];
     int valids[AGO];
@@ -313,7 +256,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
     enum { UNITS = PANEL / unit_t::ROWS };
     const int lane = threadIdx.x & 31;
     const uint32_t place = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
-    const uint32_t from = m.stages + (place ^ (place >> 3 & 0x70));
+    const uint32_t from = m.ring.stages + (place ^ (place >> 3 & 0x70));
     float sums[sh::SUMS], up[sh::COLUMNS];
     /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then
      * keeps their uses behind. */
@@ -338,7 +281,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
             for (int u = 0; u < UNITS; u++) {
                 unit_t &now = x[u & 1];
                 const int row = u * unit_t::ROWS % sh::STAGE;
-                if (row == 0) fs_mbarrier_wait(m.stage_full(stage), parity);
+                if (row == 0) fs_mbarrier_wait(m.ring.full(stage), parity);
                 const uint32_t rows = from + stage * sh::STAGE_BYTES + row * sh::ROW_BYTES;
                 for (;;) {
                     now.load(rows, up);
@@ -353,7 +296,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 }
                 if (row + unit_t::ROWS == sh::STAGE) {
                     __syncwarp();
-                    if (lane == 0) fs_mbarrier_arrive(m.stage_empty(stage));
+                    if (lane == 0) fs_mbarrier_arrive(m.ring.empty(stage));
                     if (++stage == STAGES) stage = 0, parity ^= 1;
                 }
                 if (u == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
@@ -390,9 +333,10 @@ template <int TILES, int PITCH> __device__ __forceinline__ void keep_tile(float 
 }
 
 /* Adds up the sums that the thread blocks of the cluster have in `tiles`, each of them HEIGHT / cluster rows of every
- * block of Y.  All threads of the thread block are here. */
+ * block of Y, whose columns begin at `first`.  All threads of the thread block are here. */
 template <class T, int OUTS, int TILES>
-__device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part &p, int64_t owned, float *tiles)
+__device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part *parts, int64_t first, int64_t owned,
+                                          float *tiles)
 {
     typedef shape<T, OUTS, TILES> sh;
     const int rank = fs_cluster_rank(), rows = HEIGHT / a.cluster;
@@ -400,7 +344,7 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part &
     fs_cluster_barrier();
 #pragma unroll 1
     for (int out = 0; out < OUTS; out++) {
-        const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + out) : p;
+        const fs_part &mine = parts[out];
         const fs_output to = fs_plane(a, mine.l, mine.z);
 #pragma unroll 1
         for (int i = threadIdx.x; i < rows * sh::WIDTH / 4; i += THREADS) {
@@ -412,7 +356,7 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part &
                 const float4 next = fs_cluster_float4(at, c);
                 sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
             }
-            const int64_t column = p.column + place, left = a.n - column;
+            const int64_t column = first + place, left = a.n - column;
             if (row < mine.block_rows && column >= owned && left > 0)
                 fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
         }
@@ -431,18 +375,16 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     extern __shared__ __align__(1024) uint8_t shared[];
     const memory<T, OUTS, TILES, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
-    fs_part p = fs_part_of(a, OUTS, sh::WIDTH);
-    const int64_t owned = place_columns<T, OUTS, TILES>(a, p);
-    fs_part aligned = p;
-    const int lead = align_slots(aligned), panel_count = (int)((aligned.count + PANEL - 1) / PANEL);
+    fs_part *parts = (fs_part *)(shared + FS_HOPPER_ROWS_PARTS(sizeof(T), OUTS, TILES, STAGES, SETS));
 
     fs_start_next_kernel();
-    /* 1. mbarriers */
-    if (tid == 0) {
-        fs_fetch_map(p.column == owned ? &maps.all : &maps.last);
+    /* 1. what to do; mbarriers */
+    fs_parts_once(a, OUTS, sh::WIDTH, parts);
+    if (tid == 32 * OUTS) fs_fetch_map(&maps.all);
+    if (tid == 32 * OUTS + 32) {
         for (int i = 0; i < STAGES; i++) {
-            fs_mbarrier_init(m.stage_full(i), COPIERS);
-            fs_mbarrier_init(m.stage_empty(i), MULTIPLY / 32);
+            fs_mbarrier_init(m.ring.full(i), COPIERS);
+            fs_mbarrier_init(m.ring.empty(i), MULTIPLY / 32);
         }
         for (int i = 0; i < SETS; i++) {
             fs_mbarrier_init(m.set_full(i), OUTS);
@@ -451,16 +393,22 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     }
     fs_proxy_fence();
     __syncthreads();
+    fs_part p = parts[0];
+    const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
+    fs_part aligned = p;
+    const int lead = align_slots(aligned), panel_count = (int)((aligned.count + PANEL - 1) / PANEL);
 
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
         fs_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS)
-            make_panels<T, OUTS, TILES, STAGES, SETS>(a, aligned, lead, m, shared, (panel_count + 1) / 2);
+            make_panels<T, OUTS, TILES, STAGES, SETS>(a, parts, m, shared, (panel_count + 1) / 2);
         else
-            copy_rows<T, OUTS, TILES, STAGES, SETS>(a, maps, aligned, owned, lead, m, panel_count * PANEL / sh::STAGE);
+            copy_rows(a, maps, aligned, owned, lead, m.ring,
+                      FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FS_DEF_NONE) > 1,
+                      panel_count * PANEL / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
-        if (a.cluster > 1) add_parts<T, OUTS, TILES>(a, p, owned, (float *)shared);
+        if (a.cluster > 1) add_parts<T, OUTS, TILES>(a, parts, p.column, owned, (float *)shared);
     } else {
         fs_more_registers<256 - sh::PREPARING>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
@@ -476,7 +424,7 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
         for (int i = 0; i < sh::SUMS; i++) zero = fmaf(total[i], 0.0f, zero);
         const bool again = fs_barrier_or(1, THREADS, zero != 0.0f);
         if (again && thread < sh::WIDTH * OUTS) {
-            const fs_part mine = OUTS > 1 ? fs_part_for(a, p, p.l + thread / sh::WIDTH) : p;
+            const fs_part &mine = parts[thread / sh::WIDTH];
             const int64_t own = p.column + thread % sh::WIDTH;
             float *sums = (float *)shared + thread / sh::WIDTH * HEIGHT * sh::PITCH + thread % sh::WIDTH;
             make_again<T>(a, mine, own, sums, sh::PITCH);
@@ -489,13 +437,13 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
                 for (int i = 0; i < sh::BLOCKS; i++)
                     keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
                                                 total + 32 * i);
-            add_parts<T, OUTS, TILES>(a, p, owned, (float *)shared);
+            add_parts<T, OUTS, TILES>(a, parts, p.column, owned, (float *)shared);
         } else if (!again) {
             const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
             if (own < owned) return;
 #pragma unroll
             for (int i = 0; i < sh::BLOCKS; i++)
-                store_tile<TILES>(a, OUTS > 1 ? fs_part_for(a, p, p.l + out + i) : p, total + 32 * i, own);
+                store_tile<TILES>(a, parts[out + i], total + 32 * i, own);
         }
     }
 #endif
@@ -507,7 +455,7 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 #define SHARED(T, dtype, outs, tiles, stages, sets) \
     static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets) == \
                   sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + \
-                      16 * (stages + sets), \
+                      16 * (stages + sets) + outs * sizeof(fs_part), \
                   "instances.h disagrees");
 FS_HOPPER_ROWS(SHARED)
 #define KERNEL(T, dtype, outs, tiles, stages, sets) \

@@ -63,12 +63,39 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_BOX(size, outs, tiles, contiguous) \
     ((contiguous) && FS_HOPPER_ROWS_GROUPS(size, outs, tiles) % 4 == 2 \
          ? FS_HOPPER_ROWS_STAGE(size, outs, tiles) / 4 : 1)
-/* Sets of 2 `outs` panels, the ring, two mbarriers for each of them. */
-#define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets) \
+/* Sets of 2 `outs` panels, the ring, two mbarriers for each of them; and then `outs` parts of 48 bytes
+ * (tile.cuh). */
+#define FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) \
     ((sets) * (outs) * 16384 + \
-     (stages) * FS_HOPPER_ROWS_STAGE(size, outs, tiles) * \
-         FS_HOPPER_ROWS_PITCH(size, outs, tiles) + \
+     (stages) * FS_HOPPER_ROWS_STAGE(size, outs, tiles) * FS_HOPPER_ROWS_PITCH(size, outs, tiles) + \
      16 * ((stages) + (sets)))
+#define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets) \
+    (FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) + 48 * (outs))
+
+/* listed_rows.cu: element type, permutations together. */
+#ifdef FS_FEW_INSTANCES
+#define FS_LISTED_ROWS(X) X(float, FS_F32, 1)
+#else
+#define FS_LISTED_ROWS(X) X(float, FS_F32, 1) X(float, FS_F32, 2) X(float, FS_F32, 4)
+#endif
+enum { FS_LISTED_ROWS_COUNT = 0 FS_LISTED_ROWS(FS_COUNT_ONE) };
+/* Warps that add, and that list; rows of a stage, bytes of each, and rows that one copy brings where they follow each
+ * other.  (H200, kappa 4: eight warps that list make no difference.) */
+enum {
+    FS_LISTED_ROWS_ADDERS = 16, FS_LISTED_ROWS_LISTERS = 4, FS_LISTED_ROWS_THREADS = 32 * (16 + 4 + 4),
+    FS_LISTED_ROWS_STAGE = 128, FS_LISTED_ROWS_STAGES = 3, FS_LISTED_ROWS_BYTES = 512,
+    FS_LISTED_ROWS_BOX = FS_LISTED_ROWS_STAGE / 4
+};
+/* Bytes of a stage's lists, at most four nonzeros a row and one entry more; of the numbers where a block's lists begin;
+ * of both of them; and of everything: stages, lists, a mask for each row of a block of every warp that lists, four
+ * parts of 48 bytes (tile.cuh), two mbarriers a stage. */
+enum {
+    FS_LISTED_ROWS_ENTRIES = 2 * 4 * FS_LISTED_ROWS_STAGE + 16, FS_LISTED_ROWS_BEGINS = 2 * 64 + 16,
+    FS_LISTED_ROWS_LISTS = FS_LISTED_ROWS_ENTRIES + 4 * FS_LISTED_ROWS_BEGINS,
+    FS_LISTED_ROWS_SHARED =
+        FS_LISTED_ROWS_STAGES * (FS_LISTED_ROWS_STAGE * FS_LISTED_ROWS_BYTES + FS_LISTED_ROWS_LISTS + 16) +
+        FS_LISTED_ROWS_LISTERS * 64 * 16 + 4 * 48
+};
 
 /* hopper_lines.cu: element type, interleave, samples of a thread block, steps in flight, panels of S. */
 #ifdef FS_FEW_INSTANCES
@@ -137,7 +164,7 @@ enum {
     ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
 
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
-    *const fs_columns_kernels[], *const fs_narrow_kernels[];
+    *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[];
 
 #ifdef __cplusplus
 }

@@ -119,6 +119,13 @@ static __device__ __forceinline__ uint32_t fs_shared_uint(uint32_t at)
     return x;
 }
 
+static __device__ __forceinline__ uint32_t fs_shared_short(uint32_t at)
+{
+    uint16_t x;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(x) : "r"(at));
+    return x;
+}
+
 /* Bytes chosen out of two words by a compile-time selector. */
 template <int SELECT> static __device__ __forceinline__ uint32_t fs_bytes(uint32_t a, uint32_t b)
 {

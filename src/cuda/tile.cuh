@@ -76,6 +76,18 @@ static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int 
     return fs_part_for(a, p, l);
 }
 
+/* The same in shared memory, for each of the `group` permutations that the thread block makes together, worked out by a
+ * warp each: hundreds of instructions, that all warps of a large thread block need not execute.  The caller
+ * synchronises. */
+static __device__ __forceinline__ void fs_parts_once(const fs_tile_args &a, int group, int width, fs_part *parts)
+{
+    const int warp = (int)threadIdx.x >> 5;
+    if (warp >= group) return;
+    fs_part p = fs_part_of(a, group, width);
+    if (warp > 0) p = fs_part_for(a, p, p.l + warp);
+    if ((threadIdx.x & 31) == 0) parts[warp] = p;
+}
+
 /* Where the sums of permutation l and part z, or of its cluster, go. */
 static __device__ __forceinline__ fs_output fs_plane(const fs_tile_args &a, int l, int z)
 {

@@ -20,7 +20,8 @@ static const shape half_a_tile[] = {{16777216, 32}, {16777216, 64}, {0, 0}};
 static const shape square[] = {{8192, 512}, {12288, 1024}, {0, 0}};
 static const shape ragged[] = {{65536, 1000}, {65536, 260}, {65536, 132}, {0, 0}};
 static const shape ragged_tile[] = {{65536, 100}, {65536, 52}, {0, 0}};
-static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[] = {256, 1024, 4096, 0};
+static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[] = {256, 1024, 4096, 0},
+                     uneven[] = {1000, 1500, 0};
 static const int64_t tall[] = {4096, 0};
 
 /* One line: a GPU, matrices, a sketch, and the kernel that is meant for them. */
@@ -55,8 +56,16 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, ragged_tile, usual, FS_KERNEL_TENSOR_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 4, 8, DEALT, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 3, 4, DEALT, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 4, 1, NONE, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
+    /* At most four nonzeros of several permutations are added; more, or those of words that may be drawn again, and
+     * two-byte elements, are multiplied. */
+    {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FS_KERNEL_LISTED_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 4, 1, NONE, 0, matrices, with_kappa, FS_KERNEL_LISTED_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 4, 1, DEALT, 0, matrices, with_kappa, FS_KERNEL_LISTED_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 1, DEALT, 0, ragged, with_kappa, FS_KERNEL_LISTED_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 3, NONE, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, uneven, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 2, LINES, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FS_KERNEL_HOPPER_ROWS},
     /* Rows that end within 16 bytes, then rows that are not aligned at all. */
     {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FS_KERNEL_COLUMNS},

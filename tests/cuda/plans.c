@@ -182,6 +182,15 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (!p->across || !p->whole || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
         if (p->kappa % plan->group) return "its permutations do not divide kappa";
         return NULL;
+    case FS_KERNEL_LISTED_ROWS:
+        if (plan->instance < 0 || plan->instance >= FS_LISTED_ROWS_COUNT) return "there is no such instance";
+        if (gpu->arch != 90) return "the GPU cannot run it";
+        if (!p->across || !p->mapped || p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this matrix";
+        if (p->n < 128 && p->n % 32) return "no tile of it has whole groups of 128 bytes";
+        if (!p->once || p->shuffle == FS_DEF_LINES || plan->group * p->s > 4) return "it cannot take this sketch";
+        if (p->kappa % plan->group) return "its permutations do not divide kappa";
+        if (plan->length % 128) return "its parts are not whole stages";
+        return NULL;
     case FS_KERNEL_HOPPER_LINES:
         if (plan->instance < 0 || plan->instance >= FS_HOPPER_LINES_COUNT) return "there is no such instance";
         if (gpu->arch != 90) return "the GPU cannot run it";

@@ -334,8 +334,8 @@ static void another_head_is_refused(void **state)
     (void)state;
     char *good = good_text(), *text = room((int64_t)strlen(good) + 100, 1);
     const char *entries = strchr(good, '\n');
-    static const char *const heads[] = {"", " flashsketch-tuning 2 GPU", "flashsketch-tuning 1 GPU",
-                                        "flashsketch-tuning 20 GPU", "flashsketch-tuning", "FLASHSKETCH-TUNING 2 GPU"};
+    static const char *const heads[] = {"", " flashsketch-tuning 3 GPU", "flashsketch-tuning 2 GPU",
+                                        "flashsketch-tuning 30 GPU", "flashsketch-tuning", "FLASHSKETCH-TUNING 3 GPU"};
     for (int i = 0; i < COUNT(heads); i++) {
         sprintf(text, "%s%s", heads[i], entries);
         char what[80];
@@ -408,9 +408,9 @@ static void an_impossible_plan_is_refused_and_named(void **state)
                      p64 = problem_of_call(&f64),
                      unaligned = problem_of_call(&shifted);
     const fs_kernel kernels[] = {FS_KERNEL_HOPPER_ROWS, FS_KERNEL_HOPPER_LINES, FS_KERNEL_TENSOR_ROWS,
-                                 FS_KERNEL_COLUMNS};
+                                 FS_KERNEL_COLUMNS, FS_KERNEL_LISTED_ROWS};
     const fs_plan columns = candidate_of(&rows, FS_KERNEL_COLUMNS);
-    struct { const char *what; fs_problem p; fs_plan plan; } wrong[64];
+    struct { const char *what; fs_problem p; fs_plan plan; } wrong[80];
     int count = 0;
 #define WRONG(problem, base, field, value) \
     do { \

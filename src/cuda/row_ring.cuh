@@ -1,0 +1,88 @@
+/* row_ring.cuh - rows of A in shared memory: a ring of stages that warps which only copy keep filled, by tensor maps
+ * (hopper_rows.cu, listed_rows.cu).
+ *
+ * Rows come in groups of 128 bytes whose 16-byte chunks are exchanged: chunk c of a group at byte g is at chunk
+ * c ^ (g / 128 % 8). */
+#ifndef FS_CUDA_ROW_RING_CUH
+#define FS_CUDA_ROW_RING_CUH
+
+#include "maps.cuh"
+#include "ptx.cuh"
+#include "tile.cuh"
+
+namespace {
+
+enum { COPIERS = 4 };
+
+/* STAGES stages of STAGE rows, WIDTH columns of each; rows ROW_BYTES apart.  BOX of them, at most STAGE / COPIERS, are
+ * one copy where they follow each other in both memories. */
+template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES> struct row_ring {
+    enum {
+        GROUP = FS_MAP_GROUP / (int)sizeof(T),  /* columns */
+        ROWS = STAGE / COPIERS,                 /* of a stage, for a warp that copies */
+        STAGE_BYTES = STAGE * ROW_BYTES
+    };
+    static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
+    uint32_t stages, barriers;  /* in shared memory: the stages; their mbarriers, those of full ones first */
+    __device__ __forceinline__ uint32_t full(int i) const { return barriers + 8 * i; }
+    __device__ __forceinline__ uint32_t empty(int i) const { return barriers + 8 * (STAGES + i); }
+};
+
+/* The columns of a thread block: WIDTH from p.column on; those before the ones returned are another's.  Where the last
+ * columns are not whole groups, the last tile is moved left until they are the last of it. */
+template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(const fs_tile_args &a, fs_part &p)
+{
+    const int64_t owned = p.column;
+    if (a.n % (FS_MAP_GROUP / (int)sizeof(T)) != 0 && owned + WIDTH > a.n) p.column = a.n - WIDTH;
+    return owned;
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
+ * lane copies row after row, or all of them at once where they are `together`.  (That its operands come from
+ * __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
+ * An empty slot copies row -1, which is zero, as are columns behind the last; copied together, slots outside of the
+ * part bring rows that its columns of S, all zero, leave without effect. */
+template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
+__device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const fs_part &p, int64_t owned, int lead,
+                          const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count)
+{
+    typedef row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> ring_t;
+    enum { ROWS = ring_t::ROWS, AHEAD = 32 / ROWS, BATCH = ROWS < 8 ? ROWS : 8, BYTES = WIDTH * (int)sizeof(T) };
+    const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)threadIdx.x >> 5 & (COPIERS - 1), 0);
+    const bool moved = p.column != owned;
+    const CUtensorMap *map = (const CUtensorMap *)__shfl_sync(~0u, (uint64_t)(moved ? &maps.last : &maps.all), 0);
+    const int group = __shfl_sync(~0u, moved ? 0 : (int)(p.column / ring_t::GROUP), 0);
+    int stage = 0, parity = 1;
+    for (int t = 0; t < stage_count; t += AHEAD) {
+        const int64_t slot = (int64_t)(t + lane / ROWS) * STAGE + warp * ROWS + lane % ROWS;
+        const int64_t row = together ? p.first + slot - a.row0
+                            : slot >= lead && slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows)
+                                                             : -1;
+#pragma unroll 1
+        for (int k = 0; k < AHEAD && t + k < stage_count; k++) {
+            const uint32_t to = ring.stages + stage * ring_t::STAGE_BYTES + warp * ROWS * ROW_BYTES;
+            fs_mbarrier_wait(ring.empty(stage), parity);
+            if (fs_elect()) fs_mbarrier_arrive_expect(ring.full(stage), ROWS * BYTES);
+            __syncwarp();
+#pragma unroll 1
+            for (int first = 0; first < (together ? 1 : ROWS); first += BATCH) {
+                int rows[BATCH];
+#pragma unroll
+                for (int r = 0; r < BATCH; r++) rows[r] = __shfl_sync(~0u, (int)row, ROWS * k + first + r);
+                if (fs_elect())
+#pragma unroll
+                    for (int r = 0; r < (together ? 1 : BATCH); r++)
+                        fs_copy_box(to + (first + r) * ROW_BYTES, map, 0, group, rows[r], ring.full(stage));
+            }
+            __syncwarp();
+            if (++stage == STAGES) stage = 0, parity ^= 1;
+        }
+    }
+}
+
+#endif
+
+}  // namespace
+
+#endif
