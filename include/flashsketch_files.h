@@ -45,7 +45,7 @@ typedef struct fs_panel {
     int64_t row0, col0;
 } fs_panel;
 
-/* A matrix in files. */
+/* A matrix in files; for one thread at a time. */
 typedef struct fs_stream fs_stream;
 
 /* Opens npy, safetensors or raw files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the

@@ -308,8 +308,8 @@ static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, orde
     if (in != EITHER && in != all)
         return fs_fail(FS_EFILE, "%s: it is stored by %s, but those before it by %s; the files of a matrix are in one "
                        "order", b->path, in == BY_COLUMNS ? "columns" : "rows", all == BY_COLUMNS ? "columns" : "rows");
-    if (b->kept && a != b && !strcmp(a->path, b->path))
-        return fs_fail(FS_EFILE, "standard input can be only one of the files");
+    for (const shard *before = a; b->kept && before < b; before++)
+        if (before->kept) return fs_fail(FS_EFILE, "standard input can be only one of the files");
     return FS_OK;
 }
 

@@ -229,6 +229,8 @@ def a_state_of_another_run_is_refused_and_kept():
                            ([*command, "A2.npy"], ["A2.npy has changed since Z.npy.state was written", "bytes"])):
         run(*changed, "-o", "Z.npy", fails=["Z.npy.state", *words])
         assert npy_bytes("Z.npy.state") == state and not os.path.exists("Z.npy")
+    told = subprocess.run([FLASHSKETCH, "info", "Z.npy.state"], capture_output=True, check=True).stdout.decode()
+    assert "of rows   0 to " in told and " panels are in it" in told, told
     run("add", "Z.npy.state", "-o", "W.npy", fails=["the state of a run that is not over"])
     for damaged in state[:-1], state[:40], b"", state[:-4] + b"\0\1\2\3", npy_bytes("W.npy"):
         pathlib.Path("Z.npy.state").write_bytes(damaged)
