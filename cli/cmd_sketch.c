@@ -136,12 +136,11 @@ static int open_stream(work *w)
     return 0;
 }
 
-/* How much of A is in memory where nobody says: little enough to stay in a cache of the CPU, but four times Y, which
- * every panel of rows reads and writes again (k = 1024 and 4096: twice as much or half takes 5 to 20 % longer); batches
- * want long pieces of many samples; a GPU wants few calls. */
+/* How much of A is in memory where nobody says: four times Y, which every panel of rows reads and writes again, and
+ * enough for long pieces of many samples of a batch; a GPU wants few calls. */
 static int64_t choose_memory(const work *w)
 {
-    const int64_t least = (int64_t)(w->o->input.batch_major ? 64 : 16) << 20, most = (int64_t)192 << 20;
+    const int64_t least = (int64_t)64 << 20, most = (int64_t)192 << 20;
     char where[64];
     fs_context_describe(w->ctx, where, sizeof where);
     if (strncmp(where, "cpu", 3)) return most;
@@ -295,7 +294,7 @@ static const cli_option options[] = {
     {DEVICE, "device", "WHERE", "auto (default), cpu, cuda or cuda:N", "auto cpu cuda"},
     {THREADS, "threads", "N", "CPU threads (default: all)", NULL},
     {MEMORY, "memory", "SIZE", "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n"
-     "four times Y, but 16M to 192M)", NULL},
+     "four times Y, but 64M to 192M)", NULL},
     {RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL},
     {EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL},
     {'o', "output", "FILE", "where Y goes, npy (default -, standard output); FILE.json tells what\nit is", CLI_FILES},

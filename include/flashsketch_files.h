@@ -29,7 +29,7 @@ extern "C" {
 /* How files are read.  Start from FS_STREAM_INIT. */
 typedef struct fs_stream_options {
     size_t size;           /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
-    int64_t memory;        /* bytes of A in memory at a time; 0: 32 MiB */
+    int64_t memory;        /* bytes of A in memory at a time; 0: 64 MiB */
     int threads;           /* that copy a panel from the files; 0: OpenMP's own number */
     int batch_major;       /* the files hold n x d, a sample in each row; A is d x n all the same */
     const char *tensor;    /* safetensors: which one; NULL: the only one there is */
@@ -74,8 +74,9 @@ FS_API int64_t fs_stream_panels(const fs_stream *stream);
 /* Makes `panel` (0 to fs_stream_panels) the next one, to go on where another run has stopped. */
 FS_API FS_CHECK fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
 
-/* Reads the next panel into memory; after the last one, panel->A.rows is 0.  FS_EFILE: a file cannot be read, or has
- * changed since the stream was opened; the panel is then still the next one. */
+/* Brings the next panel into memory, where it is not to be written; after the last one, panel->A.rows is 0.
+ * FS_EFILE: a file cannot be read, or has changed since the stream was opened; the panel is then still the next one.
+ * (A file that is cut short while a panel of it is in use ends the program with SIGBUS, for the panel may be mapped.) */
 FS_API FS_CHECK fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
 
 #ifdef __cplusplus

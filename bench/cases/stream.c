@@ -29,12 +29,11 @@ static const struct stream_case {
     int64_t k, memory;
     int cold; /* the file is put out of the page cache before each measurement */
 } cases[] = {
-    {"stream", 1024, (int64_t)16 << 20, 0}, /* what `flashsketch sketch` takes */
-    {"stream", 4096, (int64_t)32 << 20, 0},
-    {"stream-64M", 1024, (int64_t)64 << 20, 0},
-    {"stream-64M", 4096, (int64_t)64 << 20, 0},
+    {"stream", 1024, (int64_t)64 << 20, 0}, /* what `flashsketch sketch` takes */
+    {"stream", 4096, (int64_t)64 << 20, 0},
+    {"stream-16M", 1024, (int64_t)16 << 20, 0},
     {"stream-192M", 4096, (int64_t)192 << 20, 0},
-    {"cold", 1024, (int64_t)16 << 20, 1},
+    {"cold", 1024, (int64_t)64 << 20, 1},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 

@@ -121,8 +121,7 @@ const char *file_dtype_name(fs_dtype dtype)
 
 void reader_native(void *data, int64_t count, int64_t element)
 {
-    const uint16_t one = 1;
-    if (*(const unsigned char *)&one) return;
+    if (reader_is_little()) return;
     for (unsigned char *at = data, *end = at + count * element; at < end; at += element)
         for (int64_t i = 0; i < element / 2; i++) {
             const unsigned char low = at[i];
@@ -136,9 +135,7 @@ int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t co
 {
     const int64_t element = fs_dtype_size(dtype), count = rows * cols;
     unsigned char *data = in->options->locate ? NULL : (unsigned char *)out->map + start;
-    const uint16_t one = 1;
-    const int big = !*(const unsigned char *)&one;
-    if (data && (big || (uintptr_t)data % (uintptr_t)element)) {
+    if (data && (!reader_is_little() || (uintptr_t)data % (uintptr_t)element)) {
         unsigned char *copy = reader_array(in, out, 0, count, element);
         if (!copy) return EXIT_FAILURE;
         memcpy(copy, data, (size_t)(count * element));

@@ -4,7 +4,7 @@
  * IDX files, with or without gzip, are read into memory.  Nothing in a file is believed: headers have limits, lengths
  * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
  * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
- * SIGBUS, as for every program that maps files; a stream (flashsketch_files.h) reads instead of mapping, and fails.
+ * SIGBUS, as for every program that maps files.
  *
  * The path "-" is standard input.  What comes through a pipe is first written to a temporary file that has no name,
  * because headers are checked against the length of what follows. */

@@ -10,8 +10,7 @@
 static void write_header(FILE *out, int64_t rows, int64_t cols, fs_dtype dtype)
 {
     enum { HEADER = 128, BEFORE = 10 };
-    const uint16_t one = 1;
-    const char order = *(const unsigned char *)&one ? '<' : '>';
+    const char order = reader_is_little() ? '<' : '>';
     char header[HEADER + 1];
     memset(header, ' ', sizeof header);
     memcpy(header, "\x93NUMPY\x01\x00", 8);

@@ -67,6 +67,13 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
 int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t cols, fs_dtype dtype, int by_columns,
                 file_matrix *out);
 
+/* Whether this machine's numbers are little-endian, as those in files are. */
+static inline int reader_is_little(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one;
+}
+
 /* `count` elements as a file has them, little-endian, turned into this machine's own order where they are. */
 void reader_native(void *data, int64_t count, int64_t element);
 

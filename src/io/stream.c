@@ -4,11 +4,15 @@
  * make one segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.
  * A segment is cut into panels of so many lines, or of so many elements of so many lines.
  *
- * A panel is copied from the page cache into one buffer by all threads (pread): a file that is cut short or cannot be
- * read is then an error and not a SIGBUS, elements are aligned whatever the header's length, panels go on over the ends
- * of files, and memory is what it was said to be.  Reading ahead is bringing the files into the page cache; where they
- * are there already it costs next to nothing.  (Mapping the files and giving the pages back took as long: a page costs
- * about as much to map and unmap as to copy.) */
+ * A thread of its own brings panels into the page cache before they are asked for; where they are there already it costs
+ * next to nothing.  A panel that lies in one piece in one file is mapped where it is, by all threads, and given back
+ * when the next one is asked for, so that memory is what it was said to be.  Any other panel is copied into a buffer by
+ * all threads (pread): over the end of a file, pieces of lines, elements that are misaligned or in the other byte order.
+ *
+ * Mapping 2 GiB took 2 ms where the file system has large folios (ext4 of Linux 6.18, a file written in pieces of 4
+ * MiB), and copying them 60 ms on two cores; with pages of 4 KiB both took about as long.  MADV_POPULATE_READ (Linux
+ * 5.14) fails where touching a page would be a SIGBUS; then, and where there is none, the panel is copied, and pread
+ * tells what is wrong with the file. */
 #define _GNU_SOURCE /* preadv2 */
 #include "stream.h"
 
@@ -17,6 +21,7 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,6 +32,7 @@
 
 enum {
     PIECE = 1 << 20,    /* bytes that a thread copies at a time */
+    BRING = 4 << 20,    /* bytes that a thread maps at a time */
     PROBE = 1 << 17,    /* bytes that are brought into the page cache at a time: as many as Linux reads ahead at once */
     WINDOW = 1 << 23,   /* and that are asked for at a time */
     /* Columns of a panel, if A has them, because every panel makes its part of S again: on a CPU, 128 columns of 2^20
@@ -35,7 +41,7 @@ enum {
     SPAN_LEAST = 1 << 16, /* but bytes of each column, at least */
     ALIGNED = 64
 };
-static const int64_t MEMORY = (int64_t)32 << 20;
+static const int64_t MEMORY = (int64_t)64 << 20;
 
 typedef struct shard {
     char *path;
@@ -64,6 +70,9 @@ struct fs_stream {
     int threads;
     int64_t panels, next, memory;
     char *buffer;
+    const shard *mapped;   /* whose file is at `map`, whole; NULL: none */
+    char *map, *used;      /* used: the pages of the last panel, if it was mapped */
+    int64_t used_bytes;
     int reads_ahead;       /* the thread is there */
     ahead ahead;
 };
@@ -212,22 +221,95 @@ static void bring(void *stream, int64_t panel, const atomic_int *stop)
     free(nowhere);
 }
 
+/* mapping ---------------------------------------------------------------------------------------------------- */
+
+static void give_back(fs_stream *s)
+{
+    if (s->used_bytes) (void)madvise(s->used, (size_t)s->used_bytes, MADV_DONTNEED);
+    s->used_bytes = 0;
+}
+
+static void unmap(fs_stream *s)
+{
+    if (s->mapped) munmap(s->map, (size_t)s->mapped->bytes);
+    s->mapped = NULL;
+    s->used_bytes = 0;
+}
+
+/* The mapping of a shard's file, the only one there is.  FS_EFILE: the file is not what it was. */
+static fs_result map_shard(fs_stream *s, const shard *in)
+{
+    const int fd = shard_open(in);
+    if (fd < 0) return FS_EFILE;
+    if (s->mapped != in) {
+        unmap(s);
+        void *map = mmap(NULL, (size_t)in->bytes, PROT_READ, MAP_SHARED, fd, 0);
+        if (map != MAP_FAILED) s->map = map, s->mapped = in;
+    }
+    shard_close(in, fd);
+    return FS_OK;
+}
+
+/* Where a part is mapped; *data stays NULL where it must be copied. */
+static fs_result map_part(fs_stream *s, const part *p, char **data)
+{
+#ifdef MADV_POPULATE_READ
+    const int64_t page = sysconf(_SC_PAGESIZE), first = p->offset / page * page;
+    const int64_t end = (p->offset + p->bytes + page - 1) / page * page, pieces = (end - first + BRING - 1) / BRING;
+    int wrong = 0;
+    if (p->runs != 1 || p->offset % s->element || !reader_is_little()) return FS_OK;
+    FS_TRY(map_shard(s, p->in));
+    if (s->mapped != p->in) return FS_OK;
+#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
+    for (int64_t i = 0; i < pieces; i++) {
+        const int64_t at = first + i * BRING, left = end - at;
+        if (madvise(s->map + at, (size_t)(left < BRING ? left : BRING), MADV_POPULATE_READ)) {
+#pragma omp atomic write
+            wrong = 1;
+        }
+    }
+    s->used = s->map + first;
+    s->used_bytes = end - first;
+    if (!wrong) *data = s->map + p->offset;
+#else
+    (void)s, (void)p, (void)data;
+#endif
+    return FS_OK;
+}
+
+/* The elements of a panel, mapped or copied. */
+static fs_result fetch(fs_stream *s, const place *at, char **data)
+{
+    int64_t line = at->line;
+    const int64_t end = at->line + at->lines;
+    const part first = part_of(s, at, &line);
+    char *to = s->buffer;
+    give_back(s);
+    *data = NULL;
+    if (line == end) FS_TRY(map_part(s, &first, data));
+    if (*data) return FS_OK;
+    give_back(s);
+    for (line = at->line; line < end;) {
+        const part p = part_of(s, at, &line);
+        FS_TRY(copy_part(s, &p, to));
+        to += p.runs * p.bytes;
+    }
+    reader_native(s->buffer, at->lines * at->elements, s->element);
+    *data = s->buffer;
+    return FS_OK;
+}
+
 fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
 {
     FS_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
     memset(panel, 0, sizeof *panel);
     if (s->next == s->panels) return FS_OK;
     const place at = place_of(s, s->next);
-    char *to = s->buffer;
+    char *data;
     ahead_wait(&s->ahead, s->next);
-    for (int64_t line = at.line; line < at.line + at.lines;) {
-        const part p = part_of(s, &at, &line);
-        FS_TRY(copy_part(s, &p, to));
-        to += p.runs * p.bytes;
-    }
-    reader_native(s->buffer, at.lines * at.elements, s->element);
-    panel->A = s->by_columns ? fs_col_major(s->buffer, at.elements, at.lines, s->dtype)
-                             : fs_row_major(s->buffer, at.lines, at.elements, s->dtype);
+    FS_TRY(fetch(s, &at, &data));
+    panel->A = s->by_columns ? fs_col_major(data, at.elements, at.lines, s->dtype)
+                             : fs_row_major(data, at.lines, at.elements, s->dtype);
     panel->row0 = s->by_columns ? at.in->base + at.element : at.line;
     panel->col0 = s->by_columns ? at.line : at.in->base + at.element;
     s->next++;
@@ -452,6 +534,7 @@ void fs_stream_close(fs_stream *s)
         if (s->shards[i].kept) close(s->shards[i].fd);
         free(s->shards[i].path);
     }
+    unmap(s);
     free(s->buffer);
     free(s->segments);
     free(s->shards);

@@ -91,7 +91,7 @@ static int64_t read_rest(fs_stream *stream, int batch, int64_t memory, unsigned 
         assert_int_equal(fs_stream_next(stream, &p), FS_OK);
         if (!p.A.rows) return panels;
         assert_true(p.A.rows * p.A.cols * fs_dtype_size(p.A.dtype) <= memory);
-        assert_int_equal((uintptr_t)p.A.data % 64, 0);
+        assert_int_equal((uintptr_t)p.A.data % (uintptr_t)fs_dtype_size(p.A.dtype), 0);
         for (int64_t i = 0; i < p.A.rows; i++)
             for (int64_t j = 0; j < p.A.cols; j++) {
                 const int64_t row = batch ? p.col0 + j : p.row0 + i, col = batch ? p.row0 + i : p.col0 + j;
