@@ -76,7 +76,7 @@ FS_API FS_CHECK fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
 
 /* Brings the next panel into memory, where it is not to be written; after the last one, panel->A.rows is 0.
  * FS_EFILE: a file cannot be read, or has changed since the stream was opened; the panel is then still the next one.
- * (A file that is cut short while a panel of it is in use ends the program with SIGBUS, for the panel may be mapped.) */
+ * (A file that is cut short while a panel of it is in use ends the program with SIGBUS: the panel may be mapped.) */
 FS_API FS_CHECK fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
 
 #ifdef __cplusplus

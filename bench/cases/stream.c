@@ -182,8 +182,8 @@ static void report(const struct stream_case *c, const bench_options *o, const do
 {
     printf("{\"case\": \"%s\", \"op\": \"stream\", \"backend\": \"cpu\", \"d\": %d, \"n\": %d, \"k\": %" PRId64
            ", \"dtype\": \"f32\", \"bytes\": %" PRId64 ", \"memory\": %" PRId64 ", \"threads\": %d, \"floor_ms\": "
-           "%.1f, \"small_ms\": %.1f, \"ms\": %.1f, \"ratio\": %.3f, \"small_ratio\": %.3f, ", c->name, D, N, c->k, BYTES,
-           c->memory, o->threads, ms[PANELS], ms[SMALL], ms[SKETCH], ms[SKETCH] / ms[PANELS], ms[SKETCH] / ms[SMALL]);
+           "%.1f, \"small_ms\": %.1f, \"ms\": %.1f, \"ratio\": %.3f, \"small_ratio\": %.3f, ", c->name, D, N, c->k,
+           BYTES, c->memory, o->threads, ms[PANELS], ms[SMALL], ms[SKETCH], ms[SKETCH] / ms[PANELS], ms[SKETCH] / ms[SMALL]);
     printf("\"floor_cpu_ms\": %.1f, \"small_cpu_ms\": %.1f, \"cpu_ms\": %.1f, \"cpu_ratio\": %.3f, "
            "\"small_cpu_ratio\": %.3f, \"beyond_y\": %" PRId64 ", \"reps\": %d, \"machine\": \"%s\", \"commit\": "
            "\"%s\", \"date\": \"%s\"}\n", cpu[PANELS], cpu[SMALL], cpu[SKETCH], cpu[SKETCH] / cpu[PANELS],

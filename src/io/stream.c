@@ -4,10 +4,11 @@
  * make one segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.
  * A segment is cut into panels of so many lines, or of so many elements of so many lines.
  *
- * A thread of its own brings panels into the page cache before they are asked for; where they are there already it costs
- * next to nothing.  A panel that lies in one piece in one file is mapped where it is, by all threads, and given back
- * when the next one is asked for, so that memory is what it was said to be.  Any other panel is copied into a buffer by
- * all threads (pread): over the end of a file, pieces of lines, elements that are misaligned or in the other byte order.
+ * A thread of its own brings panels into the page cache before they are asked for; where they are there already it
+ * costs next to nothing.  A panel that lies in one piece in one file is mapped where it is, by all threads, and given
+ * back when the next one is asked for, so that memory is what it was said to be.  Any other panel is copied into a
+ * buffer by all threads (pread): over the end of a file, pieces of lines, elements that are misaligned or in the other
+ * byte order.
  *
  * Mapping 2 GiB took 2 ms where the file system has large folios (ext4 of Linux 6.18, a file written in pieces of 4
  * MiB), and copying them 60 ms on two cores; with pages of 4 KiB both took about as long.  MADV_POPULATE_READ (Linux

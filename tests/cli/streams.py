@@ -201,7 +201,7 @@ def a_run_that_is_killed_goes_on_and_gives_the_same_bits():
             assert code == -number, code
             assert not os.path.exists("Z.npy") and os.path.exists("Z.npy.state")
             kills += 1
-            if kills == 12:
+            if kills == 6:
                 run(*command, "Z.npy", "--resume")
                 break
         assert kills >= 3, f"the run was over after {kills} kills"
