@@ -5,14 +5,14 @@ CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda install clean
+.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-randnla install clean
 .NOTPARALLEL:
 
 help: ## this list
 	@echo "usage: make TARGET"
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
-		printf '  %-12s %s\n' "$$name" "$$what"; done
+		printf '  %-13s %s\n' "$$name" "$$what"; done
 
 build: ## the library and the command flashsketch, in build/release; the CUDA plugin for this machine's GPU, if any
 	@sh scripts/setup.sh build
@@ -56,6 +56,9 @@ bench: ## measure the CPU backend against reading the matrix; one JSON object a 
 
 bench-cuda: ## measure the CUDA backend on this machine's GPU, into bench/results/GPU/cuda.jsonl
 	@sh scripts/bench_cuda.sh
+
+bench-randnla: ## the paper's RandNLA grid on this machine's GPU, continued in bench/results/GPU/randnla.jsonl (SECONDS=360)
+	@sh scripts/bench_randnla.sh $(or $(SECONDS),360)
 
 install: build ## install under PREFIX (default /usr/local)
 	@cmake --install $(release) --prefix "$(PREFIX)"

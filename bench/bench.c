@@ -7,6 +7,13 @@
 #include <string.h>
 #include <time.h>
 
+int bench_fs_failed(fs_result result, const char *doing)
+{
+    if (result == FS_OK) return 0;
+    fprintf(stderr, "fsbench: %s: %s (%s)\n", doing, fs_error_message(), fs_result_name(result));
+    return 1;
+}
+
 double bench_now(void) { return omp_get_wtime(); }
 
 static int ascending(const void *a, const void *b)

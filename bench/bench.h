@@ -2,6 +2,7 @@
 #ifndef FS_BENCH_H
 #define FS_BENCH_H
 
+#include <flashsketch.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -15,6 +16,12 @@ typedef struct bench_options {
     int threads;
     int repetitions;
 } bench_options;
+
+/* 0, or 1 after a sentence on stderr: what was being done, and what the library said. */
+int bench_fs_failed(fs_result result, const char *doing);
+
+/* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after a sentence. */
+typedef int (*bench_reference)(void *user, const fs_matrix *from, fs_matrix *to);
 
 /* Seconds on a clock that only goes forward. */
 double bench_now(void);
@@ -38,6 +45,8 @@ int bench_cpu(const bench_options *options);
 int bench_cuda(const bench_options *options);
 int bench_tune(const bench_options *options);
 int bench_stream(const bench_options *options);
+int bench_tasks(const bench_options *options);
+int bench_randnla(int argc, char **argv); /* has options of its own; argv[0] is its name */
 
 #ifdef __cplusplus
 }

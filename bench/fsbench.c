@@ -1,4 +1,5 @@
-/* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, one JSON object a line.
+/* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares
+ * methods by time and error; one JSON object a line.
  *
  * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
  * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
@@ -22,6 +23,11 @@ static int tune(const bench_options *options)
     setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
     return bench_tune(options);
 }
+static int tasks(const bench_options *options)
+{
+    setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
+    return bench_tasks(options);
+}
 #else
 static int cuda(const bench_options *options)
 {
@@ -30,6 +36,17 @@ static int cuda(const bench_options *options)
     return 2;
 }
 static int tune(const bench_options *options) { return cuda(options); }
+static int tasks(const bench_options *options) { return cuda(options); }
+#endif
+
+#ifdef FS_BENCH_CUDA
+static int randnla(int argc, char **argv)
+{
+    setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
+    return bench_randnla(argc, argv);
+}
+#else
+static int randnla(int argc, char **argv) { return bench_randnla(argc, argv); }
 #endif
 
 #ifndef FS_BENCH_FILES
@@ -49,6 +66,7 @@ static const struct command {
     {"stream", "files larger than memory: 4 GiB of them in the page cache, against reading them", bench_stream},
     {"cuda", "the CUDA backend, and what people use instead, on the first GPU", cuda},
     {"tune", "tries the CUDA backend's plans on the first GPU and writes a table for FLASHSKETCH_TUNING", tune},
+    {"tasks", "ridge and least squares on the first GPU: how they divide into sketching and solving", tasks},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -56,7 +74,8 @@ static int usage(FILE *to, int code)
 {
     fprintf(to, "usage: fsbench COMMAND [--case TEXT] [--threads N] [--reps N] [--commit TEXT] [--output FILE]\n\n"
                 "commands:\n");
-    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].what);
+    for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].what);
+    fprintf(to, "  randnla  the paper's tasks, methods and data: errors and times; see 'fsbench randnla --help'\n");
     fprintf(to,
             "\noptions:\n"
             "  --case TEXT    only cases whose name contains TEXT\n"
@@ -83,6 +102,7 @@ int main(int argc, char **argv)
         {"reps", required_argument, NULL, 'r'},   {"commit", required_argument, NULL, 'g'},
         {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}};
+    if (argc > 1 && !strcmp(argv[1], "randnla")) return randnla(argc - 1, argv + 1);
     bench_options options = {NULL, "unknown", NULL, omp_get_max_threads(), 15};
     int letter;
     while ((letter = getopt_long(argc, argv, "h", known, NULL)) != -1) switch (letter) {

@@ -4,7 +4,8 @@
     python3 bench/report.py [--results bench/results] [--gpu h200] [--output docs/performance.md]
 
 A record is a line of JSON as `fsbench cpu` and `fsbench cuda` print it.  Where a case was measured twice the later line
-counts, files in the order of their names.  A bar is what a case must keep, an aim what it should reach.
+counts, files in the order of their names.  A bar is what a case must keep, an aim what it should reach.  The records of
+`fsbench randnla` are report_randnla.py's; its figures go into the folder images beside the page.
 """
 import argparse
 import json
@@ -12,6 +13,9 @@ import os
 import pathlib
 import statistics
 import sys
+
+import report_randnla
+from report_randnla import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LARGE = "65536 × 1024 and larger"
@@ -44,6 +48,7 @@ PEERS = [
     ("baseline-flashsketch-kappa2", "**FlashSketch**, contiguous, κ = 2, s = 2", None),
     ("baseline-flashsketch-kappa4", "**FlashSketch**, contiguous, κ = 4, s = 1", None),
     ("baseline-flashsketch-srht", "SRHT of this library", "baseline-flashsketch"),
+    ("baseline-srht-passes", "SRHT, Hadamard transform in memory", "baseline-flashsketch"),
     ("baseline-shared-kappa1", "paper's Algorithm 1, κ = 1, s = 4", "baseline-flashsketch-kappa1"),
     ("baseline-shared-kappa2", "paper's Algorithm 1, κ = 2, s = 2", "baseline-flashsketch-kappa2"),
     ("baseline-shared-kappa4", "paper's Algorithm 1, κ = 4, s = 1", "baseline-flashsketch-kappa4"),
@@ -75,11 +80,6 @@ def read(paths):
 
 def time_text(ms):
     return f"{ms:.4f}" if ms < 1 else f"{ms:.3f}" if ms < 10 else f"{ms:.1f}"
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
 
 
 def bar_of(record):
@@ -311,6 +311,10 @@ panels and sketched: `fsbench stream`. The floors are reading it with the same t
 last two columns are ratios of CPU times, of all threads together: they mean more on a machine that others use.
 
 {stream}
+
+## RandNLA
+
+{randnla}
 """
 
 
@@ -321,9 +325,10 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs" / "performance.md")
     options = parser.parse_args()
 
-    records = read((options.results / options.gpu).glob("*.jsonl"))
+    folder = options.results / options.gpu
+    records = read(path for path in folder.glob("*.jsonl") if path.name != "randnla.jsonl")
     if not records:
-        sys.exit(f"report.py: there are no records in {options.results / options.gpu}")
+        sys.exit(f"report.py: there are no records in {folder}")
     grids = ("rows-", "kappa", "half-", "batch-", "host-", "baseline-")
     cpu = "\n\n".join(cpu_section(path.parent) for path in sorted(options.results.glob("*/cpu.jsonl")))
     stream = "\n\n".join(stream_section(path.parent) for path in sorted(options.results.glob("*/stream.jsonl")))
@@ -336,7 +341,8 @@ def main():
         others=list_section(records, lambda case: not case.startswith(grids)),
         host=list_section(records, lambda case: case.startswith("host-")),
         peers=peers_section(records), errors=errors_section(records), cpu=cpu or "Not measured.",
-        stream=stream or "Not measured.")
+        stream=stream or "Not measured.",
+        randnla=report_randnla.section(options.results, options.output.parent / "images"))
     beside = options.output.with_name(options.output.name + ".part")
     beside.write_text(page)
     os.replace(beside, options.output)

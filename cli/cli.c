@@ -28,10 +28,20 @@ int cli_fail(const char *format, ...)
     return EXIT_FAILURE;
 }
 
-int cli_library_fail(void)
+static const char *library_sentence(void)
 {
     const char *sentence = fs_error_message(), *colon = strstr(sentence, ": ");
-    return cli_fail("%s", !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence);
+    return !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence;
+}
+
+int cli_library_fail(void)
+{
+    return cli_fail("%s", library_sentence());
+}
+
+int cli_input_fail(const char *name)
+{
+    return cli_fail("%s: %s", name, library_sentence());
 }
 
 int cli_usage(const char *command, const char *format, ...)

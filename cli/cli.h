@@ -17,6 +17,9 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with the library's sentence for its last failure, without the name of the function that failed. */
 int cli_library_fail(void);
 
+/* The same with the name of the file that it is about in front. */
+int cli_input_fail(const char *name);
+
 /* The same for a wrong command line, followed by where the help is; returns EXIT_USAGE.  command may be NULL. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,13 +1,13 @@
 /* cmd_coherence.c - flashsketch coherence: how well the blocks of a sketch suit a matrix, by the paper's section 6. */
-#include <flashsketch.h>
+#include <flashsketch_tasks.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "cli.h"
-#include "coherence.h"
 #include "command.h"
+#include "input.h"
 #include "json.h"
 #include "spec_options.h"
 
@@ -40,18 +40,18 @@ typedef struct bounds {
     double by_s;      /* and with kappa s >= t / eps */
 } bounds;
 
-static bounds bounds_of(const coherence *c, const fs_spec *p, double delta)
+static bounds bounds_of(const fs_coherence_report *c, const fs_spec *p, double delta)
 {
     bounds b;
     b.L = log((double)p->M * (double)c->rank / delta);
     b.t = (double)c->rank + log(1 / delta);
-    b.smoothing = sqrt(c->blk * b.L / (double)p->kappa) + c->blk * b.L / (double)p->kappa;
-    b.by_k = sqrt(c->nbr * b.t / (double)p->k);
+    b.smoothing = sqrt(c->mu_blk * b.L / (double)p->kappa) + c->mu_blk * b.L / (double)p->kappa;
+    b.by_k = sqrt(c->mu_nbr * b.t / (double)p->k);
     b.by_s = b.t / (double)(p->kappa * p->s);
     return b;
 }
 
-static void print(const input *in, const fs_sketch *S, const fs_spec *p, const coherence *c, double delta)
+static void print(const input *in, const fs_sketch *S, const fs_spec *p, const fs_coherence_report *c, double delta)
 {
     const bounds b = bounds_of(c, p, delta);
     const double M = (double)p->M, kappa = (double)p->kappa;
@@ -60,17 +60,17 @@ static void print(const input *in, const fs_sketch *S, const fs_spec *p, const c
     printf("A       %s, %" PRId64 " x %" PRId64 ", rank %" PRId64 "\nS       %s\n\n", in->name, in->d, in->n, c->rank,
            text);
     printf("mu_blk  %-9.4g M max |U_h|^2, from 1 (even) to M = %g; the largest is input block h = %" PRId64 "\n",
-           c->blk, M, c->block);
+           c->mu_blk, M, c->block);
     printf("mu_nbr  %-9.4g (M / kappa) max |U_N(g)|^2, from 1 (even) to %.4g; the largest is output block g = %" PRId64
-           "\n\n", c->nbr, M / kappa, c->neighbourhood);
+           "\n\n", c->mu_nbr, M / kappa, c->neighbourhood);
     printf("Bounds of the paper's section 6; C is an absolute constant that it does not name:\n"
-           "  any wiring            mu_blk / kappa = %.4g <= mu_nbr <= mu_blk = %.4g\n", c->blk / kappa, c->blk);
+           "  any wiring            mu_blk / kappa = %.4g <= mu_nbr <= mu_blk = %.4g\n", c->mu_blk / kappa, c->mu_blk);
     printf("  random permutations   mu_nbr <= 1 + %.4g C with probability %g\n", b.smoothing, 1 - delta);
     printf("  embedding             error <= eps with probability %g for eps >= %.4g sqrt(C) and eps >= %.4g C\n",
            1 - delta, b.by_k, b.by_s);
 }
 
-static int print_json(const input *in, const fs_spec *p, const coherence *c, double delta)
+static int print_json(const input *in, const fs_spec *p, const fs_coherence_report *c, double delta)
 {
     const bounds b = bounds_of(c, p, delta);
     cJSON *out = cJSON_CreateObject(), *spec = cJSON_CreateObject();
@@ -79,37 +79,49 @@ static int print_json(const input *in, const fs_spec *p, const coherence *c, dou
     json_whole(out, "rows", in->d);
     json_whole(out, "cols", in->n);
     json_whole(out, "rank", c->rank);
-    cJSON_AddNumberToObject(out, "mu_blk", c->blk);
+    cJSON_AddNumberToObject(out, "mu_blk", c->mu_blk);
     json_whole(out, "block", c->block);
-    cJSON_AddNumberToObject(out, "mu_nbr", c->nbr);
+    cJSON_AddNumberToObject(out, "mu_nbr", c->mu_nbr);
     json_whole(out, "neighbourhood", c->neighbourhood);
     cJSON_AddNumberToObject(out, "delta", delta);
-    cJSON_AddNumberToObject(out, "nbr_at_least", c->blk / (double)p->kappa);
-    cJSON_AddNumberToObject(out, "nbr_at_most", c->blk);
+    cJSON_AddNumberToObject(out, "nbr_at_least", c->mu_blk / (double)p->kappa);
+    cJSON_AddNumberToObject(out, "nbr_at_most", c->mu_blk);
     cJSON_AddNumberToObject(out, "smoothing", b.smoothing);
     cJSON_AddNumberToObject(out, "eps_of_k", b.by_k);
     cJSON_AddNumberToObject(out, "eps_of_kappa_s", b.by_s);
     return json_print(out);
 }
 
+static void show(void *bar, double share, const char *doing)
+{
+    progress_at(bar, share, "%s", doing);
+}
+
 static int measure(const coherence_options *o, const input *in, progress *bar)
 {
     fs_spec spec = o->spec, p;
+    fs_context_options where = FS_CONTEXT_INIT;
     fs_sketch *S = NULL;
+    fs_context *ctx = NULL;
+    where.backend = FS_BACKEND_CPU;
     if (!spec.d) spec.d = in->d;
     if (spec.d != in->d)
         return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", in->name, in->d, spec.d);
     int code = spec_sketch(&spec, &S, &p);
     if (!code && p.family != FS_BLOCKPERM)
         code = cli_fail("coherence is about the blocks of --family blockperm; %s has none", spec_family_name(p.family));
+    if (!code && fs_context_create(&ctx, &where)) code = cli_library_fail();
     if (!code) {
-        coherence c;
-        const fs_blockperm B = fs_blockperm_make(p.seed, p.d, p.k, p.M, p.kappa, p.s, (int32_t)p.shuffle, p.interleave);
-        code = coherence_measure(in, &B, p.kappa, bar, &c);
+        fs_coherence_report c = FS_COHERENCE_REPORT_INIT;
+        const fs_progress watch = {show, bar};
+        const fs_result result = in->is_sparse ? fs_coherence_csr(ctx, S, &in->sparse, &watch, &c)
+                                               : fs_coherence(ctx, S, &in->A, &watch, &c);
+        if (result) code = cli_input_fail(in->name);
         progress_end(bar);
         if (!code && o->json) code = print_json(in, &p, &c, o->delta);
         else if (!code) print(in, S, &p, &c, o->delta);
     }
+    fs_context_destroy(ctx);
     fs_sketch_destroy(S);
     return code;
 }

@@ -13,9 +13,11 @@
 #include "command.h"
 #include "identity.h"
 #include "input.h"
+#include "multiply.h"
 #include "output.h"
 #include "spec_options.h"
 #include "stream.h"
+#include "where.h"
 
 typedef struct sketch_options {
     char **paths;
@@ -32,41 +34,20 @@ typedef struct sketch_options {
     int quiet;
 } sketch_options;
 
-enum { ROW0 = INPUT_OTHER, OUTPUT_DTYPE, DEVICE, THREADS, MEMORY, RESUME, EVERY };
+enum { ROW0 = INPUT_OTHER, OUTPUT_DTYPE, MEMORY, RESUME, EVERY };
 enum { EVERY_SECONDS = 30 };
 
 /* the command line ------------------------------------------------------------------------------------------- */
-
-static int take_device(const char *text, fs_context_options *where)
-{
-    int64_t device = 0;
-    where->backend = !strcmp(text, "auto") ? FS_BACKEND_AUTO : !strcmp(text, "cpu") ? FS_BACKEND_CPU : FS_BACKEND_CUDA;
-    if (where->backend != FS_BACKEND_CUDA || !strcmp(text, "cuda")) return 0;
-    if (strncmp(text, "cuda:", 5))
-        return cli_usage(sketch_command.name, "--device is auto, cpu, cuda or cuda:N, not '%s'", text);
-    const int code = cli_number(sketch_command.name, "--device cuda:", text + 5, 0, 1023, &device);
-    where->device = (int)device;
-    return code;
-}
-
-static int take_threads(const char *text, fs_context_options *where)
-{
-    int64_t threads = 0;
-    const int code = cli_number(sketch_command.name, "--threads", text, 1, 1024, &threads);
-    where->threads = (int)threads;
-    return code;
-}
 
 static int take(void *options, int code, const char *value)
 {
     sketch_options *o = options;
     if (spec_is_option(code)) return spec_option(sketch_command.name, code, value, &o->spec);
     if (input_is_option(code)) return input_option(sketch_command.name, code, value, &o->input);
+    if (where_is_option(code)) return where_option(sketch_command.name, code, value, &o->where);
     switch (code) {
     case ROW0: return cli_number(sketch_command.name, "--row0", value, 0, (int64_t)1 << 48, &o->row0);
     case OUTPUT_DTYPE: return input_dtype(sketch_command.name, "--output-dtype", value, &o->out);
-    case DEVICE: return take_device(value, &o->where);
-    case THREADS: return take_threads(value, &o->where);
     case MEMORY: return cli_size(sketch_command.name, "--memory", value, 4096, &o->memory);
     case EVERY: return cli_number(sketch_command.name, "--every", value, 0, 86400, &o->every);
     case RESUME: o->resume = 1; return 0;
@@ -101,16 +82,6 @@ typedef struct work {
     identity id;       /* what Y is, and how far it is */
     checkpoint state;
 } work;
-
-static int open_context(work *w)
-{
-    fs_context_options where = w->o->where;
-    if (w->in.is_sparse && where.backend == FS_BACKEND_CUDA)
-        return cli_fail("%s is sparse, and a sparse matrix in a file is sketched by the CPU only; use --device cpu or "
-                        "auto", w->in.name);
-    if (w->in.is_sparse) where.backend = FS_BACKEND_CPU;
-    return fs_context_create(&w->ctx, &where) ? cli_library_fail() : 0;
-}
 
 static int open_stream(work *w)
 {
@@ -158,7 +129,7 @@ static int open_input(work *w)
     w->d = w->in.d;
     w->n = w->in.n;
     w->dtype = w->in.dtype;
-    if (open_context(w)) return EXIT_FAILURE;
+    if (multiply_context(&w->in, &o->where, &w->ctx)) return EXIT_FAILURE;
     const int located = !w->in.is_sparse && !w->in.A.data;
     w->id.memory = o->memory ? o->memory : choose_memory(w);
     return located || o->files > 1 || o->memory || o->resume ? open_stream(w) : 0;
@@ -214,14 +185,6 @@ static int identify(work *w)
 
 /* the product ------------------------------------------------------------------------------------------------ */
 
-static int multiply_whole(work *w)
-{
-    const fs_result result =
-        w->in.is_sparse ? fs_apply_csr(w->ctx, w->S, w->o->row0, 1.0, &w->in.sparse, 0.0, &w->Y)
-                        : fs_apply(w->ctx, w->S, w->o->row0, 1.0, &w->in.A, 0.0, &w->Y);
-    return result ? cli_library_fail() : 0;
-}
-
 static int multiply_stream(work *w)
 {
     const int64_t panels = fs_stream_panels(w->stream);
@@ -275,7 +238,7 @@ static int run(int argc, char **argv)
     if (!code) code = open_sketch(&w);
     if (!code) code = make_room(&w);
     if (!code) code = identify(&w);
-    if (!code) code = w.stream ? multiply_stream(&w) : multiply_whole(&w);
+    if (!code) code = w.stream ? multiply_stream(&w) : multiply(w.ctx, w.S, &w.id.spec, &w.in, o.row0, &w.Y, &w.bar);
     progress_end(&w.bar);
     if (!code) code = write_output(&w, out);
     output_abandon();
@@ -291,8 +254,7 @@ static int run(int argc, char **argv)
 static const cli_option options[] = {
     SPEC_OPTIONS, INPUT_OPTIONS,
     {ROW0, "row0", "N", "A is a piece: its first row is row N of the whole, which has -d rows", NULL},
-    {DEVICE, "device", "WHERE", "auto (default), cpu, cuda or cuda:N", "auto cpu cuda"},
-    {THREADS, "threads", "N", "CPU threads (default: all)", NULL},
+    WHERE_OPTIONS,
     {MEMORY, "memory", "SIZE", "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n"
      "four times Y, but 64M to 192M)", NULL},
     {RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL},

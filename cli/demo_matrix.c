@@ -6,7 +6,7 @@
 
 #include "cli.h"
 #include "demo.h"
-#include "file.h"
+#include "images.h"
 
 static const char fashion[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";
 enum { SYNTHETIC_COLS = 784, RANK = 8 };
@@ -44,37 +44,14 @@ static int make_synthetic(demo_matrix *A, int64_t rows)
     return 0;
 }
 
-/* Takes the mean row away, so that A'A is the covariance.  Images are all positive: their mean outweighs the rest, A'A
- * is almost of rank one, and its error is a single random number that tells little in a few draws. */
-static int centre(demo_matrix *A)
-{
-    double *mean = calloc((size_t)A->cols, sizeof *mean);
-    if (!mean) return cli_fail("there is no memory for a row of %" PRId64 " values", A->cols);
-    for (int64_t i = 0; i < A->rows; i++)
-        for (int64_t j = 0; j < A->cols; j++) mean[j] += A->data[i * A->cols + j];
-    for (int64_t j = 0; j < A->cols; j++) mean[j] /= (double)A->rows;
-    for (int64_t i = 0; i < A->rows; i++)
-        for (int64_t j = 0; j < A->cols; j++) A->data[i * A->cols + j] -= (float)mean[j];
-    free(mean);
-    return 0;
-}
-
-/* The first rows of an IDX file of bytes, values / 255. */
+/* The first rows of an IDX file of bytes. */
 static int read_images(demo_matrix *A, const char *path, int64_t rows)
 {
-    const file_options options = {.format = FILE_IDX, .max_rows = rows, .max_cols = DEMO_MAX_COLS};
-    file_matrix file;
-    if (file_open(path, &options, &file)) return cli_library_fail();
-    A->rows = file.dense.rows;
-    A->cols = file.dense.cols;
-    int code = 0;
-    if (strcmp(file.stored, "uint8"))
-        code = cli_fail("%s: the file holds %s; the demo takes bytes (uint8)", path, file.stored);
-    else if (!(A->data = cli_array(A->rows, A->cols, sizeof *A->data)))
-        code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " values of '%s'", A->rows, A->cols, path);
-    const float *bytes = file.dense.data;
-    for (int64_t i = 0; i < A->rows * A->cols && !code; i++) A->data[i] = bytes[i] / 255.0f;
-    file_close(&file);
+    file_image_rows images;
+    const int code = file_images(path, rows, DEMO_MAX_COLS, &images) ? cli_library_fail() : 0;
+    A->rows = images.rows;
+    A->cols = images.cols;
+    A->data = images.data;
     return code;
 }
 
@@ -91,7 +68,6 @@ int demo_load(demo_matrix *A, const char *path, int64_t rows)
         const char *slash = path ? strrchr(path, '/') : NULL;
         snprintf(A->name, sizeof A->name, "%s", slash ? slash + 1 : path ? path : "Fashion-MNIST");
         code = read_images(A, path ? path : fashion, rows);
-        if (!code) code = centre(A);
     }
     if (!code && A->rows < DEMO_MIN_ROWS)
         code = cli_fail("%s has %" PRId64 " rows; the comparison needs at least %d", A->name, A->rows, DEMO_MIN_ROWS);

@@ -9,14 +9,17 @@ set -eu
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
 want=""
 case ${1-} in
-build) ;;
+build) want="libopenblas0" ;;
 demo) want="dataset-fashion-mnist libopenblas0" ;;
-bench) want="libopenblas0" ;;
+bench) want="libopenblas0 python3-matplotlib" ;;
 test)
-    need="$need libcmocka-dev pkg-config"
-    want="libopenblas-dev python3-numpy python3-scipy clang libclang-rt-dev libomp-dev python3-venv"
+    need="$need libcmocka-dev pkg-config libopenblas0"
+    want="libopenblas-dev python3-numpy python3-scipy python3-matplotlib clang libclang-rt-dev libomp-dev python3-venv"
     ;;
-python) want="python3-venv libopenblas0" ;;
+python)
+    need="$need libopenblas0"
+    want="python3-venv"
+    ;;
 *)
     echo "usage: setup.sh build|demo|bench|test|python" >&2
     exit 2

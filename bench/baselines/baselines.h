@@ -1,12 +1,12 @@
 /* baselines.h - ways of sketching that people use today, behind one table of functions each.
  *
- * Every one of them multiplies by the S that the library has for the same spec (except shared_atomics.cu, which
- * hashes as the paper does and brings its own reference), so its result can be checked.  Making S is apart from
- * multiplying by it. */
+ * Every one of them multiplies by the S that the library has for the same spec (except Algorithm 1, which hashes as
+ * algorithm1.h says and brings its own reference), so its result can be checked.  Making S is apart from multiplying by
+ * it. */
 #ifndef FS_BENCH_BASELINES_H
 #define FS_BENCH_BASELINES_H
 
-#include "bench_gpu.h"
+#include "bench.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,8 +15,10 @@ extern "C" {
 typedef enum baseline_product { PRODUCT_F32, PRODUCT_TF32, PRODUCT_BF16 } baseline_product;
 
 /* Y = S A with A d x n, packed, row-major or batch-major (n x d); Y in f32 and laid out as A. */
+struct bench_gpu;
 typedef struct baseline_problem {
-    bench_gpu *g;
+    struct bench_gpu *g;      /* NULL: on the CPU */
+    fs_context *context;      /* of the library, at full precision */
     fs_spec spec;             /* full */
     const fs_sketch *S;
     int64_t n;
@@ -34,11 +36,20 @@ typedef struct baseline {
     void (*close)(void *state);                                 /* NULL is nothing */
 } baseline;
 
-extern const baseline baseline_library;        /* library.c */
+extern const baseline baseline_library;        /* library.c: on both */
+
+/* On a GPU. */
 extern const baseline baseline_gaussian;       /* gaussian.cu: cuBLAS */
 extern const baseline baseline_cusparse;       /* cusparse.c: S in CSR */
 extern const baseline baseline_scatter;        /* scatter.cu: float atomics in global memory */
 extern const baseline baseline_shared_atomics; /* shared_atomics.cu: float atomics in shared memory */
+extern const baseline baseline_srht_passes;    /* srht_passes.cu: a Hadamard transform in global memory */
+
+/* On a CPU, row-major f32 only. */
+extern const baseline baseline_cpu_gaussian;   /* cpu_gaussian.c: S in memory, OpenBLAS */
+extern const baseline baseline_cpu_csr;        /* cpu_csr.c: S in CSR */
+extern const baseline baseline_cpu_scatter;    /* cpu_scatter.c: a table of rows and signs, scattered */
+extern const baseline baseline_cpu_algorithm1; /* cpu_algorithm1.c: hashed anew for every tile */
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "baselines.h"
+#include "bench_gpu.h"
 
 typedef struct spmm {
     baseline_problem problem;
@@ -39,8 +40,7 @@ static int reserve(spmm *s)
 
 static int export_csr(spmm *s)
 {
-    fs_context *context = s->problem.g->context[FS_PRECISION_FULL];
-    return bench_fs_failed(fs_export_csr(context, s->problem.S, 0, &s->S), "writing S as CSR");
+    return bench_fs_failed(fs_export_csr(s->problem.context, s->problem.S, 0, &s->S), "writing S as CSR");
 }
 
 /* The dense matrices are described once, with any buffers; run changes the pointers. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "baselines.h"
+#include "bench_gpu.h"
 #include "gauss.h"
 
 typedef struct gaussian {

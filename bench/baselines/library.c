@@ -11,13 +11,18 @@ static int open(void **state, const baseline_problem *problem)
     return !p;
 }
 
+static fs_matrix view(const baseline_problem *p, void *data, int64_t rows, fs_dtype dtype)
+{
+    fs_matrix m = p->batch_major ? fs_batch_major(data, p->n, rows, dtype) : fs_row_major(data, rows, p->n, dtype);
+    m.place = p->g ? FS_CUDA : FS_HOST;
+    return m;
+}
+
 static int run(void *state, void *A, void *Y)
 {
     const baseline_problem *p = state;
-    bench_sketch sketch = {p->g->context[FS_PRECISION_FULL], p->S, 0};
-    const fs_matrix from = bench_gpu_view(A, p->spec.d, p->n, p->batch_major, p->dtype);
-    fs_matrix to = bench_gpu_view(Y, p->spec.k, p->n, p->batch_major, FS_F32);
-    return bench_sketch_apply(&sketch, &from, &to);
+    fs_matrix from = view(p, A, p->spec.d, p->dtype), to = view(p, Y, p->spec.k, FS_F32);
+    return bench_fs_failed(fs_apply(p->context, p->S, 0, 1.0, &from, 0.0, &to), "applying a sketch");
 }
 
 const baseline baseline_library = {open, NULL, run, NULL, free};

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "baselines.h"
+#include "bench_gpu.h"
 #include "blockperm.h"
 
 typedef struct scatter {
@@ -61,10 +62,11 @@ static int run(void *state, void *A, void *Y)
 {
     const scatter *s = (const scatter *)state;
     const baseline_problem *p = &s->problem;
-    const int64_t d = p->spec.d, k = p->spec.k, inner = p->batch_major ? d : p->n, outer = p->batch_major ? p->n : d;
+    const bool by_sample = p->batch_major || p->n == 1; /* one column lies in memory as one sample does */
+    const int64_t d = p->spec.d, k = p->spec.k, inner = by_sample ? d : p->n, outer = by_sample ? p->n : d;
     const dim3 grid((unsigned)((inner + 255) / 256), (unsigned)(outer < 65535 ? outer : 65535));
     const float scale = (float)(1.0 / __builtin_sqrt((double)p->spec.s));
-    const auto kernel = p->batch_major ? add<false> : add<true>;
+    const auto kernel = by_sample ? add<false> : add<true>;
     const size_t bytes = sizeof(float) * (size_t)(k * p->n);
     if (bench_cuda_failed(cudaMemsetAsync(Y, 0, bytes, p->g->stream), "clearing Y")) return 1;
     kernel<<<grid, 256, 0, p->g->stream>>>((const float *)A, outer, inner, s->code, (int)p->spec.s, scale, k,

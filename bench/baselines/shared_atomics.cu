@@ -5,16 +5,15 @@
  * are hashed anew for every element.  Where block rows and column tiles are too few for the GPU, input blocks are cut
  * into slices whose partial tiles are added with global atomics (the paper's split-B_c fallback).  S is never stored.
  *
- * Within a block the s rows are shift + i scale modulo B_r with scale odd, hence distinct: the affine walk of the
- * paper's appendix.  That is not the library's S, so the reference below scatters in double with the same hash. */
+ * algorithm1.h has the hash.  Its S is not the library's, so the reference below scatters in double. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "algorithm1.h"
 #include "baselines.h"
-#include "permute.h"
-#include "wiring.h"
+#include "bench_gpu.h"
 
-enum { BR = 64, TN = 32, TK = 128, THREADS = 256, MOST_SLICES = 16 };
+enum { BR = ALGORITHM1_BR, TN = ALGORITHM1_TN, TK = ALGORITHM1_TK, THREADS = 256, MOST_SLICES = 16 };
 
 typedef struct shared_atomics {
     baseline_problem problem;
@@ -30,39 +29,37 @@ typedef struct block_shape {
     float scale;
 } block_shape;
 
-/* The hash of row u of input block h as output block g sees it. */
-static __device__ uint32_t hash(uint32_t seed, uint32_t g, uint32_t h, uint32_t u)
-{
-    const uint32_t x = fs_mix(u, seed ^ g * 0x9E3779B1u ^ h * 0x85EBCA77u);
-    return x ^ x >> 16;
-}
-/* Nonzero i of a hashed row: its row in the block, and whether its sign is minus. */
-static __device__ int destination(uint32_t w, int i) { return (int)((w >> 26) + i * ((w >> 20) | 1)) & (BR - 1); }
-static __device__ bool is_minus(uint32_t w, int i) { return w >> i & 1; }
-
-/* Adds rows first ... first + TK - 1 of input block h to the tile of sums. */
-template <int S>
+/* Adds rows first ... first + TK - 1 of input block h to the tile of sums.  WHOLE: n is a multiple of TN. */
+template <int S, bool WHOLE>
 static __device__ void add_rows(const block_shape &p, const float *A, uint32_t g, uint32_t h, int64_t first,
                                 int64_t column, float (*rows)[TN], float (*sums)[TN])
 {
     const float *corner = A + ((int64_t)h * p.bc + first) * p.n + column;
-    for (int i = threadIdx.x; i < TK * TN / 4; i += THREADS) {
-        const int u = i / (TN / 4), t = i % (TN / 4) * 4;
-        *(float4 *)&rows[u][t] = *(const float4 *)(corner + u * p.n + t);
+    if (WHOLE) {
+        for (int i = threadIdx.x; i < TK * TN / 4; i += THREADS) {
+            const int u = i / (TN / 4), t = i % (TN / 4) * 4;
+            *(float4 *)&rows[u][t] = *(const float4 *)(corner + u * p.n + t);
+        }
+    } else {
+        for (int i = threadIdx.x; i < TK * TN; i += THREADS) {
+            const int u = i / TN, t = i % TN;
+            rows[u][t] = column + t < p.n ? corner[u * p.n + t] : 0.0f;
+        }
     }
     __syncthreads();
     for (int i = threadIdx.x; i < TK * TN; i += THREADS) {
         const int u = i / TN, t = i % TN;
-        const uint32_t w = hash(p.seed, g, h, (uint32_t)(first + u));
+        const uint32_t w = algorithm1_word(p.seed, g, h, (uint32_t)(first + u));
         const float x = rows[u][t];
 #pragma unroll
-        for (int e = 0; e < S; e++) atomicAdd(&sums[destination(w, e)][t], is_minus(w, e) ? -x : x);
+        for (int e = 0; e < S; e++) atomicAdd(&sums[algorithm1_row(w, e)][t], algorithm1_minus(w, e) ? -x : x);
     }
     __syncthreads();
 }
 
 /* Block (tile of columns, g, slice). */
-template <int S> static __global__ void __launch_bounds__(THREADS) sketch(block_shape p, const float *A, float *Y)
+template <int S, bool WHOLE>
+static __global__ void __launch_bounds__(THREADS) sketch(block_shape p, const float *A, float *Y)
 {
     __shared__ float rows[TK][TN], sums[BR][TN];
     const int64_t column = (int64_t)blockIdx.x * TN, per_slice = p.bc / p.slices;
@@ -73,11 +70,12 @@ template <int S> static __global__ void __launch_bounds__(THREADS) sketch(block_
     for (int l = 0; l < p.kappa; l++) {
         h = fs_wiring_next(&p.wiring, h);
         for (int64_t u = 0; u < per_slice; u += TK)
-            add_rows<S>(p, A, g, h, blockIdx.z * per_slice + u, column, rows, sums);
+            add_rows<S, WHOLE>(p, A, g, h, blockIdx.z * per_slice + u, column, rows, sums);
     }
     for (int i = threadIdx.x; i < BR * TN; i += THREADS) {
         float *to = Y + ((int64_t)g * BR + i / TN) * p.n + column + i % TN;
         const float y = p.scale * sums[i / TN][i % TN];
+        if (!WHOLE && column + i % TN >= p.n) continue;
         if (p.slices == 1) *to = y;
         else atomicAdd(to, y);
     }
@@ -92,10 +90,10 @@ static __global__ void scatter_double(block_shape p, int s, const double *A, dou
     uint32_t g = h;
     for (int l = 0; l < p.kappa; l++) {
         g = fs_wiring_back(&p.wiring, g);
-        const uint32_t w = hash(p.seed, g, h, (uint32_t)(j % p.bc));
+        const uint32_t w = algorithm1_word(p.seed, g, h, (uint32_t)(j % p.bc));
         for (int e = 0; e < s; e++) {
             const double x = p.scale * A[at];
-            atomicAdd(&Y[((int64_t)g * BR + destination(w, e)) * p.n + column], is_minus(w, e) ? -x : x);
+            atomicAdd(&Y[((int64_t)g * BR + algorithm1_row(w, e)) * p.n + column], algorithm1_minus(w, e) ? -x : x);
         }
     }
 }
@@ -108,8 +106,8 @@ static int open(void **state, const baseline_problem *problem)
     if (!s) return 1;
     s->problem = *problem;
     const int fits = spec->k % BR == 0 && spec->M == spec->k / BR && spec->d % (spec->M * TK) == 0 &&
-                     problem->n % TN == 0 && !problem->batch_major && problem->dtype == FS_F32;
-    if (!fits) fprintf(stderr, "fsbench: the shared-memory baseline takes row-major f32 in whole blocks and tiles\n");
+                     !problem->batch_major && problem->dtype == FS_F32;
+    if (!fits) fprintf(stderr, "fsbench: the shared-memory baseline takes row-major f32 in whole blocks\n");
     s->wiring = fs_wiring_make(spec->seed, (uint32_t)spec->M);
     return !fits;
 }
@@ -128,19 +126,24 @@ static block_shape shape_of(const shared_atomics *s, int64_t n)
     return p;
 }
 
+template <bool WHOLE> static auto kernel_for(int64_t s) -> void (*)(block_shape, const float *, float *)
+{
+    return s == 1 ? sketch<1, WHOLE> : s == 2 ? sketch<2, WHOLE> : sketch<4, WHOLE>;
+}
+
 static int run(void *state, void *A, void *Y)
 {
     const shared_atomics *s = (const shared_atomics *)state;
     const baseline_problem *problem = &s->problem;
     block_shape p = shape_of(s, problem->n);
     /* Slices until there are eight thread blocks for every multiprocessor, each of whole tiles. */
-    const int64_t tiles = problem->n / TN, enough = 8 * (int64_t)problem->g->processors;
+    const int64_t tiles = (problem->n + TN - 1) / TN, enough = 8 * (int64_t)problem->g->processors;
     while (p.slices < MOST_SLICES && tiles * problem->spec.M * p.slices < enough && p.bc % (2 * p.slices * TK) == 0)
         p.slices *= 2;
     const size_t bytes = sizeof(float) * (size_t)(problem->spec.k * problem->n);
     if (p.slices > 1 && bench_cuda_failed(cudaMemsetAsync(Y, 0, bytes, problem->g->stream), "clearing Y")) return 1;
     const dim3 grid((unsigned)tiles, (unsigned)problem->spec.M, (unsigned)p.slices);
-    const auto kernel = problem->spec.s == 1 ? sketch<1> : problem->spec.s == 2 ? sketch<2> : sketch<4>;
+    const auto kernel = problem->n % TN ? kernel_for<false>(problem->spec.s) : kernel_for<true>(problem->spec.s);
     kernel<<<grid, THREADS, 0, problem->g->stream>>>(p, (const float *)A, (float *)Y);
     return bench_cuda_failed(cudaGetLastError(), "sketching with shared-memory atomics");
 }

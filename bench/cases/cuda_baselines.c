@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "baselines.h"
+#include "bench_gpu.h"
 #include "dtype.h"
 
 enum { ROW = 1, BATCH = 2 };
@@ -28,6 +29,7 @@ static const struct peer {
     {"baseline-flashsketch-kappa2", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
     {"baseline-flashsketch-kappa4", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
     {"baseline-flashsketch-srht", &baseline_library, ROW | BATCH, FS_F32, 0, FS_SRHT, 0, 0, UNSAID},
+    {"baseline-srht-passes", &baseline_srht_passes, ROW, FS_F32, 0, FS_SRHT, 0, 0, UNSAID},
     {"baseline-shared-kappa1", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
     {"baseline-shared-kappa2", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
     {"baseline-shared-kappa4", &baseline_shared_atomics, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
@@ -46,50 +48,25 @@ static const struct {
 static const int64_t sizes[] = {256, 1024, 4096};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* A baseline at work. */
-typedef struct at_work {
-    const baseline *baseline;
-    void *state;
-} at_work;
-
-static int make(void *user)
-{
-    const at_work *w = user;
-    return w->baseline->prepare(w->state);
-}
-static int multiply(void *user, void *A, void *Y)
-{
-    const at_work *w = user;
-    return w->baseline->run(w->state, A, Y);
-}
-static int make_and_multiply(void *user, void *A, void *Y) { return make(user) || multiply(user, A, Y); }
-
-static int check(const baseline_problem *p, const at_work *w, double *error)
+static int check(const struct peer *peer, const baseline_problem *p, void *state, double *error)
 {
     bench_gpu *g = p->g;
-    bench_sketch library = {g->context[FS_PRECISION_FULL], p->S, 0};
+    bench_sketch library = {p->context, p->S, 0};
     const fs_matrix A = bench_gpu_view(g->from.data, p->spec.d, p->n, p->batch_major, p->dtype);
     const fs_matrix Y = bench_gpu_view(g->to.data, p->spec.k, p->n, p->batch_major, FS_F32);
-    if (w->baseline->reference) return bench_gpu_error(g, w->baseline->reference, w->state, &A, &Y, error);
+    const bench_reference reference = peer->baseline->reference;
+    if (reference) return bench_gpu_error(g, reference, state, &A, &Y, error);
     return bench_gpu_error(g, bench_sketch_apply, &library, &A, &Y, error);
 }
 
-static int measure(const struct peer *peer, const baseline_problem *p, at_work *w)
+static int measure(const struct peer *peer, const baseline_problem *p, void *state)
 {
-    const int64_t from_bytes = p->spec.d * p->n * fs_dtype_size(p->dtype);
-    const int64_t to_bytes = p->spec.k * p->n * fs_dtype_size(FS_F32);
-    bench_work work = {p->dtype, from_bytes, to_bytes, from_bytes, to_bytes, multiply, w};
     bench_record record = bench_record_of(peer->name, "apply", &p->spec, p->n, p->dtype);
-    bench_times full;
     record.batch_major = p->batch_major;
-    record.bytes = from_bytes + to_bytes;
-    if (w->baseline->prepare) {
-        work.queue = make_and_multiply;
-        if (bench_gpu_measure_alone(p->g, make, w, &record.prep_ms) || bench_gpu_measure(p->g, &work, &full)) return 1;
-        record.full_ms = full.ms;
-        work.queue = multiply;
-    }
-    if (bench_gpu_measure(p->g, &work, &record.times) || check(p, w, &record.error)) return 1;
+    record.bytes = p->n * (p->spec.d * fs_dtype_size(p->dtype) + p->spec.k * fs_dtype_size(FS_F32));
+    if (bench_gpu_measure_baseline(p->g, peer->baseline, state, p, &record.times, &record.prep_ms, &record.full_ms) ||
+        check(peer, p, state, &record.error))
+        return 1;
     bench_gpu_report(p->g, &record);
     return 0;
 }
@@ -97,17 +74,18 @@ static int measure(const struct peer *peer, const baseline_problem *p, at_work *
 static int run_case(bench_gpu *g, const struct peer *peer, int shape, int64_t k)
 {
     const int batch_major = shapes[shape].layout == BATCH;
-    baseline_problem p = {g, FS_SPEC_INIT, NULL, shapes[shape].n, batch_major, peer->dtype, peer->product};
+    baseline_problem p = {g,           g->context[FS_PRECISION_FULL], FS_SPEC_INIT, NULL, shapes[shape].n,
+                          batch_major, peer->dtype,                   peer->product};
     fs_sketch *S = NULL;
-    at_work w = {peer->baseline, NULL};
+    void *state = NULL;
     p.spec.d = shapes[shape].d, p.spec.k = k, p.spec.seed = 7, p.spec.family = peer->family;
     p.spec.kappa = peer->kappa, p.spec.s = peer->s, p.spec.shuffle = peer->shuffle;
     int failed = bench_fs_failed(fs_sketch_create(&S, &p.spec), "making a sketch") ||
                  bench_fs_failed(fs_sketch_spec(S, &p.spec), "reading a sketch's spec");
     p.S = S;
     if (!failed) {
-        failed = peer->baseline->open(&w.state, &p) || measure(peer, &p, &w);
-        peer->baseline->close(w.state);
+        failed = peer->baseline->open(&state, &p) || measure(peer, &p, state);
+        peer->baseline->close(state);
     }
     fs_sketch_destroy(S);
     if (failed) bench_no_result(peer->name, shapes[shape].d, shapes[shape].n, k);

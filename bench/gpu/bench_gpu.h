@@ -37,9 +37,8 @@ typedef struct bench_gpu {
 int bench_gpu_open(bench_gpu *g, const bench_options *options);
 void bench_gpu_close(bench_gpu *g);
 
-/* 0, or 1 after a sentence on stderr: what was being done, and what CUDA or the library said. */
+/* 0, or 1 after a sentence on stderr: what was being done, and what CUDA said. */
 int bench_cuda_failed(cudaError_t error, const char *doing);
-int bench_fs_failed(fs_result result, const char *doing);
 
 /* measure.c -------------------------------------------------------------------------------------------------- */
 
@@ -63,10 +62,14 @@ int bench_gpu_measure(bench_gpu *g, const bench_work *work, bench_times *times);
 /* Median milliseconds of something that reads and writes no matrix: making S. */
 int bench_gpu_measure_alone(bench_gpu *g, int (*queue)(void *user), void *user, double *ms);
 
-/* check.c ---------------------------------------------------------------------------------------------------- */
+/* measure_baseline.c: the times of a baseline at work (baselines.h); prep_ms and full_ms, making S without and with the
+ * product, stay negative where S is made in every call. */
+struct baseline;
+struct baseline_problem;
+int bench_gpu_measure_baseline(bench_gpu *g, const struct baseline *b, void *state, const struct baseline_problem *p,
+                               bench_times *times, double *prep_ms, double *full_ms);
 
-/* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after a sentence. */
-typedef int (*bench_reference)(void *user, const fs_matrix *from, fs_matrix *to);
+/* check.c ---------------------------------------------------------------------------------------------------- */
 
 /* |to - reference(from)| / |reference(from)| over up to 64 of the columns. */
 int bench_gpu_error(bench_gpu *g, bench_reference reference, void *user, const fs_matrix *from, const fs_matrix *to,

@@ -19,12 +19,6 @@ int bench_cuda_failed(cudaError_t error, const char *doing)
     fprintf(stderr, "fsbench: %s: %s\n", doing, cudaGetErrorString(error));
     return 1;
 }
-int bench_fs_failed(fs_result result, const char *doing)
-{
-    if (result == FS_OK) return 0;
-    fprintf(stderr, "fsbench: %s: %s (%s)\n", doing, fs_error_message(), fs_result_name(result));
-    return 1;
-}
 
 int bench_wanted(const bench_options *options, const char *name)
 {

@@ -10,6 +10,9 @@
 >>> (S.T @ (S @ A)).shape                          # the adjoint
 (10000, 50)
 
+`solve`, `ridge`, `gram` and `ose` are what people do with S A: least squares, ridge regression, Gram matrices, and how
+well a subspace is embedded; each tells how far its answer is to be trusted.
+
 `flashsketch.sklearn` has a transformer for scikit-learn, `flashsketch.attribution` projectors for data attribution
 (TRAK, dattri).
 """
@@ -26,11 +29,15 @@ from ._library import (
 )
 from ._library import version as __version__
 from ._sketch import Adjoint, Sketch
+from ._tasks import Embedding, Fit, Gram, gram, ose, ridge, solve
 
 __all__ = [
     "Adjoint",
     "BackendError",
+    "Embedding",
     "Error",
+    "Fit",
+    "Gram",
     "InvalidArgument",
     "OutOfMemory",
     "Sketch",
@@ -39,4 +46,8 @@ __all__ = [
     "configure",
     "definition_version",
     "describe",
+    "gram",
+    "ose",
+    "ridge",
+    "solve",
 ]

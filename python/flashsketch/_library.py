@@ -6,12 +6,13 @@ because a ctypes.Structure for each call costs several microseconds.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import pathlib
 import struct
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 HOST = -1  # the device number of host memory, beside CUDA's 0, 1, ...
 F32, F64, F16, BF16 = 1, 2, 3, 4
@@ -27,6 +28,8 @@ _CPU, _CUDA = 1, 2
 SPEC = struct.Struct("@Ni2qQ3qiq")
 _OPTIONS = struct.Struct("@N3iP3Pi0P")
 _MATRIX = "P6q2i"
+_ONE_MATRIX = struct.Struct("@" + _MATRIX)
+pack_matrix_size = _ONE_MATRIX.size
 _MATRICES = struct.Struct("@" + 2 * _MATRIX)
 SPARSE = struct.Struct("@2i3q3P2i")
 _SPARSE_AND_MATRIX = struct.Struct("@2i3q3P2i" + _MATRIX)
@@ -99,6 +102,16 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_apply", integer, multiply),
         ("fs_apply_adjoint", integer, multiply),
         ("fs_apply_csr", integer, multiply),
+        ("fs_workspace_create", integer, [address, address, address]),
+        ("fs_workspace_destroy", None, [address]),
+        ("fs_workspace_views", integer, [address, address, address]),
+        ("fs_task_sketch", integer, [address, address, address, address]),
+        ("fs_gram", integer, [address, address, address, address]),
+        ("fs_gram_error", integer, [address, address, address, address]),
+        ("fs_ose", integer, [address, address, address, ctypes.c_uint64, address]),
+        ("fs_solve", integer, [address, real, address, address]),
+        ("fs_ridge", integer, [address, real, address, address]),
+        ("fs_residual", integer, [address, address, address, address, address]),
     ]:
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -129,10 +142,11 @@ View = Tuple[int, int, int, int, int, int, int]
 class Context:
     """An fs_context and the memory that its arguments are written to.  For one call at a time."""
 
-    __slots__ = ("pointer", "memory", "first", "second", "sparse_second")
+    __slots__ = ("pointer", "memory", "first", "second", "sparse_second", "workspace")
 
     def __init__(self, device: int, stream: int) -> None:
         self.pointer: Optional[int] = None
+        self.workspace: Optional[Tuple[Tuple[int, ...], int]] = None  # of the last task, by its shape
         options = ctypes.create_string_buffer(_OPTIONS.size)
         backend, number = (_CPU, 0) if device == HOST else (_CUDA, device)
         _OPTIONS.pack_into(
@@ -146,7 +160,13 @@ class Context:
         self.second = self.first + _MATRICES.size // 2
         self.sparse_second = self.first + SPARSE.size
 
+    def drop_workspace(self, destroy: Any = lib.fs_workspace_destroy) -> None:
+        if self.workspace is not None:
+            destroy(self.workspace[1])
+            self.workspace = None
+
     def __del__(self, destroy: Any = lib.fs_context_destroy) -> None:
+        self.drop_workspace()
         destroy(self.pointer)
 
     def describe(self) -> str:
@@ -234,6 +254,21 @@ def _parts(view: View) -> Tuple[int, ...]:
     if offset:
         address -= offset * ITEMSIZE[dtype]
     return address, rows, cols, row_stride, col_stride, offset, 0, dtype, device != HOST
+
+
+@contextlib.contextmanager
+def borrowed(device: int, stream: int) -> Iterator[Context]:
+    """A context for the calls of one task."""
+    pool, context = _borrow(device, stream)
+    try:
+        yield context
+    finally:
+        pool.append(context)
+
+
+def pack_matrix(view: View) -> bytes:
+    """An fs_matrix, to be given by its address."""
+    return _ONE_MATRIX.pack(*_parts(view))
 
 
 def multiply(

@@ -72,34 +72,13 @@ fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, do
     return ctx->backend->adjoint(ctx->state, &S->def, row0, alpha, &from, beta, &to);
 }
 
-/* Host arrays are walked through before anything is computed; a device backend looks at its own. */
-static fs_result check_sparse_arrays(const char *who, const fs_sparse *A)
-{
-    const int64_t lines = A->format == FS_CSR ? A->rows : A->cols, limit = A->format == FS_CSR ? A->cols : A->rows;
-    FS_REQUIRE(fs_index_load(A->ptr, A->index_type, 0) == 0, "%s: A.ptr starts with %" PRId64 ", it must start with 0", who,
-               fs_index_load(A->ptr, A->index_type, 0));
-    for (int64_t i = 0; i < lines; i++) {
-        const int64_t from = fs_index_load(A->ptr, A->index_type, i), to = fs_index_load(A->ptr, A->index_type, i + 1);
-        FS_REQUIRE(from <= to && to <= A->nnz, "%s: A.ptr[%" PRId64 "] is %" PRId64 ", it must be from %" PRId64
-                   " to nnz = %" PRId64, who, i + 1, to, from, A->nnz);
-    }
-    FS_REQUIRE(fs_index_load(A->ptr, A->index_type, lines) == A->nnz, "%s: A.ptr ends with %" PRId64 ", nnz is %" PRId64, who,
-               fs_index_load(A->ptr, A->index_type, lines), A->nnz);
-    for (int64_t e = 0; e < A->nnz; e++) {
-        const int64_t at = fs_index_load(A->index, A->index_type, e);
-        FS_REQUIRE(at >= 0 && at < limit, "%s: A.index[%" PRId64 "] is %" PRId64 ", it must be from 0 to %" PRId64, who, e,
-                   at, limit - 1);
-    }
-    return FS_OK;
-}
-
 fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                        fs_matrix *Y)
 {
     const char *who = "fs_apply_csr";
     FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
     FS_TRY(fs_sparse_check(who, "A", A));
-    if (A->place == FS_HOST) FS_TRY(check_sparse_arrays(who, A));
+    if (A->place == FS_HOST) FS_TRY(fs_sparse_check_arrays(who, A));
     FS_TRY(fs_matrix_check_output(who, "Y", Y));
     FS_TRY(check_shapes(who, S, row0, A->rows, A->cols, "A", Y));
     FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));

@@ -7,9 +7,10 @@
 #define FS_CORE_BACKEND_H
 
 #include "def.h"
+#include "dense.h"
 #include "flashsketch.h"
 
-#define FS_BACKEND_ABI 2
+#define FS_BACKEND_ABI 3
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -34,6 +35,7 @@ typedef struct fs_backend {
     /* S written out by the backend's own code; NULL: the core's. */
     fs_result (*digest)(void *state, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
     fs_result (*csr)(void *state, const fs_def *S, int64_t col0, const fs_sparse *out);
+    const fs_dense *dense; /* the linear algebra of tasks in this backend's memory; NULL: it has none */
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);

@@ -164,3 +164,23 @@ fs_matrix fs_matrix_at_origin(const fs_matrix *m)
     moved.offset = 0;
     return moved;
 }
+
+fs_result fs_sparse_check_arrays(const char *who, const fs_sparse *A)
+{
+    const int64_t lines = A->format == FS_CSR ? A->rows : A->cols, limit = A->format == FS_CSR ? A->cols : A->rows;
+    FS_REQUIRE(fs_index_load(A->ptr, A->index_type, 0) == 0, "%s: A.ptr starts with %" PRId64 ", it must start with 0", who,
+               fs_index_load(A->ptr, A->index_type, 0));
+    for (int64_t i = 0; i < lines; i++) {
+        const int64_t from = fs_index_load(A->ptr, A->index_type, i), to = fs_index_load(A->ptr, A->index_type, i + 1);
+        FS_REQUIRE(from <= to && to <= A->nnz, "%s: A.ptr[%" PRId64 "] is %" PRId64 ", it must be from %" PRId64
+                   " to nnz = %" PRId64, who, i + 1, to, from, A->nnz);
+    }
+    FS_REQUIRE(fs_index_load(A->ptr, A->index_type, lines) == A->nnz, "%s: A.ptr ends with %" PRId64 ", nnz is %" PRId64, who,
+               fs_index_load(A->ptr, A->index_type, lines), A->nnz);
+    for (int64_t e = 0; e < A->nnz; e++) {
+        const int64_t at = fs_index_load(A->index, A->index_type, e);
+        FS_REQUIRE(at >= 0 && at < limit, "%s: A.index[%" PRId64 "] is %" PRId64 ", it must be from 0 to %" PRId64, who, e,
+                   at, limit - 1);
+    }
+    return FS_OK;
+}

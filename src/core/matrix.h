@@ -14,8 +14,13 @@ fs_result fs_matrix_check_output(const char *who, const char *name, const fs_mat
  * are told apart when they have the same pitch; stranger interleavings count as touching. */
 int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b);
 
-/* FS_EINVAL unless the types, sizes and arrays of *A, called `name`, are sound; what the arrays hold is not looked at. */
+/* FS_EINVAL unless the types, sizes and arrays of *A, called `name`, are sound; what the arrays hold is not looked at.
+ */
 fs_result fs_sparse_check(const char *who, const char *name, const fs_sparse *A);
+
+/* FS_EINVAL unless what the arrays of a sound sparse matrix in host memory hold is sound: pointers ascend to nnz,
+ * indices are in the matrix.  A device backend looks at its own. */
+fs_result fs_sparse_check_arrays(const char *who, const fs_sparse *A);
 
 /* Whether a sound output shares a byte with an array of a sound sparse matrix. */
 int fs_sparse_overlap(const fs_sparse *A, const fs_matrix *Y);

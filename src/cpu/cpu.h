@@ -6,6 +6,7 @@
 #define FS_CPU_CPU_H
 
 #include "backend.h"
+#include "blas.h"
 #include "dtype.h"
 
 typedef struct fs_cpu fs_cpu;
@@ -26,11 +27,10 @@ struct fs_cpu {
     int threads;
     void *scratch;
     size_t scratch_bytes;
-    void *blas;  /* dlopen's handle of OpenBLAS, NULL if there is none */
-    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+    fs_blas blas;  /* for the Gaussian's products; without it a loop of our own does them */
 };
 
+extern const fs_dense fs_cpu_dense; /* dense.c */
 extern const fs_cpu_ops fs_cpu_ref, fs_cpu_base;
 #ifdef FS_CPU_X86
 extern const fs_cpu_ops fs_cpu_avx2, fs_cpu_avx512;

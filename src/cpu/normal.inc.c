@@ -30,14 +30,14 @@ static void NAME(normal_panel)(const fs_gauss *G, int64_t i0, int64_t rows, int6
 static void NAME(normal_multiply)(const fs_cpu *cpu, int transposed, int64_t m, int64_t n, int64_t inner, const SUM *P, const SUM *B,
                                   SUM *C)
 {
-    enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };  /* CBLAS's numbers */
-    if (SUM_BYTES == 4 && cpu->sgemm) {
-        cpu->sgemm(ROW_MAJOR, transposed ? TRANSPOSED : PLAIN, PLAIN, (int)m, (int)n, (int)inner, 1, (const float *)P, NORMAL_INNER,
+    const int op = transposed ? BLAS_TRANSPOSED : BLAS_PLAIN;
+    if (SUM_BYTES == 4 && cpu->blas.sgemm) {
+        cpu->blas.sgemm(BLAS_ROWS, op, BLAS_PLAIN, (int)m, (int)n, (int)inner, 1, (const float *)P, NORMAL_INNER,
                    (const float *)B, (int)n, 1, (float *)C, (int)n);
         return;
     }
-    if (SUM_BYTES == 8 && cpu->dgemm) {
-        cpu->dgemm(ROW_MAJOR, transposed ? TRANSPOSED : PLAIN, PLAIN, (int)m, (int)n, (int)inner, 1, (const double *)P, NORMAL_INNER,
+    if (SUM_BYTES == 8 && cpu->blas.dgemm) {
+        cpu->blas.dgemm(BLAS_ROWS, op, BLAS_PLAIN, (int)m, (int)n, (int)inner, 1, (const double *)P, NORMAL_INNER,
                    (const double *)B, (int)n, 1, (double *)C, (int)n);
         return;
     }

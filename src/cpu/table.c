@@ -1,5 +1,4 @@
 /* table.c - the CPU backend: which variant this machine runs, its scratch memory, and its OpenBLAS if there is one. */
-#include <dlfcn.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,16 +51,6 @@ static fs_result choose_variant(fs_cpu *cpu)
     return FS_OK;
 }
 
-/* OpenBLAS is used for the Gaussian's products when it is installed; without it a loop of our own does them. */
-static void find_blas(fs_cpu *cpu)
-{
-    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so"};
-    for (int i = 0; i < 2 && !cpu->blas; i++) cpu->blas = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!cpu->blas) return;
-    *(void **)&cpu->sgemm = dlsym(cpu->blas, "cblas_sgemm");
-    *(void **)&cpu->dgemm = dlsym(cpu->blas, "cblas_dgemm");
-}
-
 static fs_result cpu_open(void **state, const fs_host *host, const fs_context_options *options)
 {
     fs_cpu *cpu = host->allocator.alloc(host->allocator.user, sizeof *cpu);
@@ -74,7 +63,7 @@ static fs_result cpu_open(void **state, const fs_host *host, const fs_context_op
         host->allocator.release(host->allocator.user, cpu);
         return result;
     }
-    find_blas(cpu);
+    fs_blas_open(&cpu->blas);
     *state = cpu;
     return FS_OK;
 }
@@ -84,7 +73,7 @@ static void cpu_close(void *state)
     fs_cpu *cpu = state;
     const fs_allocator memory = cpu->host.allocator;
     if (cpu->scratch) memory.release(memory.user, cpu->scratch);
-    if (cpu->blas) dlclose(cpu->blas);
+    fs_blas_close(&cpu->blas);
     memory.release(memory.user, cpu);
 }
 
@@ -92,7 +81,7 @@ static int cpu_describe(const void *state, char *text, size_t bytes)
 {
     const fs_cpu *cpu = state;
     return snprintf(text, bytes, "cpu, variant %s, %d thread%s, %s", cpu->ops->name, cpu->threads,
-                    cpu->threads == 1 ? "" : "s", cpu->sgemm ? "OpenBLAS found" : "no OpenBLAS");
+                    cpu->threads == 1 ? "" : "s", cpu->blas.sgemm ? "OpenBLAS found" : "no OpenBLAS");
 }
 
 static size_t cpu_scratch(const void *state) { return ((const fs_cpu *)state)->scratch_bytes; }
@@ -146,6 +135,6 @@ static fs_result cpu_sparse(void *state, const fs_def *S, int64_t row0, double a
 const fs_backend *fs_cpu_backend(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
-                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,    NULL};
+                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,    NULL, &fs_cpu_dense};
     return &backend;
 }

@@ -54,23 +54,6 @@ fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory)
     return FS_OK;
 }
 
-/* The context's device while a call lasts, the caller's afterwards. */
-class on_device {
-    int before;
-public:
-    explicit on_device(int device)
-    {
-        cudaGetDevice(&before);
-        if (before != device) cudaSetDevice(device);
-    }
-    ~on_device()
-    {
-        int now;
-        cudaGetDevice(&now);
-        if (now != before) cudaSetDevice(before);
-    }
-};
-
 /* Every kernel that wants more than 48 KiB of shared memory says so once. */
 static fs_result allow_shared_memory(fs_gpu *gpu)
 {
@@ -235,6 +218,7 @@ extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_e
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,
-                                       gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr};
+                                       gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr,
+                                       &fs_gpu_dense};
     return &backend;
 }

@@ -33,6 +33,23 @@ typedef struct fs_gpu {
  * the stream is being captured, growing is FS_EUNSUPPORTED. */
 fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory);
 
+/* The context's device while a call lasts, the caller's afterwards. */
+class on_device {
+    int before;
+public:
+    explicit on_device(int device)
+    {
+        cudaGetDevice(&before);
+        if (before != device) cudaSetDevice(device);
+    }
+    ~on_device()
+    {
+        int now;
+        cudaGetDevice(&now);
+        if (now != before) cudaSetDevice(before);
+    }
+};
+
 /* FS_OK, or FS_EBACKEND with what was being done and CUDA's sentence. */
 fs_result fs_gpu_check(fs_gpu *gpu, cudaError_t error, const char *what);
 
@@ -67,6 +84,7 @@ fs_result fs_gpu_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0
 fs_result fs_gpu_sparse_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                               const fs_matrix *Y);
 fs_result fs_gpu_digest(fs_gpu *gpu, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
+extern const fs_dense fs_gpu_dense; /* dense.cu */
 fs_result fs_gpu_csr(fs_gpu *gpu, const fs_def *S, int64_t col0, const fs_sparse *out);
 
 #endif

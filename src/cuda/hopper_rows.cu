@@ -331,39 +331,6 @@ template <int TILES, int PITCH> __device__ __forceinline__ void keep_tile(float 
             else *(float2 *)row = make_float2(sum[0], sum[2]);
         }
 }
-
-/* Adds up the sums that the thread blocks of the cluster have in `tiles`, each of them HEIGHT / cluster rows of every
- * block of Y, whose columns begin at `first`.  All threads of the thread block are here. */
-template <class T, int OUTS, int TILES>
-__device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part *parts, int64_t first, int64_t owned,
-                                          float *tiles)
-{
-    typedef shape<T, OUTS, TILES> sh;
-    const int rank = fs_cluster_rank(), rows = HEIGHT / a.cluster;
-    __syncwarp();
-    fs_cluster_barrier();
-#pragma unroll 1
-    for (int out = 0; out < OUTS; out++) {
-        const fs_part &mine = parts[out];
-        const fs_output to = fs_plane(a, mine.l, mine.z);
-#pragma unroll 1
-        for (int i = threadIdx.x; i < rows * sh::WIDTH / 4; i += THREADS) {
-            const int row = rank * rows + i / (sh::WIDTH / 4), place = i % (sh::WIDTH / 4) * 4;
-            const uint32_t at = fs_shared_address(tiles + (out * HEIGHT + row) * sh::PITCH + place);
-            float4 sum = fs_cluster_float4(at, 0);
-#pragma unroll 1
-            for (int c = 1; c < a.cluster; c++) {
-                const float4 next = fs_cluster_float4(at, c);
-                sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
-            }
-            const int64_t column = first + place, left = a.n - column;
-            if (row < mine.block_rows && column >= owned && left > 0)
-                fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
-        }
-    }
-    __syncwarp();
-    fs_cluster_barrier();
-}
 #endif
 
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
@@ -408,7 +375,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
                       FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FS_DEF_NONE) > 1,
                       panel_count * PANEL / sh::STAGE);
         fs_barrier_or(1, THREADS, false);
-        if (a.cluster > 1) add_parts<T, OUTS, TILES>(a, parts, p.column, owned, (float *)shared);
+        if (a.cluster > 1)
+            add_parts<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, parts, p.column, owned, (float *)shared, tid);
     } else {
         fs_more_registers<256 - sh::PREPARING>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
@@ -437,7 +405,7 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
                 for (int i = 0; i < sh::BLOCKS; i++)
                     keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
                                                 total + 32 * i);
-            add_parts<T, OUTS, TILES>(a, parts, p.column, owned, (float *)shared);
+            add_parts<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, parts, p.column, owned, (float *)shared, tid);
         } else if (!again) {
             const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
             if (own < owned) return;

@@ -11,7 +11,7 @@
  * the place of a nonzero is where its row begins plus the bits before its own.  The order within a row is that of the
  * bits, so it is always the same.
  *
- * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x
+ * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x
  * threads  4 warps that copy rows of A, 4 that make lists, 16 that add; registers move to those
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
  * needs    sm_90; rows contiguous or dealt; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
@@ -239,28 +239,24 @@ __global__ void __launch_bounds__(THREADS, 1) listed_rows(const __grid_constant_
     fs_part p = parts[out];
     const int64_t owned = place_columns<float, sh::WIDTH>(a, p), column = p.column + (tid & 31) * sh::COLUMNS;
     const fs_output to = fs_plane(a, p.l, p.z);
-    const int64_t row = p.output_row + first_row;
-    const int valid = column < owned || column >= a.n ? 0
-                    : (int)(a.n - column < sh::COLUMNS ? a.n - column : sh::COLUMNS);
-    if (to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % 4 == 0 && a.n % 4 == 0 &&
+    if (a.cluster == 1 && to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % 4 == 0 &&
         (uintptr_t)to.data % 16 == 0) {
         const float f = (float)to.factor;
-        float *there = (float *)to.data + row * to.row_stride + column;
+        float *there = (float *)to.data + (p.output_row + first_row) * to.row_stride + column;
+        if (column < owned || column >= a.n) return;
 #pragma unroll
         for (int r = 0; r < sh::ROWS; r++)
-            if (valid && first_row + r < p.block_rows)
+            if (first_row + r < p.block_rows)
                 *(float4 *)(there + r * to.row_stride) =
                     make_float4(f * sums[r][0], f * sums[r][1], f * sums[r][2], f * sums[r][3]);
         return;
     }
-    /* any other output, by one copy of the code for it: through the memory of the ring, when nobody reads that */
-    fs_barrier(1, 32 * ADDERS);
-    float4 *place = (float4 *)shared + (tid - PREPARE) * sh::ROWS;
+    fs_barrier(1, 32 * ADDERS);  /* nobody reads the ring any more */
+    float *tiles = (float *)shared, *mine = tiles + (out * HEIGHT + first_row) * sh::WIDTH + (tid & 31) * sh::COLUMNS;
 #pragma unroll
-    for (int r = 0; r < sh::ROWS; r++) place[r] = make_float4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
-#pragma unroll 1
-    for (int r = 0; r < sh::ROWS && first_row + r < p.block_rows; r++)
-        fs_output_put4(to, row + r, column, place[r], valid);
+    for (int r = 0; r < sh::ROWS; r++)
+        *(float4 *)(mine + r * sh::WIDTH) = make_float4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
+    add_parts<OUTS, sh::WIDTH, sh::WIDTH, 32 * ADDERS>(a, parts, p.column, owned, tiles, tid - PREPARE);
 #endif
 }
 

@@ -292,6 +292,42 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p,
     }
 }
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* Stores what THREADS threads of each thread block have left in `tiles`, OUTS blocks of Y, WIDTH columns from `first`
+ * on, rows PITCH apart; columns before `owned` are another's.  Where parts are a cluster their sums are added on the
+ * way, in order, and each of them stores HEIGHT / cluster rows of every block.  Threads that have not ended are all
+ * here. */
+template <int OUTS, int WIDTH, int PITCH, int THREADS>
+__device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part *parts, int64_t first, int64_t owned,
+                                          float *tiles, int thread)
+{
+    const int rank = fs_cluster_rank(), rows = HEIGHT / a.cluster;
+    __syncwarp();
+    fs_cluster_barrier();
+#pragma unroll 1
+    for (int out = 0; out < OUTS; out++) {
+        const fs_part &mine = parts[out];
+        const fs_output to = fs_plane(a, mine.l, mine.z);
+#pragma unroll 1
+        for (int i = thread; i < rows * WIDTH / 4; i += THREADS) {
+            const int row = rank * rows + i / (WIDTH / 4), place = i % (WIDTH / 4) * 4;
+            const uint32_t at = fs_shared_address(tiles + (out * HEIGHT + row) * PITCH + place);
+            float4 sum = fs_cluster_float4(at, 0);
+#pragma unroll 1
+            for (int c = 1; c < a.cluster; c++) {
+                const float4 next = fs_cluster_float4(at, c);
+                sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
+            }
+            const int64_t column = first + place, left = a.n - column;
+            if (row < mine.block_rows && column >= owned && left > 0)
+                fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
+        }
+    }
+    __syncwarp();
+    fs_cluster_barrier();
+}
+#endif
+
 }  // namespace
 
 #endif

@@ -285,6 +285,58 @@ def test_jax_products_in_a_row_depend_on_each_other_rightly():
     close(np.asarray(X), expected, 1e-4)
 
 
+# tasks ----------------------------------------------------------------------------------------------------------------
+
+
+def check_tasks(to_gpu, to_host):
+    """solve, ridge, gram and ose of arrays on the GPU, judged by NumPy on the sketches that the GPU made."""
+    rng, S = np.random.default_rng(2), sketch()
+    A = (rng.standard_normal((5000, 40)) * np.logspace(0, -4, 40)).astype("float32")
+    b = (A @ np.ones((40, 2), "float32") + 0.01 * rng.standard_normal((5000, 2))).astype("float32")
+    on_gpu, right = to_gpu(A), to_gpu(b)
+    Y, C = np.asarray(to_host(S @ on_gpu), "float64"), np.asarray(to_host(S @ right), "float64")
+    fit = fs.solve(S, on_gpu, right, exact=True)
+    assert type(fit.x) is type(on_gpu) and fit.method == "cholesky" and fit.sketch_seconds > 0
+    x = np.asarray(to_host(fit.x), "float64")
+    close(Y @ x, Y @ np.linalg.lstsq(Y, C, rcond=None)[0], 1e-6)
+    truth = np.linalg.norm(A.astype("float64") @ x - b, axis=0)
+    close(fit.exact, truth, 1e-6)
+    assert fit.low < np.linalg.norm(truth) < fit.high
+    x = np.asarray(to_host(fs.ridge(S, on_gpu, right[:, 0], 0.1).x), "float64")
+    close(x, np.linalg.solve(Y.T @ Y + 0.1 * np.eye(40), Y.T @ C[:, 0]), 1e-5)
+    made = fs.gram(S, on_gpu, exact=True)
+    close(to_host(made.G), Y.T @ Y, 1e-6)
+    assert 0 < made.frobenius < 1 and 0 < made.spectral < 2
+    of, cpu = fs.ose(S, on_gpu), fs.ose(S, A.astype("float64")) if openblas() else None
+    assert of.low < of.error < of.high
+    if cpu:
+        assert abs(of.error - cpu.error) < 1e-3
+
+
+def openblas():
+    try:
+        fs.gram(fs.Sketch(k=2, d=3), np.ones((3, 1)))
+    except fs.BackendError:
+        return False
+    return True
+
+
+def test_torch_tasks():
+    torch = framework("torch")
+    check_tasks(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+
+
+def test_torch_tasks_on_a_side_stream():
+    torch = framework("torch")
+    with torch.cuda.stream(torch.cuda.Stream()):
+        check_tasks(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+
+
+def test_cupy_tasks():
+    cupy = framework("cupy")
+    check_tasks(cupy.asarray, cupy.asnumpy)
+
+
 def main():
     failed = 0
     for name, test in sorted(globals().items()):

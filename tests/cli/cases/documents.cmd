@@ -11,7 +11,9 @@ complete_words flashsketch sketch --shuffle ''
 complete_words flashsketch coherence --family s
 complete_words flashsketch show -o ''
 flashsketch --document man >page
-for command in sketch info spec show coherence check demo version; do grep -c "^.SS flashsketch $command" page; done
+for command in sketch solve ridge gram ose coherence info spec show check demo version; do
+    grep -c "^.SS flashsketch $command" page
+done
 grep -c '^\.B ' page
 flashsketch --document zsh >_flashsketch && head -n 1 _flashsketch
 if command -v zsh >/dev/null; then zsh -n _flashsketch; fi

@@ -1,18 +1,23 @@
-/* coherence.c - an orthonormal basis of the range of A, block by block, and the norms of its blocks.
+/* coherence.c - mu_blk and mu_nbr: an orthonormal basis of the range of A, block by block, and the norms of its blocks.
+ *
+ * In host memory and f64, with loops of its own: it is for looking at a sketch, needs no OpenBLAS, and its pivots tell
+ * the rank.
  *
  * The basis is made by Cholesky factors of Gram matrices, twice, in f64 (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa
  * and Fukaya, 2015): the first, with pivots and columns scaled to length 1, tells the rank and leaves a basis that is
  * nearly orthonormal; the second makes it so to rounding.  The norms are largest eigenvalues of U_h'U_h by Lanczos'
  * method, which needs U_h and no n x n matrix for every block. */
-#include "coherence.h"
-
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
+#include <omp.h>
 #include <string.h>
 
-#include "cli.h"
+#include "context.h"
 #include "dtype.h"
+#include "error.h"
+#include "flashsketch_tasks.h"
+#include "matrix.h"
+#include "sketch.h"
 
 /* Rows of U in the order of their input blocks: block h is rows start[h] ... start[h + 1] - 1. */
 typedef struct basis {
@@ -20,7 +25,16 @@ typedef struct basis {
     double *U; /* d x n, packed rows */
     int64_t *start;
     double *G; /* n x n: a Gram matrix, then its factor */
+    double *scale;       /* n */
+    int64_t *rows;       /* d, or n if that is more: where rows of A go; then pivots */
+    fs_allocator memory;
+    const fs_progress *progress;
 } basis;
+
+static void at(const basis *b, double share, const char *doing)
+{
+    if (b->progress && b->progress->at) b->progress->at(b->progress->user, share, doing);
+}
 
 /* the rows of A ---------------------------------------------------------------------------------------------- */
 
@@ -74,13 +88,13 @@ static void add(double *y, double a, const double *x, int64_t n)
 }
 
 /* G = U'U, the upper triangle of cols x cols; the rows of a tile stay in cache while all of G's rows take them in. */
-static void gram_of(basis *b, int64_t cols, progress *bar, double from, double to)
+static void gram_of(basis *b, int64_t cols, double from, double to)
 {
     enum { TILE = 64 };
     memset(b->G, 0, (size_t)(cols * cols) * sizeof *b->G);
     for (int64_t first = 0; first < b->d; first += TILE) {
         const int64_t end = first + TILE < b->d ? first + TILE : b->d;
-        progress_at(bar, from + (to - from) * (double)first / (double)b->d, "an orthonormal basis");
+        at(b, from + (to - from) * (double)first / (double)b->d, "an orthonormal basis");
 #pragma omp parallel for schedule(dynamic, 16)
         for (int64_t i = 0; i < cols; i++) {
             double *sum = b->G + i * cols + i;
@@ -140,7 +154,7 @@ static void solve(basis *b, const double *scale, const int64_t *pivot, int64_t c
 {
 #pragma omp parallel for
     for (int64_t r = 0; r < b->d; r++) {
-        double *row = b->U + r * b->n, x[COHERENCE_MAX_COLS];
+        double *row = b->U + r * b->n, x[FS_COHERENCE_MAX_COLS];
         for (int64_t j = 0; j < rank; j++) x[j] = row[pivot[j]] * scale[pivot[j]];
         for (int64_t i = 0; i < rank; i += FOUR) {
             const int64_t end = i + FOUR < rank ? i + FOUR : rank;
@@ -156,29 +170,29 @@ static void solve(basis *b, const double *scale, const int64_t *pivot, int64_t c
     }
 }
 
-/* U becomes an orthonormal basis of its own range; *rank is its number of columns, 0 where A is 0.  Returns 0, or
- * EXIT_FAILURE after saying that A is not finite.  scale and pivot: room for n. */
-static int orthonormalize(basis *b, const char *name, double *scale, int64_t *pivot, progress *bar, int64_t *rank)
+/* U becomes an orthonormal basis of its own range; *rank is its number of columns, 0 where A is 0. */
+static fs_result orthonormalize(basis *b, int64_t *rank)
 {
     const double dependent = 1e-12, nearly = 1e-6; /* squared lengths; of the second factor all are near 1 */
     const int64_t n = b->n;
-    gram_of(b, n, bar, 0.0, 0.3);
+    double *scale = b->scale;
+    gram_of(b, n, 0.0, 0.3);
     for (int64_t j = 0; j < n; j++) {
         const double square = b->G[j * n + j];
-        if (!isfinite(square))
-            return cli_fail("%s: column %" PRId64 " has elements that are not finite, or above 1e150", name, j + 1);
+        FS_REQUIRE(isfinite(square),
+                   "fs_coherence: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
         scale[j] = square > 0 ? 1 / sqrt(square) : 0;
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) b->G[i * n + j] *= scale[i] * scale[j];
-    *rank = factor(b->G, n, dependent, pivot);
-    solve(b, scale, pivot, n, *rank);
+    *rank = factor(b->G, n, dependent, b->rows);
+    solve(b, scale, b->rows, n, *rank);
     for (int64_t j = 0; j < n; j++) scale[j] = 1;
-    gram_of(b, *rank, bar, 0.4, 0.7);
+    gram_of(b, *rank, 0.4, 0.7);
     const int64_t first = *rank;
-    *rank = factor(b->G, first, nearly, pivot);
-    solve(b, scale, pivot, first, *rank);
-    return 0;
+    *rank = factor(b->G, first, nearly, b->rows);
+    solve(b, scale, b->rows, first, *rank);
+    return FS_OK;
 }
 
 /* norms ------------------------------------------------------------------------------------------------------ */
@@ -263,70 +277,123 @@ static double norm_squared(const basis *b, int64_t rank, const int64_t *blocks, 
 }
 
 /* The largest norm over all output blocks, each with the input blocks f^1(g) ... f^kappa(g); kappa = 0: over all input
- * blocks, each alone.  Negative where there is no memory. */
-static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int64_t kappa, int64_t *where)
+ * blocks, each alone.  q: room for (STEPS + 1) vectors of `rank` elements for every thread, blocks for kappa numbers,
+ * norms for M. */
+static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int64_t kappa, int threads, double *q,
+                           int64_t *blocks, double *norms, int64_t *where)
 {
-    double largest = -1;
-    int failed = 0;
-    *where = 0;
-#pragma omp parallel for schedule(dynamic)
+    const int64_t count = kappa ? kappa : 1;
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t g = 0; g < b->M; g++) {
-        double *q = cli_array(STEPS + 1, rank, sizeof *q);
-        int64_t *blocks = cli_array(kappa ? kappa : 1, 1, sizeof *blocks);
-        if (q && blocks) {
-            blocks[0] = g;
-            uint32_t h = (uint32_t)g;
-            for (int64_t l = 0; l < kappa; l++) blocks[l] = h = fs_wiring_next(f, h);
-            const double norm = norm_squared(b, rank, blocks, kappa ? kappa : 1, q);
-#pragma omp critical
-            if (norm > largest || (norm == largest && g < *where)) largest = norm, *where = g;
-        } else {
-#pragma omp atomic write
-            failed = 1;
-        }
-        free(q);
-        free(blocks);
+        int64_t *mine = blocks + omp_get_thread_num() * count;
+        mine[0] = g;
+        uint32_t h = (uint32_t)g;
+        for (int64_t l = 0; l < kappa; l++) mine[l] = h = fs_wiring_next(f, h);
+        norms[g] = norm_squared(b, rank, mine, count, q + omp_get_thread_num() * (STEPS + 1) * rank);
     }
-    return failed ? -1 : largest;
+    *where = 0;
+    for (int64_t g = 1; g < b->M; g++)
+        if (norms[g] > norms[*where]) *where = g;
+    return norms[*where];
 }
 
-static int measure(basis *b, const input *in, const fs_blockperm *B, int64_t kappa, progress *bar, int64_t *rows,
-                   double *scale, coherence *out)
+/* `count` things of `bytes` bytes from the context's allocator; NULL also when they cannot be counted. */
+static void *take(const basis *b, int64_t rows, int64_t cols, size_t bytes)
 {
-    int64_t *pivot = rows; /* where the rows go is not needed any more when pivots are */
-    sort_rows(b, B, rows);
-    if (in->is_sparse) load_sparse(b, &in->sparse, rows);
-    else load_dense(b, &in->A, rows);
-    if (orthonormalize(b, in->name, scale, pivot, bar, &out->rank)) return EXIT_FAILURE;
-    if (!out->rank) return cli_fail("%s: all elements are 0: there is no range to measure", in->name);
-    progress_at(bar, 0.8, "the norms of %" PRId64 " blocks", b->M);
-    const double blk = largest_norm(b, out->rank, &B->wiring, 0, &out->block);
-    progress_at(bar, 0.9, "the norms of %" PRId64 " neighbourhoods", b->M);
-    const double nbr = largest_norm(b, out->rank, &B->wiring, kappa, &out->neighbourhood);
-    if (blk < 0 || nbr < 0) return cli_fail("there is no memory for vectors of %" PRId64 " elements", out->rank);
-    out->blk = (double)b->M * blk;
-    out->nbr = (double)b->M / (double)kappa * nbr;
-    return 0;
+    size_t all;
+    if (__builtin_mul_overflow((size_t)rows, (size_t)cols, &all) || __builtin_mul_overflow(all, bytes, &all))
+        return NULL;
+    return b->memory.alloc(b->memory.user, all ? all : 1);
+}
+static void give(const basis *b, void *memory)
+{
+    if (memory) b->memory.release(b->memory.user, memory);
 }
 
-int coherence_measure(const input *in, const fs_blockperm *B, int64_t kappa, progress *bar, coherence *out)
+static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_report *out)
 {
-    basis b = {in->d, in->n, B->wiring.M, NULL, NULL, NULL};
-    if (b.n > COHERENCE_MAX_COLS)
-        return cli_fail("%s has %" PRId64 " columns, but the coherence of at most %d is measured; give fewer of them",
-                        in->name, b.n, COHERENCE_MAX_COLS);
-    b.U = cli_array(b.d, b.n, sizeof *b.U);
-    b.G = cli_array(b.n, b.n, sizeof *b.G);
-    b.start = cli_array(b.M + 1, 1, sizeof *b.start);
-    double *scale = cli_array(b.n, 1, sizeof *scale);
-    int64_t *rows = cli_array(b.d > b.n ? b.d : b.n, 1, sizeof *rows);
-    int code;
-    if (b.U && b.G && b.start && scale && rows) code = measure(&b, in, B, kappa, bar, rows, scale, out);
-    else code = cli_fail("there is no memory for a basis of %" PRId64 " x %" PRId64 " float64", b.d, b.n);
-    free(b.U);
-    free(b.G);
-    free(b.start);
-    free(scale);
-    free(rows);
-    return code;
+    const int threads = omp_get_max_threads();
+    double *q = take(b, (STEPS + 1) * (int64_t)threads, out->rank, sizeof *q);
+    int64_t *blocks = take(b, threads, B->kappa, sizeof *blocks);
+    double *norms = take(b, b->M, 1, sizeof *norms);
+    if (q && blocks && norms) {
+        at(b, 0.8, "the norms of the blocks");
+        const double blk = largest_norm(b, out->rank, &B->wiring, 0, threads, q, blocks, norms, &out->block);
+        at(b, 0.9, "the norms of the neighbourhoods");
+        const double nbr = largest_norm(b, out->rank, &B->wiring, B->kappa, threads, q, blocks, norms,
+                                       &out->neighbourhood);
+        out->mu_blk = (double)b->M * blk;
+        out->mu_nbr = (double)b->M / (double)B->kappa * nbr;
+    }
+    const int failed = !q || !blocks || !norms;
+    give(b, q);
+    give(b, blocks);
+    give(b, norms);
+    return failed ? fs_fail(FS_ENOMEM, "fs_coherence: no memory for vectors of %" PRId64 " elements", out->rank)
+                  : FS_OK;
+}
+
+static fs_result measure(basis *b, const fs_blockperm *B, const fs_matrix *dense, const fs_sparse *sparse,
+                         fs_coherence_report *out)
+{
+    if (!b->U || !b->G || !b->start || !b->scale || !b->rows)
+        return fs_fail(FS_ENOMEM, "fs_coherence: no memory for a basis of %" PRId64 " x %" PRId64 " float64", b->d,
+                       b->n);
+    sort_rows(b, B, b->rows);
+    if (sparse) load_sparse(b, sparse, b->rows);
+    else load_dense(b, dense, b->rows);
+    FS_TRY(orthonormalize(b, &out->rank));
+    FS_REQUIRE(out->rank, "fs_coherence: all elements of A are 0: there is no range to measure");
+    return measure_norms(b, B, out);
+}
+
+/* The door of both functions, after A itself was checked. */
+static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64_t n, const fs_matrix *dense,
+                           const fs_sparse *sparse, const fs_progress *progress, fs_coherence_report *report)
+{
+    FS_REQUIRE(report && report->size == sizeof *report,
+               "fs_coherence: report is NULL or its size is not set; start from "
+               "FS_COHERENCE_REPORT_INIT");
+    FS_REQUIRE(S->spec.family == FS_BLOCKPERM, "fs_coherence: coherence is about the blocks of family blockperm");
+    FS_REQUIRE(d == S->spec.d && n >= 1 && n <= FS_COHERENCE_MAX_COLS,
+               "fs_coherence: A is %" PRId64 " x %" PRId64 ", it must have d = %" PRId64
+               " rows and from 1 to %d columns",
+               d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
+    const fs_blockperm *B = &S->def.u.blockperm;
+    basis b = {d, n, B->M, NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
+    b.U = take(&b, d, n, sizeof *b.U);
+    b.G = take(&b, n, n, sizeof *b.G);
+    b.start = take(&b, b.M + 1, 1, sizeof *b.start);
+    b.scale = take(&b, n, 1, sizeof *b.scale);
+    b.rows = take(&b, d > n ? d : n, 1, sizeof *b.rows);
+    fs_coherence_report out = *report;
+    const fs_result result = measure(&b, B, dense, sparse, &out);
+    if (result == FS_OK) *report = out;
+    give(&b, b.U);
+    give(&b, b.G);
+    give(&b, b.start);
+    give(&b, b.scale);
+    give(&b, b.rows);
+    return result;
+}
+
+fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A, const fs_progress *progress,
+                       fs_coherence_report *report)
+{
+    FS_REQUIRE(ctx && S, "fs_coherence: %s is NULL", ctx ? "S" : "ctx");
+    FS_TRY(fs_matrix_check("fs_coherence", "A", A));
+    if (A->place != FS_HOST)
+        return fs_fail(FS_EUNSUPPORTED, "fs_coherence: A is in CUDA memory, it must be in the host's");
+    return coherence(ctx, S, A->rows, A->cols, A, NULL, progress, report);
+}
+
+fs_result fs_coherence_csr(fs_context *ctx, const fs_sketch *S, const fs_sparse *A, const fs_progress *progress,
+                           fs_coherence_report *report)
+{
+    FS_REQUIRE(ctx && S, "fs_coherence_csr: %s is NULL", ctx ? "S" : "ctx");
+    FS_TRY(fs_sparse_check("fs_coherence_csr", "A", A));
+    if (A->place != FS_HOST)
+        return fs_fail(FS_EUNSUPPORTED, "fs_coherence_csr: A is in CUDA memory, it must be in the host's");
+    FS_TRY(fs_sparse_check_arrays("fs_coherence_csr", A));
+    return coherence(ctx, S, A->rows, A->cols, NULL, A, progress, report);
 }

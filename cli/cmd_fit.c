@@ -1,0 +1,168 @@
+/* cmd_fit.c - flashsketch solve and flashsketch ridge: least squares for matrices in files, by their sketches. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli.h"
+#include "task.h"
+
+typedef struct fit_options {
+    task_options task;
+    double lambda, rcond;
+} fit_options;
+
+enum { RHS = INPUT_OTHER, EXACT, LAMBDA, RCOND };
+
+static int take(const char *command, void *options, int code, const char *value)
+{
+    fit_options *o = options;
+    const int taken = task_option(command, code, value, &o->task);
+    if (taken >= 0) return taken;
+    switch (code) {
+    case RHS: o->task.rhs = value; return 0;
+    case EXACT: o->task.exact = 1; return 0;
+    case LAMBDA: return cli_real(command, "--lambda", value, 0, INFINITY, &o->lambda);
+    case RCOND: return cli_real(command, "--rcond", value, 0, 1, &o->rcond);
+    default: o->task.output = value; return 0;
+    }
+}
+static int take_solve(void *options, int code, const char *value)
+{
+    return take(solve_command.name, options, code, value);
+}
+static int take_ridge(void *options, int code, const char *value)
+{
+    return take(ridge_command.name, options, code, value);
+}
+
+/* |A X - B| itself, by reading A once more. */
+static int exact_residual(task *t, double *x, double *residual)
+{
+    const fs_matrix X = fs_row_major(x, t->in.n, t->B.cols, FS_F64);
+    double *norms = cli_array(t->B.cols, 1, sizeof *norms);
+    int code = norms ? task_dense(t) : cli_fail("there is no memory for %" PRId64 " residuals", t->B.cols);
+    if (!code && fs_residual(t->w, &t->dense, &t->B, &X, norms)) code = cli_library_fail();
+    *residual = 0;
+    for (int64_t j = 0; !code && j < t->B.cols; j++) *residual = hypot(*residual, norms[j]);
+    free(norms);
+    return code;
+}
+
+static void print(const task *t, const fs_fit_report *r, double lambda, double exact)
+{
+    task_print_head(t);
+    printf("X         %" PRId64 " x %" PRId64 ", by %s; ", t->in.n, t->B.cols,
+           r->method == FS_METHOD_CHOLESKY ? "Cholesky's factor" : "singular values");
+    if (lambda > 0) printf("lambda %g\n", lambda);
+    else if (r->rank < t->in.n)
+        printf("the rank of S A is %" PRId64 ", so X is the shortest of many solutions\n", r->rank);
+    else printf("rank %" PRId64 ", condition about %.3g\n", r->rank, r->condition);
+    if (isnan(r->residual)) {
+        printf("residual  not known: the %" PRId64
+               " equations of the sketch are all met; give a larger -k, or --exact\n",
+               t->spec.k);
+    } else {
+        printf("residual  |A X - B| is about %.4g, from %.4g to %.4g in 99 of 100 cases; |B| about %.4g\n", r->residual,
+               r->low, r->high, r->rhs);
+        if (lambda == 0)
+            printf("          the smallest there is: about %.4g; a larger -k comes nearer to it\n", r->smallest);
+    }
+    if (t->o->exact) printf("exact     |A X - B| = %.6g\n", exact);
+    task_print_times(t->sketch_seconds, r->solve_seconds);
+}
+
+static int print_json(const task *t, const fs_fit_report *r, double lambda, double exact)
+{
+    cJSON *out = task_json(t, t->sketch_seconds, r->solve_seconds);
+    json_whole(out, "rhs", t->B.cols);
+    if (lambda > 0) json_real(out, "lambda", lambda);
+    cJSON_AddStringToObject(out, "method", r->method == FS_METHOD_CHOLESKY ? "cholesky" : "svd");
+    json_whole(out, "rank", r->rank);
+    json_real(out, "condition", r->condition);
+    json_real(out, "rhs_norm", r->rhs);
+    json_real(out, "sketched", r->sketched);
+    json_real(out, "residual", r->residual);
+    json_real(out, "low", r->low);
+    json_real(out, "high", r->high);
+    if (lambda == 0) json_real(out, "smallest", r->smallest);
+    if (t->o->exact) json_real(out, "exact", exact);
+    return json_print(out);
+}
+
+static int solve(task *t, const fit_options *o)
+{
+    const int64_t n = t->in.n, rhs = t->B.cols;
+    double *x = cli_array(n, rhs, sizeof *x), exact = NAN;
+    if (!x) return cli_fail("there is no memory for X, %" PRId64 " x %" PRId64, n, rhs);
+    fs_matrix X = fs_row_major(x, n, rhs, FS_F64);
+    fs_fit_report report = FS_FIT_REPORT_INIT;
+    int code = 0;
+    if (o->lambda > 0 ? fs_ridge(t->w, o->lambda, &X, &report) : fs_solve(t->w, o->rcond, &X, &report))
+        code = cli_library_fail();
+    if (!code && t->o->exact) code = exact_residual(t, x, &exact);
+    if (!code) code = task_write(t, x, n, rhs);
+    if (code || task_is_piped(t)) {
+        free(x);
+        return code;
+    }
+    if (t->o->json) code = print_json(t, &report, o->lambda, exact);
+    else print(t, &report, o->lambda, exact);
+    free(x);
+    return code;
+}
+
+static int run(const cli_command *command, fit_options *o, int argc, char **argv)
+{
+    int code = input_path(&o->task.input, argc, argv, &o->task.path);
+    if (code) return code;
+    if (!o->task.rhs) return cli_usage(command->name, "name the file of B, with --rhs FILE");
+    if (command == &ridge_command && !(o->lambda > 0))
+        return cli_usage(command->name, "say how much to regularize, with --lambda X");
+    task t;
+    code = task_open(&t, command, &o->task, 0);
+    if (!code) code = solve(&t, o);
+    task_close(&t);
+    return code;
+}
+static int run_solve(int argc, char **argv)
+{
+    fit_options o = {.task = TASK_OPTIONS_INIT};
+    const int code = cli_parse(&solve_command, argc, argv, take_solve, &o);
+    return code ? code : run(&solve_command, &o, argc, argv);
+}
+static int run_ridge(int argc, char **argv)
+{
+    fit_options o = {.task = TASK_OPTIONS_INIT};
+    const int code = cli_parse(&ridge_command, argc, argv, take_ridge, &o);
+    return code ? code : run(&ridge_command, &o, argc, argv);
+}
+
+#define FIT_OPTIONS                                                                                               \
+    {RHS, "rhs", "FILE", "B, d x anything: a right-hand side in each column; any format that says its own shape", \
+     CLI_FILES},                                                                                                  \
+    {EXACT, "exact", NULL, "read A again, and tell |A X - B| itself", NULL},                                      \
+    {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES}
+#define FIT_NOTES                                                                                                 \
+    "The residual is estimated from the sketch alone; the interval holds for inputs that S treats like a Gaussian\n" \
+    "sketch does ('flashsketch ose' tells)."
+static const cli_option solve_options[] = {
+    FIT_OPTIONS,
+    {RCOND, "rcond", "X", "singular values of S A below X times the largest count as 0", NULL},
+    TASK_OPTIONS,
+    {0}};
+const cli_command solve_command = {
+    "solve", "-k N --rhs FILE [OPTION]... FILE", "least squares by a sketch: X that minimises |S A X - S B|",
+    "Solves A X = B in the sense of least squares with the k equations of S A X = S B in place of the d ones of A.\n"
+    "Where those have many solutions, X is the shortest.\n" INPUT_TEXT,
+    solve_options, FIT_NOTES, run_solve};
+static const cli_option ridge_options[] = {
+    FIT_OPTIONS,
+    {LAMBDA, "lambda", "X", "how much to regularize", NULL},
+    TASK_OPTIONS,
+    {0}};
+const cli_command ridge_command = {
+    "ridge", "-k N --lambda X --rhs FILE [OPTION]... FILE", "ridge regression by a sketch",
+    "X minimises |S A X - S B|^2 + lambda |X|^2 in place of |A X - B|^2 + lambda |X|^2.\n" INPUT_TEXT,
+    ridge_options, FIT_NOTES, run_ridge};

@@ -1,0 +1,19 @@
+/* where.h - the options that say where a command computes. */
+#ifndef FLASHSKETCH_CLI_WHERE_H
+#define FLASHSKETCH_CLI_WHERE_H
+
+#include <flashsketch.h>
+
+/* A command puts these in its table of options. */
+#define WHERE_OPTIONS                                                                                   \
+    {WHERE_DEVICE, "device", "WHERE", "auto (default), cpu, cuda or cuda:N", "auto cpu cuda"},          \
+    {WHERE_THREADS, "threads", "N", "CPU threads (default: all)", NULL}
+enum { WHERE_DEVICE = 768, WHERE_THREADS };
+
+/* Is this the code of one of these options? */
+int where_is_option(int code);
+
+/* Puts the value of such an option into *where.  Returns 0, or EXIT_USAGE after saying what was wrong. */
+int where_option(const char *command, int code, const char *text, fs_context_options *where);
+
+#endif

@@ -1,0 +1,208 @@
+/* flashsketch_tasks.h - what a sketch is made for: Gram matrices, embeddings, ridge regression, least squares.
+ *
+ * A header of its own, because these functions stand on fs_apply and on linear algebra that is opened when a workspace
+ * is made (OpenBLAS on a CPU; cuBLAS and cuSOLVER on a GPU): whoever only sketches needs neither this file nor those.
+ *
+ * A workspace holds the sketches Y = S A and C = S B, and all memory that a task takes.  Fill it once, with
+ * fs_task_sketch or by your own calls of fs_apply, then run any number of tasks on it:
+ *
+ *     fs_task_shape shape = FS_TASK_SHAPE_INIT;   shape.k = k;  shape.n = n;  shape.rhs = 1;
+ *     fs_workspace *w;        fs_workspace_create(&w, ctx, &shape);
+ *     fs_fit_report report = FS_FIT_REPORT_INIT;
+ *     fs_task_sketch(w, S, &A, &b);               Y = S A, C = S b: A and b are read once
+ *     fs_solve(w, 0.0, &x, &report);              x minimises |Y x - C|
+ *
+ * A is d x n, B is d x rhs, S is k x d; Y is k x n, C is k x rhs, X is n x rhs, G is n x n.  All factorizations are
+ * made in f64, whatever the type of A.  Results of a task (X, G) may be in the context's memory or the host's.  A task
+ * waits for the stream: what it wrote is ready on return.  A workspace is for one thread at a time and must be
+ * destroyed before its context. */
+#ifndef FLASHSKETCH_TASKS_H
+#define FLASHSKETCH_TASKS_H
+
+#include "flashsketch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* workspaces ------------------------------------------------------------------------------------------------ */
+
+/* What a workspace has room for.  Start from FS_TASK_SHAPE_INIT. */
+typedef struct fs_task_shape {
+    size_t size;    /* sizeof(fs_task_shape): set by FS_TASK_SHAPE_INIT */
+    int64_t k;      /* rows of Y and C */
+    int64_t n;      /* columns of A and Y */
+    int64_t rhs;    /* columns of B and C, right-hand sides; 0: none */
+    fs_dtype dtype; /* of Y and C: FS_F32, or FS_F64 for an A in f64; 0: FS_F32 */
+    int64_t basis;  /* rows of A, for fs_ose, which keeps an orthonormal basis of basis x n; 0: no fs_ose */
+} fs_task_shape;
+#define FS_TASK_SHAPE_INIT { sizeof(fs_task_shape), 0, 0, 0, (fs_dtype)0, 0 }
+
+/* The memory of tasks, where ctx has its memory. */
+typedef struct fs_workspace fs_workspace;
+
+/* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
+ * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_bytes tells.
+ * FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with the bytes. */
+FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
+
+/* Frees a workspace; NULL is nothing. */
+FS_API void fs_workspace_destroy(fs_workspace *w);
+
+/* Bytes that the workspace holds. */
+FS_API size_t fs_workspace_bytes(const fs_workspace *w);
+
+/* Views of Y (k x n) and C (k x rhs), packed rows, in ctx's memory.  Whatever is written there is what tasks work on:
+ * the sketch of a matrix that comes in pieces, of a sparse one (fs_apply_csr), or a sum over ranks.  Either may be
+ * NULL. */
+FS_API FS_CHECK fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C);
+
+/* Y = S A and C = S B, each matrix read once, both queued on ctx's stream.  B is NULL exactly where rhs is 0.  A and B
+ * are of w's type, or of a half type where that is f32, in any layout and in any place that fs_apply takes.  The time
+ * is in the reports of the tasks that follow. */
+FS_API FS_CHECK fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, const fs_matrix *B);
+
+/* Gram matrices --------------------------------------------------------------------------------------------- */
+
+/* What fs_gram tells.  The error it speaks of is |Y'Y - A'A|_F / |A'A|_F. */
+typedef struct fs_gram_report {
+    size_t size;
+    double sketch_seconds; /* of the last fs_task_sketch */
+    double solve_seconds;  /* of this task: G in f64 and its copy */
+    double total_seconds;  /* both */
+    double error;          /* the error to expect of such a sketch, judged from Y alone: a root mean square */
+    double low, high;      /* the error of this draw lies between them with probability 0.99: see fs_gram */
+    double effective_k;    /* k, or less where few blocks of rows of Y carry most of A: contiguous blocks, coherent A */
+} fs_gram_report;
+#define FS_GRAM_REPORT_INIT { sizeof(fs_gram_report), 0, 0, 0, 0, 0, 0, 0 }
+
+/* G = Y'Y, an estimate of A'A; n x n, symmetric to the bit, in any type and layout.  G may be NULL: only the report.
+ *
+ * The report's error is that of a Gaussian S with effective_k rows, sqrt((tr(H)^2 / |H|_F^2 + 1) / effective_k), where
+ * H is A'A as Y shows it; the interval is that of a chi-square variable with as many degrees of freedom as H has.  It
+ * holds for sketches that treat A like a Gaussian one does: every family but FS_BLOCKROW, and inputs without a few rows
+ * that outweigh all others; there the error may be smaller than low.  S is the one that made Y, and tells its blocks;
+ * NULL: Y is taken as one block.
+ *
+ * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
+FS_API FS_CHECK fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
+
+/* The errors of Y'Y themselves, by A'A in f64: |Y'Y - A'A| / |A'A| in the Frobenius and in the spectral norm.  Reads A
+ * once and takes d n^2 operations: for checks.  A is in ctx's memory.  Either result may be NULL; 0 / 0 is 0. */
+FS_API FS_CHECK fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, double *spectral);
+
+/* subspace embeddings --------------------------------------------------------------------------------------- */
+
+/* What fs_ose tells of S on the range of an orthonormal Q, d x n. */
+typedef struct fs_ose_report {
+    size_t size;
+    double sketch_seconds;        /* of S Q */
+    double solve_seconds;         /* of its singular values */
+    double total_seconds;         /* both; making Q is in none */
+    double error;                 /* |(SQ)'SQ - I|_2: all lengths in the subspace are kept within it, squared */
+    double frobenius;             /* |(SQ)'SQ - I|_F */
+    double sigma_min, sigma_max;  /* extreme singular values of S Q */
+    double expected;              /* the error of a large Gaussian S: (1 + sqrt(n / k))^2 - 1 */
+    double low, high; /* where the error of a Gaussian S lies with probability 0.99.  Above high: S suits this
+                         subspace badly; take more rows, kappa > 1 or a shuffle */
+} fs_ose_report;
+#define FS_OSE_REPORT_INIT { sizeof(fs_ose_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* The embedding error of S on the range of the first n columns of A, n as in w's shape, exactly: Q is an orthonormal
+ * basis of them (of the QR factorization in this order), made in f64 and sketched in w's type.  A NULL: a random
+ * subspace of n dimensions, drawn from `seed` and the same on every machine.  w's shape has basis = d >= n; Y of w
+ * becomes S Q.
+ *
+ * FS_EINVAL: an element of A is not finite, or the columns are dependent: the sentence names the first that is. */
+FS_API FS_CHECK fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed,
+                                 fs_ose_report *report);
+
+/* ridge regression and least squares -------------------------------------------------------------------------- */
+
+/* How the normal equations were solved. */
+typedef enum fs_method {
+    FS_METHOD_CHOLESKY = 1, /* Cholesky's factor of Y'Y (+ lambda I), of Y Y' where k < n, in f64; for an f64 Y with a
+                               step of refinement */
+    FS_METHOD_SVD = 2       /* singular values of Y in f64: where Cholesky's pivots are too small, or rcond is given */
+} fs_method;
+
+/* What fs_ridge and fs_solve tell; norms are Frobenius norms over all right-hand sides. */
+typedef struct fs_fit_report {
+    size_t size;
+    double sketch_seconds; /* of the last fs_task_sketch */
+    double solve_seconds;  /* from Y and C to X */
+    double total_seconds;  /* both; what the estimates cost is in neither */
+    fs_method method;
+    int64_t rank;          /* of Y, as far as its rounding errors let it be seen */
+    double condition; /* of Y, its columns (its rows where k < n) scaled to length 1, a lower bound; SVD: as it is */
+    double sketched;       /* |Y X - C| */
+    double rhs;            /* |C|, which is |B| within a few percent: the scale of a residual */
+    double residual;       /* the estimate of |A X - B| */
+    double low, high;      /* |A X - B| lies between them with probability 0.99 */
+    double smallest;       /* fs_solve: the estimate of the smallest |A X - B| there is; fs_ridge: NaN */
+} fs_fit_report;
+#define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, (fs_method)0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* X minimises |Y X - C|, in place of |A X - B|: sketch-and-solve.  Where that has many solutions (k < n, or a rank
+ * below n) X is the shortest, and the rank is reported.  rcond: singular values below rcond times the largest count as
+ * 0, and the way is always that of singular values; 0.0: where that way is needed, 2^-21 for f32, max(k, n) 2^-52 for
+ * f64.
+ *
+ * How far to trust X.  The rows of [Y C] are k random equations; residual = |Y X - C| / (1 - rank / k) is their
+ * generalised cross-validation (Craven and Wahba, 1979): what equations that were not used would leave.  For a Gaussian
+ * S its square has a relative deviation of sqrt(2 (1 + rank / k) / (k - rank)), and low and high are three of them
+ * away, and the rounding of w's type.  For other families that holds where fs_ose finds an error like a Gaussian's. Act
+ * on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a high
+ * too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and tell nothing:
+ * residual is NaN, low 0 and high infinite; fs_residual knows.
+ *
+ * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
+ * element that is not finite; X is left as it was. */
+FS_API FS_CHECK fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report);
+
+/* X minimises |Y X - C|^2 + lambda |X|^2, lambda > 0: sketch-and-ridge.  Any number of lambdas may follow one
+ * fs_task_sketch.  The estimate is fs_solve's with tr(Y (Y'Y + lambda I)^-1 Y') in place of the rank. */
+FS_API FS_CHECK fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report);
+
+/* The residuals themselves: norms[j] = |A x_j - b_j| in f64, for rhs columns, in host memory.  Reads A and B once.  All
+ * three are in ctx's memory. */
+FS_API FS_CHECK fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, const fs_matrix *X,
+                                      double *norms);
+
+/* coherence ------------------------------------------------------------------------------------------------- */
+
+/* How unevenly the range of A lies on the blocks of a BlockPerm-SJLT (the paper, section 6).  U is an orthonormal basis
+ * of the range, U_h its rows in input block h, U_N(g) those in the kappa input blocks of output block g. */
+typedef struct fs_coherence_report {
+    size_t size;
+    int64_t rank;               /* columns of U */
+    double mu_blk;              /* M max_h |U_h|_2^2, from 1 to M */
+    double mu_nbr;              /* (M / kappa) max_g |U_N(g)|_2^2, from mu_blk / kappa to mu_blk */
+    int64_t block, neighbourhood; /* the h and g of the maxima, the first of equals */
+} fs_coherence_report;
+#define FS_COHERENCE_REPORT_INIT { sizeof(fs_coherence_report), 0, 0, 0, 0, 0 }
+
+/* The columns that fs_coherence takes at most. */
+#define FS_COHERENCE_MAX_COLS 4096
+
+/* Called now and then by long work, with the share that is done; NULL: not called. */
+typedef struct fs_progress {
+    void (*at)(void *user, double share, const char *doing);
+    void *user;
+} fs_progress;
+
+/* Measures the coherence of A (d x n, host memory) under a sketch of family FS_BLOCKPERM, in f64: d n + n^2 doubles
+ * from ctx's allocator, 2 d n^2 operations.  progress may be NULL.  FS_EINVAL: another family, more columns than
+ * FS_COHERENCE_MAX_COLS, an element that is not finite, or A = 0. */
+FS_API FS_CHECK fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A,
+                                       const fs_progress *progress, fs_coherence_report *report);
+
+/* The same for a sparse A. */
+FS_API FS_CHECK fs_result fs_coherence_csr(fs_context *ctx, const fs_sketch *S, const fs_sparse *A,
+                                           const fs_progress *progress, fs_coherence_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

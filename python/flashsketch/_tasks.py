@@ -1,0 +1,328 @@
+"""What a sketch is made for: least squares, ridge regression, Gram matrices, embedding errors.
+
+The work is the library's (flashsketch_tasks.h), in the memory where the arrays are.  A context keeps the workspace of
+its last task, so that the next one of the same shape allocates nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import glob
+import math
+import os
+import struct
+import sys
+from dataclasses import dataclass
+from typing import Any, List, Optional, Tuple
+
+import numpy
+
+from ._arrays import Adapter, Sparse, adapter_of, matrix, place
+from ._library import F32, F64, HOST, BackendError, Context, View, borrowed, check, lib, pack_matrix, pack_matrix_size
+from ._sketch import Sketch
+
+# struct formats with the padding of C: fs_task_shape and the reports.
+_SHAPE = struct.Struct("@N3qiq")
+_GRAM, _OSE, _FIT = struct.Struct("@N7d"), struct.Struct("@N10d"), struct.Struct("@N3diq7d")
+_METHODS = {1: "cholesky", 2: "svd"}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What solve and ridge found.  Norms are Frobenius norms over all right-hand sides; the C header's fs_fit_report
+    and fs_solve say how the estimates are made, and when they hold.
+
+    x: the solution, n or n x rhs.  residual: the estimate of |A x - b|; with probability 0.99 it lies from low to high.
+    smallest: the estimate of the smallest |A x - b| there is (solve; NaN for ridge).  exact: |A x - b| of each
+    right-hand side, where it was asked for.  method: "cholesky", or "svd" where the rank is below n or nearly so.
+    rank, condition: of S A.  sketched: |S A x - S b|.  rhs: |S b|, nearly |b|.  Times are in seconds, on the device's
+    clock.
+    """
+
+    x: Any
+    residual: float
+    low: float
+    high: float
+    smallest: float
+    exact: Optional[numpy.ndarray]
+    method: str
+    rank: int
+    condition: float
+    sketched: float
+    rhs: float
+    sketch_seconds: float
+    solve_seconds: float
+    total_seconds: float
+
+
+@dataclass(frozen=True)
+class Gram:
+    """What gram found.
+
+    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, judged from S A alone; with probability 0.99 it lies from low
+    to high.  effective_k: k, or less where few blocks of S carry most of A.  frobenius, spectral: |G - A'A| / |A'A|
+    itself, in both norms, where it was asked for; otherwise NaN.
+    """
+
+    G: Any
+    error: float
+    low: float
+    high: float
+    effective_k: float
+    frobenius: float
+    spectral: float
+    sketch_seconds: float
+    solve_seconds: float
+    total_seconds: float
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """What ose found: error = |(SQ)'SQ - I|_2 and frobenius, the same in that norm, for an orthonormal basis Q;
+    sigma_min and sigma_max, the extreme singular values of S Q; and what a Gaussian sketch has: expected, and from low
+    to high in 99 of 100 cases.
+    """
+
+    error: float
+    frobenius: float
+    sigma_min: float
+    sigma_max: float
+    expected: float
+    low: float
+    high: float
+    sketch_seconds: float
+    solve_seconds: float
+    total_seconds: float
+
+
+# arguments ------------------------------------------------------------------------------------------------------------
+
+
+def _dense(name: str, array: Any) -> Tuple[Adapter, View, Any]:
+    """The adapter and the view of an array, and what must live while it is used."""
+    adapter = adapter_of(array)
+    if isinstance(adapter, Sparse) or adapter.name in ("jax", "array API"):
+        raise TypeError(f"{name} is an array of {adapter.name}; this takes arrays of NumPy, PyTorch and CuPy")
+    if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise RuntimeError(f"{name} needs a gradient, and tasks have none: use torch.no_grad(), or {name}.detach()")
+    reading = adapter.read(array)
+    return adapter, matrix(reading, False, name), reading[5]
+
+
+def _check_rows(S: Sketch, name: str, rows: int) -> None:
+    if not isinstance(S, Sketch):
+        raise TypeError(f"the first argument is a {type(S).__name__}, it must be a Sketch")
+    if rows != S.d:
+        raise ValueError(f"{name} has {rows} rows, and S is {S.k} x {S.d}: {name} must have d = {S.d}")
+
+
+def _sum(dtype: int) -> int:
+    return F64 if dtype == F64 else F32
+
+
+# workspaces -----------------------------------------------------------------------------------------------------------
+
+
+def _load_wheels() -> None:
+    """cuBLAS and cuSOLVER as PyTorch's and CuPy's packages bring them, where no folder that the loader searches has
+    them: once loaded, they are found by name."""
+    for name in ("nvJitLink", "cublasLt", "cublas", "cusparse", "cusolver"):
+        for folder in sys.path:
+            found = glob.glob(os.path.join(folder, "nvidia", "*", "lib", f"lib{name}.so.*"))
+            if found:
+                try:
+                    ctypes.CDLL(found[0])
+                except OSError:
+                    pass
+                break
+
+
+def _workspace(context: Context, k: int, n: int, rhs: int, dtype: int, basis: int) -> int:
+    key = (k, n, rhs, dtype, basis)
+    if context.workspace is not None and context.workspace[0] == key:
+        return context.workspace[1]
+    context.drop_workspace()
+    shape, out = _SHAPE.pack(_SHAPE.size, *key), ctypes.c_void_p()
+    try:
+        check(lib.fs_workspace_create(ctypes.byref(out), context.pointer, shape))
+    except BackendError:
+        _load_wheels()
+        check(lib.fs_workspace_create(ctypes.byref(out), context.pointer, shape))
+    assert out.value is not None
+    context.workspace = (key, out.value)
+    return out.value
+
+
+def _sketch_sparse(workspace: int, products: List[Any]) -> None:
+    """Puts sketches that were made elsewhere into a workspace in host memory."""
+    views = ctypes.create_string_buffer(2 * pack_matrix_size)
+    check(lib.fs_workspace_views(workspace, views, ctypes.addressof(views) + pack_matrix_size))
+    for number, product in enumerate(products):
+        packed = numpy.ascontiguousarray(product)
+        address = ctypes.c_void_p.from_buffer(views, number * pack_matrix_size).value
+        if address is not None:
+            ctypes.memmove(address, packed.ctypes.data, packed.nbytes)
+
+
+class _Problem:
+    """A, and B where there is one, sketched in a workspace of a borrowed context."""
+
+    def __init__(self, S: Sketch, A: Any, B: Any) -> None:
+        self.S, self.A, self.B = S, A, B
+        self.sparse = isinstance(adapter_of(A), Sparse)
+        if self.sparse:
+            if adapter_of(A).dense.name != "numpy":  # type: ignore[attr-defined]
+                raise TypeError("A is sparse and on a GPU; this takes SciPy's sparse matrices, and dense ones on GPUs")
+            rows, self.n = A.shape
+            self.dtype, self.device = _sum(F64 if A.dtype == "float64" else F32), HOST
+            self.adapter = adapter_of(A).dense  # type: ignore[attr-defined]
+        else:
+            self.adapter, self.view, self.keep = _dense("A", A)
+            _, rows, self.n, _, _, dtype, self.device = self.view
+            self.dtype = _sum(dtype)
+        _check_rows(S, "A", rows)
+        self.rhs, self.vector = 0, False
+        if B is not None:
+            adapter, self.right, self.keep_right = _dense("b", B)
+            _check_rows(S, "b", self.right[1])
+            if adapter is not self.adapter or self.right[6] != self.device:
+                where = f"A is {place(self.device)} and b {place(self.right[6])}"
+                raise TypeError(f"{where}: both must be of one framework and in one place")
+            self.rhs, self.vector = self.right[2], len(B.shape) == 1
+        self.stream = 0 if self.device == HOST else self.adapter.stream(self.device)
+
+    def fill(self, context: Context) -> int:
+        workspace = _workspace(context, self.S.k, self.n, self.rhs, self.dtype, 0)
+        if self.sparse:
+            _sketch_sparse(workspace, [self.S @ self.A] + ([self.S @ self.B] if self.rhs else []))
+            return workspace
+        A = pack_matrix(self.view)
+        B = pack_matrix(self.right) if self.rhs else None
+        check(lib.fs_task_sketch(workspace, self.S._handle, A, B))
+        return workspace
+
+    def exact(self, workspace: int, x: Any) -> numpy.ndarray:
+        if self.sparse:
+            gap = self.A @ x - self.B
+            return numpy.atleast_1d(numpy.sqrt((gap * gap).sum(axis=0)))
+        norms = numpy.empty(self.rhs)
+        arguments = [pack_matrix(self.view), pack_matrix(self.right), pack_matrix(_dense("x", x)[1])]
+        check(lib.fs_residual(workspace, *arguments, norms.ctypes.data))
+        return norms
+
+
+# tasks ----------------------------------------------------------------------------------------------------------------
+
+
+def _fit(S: Sketch, A: Any, b: Any, ridge: bool, number: float, exact: bool) -> Fit:
+    problem = _Problem(S, A, b)
+    x = problem.adapter.empty(b, (problem.n,) if problem.vector else (problem.n, problem.rhs))
+    report = ctypes.create_string_buffer(_FIT.size)
+    _FIT.pack_into(report, 0, _FIT.size, *[0.0] * 3, 0, 0, *[0.0] * 7)
+    with borrowed(problem.device, problem.stream) as context:
+        workspace = problem.fill(context)
+        function = lib.fs_ridge if ridge else lib.fs_solve
+        check(function(workspace, number, pack_matrix(_dense("x", x)[1]), report))
+        norms = problem.exact(workspace, x) if exact else None
+    _, sketch, solve, total, method, rank, condition, sketched, rhs, residual, low, high, smallest = _FIT.unpack(report)
+    return Fit(
+        x, residual, low, high, smallest, norms, _METHODS[method], rank, condition, sketched, rhs, sketch, solve, total
+    )
+
+
+def solve(S: Sketch, A: Any, b: Any, *, rcond: float = 0.0, exact: bool = False) -> Fit:
+    """Least squares by a sketch: x minimises |S A x - S b| in place of |A x - b|, the shortest one where there are
+    many.
+
+    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy; A may be a sparse matrix of SciPy.  x is like b.
+    rcond: singular values of S A below rcond times the largest count as 0.  exact: read A once more for |A x - b|
+    itself.
+
+    >>> import numpy as np, flashsketch as fs
+    >>> rng = np.random.default_rng(0)
+    >>> A = rng.standard_normal((20000, 50))
+    >>> b = A @ np.ones(50) + rng.standard_normal(20000)
+    >>> fit = fs.solve(fs.Sketch(k=1000, d=20000), A, b, exact=True)
+    >>> fit.x.shape, fit.rank, fit.method
+    ((50,), 50, 'cholesky')
+    >>> bool(fit.low < fit.exact[0] < fit.high)
+    True
+    """
+    return _fit(S, A, b, False, float(rcond), exact)
+
+
+def ridge(S: Sketch, A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
+    """Ridge regression by a sketch: x minimises |S A x - S b|^2 + lam |x|^2, lam > 0.  Arguments as solve's.
+
+    >>> import numpy as np, flashsketch as fs
+    >>> A, b = np.eye(300, 2), np.ones((300, 1))
+    >>> S = fs.Sketch(k=100, d=300)
+    >>> fit = fs.ridge(S, A, b, 1.0)
+    >>> Y, C = S @ A, S @ b
+    >>> bool(np.allclose(fit.x, np.linalg.solve(Y.T @ Y + np.eye(2), Y.T @ C)))
+    True
+    """
+    return _fit(S, A, b, True, float(lam), exact)
+
+
+def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
+    """(SA)'SA, an estimate of A'A, n x n, and its error.  out: an array for it, of any of the four types.  exact: read
+    A once more for the error itself.
+
+    >>> import numpy as np, flashsketch as fs
+    >>> A = np.random.default_rng(0).standard_normal((20000, 10))
+    >>> made = fs.gram(fs.Sketch(k=1000, d=20000), A, exact=True)
+    >>> made.G.shape, bool(made.low < made.frobenius < made.high)
+    ((10, 10), True)
+    """
+    problem = _Problem(S, A, None)
+    if exact and problem.sparse:
+        raise TypeError("gram: exact needs a dense A; A.toarray() is one")
+    if out is None:
+        like = numpy.empty(0, A.dtype) if problem.sparse else A
+        out = problem.adapter.empty(like, (problem.n, problem.n))
+    adapter, target, _ = _dense("out", out)
+    if adapter is not problem.adapter:
+        raise TypeError("gram: out must be an array of A's framework")
+    report, errors = ctypes.create_string_buffer(_GRAM.size), (ctypes.c_double * 2)(math.nan, math.nan)
+    _GRAM.pack_into(report, 0, _GRAM.size, *[0.0] * 7)
+    with borrowed(problem.device, problem.stream) as context:
+        workspace = problem.fill(context)
+        check(lib.fs_gram(workspace, S._handle, pack_matrix(target), report))
+        if exact:
+            at = ctypes.addressof(errors)
+            check(lib.fs_gram_error(workspace, pack_matrix(problem.view), at, at + 8))
+    adapter.written(out)
+    _, sketch, task, total, error, low, high, effective = _GRAM.unpack(report)
+    return Gram(out, error, low, high, effective, errors[0], errors[1], sketch, task, total)
+
+
+def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> Embedding:
+    """How well S keeps lengths in the range of the first r columns of A (all of them if r is not given): the largest
+    relative error of |S x|^2, exactly.  A None: in a random subspace of r dimensions that a seed draws, on the CPU.
+
+    >>> import numpy as np, flashsketch as fs
+    >>> S = fs.Sketch(k=1000, d=20000)
+    >>> A = np.random.default_rng(0).standard_normal((20000, 50))
+    >>> of = fs.ose(S, A)
+    >>> bool(of.low < of.error < of.high), bool(abs(max(of.sigma_max**2 - 1, 1 - of.sigma_min**2) - of.error) < 1e-9)
+    (True, True)
+    """
+    if A is None:
+        if r is None:
+            raise ValueError("ose: say how many dimensions a random subspace has, with r")
+        _check_rows(S, "S", S.d)
+        view, device, stream, dtype, keep = None, HOST, 0, F64, None
+    else:
+        adapter, view, keep = _dense("A", A)
+        _check_rows(S, "A", view[1])
+        device, dtype, r = view[6], _sum(view[5]), view[2] if r is None else r
+        stream = 0 if device == HOST else adapter.stream(device)
+    report = ctypes.create_string_buffer(_OSE.size)
+    _OSE.pack_into(report, 0, _OSE.size, *[0.0] * 10)
+    with borrowed(device, stream) as context:
+        workspace = _workspace(context, S.k, int(r), 0, dtype, S.d)
+        check(lib.fs_ose(workspace, S._handle, None if view is None else pack_matrix(view), seed, report))
+    del keep
+    _, sketch, task, total, error, frobenius, smallest, largest, expected, low, high = _OSE.unpack(report)
+    return Embedding(error, frobenius, smallest, largest, expected, low, high, sketch, task, total)

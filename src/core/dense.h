@@ -1,0 +1,64 @@
+/* dense.h - the linear algebra that tasks need, as a table of functions over a backend's memory.
+ *
+ * All of it is in f64 and column-major, so that a task is written once for every place.  A row-major Y (k x n) is its
+ * transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's stream, and what they make is
+ * ready after `wait`; fetch, norm, eigen, svd and wait wait themselves.  Sizes are at most 2^31 - 1 (the libraries'
+ * int): the door of the tasks sees to it.  The libraries behind it are opened when the first workspace is made. */
+#ifndef FS_CORE_DENSE_H
+#define FS_CORE_DENSE_H
+
+#include "flashsketch.h"
+
+struct fs_host; /* backend.h */
+
+enum { FS_DENSE_MARKS = 4 };
+
+typedef struct fs_dense {
+    /* Opens the libraries, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m.  `backend` is
+     * the backend's own state. */
+    fs_result (*open)(void **handle, void *backend, const struct fs_host *host, int64_t n, int64_t m, int64_t p);
+    void (*close)(void *handle);
+    size_t (*bytes)(const void *handle); /* what open took */
+    fs_result (*alloc)(void *handle, size_t bytes, void **memory);
+    void (*release)(void *handle, void *memory);
+
+    /* to[j + i ld] = from(i, j); `from` is a view in the backend's memory, of any type, its offset folded in. */
+    fs_result (*widen)(void *handle, const fs_matrix *from, double *to, int64_t ld);
+    /* to(i, j) = from[j + i ld]; where `symmetric`, from's lower triangle is all there is. */
+    fs_result (*narrow)(void *handle, const double *from, int64_t ld, int symmetric, const fs_matrix *to);
+    fs_result (*fetch)(void *handle, const double *from, int64_t count, double *host);
+    fs_result (*send)(void *handle, const double *host, int64_t count, double *to);
+
+    fs_result (*zero)(void *handle, double *x, int64_t count);
+    /* Writes the diagonal of G into d (d NULL: nowhere), then adds `shift` to it. */
+    fs_result (*diagonal)(void *handle, int64_t n, double *G, int64_t ld, double *d, double shift);
+    /* squares[i] = sum of x[j + i ld]^2 over j < n, for i < count. */
+    fs_result (*squares)(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares);
+    /* B's row i times f[i]. */
+    fs_result (*scale_rows)(void *handle, int64_t m, int64_t n, double *B, int64_t ld, const double *f);
+    fs_result (*add)(void *handle, int64_t count, double a, const double *x, double *y); /* y += a x */
+    fs_result (*norm)(void *handle, int64_t count, const double *x, double *norm);
+
+    /* Lower triangle of G = X X' + beta G, X n x k. */
+    fs_result (*syrk)(void *handle, int64_t n, int64_t k, const double *X, int64_t ldx, double beta, double *G,
+                      int64_t ldg);
+    /* C = alpha op(A) op(B) + beta C, C m x n, the sum over k; ta, tb: transposed? */
+    fs_result (*gemm)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha, const double *A,
+                      int64_t lda, const double *B, int64_t ldb, double beta, double *C, int64_t ldc);
+    /* B = B op(L)^-1, B m x n, or (left) B = op(L)^-1 B with L m x m; L is a lower triangle. */
+    fs_result (*trsm)(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
+                      double *B, int64_t ldb);
+    /* Lower Cholesky factor in place; what it came to is in the next wait. */
+    fs_result (*potrf)(void *handle, int64_t n, double *G, int64_t ld);
+    /* All eigenvalues of a symmetric matrix given by its lower triangle, ascending, into host memory; spoils G. */
+    fs_result (*eigen)(void *handle, int64_t n, double *G, int64_t ld, double *values);
+    /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host. */
+    fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt);
+
+    fs_result (*mark)(void *handle, int mark);                     /* notes the time, in the stream's order */
+    /* Waits; *info is 0, or the column at which the last potrf broke down, from 1 on. */
+    fs_result (*wait)(void *handle, int *info);
+    double (*seconds)(void *handle, int from, int to);             /* between two marks that a wait has passed */
+} fs_dense;
+
+#endif

@@ -1,0 +1,31 @@
+/* blas.h - OpenBLAS, opened at run time: the one place that knows how. */
+#ifndef FS_CPU_BLAS_H
+#define FS_CPU_BLAS_H
+
+/* What is used of it; a NULL is a function that this OpenBLAS does not have. */
+typedef struct fs_blas {
+    void *library; /* dlopen's handle, NULL if there is none */
+    void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
+    void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
+                  int);
+    void (*dsyrk)(int, int, int, int, int, double, const double *, int, double, double *, int);
+    void (*dtrsm)(int, int, int, int, int, int, int, double, const double *, int, double *, int);
+    double (*dnrm2)(int, const double *, int);
+    /* LAPACK by its Fortran names, which every build of OpenBLAS has, LAPACKE or not. */
+    void (*dpotrf)(const char *, const int *, double *, const int *, int *);
+    void (*dsyevd)(const char *, const char *, const int *, double *, const int *, double *, double *, const int *,
+                   int *, const int *, int *);
+    void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *, const int *,
+                   double *, const int *, double *, const int *, int *, int *);
+} fs_blas;
+
+/* CBLAS's numbers. */
+enum { BLAS_ROWS = 101, BLAS_COLUMNS = 102, BLAS_PLAIN = 111, BLAS_TRANSPOSED = 112, BLAS_LOWER = 122,
+       BLAS_NON_UNIT = 131, BLAS_LEFT = 141, BLAS_RIGHT = 142 };
+
+/* Fills *blas: all NULL where OpenBLAS is not installed.  Returns what the loader said then, NULL otherwise; the text
+ * is valid until the next call of the loader in this thread. */
+const char *fs_blas_open(fs_blas *blas);
+void fs_blas_close(fs_blas *blas);
+
+#endif

@@ -1,0 +1,271 @@
+/* dense.c - the linear algebra of tasks on a CPU: OpenBLAS and the LAPACK in it. */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "cpu.h"
+
+/* Elements from which on threads are worth waking: OpenMP's spin for a while afterwards, in OpenBLAS's way. */
+enum { WORTH_THREADS = 1 << 18 };
+
+typedef struct cpu_dense {
+    fs_host host;
+    fs_blas blas;
+    int threads;
+    double *work;  /* of dsyevd and dgesdd */
+    int *iwork;
+    int lwork, liwork;
+    size_t bytes;
+    double mark[FS_DENSE_MARKS];
+    int info;
+} cpu_dense;
+
+static void *take(cpu_dense *h, size_t bytes)
+{
+    void *memory = h->host.allocator.alloc(h->host.allocator.user, bytes ? bytes : 1);
+    if (!memory) h->host.fail(FS_ENOMEM, "no memory for %zu bytes of a workspace", bytes);
+    return memory;
+}
+static void give(cpu_dense *h, void *memory)
+{
+    if (memory) h->host.allocator.release(h->host.allocator.user, memory);
+}
+
+static void dense_close(void *handle)
+{
+    cpu_dense *h = handle;
+    give(h, h->work);
+    give(h, h->iwork);
+    fs_blas_close(&h->blas);
+    give(h, h);
+}
+
+/* Asks LAPACK how much work space it wants. */
+static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
+{
+    const int ask = -1, order = (int)n, rows = (int)m, cols = (int)p, ld = rows > 0 ? rows : 1;
+    double eigen = 1, svd = 1, none = 0;
+    int ieigen = 1, info = 0;
+    h->blas.dsyevd("N", "L", &order, &none, &order, &none, &eigen, &ask, &ieigen, &ask, &info);
+    h->blas.dgesdd("O", &rows, &cols, &none, &ld, &none, &none, &ld, &none, &cols, &svd, &ask, &ieigen, &info);
+    /* The least that LAPACK documents, should an answer be less (some versions have told too little). */
+    const double least = 5.0 * (double)p * (double)p + 7.0 * (double)p + (double)m,
+                 most = fmax(fmax(eigen, svd), least);
+    if (!(most < INT_MAX))
+        return h->host.fail(FS_EUNSUPPORTED,
+                            "a singular value decomposition of %d x %d needs %.0f numbers of work space, "
+                            "more than LAPACK's int counts",
+                            rows, cols, most);
+    h->lwork = (int)most;
+    h->liwork = 8 * cols + 8 > ieigen ? 8 * cols + 8 : ieigen;
+    h->work = take(h, (size_t)h->lwork * sizeof *h->work);
+    h->iwork = take(h, (size_t)h->liwork * sizeof *h->iwork);
+    h->bytes = (size_t)h->lwork * sizeof *h->work + (size_t)h->liwork * sizeof *h->iwork;
+    return h->work && h->iwork ? FS_OK : FS_ENOMEM;
+}
+
+static fs_result dense_open(void **handle, void *backend, const fs_host *host, int64_t n, int64_t m, int64_t p)
+{
+    const fs_cpu *cpu = backend;
+    cpu_dense *h = host->allocator.alloc(host->allocator.user, sizeof *h);
+    if (!h) return host->fail(FS_ENOMEM, "no memory for the %zu bytes of a workspace", sizeof *h);
+    memset(h, 0, sizeof *h);
+    h->host = *host;
+    h->threads = cpu->threads;
+    const char *why = fs_blas_open(&h->blas);
+    const fs_blas *b = &h->blas;
+    fs_result result = FS_OK;
+    if (why)
+        result =
+            host->fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s", why);
+    else if (!b->dgemm || !b->dsyrk || !b->dtrsm || !b->dnrm2 || !b->dpotrf || !b->dsyevd || !b->dgesdd)
+        result = host->fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
+    else
+        result = reserve(h, n, m, p);
+    if (result != FS_OK) {
+        dense_close(h);
+        return result;
+    }
+    *handle = h;
+    return FS_OK;
+}
+
+static size_t dense_bytes(const void *handle) { return ((const cpu_dense *)handle)->bytes; }
+static fs_result dense_alloc(void *handle, size_t bytes, void **memory)
+{
+    *memory = take(handle, bytes);
+    return *memory ? FS_OK : FS_ENOMEM;
+}
+static void dense_release(void *handle, void *memory) { give(handle, memory); }
+
+/* copies ----------------------------------------------------------------------------------------------------- */
+
+static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
+{
+    const cpu_dense *h = handle;
+#pragma omp parallel for num_threads(h->threads) schedule(static) if (from->rows * from->cols > WORTH_THREADS)
+    for (int64_t i = 0; i < from->rows; i++)
+        for (int64_t j = 0; j < from->cols; j++)
+            to[j + i * ld] = fs_load(from->data, from->dtype, i * from->row_stride + j * from->col_stride);
+    return FS_OK;
+}
+
+static fs_result dense_narrow(void *handle, const double *from, int64_t ld, int symmetric, const fs_matrix *to)
+{
+    (void)handle;
+    for (int64_t i = 0; i < to->rows; i++)
+        for (int64_t j = 0; j < to->cols; j++) {
+            const int64_t at = symmetric && j < i ? i + j * ld : j + i * ld;
+            fs_store(to->data, to->dtype, i * to->row_stride + j * to->col_stride, from[at]);
+        }
+    return FS_OK;
+}
+
+static fs_result dense_copy(void *handle, const double *from, int64_t count, double *to)
+{
+    (void)handle;
+    memcpy(to, from, (size_t)count * sizeof *to);
+    return FS_OK;
+}
+
+/* parts of matrices ------------------------------------------------------------------------------------------ */
+
+static fs_result dense_zero(void *handle, double *x, int64_t count)
+{
+    (void)handle;
+    memset(x, 0, (size_t)count * sizeof *x);
+    return FS_OK;
+}
+
+static fs_result dense_diagonal(void *handle, int64_t n, double *G, int64_t ld, double *d, double shift)
+{
+    (void)handle;
+    for (int64_t j = 0; j < n; j++) {
+        if (d) d[j] = G[j + j * ld];
+        G[j + j * ld] += shift;
+    }
+    return FS_OK;
+}
+
+static fs_result dense_squares(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares)
+{
+    const cpu_dense *h = handle;
+#pragma omp parallel for num_threads(h->threads) schedule(static) if (n * count > WORTH_THREADS)
+    for (int64_t i = 0; i < count; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += x[j + i * ld] * x[j + i * ld];
+        squares[i] = sum;
+    }
+    return FS_OK;
+}
+
+static fs_result dense_scale_rows(void *handle, int64_t m, int64_t n, double *B, int64_t ld, const double *f)
+{
+    (void)handle;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++) B[i + j * ld] *= f[i];
+    return FS_OK;
+}
+
+static fs_result dense_add(void *handle, int64_t count, double a, const double *x, double *y)
+{
+    (void)handle;
+    for (int64_t i = 0; i < count; i++) y[i] += a * x[i];
+    return FS_OK;
+}
+
+/* Vectors may be longer than an int counts. */
+static fs_result dense_norm(void *handle, int64_t count, const double *x, double *norm)
+{
+    const cpu_dense *h = handle;
+    *norm = 0;
+    for (int64_t at = 0; at < count; at += INT_MAX)
+        *norm = hypot(*norm, h->blas.dnrm2(count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1));
+    return FS_OK;
+}
+
+/* BLAS and LAPACK -------------------------------------------------------------------------------------------- */
+
+static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X, int64_t ldx, double beta, double *G,
+                            int64_t ldg)
+{
+    const cpu_dense *h = handle;
+    h->blas.dsyrk(BLAS_COLUMNS, BLAS_LOWER, BLAS_PLAIN, (int)n, (int)k, 1, X, (int)ldx, beta, G, (int)ldg);
+    return FS_OK;
+}
+
+static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha,
+                            const double *A, int64_t lda, const double *B, int64_t ldb, double beta, double *C,
+                            int64_t ldc)
+{
+    const cpu_dense *h = handle;
+    h->blas.dgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
+                  (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+    return FS_OK;
+}
+
+static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
+                            double *B, int64_t ldb)
+{
+    const cpu_dense *h = handle;
+    h->blas.dtrsm(BLAS_COLUMNS, left ? BLAS_LEFT : BLAS_RIGHT, BLAS_LOWER, transposed ? BLAS_TRANSPOSED : BLAS_PLAIN,
+                  BLAS_NON_UNIT, (int)m, (int)n, 1, L, (int)ldl, B, (int)ldb);
+    return FS_OK;
+}
+
+static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
+{
+    cpu_dense *h = handle;
+    const int order = (int)n, pitch = (int)ld;
+    h->blas.dpotrf("L", &order, G, &pitch, &h->info);
+    return FS_OK;
+}
+
+static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, double *values)
+{
+    cpu_dense *h = handle;
+    const int order = (int)n, pitch = (int)ld;
+    int info = 0;
+    h->blas.dsyevd("N", "L", &order, G, &pitch, values, h->work, &h->lwork, h->iwork, &h->liwork, &info);
+    return info ? h->host.fail(FS_EBACKEND, "the eigenvalues of a %d x %d matrix did not converge (dsyevd: %d)", order,
+                               order, info) : FS_OK;
+}
+
+static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt)
+{
+    cpu_dense *h = handle;
+    const int rows = (int)m, cols = (int)p, pitch = (int)ld;
+    double none = 0; /* with m >= p, X itself becomes U */
+    int info = 0;
+    h->blas.dgesdd("O", &rows, &cols, X, &pitch, s, &none, &rows, Vt, &cols, h->work, &h->lwork, h->iwork, &info);
+    return info ? h->host.fail(FS_EBACKEND, "the singular values of a %d x %d matrix did not converge (dgesdd: %d)",
+                               rows, cols, info)
+                : FS_OK;
+}
+
+/* time ------------------------------------------------------------------------------------------------------- */
+
+static fs_result dense_mark(void *handle, int mark)
+{
+    cpu_dense *h = handle;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    h->mark[mark] = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return FS_OK;
+}
+static fs_result dense_wait(void *handle, int *info)
+{
+    if (info) *info = ((cpu_dense *)handle)->info;
+    return FS_OK;
+}
+static double dense_seconds(void *handle, int from, int to)
+{
+    const cpu_dense *h = handle;
+    return h->mark[to] - h->mark[from];
+}
+
+const fs_dense fs_cpu_dense = {dense_open,       dense_close, dense_bytes, dense_alloc, dense_release,  dense_widen,
+                               dense_narrow,     dense_copy,  dense_copy,  dense_zero,  dense_diagonal, dense_squares,
+                               dense_scale_rows, dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_trsm,
+                               dense_potrf,      dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};

@@ -1,0 +1,313 @@
+/* fit.c - X that minimises |Y X - C|^2 + lambda |X|^2: ridge regression, and with lambda = 0 least squares.
+ *
+ * The normal equations in f64.  For an f32 Y the Gram matrix in f64 has twice the digits that Y has, so that the factor
+ * is good for condition numbers up to 2e6, where those of Y itself have no digits left (mixed-precision Cholesky QR:
+ * Yamazaki, Tomov and Dongarra, 2015), and no Q is needed: one product Y'[Y C] is all that touches k rows.  For an f64
+ * Y a step of corrected semi-normal equations (Bjorck, 1987) follows, which makes the error that of a QR factorization.
+ * Where k < n the equations are those of Y Y', k x k, and X = Y'U is the shortest solution.  Small pivots go to the
+ * singular values of Y. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "dtype.h"
+#include "matrix.h"
+#include "workspace.h"
+
+/* What the ways of solving tell. */
+typedef struct fit {
+    fs_method method; /* 0: Cholesky's pivots are too small */
+    int64_t rank;
+    double condition;
+    double freedom;   /* tr(Y (Y'Y + lambda I)^-1 Y'): the rank, where lambda is 0 */
+    double Y2, C2;    /* |Y|^2 and |C|^2, not finite where Y or C is not */
+} fit;
+
+static fs_matrix right_hand_side(fs_workspace *w)
+{
+    fs_matrix C;
+    const fs_result found = fs_workspace_views(w, NULL, &C);
+    (void)found; /* w is not NULL */
+    return C;
+}
+
+/* X (rhs x n) = X L^-1, L in w->G. */
+static fs_result back_substitute(fs_workspace *w, double *X)
+{
+    CALL(w, trsm, 0, 0, w->shape.rhs, w->shape.n, w->G, w->pitch, X, w->shape.rhs);
+    return FS_OK;
+}
+
+/* E = C' - X' Y', rhs x k; Z is loaded. */
+static fs_result residual_of_sketch(fs_workspace *w)
+{
+    const fs_matrix C = right_hand_side(w);
+    CALL(w, widen, &C, w->E, w->shape.rhs);
+    CALL(w, gemm, 0, 0, w->shape.rhs, w->shape.k, w->shape.n, -1.0, w->X, w->shape.rhs, w->Z, w->pitch, 1.0, w->E,
+         w->shape.rhs);
+    return FS_OK;
+}
+
+/* A step of refinement: X += (C - Y X)'Y - lambda X, divided by L L'. */
+static fs_result refine(fs_workspace *w, double lambda)
+{
+    const int64_t n = w->shape.n, rhs = w->shape.rhs;
+    FS_TRY(residual_of_sketch(w));
+    CALL(w, gemm, 0, 1, rhs, n, w->shape.k, 1.0, w->E, rhs, w->Z, w->pitch, 0.0, w->W, rhs);
+    if (lambda > 0) CALL(w, add, rhs * n, -lambda, w->X, w->W);
+    CALL(w, trsm, 0, 1, rhs, n, w->G, w->pitch, w->W, rhs);
+    FS_TRY(back_substitute(w, w->W));
+    CALL(w, add, rhs * n, 1.0, w->W, w->X);
+    return FS_OK;
+}
+
+/* Looks at p pivots and at the squared lengths of the p rows or columns that they belong to. */
+static void look_at_pivots(const double *pivots, const double *squares, int64_t p, double lambda, int broken, fit *out)
+{
+    double least = broken ? 0 : 1;
+    for (int64_t j = 0; j < p && !broken; j++) {
+        const double pivot = pivots[j] / sqrt(squares[j] + lambda);
+        if (!(pivot >= least)) least = pivot;
+    }
+    out->method = least >= SMALLEST_PIVOT ? FS_METHOD_CHOLESKY : (fs_method)0;
+    out->rank = p;
+    out->condition = 1 / least;
+    out->freedom = (double)p;
+}
+
+/* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; Z is [Y C]'.
+ *
+ * All of [Y C]'[Y C] is factored: below the factor L of Y'Y + lambda I stands then (L^-1 Y'C)', so that half of the
+ * substitution is done.  What is last on the diagonal, C'C, is raised far above all else so that the factor exists
+ * whatever C is; nothing above or left of it depends on it. */
+static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
+{
+    const double far_above = 1e300;
+    const int64_t n = w->shape.n, N = w->N, rhs = w->shape.rhs;
+    fs_matrix below = fs_row_major(w->G + n, n, rhs, FS_F64); /* (j, c) is G[n + c + j pitch] */
+    below.row_stride = w->pitch;
+    below.place = w->ctx->backend->place;
+    int broken;
+    FS_TRY(fs_workspace_load(w, 1));
+    CALL(w, syrk, N, w->shape.k, w->Z, w->pitch, 0.0, w->G, w->pitch);
+    CALL(w, diagonal, N, w->G, w->pitch, w->d, 0.0);
+    if (lambda > 0) CALL(w, diagonal, n, w->G, w->pitch, NULL, lambda);
+    CALL(w, diagonal, rhs, w->G + n + n * w->pitch, w->pitch, NULL, far_above);
+    CALL(w, potrf, N, w->G, w->pitch);
+    CALL(w, diagonal, n, w->G, w->pitch, w->d + N, 0.0);
+    CALL(w, widen, &below, w->X, rhs);
+    FS_TRY(back_substitute(w, w->X));
+    if (w->shape.dtype == FS_F64) FS_TRY(refine(w, lambda));
+    CALL(w, fetch, w->d, N + n, w->host);
+    CALL(w, wait, &broken);
+    for (int64_t j = 0; j < N; j++) *(j < n ? &out->Y2 : &out->C2) += w->host[j];
+    look_at_pivots(w->host + N, w->host, n, lambda, broken > n ? 0 : broken, out);
+    return FS_OK;
+}
+
+/* U (rhs x k) = U (L L')^-1, and X' = U Y. */
+static fs_result substitute_rows(fs_workspace *w, double *U)
+{
+    const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
+    CALL(w, trsm, 0, 1, rhs, k, w->G, w->pitch, U, rhs);
+    CALL(w, trsm, 0, 0, rhs, k, w->G, w->pitch, U, rhs);
+    if (U != w->F) CALL(w, add, rhs * k, 1.0, U, w->F);
+    CALL(w, gemm, 0, 0, rhs, n, k, 1.0, w->F, rhs, w->Z, k, 0.0, w->X, rhs);
+    return FS_OK;
+}
+
+/* For k < n: by Cholesky's factor of Y Y' + lambda I, k x k, with X' in w->X.  Z is Y itself, k x n; F is C' and then
+ * U. */
+static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
+{
+    const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
+    fs_matrix Y, C;
+    FS_TRY(fs_workspace_views(w, &Y, &C));
+    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
+    double *diagonals = w->host, *squares = w->host + 2 * k;
+    int broken;
+    CALL(w, widen, &turned, w->Z, k);
+    CALL(w, widen, &C, w->F, rhs);
+    CALL(w, squares, rhs, k, w->F, rhs, w->squares);
+    CALL(w, syrk, k, n, w->Z, k, 0.0, w->G, w->pitch);
+    CALL(w, diagonal, k, w->G, w->pitch, w->d, lambda);
+    CALL(w, potrf, k, w->G, w->pitch);
+    CALL(w, diagonal, k, w->G, w->pitch, w->d + k, 0.0);
+    FS_TRY(substitute_rows(w, w->F));
+    if (w->shape.dtype == FS_F64) { /* E = C' - X' Y' - lambda U, solved and added */
+        CALL(w, widen, &C, w->E, rhs);
+        CALL(w, gemm, 0, 1, rhs, k, n, -1.0, w->X, rhs, w->Z, k, 1.0, w->E, rhs);
+        if (lambda > 0) CALL(w, add, rhs * k, -lambda, w->F, w->E);
+        FS_TRY(substitute_rows(w, w->E));
+    }
+    CALL(w, fetch, w->d, 2 * k, diagonals);
+    CALL(w, fetch, w->squares, k, squares);
+    CALL(w, wait, &broken);
+    for (int64_t i = 0; i < k; i++) out->Y2 += diagonals[i], out->C2 += squares[i];
+    look_at_pivots(diagonals + k, diagonals, k, lambda, broken, out);
+    return FS_OK;
+}
+
+/* tr(Y (Y'Y + lambda I)^-1 Y') = p - lambda |L^-1|_F^2, L being p x p, for either way. */
+static fs_result count_freedom(fs_workspace *w, double lambda, fit *out)
+{
+    const int64_t p = w->shape.k < w->shape.n ? w->shape.k : w->shape.n;
+    double norm;
+    CALL(w, zero, w->H, p * p);
+    CALL(w, diagonal, p, w->H, p, NULL, 1.0);
+    CALL(w, trsm, 1, 0, p, p, w->G, w->pitch, w->H, p);
+    CALL(w, norm, p * p, w->H, &norm);
+    out->freedom = fmax(0.0, (double)p - lambda * norm * norm);
+    return FS_OK;
+}
+
+/* By singular values: X = V diag(s / (s^2 + lambda)) U' C for Y = U diag(s) V'.  The taller of Y and Y' is factored. */
+static fs_result by_svd(fs_workspace *w, double lambda, double rcond, fit *out)
+{
+    const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
+    const int tall = k >= n;
+    const int64_t p = tall ? n : k, m = tall ? k : n;
+    fs_matrix Y, C = right_hand_side(w);
+    FS_TRY(fs_workspace_views(w, &Y, NULL));
+    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
+    CALL(w, widen, tall ? &turned : &Y, w->Z, m);
+    CALL(w, widen, &C, w->F, rhs);
+    double *s = w->host, *f = w->host + p, *Vt = w->H;
+    CALL(w, svd, m, p, w->Z, m, s, Vt);
+    out->method = FS_METHOD_SVD;
+    out->rank = 0;
+    out->freedom = 0;
+    out->condition = s[p - 1] > 0 ? s[0] / s[p - 1] : INFINITY;
+    for (int64_t i = 0; i < p; i++) {
+        const int counts = s[i] > rcond * s[0];
+        out->rank += counts;
+        f[i] = counts ? s[i] / (s[i] * s[i] + lambda) : 0;
+        out->freedom += f[i] * s[i];
+    }
+    CALL(w, send, f, p, w->squares);
+    /* B = U'C or V'C, p x rhs, in E; then X' = (diag(f) B)' V' or (diag(f) B)' U'. */
+    if (tall) CALL(w, gemm, 1, 1, p, rhs, k, 1.0, w->Z, m, w->F, rhs, 0.0, w->E, p);
+    else CALL(w, gemm, 0, 1, p, rhs, k, 1.0, Vt, p, w->F, rhs, 0.0, w->E, p);
+    CALL(w, scale_rows, p, rhs, w->E, p, w->squares);
+    if (tall) CALL(w, gemm, 1, 0, rhs, n, p, 1.0, w->E, p, Vt, p, 0.0, w->X, rhs);
+    else CALL(w, gemm, 1, 1, rhs, n, p, 1.0, w->E, p, w->Z, m, 0.0, w->X, rhs);
+    return FS_OK;
+}
+
+/* Generalised cross-validation, see flashsketch_tasks.h; `rounding` bounds what rounding adds to a residual. */
+static fs_result judge(fs_workspace *w, const fit *done, double rounding, fs_fit_report *report)
+{
+    const double k = (double)w->shape.k, left = k - done->freedom;
+    FS_TRY(fs_workspace_load(w, 0));
+    FS_TRY(residual_of_sketch(w));
+    CALL(w, norm, w->shape.rhs * w->shape.k, w->E, &report->sketched);
+    report->residual = report->smallest = NAN;
+    report->low = 0;
+    report->high = INFINITY;
+    if (left < 0.5) return FS_OK; /* Y X = C has a solution whatever C is */
+    const double deviation = sqrt(2 * (1 + done->freedom / k) / left), reach = exp(3 * deviation / 2);
+    report->residual = report->sketched * k / left;
+    report->low = fmax(0.0, report->residual / reach - rounding);
+    report->high = report->residual * reach + rounding;
+    report->smallest = report->sketched * sqrt(k / left);
+    return FS_OK;
+}
+
+/* What roundings of Y and X are relative to: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
+ * where their lengths are in w->d; otherwise the larger |Y| |X|. */
+static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
+{
+    const int64_t n = w->shape.n;
+    double sum = 0, *lengths = w->host, *x = w->host + w->N;
+    if (w->shape.k < n) {
+        CALL(w, norm, w->shape.rhs * n, w->X, size);
+        *size *= sqrt(done->Y2);
+        return FS_OK;
+    }
+    CALL(w, fetch, w->d, n, lengths);
+    CALL(w, squares, w->shape.rhs, n, w->X, w->shape.rhs, w->squares);
+    CALL(w, fetch, w->squares, n, x);
+    for (int64_t j = 0; j < n; j++) sum += lengths[j] * x[j];
+    *size = sqrt(sum);
+    return FS_OK;
+}
+
+static fs_result check(fs_workspace *w, const char *who, fs_matrix *X, const fs_fit_report *report)
+{
+    FS_REQUIRE(w, "%s: w is NULL", who);
+    FS_REQUIRE(w->shape.rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
+    FS_REQUIRE(!report || report->size == sizeof *report, "%s: report.size is %zu; start from FS_FIT_REPORT_INIT", who,
+               report->size);
+    FS_TRY(fs_matrix_check_output(who, "X", X));
+    return fs_workspace_check(w, who, "X", X, w->shape.n, w->shape.rhs, 1);
+}
+
+static fs_result run(fs_workspace *w, const char *who, double lambda, double rcond, fs_matrix *X, fs_fit_report *report)
+{
+    const int f64 = w->shape.dtype == FS_F64;
+    const double most = fmax((double)w->shape.n, (double)w->shape.k);
+    const double tolerance = rcond > 0 ? rcond : f64 ? 0x1p-52 * most : 0x1p-21;
+    fit done = {(fs_method)0, 0, 0, 0, 0, 0};
+    double size;
+    CALL(w, mark, MARK_TASK);
+    FS_TRY(w->shape.k < w->shape.n ? by_rows(w, lambda, &done) : by_columns(w, lambda, &done));
+    FS_REQUIRE(isfinite(done.Y2) && isfinite(done.C2), "%s: %s has elements that are not finite, or above 1e150", who,
+               isfinite(done.Y2) ? "C, and so B," : "Y, and so A,");
+    if (!done.method || rcond > 0) FS_TRY(by_svd(w, lambda, tolerance, &done));
+    FS_TRY(fs_workspace_put(w, w->X, w->shape.rhs, 0, X));
+    CALL(w, mark, MARK_DONE);
+    if (!report) return w->dense->wait(w->handle, NULL);
+
+    FS_TRY(fs_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
+    if (lambda > 0 && done.method == FS_METHOD_CHOLESKY) FS_TRY(count_freedom(w, lambda, &done));
+    FS_TRY(size_of_terms(w, &done, &size));
+    report->method = done.method;
+    report->rank = done.rank;
+    report->condition = done.condition;
+    report->rhs = sqrt(done.C2);
+    const double unit = fmax(fs_unit(w->shape.dtype), fs_unit(X->dtype));
+    FS_TRY(judge(w, &done, 8 * unit * (size + report->rhs), report));
+    if (lambda > 0) report->smallest = NAN;
+    return FS_OK;
+}
+
+fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report)
+{
+    FS_TRY(check(w, "fs_solve", X, report));
+    FS_REQUIRE(rcond >= 0 && rcond < 1, "fs_solve: rcond = %g, it must be from 0 to less than 1", rcond);
+    return run(w, "fs_solve", 0.0, rcond, X, report);
+}
+
+fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report)
+{
+    FS_TRY(check(w, "fs_ridge", X, report));
+    FS_REQUIRE(lambda > 0 && isfinite(lambda), "fs_ridge: lambda = %g, it must be a positive number", lambda);
+    return run(w, "fs_ridge", lambda, 0.0, X, report);
+}
+
+fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, const fs_matrix *X, double *norms)
+{
+    const char *who = "fs_residual";
+    FS_REQUIRE(w && A && B && norms, "%s: %s is NULL", who, !w ? "w" : !A ? "A" : !B ? "B" : "norms");
+    const int64_t n = w->shape.n, rhs = w->shape.rhs;
+    FS_REQUIRE(rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
+    FS_TRY(fs_workspace_check(w, who, "A", A, A->rows, n, 0));
+    FS_TRY(fs_workspace_check(w, who, "B", B, A->rows, rhs, 0));
+    FS_TRY(fs_workspace_check(w, who, "X", X, n, rhs, 0));
+    const fs_matrix x = fs_matrix_at_origin(X);
+    CALL(w, widen, &x, w->W, rhs);
+    CALL(w, zero, w->G, rhs * rhs);
+    for (int64_t at = 0; at < A->rows; at += w->panel) {
+        const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
+        fs_matrix part = fs_matrix_at_origin(B);
+        part.data = (char *)part.data + at * B->row_stride * fs_dtype_size(B->dtype);
+        part.rows = rows;
+        FS_TRY(fs_workspace_panel(w, A, at, rows));
+        CALL(w, widen, &part, w->F, rhs);
+        CALL(w, gemm, 0, 0, rhs, rows, n, 1.0, w->W, rhs, w->Z, w->pitch, -1.0, w->F, rhs);
+        CALL(w, syrk, rhs, rows, w->F, rhs, 1.0, w->G, rhs);
+    }
+    CALL(w, diagonal, rhs, w->G, rhs, w->d, 0.0);
+    CALL(w, fetch, w->d, rhs, norms);
+    for (int64_t j = 0; j < rhs; j++) norms[j] = sqrt(norms[j]);
+    return FS_OK;
+}

@@ -1,0 +1,116 @@
+/* gram.c - Y'Y in place of A'A: the matrix, what to expect of its error, and the error itself. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "matrix.h"
+#include "sketch.h"
+#include "split.h"
+#include "workspace.h"
+
+/* The quantile at z standard deviations of a chi-square variable with v degrees of freedom, divided by v (Wilson and
+ * Hilferty, 1931). */
+static double chi_square_over(double v, double z)
+{
+    const double root = fmax(0.0, 1 - 2 / (9 * v) + z * sqrt(2 / (9 * v)));
+    return root * root * root;
+}
+
+/* The k of a Gaussian sketch with the same variance.  Blocks of rows of Y err independently, each with the variance of
+ * a sketch of its own height: 1 / k_eff = sum over blocks of share^2 / height, share being the block's part of |Y|^2.
+ */
+static double effective_k(const fs_workspace *w, const fs_sketch *S, const double *squares, double whole)
+{
+    const int64_t k = w->shape.k;
+    const int blocks = S && (S->spec.family == FS_BLOCKPERM || S->spec.family == FS_BLOCKROW);
+    const fs_split split = fs_split_make(k, blocks ? S->spec.M : 1);
+    double inverse = 0;
+    for (int64_t g = 0; g < (blocks ? S->spec.M : 1); g++) {
+        const int64_t height = fs_split_size(&split, g), start = fs_split_start(&split, g);
+        double part = 0;
+        for (int64_t i = start; i < start + height; i++) part += squares[i];
+        if (height) inverse += part / whole * (part / whole) / (double)height;
+    }
+    return fmin((double)k, 1 / inverse);
+}
+
+/* G is in w->G.  For a Gaussian S with k rows, H = A'A: E|G - H|_F^2 = (tr(H)^2 + |H|_F^2) / k, and E|G|_F^2 is |H|_F^2
+ * more than that, which gives |H|_F.  The error is a sum of squares of about (r^2 + r) / 2 independent parts, r =
+ * tr(H)^2 / |H|_F^2. */
+static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gram_report *report)
+{
+    report->error = report->low = report->high = 0;
+    report->effective_k = (double)w->shape.k;
+    if (trace == 0) return FS_OK;
+    double square;
+    FS_TRY(fs_workspace_symmetric_square(w, w->G, &square));
+    CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->pitch, w->squares);
+    CALL(w, fetch, w->squares, w->shape.k, w->host);
+    const double z = 2.576, k = effective_k(w, S, w->host, trace); /* 99 of 100 normal variables are within z */
+    const double H = fmax((square - trace * trace / k) / (1 + 1 / k), trace * trace / (double)w->shape.n);
+    const double r = trace * trace / H, parts = fmax(1.0, (r * r + r) / 2), spread = 1 + z / sqrt(2 * k);
+    report->effective_k = k;
+    report->error = sqrt((r + 1) / k);
+    report->low = report->error * sqrt(chi_square_over(parts, -z)) / spread;
+    report->high = report->error * sqrt(chi_square_over(parts, z)) * spread;
+    return FS_OK;
+}
+
+fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report)
+{
+    FS_REQUIRE(w, "fs_gram: w is NULL");
+    const int64_t n = w->shape.n;
+    FS_REQUIRE(!S || S->spec.k == w->shape.k, "fs_gram: S has %" PRId64 " rows, the workspace is for k = %" PRId64,
+               S->spec.k, w->shape.k);
+    FS_REQUIRE(!report || report->size == sizeof *report, "fs_gram: report.size is %zu; start from FS_GRAM_REPORT_INIT",
+               report->size);
+    if (G) {
+        FS_TRY(fs_matrix_check_output("fs_gram", "G", G));
+        FS_TRY(fs_workspace_check(w, "fs_gram", "G", G, n, n, 1));
+    }
+    double trace;
+    CALL(w, mark, MARK_TASK);
+    FS_TRY(fs_workspace_load(w, 0));
+    FS_TRY(fs_workspace_gram(w, &trace));
+    FS_REQUIRE(isfinite(trace), "fs_gram: Y has elements that are not finite, or above 1e150: so does A");
+    if (G) FS_TRY(fs_workspace_put(w, w->G, n, 1, G));
+    CALL(w, mark, MARK_DONE);
+    if (!report) return w->dense->wait(w->handle, NULL);
+    FS_TRY(fs_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
+    return judge(w, S, trace, report);
+}
+
+/* The largest |eigenvalue| of the symmetric matrix in G, which it spoils. */
+static fs_result spectral_norm(fs_workspace *w, double *G, double *norm)
+{
+    const int64_t n = w->shape.n;
+    CALL(w, eigen, n, G, n, w->host);
+    *norm = fmax(fabs(w->host[0]), fabs(w->host[n - 1]));
+    return FS_OK;
+}
+
+fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, double *spectral)
+{
+    FS_REQUIRE(w && A, "fs_gram_error: %s is NULL", w ? "A" : "w");
+    const int64_t n = w->shape.n;
+    double trace, apart, whole;
+    FS_TRY(fs_workspace_check(w, "fs_gram_error", "A", A, A->rows, n, 0));
+    FS_TRY(fs_workspace_load(w, 0));
+    FS_TRY(fs_workspace_gram(w, &trace));
+    CALL(w, zero, w->H, n * n);
+    for (int64_t at = 0; at < A->rows; at += w->panel) {
+        const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
+        FS_TRY(fs_workspace_panel(w, A, at, rows));
+        CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, w->H, n);
+    }
+    CALL(w, add, n * n, -1.0, w->H, w->G);
+    FS_TRY(fs_workspace_symmetric_square(w, w->G, &apart));
+    FS_TRY(fs_workspace_symmetric_square(w, w->H, &whole));
+    FS_REQUIRE(isfinite(apart) && isfinite(whole), "fs_gram_error: A or Y has elements that are not finite");
+    if (frobenius) *frobenius = whole > 0 ? sqrt(apart / whole) : 0;
+    if (!spectral) return FS_OK;
+    FS_TRY(spectral_norm(w, w->G, &apart));
+    FS_TRY(spectral_norm(w, w->H, &whole));
+    *spectral = whole > 0 ? apart / whole : 0;
+    return FS_OK;
+}

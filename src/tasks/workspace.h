@@ -1,0 +1,72 @@
+/* workspace.h - what the tasks share: the memory of a workspace, and the steps that all of them take.
+ *
+ * A task is a sequence of calls of dense.h, the same in every place.  [Y C] lies in Z transposed and in f64: (n + rhs)
+ * x k, column-major, so that Z Z' is the Gram matrix of Y, Y'C and C'C at once. */
+#ifndef FS_TASKS_WORKSPACE_H
+#define FS_TASKS_WORKSPACE_H
+
+#include "context.h"
+#include "error.h"
+#include "flashsketch_tasks.h"
+
+struct fs_workspace {
+    fs_context *ctx;
+    const fs_dense *dense;
+    void *handle;
+    fs_task_shape shape;
+    int64_t N;           /* n + rhs */
+    int64_t pitch; /* of Z and G: N and some more, so that columns begin at 64 bytes, which cuBLAS is faster with */
+    int64_t panel;       /* columns of Z, E and F: at least k and n, and rows of A that are read at a time */
+    void *memory;        /* all that follows, in the backend's memory */
+    void *Y, *C, *Q;     /* of the shape's type: k x n, k x rhs, basis x n, packed rows */
+    double *Z;           /* N x panel, columns `pitch` apart */
+    double *G;           /* N x N, columns `pitch` apart, or n x n packed */
+    double *H;           /* n x n */
+    double *X, *W;       /* rhs x n each: X transposed */
+    double *E, *F;       /* rhs x panel each */
+    double *d;           /* 2 N: diagonals */
+    double *squares;     /* panel */
+    double *host;        /* in host memory: room for any of d, squares, and a result on its way to the host */
+    size_t bytes;
+    int sketched;        /* whether marks 0 and 1 are those of a sketch whose time has not been taken */
+    double sketch_seconds;
+};
+
+/* Marks: 0 to 1 is the sketch, 2 to 3 the task. */
+enum { MARK_SKETCH, MARK_SKETCHED, MARK_TASK, MARK_DONE };
+
+/* Calls a function of the workspace's table: CALL(w, syrk, n, k, ...). */
+#define CALL(w, function, ...) FS_TRY((w)->dense->function((w)->handle, __VA_ARGS__))
+
+/* A pivot of Cholesky's factor below this, relative to its column's length, counts as none.  It is 4 roundings of f32:
+ * below that, columns of an f32 matrix are dependent as far as one can see; and in f64 the Gram matrix itself is only
+ * good to the square root of 2^-53, 1e-8. */
+#define SMALLEST_PIVOT 0x1p-21
+
+/* Z = [Y C]', or Y' alone. */
+fs_result fs_workspace_load(fs_workspace *w, int with_rhs);
+
+/* The lower triangle of Y'Y into w->G with pitch n, zeros above it; Z is loaded.  *trace is that of it, and not finite
+ * where Y is not. */
+fs_result fs_workspace_gram(fs_workspace *w, double *trace);
+
+/* Rows row0 ... of A, `rows` of them, at most w->panel, as columns of Z. */
+fs_result fs_workspace_panel(fs_workspace *w, const fs_matrix *A, int64_t row0, int64_t rows);
+
+/* to(i, j) = from[j + i ld], wherever `to` is. */
+fs_result fs_workspace_put(fs_workspace *w, const double *from, int64_t ld, int symmetric, const fs_matrix *to);
+
+/* Ends a task: waits, and fills in the three times. */
+fs_result fs_workspace_times(fs_workspace *w, double *sketch, double *solve, double *total);
+
+/* That a matrix called `name` is sound, rows x cols, and in the context's memory (or, where `host`, in the host's). */
+fs_result fs_workspace_check(const fs_workspace *w, const char *who, const char *name, const fs_matrix *m, int64_t rows,
+                             int64_t cols, int host);
+
+/* The square of the Frobenius norm of a symmetric n x n matrix whose lower triangle is in G (pitch n, zeros above). */
+fs_result fs_workspace_symmetric_square(fs_workspace *w, double *G, double *square);
+
+/* The unit of rounding of a type: 2^-24 for f32. */
+double fs_unit(fs_dtype dtype);
+
+#endif

@@ -1,0 +1,142 @@
+"""solve, ridge, gram and ose: what NumPy finds for the same S A, for arrays of every framework in host memory."""
+
+import numpy as np
+import pytest
+
+import flashsketch as fs
+
+try:
+    fs.gram(fs.Sketch(k=2, d=3), np.ones((3, 1)))
+except fs.BackendError as error:
+    pytest.skip(f"tasks cannot run here: {error}", allow_module_level=True)
+
+D, N, K = 3000, 20, 200
+S = fs.Sketch(k=K, d=D, seed=3)
+
+
+def problem(dtype="float64", rhs=None):
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((D, N)) * np.logspace(0, -2, N)
+    b = A @ np.ones((N, rhs or 1)) + 0.1 * rng.standard_normal((D, rhs or 1))
+    return A.astype(dtype), (b if rhs else b[:, 0]).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype,error", [("float64", 1e-12), ("float32", 1e-4)])
+@pytest.mark.parametrize("rhs", [None, 1, 3])
+def test_solve_and_ridge_are_numpys(dtype, error, rhs):
+    A, b = problem(dtype, rhs)
+    Y, C = (S @ A).astype("float64"), (S @ b).astype("float64")
+    fit = fs.solve(S, A, b, exact=True)
+    assert fit.x.shape == ((N,) if rhs is None else (N, rhs)) and fit.x.dtype == dtype
+    np.testing.assert_allclose(fit.x, np.linalg.lstsq(Y, C, rcond=None)[0], rtol=error, atol=error)
+    true = np.atleast_1d(np.linalg.norm(A.astype("float64") @ fit.x - b, axis=0))
+    np.testing.assert_allclose(fit.exact, true, rtol=1e-5)
+    assert fit.low < np.linalg.norm(true) < fit.high and fit.low < fit.residual < fit.high
+    assert fit.rank == N and fit.method == "cholesky" and fit.smallest < fit.residual
+    assert fit.total_seconds == fit.sketch_seconds + fit.solve_seconds > 0
+    fit = fs.ridge(S, A, b, 0.5)
+    want = np.linalg.solve(Y.T @ Y + 0.5 * np.eye(N), Y.T @ C)
+    np.testing.assert_allclose(fit.x, want, rtol=error, atol=error)
+    assert np.isnan(fit.smallest) and fit.exact is None
+
+
+def test_shortest_solution():
+    A, b = problem()
+    A[:, 3] = A[:, 5]
+    fit = fs.solve(S, A, b)
+    assert fit.rank == N - 1 and fit.method == "svd" and abs(fit.x[3] - fit.x[5]) < 1e-10
+    np.testing.assert_allclose(fit.x, np.linalg.lstsq(S @ A, S @ b, rcond=1e-10)[0], atol=1e-9)
+    few = fs.Sketch(k=10, d=D)
+    fit = fs.solve(few, A, b)
+    assert fit.rank == 10 and np.isnan(fit.residual) and fit.low == 0 and fit.high == np.inf
+    np.testing.assert_allclose(fit.x, np.linalg.lstsq(few @ A, few @ b, rcond=None)[0], atol=1e-9)
+
+
+def test_gram():
+    A, _ = problem()
+    made = fs.gram(S, A, exact=True)
+    Y, H = S @ A, A.T @ A
+    np.testing.assert_allclose(made.G, Y.T @ Y, rtol=1e-12, atol=1e-9)
+    assert np.isclose(made.frobenius, np.linalg.norm(made.G - H) / np.linalg.norm(H))
+    assert np.isclose(made.spectral, np.linalg.norm(made.G - H, 2) / np.linalg.norm(H, 2))
+    assert made.low < made.frobenius < made.high and made.effective_k <= K
+    out = np.empty((N, N), np.float32, order="F")
+    assert fs.gram(S, A, out=out).G is out and np.allclose(out, made.G, rtol=1e-6)
+    assert np.isnan(fs.gram(S, A).frobenius)
+
+
+def test_ose():
+    A, _ = problem()
+    for r in (None, 7):
+        made = fs.ose(S, A, r=r)
+        s = np.linalg.svd(S @ np.linalg.qr(A[:, : r or N])[0], compute_uv=False)
+        assert np.isclose(made.sigma_max, s[0]) and np.isclose(made.sigma_min, s[-1])
+        assert np.isclose(made.error, max(s[0] ** 2 - 1, 1 - s[-1] ** 2))
+    one, other = fs.ose(S, r=5, seed=1), fs.ose(S, r=5, seed=2)
+    assert one.error == fs.ose(S, r=5, seed=1).error != other.error
+    with pytest.raises(ValueError, match="with r"):
+        fs.ose(S)
+
+
+def test_half_types_and_strides():
+    A, b = problem("float32")
+    wide = np.zeros((2 * D, 2 * N), "float32")
+    wide[::2, ::2] = A
+    np.testing.assert_array_equal(fs.solve(S, wide[::2, ::2], b).x, fs.solve(S, A, b).x)
+    np.testing.assert_array_equal(fs.solve(S, np.asfortranarray(A), b).x.shape, (N,))
+    half = fs.solve(S, A.astype("float16"), b)
+    assert half.x.dtype == np.float32 and np.allclose(half.x, fs.solve(S, A, b).x, atol=0.1)
+
+
+def test_sparse():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    A, b = problem()
+    A[np.random.default_rng(0).random(A.shape) < 0.8] = 0
+    for kind in (scipy_sparse.csr_array, scipy_sparse.csc_array):
+        fit = fs.solve(S, kind(A), b, exact=True)
+        np.testing.assert_allclose(fit.x, fs.solve(S, A, b).x, rtol=1e-9)
+        np.testing.assert_allclose(fit.exact, np.linalg.norm(A @ fit.x - b))
+        np.testing.assert_allclose(fs.gram(S, kind(A)).G, fs.gram(S, A).G, rtol=1e-9, atol=1e-9)
+
+
+def test_torch():
+    torch = pytest.importorskip("torch")
+    A, b = (torch.from_numpy(array) for array in problem("float32"))
+    fit = fs.solve(S, A, b)
+    assert isinstance(fit.x, torch.Tensor)
+    np.testing.assert_array_equal(fit.x.numpy(), fs.solve(S, *problem("float32")).x)
+    assert isinstance(fs.gram(S, A).G, torch.Tensor) and fs.ose(S, A).error > 0
+    with pytest.raises(RuntimeError, match="gradient"):
+        fs.solve(S, A.requires_grad_(), b)
+    with torch.no_grad():
+        fs.solve(S, A, b)
+
+
+def test_refusals():
+    A, b = problem()
+    bad = A.copy()
+    bad[5, 5] = np.nan
+    for call in (fs.solve, lambda *a: fs.ridge(*a, 1.0), lambda S, A, b: fs.gram(S, A), lambda S, A, b: fs.ose(S, A)):
+        with pytest.raises(fs.InvalidArgument, match="not finite"):
+            call(S, bad, b)
+    with pytest.raises(fs.InvalidArgument, match="lambda"):
+        fs.ridge(S, A, b, 0.0)
+    with pytest.raises(ValueError, match="b has 2999 rows"):
+        fs.solve(S, A, b[:-1])
+    with pytest.raises(ValueError, match="A has 10 rows"):
+        fs.gram(S, A[:10])
+    with pytest.raises(TypeError, match="must be a Sketch"):
+        fs.gram(A, A)
+    with pytest.raises(fs.InvalidArgument, match="whose sketch is"):
+        fs.solve(S, A, b.astype("float32"))
+    assert fs.solve(S, 0 * A, b).rank == 0 and not fs.solve(S, 0 * A, b).x.any()
+
+
+def test_threads_have_workspaces_of_their_own():
+    import concurrent.futures
+
+    A, b = problem()
+    want = fs.solve(S, A, b).x
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for x in pool.map(lambda _: fs.solve(S, A, b).x, range(40)):
+            np.testing.assert_array_equal(x, want)
