@@ -32,6 +32,8 @@ typedef struct fs_dense {
     fs_result (*zero)(void *handle, double *x, int64_t count);
     /* Writes the diagonal of G into d (d NULL: nowhere), then adds `shift` to it. */
     fs_result (*diagonal)(void *handle, int64_t n, double *G, int64_t ld, double *d, double shift);
+    /* Zeros on the diagonal of G become 1. */
+    fs_result (*ones)(void *handle, int64_t n, double *G, int64_t ld);
     /* squares[i] = sum of x[j + i ld]^2 over j < n, for i < count. */
     fs_result (*squares)(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares);
     /* B's row i times f[i]. */

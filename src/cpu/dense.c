@@ -148,6 +148,14 @@ static fs_result dense_diagonal(void *handle, int64_t n, double *G, int64_t ld, 
     return FS_OK;
 }
 
+static fs_result dense_ones(void *handle, int64_t n, double *G, int64_t ld)
+{
+    (void)handle;
+    for (int64_t j = 0; j < n; j++)
+        if (G[j + j * ld] == 0) G[j + j * ld] = 1;
+    return FS_OK;
+}
+
 static fs_result dense_squares(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares)
 {
     const cpu_dense *h = handle;
@@ -265,7 +273,8 @@ static double dense_seconds(void *handle, int from, int to)
     return h->mark[to] - h->mark[from];
 }
 
-const fs_dense fs_cpu_dense = {dense_open,       dense_close, dense_bytes, dense_alloc, dense_release,  dense_widen,
-                               dense_narrow,     dense_copy,  dense_copy,  dense_zero,  dense_diagonal, dense_squares,
-                               dense_scale_rows, dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_trsm,
-                               dense_potrf,      dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};
+const fs_dense fs_cpu_dense = {dense_open,     dense_close,  dense_bytes,   dense_alloc,      dense_release,
+                               dense_widen,    dense_narrow, dense_copy,    dense_copy,       dense_zero,
+                               dense_diagonal, dense_ones,   dense_squares, dense_scale_rows, dense_add,
+                               dense_norm,     dense_syrk,   dense_gemm,    dense_trsm,       dense_potrf,
+                               dense_eigen,    dense_svd,    dense_mark,    dense_wait,       dense_seconds};

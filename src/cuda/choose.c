@@ -178,10 +178,6 @@ static int hopper_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch == 90 && tensor_rows_fits(p, gpu) && p->mapped && halves_suffice(p);
 }
-/* Two parts are a cluster and add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  Pairs of
- * more parts gain nothing over planes, and 132 processors hold 66 clusters of two but only 120 thread blocks in
- * clusters of four or eight, which took twice as long.) */
-static int pair_of_parts(int parts) { return parts == 2 ? 2 : 1; }
 /* Permutations of one read of A: as many as an instance takes together, without one left over. */
 static int together(const fs_problem *p) { return p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1; }
 static int listed_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
@@ -196,6 +192,7 @@ static int plan_listed_rows(const fs_problem *p, const fs_gpu_traits *gpu, int p
     for (int i = 0; i < FS_LISTED_ROWS_COUNT; i++) {
         if (listed_rows[i].dtype != p->dtype || listed_rows[i].outs != together(p)) continue;
         memset(plan, 0, sizeof *plan);
+        plan->cluster = 1;
         plan->kernel = FS_KERNEL_LISTED_ROWS;
         plan->instance = i;
         plan->threads = FS_LISTED_ROWS_THREADS;
@@ -203,7 +200,6 @@ static int plan_listed_rows(const fs_problem *p, const fs_gpu_traits *gpu, int p
         plan->shared = FS_LISTED_ROWS_SHARED;
         const int64_t blocks = p->M * (p->kappa / plan->group) * div_up(p->n, width);
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), FS_LISTED_ROWS_STAGE);
-        plan->cluster = pair_of_parts(plan->parts);
         return 1;
     }
     return 0;
@@ -225,7 +221,10 @@ static int plan_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, int t
         plan->shared = hopper_rows[i].shared;
         const int64_t blocks = p->M * (p->kappa / outs) * div_up(p->n, hopper_rows[i].width);
         cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 256), 64);
-        plan->cluster = pair_of_parts(plan->parts);
+        /* Two parts add up without a plane.  (H200, 65536 x 1024, k = 1024: 71 us instead of 74.  Pairs of more parts
+         * gain nothing over planes, and 132 processors hold 66 clusters of two but only 120 thread blocks in clusters
+         * of four or eight, which took twice as long.) */
+        plan->cluster = plan->parts == 2 ? 2 : 1;
         return 1;
     }
     return 0;
@@ -529,8 +528,6 @@ static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan
     return 0;
 }
 
-static int adds_parts(fs_kernel kernel) { return kernel == FS_KERNEL_HOPPER_ROWS || kernel == FS_KERNEL_LISTED_ROWS; }
-
 /* A plan of a table must be one that the candidates could have held: a hand-edited table may be slow, never wrong. */
 static int sound(const entry *e)
 {
@@ -538,7 +535,7 @@ static int sound(const entry *e)
     const fs_plan *plan = &e->plan;
     const fs_gpu_traits any = {1000, 1, INT64_MAX, INT64_MAX, 0}, hopper = {90, 1, INT64_MAX, INT64_MAX, 0};
     fs_plan again;
-    if (plan->parts < 1 || plan->cluster < 1 || (!adds_parts(plan->kernel) && plan->cluster != 1) ||
+    if (plan->parts < 1 || plan->cluster < 1 || (plan->kernel != FS_KERNEL_HOPPER_ROWS && plan->cluster != 1) ||
         plan->length < div_up(p->slots, plan->parts) || plan->length < 1 ||
         (plan->parts > 1 && plan->length > (p->slots - 1) / (plan->parts - 1)))
         return 0;
@@ -558,8 +555,7 @@ static int sound(const entry *e)
         return plan->instance >= 0 && plan->instance < FS_LISTED_ROWS_COUNT && listed_rows_fits(p, &hopper) &&
                plan_listed_rows(p, &hopper, plan->parts, &again) && again.instance == plan->instance &&
                again.shared == plan->shared && again.threads == plan->threads && again.group == plan->group &&
-               again.cluster % plan->cluster == 0 && plan->team == 0 && plan->chunk == 0 &&
-               plan->length % FS_LISTED_ROWS_STAGE == 0;
+               plan->team == 0 && plan->chunk == 0 && plan->length % FS_LISTED_ROWS_STAGE == 0;
     if (plan->kernel == FS_KERNEL_NARROW)
         return narrow_fits(p) && plan->threads >= 128 && plan->threads <= 32 * FS_NARROW_WARPS &&
                (plan->threads & (plan->threads - 1)) == 0 && plan->chunk > 0 &&

@@ -58,8 +58,8 @@ typedef struct fs_plan {
                                        * permutations together;
                                        * narrow.cu: team is the lanes of a round, chunk its rounds */
     int64_t shared;     /* bytes of shared memory */
-    int cluster;        /* hopper_rows.cu, listed_rows.cu: parts that are a cluster of thread blocks and add their
-                         * sums themselves; 1 elsewhere */
+    int cluster;        /* hopper_rows.cu: parts that are a cluster of thread blocks and add their sums themselves;
+                         * 1 elsewhere */
 } fs_plan;
 
 fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, fs_precision precision);

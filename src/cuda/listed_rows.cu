@@ -11,7 +11,7 @@
  * the place of a nonzero is where its row begins plus the bits before its own.  The order within a row is that of the
  * bits, so it is always the same.
  *
- * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x
+ * grid     (kappa / OUTS) x M x column tiles x parts, in this order, in x; as a cluster, two parts took 4 % longer
  * threads  4 warps that copy rows of A, 4 that make lists, 16 that add; registers move to those
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
  * needs    sm_90; rows contiguous or dealt; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(THREADS, 1) listed_rows(const __grid_constant_
     fs_part p = parts[out];
     const int64_t owned = place_columns<float, sh::WIDTH>(a, p), column = p.column + (tid & 31) * sh::COLUMNS;
     const fs_output to = fs_plane(a, p.l, p.z);
-    if (a.cluster == 1 && to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % 4 == 0 &&
+    if (to.dtype == FS_F32 && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % 4 == 0 &&
         (uintptr_t)to.data % 16 == 0) {
         const float f = (float)to.factor;
         float *there = (float *)to.data + (p.output_row + first_row) * to.row_stride + column;

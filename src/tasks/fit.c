@@ -60,18 +60,21 @@ static fs_result refine(fs_workspace *w, double lambda)
     return FS_OK;
 }
 
-/* Looks at p pivots and at the squared lengths of the p rows or columns that they belong to. */
+/* Looks at p pivots and at the squared lengths of the p rows or columns that they belong to.  One that is 0 has no part
+ * in the solution: with 1 in its place on the diagonal the factor has 1 there and nothing else. */
 static void look_at_pivots(const double *pivots, const double *squares, int64_t p, double lambda, int broken, fit *out)
 {
     double least = broken ? 0 : 1;
+    out->rank = 0;
     for (int64_t j = 0; j < p && !broken; j++) {
+        if (squares[j] == 0) continue;
+        out->rank++;
         const double pivot = pivots[j] / sqrt(squares[j] + lambda);
         if (!(pivot >= least)) least = pivot;
     }
     out->method = least >= SMALLEST_PIVOT ? FS_METHOD_CHOLESKY : (fs_method)0;
-    out->rank = p;
     out->condition = 1 / least;
-    out->freedom = (double)p;
+    out->freedom = (double)out->rank;
 }
 
 /* By Cholesky's factor of Y'Y + lambda I, with X' in w->X; Z is [Y C]'.
@@ -91,6 +94,7 @@ static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
     CALL(w, syrk, N, w->shape.k, w->Z, w->pitch, 0.0, w->G, w->pitch);
     CALL(w, diagonal, N, w->G, w->pitch, w->d, 0.0);
     if (lambda > 0) CALL(w, diagonal, n, w->G, w->pitch, NULL, lambda);
+    else CALL(w, ones, n, w->G, w->pitch);
     CALL(w, diagonal, rhs, w->G + n + n * w->pitch, w->pitch, NULL, far_above);
     CALL(w, potrf, N, w->G, w->pitch);
     CALL(w, diagonal, n, w->G, w->pitch, w->d + N, 0.0);
@@ -130,6 +134,7 @@ static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
     CALL(w, squares, rhs, k, w->F, rhs, w->squares);
     CALL(w, syrk, k, n, w->Z, k, 0.0, w->G, w->pitch);
     CALL(w, diagonal, k, w->G, w->pitch, w->d, lambda);
+    if (lambda == 0) CALL(w, ones, k, w->G, w->pitch);
     CALL(w, potrf, k, w->G, w->pitch);
     CALL(w, diagonal, k, w->G, w->pitch, w->d + k, 0.0);
     FS_TRY(substitute_rows(w, w->F));

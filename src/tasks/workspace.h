@@ -15,7 +15,7 @@ struct fs_workspace {
     void *handle;
     fs_task_shape shape;
     int64_t N;           /* n + rhs */
-    int64_t pitch; /* of Z and G: N and some more, so that columns begin at 64 bytes, which cuBLAS is faster with */
+    int64_t pitch;       /* of Z and G: N rounded up, so that columns begin at multiples of 64 bytes */
     int64_t panel;       /* columns of Z, E and F: at least k and n, and rows of A that are read at a time */
     void *memory;        /* all that follows, in the backend's memory */
     void *Y, *C, *Q;     /* of the shape's type: k x n, k x rhs, basis x n, packed rows */

@@ -142,8 +142,7 @@ static const char *fault_of_numbers(const fs_problem *p, const fs_plan *plan, co
     if (fs_plan_width(plan) < 1) return "it makes no columns";
     const int64_t planes = fs_plan_planes(p, plan);
     if (plan->cluster < 1 || plan->parts % plan->cluster != 0) return "its parts are no clusters";
-    if (plan->cluster > 1 && plan->kernel != FS_KERNEL_HOPPER_ROWS && plan->kernel != FS_KERNEL_LISTED_ROWS)
-        return "its kernel adds no parts itself";
+    if (plan->cluster > 1 && plan->kernel != FS_KERNEL_HOPPER_ROWS) return "its kernel adds no parts itself";
     const int64_t sums = plan->parts / plan->cluster * p->kappa;
     if (planes != sums && planes != 0) return "it leaves another number of planes than it makes sums";
     if (planes == 0 && sums > 1) return "its parts are never added";

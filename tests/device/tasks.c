@@ -102,6 +102,7 @@ static double gradient(const fixture *f, const fs_matrix *X, double lambda)
 static const struct { int64_t d, n, rhs, k; fs_dtype in; double slope; } cases[] = {
     {3000, 40, 1, 200, FS_F32, 1}, {3000, 40, 3, 200, FS_F32, 1e6}, {3001, 33, 2, 129, FS_F64, 1e6},
     {2000, 1, 1, 64, FS_F32, 1},   {2000, 20, 1, 100, FS_BF16, 10},  {5000, 130, 40, 600, FS_F32, 100},
+    {2000, 300, 2, 700, FS_F32, 100},
 };
 
 /* X on the device, and into host memory: X makes the gradient 0, and what the report says is so. */
@@ -211,7 +212,7 @@ static void check_gram(const lane *l, int64_t number, const void *data)
         }
     if (!(fabs(frobenius - sqrt(apart / whole)) <= 1e-9))
         fail_msg("error %g, loops say %g", frobenius, sqrt(apart / whole));
-    assert_true(spectral > 0 && spectral <= frobenius * sqrt((double)f.n) && report.error > 0);
+    assert_true(spectral > 0 && spectral <= frobenius * sqrt((double)f.n) * (1 + 1e-12) && report.error > 0);
     mirror_free(l, &g);
     view_free(&G);
     fixture_free(l, &f);
@@ -283,7 +284,7 @@ static void check_degenerate(const lane *l, int64_t number, const void *data)
     MUST(fs_task_sketch(f.w, f.S, &f.a.m, &f.b.m));
     MUST(fs_solve(f.w, 0.0, &X.m, &report));
     for (int64_t i = 0; i < 18; i++) assert_true(at(&X.m, i / 2, i % 2) == 0);
-    assert_true(report.rank == 0 && report.residual == report.rhs);
+    assert_true(report.rank == 0 && fabs(report.residual - report.rhs) <= 1e-12 * report.rhs);
     REFUSED(fs_ose(f.w, f.S, &f.a.m, 0, &ose), FS_EINVAL, "column 1", "depends");
     if (!dry) REFUSED(fs_residual(f.w, &f.A.m, &f.b.m, &x.m, norms), FS_EUNSUPPORTED, "host memory");
     mirror_free(l, &x);

@@ -62,7 +62,7 @@ static void zero_matrix_and_zero_right_hand_side(void **state)
             fill_with(&p.A, 0);
             MUST(fs_task_sketch(b.w, b.S, &p.A, &keep));
             MUST(fs_solve(b.w, 0.0, &X, &report));
-            assert_true(norm_of(&X) == 0 && report.rank == 0 && report.method == FS_METHOD_SVD);
+            assert_true(norm_of(&X) == 0 && report.rank == 0);
             assert_true(report.residual == report.rhs && report.low <= norm_of(&keep) && norm_of(&keep) <= report.high);
             MUST(fs_ridge(b.w, 2.0, &X, &report));
             assert_true(norm_of(&X) == 0 && fabs(report.residual - report.rhs) <= 1e-12 * report.rhs);
