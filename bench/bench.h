@@ -12,7 +12,7 @@ extern "C" {
 typedef struct bench_options {
     const char *filter;   /* run only cases whose name contains this; NULL: all */
     const char *commit;   /* what was measured */
-    const char *output;   /* the table that `fsbench tune` writes; NULL: none was named */
+    const char *output;   /* the table that `fsbench tune` writes, the file that `fsbench stream` makes; NULL: none */
     int threads;
     int repetitions;
 } bench_options;
@@ -44,6 +44,7 @@ const char *bench_date(void);
 int bench_cpu(const bench_options *options);
 int bench_cuda(const bench_options *options);
 int bench_tune(const bench_options *options);
+int bench_stream(const bench_options *options);
 int bench_tasks(const bench_options *options);
 int bench_randnla(int argc, char **argv); /* has options of its own; argv[0] is its name */
 

@@ -49,11 +49,21 @@ static int randnla(int argc, char **argv)
 static int randnla(int argc, char **argv) { return bench_randnla(argc, argv); }
 #endif
 
+#ifndef FS_BENCH_FILES
+int bench_stream(const bench_options *options)
+{
+    (void)options;
+    fprintf(stderr, "fsbench: this build has no libflashsketch_files; configure it with FS_BUILD_CLI\n");
+    return 2;
+}
+#endif
+
 static const struct command {
     const char *name, *what;
     int (*run)(const bench_options *options);
 } commands[] = {
     {"cpu", "the CPU backend: every family, layout and element type", bench_cpu},
+    {"stream", "files larger than memory: 4 GiB of them in the page cache, against reading them", bench_stream},
     {"cuda", "the CUDA backend, and what people use instead, on the first GPU", cuda},
     {"tune", "tries the CUDA backend's plans on the first GPU and writes a table for FLASHSKETCH_TUNING", tune},
     {"tasks", "ridge and least squares on the first GPU: how they divide into sketching and solving", tasks},
@@ -72,10 +82,12 @@ static int usage(FILE *to, int code)
             "  --threads N    threads to use (default: OpenMP's)\n"
             "  --reps N       measurements of each case, at least 3; medians are reported (default: 15)\n"
             "  --commit TEXT  what to write down as the commit\n"
-            "  --output FILE  tune: the table to write\n"
+            "  --output FILE  tune: the table to write; stream: where to make the file of 4 GiB (default in TMPDIR)\n"
             "\nfields of a line: case, op, backend, family, d, n, k, M, kappa, s, shuffle, layout, dtype, threads,\n"
             "  floor_ms (reading A and writing k n values), ms (median), ratio (ms / floor_ms), error (relative,\n"
             "  against a reference in double on 64 columns), machine, commit, date\n"
+            "of stream: floor_ms (reading the same panels), small_ms (reading into a MiB for each thread), the same in\n"
+            "  CPU time, beyond_y (the process's largest memory less Y, in bytes)\n"
             "of cuda besides: interleave, precision, floor_min and ms_min (the fastest), call_us (the host's time in\n"
             "  the call), bytes_per_s (the floor's bytes / ms), driver, cuda, reps; of peers prep_ms (making S) and\n"
             "  full_ms (S made and multiplied in one call); of matrices in host memory, whose floor is a copy,\n"

@@ -210,6 +210,18 @@ def cpu_section(folder):
             + table(["case", "d × n", "k", "type", "layout", "ms", "ratio"], rows))
 
 
+def stream_section(folder):
+    records = read([folder / "stream.jsonl"])
+    mib = 1 << 20
+    rows = [[r["case"], str(r["k"]), f"{r['memory'] / mib:.0f}", f"{r['beyond_y'] / mib:.0f}", f"{r['ms']:.0f}",
+             f"{r['ratio']:.2f}", f"{r['small_ratio']:.2f}", f"{r['cpu_ratio']:.2f}", f"{r['small_cpu_ratio']:.2f}"]
+            for r in records]
+    return (f"### {folder.name}\n\n{provenance(records)}; {records[0]['threads']} threads; medians of "
+            f"{records[0]['reps']}.\n\n" +
+            table(["case", "k", "panel, MiB", "beyond Y, MiB", "ms", "ratio, same panels", "ratio, small",
+                   "CPU, same panels", "CPU, small"], rows))
+
+
 PAGE = """# Performance
 
 This page is written by `bench/report.py` from the records in [`bench/results`](../bench/results); edit those, not this.
@@ -291,6 +303,16 @@ The floor reads A and writes Y with the same threads: `fsbench cpu`.
 
 {cpu}
 
+## Files on a CPU
+
+A file of 4 GiB, f32, 2097152 × 512, in the page cache, or put out of it before every measurement (`cold`), is read in
+panels and sketched: `fsbench stream`. The floors are reading it with the same threads: the same panels into memory, or
+(`small`) everything into a mebibyte for each thread, which stays in that core's cache; nothing reads a file faster. The
+last two columns are ratios of CPU times, of all threads together: they mean more on a machine that others use, as the
+one below was, with four to eight processes waiting for its two cores; clock times of `cold` say little there.
+
+{stream}
+
 ## RandNLA
 
 {randnla}
@@ -310,6 +332,7 @@ def main():
         sys.exit(f"report.py: there are no records in {folder}")
     grids = ("rows-", "kappa", "half-", "batch-", "host-", "baseline-")
     cpu = "\n\n".join(cpu_section(path.parent) for path in sorted(options.results.glob("*/cpu.jsonl")))
+    stream = "\n\n".join(stream_section(path.parent) for path in sorted(options.results.glob("*/stream.jsonl")))
     page = PAGE.format(
         gpu=options.gpu, gpu_provenance=provenance(records), bars=bars_section(records),
         rows=grid_section(records, lambda case: case.startswith("rows-")),
@@ -319,6 +342,7 @@ def main():
         others=list_section(records, lambda case: not case.startswith(grids)),
         host=list_section(records, lambda case: case.startswith("host-")),
         peers=peers_section(records), errors=errors_section(records), cpu=cpu or "Not measured.",
+        stream=stream or "Not measured.",
         randnla=report_randnla.section(options.results, options.output.parent / "images"))
     beside = options.output.with_name(options.output.name + ".part")
     beside.write_text(page)

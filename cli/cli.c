@@ -76,6 +76,22 @@ int cli_real(const char *command, const char *option, const char *text, double l
     return 0;
 }
 
+int cli_size(const char *command, const char *option, const char *text, int64_t low, int64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    errno = 0;
+    const long long value = strtoll(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (errno || end == text || (unit ? end[1] : *end) || value < 0 || value > INT64_MAX >> shift ||
+        value << shift < low)
+        return cli_usage(command, "%s takes a number of bytes, at least %" PRId64 ", like 65536, 512M or 2G, not '%s'",
+                         option, low, text);
+    *bytes = (int64_t)value << shift;
+    return 0;
+}
+
 int cli_seed(const char *command, const char *text, uint64_t *seed)
 {
     char *end;

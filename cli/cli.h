@@ -29,6 +29,9 @@ int cli_number(const char *command, const char *option, const char *text, int64_
 /* Reads a number of `option` between low and high, neither of which it may be.  Returns as cli_number. */
 int cli_real(const char *command, const char *option, const char *text, double low, double high, double *number);
 
+/* Reads a number of bytes from low on, "64M": K, M, G and T stand for powers of 1024.  Returns as cli_number. */
+int cli_size(const char *command, const char *option, const char *text, int64_t low, int64_t *bytes);
+
 /* Reads a seed: 64 bits, decimal or 0x hexadecimal.  Returns as cli_number. */
 int cli_seed(const char *command, const char *text, uint64_t *seed);
 

@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "command.h"
+#include "identity.h"
 #include "file.h"
 #include "json.h"
 #include "variant.h"
@@ -83,8 +84,34 @@ static void add_matrix(cJSON *out, const file_matrix *file)
     cJSON_AddStringToObject(out, "order", order_of(file));
 }
 
+/* What a sketch is of; files that are no sketches, or nobody says of which, have nothing here. */
+static void print_identity(const identity *id)
+{
+    char text[256];
+    fs_sketch *S = NULL;
+    if (id->definition == fs_definition_version() && !fs_sketch_create(&S, &id->spec)) {
+        fs_sketch_describe(S, text, sizeof text);
+        printf("sketch by %s\n", text);
+    } else printf("sketch by S of definition %" PRId64 ", which this flashsketch does not have\n", id->definition);
+    fs_sketch_destroy(S);
+    for (int64_t i = 0; i < id->count; i++)
+        printf("%s %" PRId64 " to %" PRId64, i ? "," : "of rows  ", id->rows[i].first, id->rows[i].end - 1);
+    printf(", of %" PRId64 "\n", id->spec.d);
+    if (id->panels)
+        printf("state     %" PRId64 " of %" PRId64 " panels are in it; 'flashsketch sketch --resume' goes on from it\n",
+               id->done, id->panels);
+}
+static void add_identity(cJSON *out, const identity *id)
+{
+    char *text = identity_text(id);
+    cJSON_AddItemToObject(out, "sketch", text ? cJSON_CreateRaw(text) : NULL);
+    free(text);
+}
+
 static int about_file(const char *path, const info_options *o)
 {
+    identity id = {.count = 0};
+    int is_sketch = 0;
     cJSON *tensors = o->json ? cJSON_CreateArray() : NULL;
     int64_t printed = 0;
     const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
@@ -92,12 +119,19 @@ static int about_file(const char *path, const info_options *o)
     file_matrix file;
     if (file_open(path, &options, &file)) {
         cJSON_Delete(tensors);
-        return EXIT_FAILURE;
+        return cli_library_fail();
+    }
+    if (strcmp(path, "-") && identity_find(path, file.format, &id, &is_sketch)) {
+        cJSON_Delete(tensors);
+        file_close(&file);
+        return cli_library_fail();
     }
     const int listed = file.format == FILE_SAFETENSORS && !o->tensor;
     if (!o->json) {
         if (!printed) print_format(file.format, file.gzip);
         if (!listed) print_matrix(&file);
+        if (is_sketch) print_identity(&id);
+        identity_free(&id);
         file_close(&file);
         return 0;
     }
@@ -109,6 +143,8 @@ static int about_file(const char *path, const info_options *o)
         cJSON_Delete(tensors);
         add_matrix(out, &file);
     }
+    if (is_sketch) add_identity(out, &id);
+    identity_free(&id);
     file_close(&file);
     return json_print(out);
 }
@@ -191,5 +227,6 @@ static const cli_option options[] = {
 const cli_command info_command = {
     "info", "[OPTION]... [FILE]", "tell what a file holds, or what this machine has",
     "With a FILE ('-' is standard input): its format, type and shape, after checking all of it that can be checked;\n"
-    "of a safetensors file, its tensors.  Without: the versions, the CPU variants that run here and the GPUs.",
+    "of a safetensors file, its tensors; of a sketch, which S and which rows it is of.  Without: the versions, the\n"
+    "CPU variants that run here and the GPUs.",
     options, NULL, run};

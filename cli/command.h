@@ -38,7 +38,7 @@ int cli_option_text(const cli_option *option, char *text, int bytes);
 /* Prints a document made from the tables: "man", "bash" or "zsh".  Returns the exit code. */
 int cli_document(const char *name);
 
-extern const cli_command sketch_command, solve_command, ridge_command, gram_command, ose_command, coherence_command,
-    info_command, spec_command, show_command, check_command, demo_command, version_command;
+extern const cli_command sketch_command, add_command, solve_command, ridge_command, gram_command, ose_command,
+    coherence_command, info_command, spec_command, show_command, check_command, demo_command, version_command;
 
 #endif

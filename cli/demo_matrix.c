@@ -48,7 +48,7 @@ static int make_synthetic(demo_matrix *A, int64_t rows)
 static int read_images(demo_matrix *A, const char *path, int64_t rows)
 {
     file_image_rows images;
-    const int code = file_images(path, rows, DEMO_MAX_COLS, &images);
+    const int code = file_images(path, rows, DEMO_MAX_COLS, &images) ? cli_library_fail() : 0;
     A->rows = images.rows;
     A->cols = images.cols;
     A->data = images.data;

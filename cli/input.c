@@ -45,12 +45,19 @@ int input_option(const char *command, int code, const char *value, input_options
     }
 }
 
-int input_path(const input_options *o, int argc, char **argv, const char **path)
+int input_paths(const input_options *o, int argc, char **argv)
 {
     if (optind == argc) return cli_usage(argv[0], "name the file of A ('-' is standard input)");
-    if (optind + 1 < argc) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[optind + 1]);
     if (o->has_shape != (o->file.dtype != 0) || (o->file.by_columns && !o->has_shape))
         return cli_usage(argv[0], "a raw file needs both --shape and --dtype; other files have them in their headers");
+    return 0;
+}
+
+int input_path(const input_options *o, int argc, char **argv, const char **path)
+{
+    const int code = input_paths(o, argc, argv);
+    if (code) return code;
+    if (optind + 1 < argc) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[optind + 1]);
     *path = argv[optind];
     return 0;
 }
@@ -74,9 +81,10 @@ int input_open(const char *path, const input_options *o, progress *bar, input *i
     memset(in, 0, sizeof *in);
     in->name = w.name;
     if (o->has_shape) options.format = FILE_RAW;
+    options.locate = o->locate;
     options.watch = watch;
     options.user = &w;
-    if (file_open(path, &options, &in->file)) return EXIT_FAILURE;
+    if (file_open(path, &options, &in->file)) return cli_library_fail();
     const fs_matrix *dense = &in->file.dense;
     const fs_sparse *sparse = &in->file.sparse;
     in->is_sparse = in->file.is_sparse;

@@ -26,6 +26,7 @@ enum { INPUT_BATCH_MAJOR = 512, INPUT_TENSOR, INPUT_SHAPE, INPUT_DTYPE, INPUT_CO
 typedef struct input_options {
     file_options file;
     int has_shape, batch_major;
+    int locate;       /* a matrix that can be read in panels is only found, and in->file is for stream_open */
 } input_options;
 
 typedef struct input {
@@ -47,8 +48,10 @@ int input_option(const char *command, int code, const char *value, input_options
 /* Reads the name of an element type.  Returns as input_option. */
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype);
 
-/* That the arguments after the options are one file, and the options go together; *path is it.  Returns as
- * input_option. */
+/* That there are files after the options, and the options go together.  Returns as input_option. */
+int input_paths(const input_options *o, int argc, char **argv);
+
+/* The same for one file; *path is it. */
 int input_path(const input_options *o, int argc, char **argv, const char **path);
 
 /* Opens A; the bar says what is read.  Returns 0, or EXIT_FAILURE after saying what is wrong; close it in both

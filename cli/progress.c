@@ -16,11 +16,20 @@ progress progress_start(int steps, int quiet)
 {
     const char *terminal = getenv("TERM");
     const int person = !quiet && isatty(STDERR_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0);
-    const progress bar = {person, 0, steps, cli_seconds() + patience};
+    const progress bar = {person, 0, steps, cli_seconds() + patience, 0, 2};
     return bar;
 }
 
-static void draw(progress *bar, double done, const char *format, va_list arguments)
+/* "2 min left": in the unit that leaves one or two digits. */
+static void draw_left(double seconds)
+{
+    if (seconds < 99.5) fprintf(stderr, ", %.0f s left", seconds);
+    else if (seconds < 99.5 * 60) fprintf(stderr, ", %.0f min left", seconds / 60);
+    else fprintf(stderr, ", %.0f h left", seconds / 3600);
+}
+
+/* left: seconds, negative if nobody knows. */
+static void draw(progress *bar, double done, double left, const char *format, va_list arguments)
 {
     const double now = bar->visible ? cli_seconds() : 0;
     if (!bar->visible || now < bar->next) return;
@@ -31,6 +40,7 @@ static void draw(progress *bar, double done, const char *format, va_list argumen
     if (done < 0) fputs("]        ", stderr);
     else fprintf(stderr, "] %3d %%  ", (int)(100 * done));
     vfprintf(stderr, format, arguments);
+    if (left >= 0) draw_left(left);
     fputs("\033[K", stderr);
     fflush(stderr);
 }
@@ -39,15 +49,17 @@ void progress_step(progress *bar, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    draw(bar, (double)bar->done++ / bar->steps, format, arguments);
+    draw(bar, (double)bar->done++ / bar->steps, -1, format, arguments);
     va_end(arguments);
 }
 
 void progress_at(progress *bar, double done, const char *format, ...)
 {
+    const double now = bar->visible ? cli_seconds() : 0;
     va_list arguments;
     va_start(arguments, format);
-    draw(bar, done, format, arguments);
+    if (done >= 0 && done < bar->from) bar->from = done, bar->began = now;
+    draw(bar, done, done > bar->from ? (now - bar->began) * (1 - done) / (done - bar->from) : -1, format, arguments);
     va_end(arguments);
 }
 

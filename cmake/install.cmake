@@ -14,6 +14,10 @@ install(TARGETS flashsketch EXPORT flashsketch-targets
 if(FS_HAVE_CUDA)
   install(TARGETS flashsketch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(TARGET flashsketch_files)
+  install(TARGETS flashsketch_files EXPORT flashsketch-targets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flashsketch)
 install(EXPORT flashsketch-targets NAMESPACE flashsketch:: DESTINATION ${package_dir})
 file(WRITE ${PROJECT_BINARY_DIR}/flashsketch-config.cmake
@@ -34,3 +38,7 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/flashsketch.pc.in ${PROJECT_BINARY_DI
 install(FILES ${PROJECT_BINARY_DIR}/flashsketch-config.cmake ${PROJECT_BINARY_DIR}/flashsketch-config-version.cmake
   DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/flashsketch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(TARGET flashsketch_files)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/flashsketch_files.pc.in ${PROJECT_BINARY_DIR}/flashsketch_files.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/flashsketch_files.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()

@@ -43,7 +43,8 @@ typedef enum fs_result {
     FS_EINVAL = 1,       /* an argument is wrong; nothing was written */
     FS_ENOMEM = 2,       /* memory could not be had; nothing was written */
     FS_EUNSUPPORTED = 3, /* right, but this backend cannot do it */
-    FS_EBACKEND = 4      /* the backend could not be loaded, or its device failed */
+    FS_EBACKEND = 4,     /* the backend could not be loaded, or its device failed */
+    FS_EFILE = 5         /* a file cannot be read or written, or does not hold what it should */
 } fs_result;
 
 /* The sentence for the last failure in this thread; "" if there was none.  Valid until the next failure. */
@@ -319,7 +320,7 @@ FS_API FS_CHECK fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, co
 /* libraries on top ------------------------------------------------------------------------------------------ */
 
 /* Keeps a sentence, made as printf makes it, for fs_error_message in this thread and returns `code`.  How a library on
- * top of this one fails; libflashsketch_mpi does. */
+ * top of this one fails; libflashsketch_files and libflashsketch_mpi do. */
 FS_API fs_result fs_fail(fs_result code, const char *format, ...);
 
 /* FS_EINVAL with a sentence unless *m is a sound view, called `name` in function `who`; the second for a matrix that is

@@ -1,6 +1,6 @@
 /* files.c - matrices from files: windows of a sparse matrix and of a model's stacked weights, images, whole files.
  *
- * Everything goes through the readers of the command (cli/files), which refuse what does not fit with a sentence. */
+ * Everything goes through the readers of src/io, which refuse what does not fit with a sentence. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,13 @@
 #include "file.h"
 #include "images.h"
 #include "uniform.h"
+
+/* Prints why a reader has failed. */
+static int tell(void)
+{
+    fprintf(stderr, "fsbench: %s\n", fs_error_message());
+    return 1;
+}
 
 static int refuse(const data_source *source, const char *what, int64_t has, int64_t needed)
 {
@@ -64,7 +71,7 @@ static int copy_file(const data_set *set, int transposed, float *A)
 {
     file_matrix f;
     int64_t at[2] = {0, 0};
-    if (file_open(set->source->path, NULL, &f)) return 1;
+    if (file_open(set->source->path, NULL, &f)) return tell();
     const int64_t rows = transposed ? cols_of(&f) : rows_of(&f), cols = transposed ? rows_of(&f) : cols_of(&f);
     const int bad = window(set, rows, cols, at);
     if (!bad && f.is_sparse) copy_sparse(&f.sparse, transposed, at[0], set->d, at[1], set->n, A);
@@ -176,7 +183,7 @@ static int copy_part(void *user, const struct tensor *t, int transposed, int64_t
     const file_options options = {.format = FILE_SAFETENSORS, .tensor = t->name};
     file_matrix f;
     if (from >= to) return 0;
-    if (file_open(w->set->source->path, &options, &f)) return 1;
+    if (file_open(w->set->source->path, &options, &f)) return tell();
     copy_dense(&f.dense, transposed, from - first, to - from, w->column, w->set->n,
                w->A + (from - w->row) * w->set->n);
     file_close(&f);
@@ -189,7 +196,7 @@ static int copy_stack(const data_set *set, const struct stack *stack, float *A)
     const file_options options = {.format = FILE_SAFETENSORS, .list = collect, .user = &list};
     file_matrix f;
     int64_t cols = 0, at[2] = {0, 0};
-    int bad = file_open(set->source->path, &options, &f);
+    int bad = file_open(set->source->path, &options, &f) ? tell() : 0;
     if (!bad) {
         file_close(&f);
         const int64_t rows = walk(&list, stack, set->source, &cols, NULL, NULL);
@@ -210,7 +217,7 @@ static int copy_stack(const data_set *set, const struct stack *stack, float *A)
 static int copy_images(const data_set *set, float *A)
 {
     file_image_rows images;
-    if (file_images(set->source->path, set->d, set->n, &images)) return 1;
+    if (file_images(set->source->path, set->d, set->n, &images)) return tell();
     const int bad = images.rows != set->d || images.cols != set->n;
     if (bad) refuse(set->source, "the file has rows:", images.rows, set->d);
     else memcpy(A, images.data, sizeof *A * (size_t)(set->d * set->n));
@@ -234,7 +241,7 @@ int data_file_shape(const data_source *source, int64_t *d, int64_t *n)
     file_matrix f;
     *d = *n = 0;
     if (!images && strcmp(source->kind, "file")) return 0;
-    if (file_open(source->path, &options, &f)) return 1;
+    if (file_open(source->path, &options, &f)) return tell();
     *d = rows_of(&f), *n = cols_of(&f);
     file_close(&f);
     return 0;

@@ -6,7 +6,7 @@
 
 #include "def.h"
 
-static _Thread_local char sentence[512];
+static _Thread_local char sentence[2048];
 
 fs_result fs_fail(fs_result code, const char *format, ...)
 {
@@ -27,6 +27,7 @@ const char *fs_result_name(fs_result result)
     case FS_ENOMEM: return "FS_ENOMEM";
     case FS_EUNSUPPORTED: return "FS_EUNSUPPORTED";
     case FS_EBACKEND: return "FS_EBACKEND";
+    case FS_EFILE: return "FS_EFILE";
     }
     return "not an fs_result";
 }

@@ -1,7 +1,6 @@
 /* support.h - what the tests of the readers share: files made byte by byte, sentences caught, contents compared.
  *
- * The readers are linked without the rest of the command: cli_fail is here, and keeps its sentence.  Every program
- * works in an empty folder of its own, so that sentences start with a short name. */
+ * Every program works in an empty folder of its own, so that sentences start with a short name. */
 #ifndef FS_TESTS_FILES_SUPPORT_H
 #define FS_TESTS_FILES_SUPPORT_H
 
@@ -61,9 +60,5 @@ void refused(const char *path, const file_options *options, const char *file, in
 
 /* That every file made of the first bytes of this one, fewer than all, is refused. */
 void refused_wherever_cut(const bytes *b, const char *path, const file_options *options);
-
-/* How many sentences there were, and the last one. */
-extern int sentences;
-extern char sentence[1024];
 
 #endif

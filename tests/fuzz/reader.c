@@ -4,7 +4,6 @@
  *
  * The bytes are a file in memory; a reader sees no difference. */
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,23 +11,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "dtype.h"
 #include "file.h"
 
-static int sentences;
-
-int cli_fail(const char *format, ...)
+/* A failure has a sentence, and what stands in a file does not talk to the terminal. */
+static void check_failure(fs_result result)
 {
-    char sentence[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    sentences++;
-    for (int i = 0; i < length; i++)
-        if (sentence[i] < 0x20 || sentence[i] > 0x7E) abort(); /* what stands in a file talks to the terminal */
-    return EXIT_FAILURE;
+    const char *sentence = fs_error_message();
+    if (result != FS_EFILE || !*sentence) abort();
+    for (; *sentence; sentence++)
+        if (*sentence < 0x20 || *sentence > 0x7E) abort();
 }
 
 static void touch(const void *data, int64_t bytes)
@@ -42,6 +34,14 @@ static void check_dense(const fs_matrix *m)
     if (m->rows < 1 || m->cols < 1 || m->offset || !fs_dtype_known(m->dtype)) abort();
     if ((uintptr_t)m->data % (uintptr_t)fs_dtype_size(m->dtype)) abort();
     touch(m->data, m->rows * m->cols * fs_dtype_size(m->dtype));
+}
+
+/* What a stream will read is in the file. */
+static void check_located(const file_matrix *file)
+{
+    const fs_matrix *m = &file->dense;
+    if (m->rows < 1 || m->cols < 1 || !fs_dtype_known(m->dtype) || file->start < 0) abort();
+    if (file->start + m->rows * m->cols * fs_dtype_size(m->dtype) > file->bytes) abort();
 }
 
 static void check_sparse(const fs_sparse *A)
@@ -64,19 +64,31 @@ static void check_sparse(const fs_sparse *A)
 static void open_one(const char *path, const file_options *options)
 {
     file_matrix file;
-    sentences = 0;
-    const int code = file_open(path, options, &file);
-    if (code ? code != EXIT_FAILURE || sentences != 1 : sentences != 0) abort();
-    if (code) return;
+    (void)fs_fail(FS_OK, "%s", "");
+    const fs_result result = file_open(path, options, &file);
+    if (result) {
+        check_failure(result);
+        return;
+    }
     if (file.is_sparse) check_sparse(&file.sparse);
-    else check_dense(&file.dense);
+    else if (file.dense.data) check_dense(&file.dense);
+    else check_located(&file);
     file_close(&file);
+}
+
+/* As they are, and only located. */
+static void open_both(const char *path, const file_options *options)
+{
+    file_options located = *options;
+    located.locate = 1;
+    open_one(path, options);
+    open_one(path, &located);
 }
 
 static void open_tensor(void *user, const file_tensor *tensor)
 {
     const file_options options = {.format = FILE_SAFETENSORS, .tensor = tensor->name};
-    open_one(user, &options);
+    open_both(user, &options);
 }
 
 static void open_all(char *path)
@@ -102,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     const int file = memfd_create("fuzz", MFD_CLOEXEC);
     if (file < 0 || write(file, data, bytes) != (ssize_t)bytes) abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    open_one(path, &options);
+    open_both(path, &options);
     if (FUZZ_FORMAT == FILE_SAFETENSORS) open_all(path);
     close(file);
     return 0;

@@ -7,13 +7,16 @@ shift 2
 command -v "$compiler" >/dev/null || { echo "no $compiler here"; exit 77; }
 "$compiler" "$@" -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -fsyntax-only -I"$include" - <<'TEXT'
 #include "flashsketch_tasks.h"
+#include "flashsketch_files.h"
 #include "flashsketch.h"
+#include "flashsketch_files.h"
 #include "flashsketch_tasks.h"
 int version(void);
 int version(void)
 {
     fs_spec spec = FS_SPEC_INIT;
     fs_context_options options = FS_CONTEXT_INIT;
+    fs_stream_options files = FS_STREAM_INIT;
     fs_task_shape shape = FS_TASK_SHAPE_INIT;
     fs_gram_report gram = FS_GRAM_REPORT_INIT;
     fs_ose_report ose = FS_OSE_REPORT_INIT;
@@ -21,7 +24,7 @@ int version(void)
     fs_coherence_report coherence = FS_COHERENCE_REPORT_INIT;
     const size_t tasks = shape.size + gram.size + ose.size + fit.size + coherence.size;
     const int number = FS_VERSION_MAJOR * 10000 + FS_VERSION_MINOR * 100 + FS_VERSION_PATCH;
-    return spec.size > 0 && options.size > 0 && tasks > 0 ? number : 0;
+    return spec.size > 0 && options.size > 0 && files.size > 0 && tasks > 0 ? number : 0;
 }
 TEXT
 echo "$compiler $*: the headers stand alone"

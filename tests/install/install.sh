@@ -26,6 +26,8 @@ prefix)
     test -f "$prefix/include/flashsketch.h" && test -f "$prefix/include/flashsketch_tasks.h"
     test -f "$(libdir "$prefix")/pkgconfig/flashsketch.pc"
     [ -x "$prefix/bin/flashsketch" ] || exit 0 # built without the command
+    test -f "$prefix/include/flashsketch_files.h"
+    test -f "$(libdir "$prefix")/libflashsketch_files.so"
     "$prefix/bin/flashsketch" version
     grep -q '^.SH NAME' "$prefix/share/man/man1/flashsketch.1"
     grep -q '^complete -F _flashsketch flashsketch' "$prefix/share/bash-completion/completions/flashsketch"

@@ -81,6 +81,17 @@ def test_what_the_tutorial_shows_works():
     assert not failed, "".join(told)
 
 
+def test_what_a_sketch_says_of_itself_makes_its_s_again(tmp_path):
+    """The Python of docs/sketches.md, on the JSON that stands there."""
+    text = (ROOT / "docs" / "sketches.md").read_text(encoding="utf-8")
+    about, program = (re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+                      for kind in ("json", "python"))
+    (tmp_path / "Y.npy.json").write_text(about[0])
+    told = run(sys.executable, "-c", program[0], cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout == f"{fs.Sketch(k=400, d=10000, seed=7)} [[0, 4000], [7000, 10000]]\n"
+
+
 @pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
 def test_examples_run(example, tmp_path):
     for name in ("torch", "dask"):

@@ -4,7 +4,7 @@ export TERM=xterm SHELL=/bin/sh
 { printf "\0\0\10\2\0\0\3\350\0\0\0\7"; head -c 7000 "$(command -v flashsketch)"; } >A.idx
 slowly="(head -c 99 A.idx; sleep 1.2; tail -c +100 A.idx)"
 on_terminal() { script -qec "$1" /dev/null | tr '\r' '\n' >../seen; } # beside this folder, which is listed at the end
-bars() { echo "$1: $(($(grep -c '^\[[#.]*\] *reading standard input, ' ../seen) > 0)) bar, $(ls)"; rm -f Y.npy; }
+bars() { echo "$1: $(($(grep -c '^\[[#.]*\] *reading standard input, ' ../seen) > 0)) bar, $(ls)"; rm -f Y.npy*; }
 
 on_terminal "$slowly | flashsketch sketch -k 9 - -o Y.npy" </dev/null;      bars "over a second"
 on_terminal "$slowly | flashsketch sketch -q -k 9 - -o Y.npy" </dev/null;   bars "over a second, quiet"

@@ -8,8 +8,8 @@
  *
  * The path "-" is standard input.  What comes through a pipe is first written to a temporary file that has no name,
  * because headers are checked against the length of what follows. */
-#ifndef FLASHSKETCH_CLI_FILE_H
-#define FLASHSKETCH_CLI_FILE_H
+#ifndef FS_IO_FILE_H
+#define FS_IO_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,10 +45,13 @@ typedef struct file_options {
     fs_dtype dtype;              /* ... the type ... */
     int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
     int64_t max_rows, max_cols;  /* IDX: rows that are kept, columns that are accepted; 0: all of them */
+    int locate;                  /* npy, safetensors, raw: only find the matrix; dense.data is NULL, `start` is where */
     /* Called now and then while a file is read (a mapped one is not) with the bytes read so far, of `all`; of 0 where
      * nobody knows.  NULL: not called. */
     void (*watch)(void *user, int64_t bytes, int64_t all);
-    void *user;                  /* for list and watch */
+    /* safetensors: called for every text of the metadata, after all of the header was checked.  NULL: not called. */
+    void (*note)(void *user, const char *key, const char *text);
+    void *user;                  /* for list, watch and note */
 } file_options;
 
 /* An open file.  An array of more than two dimensions is the matrix of its first one by all the others; one of a single
@@ -60,14 +63,18 @@ typedef struct file_matrix {
     char stored[48];  /* what the file says it stores: "float32", "uint8", "coordinate real symmetric" */
     fs_matrix dense;  /* data may lie in a read-only mapping: it must not be written */
     fs_sparse sparse; /* CSR in f64; symmetric halves are written out; indices as they came, repeated ones too */
+    int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */
+    int64_t bytes;    /* ... the bytes of the file, ... */
+    int64_t changed;  /* ... when it was last written to, in ns, ... */
+    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the open file, owned */
     void *map;        /* owned, as is memory: file_close gives them back */
     size_t map_bytes;
     void *memory[3];
 } file_matrix;
 
-/* Opens a file; options NULL are all zeros.  Returns 0, or EXIT_FAILURE after printing what is wrong; then *out holds
+/* Opens a file; options NULL are all zeros.  FS_EFILE: the sentence begins with the file's name; then *out holds
  * nothing and need not be closed. */
-int file_open(const char *path, const file_options *options, file_matrix *out);
+fs_result file_open(const char *path, const file_options *options, file_matrix *out);
 
 /* Gives back what *file holds and empties it; an empty one is nothing. */
 void file_close(file_matrix *file);
@@ -79,8 +86,15 @@ const char *file_format_name(file_format format);
 const char *file_dtype_name(fs_dtype dtype);
 
 /* Writes a matrix whose rows are packed as an npy file of the type `dtype`: f16, f32 or f64; a failed write shows when
- * the stream is closed.  Elements of another type are rounded. */
-void file_write_npy(FILE *out, const fs_matrix *m, fs_dtype dtype);
+ * the stream is closed.  Elements of another type are rounded.  Returns the CRC-32 of the elements as written. */
+uint32_t file_write_npy(FILE *out, const fs_matrix *m, fs_dtype dtype);
+
+/* The CRC-32 of the elements of a matrix whose rows are packed. */
+uint32_t file_crc(const fs_matrix *m);
+
+/* Writes such a matrix as the only tensor of a safetensors file, and a text as the only one in its metadata.  Returns
+ * 0, or EXIT_FAILURE where there is no memory for the header; a failed write shows when the stream is closed. */
+int file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text);
 
 /* Writes `length` bytes of a file's text into out, cut to `bytes` with its final 0, everything but printable ASCII
  * as \xNN: what stands in a file must not talk to the terminal.  Returns out. */

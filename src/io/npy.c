@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "reader.h"
 
 enum { MAX_HEADER = 65535 }; /* NumPy itself stops at 10000 */
@@ -25,7 +24,7 @@ static int wrong(const header *h, const char *wanted)
 {
     char text[32];
     const size_t left = (size_t)(h->end - h->at);
-    return cli_fail("%s: byte %td of the header must be %s, but there stands '%s'", h->path, h->at - h->start, wanted,
+    return bad_file("%s: byte %td of the header must be %s, but there stands '%s'", h->path, h->at - h->start, wanted,
                     file_printable(text, sizeof text, h->at, left < 12 ? left : 12));
 }
 
@@ -60,7 +59,7 @@ static int read_descr(header *h)
 {
     skip_spaces(h);
     if (h->at < h->end && (*h->at == '[' || *h->at == '('))
-        return cli_fail("%s: the array is structured (its elements are records); save one field of it", h->path);
+        return bad_file("%s: the array is structured (its elements are records); save one field of it", h->path);
     return read_string(h, h->descr, sizeof h->descr);
 }
 
@@ -78,11 +77,11 @@ static int read_size(header *h, int64_t *size)
 {
     skip_spaces(h);
     if (h->at < h->end && *h->at == '-')
-        return cli_fail("%s: the header says a negative size in dimension %d", h->path, h->shape.dimensions + 1);
+        return bad_file("%s: the header says a negative size in dimension %d", h->path, h->shape.dimensions + 1);
     if (h->at == h->end || *h->at < '0' || *h->at > '9') return wrong(h, "a size");
     for (*size = 0; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
         if (*size > (INT64_MAX - 9) / 10)
-            return cli_fail("%s: the header says a size of more than 63 bits in dimension %d", h->path,
+            return bad_file("%s: the header says a size of more than 63 bits in dimension %d", h->path,
                             h->shape.dimensions + 1);
         *size = 10 * *size + (*h->at - '0');
     }
@@ -95,7 +94,7 @@ static int read_shape(header *h)
     if (!take(h, '(')) return wrong(h, "'('");
     while (!take(h, ')')) {
         if (h->shape.dimensions == FILE_MAX_DIMENSIONS)
-            return cli_fail("%s: the header says more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
+            return bad_file("%s: the header says more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
         if (read_size(h, &h->shape.size[h->shape.dimensions])) return EXIT_FAILURE;
         h->shape.dimensions++;
         if (take(h, ',')) continue;
@@ -125,7 +124,7 @@ static int read_dictionary(header *h)
     skip_spaces(h);
     if (h->at != h->end) return wrong(h, "the last");
     for (int i = 0; i < 3; i++)
-        if (!h->seen[i]) return cli_fail("%s: the header does not say '%s'", h->path, keys[i]);
+        if (!h->seen[i]) return bad_file("%s: the header does not say '%s'", h->path, keys[i]);
     return 0;
 }
 
@@ -139,11 +138,11 @@ static int read_dtype(const header *h, fs_dtype *dtype)
             return 0;
         }
     if (strchr(h->descr, 'O'))
-        return cli_fail("%s: the array holds Python objects, which are not read; save it as numbers", h->path);
+        return bad_file("%s: the array holds Python objects, which are not read; save it as numbers", h->path);
     if (h->descr[0] == '>')
-        return cli_fail("%s: the array is big-endian ('%s'); save it with astype('<%s')", h->path,
+        return bad_file("%s: the array is big-endian ('%s'); save it with astype('<%s')", h->path,
                         file_printable(text, sizeof text, h->descr, strlen(h->descr)), text + 1);
-    return cli_fail("%s: the array holds elements of type '%s'; '<f2', '<f4' and '<f8' are read", h->path,
+    return bad_file("%s: the array holds elements of type '%s'; '<f2', '<f4' and '<f8' are read", h->path,
                     file_printable(text, sizeof text, h->descr, strlen(h->descr)));
 }
 
@@ -153,16 +152,16 @@ int npy_read(const reader_source *in, const file_options *options, file_matrix *
     if (reader_map(in, out)) return EXIT_FAILURE;
     const unsigned char *file = out->map;
     if (in->bytes < 10 || memcmp(file, "\x93NUMPY", 6))
-        return cli_fail("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", in->path);
+        return bad_file("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", in->path);
     if (file[6] < 1 || file[6] > 3 || file[7])
-        return cli_fail("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", in->path, file[6], file[7]);
+        return bad_file("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", in->path, file[6], file[7]);
     const int64_t fixed = file[6] == 1 ? 10 : 12;
     const int64_t length = in->bytes < fixed ? 0 : (int64_t)reader_little(file + 8, (int)fixed - 8);
     if (in->bytes < fixed || length > in->bytes - fixed)
-        return cli_fail("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", in->path, length,
+        return bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", in->path, length,
                         in->bytes < fixed ? 0 : in->bytes - fixed);
     if (length > MAX_HEADER)
-        return cli_fail("%s: the header has %" PRId64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
+        return bad_file("%s: the header has %" PRId64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
     header h = {.path = in->path};
     h.start = h.at = (const char *)file + fixed;
     h.end = h.start + length;
@@ -173,7 +172,7 @@ int npy_read(const reader_source *in, const file_options *options, file_matrix *
     if (reader_fits(in, &h.shape, file_dtype_name(dtype), fs_dtype_size(dtype), in->bytes - start, &need))
         return EXIT_FAILURE;
     if (h.by_columns && h.shape.dimensions > 2)
-        return cli_fail("%s: the array has %d dimensions in Fortran order; more than 2 are read in C order only",
+        return bad_file("%s: the array has %d dimensions in Fortran order; more than 2 are read in C order only",
                         in->path, h.shape.dimensions);
     reader_rows_cols(&h.shape, &rows, &cols);
     return reader_view(in, start, rows, cols, dtype, h.by_columns, out);

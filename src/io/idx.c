@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "reader.h"
 
 enum { MAX_DIMENSIONS = 4, CHUNK = 1 << 15 };
@@ -44,22 +43,22 @@ static int read_header(reader_stream *stream, const kind **k, reader_shape *shap
     unsigned char magic[4], sizes[4 * MAX_DIMENSIONS];
     int64_t got = reader_more(stream, magic, 4);
     if (got < 0) return EXIT_FAILURE;
-    if (got < 4) return cli_fail("%s: the file ends in the middle of its header, after %" PRId64 " bytes", path, got);
+    if (got < 4) return bad_file("%s: the file ends in the middle of its header, after %" PRId64 " bytes", path, got);
     if (magic[0] || magic[1])
-        return cli_fail("%s: this is not an IDX file: it starts with %02x %02x, not with 00 00", path, magic[0],
+        return bad_file("%s: this is not an IDX file: it starts with %02x %02x, not with 00 00", path, magic[0],
                         magic[1]);
     *k = NULL;
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].code == magic[2]) *k = &kinds[i];
-    if (!*k) return cli_fail("%s: the header says type 0x%02x, which IDX files do not have", path, magic[2]);
+    if (!*k) return bad_file("%s: the header says type 0x%02x, which IDX files do not have", path, magic[2]);
     if (magic[3] < 1 || magic[3] > MAX_DIMENSIONS)
-        return cli_fail("%s: the header says %d dimensions; 1 to %d are read", path, magic[3], MAX_DIMENSIONS);
+        return bad_file("%s: the header says %d dimensions; 1 to %d are read", path, magic[3], MAX_DIMENSIONS);
     shape->dimensions = magic[3];
     *start = 4 + 4 * (int64_t)magic[3];
     got = reader_more(stream, sizes, *start - 4);
     if (got < 0) return EXIT_FAILURE;
     if (got < *start - 4)
-        return cli_fail("%s: the file ends in the middle of its header, after %" PRId64 " bytes", path, 4 + got);
+        return bad_file("%s: the file ends in the middle of its header, after %" PRId64 " bytes", path, 4 + got);
     for (int i = 0; i < shape->dimensions; i++) shape->size[i] = (int64_t)reader_big(sizes + 4 * i, 4);
     return 0;
 }
@@ -69,13 +68,13 @@ static int read_values(reader_stream *stream, const kind *k, int64_t count, int6
 {
     const char *path = stream->in->path;
     unsigned char *chunk = malloc(CHUNK * 8);
-    int code = chunk ? 0 : cli_fail("%s: there is no memory for %d bytes", path, CHUNK * 8);
+    int code = chunk ? 0 : bad_file("%s: there is no memory for %d bytes", path, CHUNK * 8);
     for (int64_t i = 0; i < count && !code; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK;
         const int64_t got = reader_more(stream, chunk, n * k->bytes);
         if (got < 0) code = EXIT_FAILURE;
         else if (got < n * k->bytes)
-            code = cli_fail("%s: the header says %" PRId64 " bytes of values, but %" PRId64 " follow it", path,
+            code = bad_file("%s: the header says %" PRId64 " bytes of values, but %" PRId64 " follow it", path,
                             count * k->bytes, i * k->bytes + got);
         for (int64_t j = 0; j < n && i + j < kept && !code; j++)
             if (k->dtype == FS_F64) ((double *)data)[i + j] = value_of(k, chunk + j * k->bytes);
@@ -84,7 +83,7 @@ static int read_values(reader_stream *stream, const kind *k, int64_t count, int6
     const int64_t more = code ? 0 : reader_more(stream, chunk, 1);
     if (more < 0) code = EXIT_FAILURE;
     if (more > 0)
-        code = cli_fail("%s: the header says %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
+        code = bad_file("%s: the header says %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
     free(chunk);
     return code;
 }
@@ -102,12 +101,12 @@ static int read_stream(reader_stream *stream, const file_options *options, file_
     if ((!stream->gzip || need < 0) && reader_fits(stream->in, &shape, k->name, k->bytes, there, &need))
         return EXIT_FAILURE;
     if (need > there)
-        return cli_fail("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64
+        return bad_file("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64
                         " bytes of gzip unpack to at most %" PRId64, path, reader_shape_text(text, &shape), k->name,
                         need, stream->in->bytes, stream->most);
     reader_rows_cols(&shape, &rows, &cols);
     if (options->max_cols && cols > options->max_cols)
-        return cli_fail("%s: the header says rows of %" PRId64 " values; at most %" PRId64 " are read", path, cols,
+        return bad_file("%s: the header says rows of %" PRId64 " values; at most %" PRId64 " are read", path, cols,
                         options->max_cols);
     const int64_t kept = options->max_rows && rows > options->max_rows ? options->max_rows : rows;
     void *data = reader_array(stream->in, out, 0, kept * cols, fs_dtype_size(k->dtype));

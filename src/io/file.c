@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "reader.h"
+
+int bad_file(const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    (void)fs_fail(FS_EFILE, "%s", sentence);
+    return EXIT_FAILURE;
+}
 
 const char *file_format_name(file_format format)
 {
@@ -52,11 +63,11 @@ int64_t reader_bytes(const reader_shape *shape, int64_t element)
 int reader_is_matrix(const reader_source *in, const reader_shape *shape)
 {
     if (shape->dimensions < 1 || shape->dimensions > FILE_MAX_DIMENSIONS)
-        return cli_fail("%s: the header says %d dimensions; a matrix needs 1 to %d", in->path, shape->dimensions,
+        return bad_file("%s: the header says %d dimensions; a matrix needs 1 to %d", in->path, shape->dimensions,
                         FILE_MAX_DIMENSIONS);
     for (int i = 0; i < shape->dimensions; i++)
         if (shape->size[i] < 1)
-            return cli_fail("%s: the header says size %" PRId64 " in dimension %d: there is nothing to read", in->path,
+            return bad_file("%s: the header says size %" PRId64 " in dimension %d: there is nothing to read", in->path,
                             shape->size[i], i + 1);
     return 0;
 }
@@ -84,9 +95,9 @@ int reader_fits(const reader_source *in, const reader_shape *shape, const char *
     *need = reader_bytes(shape, element);
     reader_shape_text(text, shape);
     if (*need < 0)
-        return cli_fail("%s: the header says %s %s, which is more bytes than can be counted", in->path, text, type);
+        return bad_file("%s: the header says %s %s, which is more bytes than can be counted", in->path, text, type);
     if (*need != there)
-        return cli_fail("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64 " follow it", in->path,
+        return bad_file("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64 " follow it", in->path,
                         text, type, *need, there);
     return 0;
 }
@@ -96,7 +107,7 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
     const int64_t all = reader_times(count, bytes);
     if (all >= 0 && (uint64_t)all <= PTRDIFF_MAX) out->memory[slot] = malloc(all ? (size_t)all : 1);
     if (!out->memory[slot])
-        cli_fail("%s: there is no memory for %" PRId64 " values of %" PRId64 " bytes", in->path, count, bytes);
+        bad_file("%s: there is no memory for %" PRId64 " values of %" PRId64 " bytes", in->path, count, bytes);
     return out->memory[slot];
 }
 
@@ -108,21 +119,30 @@ const char *file_dtype_name(fs_dtype dtype)
     return names[dtype >= FS_F32 && dtype <= FS_BF16 ? dtype : 0];
 }
 
+void reader_native(void *data, int64_t count, int64_t element)
+{
+    if (reader_is_little()) return;
+    for (unsigned char *at = data, *end = at + count * element; at < end; at += element)
+        for (int64_t i = 0; i < element / 2; i++) {
+            const unsigned char low = at[i];
+            at[i] = at[element - 1 - i];
+            at[element - 1 - i] = low;
+        }
+}
+
 int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t cols, fs_dtype dtype, int by_columns,
                 file_matrix *out)
 {
     const int64_t element = fs_dtype_size(dtype), count = rows * cols;
-    unsigned char *data = (unsigned char *)out->map + start;
-    const uint16_t one = 1;
-    const int big = !*(const unsigned char *)&one;
-    if (big || (uintptr_t)data % (uintptr_t)element) {
+    unsigned char *data = in->options->locate ? NULL : (unsigned char *)out->map + start;
+    if (data && (!reader_is_little() || (uintptr_t)data % (uintptr_t)element)) {
         unsigned char *copy = reader_array(in, out, 0, count, element);
         if (!copy) return EXIT_FAILURE;
         memcpy(copy, data, (size_t)(count * element));
-        for (int64_t i = 0; big && i < count * element; i += element)
-            for (int64_t j = 0; j < element; j++) copy[i + j] = data[i + element - 1 - j];
+        reader_native(copy, count, element);
         data = copy;
     }
+    out->start = start;
     out->dense = by_columns ? fs_col_major(data, rows, cols, dtype) : fs_row_major(data, rows, cols, dtype);
     if (!out->stored[0]) snprintf(out->stored, sizeof out->stored, "%s", file_dtype_name(dtype));
     return 0;
@@ -131,9 +151,9 @@ int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t co
 int reader_map(const reader_source *in, file_matrix *out)
 {
     if ((uint64_t)in->bytes > SIZE_MAX / 2)
-        return cli_fail("%s: %" PRId64 " bytes are more than this machine can map", in->path, in->bytes);
+        return bad_file("%s: %" PRId64 " bytes are more than this machine can map", in->path, in->bytes);
     void *map = mmap(NULL, (size_t)in->bytes, PROT_READ, MAP_PRIVATE, in->fd, 0);
-    if (map == MAP_FAILED) return cli_fail("%s: the file cannot be mapped (%s)", in->path, strerror(errno));
+    if (map == MAP_FAILED) return bad_file("%s: the file cannot be mapped (%s)", in->path, strerror(errno));
     out->map = map;
     out->map_bytes = (size_t)in->bytes;
     return 0;
@@ -155,7 +175,7 @@ int reader_start(const reader_source *in, reader_stream *stream)
     if (!stream->file) {
         const int why = errno;
         if (fd >= 0) close(fd);
-        return cli_fail("%s: the file cannot be read (%s)", in->path, strerror(why));
+        return bad_file("%s: the file cannot be read (%s)", in->path, strerror(why));
     }
     gzbuffer(stream->file, 1 << 17);
     stream->gzip = !gzdirect(stream->file);
@@ -178,16 +198,16 @@ int64_t reader_more(reader_stream *stream, void *to, int64_t bytes)
         int code = Z_OK;
         const char *why = n < step ? gzerror(stream->file, &code) : "";
         if (code == Z_ERRNO) {
-            cli_fail("%s: the file could not be read (%s)", stream->in->path, strerror(errno));
+            bad_file("%s: the file could not be read (%s)", stream->in->path, strerror(errno));
             return -1;
         }
         if (code == Z_BUF_ERROR) {
-            cli_fail("%s: the gzip data end in the middle; get the file again", stream->in->path);
+            bad_file("%s: the gzip data end in the middle; get the file again", stream->in->path);
             return -1;
         }
         if (code != Z_OK && code != Z_STREAM_END) {
             const char *colon = strstr(why, ": "); /* zlib's sentences start with the name it was given */
-            cli_fail("%s: %s; the file is damaged, get it again", stream->in->path, colon ? colon + 2 : why);
+            bad_file("%s: %s; the file is damaged, get it again", stream->in->path, colon ? colon + 2 : why);
             return -1;
         }
         if (n <= 0) break;
@@ -215,7 +235,7 @@ static int spool(reader_source *in)
     const int why = errno;
     if (copy) fclose(copy);
     if (in->fd >= 0) return 0;
-    return cli_fail("standard input could not be copied to a temporary file (%s, after %" PRId64 " bytes); write it to "
+    return bad_file("standard input could not be copied to a temporary file (%s, after %" PRId64 " bytes); write it to "
                     "a file of your own first", strerror(why), bytes);
 }
 
@@ -223,28 +243,29 @@ static int standard_input(reader_source *in)
 {
     struct stat about;
     in->path = "standard input";
-    if (isatty(STDIN_FILENO)) return cli_fail("standard input is a terminal; pipe a matrix into it, or name a file");
+    if (isatty(STDIN_FILENO)) return bad_file("standard input is a terminal; pipe a matrix into it, or name a file");
     const int is_file = fstat(STDIN_FILENO, &about) == 0 && S_ISREG(about.st_mode) && !lseek(STDIN_FILENO, 0, SEEK_CUR);
     if (!is_file) return spool(in);
     in->fd = dup(STDIN_FILENO);
-    return in->fd >= 0 ? 0 : cli_fail("standard input cannot be read (%s)", strerror(errno));
+    return in->fd >= 0 ? 0 : bad_file("standard input cannot be read (%s)", strerror(errno));
 }
 
 /* *in keeps options, which must live as long. */
 static int source_open(const char *path, const file_options *options, reader_source *in)
 {
     struct stat about;
-    *in = (reader_source){path, -1, 0, options};
+    *in = (reader_source){path, -1, 0, 0, options};
     if (!strcmp(path, "-")) {
         if (standard_input(in)) return EXIT_FAILURE;
     } else in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to must not stop us */
-    if (in->fd < 0) return cli_fail("%s: the file cannot be opened (%s)", path, strerror(errno));
+    if (in->fd < 0) return bad_file("%s: the file cannot be opened (%s)", path, strerror(errno));
     const int is_file = fstat(in->fd, &about) == 0 && S_ISREG(about.st_mode);
     in->bytes = is_file ? about.st_size : 0;
+    in->changed = is_file ? about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec : 0;
     if (in->bytes > 0) return 0;
     close(in->fd);
-    if (is_file) return cli_fail("%s: the file is empty", in->path);
-    return cli_fail("%s: this is not a file; a pipe or device is read as standard input ('-')", path);
+    if (is_file) return bad_file("%s: the file is empty", in->path);
+    return bad_file("%s: this is not a file; a pipe or device is read as standard input ('-')", path);
 }
 
 /* The format that the first bytes tell; safetensors and IDX have no magic of their own, so they come last. */
@@ -270,37 +291,43 @@ static int guess(const reader_source *in, file_format *format)
     if (got < 0) return EXIT_FAILURE;
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
-        return cli_fail("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file; for a raw file give "
+        return bad_file("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file; for a raw file give "
                         "--shape and --dtype", in->path, file_printable(text, sizeof text, (char *)start, (size_t)got));
     if (stream.gzip && *format != FILE_MTX && *format != FILE_IDX)
-        return cli_fail("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
+        return bad_file("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
                         file_format_name(*format));
     return 0;
 }
 
-int file_open(const char *path, const file_options *options, file_matrix *out)
+fs_result file_open(const char *path, const file_options *options, file_matrix *out)
 {
     static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, raw_read};
     const file_options none = {0};
     reader_source in;
     memset(out, 0, sizeof *out);
     if (!options) options = &none;
-    if (source_open(path, options, &in)) return EXIT_FAILURE;
+    if (source_open(path, options, &in)) return FS_EFILE;
     file_format format = options->format;
     int code = format == FILE_GUESS ? guess(&in, &format) : 0;
     out->format = format;
     if (!code && options->tensor && format != FILE_SAFETENSORS)
-        code = cli_fail("%s: this is %s, not safetensors: it holds one matrix, and no tensor '%s'", in.path,
+        code = bad_file("%s: this is %s, not safetensors: it holds one matrix, and no tensor '%s'", in.path,
                         file_format_name(format), options->tensor);
     if (!code) code = readers[format](&in, options, out);
-    close(in.fd);
-    if (code) file_close(out);
-    return code;
+    out->bytes = in.bytes;
+    out->changed = in.changed;
+    out->kept = !code && !out->is_sparse && !out->dense.data && !strcmp(path, "-");
+    if (out->kept) out->fd = in.fd;
+    else close(in.fd);
+    if (!code) return FS_OK;
+    file_close(out);
+    return FS_EFILE;
 }
 
 void file_close(file_matrix *file)
 {
     if (file->map) munmap(file->map, file->map_bytes);
+    if (file->kept) close(file->fd);
     for (int i = 0; i < 3; i++) free(file->memory[i]);
     memset(file, 0, sizeof *file);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
 #include "reader.h"
 
 enum {
@@ -47,7 +46,7 @@ static int next_line(text *t, char **line, char **end)
     char *newline;
     while (!(newline = memchr(t->buffer + t->at, '\n', (size_t)(t->filled - t->at))) && !t->ended) {
         if (t->at == 0 && t->filled == BUFFER) {
-            cli_fail("%s: line %" PRId64 " is longer than %d bytes", t->path, t->line + 1, BUFFER);
+            bad_file("%s: line %" PRId64 " is longer than %d bytes", t->path, t->line + 1, BUFFER);
             return -1;
         }
         memmove(t->buffer, t->buffer + t->at, (size_t)(t->filled - t->at));
@@ -89,7 +88,7 @@ static int wrong(const text *t, const char *at, const char *wanted)
 {
     char shown[32];
     const size_t left = strlen(at);
-    return cli_fail("%s: line %" PRId64 ": %s must be here, but there stands '%s'", t->path, t->line, wanted,
+    return bad_file("%s: line %" PRId64 ": %s must be here, but there stands '%s'", t->path, t->line, wanted,
                     file_printable(shown, sizeof shown, at, left < 24 ? left : 24));
 }
 
@@ -105,7 +104,7 @@ static int read_whole(const text *t, char **at, const char *what, int64_t *numbe
     if (*p < '0' || *p > '9') return wrong(t, *at, what);
     for (*number = 0; *p >= '0' && *p <= '9'; p++) {
         if (*number > (INT64_MAX - 9) / 10)
-            return cli_fail("%s: line %" PRId64 ": a number of more than 63 bits", t->path, t->line);
+            return bad_file("%s: line %" PRId64 ": a number of more than 63 bits", t->path, t->line);
         *number = 10 * *number + (*p - '0');
     }
     if (!word_ends(p)) return wrong(t, *at, what);
@@ -191,27 +190,27 @@ static int read_banner(text *t, banner *b, file_matrix *out)
     int count = 0;
     const int more = next_line(t, &at, &end);
     if (more < 0) return EXIT_FAILURE;
-    if (!more) return cli_fail("%s: there is nothing in the file", t->path);
+    if (!more) return bad_file("%s: there is nothing in the file", t->path);
     for (at = skip_spaces(at); *at && count < 5; at = skip_spaces(at)) {
         words[count++] = at;
         while (!word_ends(at)) at++;
         if (*at) *at++ = 0;
     }
     if (count < 5 || at != end || !same_word(words[0], "%%matrixmarket") || !same_word(words[1], "matrix"))
-        return cli_fail("%s: this is not a Matrix Market file: its first line is not '%%%%MatrixMarket matrix FORMAT "
+        return bad_file("%s: this is not a Matrix Market file: its first line is not '%%%%MatrixMarket matrix FORMAT "
                         "FIELD SYMMETRY'", t->path);
     const int format = find_word(words[2], formats), kind = find_word(words[3], fields);
     const int symmetric = find_word(words[4], symmetries);
     const int bad = format < 0 ? 2 : kind < 0 ? 3 : symmetric < 0 ? 4 : 0;
     if (bad)
-        return cli_fail("%s: the banner says '%s'; coordinate and array, real, integer and pattern, general, symmetric "
+        return bad_file("%s: the banner says '%s'; coordinate and array, real, integer and pattern, general, symmetric "
                         "and skew-symmetric are read", t->path,
                         file_printable(shown, sizeof shown, words[bad], strlen(words[bad])));
     b->is_array = format;
     b->field = kind == 3 ? REAL : (field)kind;
     b->symmetry = (symmetry)symmetric;
     if (b->field == PATTERN && (b->is_array || b->symmetry == SKEW))
-        return cli_fail("%s: the banner says %s pattern %s, which there is not", t->path, formats[format],
+        return bad_file("%s: the banner says %s pattern %s, which there is not", t->path, formats[format],
                         symmetries[symmetric]);
     snprintf(out->stored, sizeof out->stored, "%s %s %s", formats[format], fields[b->field], symmetries[symmetric]);
     return 0;
@@ -224,15 +223,15 @@ static int read_sizes(text *t, const banner *b, int64_t size[3])
     char *at, *end;
     const int more = next_words(t, 1, &at, &end);
     if (more < 0) return EXIT_FAILURE;
-    if (!more) return cli_fail("%s: the file ends before the line with its sizes", t->path);
+    if (!more) return bad_file("%s: the file ends before the line with its sizes", t->path);
     for (int i = 0; i < (b->is_array ? 2 : 3); i++)
         if (read_whole(t, &at, names[i], &size[i])) return EXIT_FAILURE;
     if (at != end) return wrong(t, at, "the end of the line with the sizes");
     if (size[0] < 1 || size[1] < 1)
-        return cli_fail("%s: the header says %" PRId64 " x %" PRId64 ": there is nothing to read", t->path, size[0],
+        return bad_file("%s: the header says %" PRId64 " x %" PRId64 ": there is nothing to read", t->path, size[0],
                         size[1]);
     if (b->symmetry != GENERAL && size[0] != size[1])
-        return cli_fail("%s: the header says %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
+        return bad_file("%s: the header says %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
                         t->path, size[0], size[1]);
     return 0;
 }
@@ -241,7 +240,7 @@ static int read_sizes(text *t, const banner *b, int64_t size[3])
 static int can_hold(const text *t, const char *what, int64_t count, int64_t least)
 {
     if (count <= (t->stream.most - 1) / least + 1) return 0;
-    return cli_fail("%s: the header says %" PRId64 " %s, but the file's %" PRId64 " bytes%s hold no more than %" PRId64,
+    return bad_file("%s: the header says %" PRId64 " %s, but the file's %" PRId64 " bytes%s hold no more than %" PRId64,
                     t->path, count, what, t->stream.in->bytes, t->stream.gzip ? " of gzip" : "",
                     (t->stream.most - 1) / least + 1);
 }
@@ -253,7 +252,7 @@ static int at_the_end(text *t, int64_t count, const char *what)
     const int more = next_words(t, 0, &at, &end);
     if (more < 0) return EXIT_FAILURE;
     if (!more) return 0;
-    return cli_fail("%s: line %" PRId64 ": the header says %" PRId64 " %s, but more follow", t->path, t->line, count,
+    return bad_file("%s: line %" PRId64 ": the header says %" PRId64 " %s, but more follow", t->path, t->line, count,
                     what);
 }
 
@@ -265,7 +264,7 @@ static int read_array(text *t, const banner *b, file_matrix *out)
     if (read_sizes(t, b, size)) return EXIT_FAILURE;
     const int64_t rows = size[0], cols = size[1], all = reader_times(rows, cols);
     if (all < 0)
-        return cli_fail("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
+        return bad_file("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
                         cols);
     const int64_t count = b->symmetry == GENERAL ? all : b->symmetry == SKEW ? (all - rows) / 2 : (all + rows) / 2;
     if (can_hold(t, "values", count, 2)) return EXIT_FAILURE;
@@ -281,7 +280,7 @@ static int read_array(text *t, const banner *b, file_matrix *out)
             double value;
             if (more < 0) return EXIT_FAILURE;
             if (!more)
-                return cli_fail("%s: the header says %" PRId64 " values, but the file ends after %" PRId64, t->path,
+                return bad_file("%s: the header says %" PRId64 " values, but the file ends after %" PRId64, t->path,
                                 count, done);
             if (read_value(t, b, &at, &value)) return EXIT_FAILURE;
             data[j * rows + i] = value;
@@ -311,17 +310,17 @@ static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, en
         const int more = next_words(t, 0, &at, &end);
         if (more < 0) return EXIT_FAILURE;
         if (!more)
-            return cli_fail("%s: the header says %" PRId64 " entries, but the file ends after %" PRId64, t->path,
+            return bad_file("%s: the header says %" PRId64 " entries, but the file ends after %" PRId64, t->path,
                             e->count, i);
         if (read_whole(t, &at, "a row", &row) || read_whole(t, &at, "a column", &col) ||
             read_value(t, b, &at, &e->value[i]))
             return EXIT_FAILURE;
         if (at != end) return wrong(t, at, "the end of the entry");
         if (row < 1 || row > rows || col < 1 || col > cols)
-            return cli_fail("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") is outside the %" PRId64
+            return bad_file("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") is outside the %" PRId64
                             " x %" PRId64 " matrix", t->path, t->line, row, col, rows, cols);
         if (b->symmetry == SKEW && row == col)
-            return cli_fail("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") of a skew-symmetric matrix is "
+            return bad_file("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") of a skew-symmetric matrix is "
                             "on the diagonal", t->path, t->line, row, col);
         e->row[i] = row - 1;
         e->col[i] = col - 1;
@@ -383,7 +382,7 @@ static int read_coordinates(text *t, const banner *b, file_matrix *out)
     entries e = {.count = size[2]};
     if (can_hold(t, "entries", e.count, b->field == PATTERN ? 4 : 6)) return EXIT_FAILURE;
     if (rows > FREE_ROWS && rows / ROWS_PER_ENTRY > e.count)
-        return cli_fail("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
+        return bad_file("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
                         "only where there are at most %d to an entry", t->path, rows, e.count, FREE_ROWS,
                         ROWS_PER_ENTRY);
     file_matrix held = {0}; /* the entries' memory */
@@ -400,7 +399,7 @@ int mtx_read(const reader_source *in, const file_options *options, file_matrix *
     (void)options;
     text t = {.path = in->path, .buffer = malloc(BUFFER + 1)};
     banner b;
-    if (!t.buffer) return cli_fail("%s: there is no memory for %d bytes", in->path, BUFFER);
+    if (!t.buffer) return bad_file("%s: there is no memory for %d bytes", in->path, BUFFER);
     int code = reader_start(in, &t.stream);
     if (!code) {
         out->gzip = t.stream.gzip;

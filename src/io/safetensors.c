@@ -10,7 +10,6 @@
 
 #include <cjson/cJSON.h>
 
-#include "cli.h"
 #include "reader.h"
 
 /* The format's own limit is 100 MB.  cJSON takes 64 bytes and more for a value that has two in the file; real headers
@@ -66,10 +65,10 @@ static int read_shape(const table *t, const cJSON *list, const char *name, reade
     const cJSON *item;
     cJSON_ArrayForEach(item, list) {
         if (shape->dimensions == FILE_MAX_DIMENSIONS)
-            return cli_fail("%s: the tensor '%s' has more than %d dimensions", t->in->path, show(shown, name),
+            return bad_file("%s: the tensor '%s' has more than %d dimensions", t->in->path, show(shown, name),
                             FILE_MAX_DIMENSIONS);
         if (!whole(item, &shape->size[shape->dimensions]))
-            return cli_fail("%s: the tensor '%s' has a size in dimension %d that is no whole number from 0 to 2^53",
+            return bad_file("%s: the tensor '%s' has a size in dimension %d that is no whole number from 0 to 2^53",
                             t->in->path, show(shown, name), shape->dimensions + 1);
         shape->dimensions++;
     }
@@ -97,22 +96,22 @@ static int read_tensor(const table *t, const cJSON *item, tensor *x)
     }
     if (fields != 3 || !cJSON_IsString(dtype) || !cJSON_IsArray(shape) ||
         !cJSON_IsArray(offsets))
-        return cli_fail("%s: the tensor '%s' is not described by dtype, shape and data_offsets", t->in->path, shown);
+        return bad_file("%s: the tensor '%s' is not described by dtype, shape and data_offsets", t->in->path, shown);
     x->name = item->string;
     x->dtype = dtype->valuestring;
     if (read_shape(t, shape, x->name, &x->shape)) return EXIT_FAILURE;
     const cJSON *first = offsets->child, *second = first ? first->next : NULL;
     if (!second || second->next || !whole(first, &x->start) || !whole(second, &x->end) || x->start > x->end)
-        return cli_fail("%s: the tensor '%s' has data_offsets that are not two whole numbers, the first not above the "
+        return bad_file("%s: the tensor '%s' has data_offsets that are not two whole numbers, the first not above the "
                         "second", t->in->path, shown);
     if (x->end > t->bytes)
-        return cli_fail("%s: the tensor '%s' ends at byte %" PRId64 " of the data, but %" PRId64 " follow the header",
+        return bad_file("%s: the tensor '%s' ends at byte %" PRId64 " of the data, but %" PRId64 " follow the header",
                         t->in->path, shown, x->end, t->bytes);
     const int bits = bits_of(x->dtype);
     const int64_t need = bits ? bytes_needed(x, bits) : x->end - x->start;
     reader_text text;
     if (need != x->end - x->start)
-        return cli_fail("%s: the tensor '%s' is %s %s, which needs %s%" PRId64 " bytes, but its offsets span %" PRId64,
+        return bad_file("%s: the tensor '%s' is %s %s, which needs %s%" PRId64 " bytes, but its offsets span %" PRId64,
                         t->in->path, shown, x->shape.dimensions ? reader_shape_text(text, &x->shape) : "one",
                         show(type, x->dtype), need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need,
                         x->end - x->start);
@@ -138,16 +137,16 @@ static int check_cover(table *t)
     qsort(t->tensors, (size_t)t->count, sizeof *t->tensors, by_name);
     for (int64_t i = 1; i < t->count; i++)
         if (!by_name(&t->tensors[i - 1], &t->tensors[i]))
-            return cli_fail("%s: the tensor '%s' is there twice", t->in->path, show(shown, t->tensors[i].name));
+            return bad_file("%s: the tensor '%s' is there twice", t->in->path, show(shown, t->tensors[i].name));
     qsort(t->tensors, (size_t)t->count, sizeof *t->tensors, by_start);
     for (int64_t i = 0; i < t->count; i++) {
         if (t->tensors[i].start != reached)
-            return cli_fail("%s: the tensor '%s' starts at byte %" PRId64 " of the data, but the one before it ends at "
+            return bad_file("%s: the tensor '%s' starts at byte %" PRId64 " of the data, but the one before it ends at "
                             "%" PRId64, t->in->path, show(shown, t->tensors[i].name), t->tensors[i].start, reached);
         reached = t->tensors[i].end;
     }
     if (reached != t->bytes)
-        return cli_fail("%s: the tensors end at byte %" PRId64 " of the data, but %" PRId64 " follow the header",
+        return bad_file("%s: the tensors end at byte %" PRId64 " of the data, but %" PRId64 " follow the header",
                         t->in->path, reached, t->bytes);
     return 0;
 }
@@ -171,30 +170,30 @@ static int table_read(table *t, const reader_source *in, const unsigned char *fi
     memset(t, 0, sizeof *t);
     t->in = in;
     if (in->bytes < 8)
-        return cli_fail("%s: this is not a safetensors file: it has %" PRId64 " bytes, fewer than the length of a "
+        return bad_file("%s: this is not a safetensors file: it has %" PRId64 " bytes, fewer than the length of a "
                         "header", in->path, in->bytes);
     const uint64_t length = reader_little(file, 8);
     if (length > (uint64_t)in->bytes - 8)
-        return cli_fail("%s: the header says it has %" PRIu64 " bytes, but %" PRId64 " follow", in->path, length,
+        return bad_file("%s: the header says it has %" PRIu64 " bytes, but %" PRId64 " follow", in->path, length,
                         in->bytes - 8);
     if (length > MAX_HEADER)
-        return cli_fail("%s: the header has %" PRIu64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
+        return bad_file("%s: the header has %" PRIu64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
     t->data = 8 + (int64_t)length;
     t->bytes = in->bytes - t->data;
     const char *text = (const char *)file + 8, *end = text;
     if (length && *text == '{') t->json = cJSON_ParseWithLengthOpts(text, (size_t)length, &end, 0);
-    if (!t->json) return cli_fail("%s: the header is not JSON from byte %td on", in->path, end - text);
+    if (!t->json) return bad_file("%s: the header is not JSON from byte %td on", in->path, end - text);
     while (end < text + length && *end == ' ') end++;
     if (end != text + length)
-        return cli_fail("%s: the header goes on after its JSON, at byte %td", in->path, end - text);
+        return bad_file("%s: the header goes on after its JSON, at byte %td", in->path, end - text);
     const cJSON *item;
     cJSON_ArrayForEach(item, t->json) t->count++;
     t->tensors = calloc(t->count ? (size_t)t->count : 1, sizeof *t->tensors);
-    if (!t->tensors) return cli_fail("%s: there is no memory for %" PRId64 " tensors", in->path, t->count);
+    if (!t->tensors) return bad_file("%s: there is no memory for %" PRId64 " tensors", in->path, t->count);
     t->count = 0;
     cJSON_ArrayForEach(item, t->json) {
         if (!strcmp(item->string, "__metadata__")) {
-            if (!is_metadata(item)) return cli_fail("%s: __metadata__ is not a table of strings", in->path);
+            if (!is_metadata(item)) return bad_file("%s: __metadata__ is not a table of strings", in->path);
             continue;
         }
         if (read_tensor(t, item, &t->tensors[t->count])) return EXIT_FAILURE;
@@ -218,11 +217,11 @@ static const tensor *find(const table *t, const char *name)
         if (at >= sizeof names - sizeof shown - 8 && i + 1 < t->count)
             at += (size_t)snprintf(names + at, sizeof names - at, ", ...");
     }
-    if (!t->count) cli_fail("%s: the file holds no tensors", t->in->path);
+    if (!t->count) bad_file("%s: the file holds no tensors", t->in->path);
     else if (name)
-        cli_fail("%s: there is no tensor '%s'; the file holds %" PRId64 ": %s", t->in->path, show(wanted, name),
+        bad_file("%s: there is no tensor '%s'; the file holds %" PRId64 ": %s", t->in->path, show(wanted, name),
                  t->count, names);
-    else cli_fail("%s: the file holds %" PRId64 " tensors, say which: %s", t->in->path, t->count, names);
+    else bad_file("%s: the file holds %" PRId64 " tensors, say which: %s", t->in->path, t->count, names);
     return NULL;
 }
 
@@ -234,7 +233,7 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
     int64_t rows, cols;
     while (i < 4 && strcmp(known[i], x->dtype)) i++;
     if (i == 4)
-        return cli_fail("%s: the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read", t->in->path,
+        return bad_file("%s: the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read", t->in->path,
                         show(shown, x->name), show(type, x->dtype));
     if (reader_is_matrix(t->in, &x->shape)) return EXIT_FAILURE;
     reader_rows_cols(&x->shape, &rows, &cols);
@@ -250,12 +249,19 @@ static void list(const table *t, const file_options *options)
     }
 }
 
+static void tell_notes(const table *t, const file_options *options)
+{
+    const cJSON *notes = cJSON_GetObjectItemCaseSensitive(t->json, "__metadata__"), *note;
+    cJSON_ArrayForEach(note, notes) options->note(options->user, note->string, note->valuestring);
+}
+
 int safetensors_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     table t;
     if (reader_map(in, out)) return EXIT_FAILURE;
     int code = table_read(&t, in, out->map);
     if (!code && options->list) list(&t, options);
+    if (!code && options->note) tell_notes(&t, options);
     if (!code && (options->tensor || !options->list)) {
         const tensor *x = find(&t, options->tensor);
         code = x ? open_tensor(&t, x, out) : EXIT_FAILURE;

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
-#include "file.h"
+#include "reader.h"
 
 static int centre(const file_image_rows *A)
 {
     double *mean = calloc((size_t)A->cols, sizeof *mean);
-    if (!mean) return cli_fail("there is no memory for a row of %" PRId64 " values", A->cols);
+    if (!mean) return bad_file("there is no memory for a row of %" PRId64 " values", A->cols);
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t j = 0; j < A->cols; j++) mean[j] += A->data[i * A->cols + j];
     for (int64_t j = 0; j < A->cols; j++) mean[j] /= (double)A->rows;
@@ -31,9 +30,9 @@ int file_images(const char *path, int64_t max_rows, int64_t max_cols, file_image
     out->cols = file.dense.cols;
     int code = 0;
     if (strcmp(file.stored, "uint8"))
-        code = cli_fail("%s: the file holds %s; images are bytes (uint8)", path, file.stored);
+        code = bad_file("%s: the file holds %s; images are bytes (uint8)", path, file.stored);
     else if (!(out->data = malloc(sizeof *out->data * (size_t)(out->rows * out->cols + 1))))
-        code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " values of '%s'", out->rows, out->cols, path);
+        code = bad_file("there is no memory for %" PRId64 " x %" PRId64 " values of '%s'", out->rows, out->cols, path);
     const float *bytes = file.dense.data;
     for (int64_t i = 0; i < out->rows * out->cols && !code; i++) out->data[i] = bytes[i] / 255.0f;
     file_close(&file);

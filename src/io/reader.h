@@ -1,6 +1,6 @@
-/* reader.h - what the readers of cli/files share and nobody else needs: the file, checked sizes, views, gzip. */
-#ifndef FLASHSKETCH_CLI_READER_H
-#define FLASHSKETCH_CLI_READER_H
+/* reader.h - what the readers of src/io share and nobody else needs: the file, checked sizes, views, gzip. */
+#ifndef FS_IO_READER_H
+#define FS_IO_READER_H
 
 #include <inttypes.h>
 #include <zlib.h>
@@ -8,12 +8,15 @@
 #include "dtype.h"
 #include "file.h"
 
+/* Keeps a sentence for fs_error_message and returns EXIT_FAILURE, what readers return when they fail. */
+int bad_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* An open regular file; file_open makes and closes it. */
 typedef struct reader_source {
     const char *path; /* what sentences call it */
     int fd;
-    int64_t bytes;
-    const file_options *options; /* for watch */
+    int64_t bytes, changed;      /* its length, and when it was last written to, in ns */
+    const file_options *options; /* for watch and locate */
 } reader_source;
 
 /* A format: fills out, whose format is set and whose other fields are 0.  After a failure file_open closes it. */
@@ -59,10 +62,20 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
 /* views ------------------------------------------------------------------------------------------------------ */
 
 /* Makes out->dense the packed little-endian matrix that starts `start` bytes into the mapping, where reader_fits has
- * been; copies it where its elements are misaligned or this machine is big-endian.  Returns 0, or EXIT_FAILURE after
- * saying that there is no memory. */
+ * been; copies it where its elements are misaligned or this machine is big-endian.  Where it is only to be located, it
+ * gets no data.  Returns 0, or EXIT_FAILURE after saying that there is no memory. */
 int reader_view(const reader_source *in, int64_t start, int64_t rows, int64_t cols, fs_dtype dtype, int by_columns,
                 file_matrix *out);
+
+/* Whether this machine's numbers are little-endian, as those in files are. */
+static inline int reader_is_little(void)
+{
+    const uint16_t one = 1;
+    return *(const unsigned char *)&one;
+}
+
+/* `count` elements as a file has them, little-endian, turned into this machine's own order where they are. */
+void reader_native(void *data, int64_t count, int64_t element);
 
 /* Numbers in the order that a file has. */
 static inline uint64_t reader_little(const unsigned char *at, int bytes)

@@ -1,0 +1,156 @@
+/* cmd_add.c - flashsketch add: the sum of sketches of different rows of one matrix, which is the sketch of all of them.
+ *
+ * Files are added in the order of their rows, whatever the order of the arguments, in double, and rounded once: the
+ * same files give the same bits. */
+#include <flashsketch.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "command.h"
+#include "dtype.h"
+#include "identity.h"
+#include "output.h"
+
+typedef struct summand {
+    const char *path;
+    file_matrix file;
+    identity id;
+} summand;
+
+typedef struct rows_of { /* a range of rows, and who has it */
+    identity_rows rows;
+    const summand *in;
+} rows_of;
+
+static int take(void *options, int code, const char *value)
+{
+    (void)code;
+    *(const char **)options = value;
+    return 0;
+}
+
+static int open_all(summand *all, int count, char **paths)
+{
+    for (int i = 0; i < count; i++) {
+        all[i].path = paths[i];
+        if (identity_open(paths[i], &all[i].file, &all[i].id)) return cli_library_fail();
+        if (all[i].id.panels)
+            return cli_fail("%s is the state of a run that is not over; let 'flashsketch sketch --resume' end it",
+                            paths[i]);
+        if (identity_agree(paths[0], &all[0].id, paths[i], &all[i].id)) return cli_library_fail();
+        if (all[i].id.definition != fs_definition_version())
+            return cli_fail("%s is by definition %" PRId64 " of S, and this flashsketch has definition %d", paths[i],
+                            all[i].id.definition, fs_definition_version());
+    }
+    return 0;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const rows_of *x = a, *y = b;
+    return (x->rows.first > y->rows.first) - (x->rows.first < y->rows.first);
+}
+static int by_rows(const void *a, const void *b)
+{
+    const summand *x = a, *y = b;
+    return (x->id.rows[0].first > y->id.rows[0].first) - (x->id.rows[0].first < y->id.rows[0].first);
+}
+
+/* The rows of all of them, in *sum; a row that two of them have is an error. */
+static int join_rows(const summand *all, int count, identity *sum)
+{
+    int64_t ranges = 0, at = 0;
+    for (int i = 0; i < count; i++) ranges += all[i].id.count;
+    rows_of *list = cli_array(ranges, 1, sizeof *list);
+    sum->rows = cli_array(ranges, 1, sizeof *sum->rows);
+    if (!list || !sum->rows) {
+        free(list);
+        return cli_fail("there is no memory for %" PRId64 " ranges of rows", ranges);
+    }
+    for (int i = 0; i < count; i++)
+        for (int64_t j = 0; j < all[i].id.count; j++) list[at++] = (rows_of){all[i].id.rows[j], &all[i]};
+    qsort(list, (size_t)ranges, sizeof *list, by_first);
+    int code = 0;
+    sum->count = 0;
+    for (int64_t i = 0; i < ranges && !code; i++) {
+        identity_rows *last = sum->count ? &sum->rows[sum->count - 1] : NULL;
+        if (last && list[i].rows.first < last->end)
+            code = cli_fail("%s has rows %" PRId64 " to %" PRId64 ", and %s has rows %" PRId64 " to %" PRId64
+                            ": a row would count twice", list[i - 1].in->path, list[i - 1].rows.first,
+                            list[i - 1].rows.end - 1, list[i].in->path, list[i].rows.first, list[i].rows.end - 1);
+        else if (last && list[i].rows.first == last->end) last->end = list[i].rows.end;
+        else sum->rows[sum->count++] = list[i].rows;
+    }
+    free(list);
+    return code;
+}
+
+/* Y in memory: all of them added up. */
+static int add_all(const summand *all, int count, fs_matrix *Y)
+{
+    *Y = all[0].file.dense;
+    Y->data = cli_array(Y->rows, Y->cols, (size_t)fs_dtype_size(Y->dtype));
+    if (!Y->data) return cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
+    const int64_t elements = Y->rows * Y->cols;
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < elements; i++) {
+        double sum = 0;
+        for (int f = 0; f < count; f++) sum += fs_load(all[f].file.dense.data, Y->dtype, i);
+        fs_store(Y->data, Y->dtype, i, sum);
+    }
+    return 0;
+}
+
+static int add(summand *all, int count, char **paths, FILE *out)
+{
+    fs_matrix Y = {.data = NULL};
+    identity sum = {.count = 0};
+    int code = open_all(all, count, paths);
+    if (!code) {
+        sum = all[0].id;
+        sum.rows = NULL;
+        code = join_rows(all, count, &sum);
+    }
+    if (!code) {
+        qsort(all, (size_t)count, sizeof *all, by_rows);
+        code = add_all(all, count, &Y);
+    }
+    if (!code) code = identity_write(out, &sum, &Y, Y.dtype);
+    free(Y.data);
+    free(sum.rows);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *output = "-";
+    const int parsed = cli_parse(&add_command, argc, argv, take, &output);
+    if (parsed) return parsed;
+    const int count = argc - optind;
+    if (count < 1) return cli_usage(argv[0], "name the sketches to add");
+    FILE *out = output_open(output);
+    if (!out) return EXIT_FAILURE;
+    summand *all = calloc((size_t)count, sizeof *all);
+    int code = all ? add(all, count, argv + optind, out) : cli_fail("there is no memory for %d files", count);
+    for (int i = 0; all && i < count; i++) {
+        file_close(&all[i].file);
+        identity_free(&all[i].id);
+    }
+    free(all);
+    output_abandon();
+    return code;
+}
+
+static const cli_option options[] = {
+    {'o', "output", "FILE", "where the sum goes, npy (default -, standard output)", CLI_FILES},
+    {0}};
+const cli_command add_command = {
+    "add", "[OPTION]... FILE...", "add sketches of different rows of one matrix",
+    "Writes the sum of the sketches in npy files: the sketch of all the rows that they are sketches of.  What each of\n"
+    "them is, FILE.json says, which 'flashsketch sketch -o FILE' writes: S and the type must be the same, and no row\n"
+    "may be in two of them.",
+    options,
+    "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.", run};

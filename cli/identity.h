@@ -1,0 +1,62 @@
+/* identity.h - what a sketch in a file is: of which rows of A, by which S.  docs/sketches.md tells the format.
+ *
+ * `flashsketch sketch` writes it as JSON beside the npy file, as NAME.npy.json; the state of a run that can be resumed
+ * holds it in its metadata.  Nothing in it is believed: every field is checked, against the matrix too. */
+#ifndef FLASHSKETCH_CLI_IDENTITY_H
+#define FLASHSKETCH_CLI_IDENTITY_H
+
+#include <flashsketch.h>
+
+#include "file.h"
+
+#define IDENTITY_SUFFIX ".json"
+#define IDENTITY_KEY "flashsketch" /* in the metadata of a safetensors file */
+enum { IDENTITY_VERSION = 1 };
+
+typedef struct identity_rows { int64_t first, end; } identity_rows; /* first ... end - 1 */
+
+/* A file that a state's run reads: its length, when it was last written to, in ns, and where its elements begin. */
+typedef struct identity_file { int64_t bytes, changed, start; } identity_file;
+
+typedef struct identity {
+    int64_t definition;  /* of S */
+    fs_spec spec;        /* full */
+    int64_t n;           /* columns of A and Y */
+    int batch_major;     /* the file holds n x k */
+    fs_dtype dtype;      /* of its elements */
+    uint32_t crc;        /* CRC-32 of its elements */
+    int64_t count;       /* of rows: the rows of A that Y is the sketch of, ascending, with gaps between them */
+    identity_rows *rows; /* owned, as is file */
+    /* Of a state: */
+    int64_t panels;      /* of all; 0: this is no state */
+    int64_t done;        /* of these so many are in Y */
+    int64_t memory;      /* by which the panels are cut */
+    char reads[32];      /* what elements, in which order: "float32 by rows" */
+    int64_t files;
+    identity_file *file;
+} identity;
+
+void identity_free(identity *id);
+
+/* Writes Y as npy of the type `dtype` into an output that is open (output.h), what it is beside it, and closes it; *id
+ * need not have type and CRC.  Standard output has nothing beside it.  Returns as output_close. */
+int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype dtype);
+
+/* The JSON text; NULL where there is no memory.  free is for it. */
+char *identity_text(const identity *id);
+
+/* Reads such a text, which stands in the file `name`.  FS_EFILE: it is not one; *id is empty then. */
+fs_result identity_parse(const char *name, const char *text, size_t length, identity *id);
+
+/* Opens a sketch, npy or safetensors, and what it is; and sees that they belong together.  FS_EFILE: *file and *id are
+ * empty then. */
+fs_result identity_open(const char *path, file_matrix *file, identity *id);
+
+/* What a file of this format is a sketch of, if anything says so: *found.  FS_EFILE: what says so is wrong, or does not
+ * belong to the file. */
+fs_result identity_find(const char *path, file_format format, identity *id, int *found);
+
+/* FS_EFILE unless both are by one S and of one shape, type and order; the names are for the sentence. */
+fs_result identity_agree(const char *name_a, const identity *a, const char *name_b, const identity *b);
+
+#endif

@@ -1,0 +1,86 @@
+/* flashsketch_files.h - a matrix in files, read a panel at a time: for a matrix that is larger than memory.
+ *
+ * A stream is a matrix A that lies in one file or in several, one after the other (shards).  It gives A in panels that
+ * are as large as the memory it was allowed, and a thread of its own reads ahead while the caller works on a panel:
+ *
+ *     const char *paths[] = {"part1.npy", "part2.npy"};
+ *     fs_stream *stream;  fs_stream_open(&stream, paths, 2, NULL);
+ *     fs_panel p;
+ *     while (fs_stream_next(stream, &p) == FS_OK && p.A.rows) {
+ *         fs_matrix y = Y;                   the columns of Y that the panel belongs to
+ *         y.cols = p.A.cols;  y.offset += p.col0 * Y.col_stride;
+ *         fs_apply(ctx, S, p.row0, 1.0, &p.A, p.row0 ? 1.0 : 0.0, &y);
+ *     }
+ *     fs_stream_close(stream);
+ *
+ * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Failures are told as in
+ * flashsketch.h, with sentences that begin with the name of the file. */
+#ifndef FLASHSKETCH_FILES_H
+#define FLASHSKETCH_FILES_H
+
+#include "flashsketch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* streams --------------------------------------------------------------------------------------------------- */
+
+/* How files are read.  Start from FS_STREAM_INIT. */
+typedef struct fs_stream_options {
+    size_t size;           /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
+    int64_t memory;        /* bytes of A in memory at a time; 0: 64 MiB */
+    int threads;           /* that copy a panel from the files; 0: OpenMP's own number */
+    int batch_major;       /* the files hold n x d, a sample in each row; A is d x n all the same */
+    const char *tensor;    /* safetensors: which one; NULL: the only one there is */
+    int64_t rows, cols;    /* of each file that is nothing but elements; 0: the files have headers */
+    fs_dtype dtype;        /* its type ... */
+    int by_columns;        /* ... and order: 0 rows one after the other, 1 columns */
+} fs_stream_options;
+#define FS_STREAM_INIT { sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, (fs_dtype)0, 0 }
+
+/* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole. */
+typedef struct fs_panel {
+    fs_matrix A;           /* packed, in the stream's memory, until the next call with the stream; rows 0: the end */
+    int64_t row0, col0;
+} fs_panel;
+
+/* A matrix in files; for one thread at a time. */
+typedef struct fs_stream fs_stream;
+
+/* Opens npy, safetensors or raw files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the
+ * first dimension of their arrays, in the order given: their rows, or samples where they are batch-major.  The same
+ * file may come twice.  "-" is standard input, which can be one of them.
+ *
+ * Panels are whole rows of A where those are contiguous in the files, otherwise whole columns, as many as fit; where a
+ * single one does not fit, or so few columns that making S would cost more than reading them, pieces.  They are cut by
+ * the shape of A and `memory` alone, wherever files end, so the same calls give the same bits every time.
+ *
+ * Reads the headers of all files and checks them against each other and against the files' lengths.
+ * FS_EFILE: a file cannot be read, is not what it says, or does not fit the others.  FS_EINVAL: an option is wrong.
+ * FS_ENOMEM: no memory, or no thread.  Free it with fs_stream_close. */
+FS_API FS_CHECK fs_result fs_stream_open(fs_stream **out, const char *const *paths, int64_t count,
+                                         const fs_stream_options *options);
+
+/* Stops reading ahead and frees a stream; NULL is nothing. */
+FS_API void fs_stream_close(fs_stream *stream);
+
+/* Writes rows, columns and type of A into *A, which has no data. */
+FS_API FS_CHECK fs_result fs_stream_shape(const fs_stream *stream, fs_matrix *A);
+
+/* How many panels there are. */
+FS_API int64_t fs_stream_panels(const fs_stream *stream);
+
+/* Makes `panel` (0 to fs_stream_panels) the next one, to go on where another run has stopped. */
+FS_API FS_CHECK fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
+
+/* Brings the next panel into memory, where it is not to be written; after the last one, panel->A.rows is 0.
+ * FS_EFILE: a file cannot be read, or has changed since the stream was opened; the panel is then still the next one.
+ * (A file that is cut short while a panel of it is in use ends the program with SIGBUS: the panel may be mapped.) */
+FS_API FS_CHECK fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

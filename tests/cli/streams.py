@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+"""streams.py - matrices in files, a panel at a time, by the command flashsketch: the same bits however A is cut into
+panels, files and pieces, and however often the run was killed; and nothing is lost where something goes wrong.
+
+usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each law is a function; prints which fail, and exits with 1
+then."""
+import array
+import itertools
+import json
+import os
+import pathlib
+import pty
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+FLASHSKETCH = str(pathlib.Path(sys.argv[1]).resolve())
+D, N, K = 2003, 13, 90
+SKETCH = ["sketch", "-k", K, "--seed", 7]
+
+
+def run(*arguments, fails=None, limit=None):
+    """Runs the command; with fails, it must exit with 1 after a sentence that has all these words.  limit: bytes that a
+    file may have.  Returns what it wrote on stderr."""
+    def limited():
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    done = subprocess.run([FLASHSKETCH, *map(str, arguments)], capture_output=True, preexec_fn=limited)
+    said = done.stderr.decode()
+    wanted = 0 if fails is None else 1
+    assert done.returncode == wanted, f"{arguments} exited with {done.returncode}: {said}"
+    for word in fails or []:
+        assert word in said, f"{arguments} said {said!r}, without {word!r}"
+    return said
+
+
+def npy(path, rows, code="f", fortran=False):
+    """Writes rows (lists of numbers) as an npy file."""
+    lines = list(zip(*rows)) if fortran else rows
+    size = {"f": 4, "d": 8}[code]
+    head = f"{{'descr': '<f{size}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
+    header = head.ljust(117).encode() + b"\n"
+    data = array.array(code, itertools.chain.from_iterable(lines))
+    if sys.byteorder == "big":
+        data.byteswap()
+    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data.tobytes())
+
+
+def npy_bytes(path):
+    return pathlib.Path(path).read_bytes()
+
+
+def shards(name, rows, cuts, **how):
+    """Writes rows cut there; returns the names."""
+    names = []
+    for i, (first, end) in enumerate(zip([0, *cuts], [*cuts, len(rows)])):
+        names.append(f"{name}{i}.npy")
+        npy(names[-1], rows[first:end], **how)
+    return names
+
+
+def about(path):
+    return json.loads(pathlib.Path(path + ".json").read_text())
+
+
+rng = random.Random(5)
+WHOLE = [[rng.randrange(-9, 10) for _ in range(N)] for _ in range(D)]
+REAL = [[rng.gauss(0, 1) for _ in range(N)] for _ in range(D)]
+CUTS = ([1], [1000, 1001, 1004], [700, 1999])
+
+
+def panels_and_files_of_any_size_give_the_same_bits():
+    """On whole numbers, for S whose entries are powers of two: every sum is exact."""
+    columns = [list(column) for column in zip(*WHOLE)]
+    for code in "f", "d":
+        npy("A.npy", WHOLE, code)
+        run(*SKETCH, "A.npy", "-o", "Y.npy")
+        wanted = npy_bytes("Y.npy")
+        npy("B.npy", columns, code)
+        run(*SKETCH, "--batch-major", "B.npy", "-o", "YB.npy")
+        wanted_batch = npy_bytes("YB.npy")
+        inputs = [["A.npy"]] + [shards(f"A{i}", WHOLE, cuts, code=code) for i, cuts in enumerate(CUTS)]
+        inputs += [shards("F", WHOLE, CUTS[1], code=code, fortran=True)]
+        for files, memory in itertools.product(inputs, (4096, "100K")):
+            run(*SKETCH, *files, "--memory", memory, "-o", "Y1.npy")
+            assert npy_bytes("Y1.npy") == wanted, f"{files} with {memory}"
+        for files, memory in itertools.product((["B.npy"], shards("B", columns, [5, 6], code=code)), (4096, "100K")):
+            run(*SKETCH, "--batch-major", *files, "--memory", memory, "-o", "Y1.npy")
+            assert npy_bytes("Y1.npy") == wanted_batch, f"batch-major {files} with {memory}"
+
+
+def files_may_end_anywhere():
+    """On real numbers: the bits depend on A and --memory, not on the files."""
+    npy("A.npy", REAL)
+    run(*SKETCH, "A.npy", "--memory", "10K", "-o", "Y.npy")
+    for i, cuts in enumerate(CUTS):
+        run(*SKETCH, *shards("A", REAL, cuts), "--memory", "10K", "--threads", 1 + i, "-o", "Y1.npy")
+        assert npy_bytes("Y1.npy") == npy_bytes("Y.npy"), cuts
+
+
+def pieces_add_up_in_any_order():
+    npy("A.npy", WHOLE)
+    run(*SKETCH, "A.npy", "-o", "Y.npy")
+    bounds, pieces = [0, 1, 800, 801, D], []
+    for i, (first, end) in enumerate(zip(bounds, bounds[1:])):
+        npy("piece.npy", WHOLE[first:end])
+        run(*SKETCH, "-d", D, "--row0", first, "piece.npy", "-o", f"P{i}.npy")
+        pieces.append(f"P{i}.npy")
+    wanted = about("Y.npy")
+    for order in itertools.permutations(pieces):
+        run("add", *order, "-o", "Y1.npy")
+        assert npy_bytes("Y1.npy") == npy_bytes("Y.npy") and about("Y1.npy") == wanted, order
+    run("add", pieces[3], pieces[1], "-o", "Q.npy")
+    assert about("Q.npy")["rows"] == [[1, 800], [801, D]], about("Q.npy")
+    run("add", "Q.npy", pieces[2], pieces[0], "-o", "Y1.npy")
+    assert npy_bytes("Y1.npy") == npy_bytes("Y.npy")
+    npy("R.npy", REAL)  # on real numbers too: the order of rows counts, not that of the arguments
+    names = []
+    for i, (first, end) in enumerate(zip(bounds, bounds[1:])):
+        npy("piece.npy", REAL[first:end])
+        run(*SKETCH, "-d", D, "--row0", first, "piece.npy", "-o", f"R{i}.npy")
+        names.append(f"R{i}.npy")
+    sums = set()
+    for order in (names, names[::-1], [names[2], names[0], names[3], names[1]]):
+        run("add", *order, "-o", "Y1.npy")
+        sums.add(npy_bytes("Y1.npy"))
+    assert len(sums) == 1
+
+
+def what_does_not_add_up_is_refused():
+    npy("A.npy", WHOLE[:100])
+    npy("B.npy", WHOLE[100:300])
+    base = ["sketch", "-d", D, "A.npy", "-o"]
+    run(*base, "A0.npy", "-k", K)
+    run("sketch", "-d", D, "-k", K, "--row0", 99, "B.npy", "-o", "B0.npy")
+    run("add", "A0.npy", "B0.npy", "-o", "Y.npy", fails=["A0.npy has rows 0 to 99", "B0.npy has rows 99 to 298"])
+    run("add", "A0.npy", "A0.npy", "-o", "Y.npy", fails=["rows 0 to 99", "twice"])
+    for options, word in ((["-k", K, "--seed", 8], "seed 8"), (["-k", K + 1], "k = 91"), (["-k", K, "-s", 1], "s = 1"),
+                          (["-k", K, "--family", "sjlt"], "family sjlt"), (["-k", K, "-d", D + 1], f"d = {D + 1}"),
+                          (["-k", K, "--shuffle", "none"], "shuffle none"),
+                          (["-k", K, "--output-dtype", "f64"], "type float64")):
+        run(*base, "C.npy", *options)
+        run("add", "A0.npy", "C.npy", "-o", "Y.npy", fails=["C.npy: it has", word, "A0.npy"])
+    run("add", "A0.npy", "A.npy", "-o", "Y.npy", fails=["A.npy: nothing says", "A.npy.json"])
+    run("sketch", "-d", D, "-k", K, "--row0", 100, "B.npy", "-o", "B0.npy")
+    original = about("B0.npy")
+    for change, word in (({"definition": 2}, "definition 2"), ({"flashsketch": 2}, "version 2"), ({"n": N + 1}, "x 14"),
+                         ({"crc32": 1}, "CRC-32"), ({"rows": []}, "'rows'"), ({"rows": [[5, 5]]}, "'rows'"),
+                         ({"rows": [[0, D + 1]]}, "'rows'"), ({"rows": [[5, 9], [7, 12]]}, "'rows'"),
+                         ({"dtype": "int8"}, "'dtype'"), ({"spec": {}}, "'family'"), ({"crc32": -1}, "'crc32'")):
+        pathlib.Path("B0.npy.json").write_text(json.dumps({**original, **change}))
+        run("add", "A0.npy", "B0.npy", "-o", "Y.npy", fails=["B0.npy", word])
+    for text in "", "{", "[]", json.dumps(original)[:-1]:
+        pathlib.Path("B0.npy.json").write_text(text)
+        run("add", "A0.npy", "B0.npy", "-o", "Y.npy", fails=["B0.npy.json"])
+    assert not os.path.exists("Y.npy") and not os.path.exists("Y.npy.json")
+
+
+def killed(command, number, wait):
+    """Starts a run of many panels and ends it by a signal as soon as wait() is true.  Returns its exit code."""
+    process = subprocess.Popen([FLASHSKETCH, *map(str, command)], stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while process.poll() is None and not wait() and time.monotonic() < until:
+        time.sleep(0.001)
+    process.send_signal(number)
+    return process.wait()
+
+
+def killed_with_a_state(command):
+    killed(command, signal.SIGKILL, lambda: os.path.exists("Z.npy.state"))
+    assert os.path.exists("Z.npy.state"), "the run was over before it was killed"
+    return npy_bytes("Z.npy.state")
+
+
+def a_run_that_is_killed_goes_on_and_gives_the_same_bits():
+    for batch in False, True:  # Y of a batch has a row for every sample: fewer of them
+        files = shards("A", REAL * (4 if batch else 40), [3, 2000])
+        command = [*SKETCH, "--memory", "4K", *(["--batch-major"] if batch else []), *files, "-o"]
+        run(*command, "Y.npy")
+        kills = 0
+        for number in itertools.cycle((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)):
+            def state():
+                try:
+                    return os.stat("Z.npy.state").st_mtime_ns
+                except FileNotFoundError:
+                    return None
+            before, steps = state(), rng.randrange(1, 4)
+            def moved(seen=[before]):
+                if state() not in seen:
+                    seen.append(state())
+                return len(seen) > steps
+            code = killed([*command, "Z.npy", "--resume", "--every", 0], number, moved)
+            if code == 0:
+                break
+            assert code == -number, code
+            assert not os.path.exists("Z.npy") and os.path.exists("Z.npy.state")
+            kills += 1
+            if kills == 6:
+                run(*command, "Z.npy", "--resume")
+                break
+        assert kills >= 3, f"the run was over after {kills} kills"
+        assert npy_bytes("Z.npy") == npy_bytes("Y.npy"), f"after {kills} kills"
+        assert about("Z.npy") == about("Y.npy")
+        left = [name for name in os.listdir() if name.startswith("Z.npy")]
+        assert sorted(left) == ["Z.npy", "Z.npy.json"], left
+        os.remove("Z.npy")
+
+
+def a_state_of_another_run_is_refused_and_kept():
+    rows = REAL * 20
+    npy("A.npy", rows)
+    npy("A2.npy", rows[:5])
+    npy("B.npy", rows)
+    command = [*SKETCH, "--memory", "4K", "--resume"]
+    state = killed_with_a_state([*command, "A.npy", "-o", "Z.npy", "--every", 0])
+    run(*SKETCH, "A.npy", "--memory", "4K", "-o", "W.npy")
+    for changed, words in (([*command, "--seed", 8, "A.npy"], ["seed 7", "seed", "8"]),
+                           ([*command, "-s", 1, "A.npy"], ["s = 4"]),
+                           ([*command, "A.npy", "A2.npy"], ["files: 1", "2"]),
+                           ([*command, "--memory", "32K", "A.npy"], ["--memory 4096", "32768"]),
+                           ([*command, "--row0", 1, "-d", len(rows) + 1, "A.npy"], [f"d = {len(rows)}"]),
+                           ([*command, "B.npy"], ["B.npy has changed since", "was written to"]),
+                           ([*command, "A2.npy"], ["A2.npy has changed since Z.npy.state was written", "bytes"])):
+        run(*changed, "-o", "Z.npy", fails=["Z.npy.state", *words])
+        assert npy_bytes("Z.npy.state") == state and not os.path.exists("Z.npy")
+    told = subprocess.run([FLASHSKETCH, "info", "Z.npy.state"], capture_output=True, check=True).stdout.decode()
+    assert "of rows   0 to " in told and " panels are in it" in told, told
+    run("add", "Z.npy.state", "-o", "W.npy", fails=["the state of a run that is not over"])
+    for damaged in state[:-1], state[:40], b"", state[:-4] + b"\0\1\2\3", npy_bytes("W.npy"):
+        pathlib.Path("Z.npy.state").write_bytes(damaged)
+        run(*command, "A.npy", "-o", "Z.npy", fails=["Z.npy.state"])
+        assert npy_bytes("Z.npy.state") == damaged and not os.path.exists("Z.npy")
+    pathlib.Path("Z.npy.state").write_bytes(state)
+    run(*command, "A.npy", "-o", "Z.npy")
+    assert npy_bytes("Z.npy") == npy_bytes("W.npy")
+    for name in "A.npy", "Z.npy":  # a header that says more than there is
+        whole = npy_bytes(name)
+        pathlib.Path("cut.npy").write_bytes(whole[:-5])
+        run(*SKETCH, name, "cut.npy", "-o", "V.npy",
+            fails=["cut.npy: the header says", f"but {len(whole) - 133} follow"])
+        assert not os.path.exists("V.npy") and not os.path.exists("V.npy.json")
+
+
+def a_full_disk_loses_nothing():
+    """RLIMIT_FSIZE: no file may grow beyond a limit that Y needs."""
+    rows = REAL * 20
+    npy("A.npy", rows)
+    command = [*SKETCH, "--memory", "4K", "A.npy", "-o"]
+    run(*command, "Y.npy")
+    run(*command, "W.npy", limit=2000, fails=["'W.npy' could not be written", "make room"])
+    run("add", "Y.npy", "-o", "W.npy", limit=2000, fails=["'W.npy' could not be written"])
+    assert not [name for name in os.listdir() if name.startswith("W.npy")]
+    shutil.copy("Y.npy", "V.npy")
+    shutil.copy("Y.npy.json", "V.npy.json")
+    run(*command, "V.npy", "--seed", 9, limit=2000, fails=["'V.npy' could not be written"])
+    assert npy_bytes("V.npy") == npy_bytes("Y.npy") and about("V.npy") == about("Y.npy")
+    state = killed_with_a_state([*command, "Z.npy", "--resume", "--every", 0])
+    said = run(*command, "Z.npy", "--resume", "--every", 0, limit=2000,
+               fails=["'Z.npy.state' could not be written", "'Z.npy' could not be written"])
+    assert said.count("make room") >= 2 and npy_bytes("Z.npy.state") == state
+    run(*command, "Z.npy", "--resume")
+    assert npy_bytes("Z.npy") == npy_bytes("Y.npy")
+    assert sorted(name for name in os.listdir() if name.startswith("Z.npy")) == ["Z.npy", "Z.npy.json"]
+
+
+def a_bar_tells_how_long_it_will_take():
+    """On a terminal, after a second: the run is stopped for longer than that, early on."""
+    npy("A.npy", REAL * 20)
+    ours, its = pty.openpty()
+    process = subprocess.Popen([FLASHSKETCH, *map(str, SKETCH), "--memory", "4K", "A.npy", "-o", "Z.npy", "--resume",
+                                "--every", "0"], stderr=its, env={**os.environ, "TERM": "xterm"})
+    os.close(its)
+    while process.poll() is None and not os.path.exists("Z.npy.state"):
+        time.sleep(0.001)
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.1)
+    process.send_signal(signal.SIGCONT)
+    seen = b""
+    try:
+        while part := os.read(ours, 65536):
+            seen += part
+    except OSError:  # what Linux says when the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0, seen
+    assert re.search(rb"\r\[[#.]{32}\] +[0-9]+ %  sketching A\.npy, [0-9]+ (s|min|h) left\x1b\[K", seen), seen
+    assert seen.endswith(b"\r\x1b[K"), seen
+
+
+def memory_does_not_grow_with_the_file():
+    row = array.array("f", [1.5] * 1024).tobytes()
+    peaks = []
+    for mib in 4, 64:
+        with open("A.raw", "wb") as file:
+            for _ in range(mib * 256):
+                file.write(row)
+        process = subprocess.Popen([FLASHSKETCH, "sketch", "-k", "64", "--memory", "1M", "--shape", f"{mib * 256}x1024",
+                                    "--dtype", "f32", "A.raw", "-o", "Y.npy"])
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+        peaks.append(used.ru_maxrss)
+    assert peaks[1] < peaks[0] + 16 * 1024, f"{peaks[0]} kB for 4 MiB, {peaks[1]} kB for 64 MiB"
+
+
+def on_a_gpu_panels_give_the_same_bits():
+    """Where there is a GPU: whole numbers, so the CPU's bits."""
+    machine = json.loads(subprocess.run([FLASHSKETCH, "info", "--json"], capture_output=True, check=True).stdout)
+    if not machine["gpus"]:
+        print("no GPU here: on_a_gpu_panels_give_the_same_bits is skipped")
+        return
+    npy("A.npy", WHOLE)
+    npy("B.npy", [list(column) for column in zip(*WHOLE)])
+    for files, options in ((["A.npy"], []), (shards("A", WHOLE, CUTS[1]), []), (["B.npy"], ["--batch-major"])):
+        run(*SKETCH, *files, *options, "--device", "cpu", "-o", "Y.npy")
+        for memory in "8K", "64K", "64M":
+            run(*SKETCH, *files, *options, "--device", "cuda", "--memory", memory, "-o", "Y1.npy")
+            assert npy_bytes("Y1.npy") == npy_bytes("Y.npy"), f"{files} with {memory}"
+    killed_with_a_state([*SKETCH, "A.npy", "--device", "cuda", "--memory", "4K", "-o", "Z.npy", "--resume", "--every",
+                         0])
+    run(*SKETCH, "A.npy", "--device", "cuda", "--memory", "4K", "-o", "Z.npy", "--resume")
+    run(*SKETCH, "A.npy", "--device", "cpu", "-o", "Y.npy")
+    assert npy_bytes("Z.npy") == npy_bytes("Y.npy")
+
+
+LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, pieces_add_up_in_any_order,
+        what_does_not_add_up_is_refused, a_run_that_is_killed_goes_on_and_gives_the_same_bits,
+        a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
+        memory_does_not_grow_with_the_file,
+        on_a_gpu_panels_give_the_same_bits)
+failed = 0
+for law in LAWS:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        start = time.monotonic()
+        try:
+            law()
+            print(f"passed {time.monotonic() - start:5.1f} s  {law.__name__}")
+        except AssertionError as error:
+            failed += 1
+            print(f"FAILED {time.monotonic() - start:5.1f} s  {law.__name__}: {error}")
+        os.chdir("/")
+sys.exit(failed > 0)

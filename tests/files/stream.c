@@ -1,0 +1,371 @@
+/* stream.c - a stream gives every element of its files once, in panels that fit its memory, however the files are cut;
+ * and what is wrong with files, before or while they are read, is a sentence.
+ *
+ * The linker sends malloc, calloc, aligned_alloc and strdup of the readers here, so that memory can run out at any
+ * moment. */
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dtype.h"
+#include "flashsketch_files.h"
+#include "support.h"
+
+static int left = -1; /* how many more times there is memory; negative: always */
+static int is_out(void)
+{
+    if (left > 0) left--;
+    else if (left == 0) return 1;
+    return 0;
+}
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+char *__wrap_strdup(const char *text);
+void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return is_out() ? NULL : __real_aligned_alloc(alignment, size);
+}
+char *__wrap_strdup(const char *text) { return is_out() ? NULL : __real_strdup(text); }
+
+/* files ------------------------------------------------------------------------------------------------------ */
+
+enum { ROWS = 211, COLS = 13 };
+
+/* Element (i, j) of all files together, exact in every type. */
+static double value(int64_t i, int64_t j) { return (double)((i * COLS + j) % 2039); }
+
+/* Rows first ... end - 1 as an npy file. */
+static void save_npy(const char *path, int64_t first, int64_t end, fs_dtype dtype, int fortran)
+{
+    bytes b = {.count = 0};
+    put_text(&b, "%cNUMPY%c%c%c%c", 0x93, 1, 1, 128 - 10, 1);
+    b.at[7] = b.at[9] = 0; /* put_text writes no zeros */
+    put_text(&b, "{'descr': '<f%d', 'fortran_order': %s, 'shape': (%d, %d), }", (int)fs_dtype_size(dtype),
+             fortran ? "True" : "False", (int)(end - first), COLS);
+    while (b.count < 127) put_text(&b, " ");
+    put_text(&b, "\n");
+    if (fortran)
+        for (int64_t j = 0; j < COLS; j++)
+            for (int64_t i = first; i < end; i++) put_double(&b, value(i, j), dtype);
+    else
+        for (int64_t i = first; i < end; i++)
+            for (int64_t j = 0; j < COLS; j++) put_double(&b, value(i, j), dtype);
+    save(&b, path);
+}
+
+/* The same cut at these rows, into files named s0.npy, s1.npy, ...; returns how many. */
+enum { MOST_SHARDS = 8 };
+static const char *const names[MOST_SHARDS] = {"s0.npy", "s1.npy", "s2.npy", "s3.npy", "s4.npy", "s5.npy"};
+static const int64_t cuts[][MOST_SHARDS] = {{0, ROWS}, {0, 1, ROWS}, {0, 100, 101, 102, ROWS}, {0, 50, 210, ROWS}};
+enum { CUTS = sizeof cuts / sizeof cuts[0] };
+static int64_t save_shards(const int64_t *at, fs_dtype dtype, int fortran)
+{
+    int64_t count = 0;
+    for (; at[count] < ROWS; count++) save_npy(names[count], at[count], at[count + 1], dtype, fortran);
+    return count;
+}
+
+static fs_stream *opened_stream(const char *const *paths, int64_t count, const fs_stream_options *options)
+{
+    fs_stream *stream = NULL;
+    if (fs_stream_open(&stream, paths, count, options) != FS_OK) {
+        print_error("%s\n", fs_error_message());
+        fail();
+    }
+    return stream;
+}
+
+/* Reads the rest of a stream; every element that comes is right, and counted in seen[]. */
+static int64_t read_rest(fs_stream *stream, int batch, int64_t memory, unsigned char *seen)
+{
+    int64_t panels = 0;
+    for (fs_panel p;; panels++) {
+        assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+        if (!p.A.rows) return panels;
+        assert_true(p.A.rows * p.A.cols * fs_dtype_size(p.A.dtype) <= memory);
+        assert_int_equal((uintptr_t)p.A.data % (uintptr_t)fs_dtype_size(p.A.dtype), 0);
+        for (int64_t i = 0; i < p.A.rows; i++)
+            for (int64_t j = 0; j < p.A.cols; j++) {
+                const int64_t row = batch ? p.col0 + j : p.row0 + i, col = batch ? p.row0 + i : p.col0 + j;
+                const double x = fs_load(p.A.data, p.A.dtype, i * p.A.row_stride + j * p.A.col_stride);
+                assert_true(row < ROWS && col < COLS);
+                if (x != value(row, col)) print_error("(%d, %d) is %g\n", (int)row, (int)col, x);
+                assert_true(x == value(row, col));
+                seen[row * COLS + col]++;
+            }
+    }
+}
+
+static void expect_all_once(const unsigned char *seen)
+{
+    for (int64_t i = 0; i < ROWS * COLS; i++) assert_int_equal(seen[i], 1);
+}
+
+/* laws ------------------------------------------------------------------------------------------------------- */
+
+static const int64_t memories[] = {1, 8, 353, 8 * COLS, 1000, 5000, 8 * COLS * 64, (int64_t)1 << 40};
+enum { MEMORIES = sizeof memories / sizeof memories[0] };
+
+static void every_element_comes_once_however_files_are_cut(void **state)
+{
+    (void)state;
+    for (int cut = 0; cut < CUTS; cut++)
+        for (int how = 0; how < 4; how++)
+            for (int t = FS_F32; t <= FS_F16; t++) {
+                const int64_t count = save_shards(cuts[cut], (fs_dtype)t, how & 1);
+                for (int m = cut == 2 && t == FS_F32 ? 0 : 2; m < MEMORIES; m++) { /* the smallest take long */
+                    unsigned char seen[ROWS * COLS] = {0};
+                    fs_stream_options o = FS_STREAM_INIT;
+                    fs_matrix A;
+                    o.memory = memories[m];
+                    o.batch_major = how >> 1;
+                    o.threads = 1 + m % 2;
+                    fs_stream *stream = opened_stream(names, count, &o);
+                    assert_int_equal(fs_stream_shape(stream, &A), FS_OK);
+                    assert_true(A.rows == (o.batch_major ? COLS : ROWS) && A.cols == (o.batch_major ? ROWS : COLS));
+                    assert_int_equal(A.dtype, t);
+                    const int64_t least = fs_dtype_size((fs_dtype)t), room = memories[m] < least ? least : memories[m];
+                    const int64_t panels = read_rest(stream, o.batch_major, room, seen);
+                    assert_int_equal(panels, fs_stream_panels(stream));
+                    expect_all_once(seen);
+                    fs_stream_close(stream);
+                }
+            }
+}
+
+/* Panels of rows are cut by the shape alone: shards have the panels of the whole. */
+static void panels_do_not_depend_on_where_files_end(void **state)
+{
+    (void)state;
+    for (int m = 2; m < MEMORIES; m++)
+        for (int batch = 0; batch < 2; batch++) {
+            fs_stream_options o = FS_STREAM_INIT;
+            fs_panel whole[ROWS * COLS + 1], p;
+            o.memory = memories[m];
+            o.batch_major = batch;
+            save_shards(cuts[0], FS_F32, 0);
+            fs_stream *stream = opened_stream(names, 1, &o);
+            const int64_t panels = fs_stream_panels(stream);
+            assert_true(panels <= ROWS * COLS);
+            for (int64_t i = 0; i <= panels; i++) assert_int_equal(fs_stream_next(stream, &whole[i]), FS_OK);
+            fs_stream_close(stream);
+            stream = opened_stream(names, save_shards(cuts[2], FS_F32, 0), &o);
+            assert_int_equal(fs_stream_panels(stream), panels);
+            for (int64_t i = 0; i <= panels; i++) {
+                assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+                assert_true(p.row0 == whole[i].row0 && p.col0 == whole[i].col0 && p.A.rows == whole[i].A.rows &&
+                            p.A.cols == whole[i].A.cols);
+            }
+            fs_stream_close(stream);
+        }
+}
+
+static void a_stream_goes_on_from_any_panel(void **state)
+{
+    (void)state;
+    const int64_t count = save_shards(cuts[2], FS_F32, 0);
+    fs_stream_options o = FS_STREAM_INIT;
+    o.memory = 1000;
+    fs_stream *stream = opened_stream(names, count, &o);
+    const int64_t panels = fs_stream_panels(stream);
+    assert_true(panels > 8);
+    for (int64_t from = panels; from >= 0; from--) { /* backwards too: what was read ahead is left */
+        unsigned char seen[ROWS * COLS] = {0};
+        assert_int_equal(fs_stream_seek(stream, from), FS_OK);
+        assert_int_equal(read_rest(stream, 0, o.memory, seen), panels - from);
+        if (from == 0) expect_all_once(seen);
+    }
+    assert_int_equal(fs_stream_seek(stream, panels + 1), FS_EINVAL);
+    assert_int_equal(fs_stream_seek(stream, -1), FS_EINVAL);
+    fs_stream_close(stream);
+}
+
+/* A tensor that begins at an odd byte, and a raw file; the same file twice. */
+static void elements_need_no_alignment_and_files_may_repeat(void **state)
+{
+    (void)state;
+    bytes b = {.count = 0}, raw = {.count = 0};
+    const char *header = "{\"x\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]},"
+                         "\"w\":{\"dtype\":\"F64\",\"shape\":[2,13],\"data_offsets\":[3,211]}}";
+    put_little(&b, strlen(header), 8);
+    put_text(&b, "%s", header);
+    put_text(&b, "odd");
+    for (int i = 0; i < 2 * COLS; i++) put_double(&b, value(0, i), FS_F64), put_double(&raw, value(0, i), FS_BF16);
+    save(&b, "w.safetensors");
+    save(&raw, "w.raw");
+    const char *const twice[] = {"w.safetensors", "w.safetensors"}, *const alone[] = {"w.raw"};
+    fs_stream_options o = FS_STREAM_INIT;
+    fs_panel p;
+    o.tensor = "w";
+    fs_stream *stream = opened_stream(twice, 2, &o);
+    assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+    assert_true(p.A.rows == 4 && p.A.cols == COLS);
+    for (int i = 0; i < 4 * COLS; i++) assert_true(((double *)p.A.data)[i] == value(0, i % (2 * COLS)));
+    fs_stream_close(stream);
+    o = (fs_stream_options)FS_STREAM_INIT;
+    o.rows = 2, o.cols = COLS, o.dtype = FS_BF16;
+    stream = opened_stream(alone, 1, &o);
+    assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+    for (int i = 0; i < 2 * COLS; i++) assert_true(fs_load(p.A.data, FS_BF16, i) == value(0, i)); /* up to 25: exact */
+    fs_stream_close(stream);
+}
+
+/* More files than a process may have open. */
+static void there_may_be_more_files_than_descriptors(void **state)
+{
+    (void)state;
+    enum { FILES = 100 };
+    const char *paths[FILES];
+    struct rlimit before, few;
+    fs_panel p;
+    save_npy("s0.npy", 0, 2, FS_F32, 0);
+    for (int i = 0; i < FILES; i++) paths[i] = "s0.npy";
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 20;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    fs_stream *stream = opened_stream(paths, FILES, NULL);
+    assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+    assert_int_equal(p.A.rows, 2 * FILES);
+    fs_stream_close(stream);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* mistakes --------------------------------------------------------------------------------------------------- */
+
+static void expect_words(fs_result result, fs_result wanted, const char *a, const char *b)
+{
+    const char *sentence = fs_error_message();
+    if (result != wanted || !strstr(sentence, a) || !strstr(sentence, b))
+        print_error("%s: \"%s\" lacks \"%s\" or \"%s\"\n", fs_result_name(result), sentence, a, b);
+    assert_true(result == wanted && strstr(sentence, a) && strstr(sentence, b));
+}
+
+static void files_that_do_not_go_together_are_refused(void **state)
+{
+    (void)state;
+    fs_stream *stream = NULL;
+    fs_stream_options o = FS_STREAM_INIT;
+    const char *paths[] = {"s0.npy", "other"};
+    bytes b = {.count = 0};
+    save_npy("s0.npy", 0, 5, FS_F32, 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "cannot be opened");
+    save_npy("other", 5, 9, FS_F64, 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
+    save_npy("other", 5, 9, FS_F32, 1);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
+    put_text(&b, "%%%%MatrixMarket matrix array real general\n1 13\n1\n2\n3\n4\n5\n6\n7\n8\n9\n1\n2\n3\n4\n");
+    save(&b, "other");
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "read whole");
+    b.count = 0;
+    put_text(&b, "{}");
+    save(&b, "other");
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "begins no npy");
+    save_npy("other", 5, 9, FS_F32, 0);
+    assert_int_equal(truncate("other", 200), 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "needs 208 bytes, but 72 follow");
+    save_npy("other", 5, 9, FS_F32, 0);
+    o.rows = 4, o.cols = COLS, o.dtype = FS_F32;
+    expect_words(fs_stream_open(&stream, paths + 1, 1, &o), FS_EFILE, "other: ",
+                 "needs 208 bytes, but the file has 336");
+    paths[1] = NULL;
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EINVAL, "file 1", "NULL");
+    expect_words(fs_stream_open(&stream, paths, 0, NULL), FS_EINVAL, "0 files", "");
+    o.memory = -1;
+    expect_words(fs_stream_open(&stream, paths, 1, &o), FS_EINVAL, "memory", "-1");
+    o.size = 3;
+    expect_words(fs_stream_open(&stream, paths, 1, &o), FS_EINVAL, "size", "3");
+    assert_null(stream);
+    fs_stream_close(NULL);
+}
+
+/* Rows of other lengths: the first file's. */
+static void rows_of_another_length_are_refused(void **state)
+{
+    (void)state;
+    fs_stream *stream = NULL;
+    bytes b = {.count = 0};
+    const char *const paths[] = {"s0.npy", "w.safetensors"};
+    const char *header = "{\"w\":{\"dtype\":\"F32\",\"shape\":[1,12],\"data_offsets\":[0,48]}}";
+    put_little(&b, strlen(header), 8);
+    put_text(&b, "%s", header);
+    for (int i = 0; i < 12; i++) put_double(&b, i, FS_F32);
+    save(&b, "w.safetensors");
+    save_npy("s0.npy", 0, 5, FS_F32, 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 12 elements",
+                 "s0.npy have 13");
+}
+
+/* A file that is cut, written to or removed while it is read is an error, never a signal; put back, reading goes on. */
+static void files_that_change_while_they_are_read_are_errors(void **state)
+{
+    (void)state;
+    fs_stream_options o = FS_STREAM_INIT;
+    fs_panel p;
+    const char *const words[] = {"has changed while it was read: it had 11100 bytes and has 5000", "but was written to",
+                                 "cannot be opened any more"};
+    o.memory = 1000;
+    for (int way = 0; way < 3; way++) {
+        save_npy("s0.npy", 0, ROWS, FS_F32, 0);
+        fs_stream *stream = opened_stream(names, 1, &o);
+        const struct timespec then[2] = {{1, 0}, {1, 0}};
+        struct stat about;
+        assert_int_equal(stat("s0.npy", &about), 0);
+        assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+        const int64_t row0 = p.row0 + p.A.rows;
+        if (way == 0) assert_int_equal(truncate("s0.npy", 5000), 0);
+        else if (way == 1) assert_int_equal(utimensat(AT_FDCWD, "s0.npy", then, 0), 0);
+        else assert_int_equal(unlink("s0.npy"), 0);
+        expect_words(fs_stream_next(stream, &p), FS_EFILE, "s0.npy: ", words[way]);
+        assert_int_equal(p.A.rows, 0);
+        save_npy("s0.npy", 0, ROWS, FS_F32, 0);
+        const struct timespec times[2] = {about.st_atim, about.st_mtim};
+        assert_int_equal(utimensat(AT_FDCWD, "s0.npy", times, 0), 0);
+        assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+        assert_int_equal(p.row0, row0);
+        fs_stream_close(stream);
+    }
+}
+
+static void memory_that_runs_out_is_an_error(void **state)
+{
+    (void)state;
+    const int64_t count = save_shards(cuts[2], FS_F32, 0);
+    for (int times = 0;; times++) {
+        fs_stream *stream = NULL;
+        left = times;
+        const fs_result result = fs_stream_open(&stream, names, count, NULL);
+        left = -1;
+        if (result == FS_OK) {
+            fs_stream_close(stream);
+            assert_true(times >= (int)count + 3); /* a name for each, and the stream, its files, a buffer */
+            return;
+        }
+        assert_null(stream);
+        expect_words(result, FS_ENOMEM, "memory", "");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_element_comes_once_however_files_are_cut),
+        cmocka_unit_test(panels_do_not_depend_on_where_files_end),
+        cmocka_unit_test(a_stream_goes_on_from_any_panel),
+        cmocka_unit_test(elements_need_no_alignment_and_files_may_repeat),
+        cmocka_unit_test(there_may_be_more_files_than_descriptors),
+        cmocka_unit_test(files_that_do_not_go_together_are_refused),
+        cmocka_unit_test(rows_of_another_length_are_refused),
+        cmocka_unit_test(files_that_change_while_they_are_read_are_errors),
+        cmocka_unit_test(memory_that_runs_out_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
