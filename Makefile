@@ -5,7 +5,8 @@ CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-randnla install clean
+.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-mpi bench-randnla \
+	install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -56,6 +57,15 @@ bench: ## measure the CPU backend against reading the matrix; one JSON object a 
 
 bench-cuda: ## measure the CUDA backend on this machine's GPU, into bench/results/GPU/cuda.jsonl
 	@sh scripts/bench_cuda.sh
+
+bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; one JSON object a line
+	@sh scripts/setup.sh test
+	@cmake --preset release -DFS_CUDA=OFF -DFS_BUILD_MPI=ON -DFS_BUILD_BENCH=ON -DFS_BUILD_TESTS=OFF --log-level=WARNING
+	@cmake --build --preset release --target fsbench_mpi >&2
+	@for ranks in $(or $(RANKS),2); do OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+		OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
+		mpirun -n $$ranks $(release)/bench/fsbench_mpi \
+		--commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" || exit 1; done
 
 bench-randnla: ## the paper's RandNLA grid on this machine's GPU, continued in bench/results/GPU/randnla.jsonl (SECONDS=360)
 	@sh scripts/bench_randnla.sh $(or $(SECONDS),360)

@@ -321,6 +321,8 @@ def coherent_section(records, shape, k):
 
 # figures -------------------------------------------------------------------------------------------------------------
 
+LEAST_WIDTH = 8.0  # inches, for the title and three columns of the legend
+
 # One colour and marker for each method that is drawn, in the order of the legend.  The colours are mostly Okabe and
 # Ito's, which colour-blind readers tell apart; markers differ for print without colour.
 STYLES = [
@@ -373,7 +375,8 @@ def figure(records, task, shape, machine, path):
         "svg.hashsalt": "flashsketch"})
     across = min(3, len(data))
     down = -(-len(data) // across)
-    fig, axes = plt.subplots(down, across, figsize=(3.5 * across, 2.7 * down + 1.1), squeeze=False, sharex=True)
+    fig, axes = plt.subplots(down, across, figsize=(max(3.5 * across, LEAST_WIDTH), 2.7 * down + 1.1), squeeze=False,
+                             sharex=True)
     lines = {}
     for i, name in enumerate(data):
         ax = axes[i // across][i % across]

@@ -21,7 +21,16 @@ endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flashsketch)
 install(EXPORT flashsketch-targets NAMESPACE flashsketch:: DESTINATION ${package_dir})
 file(WRITE ${PROJECT_BINARY_DIR}/flashsketch-config.cmake
-  "include(\${CMAKE_CURRENT_LIST_DIR}/flashsketch-targets.cmake)\n")
+"include(\${CMAKE_CURRENT_LIST_DIR}/flashsketch-targets.cmake)
+# libflashsketch_mpi, where it was installed and the program's MPI is found.
+if(EXISTS \${CMAKE_CURRENT_LIST_DIR}/flashsketch-mpi-targets.cmake)
+  include(CMakeFindDependencyMacro)
+  find_package(MPI QUIET COMPONENTS C)
+  if(TARGET MPI::MPI_C)
+    include(\${CMAKE_CURRENT_LIST_DIR}/flashsketch-mpi-targets.cmake)
+  endif()
+endif()
+")
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/flashsketch-config-version.cmake COMPATIBILITY SameMinorVersion)
 # The .pc file finds its prefix from where it lies, so that an installed tree may be moved.
 file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)

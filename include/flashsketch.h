@@ -250,6 +250,15 @@ FS_API FS_CHECK fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, 
 FS_API FS_CHECK fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                        const fs_sparse *A, double beta, fs_matrix *Y);
 
+/* Y = beta Y + P[0] + P[1] + ... + P[count - 1]
+ *
+ * Partial sketches put together, in this order.  All have Y's shape, in any of the four types and any layout; sums are
+ * made in f64 and rounded once, to Y's type.  beta = 0 does not read Y.  No P may overlap Y.
+ *
+ * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory so is Y, those of P in host memory have
+ * packed rows or columns, and the call is queued on ctx's stream when none of P is in host memory. */
+FS_API FS_CHECK fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y);
+
 /* The number of stored entries that fs_sketch_to_csr writes for columns col0 ... col0 + cols - 1. */
 FS_API FS_CHECK fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz);
 
@@ -263,11 +272,65 @@ FS_API FS_CHECK fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, 
                                            uint64_t *digest);
 FS_API FS_CHECK fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
 
+/* several devices ------------------------------------------------------------------------------------------- */
+
+/* How the parts of several GPUs are summed. */
+typedef enum fs_multi_sum {
+    FS_MULTI_AUTO = 0, /* by NCCL where it is found and every context has a GPU of its own, otherwise by copies */
+    FS_MULTI_COPY = 1, /* copied to the first context's GPU and added there in order: always the same bits */
+    FS_MULTI_NCCL = 2  /* an error if it cannot be had.  NCCL adds in an order of its own */
+} fs_multi_sum;
+
+/* How several contexts work together.  Start from FS_MULTI_INIT. */
+typedef struct fs_multi_options {
+    size_t size;            /* sizeof(fs_multi_options): set by FS_MULTI_INIT */
+    fs_multi_sum sum;       /* auto if nothing else is said */
+    fs_allocator allocator; /* of host memory; alloc NULL: malloc */
+} fs_multi_options;
+#define FS_MULTI_INIT { sizeof(fs_multi_options), FS_MULTI_AUTO, { NULL, NULL, NULL } }
+
+/* Several contexts as one: GPUs, or streams of one, or CPU contexts, in any mixture. */
+typedef struct fs_multi fs_multi;
+
+/* Makes one of `count` different contexts, which must live as long.  options NULL means FS_MULTI_INIT.  The environment
+ * variable FLASHSKETCH_NCCL names the NCCL library to open in place of libnccl.so.2. */
+FS_API FS_CHECK fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count,
+                                          const fs_multi_options *options);
+
+/* Frees it and its memory, not the contexts; NULL is nothing. */
+FS_API void fs_multi_destroy(fs_multi *multi);
+
+/* One line of text: the contexts, and how they are summed.  As fs_sketch_describe. */
+FS_API int fs_multi_describe(const fs_multi *multi, char *text, size_t bytes);
+
+/* Y = beta Y + alpha sum over i of S[:, row0[i] : row0[i] + A[i].rows] A[i]
+ *
+ * The rows of A are spread over the contexts: A[i], which may have no rows, is where contexts[i] takes matrices.  No
+ * row may be in two of them.  Y is k x n, in host memory or in that of contexts[0], of the types that fs_apply allows.
+ *
+ * Each context makes its part of Y, k n sums in f32 (f64 for f64), at the same time as the others; parts are added in
+ * the order of contexts, in f64, and rounded once, unless NCCL adds them.  Where all matrices are in GPUs' memory the
+ * work is queued: on the contexts' streams, and the sum on that of contexts[0].  Otherwise every other context gets a
+ * thread of its own for the length of the call, parts pass through host memory, and Y is ready on return.
+ *
+ * FS_EINVAL: as fs_apply, before anything is written.  A failure of a device leaves Y undefined. */
+FS_API FS_CHECK fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,
+                                         const fs_matrix *A, double beta, fs_matrix *Y);
+
 /* libraries on top ------------------------------------------------------------------------------------------ */
 
 /* Keeps a sentence, made as printf makes it, for fs_error_message in this thread and returns `code`.  How a library on
- * top of this one fails; libflashsketch_files does. */
+ * top of this one fails; libflashsketch_mpi and libflashsketch_files do. */
 FS_API fs_result fs_fail(fs_result code, const char *format, ...);
+
+/* FS_EINVAL with a sentence unless *m is a sound view, called `name` in function `who`; the second for a matrix that is
+ * written, no two elements of which may be one. */
+FS_API FS_CHECK fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
+FS_API FS_CHECK fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
+
+/* Whether two sound views may share a byte.  Column or row slices of one buffer that interleave without touching
+ * are told apart when they have the same pitch; stranger interleavings count as touching. */
+FS_API int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b);
 
 #ifdef __cplusplus
 }

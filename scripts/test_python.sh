@@ -13,7 +13,7 @@ report=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/python
 need="pytest numpy scipy scikit-learn"
-want="mypy array-api-strict ml_dtypes jax ${PYTHON_PACKAGES-}"
+want="mypy array-api-strict ml_dtypes jax dask ${PYTHON_PACKAGES-}"
 
 rm -rf "$work"
 mkdir -p "$work"

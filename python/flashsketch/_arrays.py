@@ -321,6 +321,7 @@ _FRAMEWORKS: Dict[str, Tuple[str, Callable[[], Adapter]]] = {
     "torch": ("data_ptr", _from_module("torch")),
     "cupy": ("__cuda_array_interface__", _from_module("cupy")),
     "cupyx": ("tocsr", _from_module("cupyx")),
+    "dask": ("__dask_graph__", _from_module("dask")),
     "jax": ("aval", _from_module("jax")),
     "jaxlib": ("aval", _from_module("jax")),
 }

@@ -40,17 +40,23 @@ static fs_result check_types(const char *who, const char *in_name, fs_dtype in, 
     return FS_OK;
 }
 
-fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                   fs_matrix *Y)
+fs_result fs_apply_check(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *A,
+                         const fs_matrix *Y)
 {
-    const char *who = "fs_apply";
-    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
     FS_TRY(fs_matrix_check(who, "A", A));
     FS_TRY(fs_matrix_check_output(who, "Y", Y));
     FS_TRY(check_shapes(who, S, row0, A->rows, A->cols, "A", Y));
     FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
     FS_REQUIRE(!fs_matrix_overlap(A, Y), "%s: A and Y overlap in memory", who);
-    FS_TRY(check_place(who, "A", ctx, A->place));
+    return check_place(who, "A", ctx, A->place);
+}
+
+fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+                   fs_matrix *Y)
+{
+    const char *who = "fs_apply";
+    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
+    FS_TRY(fs_apply_check(who, ctx, S, row0, A, Y));
     FS_TRY(check_place(who, "Y", ctx, Y->place));
     const fs_matrix from = fs_matrix_at_origin(A), to = fs_matrix_at_origin(Y);
     return ctx->backend->apply(ctx->state, &S->def, row0, alpha, &from, beta, &to);

@@ -19,6 +19,15 @@ typedef struct fs_host {
     fs_allocator allocator;
 } fs_host;
 
+/* Several states of one backend at work on one product, their matrices all in the backend's memory (fs_multi_apply). */
+typedef struct fs_team {
+    fs_result (*open)(void **team, const fs_host *host, void *const *states, int count, fs_multi_sum sum);
+    void (*close)(void *team);
+    int (*describe)(const void *team, char *text, size_t bytes);
+    fs_result (*apply)(void *team, const fs_def *S, const int64_t *row0, double alpha, const fs_matrix *A, double beta,
+                       const fs_matrix *Y);
+} fs_team;
+
 typedef struct fs_backend {
     int abi;
     fs_place place;  /* where its own memory is; dense matrices of a CUDA backend may be in host memory too */
@@ -36,11 +45,18 @@ typedef struct fs_backend {
     fs_result (*digest)(void *state, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
     fs_result (*csr)(void *state, const fs_def *S, int64_t col0, const fs_sparse *out);
     const fs_dense *dense; /* the linear algebra of tasks in this backend's memory; NULL: it has none */
+    /* fs_add, where a matrix is in the backend's own memory; the offsets of these views are not folded.  NULL: it has no
+     * sums of its own. */
+    fs_result (*add)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
+    const fs_team *team; /* NULL: parts go through host memory */
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);
 
 /* The CPU backend, always there (src/cpu/table.c). */
 const fs_backend *fs_cpu_backend(void);
+
+/* fs_add in host memory (src/cpu/add.c); threads 0: OpenMP's own number. */
+void fs_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 
 #endif

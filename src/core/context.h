@@ -15,6 +15,10 @@ struct fs_context {
 /* Opens the CUDA plugin.  On failure *plugin is NULL and the sentence says what the loader said. */
 fs_result fs_backend_load(const fs_backend **backend, void **plugin);
 
+/* The checks of fs_apply but for the place of Y, in the name of `who`. */
+fs_result fs_apply_check(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *A,
+                         const fs_matrix *Y);
+
 /* FS_EUNSUPPORTED unless `place` is where ctx's backend has its memory. */
 fs_result fs_context_check_place(const char *who, const char *name, const fs_context *ctx, fs_place place);
 

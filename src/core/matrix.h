@@ -1,18 +1,9 @@
-/* matrix.h - the door's checks of views: what memory they touch, and whether two of them meet. */
+/* matrix.h - the door's checks of views: what memory they touch, and whether two of them meet;
+ * fs_matrix_check, fs_matrix_check_output and fs_matrix_overlap are public, in flashsketch.h. */
 #ifndef FS_CORE_MATRIX_H
 #define FS_CORE_MATRIX_H
 
 #include "flashsketch.h"
-
-/* FS_EINVAL with a sentence unless *m is a sound view called `name` in function `who`. */
-fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
-
-/* The same for a matrix that is written: no two of its elements may be one. */
-fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
-
-/* Whether two sound views may share a byte.  Column or row slices of one buffer that interleave without touching
- * are told apart when they have the same pitch; stranger interleavings count as touching. */
-int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b);
 
 /* FS_EINVAL unless the types, sizes and arrays of *A, called `name`, are sound; what the arrays hold is not looked at.
  */

@@ -132,9 +132,16 @@ static fs_result cpu_sparse(void *state, const fs_def *S, int64_t row0, double a
     return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
+static fs_result cpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
+{
+    fs_cpu_add(((const fs_cpu *)state)->threads, P, count, beta, Y);
+    return FS_OK;
+}
+
 const fs_backend *fs_cpu_backend(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
-                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,    NULL, &fs_cpu_dense};
+                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,
+                                       NULL,           &fs_cpu_dense, cpu_add, NULL};
     return &backend;
 }

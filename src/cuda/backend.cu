@@ -213,12 +213,19 @@ static fs_result gpu_csr(void *state, const fs_def *S, int64_t col0, const fs_sp
     return fs_gpu_csr(gpu, S, col0, out);
 }
 
+static fs_result gpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
+{
+    fs_gpu *gpu = (fs_gpu *)state;
+    on_device here(gpu->device);
+    return fs_gpu_add(gpu, P, count, beta, Y);
+}
+
 extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_entry_point(void)
     __asm__(FS_BACKEND_ENTRY);
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,
                                        gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr,
-                                       &fs_gpu_dense};
+                                       &fs_gpu_dense,  gpu_add,     &fs_gpu_team};
     return &backend;
 }

@@ -4,6 +4,7 @@
 #     install.sh prefix CMAKE BUILD PREFIX
 #     install.sh pkg_config COMPILER PREFIX EXAMPLE                     exits 77 without pkg-config
 #     install.sh find_package CMAKE PREFIX EXAMPLE CONSUMER COMPILER
+#     install.sh mpi MPICC MPIRUN PREFIX EXAMPLE                        exits 77 without pkg-config
 #     install.sh plugin COMPILER PREFIX PROGRAM
 #     install.sh libdir CMAKE SOURCE PREFIX                             exits 77 without pkg-config
 #
@@ -41,6 +42,16 @@ pkg_config)
     "$tool" -std=c11 $(pkg-config --cflags flashsketch) "$example" -o "$prefix.by_pkg_config" \
         $(pkg-config --libs flashsketch)
     LD_LIBRARY_PATH=$(libdir "$prefix") "$prefix.by_pkg_config"
+    ;;
+mpi)
+    launcher=$3 prefix=$4 example=$5
+    command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
+    PKG_CONFIG_PATH=$(libdir "$prefix")/pkgconfig
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046  # several words
+    "$tool" -std=c11 $(pkg-config --cflags flashsketch_mpi) "$example" -o "$prefix.mpi" \
+        $(pkg-config --libs flashsketch_mpi) -lm
+    LD_LIBRARY_PATH=$(libdir "$prefix") "$launcher" -n 2 "$prefix.mpi"
     ;;
 find_package)
     prefix=$3 example=$4 consumer=$5 compiler=$6

@@ -94,8 +94,9 @@ def test_what_a_sketch_says_of_itself_makes_its_s_again(tmp_path):
 
 @pytest.mark.parametrize("example", sorted(ROOT.glob("examples/*.py")), ids=lambda path: path.name)
 def test_examples_run(example, tmp_path):
-    if "import torch" in example.read_text():
-        pytest.importorskip("torch")
+    for name in ("torch", "dask"):
+        if f"import {name}" in example.read_text():
+            pytest.importorskip(name)
     told = run(sys.executable, example, cwd=tmp_path)
     assert told.returncode == 0 and told.stdout, told.stderr
     print(told.stdout)

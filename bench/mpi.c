@@ -1,0 +1,192 @@
+/* mpi.c - fsbench_mpi: ranks against threads, one JSON object a line.
+ *
+ *     mpirun -n P fsbench_mpi [--case TEXT] [--reps N] [--commit TEXT] [--network TEXT]
+ *
+ * A case is a matrix, a k and a way to sum.  Three things take turns, so that all meet the same machine: P ranks with
+ * one thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the others
+ * sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin
+ * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
+ * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
+#include <flashsketch_mpi.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench.h"
+
+static const struct bench_case {
+    const char *name;
+    int64_t d, n, k;
+    fs_mpi_output output;
+    int ordered;
+} cases[] = {
+    {"default", 65536, 512, 1024, FS_MPI_ALL, 0},
+    {"default-ordered", 65536, 512, 1024, FS_MPI_ALL, 1},
+    {"default-root", 65536, 512, 1024, FS_MPI_ROOT, 0},
+    {"default-scatter", 65536, 512, 1024, FS_MPI_SCATTER, 0},
+    {"default-scatter-ordered", 65536, 512, 1024, FS_MPI_SCATTER, 1},
+    {"tall", 262144, 512, 1024, FS_MPI_ALL, 0},
+    {"tall-k4096", 262144, 512, 4096, FS_MPI_ALL, 0},
+    {"wide", 65536, 2048, 1024, FS_MPI_ALL, 0},
+    {"wide-ordered", 65536, 2048, 1024, FS_MPI_ALL, 1},
+};
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+static int rank, ranks;
+static const char *network = "shared memory"; /* what to write down */
+
+/* A barrier whose waiting ranks sleep: the cores are those of whoever is late. */
+static void meet(void)
+{
+    MPI_Request all;
+    int done = 0;
+    MPI_Ibarrier(MPI_COMM_WORLD, &all);
+    while (MPI_Test(&all, &done, MPI_STATUS_IGNORE), !done) nanosleep(&(struct timespec){0, 100000}, NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static fs_context *context(int threads)
+{
+    fs_context_options where = FS_CONTEXT_INIT;
+    fs_context *ctx = NULL;
+    where.backend = FS_BACKEND_CPU, where.threads = threads;
+    if (fs_context_create(&ctx, &where) != FS_OK) ctx = NULL;
+    return ctx;
+}
+
+typedef struct bench_run {
+    const struct bench_case *c;
+    fs_sketch *S;
+    fs_context *own, *crowd; /* one thread; as many as ranks */
+    fs_mpi *together;
+    fs_matrix all, mine, none, whole, Y;
+    int64_t row0;
+} bench_run;
+
+/* Seconds of the slowest rank; below 0 after a sentence. */
+static double together(bench_run *r, const fs_matrix *A)
+{
+    meet();
+    const double start = bench_now();
+    const fs_result result = fs_mpi_apply(r->together, r->S, r->row0, 1.0, A, 0.0, &r->Y);
+    double mine = result == FS_OK ? bench_now() - start : 1e9, slowest = 0;
+    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (result != FS_OK && rank == 0) fprintf(stderr, "fsbench_mpi: %s\n", fs_error_message());
+    return result == FS_OK ? slowest : -1;
+}
+static double alone(bench_run *r)
+{
+    double seconds = 0;
+    meet();
+    if (rank == 0) {
+        const double start = bench_now();
+        const fs_result result = fs_apply(r->crowd, r->S, 0, 1.0, &r->all, 0.0, &r->whole);
+        seconds = result == FS_OK ? bench_now() - start : -1;
+    }
+    MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return seconds;
+}
+
+/* times: of the ranks, of one process, of the sum alone, and the ratios of the first two; each sorted. */
+static void report(const bench_run *r, const bench_options *o, double *const times[4])
+{
+    static const char *const outputs[] = {"?", "all", "root", "scatter"};
+    const struct bench_case *c = r->c;
+    double median[4], load = -1;
+    for (int i = 0; i < 4; i++) median[i] = bench_median(times[i], o->repetitions);
+    if (getloadavg(&load, 1) < 1) load = -1;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING + 1];
+    int length;
+    MPI_Get_library_version(library, &length);
+    library[strcspn(library, ",\n")] = 0;
+    for (char *at = library; *at; at++) *at = *at == '\t' ? ' ' : *at;
+    printf("{\"case\": \"%s\", \"d\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"dtype\": \"f32\", "
+           "\"ranks\": %d, \"threads\": 1, \"output\": \"%s\", \"ordered\": %d, \"ms\": %.3f, \"one_ms\": %.3f, "
+           "\"ratio\": %.3f, "
+           "\"sum_ms\": %.3f, \"ms_min\": %.3f, \"one_min\": %.3f, \"sum_min\": %.3f, \"load\": %.1f, \"reps\": %d, "
+           "\"scratch\": %zu, \"network\": \"%s\", \"library\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", "
+           "\"date\": \"%s\"}\n", c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, 1e3 * median[0],
+           1e3 * median[1], median[3], 1e3 * median[2], 1e3 * times[0][0], 1e3 * times[1][0], 1e3 * times[2][0], load,
+           o->repetitions, fs_mpi_scratch(r->together), network, library, bench_machine(), o->commit, bench_date());
+    fflush(stdout);
+}
+
+static int measure(bench_run *r, const bench_options *o)
+{
+    const int reps = o->repetitions;
+    double *t = malloc(sizeof *t * (size_t)reps * 4);
+    int failed = !t;
+    for (int i = -2; i < reps && !failed; i++) {
+        const double with = together(r, &r->mine), one = alone(r), sum = together(r, &r->none);
+        failed = with < 0 || one < 0 || sum < 0;
+        if (i >= 0) t[i] = with, t[reps + i] = one, t[2 * reps + i] = sum, t[3 * reps + i] = with / one;
+    }
+    if (!failed && rank == 0)
+        report(r, o, (double *const[]){t, t + reps, t + 2 * reps, t + 3 * reps});
+    free(t);
+    return failed;
+}
+
+/* Makes a case, measures it and frees it.  Rank 0 has all rows, the others their own. */
+static int run(const struct bench_case *c, const bench_options *o)
+{
+    bench_run r = {.c = c};
+    const int64_t end = c->d * (rank + 1) / ranks;
+    r.row0 = c->d * rank / ranks;
+    const int64_t rows = end - r.row0, held = rank == 0 ? c->d : rows;
+    float *a = malloc(sizeof *a * (size_t)(held * c->n)), *y = malloc(sizeof *y * (size_t)(2 * c->k * c->n));
+    fs_spec spec = FS_SPEC_INIT;
+    fs_mpi_options how = FS_MPI_INIT;
+    spec.d = c->d, spec.k = c->k, spec.seed = 7;
+    how.output = c->output, how.ordered = c->ordered;
+    r.own = context(1), r.crowd = context(ranks);
+    fs_result mine = a && y && r.own && r.crowd ? fs_sketch_create(&r.S, &spec) : fs_fail(FS_ENOMEM, "no memory");
+    int failed = fs_mpi_agree(MPI_COMM_WORLD, mine) || fs_mpi_create(&r.together, MPI_COMM_WORLD, r.own, &how);
+    if (!failed) {
+        bench_fill(a, held * c->n, (uint64_t)rank);
+        memset(y, 0, sizeof *y * (size_t)(2 * c->k * c->n));
+        r.all = fs_row_major(a, c->d, c->n, FS_F32), r.mine = fs_row_major(a, rows, c->n, FS_F32);
+        r.none = fs_row_major(a, 0, c->n, FS_F32), r.whole = fs_row_major(y + c->k * c->n, c->k, c->n, FS_F32);
+        int64_t first = 0, have = c->k;
+        failed = c->output == FS_MPI_SCATTER && fs_mpi_rows(r.together, r.S, &first, &have) != FS_OK;
+        r.Y = fs_row_major(y, have, c->n, FS_F32);
+        failed = failed || measure(&r, o);
+    }
+    if (failed && rank == 0) fprintf(stderr, "fsbench_mpi: %s: %s\n", c->name, fs_error_message());
+    fs_mpi_destroy(r.together);
+    fs_context_destroy(r.own), fs_context_destroy(r.crowd);
+    fs_sketch_destroy(r.S);
+    free(a), free(y);
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"case", required_argument, NULL, 'c'},   {"reps", required_argument, NULL, 'r'},
+        {"commit", required_argument, NULL, 'g'}, {"network", required_argument, NULL, 'n'},
+        {NULL, 0, NULL, 0}};
+    bench_options options = {NULL, "unknown", NULL, 1, 15};
+    int letter, failed = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    while ((letter = getopt_long(argc, argv, "", known, NULL)) != -1) switch (letter) {
+        case 'c': options.filter = optarg; break;
+        case 'r': options.repetitions = atoi(optarg); break;
+        case 'g': options.commit = optarg; break;
+        case 'n': network = optarg; break;
+        default: failed = 2;
+        }
+    if (options.repetitions < 3) failed = 2;
+    if (failed && rank == 0)
+        fprintf(stderr, "usage: mpirun -n P fsbench_mpi [--case TEXT] [--reps N, at least 3] [--commit TEXT] "
+                        "[--network TEXT]\n");
+    for (int i = 0; i < CASES && !failed; i++)
+        if (!options.filter || strstr(cases[i].name, options.filter)) failed = run(&cases[i], &options);
+    MPI_Finalize();
+    return failed;
+}

@@ -1,0 +1,161 @@
+/* ranks.c - the ranks of a communicator: made, asked, freed. */
+#include "ranks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "memory.h"
+#include "split.h"
+
+/* A communicator of our own, whose errors come back as codes. */
+static fs_result open_comm(fs_mpi *made, MPI_Comm comm)
+{
+    int ready = 0, inter = 0;
+    FS_TRY_MPI(MPI_Initialized(&ready), "asking whether it is initialized");
+    FS_REQUIRE(ready, "fs_mpi_create: MPI_Init has not been called");
+    FS_REQUIRE(comm != MPI_COMM_NULL, "fs_mpi_create: the communicator is MPI_COMM_NULL");
+    FS_TRY_MPI(MPI_Comm_test_inter(comm, &inter), "looking at the communicator");
+    FS_REQUIRE(!inter, "fs_mpi_create: an intercommunicator has two groups of ranks; merge them first");
+    FS_TRY_MPI(MPI_Comm_dup(comm, &made->comm), "duplicating the communicator");
+    FS_TRY_MPI(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN), "setting its error handler");
+    FS_TRY_MPI(MPI_Comm_rank(made->comm, &made->rank), "asking for the rank");
+    FS_TRY_MPI(MPI_Comm_size(made->comm, &made->size), "asking for the number of ranks");
+    return FS_OK;
+}
+
+static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, const fs_mpi_options *options)
+{
+    const char *who = "fs_mpi_create";
+    fs_mpi_options *full = &made->options;
+    FS_REQUIRE(out, "%s: out is NULL", who);
+    FS_REQUIRE(ctx, "%s: ctx is NULL", who);
+    if (options) {
+        FS_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof *full,
+                   "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MPI_INIT", who,
+                   options->size, sizeof *full);
+        memcpy(full, options, options->size);
+    }
+    if (!full->output) full->output = FS_MPI_ALL;
+    FS_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
+               (int)full->output);
+    FS_REQUIRE(full->output != FS_MPI_ROOT || (full->root >= 0 && full->root < made->size),
+               "%s: root is %d, and there are ranks 0 to %d", who, full->root, made->size - 1);
+    FS_REQUIRE(full->ordered == 0 || full->ordered == 1, "%s: ordered is %d, it must be 0 or 1", who, full->ordered);
+    FS_REQUIRE(full->tile >= 0, "%s: tile is %" PRId64 " columns, it cannot be negative", who, full->tile);
+    FS_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
+               who);
+    return FS_OK;
+}
+
+/* Memory for what there is one of for each rank. */
+static fs_result take_tables(fs_mpi *made)
+{
+    const size_t ranks = (size_t)made->size, numbers = ranks * FS_RANKS_SLOTS * 4;
+    const size_t bytes = ranks * sizeof *made->shares + ranks * sizeof *made->planes +
+                         (ranks + 1) * sizeof *made->first + numbers * sizeof *made->numbers;
+    char *memory = made->allocator.alloc(made->allocator.user, bytes);
+    if (!memory) return fs_fail(FS_ENOMEM, "fs_mpi_create: no memory for %zu bytes of tables", bytes);
+    made->shares = (fs_ranks_share *)memory;
+    made->planes = (fs_matrix *)(made->shares + ranks);
+    made->first = (int64_t *)(made->planes + ranks);
+    made->numbers = (int *)(made->first + ranks + 1);
+    for (int s = 0; s < FS_RANKS_SLOTS; s++)
+        for (int i = 0; i < 2; i++) {
+            made->slots[s].counts[i] = made->numbers + (size_t)(4 * s + 2 * i) * ranks;
+            made->slots[s].starts[i] = made->slots[s].counts[i] + ranks;
+            made->slots[s].request = MPI_REQUEST_NULL;
+        }
+    return FS_OK;
+}
+
+static void release(fs_mpi *ranks)
+{
+    const fs_allocator memory = ranks->allocator;
+    if (ranks->scratch) memory.release(memory.user, ranks->scratch);
+    if (ranks->shares) memory.release(memory.user, ranks->shares);
+    if (ranks->comm != MPI_COMM_NULL) MPI_Comm_free(&ranks->comm);
+}
+
+fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx, const fs_mpi_options *options)
+{
+    fs_mpi made = {.comm = MPI_COMM_NULL, .options = FS_MPI_INIT, .ctx = ctx};
+    if (out) *out = NULL;
+    FS_TRY(open_comm(&made, comm));
+    fs_mpi *kept = NULL;
+    fs_result mine = check_options(&made, out, ctx, options);
+    made.allocator = fs_allocator_or_malloc(&made.options.allocator);
+    if (mine == FS_OK) mine = take_tables(&made);
+    if (mine == FS_OK) {
+        kept = made.allocator.alloc(made.allocator.user, sizeof *kept);
+        if (!kept) mine = fs_fail(FS_ENOMEM, "fs_mpi_create: no memory for %zu bytes", sizeof *kept);
+    }
+    const fs_result all = fs_mpi_agree(made.comm, mine);
+    if (all != FS_OK) {
+        release(&made);
+        if (kept) made.allocator.release(made.allocator.user, kept);
+        return all;
+    }
+    *kept = made;
+    *out = kept;
+    return FS_OK;
+}
+
+void fs_mpi_destroy(fs_mpi *ranks)
+{
+    if (!ranks) return;
+    const fs_allocator memory = ranks->allocator;
+    release(ranks);
+    memory.release(memory.user, ranks);
+}
+
+char *fs_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
+{
+    if (bytes <= ranks->scratch_bytes) return ranks->scratch;
+    const fs_allocator memory = ranks->allocator;
+    if (ranks->scratch) memory.release(memory.user, ranks->scratch);
+    ranks->scratch = memory.alloc(memory.user, bytes);
+    ranks->scratch_bytes = ranks->scratch ? bytes : 0;
+    if (!ranks->scratch) fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of parts of Y", who, bytes);
+    return ranks->scratch;
+}
+
+/* Where the rows of Y begin that are rank r's: whole blocks of S, or, where it has none or they do not count, any. */
+static int64_t border(const fs_spec *spec, int ranks, int by_blocks, int r)
+{
+    const int64_t parts = by_blocks && spec->M > 1 ? spec->M : spec->k;
+    const fs_split shares = fs_split_make(parts, ranks), rows = fs_split_make(spec->k, parts);
+    return fs_split_start(&rows, fs_split_start(&shares, r));
+}
+
+void fs_ranks_divide(fs_mpi *ranks, const fs_spec *spec)
+{
+    const int by_blocks = ranks->options.output == FS_MPI_SCATTER;
+    for (int r = 0; r <= ranks->size; r++) ranks->first[r] = border(spec, ranks->size, by_blocks, r);
+}
+
+fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows)
+{
+    FS_REQUIRE(ranks && S && row0 && rows, "fs_mpi_rows: an argument is NULL");
+    fs_spec spec = FS_SPEC_INIT;
+    FS_TRY(fs_sketch_spec(S, &spec));
+    *row0 = border(&spec, ranks->size, 1, ranks->rank);
+    *rows = border(&spec, ranks->size, 1, ranks->rank + 1) - *row0;
+    return FS_OK;
+}
+
+int fs_mpi_describe(const fs_mpi *ranks, char *text, size_t bytes)
+{
+    if (!ranks) return snprintf(text, bytes, "no ranks");
+    static const char *const outputs[] = {"?", "Y to all", "Y to one rank", "Y scattered"};
+    char context[256], library[MPI_MAX_LIBRARY_VERSION_STRING + 1] = "";
+    int length = 0;
+    fs_context_describe(ranks->ctx, context, sizeof context);
+    MPI_Get_library_version(library, &length);
+    library[strcspn(library, ",\n")] = 0;
+    return snprintf(text, bytes, "rank %d of %d: %s; %s, %s; %s", ranks->rank, ranks->size, context,
+                    outputs[ranks->options.output], ranks->options.ordered ? "in the order of ranks" : "in MPI's order",
+                    library);
+}
+
+size_t fs_mpi_scratch(const fs_mpi *ranks) { return ranks ? ranks->scratch_bytes : 0; }

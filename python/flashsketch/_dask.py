@@ -1,0 +1,96 @@
+"""Dask arrays: a product is a blockwise map and a tree of sums, and nothing is computed until Dask is asked to.
+
+A chunk of rows of A knows where it begins, so S needs no more than the chunk: S A is the sum over chunks of rows of
+S[:, row0 : row0 + rows] A_chunk, made in the chunk's own framework (NumPy, CuPy, SciPy sparse).  Sums are in float32
+(float64 for float64), pairwise and always in the same order, and rounded to A's type once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask.array
+import numpy
+
+from ._arrays import Adapter, Product, check_rows, source_rows, unknown_dtype
+
+
+# Dask has no types for these.
+normalize_chunks: Any = dask.array.core.normalize_chunks
+concatenate: Any = dask.array.concatenate
+
+
+class Dask(Adapter):
+    name = "dask"
+
+    def product(self, what: Product, array: Any) -> Any:
+        check_rows(what, source_rows(array, what.batch))
+        if numpy.dtype(array.dtype).kind != "f" and getattr(array.dtype, "name", "") != "bfloat16":
+            raise unknown_dtype(array.dtype)
+        if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
+            raise ValueError("a Dask array has chunks of unknown size: A.compute_chunk_sizes() finds them out")
+        if array.ndim == 1:
+            column = array[None, :] if what.batch else array[:, None]
+            return self.product(what, column).reshape(what.target_rows())
+        if what.batch:
+            flat = Product(what.sketch, what.adjoint, what.row0, what.rows, False)
+            return self.product(flat, array.T).T
+        return _adjoint(what, array) if what.adjoint else _apply(what, array)
+
+    def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
+        raise TypeError("a Dask array is computed later, so its product cannot be written into an array: use S @ A")
+
+
+def _wide(dtype: Any) -> Any:
+    """The type of sums."""
+    return numpy.dtype("float64") if dtype == numpy.dtype("float64") else numpy.dtype("float32")
+
+
+def _apply(what: Product, array: Any) -> Any:
+    """A part of Y for each chunk of rows, stacked, and their sum, two at a time: no more than log2 of the number of
+    parts wait for each other on a worker."""
+    wide = _wide(array.dtype)
+    parts = array.map_blocks(
+        _part,
+        what.sketch,
+        what.row0,
+        dtype=wide,
+        new_axis=1,
+        chunks=((1,) * len(array.chunks[0]), (what.sketch.k,), array.chunks[1]),
+        meta=_meta(array, wide, 3),
+    )
+    return parts.sum(axis=0, dtype=wide, split_every=2).astype(array.dtype)
+
+
+def _part(chunk: Any, sketch: Any, row0: int, block_info: Any = None) -> Any:
+    first = row0 + block_info[0]["array-location"][0][0]
+    wide = _wide(chunk.dtype)
+    if chunk.dtype == wide or hasattr(chunk, "tocsr"):
+        return sketch.apply(chunk, row0=first).astype(wide, copy=False)[None]
+    out = numpy.empty_like(chunk, dtype=wide, shape=(sketch.k, chunk.shape[1]))
+    return sketch.apply(chunk, out=out, row0=first)[None]
+
+
+def _adjoint(what: Product, array: Any) -> Any:
+    array = array.rechunk({0: -1})
+    chunks = normalize_chunks(("auto", array.chunks[1]), (what.rows, array.shape[1]), dtype=array.dtype)
+    row0, parts = what.row0, []
+    for rows in chunks[0]:
+        shape = ((rows,), array.chunks[1])
+        meta = _meta(array, array.dtype, 2)
+        parts.append(array.map_blocks(_rows, what.sketch, row0, rows, dtype=array.dtype, chunks=shape, meta=meta))
+        row0 += rows
+    return concatenate(parts, axis=0)
+
+
+def _rows(chunk: Any, sketch: Any, row0: int, rows: int) -> Any:
+    return sketch.T.apply(chunk, row0=row0, rows=rows)
+
+
+def _meta(array: Any, dtype: Any, dimensions: int) -> Any:
+    """An empty array of the chunks' framework; of sparse chunks the product is dense."""
+    dense = numpy.empty(0) if hasattr(array._meta, "tocsr") else array._meta
+    return numpy.empty_like(dense, dtype=dtype, shape=(0,) * dimensions)
+
+
+ADAPTER = Dask()

@@ -1,0 +1,227 @@
+/* multi.c - several contexts at work on one product: each has its rows of A and makes its part of Y; parts are added.
+ *
+ * Where every matrix is in the memory of one backend's devices, that backend's team does all of it without waiting.
+ * Otherwise each context but the first gets a thread for the length of the call, because a product with a host matrix
+ * returns when it is done; parts are made in host memory and added by fs_add. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "context.h"
+#include "dtype.h"
+#include "error.h"
+#include "matrix.h"
+#include "memory.h"
+#include "sketch.h"
+
+/* What one thread does, and what it came to. */
+typedef struct part {
+    fs_context *ctx;
+    const fs_sketch *S;
+    int64_t row0;
+    double alpha;
+    const fs_matrix *A;
+    fs_matrix *made;
+    pthread_t thread;
+    int started;
+    fs_result result;
+    char sentence[400];
+} part;
+
+struct fs_multi {
+    fs_allocator allocator;
+    fs_multi_options options;
+    int count;
+    fs_context **contexts;
+    void **states;
+    fs_matrix *views;  /* of A with offsets folded, then of parts */
+    part *parts;
+    void *team;        /* of the backend, NULL where it has none */
+    void *memory;      /* parts of Y in host memory */
+    size_t bytes;
+};
+
+/* making one ------------------------------------------------------------------------------------------------ */
+
+static fs_result check_contexts(fs_context *const *contexts, int count)
+{
+    const char *who = "fs_multi_create";
+    FS_REQUIRE(contexts && count >= 1, "%s: contexts is %s, count is %d; at least one is needed", who,
+               contexts ? "there" : "NULL", count);
+    for (int i = 0; i < count; i++) {
+        FS_REQUIRE(contexts[i], "%s: contexts[%d] is NULL", who, i);
+        for (int j = 0; j < i; j++)
+            FS_REQUIRE(contexts[j] != contexts[i], "%s: contexts[%d] and contexts[%d] are one; a context does one "
+                       "thing at a time", who, j, i);
+    }
+    return FS_OK;
+}
+
+static fs_result read_options(fs_multi_options *full, const fs_multi_options *given)
+{
+    const char *who = "fs_multi_create";
+    const fs_multi_options start = FS_MULTI_INIT;
+    *full = start;
+    if (given) {
+        FS_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *full,
+                   "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MULTI_INIT", who,
+                   given->size, sizeof *full);
+        memcpy(full, given, given->size);
+    }
+    FS_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
+               (int)full->sum);
+    FS_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
+               who);
+    return FS_OK;
+}
+
+/* A team, if all contexts are of one backend that makes them. */
+static fs_result open_team(fs_multi *m)
+{
+    const fs_team *team = m->contexts[0]->backend->team;
+    for (int i = 0; i < m->count; i++) {
+        m->states[i] = m->contexts[i]->state;
+        if (m->contexts[i]->backend->team != team) team = NULL;
+    }
+    const fs_host host = {fs_fail, m->allocator};
+    if (team) return team->open(&m->team, &host, m->states, m->count, m->options.sum);
+    if (m->options.sum == FS_MULTI_NCCL)
+        return fs_fail(FS_EUNSUPPORTED, "fs_multi_create: NCCL sums between GPUs, and not all contexts are CUDA's");
+    return FS_OK;
+}
+
+fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count, const fs_multi_options *options)
+{
+    FS_REQUIRE(out, "fs_multi_create: out is NULL");
+    *out = NULL;
+    fs_multi_options full;
+    FS_TRY(check_contexts(contexts, count));
+    FS_TRY(read_options(&full, options));
+    const fs_allocator allocator = fs_allocator_or_malloc(&full.allocator);
+    const size_t each = sizeof(fs_context *) + sizeof(void *) + sizeof(fs_matrix) + sizeof(part);
+    const size_t bytes = sizeof(fs_multi) + (size_t)count * each;
+    fs_multi *m = allocator.alloc(allocator.user, bytes);
+    if (!m) return fs_fail(FS_ENOMEM, "fs_multi_create: no memory for %zu bytes", bytes);
+    memset(m, 0, bytes);
+    m->allocator = allocator, m->options = full, m->count = count;
+    m->views = (fs_matrix *)(m + 1);
+    m->parts = (part *)(m->views + count);
+    m->contexts = (fs_context **)(m->parts + count);
+    m->states = (void **)(m->contexts + count);
+    memcpy(m->contexts, contexts, sizeof *contexts * (size_t)count);
+    const fs_result result = open_team(m);
+    if (result != FS_OK) {
+        allocator.release(allocator.user, m);
+        return result;
+    }
+    *out = m;
+    return FS_OK;
+}
+
+void fs_multi_destroy(fs_multi *m)
+{
+    if (!m) return;
+    const fs_allocator memory = m->allocator;
+    if (m->team) m->contexts[0]->backend->team->close(m->team);
+    if (m->memory) memory.release(memory.user, m->memory);
+    memory.release(memory.user, m);
+}
+
+int fs_multi_describe(const fs_multi *m, char *text, size_t bytes)
+{
+    if (!m) return snprintf(text, bytes, "no contexts");
+    char first[256], how[256] = "parts added in host memory";
+    fs_context_describe(m->contexts[0], first, sizeof first);
+    if (m->team) m->contexts[0]->backend->team->describe(m->team, how, sizeof how);
+    return snprintf(text, bytes, "%d context%s, %s; the first: %s", m->count, m->count == 1 ? "" : "s", how, first);
+}
+
+/* the product ----------------------------------------------------------------------------------------------- */
+
+static fs_result check_product(const fs_multi *m, const fs_sketch *S, const int64_t *row0, const fs_matrix *A,
+                               const fs_matrix *Y)
+{
+    const char *who = "fs_multi_apply";
+    FS_REQUIRE(m && S && row0 && A, "%s: %s is NULL", who, !m ? "multi" : !S ? "S" : !row0 ? "row0" : "A");
+    for (int i = 0; i < m->count; i++) {
+        FS_TRY(fs_apply_check(who, m->contexts[i], S, row0[i], &A[i], Y));
+        FS_REQUIRE(fs_dtype_sum(A[i].dtype) == fs_dtype_sum(A[0].dtype), "%s: A[0] is %s and A[%d] is %s", who,
+                   fs_dtype_name(A[0].dtype), i, fs_dtype_name(A[i].dtype));
+        for (int j = 0; j < i; j++)
+            FS_REQUIRE(row0[i] + A[i].rows <= row0[j] || row0[j] + A[j].rows <= row0[i] || !A[i].rows || !A[j].rows,
+                       "%s: A[%d] has rows %" PRId64 " to %" PRId64 " and A[%d] rows %" PRId64 " to %" PRId64
+                       ": no row may be in two of them", who, j, row0[j], row0[j] + A[j].rows - 1, i, row0[i],
+                       row0[i] + A[i].rows - 1);
+    }
+    return Y->place == FS_HOST ? FS_OK : fs_context_check_place(who, "Y", m->contexts[0], Y->place);
+}
+
+static void *run_part(void *argument)
+{
+    part *p = argument;
+    p->result = fs_apply(p->ctx, p->S, p->row0, p->alpha, p->A, 0.0, p->made);
+    if (p->result != FS_OK) snprintf(p->sentence, sizeof p->sentence, "%s", fs_error_message());
+    return NULL;
+}
+
+/* Parts 1, 2, ... in threads, part 0 in this one; a thread that cannot be had is done without. */
+static fs_result run_parts(fs_multi *m)
+{
+    part *parts = m->parts;
+    for (int i = 1; i < m->count; i++)
+        parts[i].started = pthread_create(&parts[i].thread, NULL, run_part, &parts[i]) == 0;
+    for (int i = 0; i < m->count; i++)
+        if (!parts[i].started) run_part(&parts[i]);
+    for (int i = 1; i < m->count; i++)
+        if (parts[i].started) pthread_join(parts[i].thread, NULL);
+    for (int i = 0; i < m->count; i++)
+        if (parts[i].result != FS_OK) return fs_fail(parts[i].result, "contexts[%d]: %s", i, parts[i].sentence);
+    return FS_OK;
+}
+
+/* Packed in the direction in which Y is, so that they are copied and added line by line. */
+static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
+{
+    int64_t bytes;
+    if (__builtin_mul_overflow(Y->rows, Y->cols, &bytes) ||
+        __builtin_mul_overflow(bytes, fs_dtype_size(sum) * m->count, &bytes))
+        return fs_fail(FS_ENOMEM, "fs_multi_apply: %d parts of %" PRId64 " x %" PRId64 " do not fit 64 bits", m->count,
+                       Y->rows, Y->cols);
+    if ((size_t)bytes > m->bytes) {
+        if (m->memory) m->allocator.release(m->allocator.user, m->memory);
+        m->memory = m->allocator.alloc(m->allocator.user, (size_t)bytes);
+        m->bytes = m->memory ? (size_t)bytes : 0;
+        if (!m->memory)
+            return fs_fail(FS_ENOMEM, "fs_multi_apply: no memory for %" PRId64 " bytes of %d parts of Y", bytes,
+                           m->count);
+    }
+    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
+    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
+    for (int i = 0; i < m->count; i++) {
+        char *at = (char *)m->memory + bytes / m->count * i;
+        m->views[i] = (along < across ? fs_col_major : fs_row_major)(at, Y->rows, Y->cols, sum);
+    }
+    return FS_OK;
+}
+
+fs_result fs_multi_apply(fs_multi *m, const fs_sketch *S, const int64_t *row0, double alpha, const fs_matrix *A,
+                         double beta, fs_matrix *Y)
+{
+    FS_TRY(check_product(m, S, row0, A, Y));
+    int resident = m->team && Y->place != FS_HOST;
+    for (int i = 0; i < m->count; i++) resident = resident && A[i].place != FS_HOST;
+    if (resident) {
+        for (int i = 0; i < m->count; i++) m->views[i] = fs_matrix_at_origin(&A[i]);
+        const fs_matrix to = fs_matrix_at_origin(Y);
+        return m->contexts[0]->backend->team->apply(m->team, &S->def, row0, alpha, m->views, beta, &to);
+    }
+    FS_TRY(lay_out_parts(m, Y, fs_dtype_sum(A[0].dtype)));
+    for (int i = 0; i < m->count; i++) {
+        const part p = {.ctx = m->contexts[i], .S = S, .row0 = row0[i], .alpha = alpha, .A = &A[i],
+                        .made = &m->views[i]};
+        m->parts[i] = p;
+    }
+    FS_TRY(run_parts(m));
+    return fs_add(m->contexts[0], m->views, m->count, beta, Y);
+}

@@ -1,0 +1,132 @@
+/* add.cu - Y = beta Y + P[0] + P[1] + ... in device memory: sums in f64, in this order, rounded once, as the CPU's.
+ *
+ * grid: elements of Y in x, neighbours along Y's contiguous direction; threads: one to an element; shared: none.
+ * Reads every element of every P once, MOST of them in a launch; where there are more, a packed matrix of f64 sums
+ * goes from launch to launch as the first P of the next.  Matrices in host memory, packed, are copied to scratch. */
+#include "element.cuh"
+#include "gpu.h"
+
+namespace {
+
+enum { THREADS = 256, MOST = 16 };
+
+struct plane {
+    const void *data;
+    int64_t row_stride, col_stride;
+    fs_dtype dtype;
+};
+struct planes {
+    plane p[MOST];
+    int count;
+};
+
+__device__ __forceinline__ double load(const plane &p, int64_t i, int64_t j)
+{
+    const int64_t at = i * p.row_stride + j * p.col_stride;
+    switch (p.dtype) {
+    case FS_F64: return ((const double *)p.data)[at];
+    case FS_F32: return ((const float *)p.data)[at];
+    case FS_F16: return __half2float(((const __half *)p.data)[at]);
+    default: return __bfloat162float(((const __nv_bfloat16 *)p.data)[at]);
+    }
+}
+
+__device__ __forceinline__ void store(const plane &y, int64_t i, int64_t j, double sum)
+{
+    const int64_t at = i * y.row_stride + j * y.col_stride;
+    void *data = const_cast<void *>(y.data);
+    switch (y.dtype) {
+    case FS_F64: ((double *)data)[at] = sum; break;
+    case FS_F32: ((float *)data)[at] = __double2float_rn(sum); break;
+    case FS_F16: ((__half *)data)[at] = __float2half_rn(__double2float_rn(sum)); break;
+    default: ((__nv_bfloat16 *)data)[at] = __float2bfloat16_rn(__double2float_rn(sum));
+    }
+}
+
+__global__ void __launch_bounds__(THREADS) add(const __grid_constant__ planes from, const __grid_constant__ plane to,
+                                               double beta, int64_t elements, int64_t length, int down)
+{
+    const int64_t e = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (e >= elements) return;
+    const int64_t line = e / length, place = e - line * length, i = down ? place : line, j = down ? line : place;
+    double sum = from.count > 0 ? load(from.p[0], i, j) : 0.0;
+    for (int p = 1; p < from.count; p++) sum = __dadd_rn(sum, load(from.p[p], i, j));
+    if (beta != 0.0) sum = __dadd_rn(sum, __dmul_rn(beta, load(to, i, j)));
+    store(to, i, j, sum);
+}
+
+plane plane_of(const fs_matrix *m)
+{
+    const plane p = {(const char *)m->data + m->offset * fs_dtype_size(m->dtype), m->row_stride, m->col_stride,
+                     m->dtype};
+    return p;
+}
+
+bool packed(const fs_matrix *m)
+{
+    const bool rows = (m->col_stride == 1 || m->cols == 1) && (m->row_stride == m->cols || m->rows == 1);
+    const bool cols = (m->row_stride == 1 || m->rows == 1) && (m->col_stride == m->rows || m->cols == 1);
+    return rows || cols;
+}
+
+int64_t room_for(int64_t bytes) { return fs_div_up(bytes, 256) * 256; }
+
+}  // namespace
+
+/* Scratch: the f64 sums between launches, if there are several, then the host's matrices. */
+static fs_result take_scratch(fs_gpu *gpu, const fs_matrix *P, int count, int64_t elements, char **memory)
+{
+    int64_t bytes = count > MOST ? room_for(elements * 8) : 0;
+    for (int p = 0; p < count; p++) {
+        if (P[p].place != FS_HOST) continue;
+        if (!packed(&P[p]))
+            return gpu->host.fail(FS_EUNSUPPORTED,
+                                  "fs_add: P[%d] is in host memory and Y in a GPU's: then P's rows or columns must be "
+                                  "packed, its strides are %lld and %lld", p, (long long)P[p].row_stride,
+                                  (long long)P[p].col_stride);
+        bytes += room_for(elements * fs_dtype_size(P[p].dtype));
+    }
+    *memory = NULL;
+    return bytes > 0 ? fs_gpu_scratch(gpu, bytes, (void **)memory) : FS_OK;
+}
+
+fs_result fs_gpu_add(fs_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
+{
+    const int64_t elements = Y->rows * Y->cols, blocks = fs_div_up(elements, THREADS);
+    if (blocks > 0x7FFFFFFF)
+        return gpu->host.fail(FS_EUNSUPPORTED, "fs_add: a Y of %lld x %lld needs %lld thread blocks, a GPU has at most "
+                              "2^31 - 1", (long long)Y->rows, (long long)Y->cols, (long long)blocks);
+    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
+    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
+    const int down = along < across;
+    char *at;
+    FS_TRY_GPU(take_scratch(gpu, P, count, elements, &at));
+    double *sums = (double *)at;
+    if (count > MOST) at += room_for(elements * 8);
+    const plane to = plane_of(Y), between = {sums, down ? 1 : Y->cols, down ? Y->rows : 1, FS_F64};
+    bool waits = false;
+    int p = 0;
+    do {
+        planes from;
+        from.count = 0;
+        if (p > 0) from.p[from.count++] = between;
+        for (; p < count && from.count < MOST; p++) {
+            plane one = plane_of(&P[p]);
+            if (P[p].place == FS_HOST) {
+                const size_t bytes = (size_t)(elements * fs_dtype_size(P[p].dtype));
+                FS_TRY_GPU(fs_gpu_check(gpu, cudaMemcpyAsync(at, one.data, bytes, cudaMemcpyHostToDevice, gpu->stream),
+                                        "copying a part of Y to the GPU"));
+                one.data = at;
+                at += room_for((int64_t)bytes);
+                waits = true;
+            }
+            from.p[from.count++] = one;
+        }
+        const bool last = p == count;
+        add<<<(unsigned)blocks, THREADS, 0, gpu->stream>>>(from, last ? to : between, last ? beta : 0.0, elements,
+                                                          down ? Y->rows : Y->cols, down);
+        FS_TRY_GPU(FS_LAUNCHED(gpu, "adding parts of Y"));
+    } while (p < count);
+    /* The caller may change what is in host memory as soon as the call returns. */
+    return waits ? fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "adding parts of Y") : FS_OK;
+}
