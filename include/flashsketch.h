@@ -320,7 +320,7 @@ FS_API FS_CHECK fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, co
 /* libraries on top ------------------------------------------------------------------------------------------ */
 
 /* Keeps a sentence, made as printf makes it, for fs_error_message in this thread and returns `code`.  How a library on
- * top of this one fails; libflashsketch_files and libflashsketch_mpi do. */
+ * top of this one fails; libflashsketch_mpi and libflashsketch_files do. */
 FS_API fs_result fs_fail(fs_result code, const char *format, ...);
 
 /* FS_EINVAL with a sentence unless *m is a sound view, called `name` in function `who`; the second for a matrix that is
