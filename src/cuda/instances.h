@@ -82,7 +82,8 @@ enum { FS_LISTED_ROWS_COUNT = 0 FS_LISTED_ROWS(FS_COUNT_ONE) };
 /* Warps that add, and that list; rows of a stage, bytes of each, and rows that one copy brings where they follow each
  * other.  (H200, kappa 4: eight warps that list make no difference.) */
 enum {
-    FS_LISTED_ROWS_ADDERS = 16, FS_LISTED_ROWS_LISTERS = 4, FS_LISTED_ROWS_THREADS = 32 * (16 + 4 + 4),
+    FS_LISTED_ROWS_ADDERS = 16, FS_LISTED_ROWS_LISTERS = 4,
+    FS_LISTED_ROWS_THREADS = 32 * (4 + FS_LISTED_ROWS_LISTERS + FS_LISTED_ROWS_ADDERS),
     FS_LISTED_ROWS_STAGE = 128, FS_LISTED_ROWS_STAGES = 3, FS_LISTED_ROWS_BYTES = 512,
     FS_LISTED_ROWS_BOX = FS_LISTED_ROWS_STAGE / 4
 };
