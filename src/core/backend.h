@@ -10,7 +10,7 @@
 #include "dense.h"
 #include "flashsketch.h"
 
-#define FS_BACKEND_ABI 3
+#define FS_BACKEND_ABI 4
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
