@@ -4,6 +4,8 @@
 #ifndef FS_GRASS_RANDOM_H
 #define FS_GRASS_RANDOM_H
 
+#include <stdlib.h>
+
 #include "permute.h"
 
 enum grass_tag {
@@ -22,13 +24,18 @@ static inline float grass_uniform(uint32_t word)
     return (float)((int32_t)(word >> 8) * 2 - (1 << 24) + 1) * 0x1p-24f;
 }
 
+static inline int grass_ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* The first `count` of a random permutation of [n], ascending; number `which` of a seed. */
 static inline void grass_choose(uint64_t seed, uint32_t tag, uint32_t which, int64_t n, int64_t count, int64_t *chosen)
 {
     const fs_bijection P = fs_bijection_make(seed, tag, which, (uint64_t)n);
-    int64_t found = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (fs_permute_inverse(&P, (uint64_t)i) < (uint64_t)count) chosen[found++] = i;
+    for (int64_t i = 0; i < count; i++) chosen[i] = (int64_t)fs_permute(&P, (uint64_t)i);
+    qsort(chosen, (size_t)count, sizeof *chosen, grass_ascending);
 }
 
 #endif
