@@ -2,6 +2,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,17 @@
 #include "cli.h"
 #include "command.h"
 #include "experiment.h"
+#include "grass_picture.h"
 #include "json.h"
+#include "output.h"
 #include "progress.h"
 #include "spec_options.h"
 
 static const char fashion[] = "/usr/share/datasets/fashion-mnist";
 
 enum { OPTION_DATA = SPEC_OTHER, OPTION_MASK, OPTION_TRAIN, OPTION_TEST, OPTION_MODELS, OPTION_CHECKPOINTS,
-       OPTION_EPOCHS, OPTION_MODEL_SEED, OPTION_THREADS, OPTION_JSON };
+       OPTION_EPOCHS, OPTION_MODEL_SEED, OPTION_DAMPING, OPTION_THREADS, OPTION_JSON };
+enum { MOST_QUERIES = 64 };
 
 typedef struct grass_options {
     const char *data;    /* the folder of the four files */
@@ -26,6 +30,12 @@ typedef struct grass_options {
     int64_t mask;        /* -1: 4 k */
     int64_t train, test, threads;
     experiment_recipe recipe;
+    double damping;      /* 0: chosen */
+    int64_t each;        /* query: images that are told of each kind */
+    const char *output;  /* query: the picture; NULL: none */
+    FILE *picture;       /* that file, opened before the work */
+    int query_count;     /* 0: run */
+    int64_t query[MOST_QUERIES];
     int json, quiet;
 } grass_options;
 
@@ -44,6 +54,9 @@ static int take(void *options, int code, const char *value)
     case OPTION_EPOCHS: return cli_number(name, "--epochs", value, 1, 100000, &o->recipe.train.epochs);
     case OPTION_MODEL_SEED: return cli_seed(name, value, &o->recipe.seed);
     case OPTION_THREADS: return cli_number(name, "--threads", value, 1, 4096, &o->threads);
+    case OPTION_DAMPING: return cli_real(name, "--damping", value, 0, INFINITY, &o->damping);
+    case 'm': return cli_number(name, "-m", value, 1, 100, &o->each);
+    case 'o': o->output = value; return 0;
     case 'q': o->quiet = 1; return 0;
     default: o->json = 1; return 0;
     }
@@ -127,6 +140,41 @@ static int print_json(const grass_options *o, const report *r)
     return json_print(out);
 }
 
+/* queries ---------------------------------------------------------------------------------------------------- */
+
+static void print_some(const report *r, const char *kind, const int64_t *images, const double *scores, int64_t count)
+{
+    printf("  %s ", kind);
+    for (int64_t i = 0; i < count; i++)
+        printf("%s%" PRId64 " (%d, %.3g)", i ? ", " : "", images[i], r->data->train.label[images[i]], scores[i]);
+    printf("\n");
+}
+
+/* The most helpful and the most harmful training images of each query. */
+static int print_queries(const grass_options *o, const report *r, double *scores)
+{
+    fs_matrix all = fs_row_major(scores, o->test, o->train, FS_F64);
+    int64_t *best = cli_array(o->query_count, o->each, sizeof *best), *worst = cli_array(o->query_count, o->each, sizeof *worst);
+    double values[2][100];
+    int code = best && worst ? 0 : cli_fail("there is no memory for %d queries", o->query_count);
+    for (int q = 0; q < o->query_count && !code; q++) {
+        int64_t *up = best + q * o->each, *down = worst + q * o->each;
+        if (fs_grass_top(&all, o->query[q], o->each, 0, up, values[0]) ||
+            fs_grass_top(&all, o->query[q], o->each, 1, down, values[1])) {
+            code = cli_library_fail();
+            break;
+        }
+        printf("test image %" PRId64 " (label %d)\n", o->query[q], r->data->test.label[o->query[q]]);
+        print_some(r, "helpful", up, values[0], o->each);
+        print_some(r, "harmful", down, values[1], o->each);
+    }
+    const grass_rows rows = {o->query_count, o->each, o->query, best, worst};
+    if (!code && o->picture) code = grass_picture(o->picture, r->data, &rows);
+    free(best);
+    free(worst);
+    return code;
+}
+
 static void at(void *bar, double share, const char *doing) { progress_at(bar, share, "%s", doing); }
 
 static int measure(const grass_options *o, experiment *e, const grass_data *data, progress *bar)
@@ -141,12 +189,17 @@ static int measure(const grass_options *o, experiment *e, const grass_data *data
     const double start = cli_seconds();
     if (!code && experiment_models(e)) code = cli_library_fail();
     const double trained = cli_seconds();
-    if (!code && experiment_lds(e, &spec, r.mask, &r.result)) code = cli_library_fail();
+    double *scores = o->query_count && !code ? cli_array(o->test, o->train, sizeof *scores) : NULL;
+    if (o->query_count && !code && !scores)
+        code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
+    if (!code && experiment_lds(e, &spec, r.mask, o->damping, scores, &r.result)) code = cli_library_fail();
     r.model_seconds = trained - start;
     r.score_seconds = cli_seconds() - trained;
     progress_end(bar);
-    if (!code && o->json) code = print_json(o, &r);
+    if (!code && o->query_count) code = print_queries(o, &r, scores);
+    else if (!code && o->json) code = print_json(o, &r);
     else if (!code) print(o, &r, S);
+    free(scores);
     fs_sketch_destroy(S);
     return code;
 }
@@ -170,25 +223,47 @@ static int run_with(const grass_options *o, const grass_data *data)
     return code;
 }
 
+/* "run FOLDER", or "query FOLDER IMAGE..." */
+static int take_words(grass_options *o, int count, char **words)
+{
+    const char *name = grass_command.name;
+    const int query = count >= 1 && !strcmp(words[0], "query");
+    if (count < 2 || (!query && (strcmp(words[0], "run") || count != 2)) || (query && count < 3))
+        return cli_usage(name, "say what to do: 'flashsketch grass run FOLDER' or 'flashsketch grass query FOLDER IMAGE...'");
+    if (count - 2 > MOST_QUERIES) return cli_usage(name, "%d images are asked for, at most %d can be", count - 2, MOST_QUERIES);
+    if (query && o->json) return cli_usage(name, "--json is for 'grass run'");
+    if (!query && o->output) return cli_usage(name, "-o is for 'grass query'");
+    if (query && o->each > o->train)
+        return cli_usage(name, "-m is %" PRId64 ", but there are %" PRId64 " training images", o->each, o->train);
+    o->folder = words[1];
+    int code = 0;
+    for (; 2 + o->query_count < count && !code; o->query_count++)
+        code = cli_number(name, "IMAGE", words[2 + o->query_count], 0, o->test - 1, &o->query[o->query_count]);
+    return code;
+}
+
 static int run(int argc, char **argv)
 {
-    grass_options o = {.sketch = FS_SPEC_INIT, .mask = -1, .train = 5000, .test = 500, .recipe = EXPERIMENT_RECIPE_INIT};
+    grass_options o = {.sketch = FS_SPEC_INIT, .mask = -1, .train = 5000, .test = 500, .recipe = EXPERIMENT_RECIPE_INIT,
+                       .each = 8};
     o.sketch.k = 4096;
     o.sketch.seed = 42;
     int code = cli_parse(&grass_command, argc, argv, take, &o);
+    if (!code) code = take_words(&o, argc - optind, argv + optind);
     if (code) return code;
-    if (argc - optind != 2 || strcmp(argv[optind], "run"))
-        return cli_usage(grass_command.name, "say what to do and where to keep models, 'flashsketch grass run FOLDER'");
-    o.folder = argv[optind + 1];
     o.recipe.half = o.train / 2;
     o.recipe.validation = o.test / 10 > 0 ? o.test / 10 : 1;
     if (o.recipe.ensemble > o.recipe.models) o.recipe.ensemble = o.recipe.models;
+    if (o.output && !(o.picture = output_open(o.output))) return EXIT_FAILURE;
     grass_data data;
     code = read_data(&o, &data);
-    if (code) return code;
-    code = run_with(&o, &data);
-    grass_data_free(&data);
-    return code;
+    if (!code) {
+        code = run_with(&o, &data);
+        grass_data_free(&data);
+    }
+    if (!o.output) return code;
+    if (code) output_abandon();
+    return code ? code : output_close();
 }
 
 static const cli_option options[] = {
@@ -208,16 +283,20 @@ static const cli_option options[] = {
     {OPTION_CHECKPOINTS, "checkpoints", "N", "models whose gradients are taken, the first ones (default 10)", NULL},
     {OPTION_EPOCHS, "epochs", "N", "passes over a model's images (default 50)", NULL},
     {OPTION_MODEL_SEED, "model-seed", "N", "of halves and models (default 0)", NULL},
+    {OPTION_DAMPING, "damping", "X", "of the scores (default: the best of 1e-7, 1e-6, ..., 100)", NULL},
+    {'m', NULL, "N", "query: the N most helpful and the N most harmful images (default 8)", NULL},
+    {'o', "output", "FILE", "query: a picture of them, PNG", CLI_FILES},
     {OPTION_THREADS, "threads", "N", "CPU threads of the sketch (default: all)", NULL},
     {OPTION_JSON, "json", NULL, "print a JSON object", NULL},
     {'q', "quiet", NULL, "no progress bar", NULL},
     {0}};
 const cli_command grass_command = {
     "grass",
-    "run [OPTION]... FOLDER",
+    "run [OPTION]... FOLDER\n       flashsketch grass query [OPTION]... FOLDER IMAGE...",
     "data attribution: do sketched gradients predict what models learn?",
     "Trains models on halves of the images, sketches the gradients of some of them, scores every training image for every\n"
     "test image, and tells how well sums of scores predict what the models say: the linear datamodeling score, LDS.\n"
-    "Models and features are kept in FOLDER; a run that was stopped goes on there, and another sketch takes its models.",
+    "Models and features are kept in FOLDER; a run that was stopped goes on there, and another sketch takes its models.\n"
+    "'query' tells for test images, by number from 0, which training images helped the models and which harmed them.",
     options,
     "It needs OpenBLAS.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained by SGD with momentum.", run};

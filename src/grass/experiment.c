@@ -153,7 +153,8 @@ typedef struct scoring {
     float *phi;           /* tests x k, of the checkpoint at hand */
     double *margins;      /* batch */
     double *scores[EXPERIMENT_DAMPINGS]; /* validation x N */
-    double *all;          /* tests x N */
+    double *all;          /* tests x N; `given`: the caller's */
+    int given;
     double *y, *lds, *work;
     int64_t *validation, *others;
     double seconds;
@@ -307,10 +308,14 @@ static fs_result choose_damping(scoring *s, experiment_result *out)
     return FS_OK;
 }
 
-static fs_result run(scoring *s, experiment_result *out)
+static fs_result run(scoring *s, double damping, experiment_result *out)
 {
-    FS_TRY(pass(s, 0, "features and dampings"));
-    FS_TRY(choose_damping(s, out));
+    out->damping = damping;
+    for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) out->validation[i] = NAN;
+    if (damping == 0) {
+        FS_TRY(pass(s, 0, "features and dampings"));
+        FS_TRY(choose_damping(s, out));
+    }
     FS_TRY(pass(s, out->damping, "scores"));
     const int64_t others = s->tests - s->e->recipe.validation;
     lds_some(s, s->all, 1, s->others, others);
@@ -335,7 +340,7 @@ static fs_result allocate(scoring *s)
     const size_t rows = (size_t)s->N * sizeof(double), longest = (size_t)(s->tests + 5 * r->models + LDS_SAMPLES);
     int ok = 1;
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) ok &= !!(s->scores[i] = malloc((size_t)r->validation * rows));
-    ok &= !!(s->all = malloc((size_t)s->tests * rows));
+    if (!s->given) ok &= !!(s->all = malloc((size_t)s->tests * rows));
     ok &= !!(s->gradients = malloc((size_t)(r->batch * s->e->parameters) * sizeof(float)));
     ok &= !!(s->margins = malloc((size_t)r->batch * sizeof(double)));
     ok &= !!(s->phi = malloc((size_t)(s->tests * s->k) * sizeof(float)));
@@ -350,7 +355,7 @@ static fs_result allocate(scoring *s)
 static void release(scoring *s)
 {
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) free(s->scores[i]);
-    free(s->all);
+    if (!s->given) free(s->all);
     free(s->gradients);
     free(s->margins);
     free(s->phi);
@@ -381,20 +386,22 @@ static fs_result open_features(scoring *s)
     return cache_open(&s->kept, folder, identity);
 }
 
-fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, experiment_result *result)
+fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, double damping, double *scores,
+                         experiment_result *result)
 {
     scoring s = {.e = e, .sketch = *sketch, .mask = mask, .k = sketch->k, .N = e->data->train.count,
-                 .tests = e->data->test.count, .parameters = &e->parameters};
+                 .tests = e->data->test.count, .parameters = &e->parameters, .all = scores, .given = scores != NULL};
     memset(result, 0, sizeof *result);
     s.kept.lock = -1;
     s.sketch.d = mask ? mask : e->parameters;
     FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
                e->parameters);
+    FS_REQUIRE(isfinite(damping) && damping >= 0, "a damping of %g: it must be positive, or 0 for the best", damping);
     fs_result code = open_features(&s);
     if (code == FS_OK) code = allocate(&s);
     if (code == FS_OK) {
         split(&s);
-        code = run(&s, result);
+        code = run(&s, damping, result);
     }
     release(&s);
     return code;

@@ -8,7 +8,7 @@
  *
  *     experiment_open(&e, ctx, &recipe, &data, "folder", NULL);     models are kept in the folder and found there again
  *     experiment_models(&e);                                        trains what is missing
- *     experiment_lds(&e, &sketch, mask, &result);                   any number of sketches; features are kept too
+ *     experiment_lds(&e, &sketch, mask, 0, NULL, &result);          any number of sketches; features are kept too
  *     experiment_close(&e); */
 #ifndef FS_GRASS_EXPERIMENT_H
 #define FS_GRASS_EXPERIMENT_H
@@ -50,7 +50,7 @@ typedef struct experiment {
 typedef struct experiment_result {
     lds_summary lds;                        /* of the test images that did not choose the damping */
     double damping;
-    double validation[EXPERIMENT_DAMPINGS]; /* mean LDS there, NaN where K is singular */
+    double validation[EXPERIMENT_DAMPINGS]; /* mean LDS there, NaN where K is singular, or one was given */
     double project_seconds;                 /* of all batches of training images of all models; 0: all were kept */
 } experiment_result;
 
@@ -63,7 +63,9 @@ void experiment_close(experiment *e);
 /* Trains the models that are not kept, and takes y and Q of all. */
 FS_CHECK fs_result experiment_models(experiment *e);
 
-/* mask: coordinates that are kept, 0: all.  sketch: its d is set here; checkpoint c has seed sketch->seed + 100000 c. */
-FS_CHECK fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, experiment_result *result);
+/* mask: coordinates that are kept, 0: all.  sketch: its d is set here; checkpoint c has seed sketch->seed + 100000 c.
+ * damping 0: the best of the grid.  scores: test images x training images, NULL: not wanted. */
+FS_CHECK fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, double damping, double *scores,
+                                  experiment_result *result);
 
 #endif

@@ -94,7 +94,7 @@ static void every_family_predicts_what_models_say(void **state)
     for (int family = FS_BLOCKPERM; family <= FS_GAUSSIAN; family++)
         for (int masked = 0; masked < 2; masked++) {
             const fs_spec spec = spec_of((fs_family)family, 96);
-            MUST(experiment_lds(&e, &spec, masked ? 4 * 96 : 0, &result));
+            MUST(experiment_lds(&e, &spec, masked ? 4 * 96 : 0, 0, NULL, &result));
             print_message("family %d%s: LDS %.3f [%.3f, %.3f] of %d images, damping %g\n", family,
                           masked ? ", masked" : "", result.lds.mean, result.lds.low, result.lds.high,
                           (int)result.lds.count, result.damping);
@@ -111,7 +111,7 @@ static void every_family_predicts_what_models_say(void **state)
         for (int64_t t = 0; t < TESTS; t++)
             turned[i * TESTS + t] = e.y[(i + 1 + t % (reduced.models - 1)) % reduced.models * TESTS + t];
     memcpy(e.y, turned, (size_t)(reduced.models * TESTS) * sizeof *turned);
-    MUST(experiment_lds(&e, &spec, 0, &result));
+    MUST(experiment_lds(&e, &spec, 0, 0, NULL, &result));
     if (!(fabs(result.lds.mean) < 0.1)) fail_msg("LDS of models out of order is %.3f", result.lds.mean);
     free(turned);
     experiment_close(&e);
@@ -126,7 +126,7 @@ static void what_was_kept_gives_the_same_bits_and_is_not_made_again(void **state
     for (int turn = 0; turn < 2; turn++) {
         MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
         MUST(experiment_models(&e));
-        MUST(experiment_lds(&e, &spec, 128, turn ? &again : &first));
+        MUST(experiment_lds(&e, &spec, 128, 0, NULL, turn ? &again : &first));
         experiment_close(&e);
     }
     assert_true(first.project_seconds > 0 && again.project_seconds == 0);
@@ -146,7 +146,7 @@ static void what_is_missing_is_made_again_with_the_same_bits(void **state)
     for (int turn = 0; turn < 2; turn++) {
         MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
         MUST(experiment_models(&e));
-        MUST(experiment_lds(&e, &spec, 128, turn ? &again : &first));
+        MUST(experiment_lds(&e, &spec, 128, 0, NULL, turn ? &again : &first));
         experiment_close(&e);
         if (turn) break;
         snprintf(path, sizeof path, "%s/model-003.npy", folder);
@@ -162,6 +162,29 @@ static void what_is_missing_is_made_again_with_the_same_bits(void **state)
     }
     assert_true(again.project_seconds > 0);
     assert_memory_equal(&first.lds, &again.lds, sizeof first.lds);
+}
+
+/* The damping that the grid chose, given, makes the same scores: what LDS is made of. */
+static void a_given_damping_is_taken_and_scores_are_handed_out(void **state)
+{
+    const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
+    experiment_result chosen, given;
+    experiment e;
+    double *scores = room(TESTS * TRAIN, 8), *again = room(TESTS * TRAIN, 8);
+    (void)state;
+    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_models(&e));
+    MUST(experiment_lds(&e, &spec, 128, 0, scores, &chosen));
+    MUST(experiment_lds(&e, &spec, 128, chosen.damping, again, &given));
+    assert_memory_equal(scores, again, TESTS * TRAIN * sizeof *scores);
+    assert_memory_equal(&chosen.lds, &given.lds, sizeof given.lds);
+    assert_true(isnan(given.validation[0]) && !isnan(chosen.validation[9]));
+    MUST(experiment_lds(&e, &spec, 128, 30 * chosen.damping, again, &given));
+    assert_memory_not_equal(scores, again, TESTS * TRAIN * sizeof *scores);
+    REFUSED(experiment_lds(&e, &spec, 128, -1, again, &given), FS_EINVAL, "damping of -1");
+    experiment_close(&e);
+    free(scores);
+    free(again);
 }
 
 static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **state)
@@ -186,9 +209,9 @@ static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **st
     REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "60 of 60");
     MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
-    REFUSED(experiment_lds(&e, &spec, 100000, &result), FS_EINVAL, "100000");
+    REFUSED(experiment_lds(&e, &spec, 100000, 0, NULL, &result), FS_EINVAL, "100000");
     spec.k = -1;
-    REFUSED(experiment_lds(&e, &spec, 128, &result), FS_EINVAL, "-1");
+    REFUSED(experiment_lds(&e, &spec, 128, 0, NULL, &result), FS_EINVAL, "-1");
     experiment_close(&e);
 }
 
@@ -198,6 +221,7 @@ int main(void)
         cmocka_unit_test(every_family_predicts_what_models_say),
         cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_made_again),
         cmocka_unit_test(what_is_missing_is_made_again_with_the_same_bits),
+        cmocka_unit_test(a_given_damping_is_taken_and_scores_are_handed_out),
         cmocka_unit_test(folders_of_other_experiments_and_wrong_numbers_are_refused),
     };
     need_openblas();

@@ -22,3 +22,4 @@ flashsketch grass run $small --json kept >json || exit
 awk '/"lds":/ { exit !($2 + 0 > 0.05) }' json || { cat json; exit 1; }
 grep -c project_seconds json
 ls kept | grep -c model
+flashsketch grass query $small -m 2 -o top.png kept 0 39 && check_picture top.png

@@ -22,3 +22,7 @@ flashsketch grass run $small -k 16 --mask 109387 kept
 flashsketch grass run $small -k 16 kept >/dev/null || exit
 flashsketch grass run $small -k 16 --model-seed 1 kept
 flashsketch grass run $small -k 16 no/folder
+flashsketch grass query $small -k 16 kept
+flashsketch grass query $small -k 16 kept 10
+flashsketch grass query $small -k 16 -m 11 kept 1
+flashsketch grass query $small -k 16 -m 1 -o no/picture.png kept 1 >/dev/null
