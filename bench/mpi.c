@@ -7,9 +7,11 @@
  * sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin
  * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
  * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
+#define _GNU_SOURCE  /* sched_setaffinity */
 #include <flashsketch_mpi.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,21 @@ static void meet(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Binds this rank to a core of its own, as launchers of MPI do by default, or gives it all cores again: a rank that has
+ * slept may wake up on the core of another, and stay there for milliseconds. */
+static void keep_to_a_core(int own)
+{
+    static cpu_set_t all;
+    static int known;
+    if (!known) known = sched_getaffinity(0, sizeof all, &all) == 0;
+    cpu_set_t one = all;
+    int at = 0, chosen = rank % (CPU_COUNT(&all) ? CPU_COUNT(&all) : 1);
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && at++ == chosen) CPU_SET(cpu, &one);
+    if (known) sched_setaffinity(0, sizeof all, own ? &one : &all);
+}
+
 static fs_context *context(int threads)
 {
     fs_context_options where = FS_CONTEXT_INIT;
@@ -69,6 +86,7 @@ typedef struct bench_run {
 /* Seconds of the slowest rank; below 0 after a sentence. */
 static double together(bench_run *r, const fs_matrix *A)
 {
+    keep_to_a_core(1);
     meet();
     const double start = bench_now();
     const fs_result result = fs_mpi_apply(r->together, r->S, r->row0, 1.0, A, 0.0, &r->Y);
@@ -80,12 +98,14 @@ static double together(bench_run *r, const fs_matrix *A)
 static double alone(bench_run *r)
 {
     double seconds = 0;
+    keep_to_a_core(0);
     meet();
     if (rank == 0) {
         const double start = bench_now();
         const fs_result result = fs_apply(r->crowd, r->S, 0, 1.0, &r->all, 0.0, &r->whole);
         seconds = result == FS_OK ? bench_now() - start : -1;
     }
+    meet(); /* the others sleep until then: MPI_Bcast would spin, on a core that rank 0 needs */
     MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     return seconds;
 }

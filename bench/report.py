@@ -308,8 +308,7 @@ The floor reads A and writes Y with the same threads: `fsbench cpu`.
 A file of 4 GiB, f32, 2097152 × 512, in the page cache, or put out of it before every measurement (`cold`), is read in
 panels and sketched: `fsbench stream`. The floors are reading it with the same threads: the same panels into memory, or
 (`small`) everything into a mebibyte for each thread, which stays in that core's cache; nothing reads a file faster. The
-last two columns are ratios of CPU times, of all threads together: they mean more on a machine that others use, as the
-one below was, with four to eight processes waiting for its two cores; clock times of `cold` say little there.
+last two columns are ratios of CPU times, of all threads together: they mean more on a machine that others use.
 
 {stream}
 

@@ -3,6 +3,7 @@
 A line is a cell: the time of a sketch or of a fit, or the errors of one (a list, one for each seed).  Lines of one cell
 with other seeds are put together.  Two methods with the same S have the same errors, so only one of them has any.
 """
+import functools
 import json
 import math
 import re
@@ -62,7 +63,7 @@ def same_errors(method):
 
 
 class Records:
-    """The lines of some files, by cell."""
+    """The lines of some files, by cell; complete when it is made, so that what is asked often is worked out once."""
 
     def __init__(self, paths):
         self.lines, self.times, self.errors = [], {}, {}
@@ -87,6 +88,7 @@ class Records:
     def shapes(self):
         return sorted({(r["d"], r["n"]) for r in self.lines})
 
+    @functools.cache
     def ks(self):
         return sorted({r["k"] for r in self.lines})
 
@@ -95,6 +97,7 @@ class Records:
         names = {key[0] for key in self.errors}
         return [name for name in order if name in names] + sorted(names - set(order))
 
+    @functools.cache
     def methods(self):
         return list(dict.fromkeys(r["method"] for r in self.lines))
 
@@ -108,6 +111,7 @@ class Records:
             return r["full_ms"]
         return r["wall_ms"] if fit else r.get("ms", r.get("wall_ms"))
 
+    @functools.cache
     def error(self, task, data, d, n, k, method):
         """Mean and standard error over the seeds, of ridge and solve with a noisy b; None: no finite number."""
         cell = self.errors.get((data, task, d, n, k, same_errors(method)))

@@ -143,4 +143,4 @@ def _agree(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any, problem:
                 f"rank {rank} has rows {start} to {start + count - 1} and rank {other} has rows from {later} on: "
                 "no row may be on two ranks"
             )
-    return starts[dist.get_rank(group)]
+    return int(starts[dist.get_rank(group)])
