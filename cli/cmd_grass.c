@@ -75,8 +75,8 @@ static int read_data(const grass_options *o, grass_data *data)
                                         "t10k-labels-idx1-ubyte"};
     char path[4][PATH_MAX];
     if (!o->data && access(fashion, R_OK) != 0)
-        return cli_fail("Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it, or name a folder "
-                        "of IDX files with --data");
+        return cli_fail("Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it, or name a "
+                        "folder of IDX files with --data");
     for (int i = 0; i < 4; i++) path_of(o->data ? o->data : fashion, names[i], path[i]);
     const grass_paths paths = {path[0], path[1], path[2], path[3]};
     return grass_data_read(data, &paths, o->train, o->test) ? cli_library_fail() : 0;
@@ -100,8 +100,8 @@ static void print(const grass_options *o, const report *r, const fs_sketch *S)
     fs_sketch_describe(S, text, sizeof text);
     printf("images    %s: %" PRId64 " for training, %" PRId64 " for tests; mean %.4f, deviation %.4f\n",
            o->data ? o->data : fashion, o->train, o->test, r->data->mean, r->data->deviation);
-    printf("models    %" PRId64 " perceptrons of %" PRId64 " parameters, each trained on %" PRId64 " images for %" PRId64
-           " epochs;\n          gradients are those of the first %" PRId64 "\n",
+    printf("models    %" PRId64 " perceptrons of %" PRId64 " parameters, each trained on %" PRId64
+           " images for %" PRId64 " epochs;\n          gradients are those of the first %" PRId64 "\n",
            recipe->models, r->e->parameters, recipe->half, recipe->train.epochs, recipe->ensemble);
     if (r->mask) printf("mask      %" PRId64 " of %" PRId64 " coordinates\n", r->mask, r->e->parameters);
     printf("S         %s\n", text);
@@ -154,7 +154,8 @@ static void print_some(const report *r, const char *kind, const int64_t *images,
 static int print_queries(const grass_options *o, const report *r, double *scores)
 {
     fs_matrix all = fs_row_major(scores, o->test, o->train, FS_F64);
-    int64_t *best = cli_array(o->query_count, o->each, sizeof *best), *worst = cli_array(o->query_count, o->each, sizeof *worst);
+    int64_t *best = cli_array(o->query_count, o->each, sizeof *best);
+    int64_t *worst = cli_array(o->query_count, o->each, sizeof *worst);
     double values[2][100];
     int code = best && worst ? 0 : cli_fail("there is no memory for %d queries", o->query_count);
     for (int q = 0; q < o->query_count && !code; q++) {
@@ -229,8 +230,10 @@ static int take_words(grass_options *o, int count, char **words)
     const char *name = grass_command.name;
     const int query = count >= 1 && !strcmp(words[0], "query");
     if (count < 2 || (!query && (strcmp(words[0], "run") || count != 2)) || (query && count < 3))
-        return cli_usage(name, "say what to do: 'flashsketch grass run FOLDER' or 'flashsketch grass query FOLDER IMAGE...'");
-    if (count - 2 > MOST_QUERIES) return cli_usage(name, "%d images are asked for, at most %d can be", count - 2, MOST_QUERIES);
+        return cli_usage(name, "say what to do: 'flashsketch grass run FOLDER' or "
+                               "'flashsketch grass query FOLDER IMAGE...'");
+    if (count - 2 > MOST_QUERIES)
+        return cli_usage(name, "%d images are asked for, at most %d can be", count - 2, MOST_QUERIES);
     if (query && o->json) return cli_usage(name, "--json is for 'grass run'");
     if (!query && o->output) return cli_usage(name, "-o is for 'grass query'");
     if (query && o->each > o->train)
@@ -294,9 +297,9 @@ const cli_command grass_command = {
     "grass",
     "run [OPTION]... FOLDER\n       flashsketch grass query [OPTION]... FOLDER IMAGE...",
     "data attribution: do sketched gradients predict what models learn?",
-    "Trains models on halves of the images, sketches the gradients of some of them, scores every training image for every\n"
-    "test image, and tells how well sums of scores predict what the models say: the linear datamodeling score, LDS.\n"
-    "Models and features are kept in FOLDER; a run that was stopped goes on there, and another sketch takes its models.\n"
-    "'query' tells for test images, by number from 0, which training images helped the models and which harmed them.",
+    "Trains models on halves of the images, sketches the gradients of some of them, scores every training image for\n"
+    "every test image, and tells how well sums of scores predict what the models say: the linear datamodeling score,\n"
+    "LDS. Models and features are kept in FOLDER; a run that was stopped goes on there, and another sketch takes its\n"
+    "models. 'query' tells for test images, by number from 0, which training images helped and which harmed.",
     options,
     "It needs OpenBLAS.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained by SGD with momentum.", run};

@@ -1,9 +1,9 @@
 /* flashsketch_grass.h - data attribution: which training examples a model's answer comes from, by sketched gradients.
  *
- * The method is TRAK's (Park et al., 2023) with the mask and the sketch of GraSS (Hu et al., 2025).  An example's feature
- * is phi = scale S g[mask], g its gradient; Phi (N x k) holds those of the training examples; the score of training
- * example i for a query is phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own.  Gradients come from whoever
- * has them, in batches, and are never kept:
+ * The method is TRAK's (Park et al., 2023) with the mask and the sketch of GraSS (Hu et al., 2025).  An example's
+ * feature is phi = scale S g[mask], g its gradient; Phi (N x k) holds those of the training examples; the score of
+ * training example i for a query is phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own.  Gradients come from
+ * whoever has them, in batches, and are never kept:
  *
  *     fs_grass_options o = FS_GRASS_INIT;   o.examples = N;  o.parameters = counts;  o.parts = 6;
  *     o.mask = 4 * 4096;  o.sketch.k = 4096;
@@ -45,8 +45,8 @@ typedef struct fs_grass_options {
 /* The features of a model's training examples, and what makes scores of them. */
 typedef struct fs_grass fs_grass;
 
-/* Begins: memory for N x k features in f32 and two k x k matrices in f64, in ctx's memory; nothing is allocated later but
- * scratch of ctx.  FS_EINVAL: an option is wrong.  FS_EBACKEND: no linear algebra (OpenBLAS).  FS_ENOMEM. */
+/* Begins: memory for N x k features in f32 and two k x k matrices in f64, in ctx's memory; nothing is allocated later
+ * but scratch of ctx.  FS_EINVAL: an option is wrong.  FS_EBACKEND: no linear algebra (OpenBLAS).  FS_ENOMEM. */
 FS_API FS_CHECK fs_result fs_grass_begin(fs_grass **out, fs_context *ctx, const fs_grass_options *options);
 
 /* Frees it; NULL is nothing. */
@@ -76,8 +76,8 @@ FS_API FS_CHECK fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t c
  * f64 at this damping: the sentence says which. */
 FS_API FS_CHECK fs_result fs_grass_finish(fs_grass *g, double damping);
 
-/* scores = beta scores + alpha phi K^-1 Phi' diag(weights): queries x N, in host memory, of any type and layout; beta = 0
- * does not read scores.  phi: queries x k in ctx's memory, of any type.  weights: N of them, NULL: 1. */
+/* scores = beta scores + alpha phi K^-1 Phi' diag(weights): queries x N, in host memory, of any type and layout;
+ * beta = 0 does not read scores.  phi: queries x k in ctx's memory, of any type.  weights: N of them, NULL: 1. */
 FS_API FS_CHECK fs_result fs_grass_scores(fs_grass *g, const fs_matrix *phi, const double *weights, double alpha,
                                           double beta, fs_matrix *scores);
 

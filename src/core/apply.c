@@ -65,8 +65,8 @@ fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alp
 static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matrix *A, const fs_matrix *Y)
 {
     FS_REQUIRE(rows, "%s: rows is NULL", who);
-    FS_REQUIRE(rows->index_type == FS_INDEX32 || rows->index_type == FS_INDEX64, "%s: rows.index_type %d does not exist",
-               who, (int)rows->index_type);
+    FS_REQUIRE(rows->index_type == FS_INDEX32 || rows->index_type == FS_INDEX64,
+               "%s: rows.index_type %d does not exist", who, (int)rows->index_type);
     FS_REQUIRE(rows->place == FS_HOST || rows->place == FS_CUDA, "%s: rows.place %d does not exist", who,
                (int)rows->place);
     FS_REQUIRE(rows->count >= 0, "%s: rows.count is %" PRId64 ", it cannot be negative", who, rows->count);
@@ -80,8 +80,8 @@ static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matri
     if (rows->place != FS_HOST) return FS_OK;
     for (int64_t i = 0; i < rows->count; i++) {
         const int64_t at = fs_index_load(rows->index, rows->index_type, i);
-        FS_REQUIRE(at >= 0 && at < A->rows, "%s: rows.index[%" PRId64 "] is %" PRId64 ", but A has %" PRId64 " rows", who,
-                   i, at, A->rows);
+        FS_REQUIRE(at >= 0 && at < A->rows, "%s: rows.index[%" PRId64 "] is %" PRId64 ", but A has %" PRId64 " rows",
+                   who, i, at, A->rows);
     }
     return FS_OK;
 }

@@ -51,7 +51,8 @@ static NAME(blockrow) NAME(blockrow_call)(const fs_def *S, int64_t row0, double 
                                           const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fs_weights w = fs_cpu_weights(S);
-    const NAME(blockrow) C = {&S->u.blockrow, A, Y, list, row0, {(SUM)(alpha * w.weight[0]), (SUM)(alpha * w.weight[1])}, (SUM)beta};
+    const NAME(blockrow) C = {&S->u.blockrow, A, Y, list, row0,
+                              {(SUM)(alpha * w.weight[0]), (SUM)(alpha * w.weight[1])}, (SUM)beta};
     return C;
 }
 

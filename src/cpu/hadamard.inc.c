@@ -57,8 +57,8 @@ static int64_t NAME(segment_rows)(int64_t c, int64_t L, int64_t row0, int64_t ro
 }
 
 /* sums (k x width) += the segment's share, tile L x width is scratch. */
-static void NAME(hadamard_segment)(const NAME(hadamard) *C, const fs_matrix *A, const fs_rows *list, int64_t row0, int64_t c,
-                                   int64_t col, SUM *tile, SUM *sums)
+static void NAME(hadamard_segment)(const NAME(hadamard) *C, const fs_matrix *A, const fs_rows *list, int64_t row0,
+                                   int64_t c, int64_t col, SUM *tile, SUM *sums)
 {
     const int64_t L = (int64_t)1 << C->p, width = C->width;
     int64_t first;

@@ -101,8 +101,8 @@ static inline void NAME(transpose)(VEC *v)
 #undef HIGH
 
 /* tile = rows row ... of A, or of the list of its rows, columns col ... col + cols - 1. */
-static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                            int64_t width, SUM *tile)
+static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row, int64_t rows, int64_t col,
+                            int64_t cols, int64_t width, SUM *tile)
 {
     const ELEM *x = (const ELEM *)A->data + col * A->col_stride;
     for (int64_t c = 0; c < width; c += LANES) {

@@ -35,7 +35,8 @@ static fs_result statistics(const char *path, const fs_matrix *images, double *m
     *mean = round(m / 255.0 * 1e4) / 1e4;
     *deviation = round(sqrt(variance > 0 ? variance : 0) / 255.0 * 1e4) / 1e4;
     if (*deviation > 0) return FS_OK;
-    return fs_fail(FS_EFILE, "%s: all pixels are alike (their mean is %.4f, their deviation %.4f): no model can learn from it",
+    return fs_fail(FS_EFILE,
+                   "%s: all pixels are alike (their mean is %.4f, their deviation %.4f): no model can learn from it",
                    path, *mean, *deviation);
 }
 

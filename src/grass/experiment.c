@@ -22,7 +22,8 @@ static void tell(const experiment *e, double share, const char *doing)
 
 static uint32_t crc_of(const grass_images *images)
 {
-    const uLong x = crc32_z(0, (const Bytef *)images->x, (z_size_t)(images->count * images->pixels) * sizeof *images->x);
+    const z_size_t bytes = (z_size_t)(images->count * images->pixels) * sizeof *images->x;
+    const uLong x = crc32_z(0, (const Bytef *)images->x, bytes);
     return (uint32_t)crc32_z(x, images->label, (z_size_t)images->count);
 }
 
@@ -36,7 +37,8 @@ static void describe(const experiment *e, char *text, size_t bytes)
                       "\nepochs %" PRId64 "\nwidths",
                       e->data->train.count, crc_of(&e->data->train), r->half, r->seed, r->train.rate,
                       r->train.momentum, r->train.dropout, r->train.batch, r->train.epochs);
-    for (int l = 0; l <= r->shape.layers; l++) at += snprintf(text + at, bytes - (size_t)at, " %" PRId64, r->shape.width[l]);
+    for (int l = 0; l <= r->shape.layers; l++)
+        at += snprintf(text + at, bytes - (size_t)at, " %" PRId64, r->shape.width[l]);
     snprintf(text + at, bytes - (size_t)at, "\n");
 }
 
@@ -50,10 +52,10 @@ static fs_result check(const experiment_recipe *r, const grass_data *data)
     FS_REQUIRE(r->validation >= 1 && r->validation < data->test.count,
                "%" PRId64 " of %" PRId64 " test images choose the damping: at least 1, and not all", r->validation,
                data->test.count);
-    FS_REQUIRE(r->batch >= 1 && r->shape.width[0] == data->train.pixels && r->shape.width[r->shape.layers] >= GRASS_CLASSES,
+    const int64_t in = r->shape.width[0], out = r->shape.width[r->shape.layers];
+    FS_REQUIRE(r->batch >= 1 && in == data->train.pixels && out >= GRASS_CLASSES,
                "batches of %" PRId64 ", a perceptron from %" PRId64 " to %" PRId64 " values; images have %" PRId64
-               " pixels and %d classes", r->batch, r->shape.width[0], r->shape.width[r->shape.layers],
-               data->train.pixels, GRASS_CLASSES);
+               " pixels and %d classes", r->batch, in, out, data->train.pixels, GRASS_CLASSES);
     return FS_OK;
 }
 

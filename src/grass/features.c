@@ -34,8 +34,8 @@ static fs_result check_options(const fs_grass_options *given, fs_grass_options *
     *o = start;
     FS_REQUIRE(given, "%s: options is NULL", who);
     FS_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *o,
-               "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_GRASS_INIT", who, given->size,
-               sizeof *o);
+               "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_GRASS_INIT", who,
+               given->size, sizeof *o);
     memcpy(o, given, given->size);
     FS_REQUIRE(o->examples >= 1, "%s: examples = %" PRId64 ", there must be at least 1", who, o->examples);
     FS_REQUIRE(o->parts >= 1 && o->parameters, "%s: parts = %d, parameters is %s", who, o->parts,
@@ -206,8 +206,8 @@ fs_result fs_grass_project(fs_grass *g, const fs_matrix *gradients, fs_matrix *p
     FS_TRY(check_gradients(who, g, gradients));
     FS_TRY(fs_matrix_check_output(who, "phi", phi));
     FS_REQUIRE(phi->rows == gradients[0].cols && phi->cols == g->k && phi->dtype == FS_F32,
-               "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who, phi->rows,
-               phi->cols, fs_dtype_name(phi->dtype), gradients[0].cols, g->k);
+               "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who,
+               phi->rows, phi->cols, fs_dtype_name(phi->dtype), gradients[0].cols, g->k);
     fs_matrix Y = *phi;
     Y.rows = phi->cols;
     Y.cols = phi->rows;
@@ -256,8 +256,8 @@ static fs_result accept(fs_grass *g, const char *who, int64_t first, int64_t cou
 static fs_result check_range(const char *who, const fs_grass *g, int64_t first, int64_t count)
 {
     FS_REQUIRE(first >= 0 && count >= 0 && first <= g->N - count,
-               "%s: examples %" PRId64 " to %" PRId64 " + %" PRId64 " are not all among the %" PRId64, who, first, first,
-               count, g->N);
+               "%s: examples %" PRId64 " to %" PRId64 " + %" PRId64 " are not all among the %" PRId64, who, first,
+               first, count, g->N);
     return FS_OK;
 }
 

@@ -43,7 +43,8 @@ fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t ba
 {
     memset(net, 0, sizeof *net);
     FS_REQUIRE(shape->layers >= 1 && shape->layers <= MLP_LAYERS && batch >= 1,
-               "a perceptron of %d layers with batches of %" PRId64 ": it has 1 to %d layers, and batches of at least 1",
+               "a perceptron of %d layers with batches of %" PRId64
+               ": it has 1 to %d layers, and batches of at least 1",
                shape->layers, batch, MLP_LAYERS);
     if (ctx->backend->place != FS_HOST)
         return fs_fail(FS_EUNSUPPORTED, "perceptrons are trained on a CPU context");

@@ -26,8 +26,8 @@ fs_result fs_grass_finish(fs_grass *g, double damping)
     int64_t missing = 0, first = -1;
     for (int64_t i = g->N - 1; i >= 0; i--)
         if (!g->there[i]) missing++, first = i;
-    FS_REQUIRE(!missing, "%s: %" PRId64 " of %" PRId64 " examples have not been added, the first is number %" PRId64, who,
-               missing, g->N, first);
+    FS_REQUIRE(!missing, "%s: %" PRId64 " of %" PRId64 " examples have not been added, the first is number %" PRId64,
+               who, missing, g->N, first);
     g->finished = 0;
     if (!g->gram_ready) FS_TRY(make_gram(g));
     GRASS(g, zero, g->factor, g->k * g->k);
@@ -85,8 +85,9 @@ fs_result fs_grass_scores(fs_grass *g, const fs_matrix *phi, const double *weigh
     FS_TRY(fs_matrix_check(who, "phi", phi));
     FS_TRY(fs_matrix_check_output(who, "scores", scores));
     FS_REQUIRE(phi->cols == g->k && scores->rows == phi->rows && scores->cols == g->N,
-               "%s: phi is %" PRId64 " x %" PRId64 " and scores %" PRId64 " x %" PRId64 ", they must be queries x %" PRId64
-               " and queries x %" PRId64, who, phi->rows, phi->cols, scores->rows, scores->cols, g->k, g->N);
+               "%s: phi is %" PRId64 " x %" PRId64 " and scores %" PRId64 " x %" PRId64
+               ", they must be queries x %" PRId64 " and queries x %" PRId64,
+               who, phi->rows, phi->cols, scores->rows, scores->cols, g->k, g->N);
     FS_REQUIRE(!fs_matrix_overlap(phi, scores), "%s: phi and scores overlap in memory", who);
     FS_TRY(fs_context_check_place(who, "phi", g->ctx, phi->place));
     if (scores->place != FS_HOST) return fs_fail(FS_EUNSUPPORTED, "%s: scores must be in host memory", who);

@@ -52,8 +52,9 @@ static fs_result epoch(const run *r, const int64_t *chosen, int64_t count, uint6
     }
     *loss = sum / (double)count;
     if (isfinite(*loss)) return FS_OK;
-    return fs_fail(FS_EBACKEND, "training does not converge: in epoch %" PRId64 " the loss is %g (rate %g, momentum %g)",
-                   number + 1, *loss, r->recipe->rate, r->recipe->momentum);
+    return fs_fail(FS_EBACKEND,
+                   "training does not converge: in epoch %" PRId64 " the loss is %g (rate %g, momentum %g)", number + 1,
+                   *loss, r->recipe->rate, r->recipe->momentum);
 }
 
 fs_result train_model(mlp *net, const train_recipe *recipe, const grass_images *images, const int64_t *chosen,

@@ -13,8 +13,8 @@ typedef struct train_recipe {
 } train_recipe;
 #define TRAIN_RECIPE_INIT { 0.01, 0.9, 0.1, 64, 50 }
 
-/* Trains theta, which mlp_init of the same seed begins, on the images chosen[0 .. count).  *loss: the mean over the last
- * epoch, dropout on; NULL: not wanted.  FS_EBACKEND: the loss is no number any more; the sentence says when. */
+/* Trains theta, which mlp_init of the same seed begins, on the images chosen[0 .. count).  *loss: the mean over the
+ * last epoch, dropout on; NULL: not wanted.  FS_EBACKEND: the loss is no number any more; the sentence says when. */
 FS_CHECK fs_result train_model(mlp *net, const train_recipe *recipe, const grass_images *images, const int64_t *chosen,
                                int64_t count, uint64_t seed, float *theta, double *loss);
 

@@ -39,7 +39,8 @@ static fs_context *cpu(void)
     return ctx;
 }
 
-static fs_grass_options options_of(const recipe *R, int64_t N, const int64_t *counts, int parts, int64_t mask, int64_t k)
+static fs_grass_options options_of(const recipe *R, int64_t N, const int64_t *counts, int parts, int64_t mask,
+                                   int64_t k)
 {
     fs_grass_options o = FS_GRASS_INIT;
     o.examples = N;
@@ -61,7 +62,8 @@ static void features_are_masked_and_sketched_gradients(void **state)
     for (int r = 0; r < recipe_count; r++)
         for (int masked = 0; masked < 2; masked++)
             for (int parts = 1; parts <= PARTS; parts += PARTS - 1) {
-                const fs_grass_options o = options_of(&recipes[r], N, parts == 1 ? whole : cut, parts, masked ? 96 : 0, 16);
+                const int64_t *counts = parts == 1 ? whole : cut;
+                const fs_grass_options o = options_of(&recipes[r], N, counts, parts, masked ? 96 : 0, 16);
                 const int64_t d = o.sketch.d, k = o.sketch.k;
                 fs_grass *g;
                 fs_matrix part[PARTS], Phi;
@@ -83,8 +85,8 @@ static void features_are_masked_and_sketched_gradients(void **state)
                             size += fabs(term);
                         }
                         if (!(fabs(at(&Phi, n, i) - want) <= 1e-5 * size))
-                            fail_msg("%s, %d parts, mask %d: feature %d of example %d is %.9g, not %.9g", recipes[r].name,
-                                     parts, masked, (int)i, (int)n, at(&Phi, n, i), want);
+                            fail_msg("%s, %d parts, mask %d: feature %d of example %d is %.9g, not %.9g",
+                                     recipes[r].name, parts, masked, (int)i, (int)n, at(&Phi, n, i), want);
                     }
                 free(T);
                 fs_sketch_destroy(S);

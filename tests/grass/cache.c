@@ -39,7 +39,8 @@ static void what_is_kept_comes_back(void **state)
     assert_memory_equal(data, back, sizeof data);
     assert_int_not_equal(access("kept/theta-0.npy.part", F_OK), 0);
     b.rows = 3, b.cols = 2;
-    sentence(cache_get(&c, "theta-0", &b, &found), "kept/theta-0.npy: the file holds 2 x 3 float32 by rows, it should be 3 x 2");
+    sentence(cache_get(&c, "theta-0", &b, &found),
+             "kept/theta-0.npy: the file holds 2 x 3 float32 by rows, it should be 3 x 2");
     cache_close(&c);
 }
 
@@ -49,7 +50,8 @@ static void another_identity_is_refused_with_the_line_that_differs(void **state)
     (void)state;
     must(cache_open(&c, "named", identity));
     cache_close(&c);
-    sentence(cache_open(&c, "named", "format 1\nseed 7\nepochs 10\n"), "named: what is kept there was made with 'epochs 50', and this is 'epochs 10'");
+    sentence(cache_open(&c, "named", "format 1\nseed 7\nepochs 10\n"),
+             "named: what is kept there was made with 'epochs 50', and this is 'epochs 10'");
     sentence(cache_open(&c, "named", "format 1\nseed 7\nepochs 50\nmore 1\n"), "made with '', and this is 'more 1'");
     sentence(cache_open(&c, "named", "format 2\nseed 7\nepochs 50\n"), "'format 1', and this is 'format 2'");
     must(cache_open(&c, "named", identity));

@@ -71,7 +71,8 @@ static void expect_sentence(int64_t train, int64_t test, fs_result code, const c
     grass_data data;
     memset(&data, 0xFF, sizeof data);
     const fs_result result = grass_data_read(&data, &paths, train, test);
-    if (result != code) fail_msg("%s instead of %s: %s", fs_result_name(result), fs_result_name(code), fs_error_message());
+    if (result != code)
+        fail_msg("%s instead of %s: %s", fs_result_name(result), fs_result_name(code), fs_error_message());
     for (; *words; words++)
         if (!strstr(fs_error_message(), *words)) fail_msg("no '%s' in: %s", *words, fs_error_message());
     assert_true(!data.train.x && !data.train.label && !data.test.x && !data.test.label);

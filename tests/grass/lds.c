@@ -1,4 +1,5 @@
-/* lds.c - Spearman with ties by hand and by its invariances; LDS of scores that are right by construction; intervals. */
+/* lds.c - Spearman with ties by hand and by its invariances; LDS of scores that are right by construction; intervals.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
