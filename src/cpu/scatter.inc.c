@@ -29,14 +29,18 @@ static void NAME(scatter_block)(const ELEM *x, int64_t pitch, int64_t samples, i
 }
 
 /* The same where coordinate j is at place fs_row_at(list, j) of a sample: a vector of it is LANES loads, and what lies
- * between the listed coordinates is not read but for the lines that it shares with them. */
+ * between the listed coordinates is not read but for the lines that it shares with them.  Those lines are fetched four
+ * coordinates ahead: of 109386 coordinates of 512 samples, 8192 or 16384 listed, without it 1.17 times as long (AMD EPYC,
+ * one thread, 2026-11-15), eight ahead 1.1 times as long where 4096 are listed. */
 static void NAME(scatter_listed)(const ELEM *x, int64_t pitch, int64_t samples, const fs_rows *list, int64_t j0,
                                  int64_t first, int64_t last, const uint32_t *table, int nonzeros, SUM *sums)
 {
+    enum { AHEAD = 4 };
     static const SUM sign[2] = {1, -1};
     const uint32_t *code = table + first * nonzeros;
     for (int64_t j = first; j < last; j++) {
-        const ELEM *at = x + fs_row_at(list, j0 + j);
+        const ELEM *at = x + fs_row_at(list, j0 + j), *then = x + fs_row_at(list, j0 + fs_min64(j + AHEAD, last - 1));
+        for (int64_t i = 0; i < samples; i++) __builtin_prefetch(then + i * pitch, 0, 0);
         const VEC v = samples == LANES ? NAME(vector_some)(at, pitch, LANES) : NAME(vector_some)(at, pitch, samples);
         for (int t = 0; t < nonzeros; t++, code++) {
             VEC *to = (VEC *)(sums + (int64_t)(*code >> 1) * LANES);
