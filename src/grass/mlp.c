@@ -11,6 +11,9 @@
 #include "error.h"
 #include "random.h"
 
+/* Labels are bytes.  Rows and units have places in the address of a dropout's word. */
+enum { MOST_CLASSES = 256, MOST_ROWS = 1 << 24, MOST_UNITS = 1 << 22 };
+
 int64_t mlp_layer_at(const mlp_shape *shape, int layer)
 {
     int64_t at = 0;
@@ -42,10 +45,14 @@ static fs_result fill(mlp *net)
 fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch)
 {
     memset(net, 0, sizeof *net);
-    FS_REQUIRE(shape->layers >= 1 && shape->layers <= MLP_LAYERS && batch >= 1,
-               "a perceptron of %d layers with batches of %" PRId64
-               ": it has 1 to %d layers, and batches of at least 1",
-               shape->layers, batch, MLP_LAYERS);
+    FS_REQUIRE(shape->layers >= 1 && shape->layers <= MLP_LAYERS && batch >= 1 && batch <= MOST_ROWS,
+               "a perceptron of %d layers with batches of %" PRId64 ": it has 1 to %d layers, and batches of 1 to %d",
+               shape->layers, batch, MLP_LAYERS, MOST_ROWS);
+    for (int l = 0; l <= shape->layers; l++) {
+        const int most = l < shape->layers ? MOST_UNITS : MOST_CLASSES;
+        FS_REQUIRE(shape->width[l] >= 1 && shape->width[l] <= most,
+                   "layer %d of a perceptron is %" PRId64 " wide; it can be 1 to %d", l, shape->width[l], most);
+    }
     if (ctx->backend->place != FS_HOST)
         return fs_fail(FS_EUNSUPPORTED, "perceptrons are trained on a CPU context");
     net->shape = *shape;
@@ -142,8 +149,6 @@ static double log_sum(const float *z, int64_t classes, int64_t except, double *s
     for (int64_t j = 0; j < classes; j++) share[j] /= sum;
     return top + log(sum);
 }
-
-enum { MOST_CLASSES = 256 }; /* labels are bytes */
 
 void mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f)
 {

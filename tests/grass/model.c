@@ -307,6 +307,22 @@ static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void
     free(again);
 }
 
+static void shapes_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    fs_context *ctx = cpu();
+    mlp net;
+    mlp_shape shape = tiny;
+    REFUSED(mlp_open(&net, ctx, &shape, 0), FS_EINVAL, "batches of 0");
+    shape.layers = MLP_LAYERS + 1;
+    REFUSED(mlp_open(&net, ctx, &shape, 4), FS_EINVAL, "of 9 layers");
+    shape = tiny, shape.width[1] = 0;
+    REFUSED(mlp_open(&net, ctx, &shape, 4), FS_EINVAL, "layer 1", "0 wide");
+    shape = tiny, shape.width[3] = 257;
+    REFUSED(mlp_open(&net, ctx, &shape, 4), FS_EINVAL, "layer 3", "257 wide", "1 to 256");
+    fs_context_destroy(ctx);
+}
+
 static void choices_are_ascending_distinct_and_even(void **state)
 {
     (void)state;
@@ -334,6 +350,7 @@ int main(void)
         cmocka_unit_test(margins_of_sure_models_are_finite),
         cmocka_unit_test(training_takes_the_steps_of_the_recipe),
         cmocka_unit_test(a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit),
+        cmocka_unit_test(shapes_that_cannot_be_are_refused),
         cmocka_unit_test(choices_are_ascending_distinct_and_even),
     };
     return RUN_TASK_TESTS(tests);
