@@ -52,6 +52,8 @@ static fs_result check(const experiment_recipe *r, const grass_data *data)
     FS_REQUIRE(r->validation >= 1 && r->validation < data->test.count,
                "%" PRId64 " of %" PRId64 " test images choose the damping: at least 1, and not all", r->validation,
                data->test.count);
+    FS_REQUIRE(r->shape.layers >= 1 && r->shape.layers <= MLP_LAYERS, "a perceptron of %d layers: it has 1 to %d",
+               r->shape.layers, MLP_LAYERS);
     const int64_t in = r->shape.width[0], out = r->shape.width[r->shape.layers];
     FS_REQUIRE(r->batch >= 1 && in == data->train.pixels && out >= GRASS_CLASSES,
                "batches of %" PRId64 ", a perceptron from %" PRId64 " to %" PRId64 " values; images have %" PRId64

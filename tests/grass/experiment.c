@@ -205,6 +205,8 @@ static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **st
     REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "201 of 200");
     other = reduced, other.ensemble = 41;
     REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "40 models, of which 41");
+    other = reduced, other.shape.layers = 9;
+    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "of 9 layers");
     other = reduced, other.validation = TESTS;
     REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "60 of 60");
     MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
