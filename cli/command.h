@@ -39,6 +39,6 @@ int cli_option_text(const cli_option *option, char *text, int bytes);
 int cli_document(const char *name);
 
 extern const cli_command sketch_command, add_command, solve_command, ridge_command, gram_command, ose_command,
-    coherence_command, info_command, spec_command, show_command, check_command, demo_command, version_command;
+    coherence_command, grass_command, info_command, spec_command, show_command, check_command, demo_command, version_command;
 
 #endif

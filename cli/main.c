@@ -7,10 +7,10 @@
 #include "cli.h"
 #include "command.h"
 
-const cli_command *const cli_commands[] = {&sketch_command, &add_command,   &solve_command,     &ridge_command,
-                                           &gram_command,   &ose_command,   &coherence_command, &info_command,
-                                           &spec_command,   &show_command,  &check_command,     &demo_command,
-                                           &version_command, NULL};
+const cli_command *const cli_commands[] = {&sketch_command, &add_command,  &solve_command,     &ridge_command,
+                                           &gram_command,   &ose_command,  &coherence_command, &grass_command,
+                                           &info_command,   &spec_command, &show_command,      &check_command,
+                                           &demo_command,   &version_command, NULL};
 
 static int help(void)
 {

@@ -221,6 +221,14 @@ typedef struct fs_sparse {
     fs_place place;
 } fs_sparse;
 
+/* Some rows of a matrix: their numbers, from 0, in any order; one may come several times. */
+typedef struct fs_rows {
+    int64_t count;
+    fs_index_type index_type;
+    const void *index;         /* count of them */
+    fs_place place;            /* where `index` is */
+} fs_rows;
+
 /* the verb -------------------------------------------------------------------------------------------------- */
 
 /* Y = beta Y + alpha S[:, row0 : row0 + A.rows] A
@@ -238,6 +246,16 @@ typedef struct fs_sparse {
  * FS_EINVAL: a shape does not fit S.  FS_ENOMEM: no scratch.  FS_EUNSUPPORTED: not in this place. */
 FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                    const fs_matrix *A, double beta, fs_matrix *Y);
+
+/* Y = beta Y + alpha S[:, row0 : row0 + rows.count] A[rows, :]
+ *
+ * fs_apply of the rows of A that are listed, without a copy of them: row rows.index[i] of A meets column row0 + i of S.
+ * So a mask and a sketch are one pass: A is a batch of gradients (fs_batch_major), the list is the mask, ascending for
+ * the best speed, and S has as many columns as the mask has entries.  Otherwise as fs_apply.
+ *
+ * CPU contexts only so far: FS_EUNSUPPORTED on others.  FS_EINVAL: a number is not a row of A; Y is left as it was. */
+FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                        const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
 
 /* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y
  *

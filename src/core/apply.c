@@ -1,4 +1,4 @@
-/* apply.c - the door of the three verbs: every argument is checked here, once, and only here. */
+/* apply.c - the door of the verbs: every argument is checked here, once, and only here. */
 #include <inttypes.h>
 
 #include "context.h"
@@ -60,6 +60,50 @@ fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alp
     FS_TRY(check_place(who, "Y", ctx, Y->place));
     const fs_matrix from = fs_matrix_at_origin(A), to = fs_matrix_at_origin(Y);
     return ctx->backend->apply(ctx->state, &S->def, row0, alpha, &from, beta, &to);
+}
+
+static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matrix *A, const fs_matrix *Y)
+{
+    FS_REQUIRE(rows, "%s: rows is NULL", who);
+    FS_REQUIRE(rows->index_type == FS_INDEX32 || rows->index_type == FS_INDEX64,
+               "%s: rows.index_type %d does not exist", who, (int)rows->index_type);
+    FS_REQUIRE(rows->place == FS_HOST || rows->place == FS_CUDA, "%s: rows.place %d does not exist", who,
+               (int)rows->place);
+    FS_REQUIRE(rows->count >= 0, "%s: rows.count is %" PRId64 ", it cannot be negative", who, rows->count);
+    FS_REQUIRE(rows->index || rows->count == 0, "%s: rows.index is NULL", who);
+    const uintptr_t bytes = rows->index_type == FS_INDEX32 ? 4 : 8;
+    FS_REQUIRE((uintptr_t)rows->index % bytes == 0, "%s: rows.index is not aligned to its elements (%d bytes)", who,
+               (int)bytes);
+    fs_matrix list = fs_row_major((void *)rows->index, 1, rows->count, bytes == 4 ? FS_F32 : FS_F64);
+    list.place = rows->place;
+    FS_REQUIRE(!fs_matrix_overlap(&list, Y), "%s: rows.index and Y overlap in memory", who);
+    if (rows->place != FS_HOST) return FS_OK;
+    for (int64_t i = 0; i < rows->count; i++) {
+        const int64_t at = fs_index_load(rows->index, rows->index_type, i);
+        FS_REQUIRE(at >= 0 && at < A->rows, "%s: rows.index[%" PRId64 "] is %" PRId64 ", but A has %" PRId64 " rows",
+                   who, i, at, A->rows);
+    }
+    return FS_OK;
+}
+
+fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A,
+                        const fs_rows *rows, double beta, fs_matrix *Y)
+{
+    const char *who = "fs_apply_rows";
+    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
+    FS_TRY(fs_matrix_check(who, "A", A));
+    FS_TRY(fs_matrix_check_output(who, "Y", Y));
+    FS_TRY(check_rows(who, rows, A, Y));
+    FS_TRY(check_shapes(who, S, row0, rows->count, A->cols, "the list", Y));
+    FS_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
+    FS_REQUIRE(!fs_matrix_overlap(A, Y), "%s: A and Y overlap in memory", who);
+    if (!ctx->backend->apply_rows)
+        return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of listed rows; a CPU context has", who);
+    FS_TRY(fs_context_check_place(who, "A", ctx, A->place));
+    FS_TRY(fs_context_check_place(who, "rows", ctx, rows->place));
+    FS_TRY(fs_context_check_place(who, "Y", ctx, Y->place));
+    const fs_matrix from = fs_matrix_at_origin(A), to = fs_matrix_at_origin(Y);
+    return ctx->backend->apply_rows(ctx->state, &S->def, row0, alpha, &from, rows, beta, &to);
 }
 
 fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *Y,

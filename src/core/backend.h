@@ -10,7 +10,7 @@
 #include "dense.h"
 #include "flashsketch.h"
 
-#define FS_BACKEND_ABI 3
+#define FS_BACKEND_ABI 4
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -49,6 +49,10 @@ typedef struct fs_backend {
      * sums of its own. */
     fs_result (*add)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
     const fs_team *team; /* NULL: parts go through host memory */
+    /* fs_apply_rows; the list is in the backend's memory, and what one in host memory holds has been checked.  NULL: it
+     * has none. */
+    fs_result (*apply_rows)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                            const fs_rows *rows, double beta, const fs_matrix *Y);
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);

@@ -1,9 +1,10 @@
 /* dense.h - the linear algebra that tasks need, as a table of functions over a backend's memory.
  *
- * All of it is in f64 and column-major, so that a task is written once for every place.  A row-major Y (k x n) is its
- * transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's stream, and what they make is
- * ready after `wait`; fetch, norm, eigen, svd and wait wait themselves.  Sizes are at most 2^31 - 1 (the libraries'
- * int): the door of the tasks sees to it.  The libraries behind it are opened when the first workspace is made. */
+ * All of it but gemm_f32 is in f64, and all is column-major, so that a task is written once for every place.  A
+ * row-major Y (k x n) is its transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's
+ * stream, and what they make is ready after `wait`; fetch, norm, eigen, svd and wait wait themselves.  Sizes are at most
+ * 2^31 - 1 (the libraries' int): the door of the tasks sees to it.  The libraries behind it are opened when the first
+ * workspace is made. */
 #ifndef FS_CORE_DENSE_H
 #define FS_CORE_DENSE_H
 
@@ -47,6 +48,9 @@ typedef struct fs_dense {
     /* C = alpha op(A) op(B) + beta C, C m x n, the sum over k; ta, tb: transposed? */
     fs_result (*gemm)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha, const double *A,
                       int64_t lda, const double *B, int64_t ldb, double beta, double *C, int64_t ldc);
+    /* The same in f32, for models: the one function here that is not in f64. */
+    fs_result (*gemm_f32)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha, const float *A,
+                          int64_t lda, const float *B, int64_t ldb, float beta, float *C, int64_t ldc);
     /* B = B op(L)^-1, B m x n, or (left) B = op(L)^-1 B with L m x m; L is a lower triangle. */
     fs_result (*trsm)(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                       double *B, int64_t ldb);

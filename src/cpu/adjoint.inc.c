@@ -40,7 +40,7 @@ static fs_result NAME(sjlt_adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
         const int64_t here = fs_min64(per_turn, X->rows - j0), pieces = (here + ROWS - 1) / ROWS;
         table_fill(B, row0 + j0, here, table, cpu->threads);
         for (int64_t col = 0; col < X->cols; col += TILE) {
-            NAME(load_tile)(Y, 0, B->k, col, fs_min64(TILE, X->cols - col), TILE, tile);
+            NAME(load_tile)(Y, NULL, 0, B->k, col, fs_min64(TILE, X->cols - col), TILE, tile);
 #pragma omp parallel for num_threads(cpu->threads) schedule(static)
             for (int64_t p = 0; p < pieces; p++)
                 NAME(adjoint_rows)(X, j0 + p * ROWS, fs_min64(ROWS, here - p * ROWS), col, tile,

@@ -5,6 +5,7 @@
 typedef struct NAME(blockrow) {
     const fs_blockrow *R;
     const fs_matrix *A, *Y;
+    const fs_rows *list;  /* rows of A; NULL: all */
     int64_t row0;
     SUM weight[2];
     SUM beta;
@@ -35,7 +36,7 @@ static void NAME(blockrow_row)(const NAME(blockrow) *C, const fs_neighbours *nei
             int minus;
             const int64_t j = fs_blockrow_draw(R, i, h, l * R->s + t, &minus) - C->row0;
             if (j < 0 || j >= C->A->rows) continue;
-            const ELEM *x = (const ELEM *)C->A->data + j * C->A->row_stride + col * stride;
+            const ELEM *x = (const ELEM *)C->A->data + fs_row_at(C->list, j) * C->A->row_stride + col * stride;
             for (int64_t c = 0, v = 0; c < count; c += LANES, v++) {
                 const VEC part = stride == 1 && count - c >= LANES ? NAME(vector)(x + c)
                                                                    : NAME(vector_some)(x + c * stride, stride, fs_min64(LANES, count - c));
@@ -46,18 +47,19 @@ static void NAME(blockrow_row)(const NAME(blockrow) *C, const fs_neighbours *nei
     NAME(blockrow_store)(C, i, col, count, (SUM *)sum[0], (const SUM *)sum[1]);
 }
 
-static NAME(blockrow) NAME(blockrow_call)(const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                                          const fs_matrix *Y)
+static NAME(blockrow) NAME(blockrow_call)(const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                          const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fs_weights w = fs_cpu_weights(S);
-    const NAME(blockrow) C = {&S->u.blockrow, A, Y, row0, {(SUM)(alpha * w.weight[0]), (SUM)(alpha * w.weight[1])}, (SUM)beta};
+    const NAME(blockrow) C = {&S->u.blockrow, A, Y, list, row0,
+                              {(SUM)(alpha * w.weight[0]), (SUM)(alpha * w.weight[1])}, (SUM)beta};
     return C;
 }
 
-static fs_result NAME(blockrow_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                                      const fs_matrix *Y)
+static fs_result NAME(blockrow_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                      const fs_rows *list, double beta, const fs_matrix *Y)
 {
-    const NAME(blockrow) C = NAME(blockrow_call)(S, row0, alpha, A, beta, Y);
+    const NAME(blockrow) C = NAME(blockrow_call)(S, row0, alpha, A, list, beta, Y);
     const fs_blockrow *R = C.R;
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
     for (int64_t g = 0; g < R->M; g++) {
@@ -73,7 +75,7 @@ static fs_result NAME(blockrow_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0
 static fs_result NAME(blockrow_sparse)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                                        const fs_matrix *Y)
 {
-    const NAME(blockrow) C = NAME(blockrow_call)(S, row0, alpha, NULL, beta, Y);
+    const NAME(blockrow) C = NAME(blockrow_call)(S, row0, alpha, NULL, NULL, beta, Y);
     const fs_blockrow *R = C.R;
     const int64_t width = round_up(A->cols, LANES);
     SUM *memory = fs_cpu_scratch(cpu, cpu->threads * 2 * width * (int64_t)sizeof(SUM));

@@ -13,8 +13,9 @@ typedef struct fs_cpu fs_cpu;
 
 typedef struct fs_cpu_ops {
     const char *name;
-    fs_result (*apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                       const fs_matrix *Y);
+    /* list NULL: all of A.  Otherwise A->rows is the length of the list, and row i of A is where fs_row_at says. */
+    fs_result (*apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                       const fs_rows *list, double beta, const fs_matrix *Y);
     fs_result (*adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                          const fs_matrix *X);
     fs_result (*sparse)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
@@ -35,6 +36,12 @@ extern const fs_cpu_ops fs_cpu_ref, fs_cpu_base;
 #ifdef FS_CPU_X86
 extern const fs_cpu_ops fs_cpu_avx2, fs_cpu_avx512;
 #endif
+
+/* Where the i-th row that is multiplied is in A, counted in rows. */
+static inline int64_t fs_row_at(const fs_rows *list, int64_t i)
+{
+    return list ? fs_index_load(list->index, list->index_type, i) : i;
+}
 
 /* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and the sentence when there is none.
  * What an earlier call got is gone. */

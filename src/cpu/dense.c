@@ -79,7 +79,7 @@ static fs_result dense_open(void **handle, void *backend, const fs_host *host, i
     if (why)
         result =
             host->fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s", why);
-    else if (!b->dgemm || !b->dsyrk || !b->dtrsm || !b->dnrm2 || !b->dpotrf || !b->dsyevd || !b->dgesdd)
+    else if (!b->sgemm || !b->dgemm || !b->dsyrk || !b->dtrsm || !b->dnrm2 || !b->dpotrf || !b->dsyevd || !b->dgesdd)
         result = host->fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
     else
         result = reserve(h, n, m, p);
@@ -213,6 +213,16 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
     return FS_OK;
 }
 
+static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha,
+                                const float *A, int64_t lda, const float *B, int64_t ldb, float beta, float *C,
+                                int64_t ldc)
+{
+    const cpu_dense *h = handle;
+    h->blas.sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
+                  (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+    return FS_OK;
+}
+
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                             double *B, int64_t ldb)
 {
@@ -276,5 +286,6 @@ static double dense_seconds(void *handle, int from, int to)
 const fs_dense fs_cpu_dense = {dense_open,     dense_close,  dense_bytes,   dense_alloc,      dense_release,
                                dense_widen,    dense_narrow, dense_copy,    dense_copy,       dense_zero,
                                dense_diagonal, dense_ones,   dense_squares, dense_scale_rows, dense_add,
-                               dense_norm,     dense_syrk,   dense_gemm,    dense_trsm,       dense_potrf,
-                               dense_eigen,    dense_svd,    dense_mark,    dense_wait,       dense_seconds};
+                               dense_norm,     dense_syrk,   dense_gemm,    dense_gemm_f32,   dense_trsm,
+                               dense_potrf,    dense_eigen,  dense_svd,     dense_mark,       dense_wait,
+                               dense_seconds};

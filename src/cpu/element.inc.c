@@ -12,16 +12,16 @@
 #include "hadamard.inc.c"
 #include "normal.inc.c"
 
-static fs_result NAME(apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                             const fs_matrix *Y)
+static fs_result NAME(apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                             const fs_rows *list, double beta, const fs_matrix *Y)
 {
     switch (S->family) {
-    case FS_DEF_BLOCKROW: return NAME(blockrow_apply)(cpu, S, row0, alpha, A, beta, Y);
-    case FS_DEF_SRHT: return NAME(hadamard_apply)(cpu, S, row0, alpha, A, beta, Y);
-    case FS_DEF_GAUSS: return NAME(normal_apply)(cpu, S, row0, alpha, A, beta, Y);
+    case FS_DEF_BLOCKROW: return NAME(blockrow_apply)(cpu, S, row0, alpha, A, list, beta, Y);
+    case FS_DEF_SRHT: return NAME(hadamard_apply)(cpu, S, row0, alpha, A, list, beta, Y);
+    case FS_DEF_GAUSS: return NAME(normal_apply)(cpu, S, row0, alpha, A, list, beta, Y);
     default:
-        if (A->row_stride == 1) return NAME(scatter_apply)(cpu, S, row0, alpha, A, beta, Y);
-        return NAME(gather_apply)(cpu, S, row0, alpha, A, beta, Y);
+        if (A->row_stride == 1) return NAME(scatter_apply)(cpu, S, row0, alpha, A, list, beta, Y);
+        return NAME(gather_apply)(cpu, S, row0, alpha, A, list, beta, Y);
     }
 }
 

@@ -12,6 +12,7 @@
 typedef struct NAME(gather) {
     const fs_blockperm *B;
     const fs_matrix *A, *Y;
+    const fs_rows *list;     /* rows of A; NULL: all */
     int64_t row0;
     SUM scale, beta;
     int64_t panel_cols;      /* columns of a task */
@@ -77,8 +78,8 @@ static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols,
                                int64_t l, int64_t h, int64_t g, chunk *c, SUM *sums)
 {
     const int64_t rows = fs_split_size(&G->B->out, g);
-    const int64_t first = b->start[h], last = b->start[h + 1];
-    const ELEM *A = (const ELEM *)G->A->data + panel_row * G->A->row_stride + cols->first * G->A->col_stride;
+    const int64_t first = b->start[h], last = b->start[h + 1], stride = G->A->row_stride;
+    const ELEM *A = (const ELEM *)G->A->data + cols->first * G->A->col_stride;
     int64_t where[2][CHUNK_MOST], j[CHUNK_MOST];
     int ready = 0;
     for (int64_t u = first; u < last; u += G->chunk_rows) {
@@ -86,8 +87,8 @@ static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols,
         const int next = (int)fs_min64(G->chunk_rows, last - u - count);
         int64_t *now = where[ready], *then = where[!ready];
         if (u == first)
-            for (int i = 0; i < count; i++) now[i] = b->rows[u + i] * G->A->row_stride;
-        for (int i = 0; i < next; i++) then[i] = b->rows[u + count + i] * G->A->row_stride;
+            for (int i = 0; i < count; i++) now[i] = fs_row_at(G->list, panel_row + b->rows[u + i]) * stride;
+        for (int i = 0; i < next; i++) then[i] = fs_row_at(G->list, panel_row + b->rows[u + count + i]) * stride;
         for (int i = 0; i < count; i++) j[i] = G->row0 + panel_row + b->rows[u + i];
         chunk_fill(c, G->B, l, g, j, now, count);
         for (int64_t t = 0; t < cols->tiles; t++) {
@@ -148,8 +149,8 @@ static void NAME(gather_task)(const NAME(gather) *G, const buckets *b, int64_t p
 /* Scratch: 8 bytes for each row of a row panel (8 MiB at most), 4 per block, per thread a chunk of nonzeros
  * (10 KiB s, 80 MiB at most) and the sums of a block (256 KiB, or a tile of columns of a tall block); with several row
  * panels the sums of all blocks.  Sums take 64 MiB at most, or one vector a row of Y if k is over a million. */
-static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                                    const fs_matrix *Y)
+static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                    const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fs_blockperm *B = &S->u.blockperm;
     /* About sixteen nonzeros a row of a block: with fewer, loading and storing the sums weighs (eight: 4 % slower at
@@ -157,7 +158,7 @@ static fs_result NAME(gather_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
     const int64_t sixteen = 16 * B->out.small / B->s;
     const int64_t cached = sixteen < CHUNK_LEAST ? CHUNK_LEAST : fs_min64(sixteen, CHUNK_MOST);
     const int64_t width = NAME(gather_width)(B, A), chunk_rows = fs_min64(cached, ((int64_t)1 << 22) / B->s + 1);
-    const NAME(gather) G = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, width, chunk_rows};
+    const NAME(gather) G = {B, A, Y, list, row0, (SUM)(alpha * S->scale), (SUM)beta, width, chunk_rows};
     const int64_t tallest = B->out.small + 1, row_panels = A->rows > PANEL_ROWS ? (A->rows - 1) / PANEL_ROWS + 1 : 1;
     const int64_t panel_rows = fs_min64(PANEL_ROWS, A->rows);
     const int64_t sums_each = tallest * ((G.panel_cols + LANES - 1) / LANES * LANES);

@@ -57,15 +57,15 @@ static int64_t NAME(segment_rows)(int64_t c, int64_t L, int64_t row0, int64_t ro
 }
 
 /* sums (k x width) += the segment's share, tile L x width is scratch. */
-static void NAME(hadamard_segment)(const NAME(hadamard) *C, const fs_matrix *A, int64_t row0, int64_t c, int64_t col, SUM *tile,
-                                   SUM *sums)
+static void NAME(hadamard_segment)(const NAME(hadamard) *C, const fs_matrix *A, const fs_rows *list, int64_t row0,
+                                   int64_t c, int64_t col, SUM *tile, SUM *sums)
 {
     const int64_t L = (int64_t)1 << C->p, width = C->width;
     int64_t first;
     const int64_t rows = NAME(segment_rows)(c, L, row0, A->rows, &first);
     SUM *at = tile + (first - c * L) * width;
     memset(tile, 0, (size_t)(L * width) * sizeof(SUM));
-    NAME(load_tile)(A, first - row0, rows, col, fs_min64(width, A->cols - col), width, at);
+    NAME(load_tile)(A, list, first - row0, rows, col, fs_min64(width, A->cols - col), width, at);
     NAME(hadamard_flip)(C->H, first, rows, width, at);
     NAME(hadamard_transform)(tile, L, width);
     for (int64_t i = 0; i < C->H->k; i++) {
@@ -93,8 +93,8 @@ static void NAME(hadamard_pick)(NAME(hadamard) *C, void *memory)
 
 /* Scratch: 8 k bytes, and for each task at work a tile of at most 256 KiB and sums of k x width.  Few tasks: the segments
  * are cut into pieces, always in the same places, whose sums are kept (64 MiB at most) and added in order. */
-static fs_result NAME(hadamard_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                                      const fs_matrix *Y)
+static fs_result NAME(hadamard_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                      const fs_rows *list, double beta, const fs_matrix *Y)
 {
     NAME(hadamard) C = NAME(hadamard_call)(&S->u.srht, A->cols);
     if (A->cols == 0) return FS_OK;
@@ -115,7 +115,7 @@ static fs_result NAME(hadamard_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0
         SUM *sums = all + (pieces > 1 ? task : thread) * sums_each;
         memset(sums, 0, (size_t)sums_each * sizeof(SUM));
         for (int64_t c = segments * piece / pieces; c < segments * (piece + 1) / pieces; c++)
-            NAME(hadamard_segment)(&C, A, row0, first + c, col, tiles + thread * tile_each, sums);
+            NAME(hadamard_segment)(&C, A, list, row0, first + c, col, tiles + thread * tile_each, sums);
         if (pieces == 1)
             NAME(store_tile)(Y, 0, C.H->k, col, fs_min64(C.width, A->cols - col), C.width, sums, scale, (SUM)beta);
     }
@@ -145,7 +145,7 @@ static fs_result NAME(hadamard_adjoint)(fs_cpu *cpu, const fs_def *S, int64_t ro
     const int64_t first = row0 >> C.p, last = (row0 + X->rows - 1) >> C.p;
     for (int64_t col = 0; col < X->cols; col += width) {
         const int64_t cols = fs_min64(width, X->cols - col);
-        NAME(load_tile)(Y, 0, k, col, cols, width, from);
+        NAME(load_tile)(Y, NULL, 0, k, col, cols, width, from);
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
         for (int64_t c = first; c <= last; c++) {
             SUM *tile = tiles + omp_get_thread_num() * tile_each;

@@ -54,10 +54,10 @@
     default: return PASTE(operation, bf16)(__VA_ARGS__);            \
     }
 
-static fs_result apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                       const fs_matrix *Y)
+static fs_result apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                       const fs_rows *list, double beta, const fs_matrix *Y)
 {
-    BY_TYPE(A->dtype, apply, cpu, S, row0, alpha, A, beta, Y)
+    BY_TYPE(A->dtype, apply, cpu, S, row0, alpha, A, list, beta, Y)
 }
 static fs_result adjoint(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                          const fs_matrix *X)

@@ -62,16 +62,18 @@ static SUM *NAME(normal_scratch)(fs_cpu *cpu, int64_t cols, int64_t rows_of_B, S
     return P;
 }
 
-static void NAME(normal_load)(const fs_cpu *cpu, const fs_matrix *A, int64_t row, int64_t rows, int64_t col, int64_t width, SUM *B)
+static void NAME(normal_load)(const fs_cpu *cpu, const fs_matrix *A, const fs_rows *list, int64_t row, int64_t rows,
+                              int64_t col, int64_t width, SUM *B)
 {
     enum { PIECE = 32 };
 #pragma omp parallel for num_threads(cpu->threads) schedule(static)
     for (int64_t r = 0; r < rows; r += PIECE)
-        NAME(load_tile)(A, row + r, fs_min64(PIECE, rows - r), col, fs_min64(width, A->cols - col), width, B + r * width);
+        NAME(load_tile)(A, list, row + r, fs_min64(PIECE, rows - r), col, fs_min64(width, A->cols - col), width,
+                        B + r * width);
 }
 
-static fs_result NAME(normal_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                                    const fs_matrix *Y)
+static fs_result NAME(normal_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                    const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fs_gauss *G = &S->u.gauss;
     SUM *B, *C, *P = NAME(normal_scratch)(cpu, A->cols, NORMAL_INNER, &B, &C);
@@ -84,7 +86,7 @@ static fs_result NAME(normal_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
             for (int64_t j = 0; j < A->rows; j += NORMAL_INNER) {
                 const int64_t inner = fs_min64(NORMAL_INNER, A->rows - j);
                 NAME(normal_panel)(G, i, rows, row0 + j, inner, P, cpu->threads);
-                NAME(normal_load)(cpu, A, j, inner, col, width, B);
+                NAME(normal_load)(cpu, A, list, j, inner, col, width, B);
                 NAME(normal_multiply)(cpu, 0, rows, width, inner, P, B, C);
             }
             NAME(store_tile)(Y, i, rows, col, cols, width, C, (SUM)(alpha * S->scale), (SUM)beta);
@@ -107,7 +109,7 @@ static fs_result NAME(normal_adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0
             for (int64_t i = 0; i < G->k; i += NORMAL_ROWS) {
                 const int64_t rows = fs_min64(NORMAL_ROWS, G->k - i);
                 NAME(normal_panel)(G, i, rows, row0 + j, inner, P, cpu->threads);
-                NAME(normal_load)(cpu, Y, i, rows, col, width, B);
+                NAME(normal_load)(cpu, Y, NULL, i, rows, col, width, B);
                 NAME(normal_multiply)(cpu, 1, inner, width, rows, P, B, C);
             }
             NAME(store_tile)(X, j, inner, col, cols, width, C, (SUM)(alpha * S->scale), (SUM)beta);

@@ -66,6 +66,7 @@ typedef struct walk {
     const fs_def *S;
     int64_t row0, col, cols;
     const fs_matrix *from;
+    const fs_rows *list;  /* rows of A; NULL: all */
     const fs_sparse *sparse;
     int64_t line;   /* sparse: the stored row (CSR), or the stored entry (CSC), being visited */
 } walk;
@@ -79,7 +80,7 @@ static void visit_apply(void *user, int64_t i, int64_t j, double value)
 {
     const walk *w = user;
     double x[WIDTH];
-    load(w->from, j - w->row0, w->col, w->cols, x);
+    load(w->from, fs_row_at(w->list, j - w->row0), w->col, w->cols, x);
     accumulate(&w->t, w->S->family == FS_DEF_GAUSS, w->S->scale, i, value, x, w->cols);
 }
 static void visit_adjoint(void *user, int64_t i, int64_t j, double value)
@@ -90,11 +91,11 @@ static void visit_adjoint(void *user, int64_t i, int64_t j, double value)
     accumulate(&w->t, w->S->family == FS_DEF_GAUSS, w->S->scale, j - w->row0, value, y, w->cols);
 }
 
-static fs_result ref_apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                           const fs_matrix *Y)
+static fs_result ref_apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                           const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fs_weights weights = fs_cpu_weights(S);
-    walk w = {.S = S, .row0 = row0, .from = A};
+    walk w = {.S = S, .row0 = row0, .from = A, .list = list};
     const fs_result result = open_sums(cpu, &w.t, &weights, A->dtype, Y->rows);
     if (result != FS_OK) return result;
     for (w.col = 0; w.col < Y->cols; w.col += WIDTH) {

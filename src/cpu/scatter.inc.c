@@ -28,10 +28,32 @@ static void NAME(scatter_block)(const ELEM *x, int64_t pitch, int64_t samples, i
     }
 }
 
+/* The same where coordinate j is at place fs_row_at(list, j) of a sample: a vector of it is LANES loads, and what lies
+ * between the listed coordinates is not read but for the lines that it shares with them.  Those lines are fetched four
+ * coordinates ahead: of 109386 coordinates of 512 samples, 8192 or 16384 listed, without it 1.17 times as long (AMD EPYC,
+ * one thread, 2026-11-15), eight ahead 1.1 times as long where 4096 are listed. */
+static void NAME(scatter_listed)(const ELEM *x, int64_t pitch, int64_t samples, const fs_rows *list, int64_t j0,
+                                 int64_t first, int64_t last, const uint32_t *table, int nonzeros, SUM *sums)
+{
+    enum { AHEAD = 4 };
+    static const SUM sign[2] = {1, -1};
+    const uint32_t *code = table + first * nonzeros;
+    for (int64_t j = first; j < last; j++) {
+        const ELEM *at = x + fs_row_at(list, j0 + j), *then = x + fs_row_at(list, j0 + fs_min64(j + AHEAD, last - 1));
+        for (int64_t i = 0; i < samples; i++) __builtin_prefetch(then + i * pitch, 0, 0);
+        const VEC v = samples == LANES ? NAME(vector_some)(at, pitch, LANES) : NAME(vector_some)(at, pitch, samples);
+        for (int t = 0; t < nonzeros; t++, code++) {
+            VEC *to = (VEC *)(sums + (int64_t)(*code >> 1) * LANES);
+            *to = NAME(add_signed)(*to, v, sign[*code & 1]);
+        }
+    }
+}
+
 /* One call, for all its tasks.  A task is one group of LANES samples and one of `pieces` pieces of the coordinates: with
  * few groups the coordinates are cut too, always in the same places, and the pieces are added in order. */
 typedef struct NAME(scatter) {
     const fs_matrix *A;
+    const fs_rows *list;  /* rows of A; NULL: all */
     const uint32_t *table;
     int nonzeros;
     int64_t pieces, sums_each;
@@ -42,14 +64,16 @@ static void NAME(scatter_task)(const NAME(scatter) *C, int64_t j0, int64_t colum
 {
     const int64_t col = group * LANES, cut = round_up((columns + C->pieces - 1) / C->pieces, LANES);
     const int64_t first = fs_min64(piece * cut, columns), last = fs_min64(first + cut, columns);
-    const ELEM *x = (const ELEM *)C->A->data + col * C->A->col_stride + j0;
-    NAME(scatter_block)(x, C->A->col_stride, fs_min64(LANES, C->A->cols - col), first, last, C->table, C->nonzeros, sums);
+    const ELEM *x = (const ELEM *)C->A->data + col * C->A->col_stride;
+    const int64_t pitch = C->A->col_stride, samples = fs_min64(LANES, C->A->cols - col);
+    if (C->list) NAME(scatter_listed)(x, pitch, samples, C->list, j0, first, last, C->table, C->nonzeros, sums);
+    else NAME(scatter_block)(x + j0, pitch, samples, first, last, C->table, C->nonzeros, sums);
 }
 
 /* Scratch: the table (4 MiB, more only if kappa s is over a million), and sums of k vectors: per thread, or, where A
  * has more coordinates than the table or few samples, per task of a panel of samples (64 MiB, or one task). */
-static fs_result NAME(scatter_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                                     const fs_matrix *Y)
+static fs_result NAME(scatter_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                     const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fs_blockperm *B = &S->u.blockperm;
     const int64_t nonzeros = B->kappa * B->s, groups = (A->cols + LANES - 1) / LANES;
@@ -64,7 +88,7 @@ static fs_result NAME(scatter_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0,
     char *memory = fs_cpu_scratch(cpu, table_bytes + slots * sums_each * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
     uint32_t *table = (uint32_t *)memory;
-    const NAME(scatter) C = {A, table, (int)nonzeros, pieces, sums_each, (SUM *)(memory + table_bytes)};
+    const NAME(scatter) C = {A, list, table, (int)nonzeros, pieces, sums_each, (SUM *)(memory + table_bytes)};
     const SUM scale = (SUM)(alpha * S->scale);
 
     for (int64_t group0 = 0; group0 < groups; group0 += together) {

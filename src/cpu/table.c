@@ -117,7 +117,15 @@ static fs_result cpu_apply(void *state, const fs_def *S, int64_t row0, double al
                            const fs_matrix *Y)
 {
     fs_cpu *cpu = state;
-    return cpu->ops->apply(cpu, S, row0, alpha, A, beta, Y);
+    return cpu->ops->apply(cpu, S, row0, alpha, A, NULL, beta, Y);
+}
+static fs_result cpu_apply_rows(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                const fs_rows *rows, double beta, const fs_matrix *Y)
+{
+    fs_cpu *cpu = state;
+    fs_matrix listed = *A;
+    listed.rows = rows->count;
+    return cpu->ops->apply(cpu, S, row0, alpha, &listed, rows, beta, Y);
 }
 static fs_result cpu_adjoint(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                              const fs_matrix *X)
@@ -142,6 +150,6 @@ const fs_backend *fs_cpu_backend(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
                                        cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,
-                                       NULL,           &fs_cpu_dense, cpu_add, NULL};
+                                       NULL,           &fs_cpu_dense, cpu_add, NULL, cpu_apply_rows};
     return &backend;
 }

@@ -100,24 +100,25 @@ static inline void NAME(transpose)(VEC *v)
 #undef LOW
 #undef HIGH
 
-/* tile = rows row ... of A, columns col ... col + cols - 1. */
-static void NAME(load_tile)(const fs_matrix *A, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width, SUM *tile)
+/* tile = rows row ... of A, or of the list of its rows, columns col ... col + cols - 1. */
+static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row, int64_t rows, int64_t col,
+                            int64_t cols, int64_t width, SUM *tile)
 {
-    const ELEM *x = (const ELEM *)A->data + row * A->row_stride + col * A->col_stride;
+    const ELEM *x = (const ELEM *)A->data + col * A->col_stride;
     for (int64_t c = 0; c < width; c += LANES) {
         const int64_t count = cols - c < 0 ? 0 : fs_min64(LANES, cols - c);
         const ELEM *from = x + (count ? c * A->col_stride : 0);
         int64_t r = 0;
-        if (A->row_stride == 1 && A->col_stride != 1)
+        if (A->row_stride == 1 && A->col_stride != 1 && !list)
             for (; r + LANES <= rows; r += LANES) {
                 VEC v[LANES];
                 for (int i = 0; i < LANES; i++)
-                    v[i] = i < count ? NAME(vector)(from + i * A->col_stride + r) : NAME(vector_some)(from, 1, 0);
+                    v[i] = i < count ? NAME(vector)(from + i * A->col_stride + row + r) : NAME(vector_some)(from, 1, 0);
                 NAME(transpose)(v);
                 for (int i = 0; i < LANES; i++) *(VEC *)(tile + (r + i) * width + c) = v[i];
             }
         for (; r < rows; r++) {
-            const ELEM *at = from + r * A->row_stride;
+            const ELEM *at = from + fs_row_at(list, row + r) * A->row_stride;
             *(VEC *)(tile + r * width + c) =
                 A->col_stride == 1 && count == LANES ? NAME(vector)(at) : NAME(vector_some)(at, A->col_stride, count);
         }

@@ -22,6 +22,8 @@ typedef struct gpu_libraries {
     int (*cublasSetStream)(void *, cudaStream_t);
     int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, const double *, int,
                  const double *, double *, int);
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *,
+                 float *, int);
     int (*dsyrk)(void *, int, int, int, int, const double *, const double *, int, const double *, double *, int);
     int (*dtrsm)(void *, int, int, int, int, int, int, const double *, const double *, int, double *, int);
     int (*dtrsv)(void *, int, int, int, int, const double *, int, double *, int);
@@ -81,6 +83,7 @@ static fs_result load(fs_gpu *gpu, gpu_libraries *lib)
         {&lib->cublasDestroy, 0, "cublasDestroy_v2"},
         {&lib->cublasSetStream, 0, "cublasSetStream_v2"},
         {&lib->dgemm, 0, "cublasDgemm_v2"},
+        {&lib->sgemm, 0, "cublasSgemm_v2"},
         {&lib->dsyrk, 0, "cublasDsyrk_v2"},
         {&lib->dtrsm, 0, "cublasDtrsm_v2"},
         {&lib->dtrsv, 0, "cublasDtrsv_v2"},
@@ -392,6 +395,18 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
                 "gemm");
 }
 
+static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha,
+                                const float *A, int64_t lda, const float *B, int64_t ldb, float beta, float *C,
+                                int64_t ldc)
+{
+    gpu_dense *h = (gpu_dense *)handle;
+    on_device here(h->gpu->device);
+    return good(h,
+                h->lib.sgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A, (int)lda,
+                             B, (int)ldb, &beta, C, (int)ldc),
+                "gemm");
+}
+
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                             double *B, int64_t ldb)
 {
@@ -481,5 +496,6 @@ static double dense_seconds(void *handle, int from, int to)
 const fs_dense fs_gpu_dense = {dense_open,     dense_close,  dense_bytes,   dense_alloc,      dense_release,
                                dense_widen,    dense_narrow, dense_fetch,   dense_send,       dense_zero,
                                dense_diagonal, dense_ones,   dense_squares, dense_scale_rows, dense_add,
-                               dense_norm,     dense_syrk,   dense_gemm,    dense_trsm,       dense_potrf,
-                               dense_eigen,    dense_svd,    dense_mark,    dense_wait,       dense_seconds};
+                               dense_norm,     dense_syrk,   dense_gemm,    dense_gemm_f32,   dense_trsm,
+                               dense_potrf,    dense_eigen,  dense_svd,     dense_mark,       dense_wait,
+                               dense_seconds};

@@ -61,7 +61,8 @@ FS_API const fs_backend *fs_backend_entry_point(void) __asm__(FS_BACKEND_ENTRY);
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {PLUGIN_ABI,     FS_CUDA, plugin_open, plugin_close, plugin_describe,
-                                       plugin_scratch, product, product,     sparse, NULL, NULL, NULL, NULL, NULL};
+                                       plugin_scratch, product, product,     sparse, NULL, NULL, NULL, NULL, NULL,
+                                       NULL};
     return &backend;
 }
 #endif

@@ -11,7 +11,7 @@ complete_words flashsketch sketch --shuffle ''
 complete_words flashsketch coherence --family s
 complete_words flashsketch show -o ''
 flashsketch --document man >page
-for command in sketch solve ridge gram ose coherence info spec show check demo version; do
+for command in sketch solve ridge gram ose coherence grass info spec show check demo version; do
     grep -c "^.SS flashsketch $command" page
 done
 grep -c '^\.B ' page

@@ -1,0 +1,93 @@
+/* flashsketch_grass.h - data attribution: which training examples a model's answer comes from, by sketched gradients.
+ *
+ * The method is TRAK's (Park et al., 2023) with the mask and the sketch of GraSS (Hu et al., 2025).  An example's
+ * feature is phi = scale S g[mask], g its gradient; Phi (N x k) holds those of the training examples; the score of
+ * training example i for a query is phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own.  Gradients come from
+ * whoever has them, in batches, and are never kept:
+ *
+ *     fs_grass_options o = FS_GRASS_INIT;   o.examples = N;  o.parameters = counts;  o.parts = 6;
+ *     o.mask = 4 * 4096;  o.sketch.k = 4096;
+ *     fs_grass *g;  fs_grass_begin(&g, ctx, &o);
+ *     for each batch:  fs_grass_add(g, first, gradients);      a matrix for each part: count x examples of the batch
+ *     fs_grass_finish(g, damping);
+ *     fs_grass_project(g, gradients_of_queries, &phi);
+ *     fs_grass_scores(g, &phi, weights, 1.0, 0.0, &scores);    queries x N
+ *     fs_grass_top(&scores, 0, 10, 0, examples, values);       the most helpful ones for query 0
+ *
+ * A model is one object; for several (an ensemble of checkpoints) make one of each after the other, with seeds of their
+ * own, and let the scores of the next add to those of the last: alpha = 1 / models, beta = 1.
+ *
+ * A mask needs fs_apply_rows and so a CPU context; without one every context does.  An fs_grass is for one thread at a
+ * time and must be destroyed before its context. */
+#ifndef FLASHSKETCH_GRASS_H
+#define FLASHSKETCH_GRASS_H
+
+#include "flashsketch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* features -------------------------------------------------------------------------------------------------- */
+
+/* What is attributed.  Start from FS_GRASS_INIT. */
+typedef struct fs_grass_options {
+    size_t size;               /* sizeof(fs_grass_options): set by FS_GRASS_INIT */
+    int64_t examples;          /* N, training examples */
+    int parts;                 /* tensors that a gradient comes in, at least 1 */
+    const int64_t *parameters; /* elements of each; their order is that of the coordinates */
+    int64_t mask;              /* coordinates that are kept, drawn at random from sketch.seed; 0: all of them */
+    double scale;              /* of the features; 0: 1 / sqrt(all parameters) */
+    fs_spec sketch;            /* k, seed, family ...; d is the mask, or all parameters: leave it 0 */
+} fs_grass_options;
+#define FS_GRASS_INIT { sizeof(fs_grass_options), 0, 0, NULL, 0, 0.0, FS_SPEC_INIT }
+
+/* The features of a model's training examples, and what makes scores of them. */
+typedef struct fs_grass fs_grass;
+
+/* Begins: memory for N x k features in f32 and two k x k matrices in f64, in ctx's memory; nothing is allocated later
+ * but scratch of ctx.  FS_EINVAL: an option is wrong.  FS_EBACKEND: no linear algebra (OpenBLAS).  FS_ENOMEM. */
+FS_API FS_CHECK fs_result fs_grass_begin(fs_grass **out, fs_context *ctx, const fs_grass_options *options);
+
+/* Frees it; NULL is nothing. */
+FS_API void fs_grass_destroy(fs_grass *g);
+
+/* The coordinates of the mask, ascending, counted over all parts, into coordinates[0 ... mask); none without a mask. */
+FS_API FS_CHECK fs_result fs_grass_mask(const fs_grass *g, int64_t *coordinates);
+
+/* phi = scale S g[mask] for the examples of a batch: row i of phi, a view of n x k in f32, is that of column i of the
+ * gradients, `parts` matrices of parameters[part] x n (fs_batch_major) in f32, f16 or bf16, any layout. */
+FS_API FS_CHECK fs_result fs_grass_project(fs_grass *g, const fs_matrix *gradients, fs_matrix *phi);
+
+/* The features of training examples first, first + 1, ...: as many as the gradients have columns, in any order of
+ * batches; examples that were there before are replaced.  FS_EINVAL: a gradient is not finite where S reads
+ * it; the sentence names the first example, and the examples of this batch count as not added. */
+FS_API FS_CHECK fs_result fs_grass_add(fs_grass *g, int64_t first, const fs_matrix *gradients);
+
+/* A view of the N x k features, packed rows, in ctx's memory: to be kept in a file, or filled from one and then
+ * declared by fs_grass_restore, which adds them as fs_grass_add does. */
+FS_API FS_CHECK fs_result fs_grass_features(fs_grass *g, fs_matrix *Phi);
+FS_API FS_CHECK fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t count);
+
+/* scores ---------------------------------------------------------------------------------------------------- */
+
+/* K = Phi'Phi + damping I, factored by Cholesky in f64.  Phi'Phi is made by the first call after examples were added;
+ * another damping is another call.  FS_EINVAL: damping is not positive, an example is missing, or K is singular in
+ * f64 at this damping: the sentence says which. */
+FS_API FS_CHECK fs_result fs_grass_finish(fs_grass *g, double damping);
+
+/* scores = beta scores + alpha phi K^-1 Phi' diag(weights): queries x N, in host memory, of any type and layout;
+ * beta = 0 does not read scores.  phi: queries x k in ctx's memory, of any type.  weights: N of them, NULL: 1. */
+FS_API FS_CHECK fs_result fs_grass_scores(fs_grass *g, const fs_matrix *phi, const double *weights, double alpha,
+                                          double beta, fs_matrix *scores);
+
+/* The m highest scores of a row, descending, or (lowest) the m lowest, ascending; of equal ones the earlier example
+ * first.  values may be NULL.  m is at most scores.cols. */
+FS_API FS_CHECK fs_result fs_grass_top(const fs_matrix *scores, int64_t row, int64_t m, int lowest, int64_t *examples,
+                                       double *values);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

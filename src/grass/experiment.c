@@ -1,0 +1,412 @@
+/* experiment.c - models, features, scores, LDS, one after the other. */
+#include "experiment.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <zlib.h>
+
+#include "error.h"
+#include "random.h"
+
+static void tell(const experiment *e, double share, const char *doing)
+{
+    if (e->progress.at) e->progress.at(e->progress.user, share, doing);
+}
+
+/* opening ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t crc_of(const grass_images *images)
+{
+    const z_size_t bytes = (z_size_t)(images->count * images->pixels) * sizeof *images->x;
+    const uLong x = crc32_z(0, (const Bytef *)images->x, bytes);
+    return (uint32_t)crc32_z(x, images->label, (z_size_t)images->count);
+}
+
+/* What models depend on.  How many there are is no part of it: more can be trained later. */
+static void describe(const experiment *e, char *text, size_t bytes)
+{
+    const experiment_recipe *r = &e->recipe;
+    int at = snprintf(text, bytes,
+                      "flashsketch-grass models 1\ntraining-images %" PRId64 " crc %08" PRIx32 "\nhalf %" PRId64
+                      "\nseed %" PRIu64 "\nrate %.17g\nmomentum %.17g\ndropout %.17g\nbatch %" PRId64
+                      "\nepochs %" PRId64 "\nwidths",
+                      e->data->train.count, crc_of(&e->data->train), r->half, r->seed, r->train.rate,
+                      r->train.momentum, r->train.dropout, r->train.batch, r->train.epochs);
+    for (int l = 0; l <= r->shape.layers; l++)
+        at += snprintf(text + at, bytes - (size_t)at, " %" PRId64, r->shape.width[l]);
+    snprintf(text + at, bytes - (size_t)at, "\n");
+}
+
+static fs_result check(const experiment_recipe *r, const grass_data *data)
+{
+    FS_REQUIRE(r->models >= 2 && r->ensemble >= 1 && r->ensemble <= r->models,
+               "%" PRId64 " models, of which %" PRId64 " give gradients: at least 2 and 1 are needed, and not more of "
+               "the second", r->models, r->ensemble);
+    FS_REQUIRE(r->half >= 1 && r->half <= data->train.count, "models of %" PRId64 " of %" PRId64 " training images",
+               r->half, data->train.count);
+    FS_REQUIRE(r->validation >= 1 && r->validation < data->test.count,
+               "%" PRId64 " of %" PRId64 " test images choose the damping: at least 1, and not all", r->validation,
+               data->test.count);
+    FS_REQUIRE(r->shape.layers >= 1 && r->shape.layers <= MLP_LAYERS, "a perceptron of %d layers: it has 1 to %d",
+               r->shape.layers, MLP_LAYERS);
+    const int64_t in = r->shape.width[0], out = r->shape.width[r->shape.layers];
+    FS_REQUIRE(r->batch >= 1 && in == data->train.pixels && out >= GRASS_CLASSES,
+               "batches of %" PRId64 ", a perceptron from %" PRId64 " to %" PRId64 " values; images have %" PRId64
+               " pixels and %d classes", r->batch, in, out, data->train.pixels, GRASS_CLASSES);
+    return FS_OK;
+}
+
+static fs_result fill(experiment *e, const char *folder)
+{
+    const experiment_recipe *r = &e->recipe;
+    char identity[1024];
+    describe(e, identity, sizeof identity);
+    FS_TRY(mlp_open(&e->net, e->ctx, &r->shape, r->batch > r->train.batch ? r->batch : r->train.batch));
+    e->parameters = mlp_parameters(&r->shape);
+    e->theta = malloc((size_t)(r->models * e->parameters) * sizeof *e->theta);
+    e->chosen = malloc((size_t)(r->models * r->half) * sizeof *e->chosen);
+    e->y = malloc((size_t)(r->models * e->data->test.count) * sizeof *e->y);
+    e->Q = calloc((size_t)e->data->train.count, sizeof *e->Q);
+    if (!e->theta || !e->chosen || !e->y || !e->Q)
+        return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " models of %" PRId64 " parameters", r->models,
+                       e->parameters);
+    return cache_open(&e->kept, folder, identity);
+}
+
+fs_result experiment_open(experiment *e, fs_context *ctx, const experiment_recipe *recipe, const grass_data *data,
+                          const char *folder, const fs_progress *progress)
+{
+    memset(e, 0, sizeof *e);
+    e->kept.lock = -1;
+    FS_TRY(check(recipe, data));
+    e->recipe = *recipe;
+    e->ctx = ctx;
+    e->data = data;
+    if (progress) e->progress = *progress;
+    const fs_result result = fill(e, folder);
+    if (result != FS_OK) experiment_close(e);
+    return result;
+}
+
+void experiment_close(experiment *e)
+{
+    mlp_close(&e->net);
+    cache_close(&e->kept);
+    free(e->theta);
+    free(e->chosen);
+    free(e->y);
+    free(e->Q);
+    memset(e, 0, sizeof *e);
+    e->kept.lock = -1;
+}
+
+/* models ----------------------------------------------------------------------------------------------------- */
+
+static fs_result get_model(experiment *e, int64_t i)
+{
+    const experiment_recipe *r = &e->recipe;
+    const fs_matrix theta = fs_row_major(e->theta + i * e->parameters, 1, e->parameters, FS_F32);
+    char name[32];
+    int found;
+    snprintf(name, sizeof name, "model-%03" PRId64, i);
+    grass_choose(r->seed, GRASS_TAG_SUBSET, (uint32_t)i, e->data->train.count, r->half, e->chosen + i * r->half);
+    FS_TRY(cache_get(&e->kept, name, &theta, &found));
+    if (found) return FS_OK;
+    FS_TRY(train_model(&e->net, &r->train, &e->data->train, e->chosen + i * r->half, r->half, r->seed + (uint64_t)i,
+                       theta.data, NULL));
+    return cache_put(&e->kept, name, &theta);
+}
+
+fs_result experiment_models(experiment *e)
+{
+    const experiment_recipe *r = &e->recipe;
+    const int64_t tests = e->data->test.count, N = e->data->train.count;
+    double *loss = malloc((size_t)N * sizeof *loss);
+    fs_result result = loss ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " losses", N);
+    memset(e->Q, 0, (size_t)N * sizeof *e->Q);
+    for (int64_t i = 0; i < r->models && result == FS_OK; i++) {
+        tell(e, (double)i / (double)r->models, "models");
+        const float *theta = e->theta + i * e->parameters;
+        result = get_model(e, i);
+        if (result == FS_OK) result = train_losses(&e->net, theta, &e->data->test, e->y + i * tests);
+        for (int64_t t = 0; t < tests && result == FS_OK; t++) e->y[i * tests + t] = -e->y[i * tests + t];
+        if (result != FS_OK || i >= r->ensemble) continue;
+        result = train_losses(&e->net, theta, &e->data->train, loss);
+        for (int64_t n = 0; n < N && result == FS_OK; n++) e->Q[n] -= expm1(-loss[n]) / (double)r->ensemble; /* 1 - p */
+    }
+    free(loss);
+    if (result == FS_OK) tell(e, 1, "models");
+    return result;
+}
+
+/* features --------------------------------------------------------------------------------------------------- */
+
+/* What scoring takes with it. */
+typedef struct scoring {
+    experiment *e;
+    cache kept;         /* of the features of this sketch */
+    fs_spec sketch;
+    int64_t mask, k, N, tests;
+    int64_t *parameters;  /* one part: the whole gradient */
+    float *gradients;     /* batch x parameters */
+    float *phi;           /* tests x k, of the checkpoint at hand */
+    double *margins;      /* batch */
+    double *scores[EXPERIMENT_DAMPINGS]; /* validation x N */
+    double *all;          /* tests x N; `given`: the caller's */
+    int given;
+    double *y, *lds, *work;
+    int64_t *validation, *others;
+    double seconds;
+} scoring;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Calls take(user, first, gradients) for every batch of images. */
+static fs_result each_batch(scoring *s, const float *theta, const grass_images *images, fs_grass *g,
+                            fs_result (*take)(scoring *, fs_grass *, int64_t, const fs_matrix *))
+{
+    experiment *e = s->e;
+    for (int64_t first = 0; first < images->count; first += e->recipe.batch) {
+        const int64_t left = images->count - first, rows = left < e->recipe.batch ? left : e->recipe.batch;
+        FS_TRY(mlp_forward(&e->net, theta, images->x + first * images->pixels, rows, NULL));
+        mlp_margin(&e->net, rows, images->label + first, s->margins);
+        FS_TRY(mlp_gradients(&e->net, theta, rows, s->gradients));
+        const fs_matrix G = fs_batch_major(s->gradients, rows, e->parameters, FS_F32);
+        FS_TRY(take(s, g, first, &G));
+    }
+    return FS_OK;
+}
+static fs_result take_train(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
+{
+    const double start = now();
+    const fs_result result = fs_grass_add(g, first, G);
+    s->seconds += now() - start;
+    return result;
+}
+static fs_result take_test(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
+{
+    fs_matrix phi = fs_row_major(s->phi + first * s->k, G->cols, s->k, FS_F32);
+    return fs_grass_project(g, G, &phi);
+}
+
+/* The features of checkpoint c, kept or made: those of training images in g, those of test images in s->phi. */
+static fs_result get_features(scoring *s, fs_grass *g, int64_t c)
+{
+    experiment *e = s->e;
+    const float *theta = e->theta + c * e->parameters;
+    const fs_matrix phi = fs_row_major(s->phi, s->tests, s->k, FS_F32);
+    fs_matrix Phi;
+    char train[32], test[32];
+    int found_train, found_test;
+    snprintf(train, sizeof train, "train-%03" PRId64, c);
+    snprintf(test, sizeof test, "test-%03" PRId64, c);
+    FS_TRY(fs_grass_features(g, &Phi));
+    FS_TRY(cache_get(&s->kept, test, &phi, &found_test));
+    FS_TRY(cache_get(&s->kept, train, &Phi, &found_train));
+    if (!found_test) {
+        FS_TRY(each_batch(s, theta, &e->data->test, g, take_test));
+        FS_TRY(cache_put(&s->kept, test, &phi));
+    }
+    if (found_train) return fs_grass_restore(g, 0, s->N);
+    FS_TRY(each_batch(s, theta, &e->data->train, g, take_train));
+    return cache_put(&s->kept, train, &Phi);
+}
+
+static fs_result begin(scoring *s, int64_t c, fs_grass **g)
+{
+    fs_grass_options o = FS_GRASS_INIT;
+    o.examples = s->N;
+    o.parts = 1;
+    o.parameters = s->parameters;
+    o.mask = s->mask;
+    o.sketch = s->sketch;
+    o.sketch.seed += 100000 * (uint64_t)c;
+    return fs_grass_begin(g, s->e->ctx, &o);
+}
+
+/* scores ----------------------------------------------------------------------------------------------------- */
+
+static double damping_at(int i) { return pow(10, i - 7); }
+
+/* Adds checkpoint c's scores of the validation images, for all dampings.  Scores of a damping at which K is singular
+ * are NaN from then on. */
+static fs_result validate(scoring *s, fs_grass *g, int64_t c)
+{
+    const int64_t V = s->e->recipe.validation;
+    float *phi = malloc((size_t)(V * s->k) * sizeof *phi);
+    fs_result result = phi ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " features", V);
+    for (int64_t v = 0; v < V && phi; v++)
+        memcpy(phi + v * s->k, s->phi + s->validation[v] * s->k, (size_t)s->k * sizeof *phi);
+    for (int i = 0; i < EXPERIMENT_DAMPINGS && result == FS_OK; i++) {
+        const fs_matrix from = fs_row_major(phi, V, s->k, FS_F32);
+        fs_matrix to = fs_row_major(s->scores[i], V, s->N, FS_F64);
+        const fs_result factored = fs_grass_finish(g, damping_at(i));
+        if (factored == FS_OK)
+            result = fs_grass_scores(g, &from, s->e->Q, 1.0 / (double)s->e->recipe.ensemble, c ? 1.0 : 0.0, &to);
+        else if (factored == FS_EINVAL)
+            for (int64_t j = 0; j < V * s->N; j++) s->scores[i][j] = NAN;
+        else
+            result = factored;
+    }
+    free(phi);
+    return result;
+}
+
+static fs_result score_tests(scoring *s, fs_grass *g, int64_t c, double damping)
+{
+    const fs_matrix from = fs_row_major(s->phi, s->tests, s->k, FS_F32);
+    fs_matrix to = fs_row_major(s->all, s->tests, s->N, FS_F64);
+    FS_TRY(fs_grass_finish(g, damping));
+    return fs_grass_scores(g, &from, s->e->Q, 1.0 / (double)s->e->recipe.ensemble, c ? 1.0 : 0.0, &to);
+}
+
+/* One pass over the checkpoints; damping 0: the validation images at all dampings, otherwise all images at this one. */
+static fs_result pass(scoring *s, double damping, const char *doing)
+{
+    const int64_t E = s->e->recipe.ensemble;
+    fs_result result = FS_OK;
+    for (int64_t c = 0; c < E && result == FS_OK; c++) {
+        fs_grass *g = NULL;
+        tell(s->e, (double)c / (double)E, doing);
+        result = begin(s, c, &g);
+        if (result == FS_OK) result = get_features(s, g, c);
+        if (result == FS_OK) result = damping > 0 ? score_tests(s, g, c, damping) : validate(s, g, c);
+        fs_grass_destroy(g);
+    }
+    if (result == FS_OK) tell(s->e, 1, doing);
+    return result;
+}
+
+/* LDS of the images which[0 .. count), whose scores are the rows of `scores`, or rows which[] of it. */
+static void lds_some(scoring *s, const double *scores, int by_number, const int64_t *which, int64_t count)
+{
+    const experiment *e = s->e;
+    for (int64_t t = 0; t < count; t++) {
+        for (int64_t i = 0; i < e->recipe.models; i++) s->y[i] = e->y[i * s->tests + which[t]];
+        lds_of(1, s->N, e->recipe.models, e->recipe.half, scores + (by_number ? which[t] : t) * s->N, e->chosen, s->y,
+               s->lds + t, s->work);
+    }
+}
+
+static fs_result choose_damping(scoring *s, experiment_result *out)
+{
+    int best = -1;
+    for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) {
+        const int64_t V = s->e->recipe.validation;
+        lds_some(s, s->scores[i], 0, s->validation, V);
+        out->validation[i] = lds_summarise(V, s->lds, 0, s->work).mean;
+        if (!isnan(out->validation[i]) && (best < 0 || out->validation[i] > out->validation[best])) best = i;
+    }
+    if (best < 0) return fs_fail(FS_EBACKEND, "no damping from %g to %g gives scores", damping_at(0), damping_at(9));
+    out->damping = damping_at(best);
+    return FS_OK;
+}
+
+static fs_result run(scoring *s, double damping, experiment_result *out)
+{
+    out->damping = damping;
+    for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) out->validation[i] = NAN;
+    if (damping == 0) {
+        FS_TRY(pass(s, 0, "features and dampings"));
+        FS_TRY(choose_damping(s, out));
+    }
+    FS_TRY(pass(s, out->damping, "scores"));
+    const int64_t others = s->tests - s->e->recipe.validation;
+    lds_some(s, s->all, 1, s->others, others);
+    out->lds = lds_summarise(others, s->lds, s->e->recipe.seed, s->work);
+    out->project_seconds = s->seconds;
+    return FS_OK;
+}
+
+/* The test images that choose the damping, and the others. */
+static void split(scoring *s)
+{
+    const int64_t V = s->e->recipe.validation;
+    grass_choose(s->e->recipe.seed, GRASS_TAG_SPLIT, 0, s->tests, V, s->validation);
+    for (int64_t t = 0, v = 0, o = 0; t < s->tests; t++)
+        if (v < V && s->validation[v] == t) v++;
+        else s->others[o++] = t;
+}
+
+static fs_result allocate(scoring *s)
+{
+    const experiment_recipe *r = &s->e->recipe;
+    const size_t rows = (size_t)s->N * sizeof(double), longest = (size_t)(s->tests + 5 * r->models + LDS_SAMPLES);
+    int ok = 1;
+    for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) ok &= !!(s->scores[i] = malloc((size_t)r->validation * rows));
+    if (!s->given) ok &= !!(s->all = malloc((size_t)s->tests * rows));
+    ok &= !!(s->gradients = malloc((size_t)(r->batch * s->e->parameters) * sizeof(float)));
+    ok &= !!(s->margins = malloc((size_t)r->batch * sizeof(double)));
+    ok &= !!(s->phi = malloc((size_t)(s->tests * s->k) * sizeof(float)));
+    ok &= !!(s->y = malloc((size_t)r->models * sizeof(double)));
+    ok &= !!(s->lds = malloc((size_t)s->tests * sizeof(double)));
+    ok &= !!(s->work = malloc(longest * sizeof(double)));
+    ok &= !!(s->validation = malloc((size_t)s->tests * sizeof(int64_t)));
+    ok &= !!(s->others = malloc((size_t)s->tests * sizeof(int64_t)));
+    return ok ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for batches of %" PRId64 " gradients and %" PRId64
+                                " x %" PRId64 " scores", r->batch, s->tests, s->N);
+}
+static void release(scoring *s)
+{
+    for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) free(s->scores[i]);
+    if (!s->given) free(s->all);
+    free(s->gradients);
+    free(s->margins);
+    free(s->phi);
+    free(s->y);
+    free(s->lds);
+    free(s->work);
+    free(s->validation);
+    free(s->others);
+    cache_close(&s->kept);
+}
+
+/* Features are kept in a folder of their own for each sketch, named by its digest, in that of the models. */
+static fs_result open_features(scoring *s)
+{
+    fs_sketch *S;
+    uint64_t digest;
+    char text[512], identity[1024], folder[PATH_MAX + 64];
+    FS_TRY(fs_sketch_create(&S, &s->sketch));
+    fs_sketch_describe(S, text, sizeof text);
+    const fs_result result = fs_sketch_digest(S, 0, s->sketch.d < 4096 ? s->sketch.d : 4096, &digest);
+    fs_sketch_destroy(S);
+    FS_TRY(result);
+    snprintf(identity, sizeof identity,
+             "flashsketch-grass features 1\ndefinition %d\nsketch %s\nmask %" PRId64 "\nparameters %" PRId64
+             "\ntest-images %" PRId64 " crc %08" PRIx32 "\n",
+             fs_definition_version(), text, s->mask, s->e->parameters, s->tests, crc_of(&s->e->data->test));
+    snprintf(folder, sizeof folder, "%s/features-%016" PRIx64 "-%" PRId64, s->e->kept.folder, digest, s->mask);
+    return cache_open(&s->kept, folder, identity);
+}
+
+fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, double damping, double *scores,
+                         experiment_result *result)
+{
+    scoring s = {.e = e, .sketch = *sketch, .mask = mask, .k = sketch->k, .N = e->data->train.count,
+                 .tests = e->data->test.count, .parameters = &e->parameters, .all = scores, .given = scores != NULL};
+    memset(result, 0, sizeof *result);
+    s.kept.lock = -1;
+    s.sketch.d = mask ? mask : e->parameters;
+    FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
+               e->parameters);
+    FS_REQUIRE(isfinite(damping) && damping >= 0, "a damping of %g: it must be positive, or 0 for the best", damping);
+    fs_result code = open_features(&s);
+    if (code == FS_OK) code = allocate(&s);
+    if (code == FS_OK) {
+        split(&s);
+        code = run(&s, damping, result);
+    }
+    release(&s);
+    return code;
+}

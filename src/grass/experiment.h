@@ -1,0 +1,72 @@
+/* experiment.h - the paper's experiment: how well do sketched gradients predict what models say that were trained on
+ * half of the data?
+ *
+ * Ground truth: `models` perceptrons, each trained on a half of the training images of its own; y[i][t] is minus the
+ * cross-entropy of model i at test image t.  Scores: gradients of the margin at the first `ensemble` of the same
+ * models, masked and sketched (flashsketch_grass.h), averaged over them, times Q_i = the mean of 1 - p_y at training
+ * image i.  The damping is the one of a grid with the best mean LDS on `validation` of the test images; LDS is then
+ * told of the others.
+ *
+ *     experiment_open(&e, ctx, &recipe, &data, "folder", NULL);     models are kept in the folder and found there again
+ *     experiment_models(&e);                                        trains what is missing
+ *     experiment_lds(&e, &sketch, mask, 0, NULL, &result);          any number of sketches; features are kept too
+ *     experiment_close(&e); */
+#ifndef FS_GRASS_EXPERIMENT_H
+#define FS_GRASS_EXPERIMENT_H
+
+#include <flashsketch_grass.h>
+#include <flashsketch_tasks.h>
+
+#include "cache.h"
+#include "lds.h"
+#include "train.h"
+
+typedef struct experiment_recipe {
+    mlp_shape shape;
+    train_recipe train;
+    int64_t models, ensemble;  /* ensemble <= models */
+    int64_t half;              /* training images of a model */
+    int64_t validation;        /* test images that choose the damping */
+    int64_t batch;             /* gradients in memory at a time */
+    uint64_t seed;             /* of subsets and models */
+} experiment_recipe;
+#define EXPERIMENT_RECIPE_INIT { {3, {784, 128, 64, 10}}, TRAIN_RECIPE_INIT, 50, 10, 2500, 50, 512, 0 }
+
+enum { EXPERIMENT_DAMPINGS = 10 }; /* 1e-7, 1e-6, ..., 100 */
+
+typedef struct experiment {
+    experiment_recipe recipe;
+    fs_context *ctx;
+    const grass_data *data;
+    fs_progress progress;
+    cache kept;
+    mlp net;
+    int64_t parameters;
+    float *theta;     /* models x parameters */
+    int64_t *chosen;  /* models x half */
+    double *y;        /* models x test images */
+    double *Q;        /* of each training image */
+} experiment;
+
+typedef struct experiment_result {
+    lds_summary lds;                        /* of the test images that did not choose the damping */
+    double damping;
+    double validation[EXPERIMENT_DAMPINGS]; /* mean LDS there, NaN where K is singular, or one was given */
+    double project_seconds;                 /* of all batches of training images of all models; 0: all were kept */
+} experiment_result;
+
+/* data and ctx must live as long; the folder is made.  progress NULL: not told.  FS_EINVAL: a number of the recipe does
+ * not fit the data.  FS_EFILE: the folder is of another experiment, or cannot be used. */
+FS_CHECK fs_result experiment_open(experiment *e, fs_context *ctx, const experiment_recipe *recipe,
+                                   const grass_data *data, const char *folder, const fs_progress *progress);
+void experiment_close(experiment *e);
+
+/* Trains the models that are not kept, and takes y and Q of all. */
+FS_CHECK fs_result experiment_models(experiment *e);
+
+/* mask: coordinates that are kept, 0: all.  sketch: its d is set here; checkpoint c has seed sketch->seed + 100000 c.
+ * damping 0: the best of the grid.  scores: test images x training images, NULL: not wanted. */
+FS_CHECK fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, double damping, double *scores,
+                                  experiment_result *result);
+
+#endif

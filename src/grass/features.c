@@ -1,0 +1,284 @@
+/* features.c - gradients to features: the mask and the sketch in one pass over a batch, which is then forgotten. */
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attribution.h"
+#include "dtype.h"
+#include "matrix.h"
+#include "random.h"
+
+enum { PANEL = 1024 }; /* examples at a time: products of this width run at full speed */
+
+/* beginning -------------------------------------------------------------------------------------------------- */
+
+static void *take(fs_context *ctx, int64_t count, size_t bytes)
+{
+    size_t all;
+    if (__builtin_mul_overflow((size_t)count, bytes, &all)) return NULL;
+    void *memory = ctx->allocator.alloc(ctx->allocator.user, all ? all : 1);
+    if (memory) memset(memory, 0, all);
+    return memory;
+}
+static void give(fs_context *ctx, void *memory)
+{
+    if (memory) ctx->allocator.release(ctx->allocator.user, memory);
+}
+
+static fs_result check_options(const fs_grass_options *given, fs_grass_options *o, int64_t *all)
+{
+    const char *who = "fs_grass_begin";
+    const fs_grass_options start = FS_GRASS_INIT;
+    *o = start;
+    FS_REQUIRE(given, "%s: options is NULL", who);
+    FS_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *o,
+               "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_GRASS_INIT", who,
+               given->size, sizeof *o);
+    memcpy(o, given, given->size);
+    FS_REQUIRE(o->examples >= 1, "%s: examples = %" PRId64 ", there must be at least 1", who, o->examples);
+    FS_REQUIRE(o->parts >= 1 && o->parameters, "%s: parts = %d, parameters is %s", who, o->parts,
+               o->parameters ? "there" : "NULL");
+    *all = 0;
+    for (int i = 0; i < o->parts; i++)
+        FS_REQUIRE(o->parameters[i] >= 0 && !__builtin_add_overflow(*all, o->parameters[i], all),
+                   "%s: parameters[%d] = %" PRId64 " cannot be negative, nor the sum of all be over 2^63", who, i,
+                   o->parameters[i]);
+    FS_REQUIRE(*all >= 1, "%s: all %d parts together have no parameter", who, o->parts);
+    FS_REQUIRE(o->mask >= 0 && o->mask <= *all, "%s: mask = %" PRId64 ", gradients have %" PRId64 " coordinates", who,
+               o->mask, *all);
+    FS_REQUIRE(isfinite(o->scale) && o->scale >= 0, "%s: scale = %g, it must be positive, or 0 for the usual one", who,
+               o->scale);
+    const int64_t d = o->mask ? o->mask : *all;
+    FS_REQUIRE(o->sketch.d == 0 || o->sketch.d == d, "%s: sketch.d = %" PRId64 ", but %" PRId64
+               " coordinates are sketched; leave it 0", who, o->sketch.d, d);
+    o->sketch.d = d;
+    return FS_OK;
+}
+
+/* Draws the mask, and where the rows of S of each part begin. */
+static fs_result draw_mask(fs_grass *g, uint64_t seed, int64_t all)
+{
+    for (int i = 0; i < g->parts; i++) g->begin[i + 1] = g->begin[i] + g->parameters[i];
+    if (!g->mask) return FS_OK;
+    g->index = take(g->ctx, g->mask, sizeof *g->index);
+    if (!g->index)
+        return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for a mask of %" PRId64 " coordinates", g->mask);
+    grass_choose(seed, GRASS_TAG_MASK, 0, all, g->mask, g->index);
+    int64_t start = 0, next = 0;
+    for (int i = 0; i < g->parts; i++) {
+        const int64_t end = start + g->parameters[i];
+        g->begin[i] = next;
+        for (; next < g->mask && g->index[next] < end; next++) g->index[next] -= start;
+        start = end;
+    }
+    g->begin[g->parts] = next;
+    return FS_OK;
+}
+
+/* Memory in the backend's place. */
+static fs_result allocate(fs_grass *g)
+{
+    const fs_host host = {fs_fail, g->ctx->allocator};
+    const size_t k = (size_t)g->k, panel = (size_t)g->panel;
+    size_t features, square;
+    FS_REQUIRE(g->N <= INT_MAX && g->k <= INT_MAX && !__builtin_mul_overflow((size_t)g->N, 4 * k, &features) &&
+                   !__builtin_mul_overflow(k, 8 * k, &square),
+               "fs_grass_begin: %" PRId64 " examples by k = %" PRId64 " is more than the linear algebra counts", g->N,
+               g->k);
+    FS_TRY(g->dense->open(&g->handle, g->ctx->state, &host, g->k, 1, 1));
+    void *memory[6] = {NULL};
+    const size_t bytes[6] = {features, square, square, 8 * k * panel, 8 * k * panel, 8 * panel * panel};
+    fs_result result = FS_OK;
+    for (int i = 0; i < 6 && result == FS_OK; i++) result = g->dense->alloc(g->handle, bytes[i], &memory[i]);
+    g->Phi = memory[0];
+    g->gram = memory[1];
+    g->factor = memory[2];
+    g->Z = memory[3];
+    g->X = memory[4];
+    g->C = memory[5];
+    return result;
+}
+
+static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
+{
+    g->N = o->examples;
+    g->mask = o->mask;
+    g->parts = o->parts;
+    g->panel = g->N < PANEL ? g->N : PANEL;
+    g->scale = o->scale > 0 ? o->scale : 1.0 / sqrt((double)all);
+    FS_TRY(fs_sketch_create_with(&g->S, &o->sketch, &g->ctx->allocator));
+    g->k = o->sketch.k;
+    g->parameters = take(g->ctx, g->parts, sizeof *g->parameters);
+    g->begin = take(g->ctx, g->parts + 1, sizeof *g->begin);
+    g->there = take(g->ctx, g->N, 1);
+    g->host = take(g->ctx, g->panel * g->panel, sizeof *g->host);
+    if (!g->parameters || !g->begin || !g->there || !g->host)
+        return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %" PRId64 " examples", g->N);
+    memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);
+    FS_TRY(draw_mask(g, o->sketch.seed, all));
+    return allocate(g);
+}
+
+fs_result fs_grass_begin(fs_grass **out, fs_context *ctx, const fs_grass_options *options)
+{
+    FS_REQUIRE(out && ctx, "fs_grass_begin: %s is NULL", out ? "ctx" : "out");
+    *out = NULL;
+    fs_grass_options full;
+    int64_t all = 0;
+    FS_TRY(check_options(options, &full, &all));
+    if (!ctx->backend->dense) return fs_fail(FS_EUNSUPPORTED, "fs_grass_begin: this backend has no linear algebra");
+    fs_grass *g = take(ctx, 1, sizeof *g);
+    if (!g) return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %zu bytes", sizeof *g);
+    g->ctx = ctx;
+    g->dense = ctx->backend->dense;
+    const fs_result result = fill(g, &full, all);
+    if (result != FS_OK) fs_grass_destroy(g);
+    else *out = g;
+    return result;
+}
+
+void fs_grass_destroy(fs_grass *g)
+{
+    if (!g) return;
+    fs_context *ctx = g->ctx;
+    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        if (memory[i]) g->dense->release(g->handle, memory[i]);
+    if (g->handle) g->dense->close(g->handle);
+    fs_sketch_destroy(g->S);
+    give(ctx, g->parameters);
+    give(ctx, g->begin);
+    give(ctx, g->index);
+    give(ctx, g->there);
+    give(ctx, g->host);
+    give(ctx, g);
+}
+
+fs_result fs_grass_mask(const fs_grass *g, int64_t *coordinates)
+{
+    FS_REQUIRE(g && (coordinates || !g->mask), "fs_grass_mask: %s is NULL", g ? "coordinates" : "g");
+    int64_t start = 0;
+    for (int i = 0; g->mask && i < g->parts; i++) {
+        for (int64_t j = g->begin[i]; j < g->begin[i + 1]; j++) coordinates[j] = start + g->index[j];
+        start += g->parameters[i];
+    }
+    return FS_OK;
+}
+
+/* projecting ------------------------------------------------------------------------------------------------- */
+
+static fs_result check_gradients(const char *who, const fs_grass *g, const fs_matrix *gradients)
+{
+    FS_REQUIRE(gradients, "%s: gradients is NULL", who);
+    for (int i = 0; i < g->parts; i++) {
+        FS_TRY(fs_matrix_check(who, "a part of the gradients", &gradients[i]));
+        FS_REQUIRE(gradients[i].rows == g->parameters[i] && gradients[i].cols == gradients[0].cols,
+                   "%s: gradients[%d] is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, who, i,
+                   gradients[i].rows, gradients[i].cols, g->parameters[i], gradients[0].cols);
+        FS_REQUIRE(gradients[i].dtype != FS_F64, "%s: gradients[%d] is f64; features are f32, of f32, f16 or bf16", who,
+                   i);
+    }
+    return FS_OK;
+}
+
+/* phi' = scale S g[mask], part by part: Y is phi transposed, k x n. */
+static fs_result project(fs_grass *g, const fs_matrix *gradients, fs_matrix *Y)
+{
+    for (int i = 0; i < g->parts; i++) {
+        const int64_t row0 = g->begin[i];
+        const double beta = i ? 1.0 : 0.0;
+        if (!g->mask) {
+            FS_TRY(fs_apply(g->ctx, g->S, row0, g->scale, &gradients[i], beta, Y));
+            continue;
+        }
+        const fs_rows list = {g->begin[i + 1] - row0, FS_INDEX64, g->index + row0, FS_HOST};
+        FS_TRY(fs_apply_rows(g->ctx, g->S, row0, g->scale, &gradients[i], &list, beta, Y));
+    }
+    return FS_OK;
+}
+
+fs_result fs_grass_project(fs_grass *g, const fs_matrix *gradients, fs_matrix *phi)
+{
+    const char *who = "fs_grass_project";
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_TRY(check_gradients(who, g, gradients));
+    FS_TRY(fs_matrix_check_output(who, "phi", phi));
+    FS_REQUIRE(phi->rows == gradients[0].cols && phi->cols == g->k && phi->dtype == FS_F32,
+               "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who,
+               phi->rows, phi->cols, fs_dtype_name(phi->dtype), gradients[0].cols, g->k);
+    fs_matrix Y = *phi;
+    Y.rows = phi->cols;
+    Y.cols = phi->rows;
+    Y.row_stride = phi->col_stride;
+    Y.col_stride = phi->row_stride;
+    return project(g, gradients, &Y);
+}
+
+fs_result fs_grass_features(fs_grass *g, fs_matrix *Phi)
+{
+    FS_REQUIRE(g && Phi, "fs_grass_features: %s is NULL", g ? "Phi" : "g");
+    *Phi = fs_row_major(g->Phi, g->N, g->k, FS_F32);
+    Phi->place = g->ctx->backend->place;
+    return FS_OK;
+}
+
+fs_result fs_grass_widen(fs_grass *g, int64_t first, int64_t count)
+{
+    fs_matrix some = fs_row_major(g->Phi + first * g->k, count, g->k, FS_F32);
+    some.place = g->ctx->backend->place;
+    return g->dense->widen(g->handle, &some, g->Z, g->k);
+}
+
+static void forget(fs_grass *g, int64_t first, int64_t count)
+{
+    memset(g->there + first, 0, (size_t)count);
+    g->gram_ready = g->finished = 0;
+}
+
+/* Examples first ... count as added if their features are finite. */
+static fs_result accept(fs_grass *g, const char *who, int64_t first, int64_t count)
+{
+    forget(g, first, count);
+    for (int64_t at = first; at < first + count; at += g->panel) {
+        const int64_t some = fs_min64(g->panel, first + count - at);
+        FS_TRY(fs_grass_widen(g, at, some));
+        GRASS(g, squares, g->k, some, g->Z, g->k, g->C);
+        GRASS(g, fetch, g->C, some, g->host);
+        for (int64_t i = 0; i < some; i++)
+            FS_REQUIRE(isfinite(g->host[i]), "%s: the gradient of example %" PRId64 " is not finite", who, at + i);
+    }
+    memset(g->there + first, 1, (size_t)count);
+    return FS_OK;
+}
+
+static fs_result check_range(const char *who, const fs_grass *g, int64_t first, int64_t count)
+{
+    FS_REQUIRE(first >= 0 && count >= 0 && first <= g->N - count,
+               "%s: examples %" PRId64 " to %" PRId64 " + %" PRId64 " are not all among the %" PRId64, who, first,
+               first, count, g->N);
+    return FS_OK;
+}
+
+fs_result fs_grass_add(fs_grass *g, int64_t first, const fs_matrix *gradients)
+{
+    const char *who = "fs_grass_add";
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_TRY(check_gradients(who, g, gradients));
+    const int64_t count = gradients[0].cols;
+    FS_TRY(check_range(who, g, first, count));
+    fs_matrix Y = fs_batch_major(g->Phi + first * g->k, count, g->k, FS_F32);
+    Y.place = g->ctx->backend->place;
+    forget(g, first, count);
+    FS_TRY(project(g, gradients, &Y));
+    return accept(g, who, first, count);
+}
+
+fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t count)
+{
+    const char *who = "fs_grass_restore";
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_TRY(check_range(who, g, first, count));
+    return accept(g, who, first, count);
+}

@@ -1,0 +1,41 @@
+/* random.h - where the experiment's random numbers come from: Philox of src/def, each word at an address.
+ *
+ * Tags begin far above those of S, so that an experiment and its sketches may share a seed. */
+#ifndef FS_GRASS_RANDOM_H
+#define FS_GRASS_RANDOM_H
+
+#include <stdlib.h>
+
+#include "permute.h"
+
+enum grass_tag {
+    GRASS_TAG_INIT = 0x6000, /* parameters before training */
+    GRASS_TAG_ORDER,         /* the order of the examples in an epoch */
+    GRASS_TAG_DROPOUT,       /* which units are dropped in a step */
+    GRASS_TAG_SUBSET,        /* the training examples of a model */
+    GRASS_TAG_MASK,          /* the coordinates of a gradient that are kept */
+    GRASS_TAG_SPLIT,         /* which test examples choose the damping */
+    GRASS_TAG_BOOTSTRAP      /* the test examples of a bootstrap sample */
+};
+
+/* Uniform on (-1, 1), 24 bits, the same distance to both ends. */
+static inline float grass_uniform(uint32_t word)
+{
+    return (float)((int32_t)(word >> 8) * 2 - (1 << 24) + 1) * 0x1p-24f;
+}
+
+static inline int grass_ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The first `count` of a random permutation of [n], ascending; number `which` of a seed. */
+static inline void grass_choose(uint64_t seed, uint32_t tag, uint32_t which, int64_t n, int64_t count, int64_t *chosen)
+{
+    const fs_bijection P = fs_bijection_make(seed, tag, which, (uint64_t)n);
+    for (int64_t i = 0; i < count; i++) chosen[i] = (int64_t)fs_permute(&P, (uint64_t)i);
+    qsort(chosen, (size_t)count, sizeof *chosen, grass_ascending);
+}
+
+#endif

@@ -1,0 +1,128 @@
+/* scores.c - features to scores: K = Phi'Phi + damping I by Cholesky, and phi K^-1 Phi' a block at a time. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "attribution.h"
+#include "dtype.h"
+#include "matrix.h"
+#include "port.h"
+
+static fs_result make_gram(fs_grass *g)
+{
+    for (int64_t first = 0; first < g->N; first += g->panel) {
+        const int64_t count = fs_min64(g->panel, g->N - first);
+        FS_TRY(fs_grass_widen(g, first, count));
+        GRASS(g, syrk, g->k, count, g->Z, g->k, first ? 1.0 : 0.0, g->gram, g->k);
+    }
+    g->gram_ready = 1;
+    return FS_OK;
+}
+
+fs_result fs_grass_finish(fs_grass *g, double damping)
+{
+    const char *who = "fs_grass_finish";
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_REQUIRE(isfinite(damping) && damping > 0, "%s: damping = %g, it must be positive", who, damping);
+    int64_t missing = 0, first = -1;
+    for (int64_t i = g->N - 1; i >= 0; i--)
+        if (!g->there[i]) missing++, first = i;
+    FS_REQUIRE(!missing, "%s: %" PRId64 " of %" PRId64 " examples have not been added, the first is number %" PRId64,
+               who, missing, g->N, first);
+    g->finished = 0;
+    if (!g->gram_ready) FS_TRY(make_gram(g));
+    GRASS(g, zero, g->factor, g->k * g->k);
+    GRASS(g, add, g->k * g->k, 1.0, g->gram, g->factor);
+    GRASS(g, diagonal, g->k, g->factor, g->k, NULL, damping);
+    GRASS(g, potrf, g->k, g->factor, g->k);
+    int info = 0;
+    GRASS(g, wait, &info);
+    FS_REQUIRE(info == 0, "%s: with a damping of %g, Phi'Phi + damping I is singular in f64 (at column %d of %" PRId64
+               "); a larger damping is needed", who, damping, info, g->k);
+    g->finished = 1;
+    return FS_OK;
+}
+
+/* scores(row + q, first + i) = beta scores + alpha weight C[i + q count] */
+static void put_block(const fs_matrix *scores, const double *C, int64_t row, int64_t rows, int64_t first, int64_t count,
+                      const double *weights, double alpha, double beta)
+{
+    for (int64_t q = 0; q < rows; q++)
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t at = (row + q) * scores->row_stride + (first + i) * scores->col_stride;
+            double x = alpha * C[i + q * count] * (weights ? weights[first + i] : 1.0);
+            if (beta != 0) x += beta * fs_load(scores->data, scores->dtype, at);
+            fs_store(scores->data, scores->dtype, at, x);
+        }
+}
+
+/* Rows row ... row + rows - 1 of phi and of scores, at most `panel` of them. */
+static fs_result score_panel(fs_grass *g, const fs_matrix *phi, int64_t row, int64_t rows, const double *weights,
+                             double alpha, double beta, const fs_matrix *scores)
+{
+    fs_matrix some = *phi;
+    some.rows = rows;
+    some.offset += row * phi->row_stride;
+    some = fs_matrix_at_origin(&some);
+    GRASS(g, widen, &some, g->X, g->k);
+    GRASS(g, trsm, 1, 0, g->k, rows, g->factor, g->k, g->X, g->k);
+    GRASS(g, trsm, 1, 1, g->k, rows, g->factor, g->k, g->X, g->k);
+    for (int64_t first = 0; first < g->N; first += g->panel) {
+        const int64_t count = fs_min64(g->panel, g->N - first);
+        FS_TRY(fs_grass_widen(g, first, count));
+        GRASS(g, gemm, 1, 0, count, rows, g->k, 1.0, g->Z, g->k, g->X, g->k, 0.0, g->C, count);
+        GRASS(g, fetch, g->C, count * rows, g->host);
+        put_block(scores, g->host, row, rows, first, count, weights, alpha, beta);
+    }
+    return FS_OK;
+}
+
+fs_result fs_grass_scores(fs_grass *g, const fs_matrix *phi, const double *weights, double alpha, double beta,
+                          fs_matrix *scores)
+{
+    const char *who = "fs_grass_scores";
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_REQUIRE(g->finished, "%s: fs_grass_finish comes first, and again after examples were added", who);
+    FS_TRY(fs_matrix_check(who, "phi", phi));
+    FS_TRY(fs_matrix_check_output(who, "scores", scores));
+    FS_REQUIRE(phi->cols == g->k && scores->rows == phi->rows && scores->cols == g->N,
+               "%s: phi is %" PRId64 " x %" PRId64 " and scores %" PRId64 " x %" PRId64
+               ", they must be queries x %" PRId64 " and queries x %" PRId64,
+               who, phi->rows, phi->cols, scores->rows, scores->cols, g->k, g->N);
+    FS_REQUIRE(!fs_matrix_overlap(phi, scores), "%s: phi and scores overlap in memory", who);
+    FS_TRY(fs_context_check_place(who, "phi", g->ctx, phi->place));
+    if (scores->place != FS_HOST) return fs_fail(FS_EUNSUPPORTED, "%s: scores must be in host memory", who);
+    const fs_matrix to = fs_matrix_at_origin(scores);
+    for (int64_t row = 0; row < phi->rows; row += g->panel)
+        FS_TRY(score_panel(g, phi, row, fs_min64(g->panel, phi->rows - row), weights, alpha, beta, &to));
+    return FS_OK;
+}
+
+fs_result fs_grass_top(const fs_matrix *scores, int64_t row, int64_t m, int lowest, int64_t *examples, double *values)
+{
+    const char *who = "fs_grass_top";
+    FS_TRY(fs_matrix_check(who, "scores", scores));
+    if (scores->place != FS_HOST) return fs_fail(FS_EUNSUPPORTED, "%s: scores must be in host memory", who);
+    FS_REQUIRE(row >= 0 && row < scores->rows, "%s: row %" PRId64 " of scores, which have %" PRId64, who, row,
+               scores->rows);
+    FS_REQUIRE(m >= 0 && m <= scores->cols && (examples || m == 0),
+               "%s: m = %" PRId64 ", it must be from 0 to %" PRId64 " and examples not NULL", who, m, scores->cols);
+    const fs_matrix from = fs_matrix_at_origin(scores);
+    int64_t held = 0;
+    for (int64_t j = 0; j < from.cols && m; j++) { /* examples[0 .. held) are the best so far, in order */
+        const double x = fs_load(from.data, from.dtype, row * from.row_stride + j * from.col_stride);
+        int64_t at = held;
+        while (at > 0) {
+            const double y = fs_load(from.data, from.dtype,
+                                     row * from.row_stride + examples[at - 1] * from.col_stride);
+            if (lowest ? !(x < y) : !(x > y)) break;
+            at--;
+        }
+        if (at == m) continue;
+        if (held < m) held++;
+        for (int64_t i = held - 1; i > at; i--) examples[i] = examples[i - 1];
+        examples[at] = j;
+    }
+    for (int64_t i = 0; i < m && values; i++)
+        values[i] = fs_load(from.data, from.dtype, row * from.row_stride + examples[i] * from.col_stride);
+    return FS_OK;
+}
