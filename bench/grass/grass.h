@@ -35,7 +35,7 @@ typedef struct grass_method {
     const baseline *cpu, *gpu; /* NULL: not there, or not in this build */
     int gpu_by_rows;           /* the one on a GPU takes d x n; those on a CPU all do, but for the library */
     fs_family family;
-    int64_t kappa, s;          /* 0: the family has none */
+    int64_t kappa, s;          /* 0: the default */
     fs_shuffle shuffle;
     int64_t interleave;
     baseline_product product;

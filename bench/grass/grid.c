@@ -37,8 +37,9 @@ static int exists(const grid *g, const grass_method *method, int which, int64_t 
     int named = !*names;
     for (const char *at = names; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         named |= strcspn(at, ",") == length && !strncmp(at, method->name, length);
-    return named && (g->o->cases & which) && (method->cases & which) && (g->o->common.cuda ? method->gpu : method->cpu) &&
-           grass_columns(method, grass_kept(g->o, which, k), k);
+    const int there = g->o->common.cuda ? method->gpu != NULL : method->cpu != NULL;
+    return named && there && (g->o->cases & method->cases & which) &&
+           grass_columns(method, grass_kept(g->o, which, k), k) > 0;
 }
 
 /* batches ---------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ const grass_method grass_methods[] = {
     {"lines", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 0, 0, BOTH},
     {"lines-1", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0, GRASS_ALL},
     {"sjlt", LIBRARY, FS_SJLT, 0, 4, UNSAID, 0, 0, BOTH},
-    {"blockrow", LIBRARY, FS_BLOCKROW, 1, 4, UNSAID, 0, 0, BOTH},
+    {"blockrow", LIBRARY, FS_BLOCKROW, 0, 0, UNSAID, 0, 0, BOTH},
     {"srht", LIBRARY, FS_SRHT, 0, 0, UNSAID, 0, 0, BOTH},
     {"gaussian", LIBRARY, FS_GAUSSIAN, 0, 0, UNSAID, 0, 0, BOTH},
     {"sjlt-scatter", &baseline_cpu_scatter, GPU(scatter), 0, FS_SJLT, 0, 4, UNSAID, 0, 0, BOTH},
