@@ -316,8 +316,8 @@ and after; that is one sequence, timed as a whole with S made beforehand, and it
 floor reads the 32-byte sectors that hold a coordinate which is kept, and writes the features; it is the same for every
 sketch, although FlashBlockRow reads less. Gather, transposes, scatter-add, Algorithm 1 and the Hadamard transform are
 our own implementations ([`bench/grass`](../bench/grass), [`bench/baselines`](../bench/baselines)); where blocks must be
-whole, Algorithm 1 gets rows of zeros. Every result is compared with features made in double on the CPU. `make
-bench-grass` measures on a GPU, `fsbench grass` on a CPU."""
+whole, Algorithm 1 gets rows of zeros. Every result is compared with features made in double on the CPU.
+`make bench-grass` measures on a GPU, `fsbench grass` on a CPU."""
 
 
 def machine_section(folder, scores, images):

@@ -47,9 +47,10 @@ static int wrong(const char *option, const char *text, const char *should)
 
 static int take_batch(grass_options *o, const char *text)
 {
+    enum { MOST = 1 << 17 }; /* a grid of thread blocks has room for no more */
     char *end;
     o->n = strtoll(text, &end, 10);
-    if (*end != 'x' || o->n < 1 || o->n > 1 << 20) return wrong("--batch", text, "GRADIENTSxCOORDINATES");
+    if (*end != 'x' || o->n < 1 || o->n > MOST) return wrong("--batch", text, "GRADIENTSxCOORDINATES, 131072 at most");
     o->p = strtoll(end + 1, &end, 10);
     return *end || o->p < 1 || o->p > INT64_C(1) << 32 ? wrong("--batch", text, "GRADIENTSxCOORDINATES") : 0;
 }
