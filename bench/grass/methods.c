@@ -20,7 +20,7 @@ const grass_method grass_methods[] = {
     {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 4, ROWS, 0, 0, BOTH},
     {"contiguous", LIBRARY, FS_BLOCKPERM, 1, 4, NONE, 0, 0, BOTH},
     {"lines", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 0, 0, BOTH},
-    {"lines-1", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0, GRASS_ALL},
+    {"lines-1", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0, BOTH},
     {"sjlt", LIBRARY, FS_SJLT, 0, 4, UNSAID, 0, 0, BOTH},
     {"blockrow", LIBRARY, FS_BLOCKROW, 0, 0, UNSAID, 0, 0, BOTH},
     {"srht", LIBRARY, FS_SRHT, 0, 0, UNSAID, 0, 0, BOTH},
