@@ -24,7 +24,7 @@ DTYPE_NAMES = "float32, float64, float16 and bfloat16"
 PRECISIONS = {"full": 0, "fast": 1}
 _CPU, _CUDA = 1, 2
 
-# struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse.
+# struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse, fs_rows.
 SPEC = struct.Struct("@Ni2qQ3qiq")
 _OPTIONS = struct.Struct("@N3iP3Pi0P")
 _MATRIX = "P6q2i"
@@ -33,6 +33,7 @@ pack_matrix_size = _ONE_MATRIX.size
 _MATRICES = struct.Struct("@" + 2 * _MATRIX)
 SPARSE = struct.Struct("@2i3q3P2i")
 _SPARSE_AND_MATRIX = struct.Struct("@2i3q3P2i" + _MATRIX)
+_ROWS = struct.Struct("@qiPi0P")
 
 
 class Error(Exception):
@@ -102,6 +103,7 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_apply", integer, multiply),
         ("fs_apply_adjoint", integer, multiply),
         ("fs_apply_csr", integer, multiply),
+        ("fs_apply_rows", integer, [address, address, count, real, address, address, real, address]),
         ("fs_workspace_create", integer, [address, address, address]),
         ("fs_workspace_destroy", None, [address]),
         ("fs_workspace_views", integer, [address, address, address]),
@@ -285,6 +287,19 @@ def multiply(
             raise failure(result)
     finally:
         pool.append(context)
+
+
+def multiply_rows(
+    handle: int, row0: int, alpha: float, source: View, listed: Tuple[int, int, int], beta: float, target: View,
+    stream: int
+) -> None:
+    """target = beta target + alpha S source[rows], rows given by the address, the number and the bytes of indices that
+    are where source is."""
+    address, count, size = listed
+    rows = _ROWS.pack(count, INDEX[size], address, source[6] != HOST)
+    with borrowed(source[6], stream) as context:
+        _MATRICES.pack_into(context.memory, 0, *_parts(source), *_parts(target))
+        check(lib.fs_apply_rows(context.pointer, handle, row0, alpha, context.first, rows, beta, context.second))
 
 
 def multiply_sparse(
