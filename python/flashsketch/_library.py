@@ -25,7 +25,8 @@ PRECISIONS = {"full": 0, "fast": 1}
 _CPU, _CUDA = 1, 2
 
 # struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse, fs_rows.
-SPEC = struct.Struct("@Ni2qQ3qiq")
+SPEC_FORMAT = "Ni2qQ3qiq"
+SPEC = struct.Struct("@" + SPEC_FORMAT)
 _OPTIONS = struct.Struct("@N3iP3Pi0P")
 _MATRIX = "P6q2i"
 _ONE_MATRIX = struct.Struct("@" + _MATRIX)
@@ -114,6 +115,17 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_solve", integer, [address, real, address, address]),
         ("fs_ridge", integer, [address, real, address, address]),
         ("fs_residual", integer, [address, address, address, address, address]),
+        ("fs_grass_begin", integer, [address, address, address]),
+        ("fs_grass_destroy", None, [address]),
+        ("fs_grass_mask", integer, [address, address]),
+        ("fs_grass_project", integer, [address, address, address]),
+        ("fs_grass_add", integer, [address, count, address]),
+        ("fs_grass_added", integer, [address, address]),
+        ("fs_grass_features", integer, [address, address]),
+        ("fs_grass_restore", integer, [address, count, count]),
+        ("fs_grass_finish", integer, [address, real]),
+        ("fs_grass_scores", integer, [address, address, address, real, real, address]),
+        ("fs_grass_top", integer, [address, count, count, integer, address, address]),
     ]:
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments

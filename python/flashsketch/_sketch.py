@@ -24,13 +24,13 @@ _FIELDS = ("family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave
 _OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
 
 
-def _whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> int:
+def whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1, *, who: str = "Sketch") -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"Sketch: {name} is {value!r}, it must be a whole number") from None
+        raise TypeError(f"{who}: {name} is {value!r}, it must be a whole number") from None
     if not low <= number <= high:
-        raise ValueError(f"Sketch: {name} is {number}, it must be from {low} to {high}")
+        raise ValueError(f"{who}: {name} is {number}, it must be from {low} to {high}")
     return number
 
 
@@ -93,9 +93,9 @@ class Sketch:
         if shuffle is None and batch_major and family == "blockperm":
             shuffle = "lines"
         dealt = 0 if shuffle is None else _named("shuffle", shuffle, SHUFFLES)
-        size, bits = (_whole("d", d), _whole("k", k)), _whole("seed", seed, 0, 2**64 - 1)
-        blocks = (_whole("M", M), _whole("kappa", kappa), _whole("s", s))
-        self._create((number, *size, bits, *blocks, dealt, _whole("interleave", interleave)))
+        size, bits = (whole("d", d), whole("k", k)), whole("seed", seed, 0, 2**64 - 1)
+        blocks = (whole("M", M), whole("kappa", kappa), whole("s", s))
+        self._create((number, *size, bits, *blocks, dealt, whole("interleave", interleave)))
 
     def _create(self, spec: Tuple[int, ...]) -> None:
         load_torch()
@@ -228,8 +228,8 @@ class Sketch:
     def project(self, X: Any, *, out: Any = None, row0: Optional[int] = None, columns: Any = None) -> Any:
         """X S', for a batch: X is n x d, a sample a row, and the result n x k.  The same S as `S @ A`.
 
-        row0: X is only columns row0 ... of the whole.  columns: the product is X[:, columns] S', as apply's rows: a mask
-        of the coordinates and the sketch in one pass.
+        row0: X is only columns row0 ... of the whole.  columns: the product is X[:, columns] S', as apply's rows: a
+        mask of the coordinates and the sketch in one pass.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000, batch_major=True)

@@ -12,7 +12,17 @@ from typing import Any, Optional, Tuple
 
 import torch
 
-from ._arrays import Adapter, Product, Reading, check_list, check_rows, source_rows, target_shape, unknown_dtype
+from ._arrays import (
+    Adapter,
+    Product,
+    Reading,
+    check_list,
+    check_rows,
+    host_list,
+    source_rows,
+    target_shape,
+    unknown_dtype,
+)
 from ._library import BF16, F16, F32, F64, HOST
 
 if not hasattr(torch.library, "custom_op"):
@@ -44,7 +54,7 @@ class Torch(Adapter):
         return like.new_empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype)
 
     def listed(self, rows: Any, like: Any) -> Any:
-        listed = torch.as_tensor(rows, device=like.device)
+        listed = torch.as_tensor(rows if isinstance(rows, torch.Tensor) else host_list(rows), device=like.device)
         whole = not (listed.dtype.is_floating_point or listed.dtype.is_complex or listed.dtype is torch.bool)
         check_list(listed.shape, listed.dtype, whole)
         return (listed if listed.dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()

@@ -47,7 +47,7 @@ def test_half_types():
 
 S = sketch()
 WRONG = [
-    (lambda: S.apply(A, rows=range(999)), ValueError, "999 rows are listed, and S is 200 x 1000: there must be d = 1000"),
+    (lambda: S.apply(A, rows=range(999)), ValueError, "999 rows are listed, and S is 200 x 1000: there must be d"),
     (lambda: S.project(A.T, columns=[1]), ValueError, "1 columns are listed"),
     (lambda: S.apply(A, rows=range(2001, 3001)), ValueError, r"rows.index\[999\] is 3000, but A has 3000 rows"),
     (lambda: S.apply(A, rows=range(-1, 999)), ValueError, r"rows.index\[0\] is -1"),
@@ -77,9 +77,9 @@ def test_sparse_and_dask_arrays_have_ways_of_their_own():
 def test_torch():
     torch = pytest.importorskip("torch", "2.4")
     X = torch.from_numpy(A)
-    for rows in [LISTS["ascending"], LISTS["int32"], LISTS["a list"], torch.arange(0, 2000, 2)]:
+    for rows in [*LISTS.values(), torch.arange(0, 2000, 2), torch.arange(100, dtype=torch.uint8).repeat(10)]:
         Y = S.apply(X, rows=rows)
-        assert torch.equal(Y, S @ X[torch.as_tensor(rows)])
+        assert torch.equal(Y, S @ X[np.asarray(rows, "int64")])
         assert torch.equal(S.project(X.T, columns=rows), Y.T)
     with pytest.raises(ValueError, match="index.0. is 5000, but A has 3000 rows"):
         S.apply(X, rows=torch.arange(5000, 6000))
