@@ -65,8 +65,8 @@ class Adapter:
         """An uninitialised array, C-ordered, on like's device, of like's type or of one that is named."""
         raise NotImplementedError
 
-    def listed(self, rows: Any, like: Any) -> Any:
-        """Numbers of rows as a packed vector of int32 or int64, where `like` is."""
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        """Numbers of some of `count` rows as a packed vector of int32 or int64, where `like` is."""
         return host_list(rows)
 
     def address(self, listed: Any) -> int:
@@ -120,10 +120,15 @@ class Adapter:
             multiply_rows(what.sketch._handle, what.row0, alpha, source, listed, beta, target, stream)
 
 
-def host_list(rows: Any) -> Any:
-    """Numbers of rows as a packed NumPy vector of int32 or int64."""
+def host_list(rows: Any, count: Optional[int] = None) -> Any:
+    """Numbers of rows as a packed NumPy vector of int32 or int64.  count: how many rows there are, for a list that goes
+    to a GPU, where nobody looks at it again; one that stays here is judged by the library."""
     array = numpy.asarray(rows)
     check_list(array.shape, array.dtype, array.dtype.kind in "iu")
+    if count is not None:
+        wrong = numpy.flatnonzero((array < 0) | (array >= count))
+        if wrong.size:
+            raise ValueError(f"number {wrong[0]} of a list of rows is {array[wrong[0]]}, and there are {count} rows")
     return numpy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))
 
 
@@ -245,7 +250,7 @@ class Sparse(Adapter):
     def __init__(self, dense: Adapter) -> None:
         self.dense = dense
 
-    def listed(self, rows: Any, like: Any) -> Any:
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
         raise TypeError(f"{_kind(like)} is sparse, and rows are listed of dense arrays: A[rows] is sparse again")
 
     def product(self, what: Product, array: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, Optional, Tuple
 
 import cupy
 
-from ._arrays import Adapter, Reading, check_list, dtype_code, element_strides
+from ._arrays import Adapter, Reading, check_list, dtype_code, element_strides, host_list
 from ._library import ITEMSIZE
 
 
@@ -22,9 +22,9 @@ class CuPy(Adapter):
         with cupy.cuda.Device(like.data.device_id):
             return cupy.empty(shape, dtype or like.dtype)
 
-    def listed(self, rows: Any, like: Any) -> Any:
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
         with cupy.cuda.Device(like.data.device_id):
-            array = cupy.asarray(rows)
+            array = rows if isinstance(rows, cupy.ndarray) else cupy.asarray(host_list(rows, count))
             check_list(array.shape, array.dtype, array.dtype.kind in "iu")
             return cupy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))
 

@@ -23,7 +23,7 @@ concatenate: Any = dask.array.concatenate
 class Dask(Adapter):
     name = "dask"
 
-    def listed(self, rows: Any, like: Any) -> Any:
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
         raise TypeError("rows are not listed of a Dask array, which is computed later: S.apply(A[rows]) is the same")
 
     def product(self, what: Product, array: Any) -> Any:

@@ -16,6 +16,7 @@ from ._arrays import (
     Adapter,
     Product,
     Reading,
+    check_list,
     check_rows,
     dtype_code,
     host_list,
@@ -58,14 +59,19 @@ class Jax(Adapter):
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return jax.numpy.empty(shape, dtype or like.dtype, device=like.device)
 
-    def listed(self, rows: Any, like: Any) -> Any:
-        listed = host_list(rows)
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        _check(like)
         if like.device.platform == "cpu":
-            return listed
-        small = listed.astype("int32")  # JAX would make int32 of int64 without a word
-        if (small != listed).any():
-            raise ValueError("a list of rows for a JAX array on a GPU has numbers that int32 does not hold")
-        return jax.device_put(small, like.device).block_until_ready()
+            return host_list(rows)
+        if isinstance(rows, jax.Array):
+            check_list(rows.shape, rows.dtype, jax.numpy.issubdtype(rows.dtype, jax.numpy.integer))
+        else:
+            rows = host_list(rows, count)
+            if (rows >= 2**31).any() and jax.dtypes.canonicalize_dtype("int64") != "int64":
+                raise ValueError("JAX makes int32 of a list of rows, which some do not fit; not so with jax_enable_x64")
+        listed = jax.device_put(rows, like.device)
+        listed = listed if listed.dtype in ("int32", "int64") else listed.astype("int32")
+        return listed.block_until_ready()
 
     def address(self, listed: Any) -> int:
         address: int = listed.unsafe_buffer_pointer() if isinstance(listed, jax.Array) else super().address(listed)

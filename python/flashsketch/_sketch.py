@@ -207,7 +207,8 @@ class Sketch:
         A is d x n, or a vector.  out: an array for the result, k x n, in A's type, or float32 where A's is a half type.
         row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.  rows: the product is
         S A[rows], without a copy of these rows: numbers from 0, in any order, d of them, or from row0 on; ascending is
-        best.  For A on a GPU they are an array there; others are copied to it.
+        best.  For A on a GPU they are an array there, of which numbers that are not rows of A make NaN; others are
+        copied to it.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -354,7 +355,7 @@ def _asked(sketch: Sketch, adapter: Adapter, A: Any, row0: Optional[int], batch:
         if row0 is None:
             return Product(sketch, False, 0, sketch.d, batch)
         return Product(sketch, False, operator.index(row0), source_rows(A, batch), batch)
-    listed = adapter.listed(listed, A)
+    listed = adapter.listed(listed, A, source_rows(A, batch))
     count = len(listed)
     if row0 is None and count != sketch.d:
         raise ValueError(

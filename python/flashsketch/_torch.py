@@ -53,8 +53,10 @@ class Torch(Adapter):
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return like.new_empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype)
 
-    def listed(self, rows: Any, like: Any) -> Any:
-        listed = torch.as_tensor(rows if isinstance(rows, torch.Tensor) else host_list(rows), device=like.device)
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        if not isinstance(rows, torch.Tensor):
+            rows = torch.from_numpy(host_list(rows, count if like.is_cuda else None))
+        listed = rows.to(like.device)
         whole = not (listed.dtype.is_floating_point or listed.dtype.is_complex or listed.dtype is torch.bool)
         check_list(listed.shape, listed.dtype, whole)
         return (listed if listed.dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()
