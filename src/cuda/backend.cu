@@ -68,6 +68,7 @@ static fs_result allow_shared_memory(fs_gpu *gpu)
         {fs_hopper_rows_kernels, FS_HOPPER_ROWS_COUNT, 90},
         {fs_listed_rows_kernels, FS_LISTED_ROWS_COUNT, 90},
         {fs_hopper_lines_kernels, FS_HOPPER_LINES_COUNT, 90},
+        {fs_direct_kernels, FS_DIRECT_COUNT, 80},
     };
     for (const auto &table : tables)
         for (int i = 0; i < table.count && gpu->traits.arch >= table.least_arch; i++)

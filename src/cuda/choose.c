@@ -99,9 +99,9 @@ static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; i
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int groups; } masked[] = {
-#define LINE(T, dtype, groups) {dtype, groups},
-    FS_MASKED(LINE)
+static const struct { fs_dtype dtype; int groups, pairs; } direct[] = {
+#define LINE(T, dtype, groups, pairs) {dtype, groups, pairs},
+    FS_DIRECT(LINE)
 #undef LINE
 };
 static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
@@ -124,7 +124,7 @@ int64_t fs_plan_width(const fs_plan *plan)
     if (plan->kernel == FS_KERNEL_LISTED_ROWS)
         return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
-    if (plan->kernel == FS_KERNEL_MASKED) return 16 * (int64_t)masked[plan->instance].groups;
+    if (plan->kernel == FS_KERNEL_DIRECT) return 16 * (int64_t)direct[plan->instance].groups;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
 }
@@ -382,6 +382,41 @@ static int half_a_tile(const fs_problem *p, const fs_gpu_traits *gpu)
            p->kappa == 1 && p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FS_DEF_LINES;
 }
 
+static int direct_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch >= 80 && p->block_rows <= 64 && p->dtype != FS_F64 && gpu->shared >= FS_DIRECT_SHARED;
+}
+/* `groups` of 16 columns; the fewest there are where there is no such instance. */
+static int plan_direct(const fs_problem *p, const fs_gpu_traits *gpu, int groups, int parts, fs_plan *plan)
+{
+    const int pairs = p->across && p->aligned && p->n % 2 == 0;
+    int found = -1;
+    for (int i = 0; i < FS_DIRECT_COUNT; i++)
+        if (direct[i].dtype == p->dtype && direct[i].pairs <= pairs &&
+            (found < 0 || (direct[i].groups == groups && direct[i].pairs == pairs)))
+            found = i;
+    if (found < 0) return 0;
+    memset(plan, 0, sizeof *plan);
+    plan->cluster = 1;
+    plan->kernel = FS_KERNEL_DIRECT;
+    plan->instance = found;
+    plan->threads = FS_DIRECT_THREADS;
+    plan->group = 1;
+    plan->shared = FS_DIRECT_SHARED;
+    const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * direct[found].groups);
+    const int resident = (int)most(1, least(2, gpu->shared_per_processor / (FS_DIRECT_SHARED + 1024)));
+    cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, resident, FS_DIRECT_THREADS), FS_DIRECT_THREADS);
+    return 1;
+}
+/* As many samples a thread block as leave enough of them to fill the GPU: S is made once for all of them.  (H200,
+ * 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32, 64 and 128 samples differ by less than a tenth.) */
+int fs_choose_masked(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    int groups = 8;
+    while (groups > 2 && p->M * p->kappa * div_up(p->n, 16 * groups) < 2 * gpu->processors * 15 / 16) groups /= 2;
+    return direct_fits(p, gpu) && plan_direct(p, gpu, groups, 0, plan);
+}
+
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan);
 
 fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table)
@@ -391,6 +426,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_LISTED_ROWS || listed_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_DIRECT || direct_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
     /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
      * 1.07 ms, by narrow.cu 1.19; 64 columns 1.78, by hopper_rows.cu 2.04. */
@@ -417,30 +453,6 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     plan.parts = 1;
     plan.cluster = 1;
     return plan;
-}
-
-/* As few samples a thread block as fill the GPU at once, two to a processor: the more samples, the less often S is
- * made. */
-int fs_choose_masked(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
-{
-    int found = -1;
-    if (gpu->arch < 80 || p->block_rows > 64 || p->dtype == FS_F64) return 0;
-    for (int i = 0; i < FS_MASKED_COUNT; i++) {
-        if (masked[i].dtype != p->dtype) continue;
-        const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * masked[i].groups);
-        if (found < 0 || blocks >= 2 * gpu->processors * 15 / 16) found = i;
-    }
-    if (found < 0) return 0;
-    memset(plan, 0, sizeof *plan);
-    plan->cluster = 1;
-    plan->kernel = FS_KERNEL_MASKED;
-    plan->instance = found;
-    plan->threads = FS_MASKED_THREADS;
-    plan->group = 1;
-    plan->shared = FS_MASKED_SHARED;
-    const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * masked[found].groups);
-    cut(plan, p, choose_parts(p, gpu, blocks, 2, 256), FS_MASKED_THREADS);
-    return 1;
 }
 
 int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room)
@@ -483,6 +495,14 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             const int around[] = {own.parts, own.parts / 2, own.parts * 2, own.parts + 1, own.parts - 1};
             for (int i = 0; i < 5; i++)
                 if (around[i] > 0 && count < room && plan_narrow(p, gpu, warps, own.chunk, around[i], &plan))
+                    plans[count++] = plan;
+        }
+    if (direct_fits(p, gpu) && p->n <= 64)
+        for (int groups = 1; groups <= 2; groups++) {
+            if (!plan_direct(p, gpu, groups, 0, &plan) || direct[plan.instance].groups != groups) continue;
+            const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+            for (int i = 0; i < 5; i++)
+                if (around[i] > 0 && count < room && plan_direct(p, gpu, groups, around[i], &plan))
                     plans[count++] = plan;
         }
     if (p->block_rows > 512) return count;
@@ -586,6 +606,12 @@ static int sound(const entry *e)
                plan_listed_rows(p, &hopper, plan->parts, &again) && again.instance == plan->instance &&
                again.shared == plan->shared && again.threads == plan->threads && again.group == plan->group &&
                plan->team == 0 && plan->chunk == 0 && plan->length % FS_LISTED_ROWS_STAGE == 0;
+    if (plan->kernel == FS_KERNEL_DIRECT)
+        return plan->instance >= 0 && plan->instance < FS_DIRECT_COUNT && direct_fits(p, &any) &&
+               plan_direct(p, &any, direct[plan->instance].groups, plan->parts, &again) &&
+               again.instance == plan->instance && again.shared == plan->shared && again.threads == plan->threads &&
+               again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
+               plan->length % FS_DIRECT_THREADS == 0;
     if (plan->kernel == FS_KERNEL_NARROW)
         return narrow_fits(p) && plan->threads >= 128 && plan->threads <= 32 * FS_NARROW_WARPS &&
                (plan->threads & (plan->threads - 1)) == 0 && plan->chunk > 0 &&

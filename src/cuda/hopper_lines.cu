@@ -747,7 +747,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         const int64_t sample = j.sample + sample_of<T, C, SAMPLES>(side);
         const int block = C < 8 ? 0 : 4 * side;
 #pragma unroll
-        for (int t = 0; t < sh::BLOCKS; t++) store_samples<T>(a, part_of(a, j, block + t), to, total[t], sample);
+        for (int t = 0; t < sh::BLOCKS; t++) store_samples<T, 8>(a, part_of(a, j, block + t), to, total[t], sample);
     }
 #endif
 }

@@ -1,6 +1,6 @@
 /* rows.cu - the sketch of the rows of A that a list names.
  *
- * The usual BlockPerm-SJLTs read A where it is (masked.cu).  For other sketches, whose products cost more than a copy,
+ * The usual BlockPerm-SJLTs read A where it is (direct.cu).  For other sketches, whose products cost more than a copy,
  * and for f64, the listed rows are copied into memory of the context first, with neighbours in memory along the
  * direction in which A has them. */
 #include "element.cuh"
