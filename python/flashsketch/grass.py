@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import ctypes
 import json
-import operator
 import os
 import pathlib
 import struct
 import threading
 import zipfile
+import zlib
 from collections.abc import Mapping
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
@@ -57,6 +57,11 @@ __all__ = ["Attributor", "top"]
 
 _OPTIONS = struct.Struct("@NqiPqd" + SPEC_FORMAT)  # fs_grass_options, with the padding of C
 _FORMAT = "flashsketch features 1"
+# What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
+_UNREADABLE = (
+    *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
 
 Path = Tuple[Union[str, int], ...]
 
@@ -269,12 +274,13 @@ class Attributor:
     def load(self, path: Any) -> None:
         """Adds the examples that are in a file of `save`, if they are what this attributor would make: `added` says
         how many there are, and add goes on with the first that is missing."""
-        try:
-            with numpy.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened_file:
+            try:
+                file = numpy.load(opened_file, allow_pickle=False)
                 about, added, rows = json.loads(str(file["about"])), file["added"].astype(bool), file["features"]
                 there = about["format"], (about["examples"],) == added.shape, (added.sum(), about["k"]) == rows.shape
-        except (zipfile.BadZipFile, KeyError, ValueError, EOFError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path} is no file of features, or not all of one: {error}") from None
+            except _UNREADABLE as error:
+                raise ValueError(f"{path} is no file of features, or not all of one: {error}") from None
         if there != (_FORMAT, True, True):
             raise ValueError(f"{path} has {rows.shape} features of {added.shape} examples, and says that it is {about}")
         here = self._about()
