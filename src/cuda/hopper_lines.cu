@@ -216,7 +216,8 @@ __device__ void copy_boxes(const fs_tile_args &a, const fs_line_maps &maps, cons
     typedef shape<T, C, SAMPLES> sh;
     enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
     const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
-    const int classes = maps.classes, sample = __shfl_sync(~0u, (int)j.sample, 0) / classes;
+    const int classes = maps.classes, each = SAMPLES / classes;  /* samples of a map */
+    const int sample = __shfl_sync(~0u, (int)j.sample, 0) / classes;
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
         const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
         const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
@@ -238,10 +239,11 @@ __device__ void copy_boxes(const fs_tile_args &a, const fs_line_maps &maps, cons
                 fs_mbarrier_arrive_expect(m.step_full(stage), sh::STEP_BYTES);
 #pragma unroll
                 for (int l = 0; l < sh::LINES; l++)
-#pragma unroll 1
-                    for (int c = 0; c < classes; c++)
-                        fs_copy_box(to + (l * SAMPLES + c * SAMPLES / classes) * 128, &maps.of[c],
-                                    starts[l] + maps.shift[c], 0, sample, m.step_full(stage));
+#pragma unroll
+                    for (int c = 0; c < FS_LINE_CLASSES; c++)  /* which maps are known to the compiler, they must be */
+                        if (c < classes)
+                            fs_copy_box(to + (l * SAMPLES + c * each) * 128, &maps.of[c], starts[l] + maps.shift[c], 0,
+                                        sample, m.step_full(stage));
             }
             __syncwarp();
         }
@@ -701,7 +703,9 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_
     fs_start_next_kernel();
     /* 1. mbarriers */
     if (tid == 0) {
-        for (int c = 0; sh::BOXES && c < maps.classes; c++) fs_fetch_map(&maps.of[c]);
+#pragma unroll
+        for (int c = 0; c < FS_LINE_CLASSES; c++)
+            if (sh::BOXES && c < maps.classes) fs_fetch_map(&maps.of[c]);
         for (int i = 0; i < STAGES; i++) {
             fs_mbarrier_init(m.step_full(i), sh::BOXES ? 1 : 32 + (C > 1));
             fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
