@@ -2,8 +2,8 @@
  *
  *     mpiexec -n P device.ranks
  *
- * The laws are those of tests/mpi, with matrices in device memory and in the host's, and the CPU as the judge.  MPI gets
- * host memory only, so no MPI library need know of CUDA.  In a dry run (device.h) the GPU's ranks are CPU ranks. */
+ * The laws are those of tests/mpi, with matrices in device memory and in the host's, and the CPU as the judge.  MPI
+ * gets host memory only, so no MPI library need know of CUDA.  In a dry run (device.h) all are CPU ranks. */
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdio.h>
@@ -193,7 +193,8 @@ static void parts_are_added_in_the_order_of_ranks(void)
                 for (int again = 0; again < 3; again++) {
                     int64_t first;
                     fs_mpi *made = make_ranks(own((cast)who), (fs_mpi_output)output, 0, 1, tile);
-                    twin Y = output_of(made, S, s, (fs_mpi_output)output, 0, 0, again == 1 && is_gpu((cast)who), &first);
+                    twin Y = output_of(made, S, s, (fs_mpi_output)output, 0, 0, again == 1 && is_gpu((cast)who),
+                                       &first);
                     MUST(fs_mpi_apply(made, S, first_row(s->d, rank), 1.0, &A.m, 0.0,
                                       output == FS_MPI_ROOT && rank ? NULL : &Y.m));
                     twin_fetch(&Y);
