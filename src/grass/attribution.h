@@ -20,6 +20,7 @@ struct fs_grass {
     int64_t *parameters;   /* of each part, ... */
     int64_t *begin;        /* ... the row of S at which it begins (parts + 1 of them), ... */
     int64_t *index;        /* ... and the mask, counted from the start of its part; NULL: none */
+    int64_t *list;         /* the mask in the backend's memory; NULL: index is */
     uint8_t *there;        /* whether example i has been added */
     double *host;          /* panel x panel */
     float *Phi;            /* N x k, in the backend's memory, as are the rest: */

@@ -77,6 +77,17 @@ static fs_result draw_mask(fs_grass *g, uint64_t seed, int64_t all)
     return FS_OK;
 }
 
+/* The mask where the sketch reads it. */
+static fs_result place_mask(fs_grass *g)
+{
+    const size_t bytes = (size_t)g->mask * sizeof *g->list;
+    void *memory;
+    if (g->ctx->backend->place == FS_HOST) return FS_OK;
+    GRASS(g, alloc, bytes, &memory);
+    g->list = memory;
+    return g->dense->send(g->handle, g->index, bytes, g->list);
+}
+
 /* Memory in the backend's place. */
 static fs_result allocate(fs_grass *g)
 {
@@ -98,7 +109,7 @@ static fs_result allocate(fs_grass *g)
     g->Z = memory[3];
     g->X = memory[4];
     g->C = memory[5];
-    return result;
+    return result == FS_OK && g->mask ? place_mask(g) : result;
 }
 
 static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
@@ -143,7 +154,7 @@ void fs_grass_destroy(fs_grass *g)
 {
     if (!g) return;
     fs_context *ctx = g->ctx;
-    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C};
+    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C, g->list};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i]) g->dense->release(g->handle, memory[i]);
     if (g->handle) g->dense->close(g->handle);
@@ -193,7 +204,8 @@ static fs_result project(fs_grass *g, const fs_matrix *gradients, fs_matrix *Y)
             FS_TRY(fs_apply(g->ctx, g->S, row0, g->scale, &gradients[i], beta, Y));
             continue;
         }
-        const fs_rows list = {g->begin[i + 1] - row0, FS_INDEX64, g->index + row0, FS_HOST};
+        const int64_t *mask = g->list ? g->list : g->index;
+        const fs_rows list = {g->begin[i + 1] - row0, FS_INDEX64, mask + row0, g->ctx->backend->place};
         FS_TRY(fs_apply_rows(g->ctx, g->S, row0, g->scale, &gradients[i], &list, beta, Y));
     }
     return FS_OK;
@@ -245,7 +257,7 @@ static fs_result accept(fs_grass *g, const char *who, int64_t first, int64_t cou
         const int64_t some = fs_min64(g->panel, first + count - at);
         FS_TRY(fs_grass_widen(g, at, some));
         GRASS(g, squares, g->k, some, g->Z, g->k, g->C);
-        GRASS(g, fetch, g->C, some, g->host);
+        GRASS(g, fetch, g->C, (size_t)some * sizeof *g->host, g->host);
         for (int64_t i = 0; i < some; i++)
             FS_REQUIRE(isfinite(g->host[i]), "%s: the gradient of example %" PRId64 " is not finite", who, at + i);
     }

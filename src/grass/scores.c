@@ -30,7 +30,7 @@ fs_result fs_grass_finish(fs_grass *g, double damping)
                who, missing, g->N, first);
     g->finished = 0;
     if (!g->gram_ready) FS_TRY(make_gram(g));
-    GRASS(g, zero, g->factor, g->k * g->k);
+    GRASS(g, zero, g->factor, (size_t)(g->k * g->k) * sizeof *g->factor);
     GRASS(g, add, g->k * g->k, 1.0, g->gram, g->factor);
     GRASS(g, diagonal, g->k, g->factor, g->k, NULL, damping);
     GRASS(g, potrf, g->k, g->factor, g->k);
@@ -70,7 +70,7 @@ static fs_result score_panel(fs_grass *g, const fs_matrix *phi, int64_t row, int
         const int64_t count = fs_min64(g->panel, g->N - first);
         FS_TRY(fs_grass_widen(g, first, count));
         GRASS(g, gemm, 1, 0, count, rows, g->k, 1.0, g->Z, g->k, g->X, g->k, 0.0, g->C, count);
-        GRASS(g, fetch, g->C, count * rows, g->host);
+        GRASS(g, fetch, g->C, (size_t)(count * rows) * sizeof *g->host, g->host);
         put_block(scores, g->host, row, rows, first, count, weights, alpha, beta);
     }
     return FS_OK;
