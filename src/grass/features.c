@@ -10,7 +10,7 @@
 #include "matrix.h"
 #include "random.h"
 
-enum { PANEL = 1024 }; /* examples at a time: products of this width run at full speed */
+enum { PANEL = 1024 }; /* examples or features at a time: products of this width run at full speed */
 
 /* beginning -------------------------------------------------------------------------------------------------- */
 
@@ -92,13 +92,13 @@ static fs_result place_mask(fs_grass *g)
 static fs_result allocate(fs_grass *g)
 {
     const fs_host host = {fs_fail, g->ctx->allocator};
-    const size_t k = (size_t)g->k, panel = (size_t)g->panel;
+    const size_t k = (size_t)g->k, panel = (size_t)g->panel, order = (size_t)g->order;
     size_t features, square;
     FS_REQUIRE(g->N <= INT_MAX && g->k <= INT_MAX && !__builtin_mul_overflow((size_t)g->N, 4 * k, &features) &&
-                   !__builtin_mul_overflow(k, 8 * k, &square),
+                   !__builtin_mul_overflow(order, 8 * order, &square),
                "fs_grass_begin: %" PRId64 " examples by k = %" PRId64 " is more than the linear algebra counts", g->N,
                g->k);
-    FS_TRY(g->dense->open(&g->handle, g->ctx->state, &host, g->k, 1, 1));
+    FS_TRY(g->dense->open(&g->handle, g->ctx->state, &host, g->order, 1, 1));
     void *memory[6] = {NULL};
     const size_t bytes[6] = {features, square, square, 8 * k * panel, 8 * k * panel, 8 * panel * panel};
     fs_result result = FS_OK;
@@ -117,14 +117,15 @@ static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
     g->N = o->examples;
     g->mask = o->mask;
     g->parts = o->parts;
-    g->panel = g->N < PANEL ? g->N : PANEL;
     g->scale = o->scale > 0 ? o->scale : 1.0 / sqrt((double)all);
     FS_TRY(fs_sketch_create_with(&g->S, &o->sketch, &g->ctx->allocator));
     g->k = o->sketch.k;
+    g->order = fs_min64(g->N, g->k);
+    g->panel = fs_min64(PANEL, g->N > g->k ? g->N : g->k);
     g->parameters = take(g->ctx, g->parts, sizeof *g->parameters);
     g->begin = take(g->ctx, g->parts + 1, sizeof *g->begin);
     g->there = take(g->ctx, g->N, 1);
-    g->host = take(g->ctx, g->panel * g->panel, sizeof *g->host);
+    g->host = take(g->ctx, g->panel * g->panel > g->N ? g->panel * g->panel : g->N, sizeof *g->host);
     if (!g->parameters || !g->begin || !g->there || !g->host)
         return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %" PRId64 " examples", g->N);
     memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);

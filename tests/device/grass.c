@@ -346,6 +346,7 @@ static void features_and_scores_are_those_of_plain_loops(void **state)
     const lane *l = lane_with_algebra();
     for (int r = 0; r < recipe_count; r++) check_attribution(l, &recipes[r], 37, 0);
     check_attribution(l, &recipes[0], 1100, 0); /* more examples than are taken at a time */
+    check_attribution(l, &recipes[0], 9, 0);    /* fewer than features */
 }
 static void masked_features_and_scores_are_those_of_plain_loops(void **state)
 {
