@@ -1,6 +1,7 @@
 /* experiment.c - models, features, scores, LDS, one after the other. */
 #include "experiment.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -411,25 +412,27 @@ static scoring scoring_of(experiment *e, const fs_spec *sketch, int64_t mask)
 
 enum { IDENTITY = 1024 };
 
-/* Features are kept in a folder of their own for each sketch, named by its digest, in that of the models. */
-static fs_result name_features(const scoring *s, char *identity, experiment_kept *kept)
+/* Features are kept in a folder of their own for each sketch, in that of the models.  Its name has the digest of S, and
+ * the family too, because two families may have the same S: blockperm with one block is an sjlt. */
+static fs_result name_features(const experiment *e, const fs_spec *sketch, int64_t mask, char *identity,
+                               experiment_kept *kept)
 {
     fs_sketch *S;
     uint64_t digest;
     char text[512];
-    FS_REQUIRE(s->mask >= 0 && s->mask <= s->e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64,
-               s->mask, s->e->parameters);
-    FS_TRY(fs_sketch_create(&S, &s->sketch));
+    FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
+               e->parameters);
+    FS_TRY(fs_sketch_create(&S, sketch));
     fs_sketch_describe(S, text, sizeof text);
-    const fs_result result = fs_sketch_digest(S, 0, s->sketch.d < 4096 ? s->sketch.d : 4096, &digest);
+    const fs_result result = fs_sketch_digest(S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
     fs_sketch_destroy(S);
     FS_TRY(result);
     snprintf(identity, IDENTITY,
              "flashsketch-grass features 1\ndefinition %d\nsketch %s\nmask %" PRId64 "\nparameters %" PRId64
              "\ntest-images %" PRId64 " crc %08" PRIx32 "\n",
-             fs_definition_version(), text, s->mask, s->e->parameters, s->tests, crc_of(&s->e->data->test));
-    snprintf(kept->folder, sizeof kept->folder, "%s/features-%016" PRIx64 "-%" PRId64, s->e->kept.folder, digest,
-             s->mask);
+             fs_definition_version(), text, mask, e->parameters, e->data->test.count, crc_of(&e->data->test));
+    snprintf(kept->folder, sizeof kept->folder, "%s/features-%.*s-%" PRId64 "-%016" PRIx64 "-%" PRId64,
+             e->kept.folder, (int)strcspn(text, " "), text, sketch->k, digest, mask);
     return FS_OK;
 }
 
@@ -437,39 +440,56 @@ static fs_result start(scoring *s)
 {
     char identity[IDENTITY];
     experiment_kept kept;
-    FS_TRY(name_features(s, identity, &kept));
+    FS_TRY(name_features(s->e, &s->sketch, s->mask, identity, &kept));
     FS_TRY(cache_open(&s->kept, kept.folder, identity));
     FS_TRY(allocate(s));
     split(s);
     return FS_OK;
 }
 
-static void count_missing(experiment_kept *kept, const char *kind, int64_t count)
+/* Counts the files of a kind, which it removes if that is wanted. */
+static void count_files(experiment_kept *kept, const char *kind, int64_t count, int remove_them)
 {
     char path[sizeof kept->folder + 64];
     file_name name;
     for (int64_t i = 0; i < count; i++) {
         name_of(kind, i, name);
         snprintf(path, sizeof path, "%s/%s.npy", kept->folder, name);
-        kept->missing += access(path, F_OK) != 0;
+        kept->missing += (remove_them ? unlink(path) : access(path, F_OK)) != 0;
     }
     kept->files += count;
 }
 
-fs_result experiment_look(experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept)
+static fs_result count_features(const experiment *e, const fs_spec *sketch, int64_t mask, int remove_them,
+                                experiment_kept *kept)
+{
+    fs_spec spec = *sketch;
+    char identity[IDENTITY];
+    spec.d = mask ? mask : e->parameters;
+    FS_TRY(name_features(e, &spec, mask, identity, kept));
+    count_files(kept, "train", e->recipe.ensemble, remove_them);
+    count_files(kept, "test", e->recipe.ensemble, remove_them);
+    return FS_OK;
+}
+
+fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept)
 {
     memset(kept, 0, sizeof *kept);
-    if (!sketch) {
-        snprintf(kept->folder, sizeof kept->folder, "%s", e->kept.folder);
-        count_missing(kept, "model", e->recipe.models);
-        return FS_OK;
-    }
-    const scoring s = scoring_of(e, sketch, mask);
-    char identity[IDENTITY];
-    FS_TRY(name_features(&s, identity, kept));
-    count_missing(kept, "train", e->recipe.ensemble);
-    count_missing(kept, "test", e->recipe.ensemble);
+    if (sketch) return count_features(e, sketch, mask, 0, kept);
+    snprintf(kept->folder, sizeof kept->folder, "%s", e->kept.folder);
+    count_files(kept, "model", e->recipe.models, 0);
     return FS_OK;
+}
+
+fs_result experiment_forget(experiment *e, const fs_spec *sketch, int64_t mask)
+{
+    experiment_kept kept = {.files = 0};
+    char path[sizeof kept.folder + 64];
+    FS_TRY(count_features(e, sketch, mask, 1, &kept));
+    snprintf(path, sizeof path, "%s/identity", kept.folder);
+    unlink(path);
+    if (rmdir(kept.folder) == 0 || errno == ENOENT) return FS_OK;
+    return fs_fail(FS_EFILE, "%s: the folder cannot be removed: %s", kept.folder, strerror(errno));
 }
 
 static fs_result end(scoring *s, fs_result code, experiment_result *result)

@@ -52,7 +52,7 @@ typedef struct experiment {
 
 /* What the folder has of a sketch, or of the models. */
 typedef struct experiment_kept {
-    char folder[PATH_MAX + 64];
+    char folder[PATH_MAX + 128];
     int64_t files, missing; /* how many there are if none is missing, and how many are */
 } experiment_kept;
 
@@ -78,11 +78,14 @@ uint32_t experiment_crc(const experiment *e);
 
 /* Where the features of a sketch are kept, for arguments as below, or the models (sketch NULL), and how many of their
  * files are missing.  Makes nothing. */
-FS_CHECK fs_result experiment_look(experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept);
+FS_CHECK fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept);
 
 /* The features of a sketch, after experiment_models: makes those that are not kept.  Of the result only the time of
  * projecting is told.  For checkpoint c they are files train-00c.npy and test-00c.npy, f32, a row for each image. */
 FS_CHECK fs_result experiment_features(experiment *e, const fs_spec *sketch, int64_t mask, experiment_result *result);
+
+/* Removes the features of a sketch, which are large: k = 4096 has 0.9 GB. */
+FS_CHECK fs_result experiment_forget(experiment *e, const fs_spec *sketch, int64_t mask);
 
 /* mask: coordinates that are kept, 0: all.  sketch: its d is set here; checkpoint c has seed sketch->seed + 100000 c.
  * damping 0: the best of the grid.  scores: test images x training images, NULL: not wanted. */
