@@ -1,12 +1,14 @@
 /* experiment.c - models, features, scores, LDS, one after the other. */
 #include "experiment.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
@@ -40,6 +42,18 @@ static void describe(const experiment *e, char *text, size_t bytes)
     for (int l = 0; l <= r->shape.layers; l++)
         at += snprintf(text + at, bytes - (size_t)at, " %" PRId64, r->shape.width[l]);
     snprintf(text + at, bytes - (size_t)at, "\n");
+}
+
+uint32_t experiment_crc(const experiment *e)
+{
+    const experiment_recipe *r = &e->recipe;
+    char text[1280];
+    describe(e, text, 1024);
+    const size_t at = strlen(text);
+    snprintf(text + at, sizeof text - at, "models %" PRId64 "\nensemble %" PRId64 "\nvalidation %" PRId64
+             "\ntest-images %" PRId64 " crc %08" PRIx32 "\n", r->models, r->ensemble, r->validation,
+             e->data->test.count, crc_of(&e->data->test));
+    return (uint32_t)crc32_z(0, (const Bytef *)text, strlen(text));
 }
 
 static fs_result check(const experiment_recipe *r, const grass_data *data)
@@ -78,7 +92,8 @@ static fs_result fill(experiment *e, const char *folder)
     e->chosen = malloc((size_t)(r->models * r->half) * sizeof *e->chosen);
     e->y = malloc((size_t)(r->models * e->data->test.count) * sizeof *e->y);
     e->Q = calloc((size_t)e->data->train.count, sizeof *e->Q);
-    if (!e->theta || !e->chosen || !e->y || !e->Q)
+    e->lds = malloc((size_t)e->data->test.count * sizeof *e->lds);
+    if (!e->theta || !e->chosen || !e->y || !e->Q || !e->lds)
         return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " models of %" PRId64 " parameters", r->models,
                        e->parameters);
     return cache_open(&e->kept, folder, identity);
@@ -110,13 +125,17 @@ void experiment_close(experiment *e)
     free(e->chosen);
     free(e->y);
     free(e->Q);
+    free(e->lds);
     memset(e, 0, sizeof *e);
     e->kept.lock = -1;
 }
 
 /* models ----------------------------------------------------------------------------------------------------- */
 
-static void model_name(int64_t i, char name[32]) { snprintf(name, 32, "model-%03" PRId64, i); }
+typedef char file_name[32]; /* without .npy */
+
+static void name_of(const char *kind, int64_t i, file_name name) { snprintf(name, 32, "%s-%03" PRId64, kind, i); }
+
 static fs_matrix model_at(const experiment *e, int64_t i)
 {
     return fs_row_major(e->theta + i * e->parameters, 1, e->parameters, FS_F32);
@@ -129,9 +148,9 @@ static fs_result get_models(experiment *e, int64_t *missing, int64_t *count)
     *count = 0;
     for (int64_t i = 0; i < r->models; i++) {
         const fs_matrix theta = model_at(e, i);
-        char name[32];
+        file_name name;
         int found;
-        model_name(i, name);
+        name_of("model", i, name);
         grass_choose(r->seed, GRASS_TAG_SUBSET, (uint32_t)i, e->data->train.count, r->half, e->chosen + i * r->half);
         FS_TRY(cache_get(&e->kept, name, &theta, &found));
         if (!found) missing[(*count)++] = i;
@@ -154,8 +173,8 @@ static fs_result train_missing(experiment *e, trainer *t, const int64_t *which, 
         FS_TRY(trainer_run(t, jobs, some));
         for (int64_t j = 0; j < some; j++) {
             const fs_matrix theta = model_at(e, which[first + j]);
-            char name[32];
-            model_name(which[first + j], name);
+            file_name name;
+            name_of("model", which[first + j], name);
             FS_TRY(cache_put(&e->kept, name, &theta));
         }
     }
@@ -230,7 +249,8 @@ typedef struct scoring {
     int given;
     double *y, *lds, *work;
     int64_t *validation, *others;
-    double seconds;
+    double damping, seconds;
+    int64_t batches;
 } scoring;
 
 static double now(void)
@@ -272,6 +292,7 @@ static fs_result take_train(scoring *s, fs_grass *g, int64_t first, const fs_mat
     const double start = now();
     const fs_result result = fs_grass_add(g, first, G); /* which waits itself */
     s->seconds += now() - start;
+    s->batches++;
     return result;
 }
 static fs_result take_test(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
@@ -307,10 +328,10 @@ static fs_result get_features(scoring *s, fs_grass *g, int64_t c)
     const float *theta = e->theta + c * e->parameters;
     const fs_matrix phi = placed(s, s->phi, s->tests);
     fs_matrix Phi;
-    char train[32], test[32];
+    file_name train, test;
     int found_train, found_test;
-    snprintf(train, sizeof train, "train-%03" PRId64, c);
-    snprintf(test, sizeof test, "test-%03" PRId64, c);
+    name_of("train", c, train);
+    name_of("test", c, test);
     FS_TRY(fs_grass_features(g, &Phi));
     FS_TRY(get_kept(s, test, &phi, &found_test));
     FS_TRY(get_kept(s, train, &Phi, &found_train));
@@ -364,28 +385,30 @@ static fs_result validate(scoring *s, fs_grass *g, int64_t c)
     return result;
 }
 
-static fs_result score_tests(scoring *s, fs_grass *g, int64_t c, double damping)
+static fs_result score_tests(scoring *s, fs_grass *g, int64_t c)
 {
     const fs_matrix from = placed(s, s->phi, s->tests);
     fs_matrix to = fs_row_major(s->all, s->tests, s->N, FS_F64);
-    FS_TRY(fs_grass_finish(g, damping));
+    FS_TRY(fs_grass_finish(g, s->damping));
     return fs_grass_scores(g, &from, s->e->Q, 1.0 / (double)s->e->recipe.ensemble, c ? 1.0 : 0.0, &to);
 }
 
-/* One pass over the checkpoints; damping 0: the validation images at all dampings, otherwise all images at this one. */
-static fs_result pass(scoring *s, double damping, const char *doing)
+/* One pass over the checkpoints: the features of each, and what `score` makes of them (NULL: nothing).  The pass is
+ * the work from share `from` to share `to`. */
+static fs_result pass(scoring *s, const char *doing, double from, double to,
+                      fs_result (*score)(scoring *, fs_grass *, int64_t))
 {
     const int64_t E = s->e->recipe.ensemble;
     fs_result result = FS_OK;
     for (int64_t c = 0; c < E && result == FS_OK; c++) {
         fs_grass *g = NULL;
-        tell(s->e, (double)c / (double)E, doing);
+        tell(s->e, from + (to - from) * (double)c / (double)E, doing);
         result = begin(s, c, &g);
         if (result == FS_OK) result = get_features(s, g, c);
-        if (result == FS_OK) result = damping > 0 ? score_tests(s, g, c, damping) : validate(s, g, c);
+        if (result == FS_OK && score) result = score(s, g, c);
         fs_grass_destroy(g);
     }
-    if (result == FS_OK) tell(s->e, 1, doing);
+    if (result == FS_OK) tell(s->e, to, doing);
     return result;
 }
 
@@ -406,7 +429,7 @@ static fs_result choose_damping(scoring *s, experiment_result *out)
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) {
         const int64_t V = s->e->recipe.validation;
         lds_some(s, s->scores[i], 0, s->validation, V);
-        out->validation[i] = lds_summarise(V, s->lds, 0, s->work).mean;
+        out->validation[i] = lds_summarise(V, 1, s->lds, 0, s->work).mean;
         if (!isnan(out->validation[i]) && (best < 0 || out->validation[i] > out->validation[best])) best = i;
     }
     if (best < 0) return fs_fail(FS_EBACKEND, "no damping from %g to %g gives scores", damping_at(0), damping_at(9));
@@ -414,19 +437,24 @@ static fs_result choose_damping(scoring *s, experiment_result *out)
     return FS_OK;
 }
 
+static const double first_pass = 0.8; /* its share: ten Cholesky factors, not one, of each checkpoint */
+
 static fs_result run(scoring *s, double damping, experiment_result *out)
 {
+    experiment *e = s->e;
     out->damping = damping;
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) out->validation[i] = NAN;
     if (damping == 0) {
-        FS_TRY(pass(s, 0, "features and dampings"));
+        FS_TRY(pass(s, "features and dampings", 0, first_pass, validate));
         FS_TRY(choose_damping(s, out));
     }
-    FS_TRY(pass(s, out->damping, "scores"));
-    const int64_t others = s->tests - s->e->recipe.validation;
+    s->damping = out->damping;
+    FS_TRY(pass(s, "scores", damping == 0 ? first_pass : 0, 1, score_tests));
+    const int64_t others = s->tests - e->recipe.validation;
     lds_some(s, s->all, 1, s->others, others);
-    out->lds = lds_summarise(others, s->lds, s->e->recipe.seed, s->work);
-    out->project_seconds = s->seconds;
+    out->lds = lds_summarise(others, 1, s->lds, e->recipe.seed, s->work);
+    for (int64_t t = 0; t < s->tests; t++) e->lds[t] = NAN;
+    for (int64_t t = 0; t < others; t++) e->lds[s->others[t]] = s->lds[t];
     return FS_OK;
 }
 
@@ -443,7 +471,7 @@ static void split(scoring *s)
 static fs_result allocate(scoring *s)
 {
     const experiment_recipe *r = &s->e->recipe;
-    const size_t rows = (size_t)s->N * sizeof(double), longest = (size_t)(s->tests + 5 * r->models + LDS_SAMPLES);
+    const size_t rows = (size_t)s->N * sizeof(double), longest = (size_t)(2 * s->tests + 5 * r->models + LDS_SAMPLES);
     int ok = 1;
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) ok &= !!(s->scores[i] = malloc((size_t)r->validation * rows));
     if (!s->given) ok &= !!(s->all = malloc((size_t)s->tests * rows));
@@ -490,43 +518,125 @@ static void release(scoring *s)
     cache_close(&s->kept);
 }
 
-/* Features are kept in a folder of their own for each sketch, named by its digest, in that of the models. */
-static fs_result open_features(scoring *s)
+/* What scoring a sketch begins with: the sketch is checked when its folder is named. */
+static scoring scoring_of(experiment *e, const fs_spec *sketch, int64_t mask)
+{
+    scoring s = {.e = e, .sketch = *sketch, .mask = mask, .k = sketch->k, .N = e->data->train.count,
+                 .tests = e->data->test.count, .parameters = &e->parameters};
+    s.kept.lock = -1;
+    s.sketch.d = mask ? mask : e->parameters;
+    return s;
+}
+
+enum { IDENTITY = 1024 };
+
+/* Features are kept in a folder of their own for each sketch, in that of the models.  Its name has the digest of S, and
+ * the family too, because two families may have the same S: blockperm with one block is an sjlt. */
+static fs_result name_features(const experiment *e, const fs_spec *sketch, int64_t mask, char *identity,
+                               experiment_kept *kept)
 {
     fs_sketch *S;
     uint64_t digest;
-    char text[512], identity[1024], folder[PATH_MAX + 64];
-    FS_TRY(fs_sketch_create(&S, &s->sketch));
+    char text[512];
+    FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
+               e->parameters);
+    FS_TRY(fs_sketch_create(&S, sketch));
     fs_sketch_describe(S, text, sizeof text);
-    const fs_result result = fs_sketch_digest(S, 0, s->sketch.d < 4096 ? s->sketch.d : 4096, &digest);
+    const fs_result result = fs_sketch_digest(S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
     fs_sketch_destroy(S);
     FS_TRY(result);
-    snprintf(identity, sizeof identity,
+    snprintf(identity, IDENTITY,
              "flashsketch-grass features 1\ndefinition %d\nsketch %s\nmask %" PRId64 "\nparameters %" PRId64
              "\ntest-images %" PRId64 " crc %08" PRIx32 "\n",
-             fs_definition_version(), text, s->mask, s->e->parameters, s->tests, crc_of(&s->e->data->test));
-    snprintf(folder, sizeof folder, "%s/features-%016" PRIx64 "-%" PRId64, s->e->kept.folder, digest, s->mask);
-    return cache_open(&s->kept, folder, identity);
+             fs_definition_version(), text, mask, e->parameters, e->data->test.count, crc_of(&e->data->test));
+    snprintf(kept->folder, sizeof kept->folder, "%s/features-%.*s-%" PRId64 "-%016" PRIx64 "-%" PRId64,
+             e->kept.folder, (int)strcspn(text, " "), text, sketch->k, digest, mask);
+    return FS_OK;
+}
+
+static fs_result start(scoring *s)
+{
+    char identity[IDENTITY];
+    experiment_kept kept;
+    FS_TRY(name_features(s->e, &s->sketch, s->mask, identity, &kept));
+    FS_TRY(cache_open(&s->kept, kept.folder, identity));
+    FS_TRY(allocate(s));
+    FS_TRY(allocate_placed(s));
+    split(s);
+    return FS_OK;
+}
+
+/* Counts the files of a kind, which it removes if that is wanted. */
+static void count_files(experiment_kept *kept, const char *kind, int64_t count, int remove_them)
+{
+    char path[sizeof kept->folder + 64];
+    file_name name;
+    for (int64_t i = 0; i < count; i++) {
+        name_of(kind, i, name);
+        snprintf(path, sizeof path, "%s/%s.npy", kept->folder, name);
+        kept->missing += (remove_them ? unlink(path) : access(path, F_OK)) != 0;
+    }
+    kept->files += count;
+}
+
+static fs_result count_features(const experiment *e, const fs_spec *sketch, int64_t mask, int remove_them,
+                                experiment_kept *kept)
+{
+    fs_spec spec = *sketch;
+    char identity[IDENTITY];
+    spec.d = mask ? mask : e->parameters;
+    FS_TRY(name_features(e, &spec, mask, identity, kept));
+    count_files(kept, "train", e->recipe.ensemble, remove_them);
+    count_files(kept, "test", e->recipe.ensemble, remove_them);
+    return FS_OK;
+}
+
+fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept)
+{
+    memset(kept, 0, sizeof *kept);
+    if (sketch) return count_features(e, sketch, mask, 0, kept);
+    snprintf(kept->folder, sizeof kept->folder, "%s", e->kept.folder);
+    count_files(kept, "model", e->recipe.models, 0);
+    return FS_OK;
+}
+
+fs_result experiment_forget(experiment *e, const fs_spec *sketch, int64_t mask)
+{
+    experiment_kept kept = {.files = 0};
+    char path[sizeof kept.folder + 64];
+    FS_TRY(count_features(e, sketch, mask, 1, &kept));
+    snprintf(path, sizeof path, "%s/identity", kept.folder);
+    unlink(path);
+    if (rmdir(kept.folder) == 0 || errno == ENOENT) return FS_OK;
+    return fs_fail(FS_EFILE, "%s: the folder cannot be removed: %s", kept.folder, strerror(errno));
+}
+
+static fs_result end(scoring *s, fs_result code, experiment_result *result)
+{
+    result->project_seconds = s->seconds;
+    result->project_batches = s->batches;
+    release(s);
+    return code;
+}
+
+fs_result experiment_features(experiment *e, const fs_spec *sketch, int64_t mask, experiment_result *result)
+{
+    scoring s = scoring_of(e, sketch, mask);
+    memset(result, 0, sizeof *result);
+    fs_result code = start(&s);
+    if (code == FS_OK) code = pass(&s, "features", 0, 1, NULL);
+    return end(&s, code, result);
 }
 
 fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, double damping, double *scores,
                          experiment_result *result)
 {
-    scoring s = {.e = e, .sketch = *sketch, .mask = mask, .k = sketch->k, .N = e->data->train.count,
-                 .tests = e->data->test.count, .parameters = &e->parameters, .all = scores, .given = scores != NULL};
+    scoring s = scoring_of(e, sketch, mask);
+    s.all = scores;
+    s.given = scores != NULL;
     memset(result, 0, sizeof *result);
-    s.kept.lock = -1;
-    s.sketch.d = mask ? mask : e->parameters;
-    FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
-               e->parameters);
     FS_REQUIRE(isfinite(damping) && damping >= 0, "a damping of %g: it must be positive, or 0 for the best", damping);
-    fs_result code = open_features(&s);
-    if (code == FS_OK) code = allocate(&s);
-    if (code == FS_OK) code = allocate_placed(&s);
-    if (code == FS_OK) {
-        split(&s);
-        code = run(&s, damping, result);
-    }
-    release(&s);
-    return code;
+    fs_result code = start(&s);
+    if (code == FS_OK) code = run(&s, damping, result);
+    return end(&s, code, result);
 }

@@ -413,7 +413,7 @@ static void check_lds(int64_t mask)
     int64_t *chosen = room(SUBSETS * HALF, sizeof *chosen);
     float *theta = room(SUBSETS * p, sizeof *theta);
     double *y = room(SUBSETS * TESTS, 8), *scores = room(TESTS * TRAIN, 8), *losses = device_alloc(l->stream, TESTS * 8);
-    double lds[TESTS], work[5 * SUBSETS + TESTS + LDS_SAMPLES];
+    double lds[TESTS], work[5 * SUBSETS + 2 * TESTS + LDS_SAMPLES];
     trainer t;
     mlp net;
     MUST(trainer_open(&t, l->gpu, &blob_shape, &steps, &train_there, HALF, 0));
@@ -436,7 +436,7 @@ static void check_lds(int64_t mask)
     }
     mlp_close(&net);
     lds_of(TESTS, TRAIN, SUBSETS, HALF, scores, chosen, y, lds, work);
-    const lds_summary sum = lds_summarise(TESTS, lds, 1, work);
+    const lds_summary sum = lds_summarise(TESTS, 1, lds, 1, work);
     printf("    mask %d: LDS %.3f [%.3f, %.3f]\n", (int)mask, sum.mean, sum.low, sum.high);
     assert_true(sum.count == TESTS);
     if (!small_set && !(sum.mean > 0.1 && sum.low > 0.05))
