@@ -73,8 +73,8 @@ FS_API FS_CHECK fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t c
 /* scores ---------------------------------------------------------------------------------------------------- */
 
 /* K = Phi'Phi + damping I, or Phi Phi' + damping I where there are fewer examples than features, which gives the same
- * scores; factored by Cholesky in f64.  The product is made by the first call after examples were added; another damping
- * is another call.  FS_EINVAL: damping is not positive, an example is missing, or K is singular in
+ * scores; factored by Cholesky in f64.  The product is made by the first call after examples were added; another
+ * damping is another call.  FS_EINVAL: damping is not positive, an example is missing, or K is singular in
  * f64 at this damping: the sentence says which. */
 FS_API FS_CHECK fs_result fs_grass_finish(fs_grass *g, double damping);
 

@@ -1,8 +1,8 @@
 /* models.h - what perceptrons need beside products (dense.h), as a table of functions over a backend's memory.
  *
  * Everything is f32, packed, and holds several models of one shape side by side: a batch of activations is models x
- * rows x width, so that row r of all models * rows belongs to model r / rows.  Calls are queued on the context's stream,
- * after and before those of dense.h.  What happens to one element is written here, once for every place; the places
+ * rows x width, so that row r of all models * rows belongs to model r / rows.  Calls are queued on the context's
+ * stream, as those of dense.h are.  What happens to one element is written here, once for every place; the places
  * differ in who does it.  Sums are made in a fixed order: the same bits from run to run. */
 #ifndef FS_CORE_MODELS_H
 #define FS_CORE_MODELS_H

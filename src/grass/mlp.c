@@ -88,8 +88,11 @@ void mlp_init(const mlp_shape *shape, uint64_t seed, float *theta)
     for (int l = 0; l < shape->layers; l++) {
         const int64_t first = mlp_layer_at(shape, l), last = mlp_layer_at(shape, l + 1);
         const float bound = (float)(1.0 / sqrt((double)shape->width[l]));
-        for (int64_t i = first; i < last; i++)
-            theta[i] = bound * grass_uniform(fs_random_word(seed, GRASS_TAG_INIT, (uint64_t)i, 0, 0));
+        fs_quad words;
+        for (int64_t i = first; i < last; i++) {
+            if (i == first || i % 4 == 0) words = fs_random_quad(seed, GRASS_TAG_INIT, (uint64_t)i >> 2, 0, 0);
+            theta[i] = bound * grass_uniform(fs_quad_word(words, (uint64_t)i));
+        }
     }
 }
 

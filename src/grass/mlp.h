@@ -1,9 +1,9 @@
 /* mlp.h - multilayer perceptrons with ReLU: a batch forward, and gradients backward, summed or one for each example.
  *
- * Parameters are one array theta of floats, layer by layer W (out x in, row-major), then b (out).  A net holds theta and
- * the memory of a batch, for one model or for several of a shape that take their steps side by side.  Whatever a call
- * takes or makes is in the memory of the net's context, for all its models one after the other, but for mlp_set and
- * mlp_get; products are those of the context's dense.h, the rest its models.h.  For a batch x (models x rows x
+ * Parameters are one array theta of floats, layer by layer W (out x in, row-major), then b (out).  A net holds theta
+ * and the memory of a batch, for one model or for several of a shape that take their steps side by side.  Whatever a
+ * call takes or makes is in the memory of the net's context, for all its models one after the other, but for mlp_set
+ * and mlp_get; products are those of the context's dense.h, the rest its models.h.  For a batch x (models x rows x
  * width[0]):
  *
  *     mlp_forward(net, x, rows, dropout);             activations of all layers, logits last

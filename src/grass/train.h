@@ -35,8 +35,8 @@ typedef struct trainer {
     float *host_theta;          /* one model's */
 } trainer;
 
-/* What becomes a model: it begins as mlp_init(seed) says and is trained on the images chosen[0 .. count).  theta, in host
- * memory, and the mean loss over the last epoch, dropout on, are written. */
+/* What becomes a model: it begins as mlp_init(seed) says and is trained on the images chosen[0 .. count).  theta, in
+ * host memory, and the mean loss over the last epoch, dropout on, are written. */
 typedef struct train_job {
     const int64_t *chosen;
     uint64_t seed;
@@ -52,8 +52,8 @@ void trainer_close(trainer *t);
 /* Trains 1 to t->net.models models.  FS_EBACKEND: a loss is no number any more; the sentence says when. */
 FS_CHECK fs_result trainer_run(trainer *t, train_job *jobs, int64_t count);
 
-/* loss[i] = -log p_y of every image, p_y the probability of its label, dropout off.  images are in the context's memory,
- * loss in the host's; `work` holds as many numbers as images, in the context's memory.  The net has one model. */
+/* loss[i] = -log p_y of every image, p_y the probability of its label, dropout off.  images are in the context's
+ * memory, loss in the host's; `work` holds as many numbers as images, in the context's memory.  The net has one model. */
 FS_CHECK fs_result train_losses(mlp *net, const grass_images *images, double *work, double *loss);
 
 #endif

@@ -1,7 +1,7 @@
 /* grass.c - perceptrons, their training and gradients, features and scores on a GPU, in its memory.
  *
- * The judge is plain loops in double: a machine with a GPU need not have an OpenBLAS, without which a CPU context has no
- * perceptrons.  (tests/grass tries the same code on a CPU against finite differences.)  Where the GPU's linear algebra
+ * The judge is plain loops in double: a machine with a GPU need not have an OpenBLAS, without which a CPU context has
+ * no perceptrons.  (tests/grass tries the same code on a CPU against finite differences.)  Where the GPU's linear algebra
  * cannot be loaded the tests are skipped. */
 #include <math.h>
 #include <stdio.h>
@@ -412,7 +412,8 @@ static void check_lds(int64_t mask)
     grass_images test_host = blobs(TESTS, 3), test_there = images_sent(l, &test_host);
     int64_t *chosen = room(SUBSETS * HALF, sizeof *chosen);
     float *theta = room(SUBSETS * p, sizeof *theta);
-    double *y = room(SUBSETS * TESTS, 8), *scores = room(TESTS * TRAIN, 8), *losses = device_alloc(l->stream, TESTS * 8);
+    double *y = room(SUBSETS * TESTS, 8), *scores = room(TESTS * TRAIN, 8);
+    double *losses = device_alloc(l->stream, TESTS * (int64_t)sizeof *losses);
     double lds[TESTS], work[5 * SUBSETS + 2 * TESTS + LDS_SAMPLES];
     trainer t;
     mlp net;

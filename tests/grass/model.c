@@ -29,7 +29,8 @@ static double value(const mlp_shape *shape, const double *theta, const float *x,
             for (int64_t v = 0; v < shape->width[l]; v++) z[u] += W[u * shape->width[l] + v] * a[v];
         }
         for (int64_t u = 0; u < shape->width[l + 1]; u++) {
-            const int hidden = l + 1 < shape->layers, dropped = hidden && dropout && mlp_drops(dropout, 0, l + 1, row, u);
+            const int hidden = l + 1 < shape->layers;
+            const int dropped = hidden && dropout && mlp_drops(dropout, 0, l + 1, row, u);
             a[u] = !hidden ? z[u] : z[u] <= 0 || dropped ? 0 : dropout ? z[u] / (1 - dropout->rate) : z[u];
         }
     }
