@@ -326,19 +326,19 @@ static int measure(session *s, const grass_cell *cell)
 /* 'lds' makes nothing: what it needs must be there. */
 static int look(session *s)
 {
+    static const char makes[] = "'flashsketch grass run' and 'grass features' make what is missing";
     experiment_kept kept;
     if (experiment_look(&s->e, NULL, 0, &kept)) return cli_library_fail();
     if (kept.missing)
-        return cli_fail("%s: %" PRId64 " of %" PRId64 " models are missing; 'flashsketch grass run' and 'grass features' "
-                        "make what is missing", kept.folder, kept.missing, kept.files);
+        return cli_fail("%s: %" PRId64 " of %" PRId64 " models are missing; %s", kept.folder, kept.missing, kept.files,
+                        makes);
     for (int64_t i = 0; i < s->grid.count; i++) {
         const grass_cell *cell = &s->grid.cells[i];
         if (grass_record_find(s->record, cell->name)) continue;
         if (experiment_look(&s->e, &cell->spec, cell->mask, &kept)) return cli_library_fail();
         if (kept.missing)
-            return cli_fail("%s: %" PRId64 " of %" PRId64 " files with features of %s are missing; 'flashsketch grass "
-                            "run' and 'grass features' make what is missing", kept.folder, kept.missing, kept.files,
-                            cell->text);
+            return cli_fail("%s: %" PRId64 " of %" PRId64 " files with features of %s are missing; %s", kept.folder,
+                            kept.missing, kept.files, cell->text, makes);
     }
     return 0;
 }
@@ -385,9 +385,10 @@ static void print_kept(const session *s, const grass_cell *cell, const experimen
     const int64_t last = s->o->recipe.ensemble - 1;
     printf("S         %s", cell->text);
     if (cell->mask) printf("; of %" PRId64 " coordinates", s->e.parameters);
-    printf("\nfeatures  %s/train-000.npy to train-%03" PRId64 ".npy, %" PRId64 " x %" PRId64 " float32, and test-000.npy "
-           "to test-%03" PRId64 ".npy, %" PRId64 " x %" PRId64 "\n", kept->folder, last, s->o->train, cell->spec.k, last,
-           s->o->test, cell->spec.k);
+    printf("\nfeatures  %s\n"
+           "          train-000.npy to train-%03" PRId64 ".npy, each %" PRId64 " x %" PRId64 " float32\n"
+           "          test-000.npy to test-%03" PRId64 ".npy, each %" PRId64 " x %" PRId64 "\n", kept->folder, last,
+           s->o->train, cell->spec.k, last, s->o->test, cell->spec.k);
 }
 
 static int print_kept_json(const session *s, const grass_cell *cell, const experiment_kept *kept,
@@ -541,7 +542,8 @@ static int run(int argc, char **argv)
 {
     grass_options o = {.ask = {.sketch = FS_SPEC_INIT, .k = {4096}, .family = {FS_BLOCKPERM}, .sizes = 1, .families = 1,
                                .seeds = 1, .mask = -1},
-                       .where = FS_CONTEXT_INIT, .train = 5000, .test = 500, .recipe = EXPERIMENT_RECIPE_INIT, .each = 8};
+                       .where = FS_CONTEXT_INIT, .train = 5000, .test = 500, .recipe = EXPERIMENT_RECIPE_INIT,
+                       .each = 8};
     o.ask.sketch.seed = 42;
     o.where.backend = FS_BACKEND_CPU;
     int code = cli_parse(&grass_command, argc, argv, take, &o);
@@ -580,7 +582,8 @@ static const cli_option options[] = {
     {OPTION_DAMPING, "damping", "X", "of the scores (default: the best of 1e-7, 1e-6, ..., 100)", NULL},
     {OPTION_RECORD, "record", "FILE", "run, lds: add each result to FILE, a JSON object a line;\n"
      "what is there already is taken from it", CLI_FILES},
-    {OPTION_FORGET, "forget", NULL, "run: remove a sketch's features when its result is there (0.9 GB at k = 4096)", NULL},
+    {OPTION_FORGET, "forget", NULL, "run: remove a sketch's features when its result is there\n"
+     "(they have 0.9 GB at k = 4096)", NULL},
     {OPTION_COMMIT, "commit", "TEXT", "what to write down as the commit", NULL},
     {'m', NULL, "N", "query: the N most helpful and the N most harmful images (default 8)", NULL},
     {'o', "output", "FILE", "query: a picture of them, PNG", CLI_FILES},

@@ -162,11 +162,14 @@ void grass_print_table(const grass_grid *grid, const grass_summary *summaries)
                spec_family_name(s->cell->spec.family), s->cell->spec.k, mask, grid->ask->seeds, s->lds.mean, seeds,
                s->lds.low, s->lds.high, damping, ms, difference);
     }
-    printf("\nLDS: mean over %" PRId64 " test images and the seeds.  +-seeds: deviation of a seed's mean.  Intervals hold 95 %%\n"
-           "of bootstrap samples of images and seeds.  ms/batch: to mask and sketch a batch of gradients; -: they were\n"
-           "kept.%s\n", summaries[0].lds.count,
-           compared ? "  less the Gaussian's: image by image, with the same models and masks; an interval that holds 0 tells\n"
-                      "no difference." : "");
+    printf("\n"
+           "LDS       mean over %" PRId64 " test images and the seeds\n"
+           "+-seeds   deviation of a seed's mean\n"
+           "interval  of 95 %% of bootstrap samples of images and seeds\n"
+           "ms/batch  to mask and sketch a batch of gradients; -: all features were kept\n", summaries[0].lds.count);
+    if (compared)
+        printf("less the Gaussian's: image by image, at the same models and masks, with its interval;\n"
+               "          no difference is seen where it holds 0\n");
 }
 
 static void add_number(cJSON *out, const char *name, double value)

@@ -110,7 +110,7 @@ static int write_line(const grass_record *r, const char *text)
     fseeko(r->file, 0, SEEK_END);
     const off_t before = ftello(r->file);
     errno = 0;
-    if (fprintf(r->file, "%s\n", text) >= 0 && !fflush(r->file) && (!fsync(fileno(r->file)) || errno == EINVAL)) return 0;
+    if (fprintf(r->file, "%s\n", text) >= 0 && !fflush(r->file) && !fsync(fileno(r->file))) return 0;
     const int why = errno;
     if (ftruncate(fileno(r->file), before)) return cli_fail("%s: its last line is not whole, and stays", r->path);
     return cli_fail("'%s' could not be written (%s); make room and give the same command again: what was made is kept",

@@ -1,5 +1,5 @@
-/* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a later
- * call takes them instead of making them again. */
+/* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a
+ * later call takes them instead of making them again. */
 #ifndef FLASHSKETCH_CLI_GRASS_RECORD_H
 #define FLASHSKETCH_CLI_GRASS_RECORD_H
 
