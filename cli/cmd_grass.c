@@ -250,20 +250,26 @@ static void print_one(const session *s, const grass_cell *cell)
 }
 
 /* Numbers with as many digits as mean something; null for NaN. */
-static void add_numbers(cJSON *out, const char *name, const char *format, const double *values, int64_t count, int list)
+static void add_number(cJSON *out, const char *name, double value)
 {
-    enum { LONGEST = 24 };
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", value);
+    cJSON_AddRawToObject(out, name, isnan(value) ? "null" : text);
+}
+static void add_correlations(cJSON *out, const char *name, const double *values, int64_t count)
+{
+    enum { LONGEST = 8 }; /* ",-1.0000" */
     char *text = cli_array(count + 1, LONGEST, 1);
     size_t end = 0;
     for (int64_t i = 0; text && i < count; i++) {
         text[end++] = i ? ',' : '[';
-        end += (size_t)snprintf(text + end, LONGEST, isnan(values[i]) ? "null" : format, values[i]);
+        if (isnan(values[i])) end += (size_t)sprintf(text + end, "null");
+        else end += (size_t)sprintf(text + end, "%.4f", values[i]);
     }
-    if (text) strcpy(text + end, list ? "]" : "");
-    cJSON_AddRawToObject(out, name, text ? text + !list : NULL);
+    if (text) strcpy(text + end, "]");
+    cJSON_AddRawToObject(out, name, text);
     free(text);
 }
-static void add_number(cJSON *out, const char *name, double value) { add_numbers(out, name, "%.7g", &value, 1, 0); }
 
 static cJSON *make_line(const session *s, const grass_cell *cell, const experiment_result *result, double seconds)
 {
@@ -284,13 +290,13 @@ static cJSON *make_line(const session *s, const grass_cell *cell, const experime
     json_whole(out, "checkpoints", o->recipe.ensemble);
     json_whole(out, "epochs", o->recipe.train.epochs);
     add_number(out, "damping", result->damping);
-    add_numbers(out, "damping_lds", "%.4f", result->validation, EXPERIMENT_DAMPINGS, 1);
+    add_correlations(out, "damping_lds", result->validation, EXPERIMENT_DAMPINGS);
     add_number(out, "lds", result->lds.mean);
     add_number(out, "lds_low", result->lds.low);
     add_number(out, "lds_high", result->lds.high);
     add_number(out, "lds_deviation", result->lds.deviation);
     json_whole(out, "lds_count", result->lds.count);
-    add_numbers(out, "lds_each", "%.4f", s->e.lds, o->test, 1);
+    add_correlations(out, "lds_each", s->e.lds, o->test);
     add_number(out, "model_seconds", s->model_seconds);
     add_number(out, "score_seconds", seconds);
     add_number(out, "project_seconds", result->project_seconds);

@@ -153,7 +153,9 @@ void grass_print_table(const grass_grid *grid, const grass_summary *summaries)
         if (s->cell->mask) snprintf(mask, sizeof mask, "%" PRId64, s->cell->mask);
         if (!isnan(s->seed_deviation)) snprintf(seeds, sizeof seeds, "%.4f", s->seed_deviation);
         if (!isnan(s->batch_ms)) snprintf(ms, sizeof ms, "%.3g", s->batch_ms);
-        snprintf(damping, sizeof damping, s->damping[0] < s->damping[1] ? "%g-%g" : "%g", s->damping[0], s->damping[1]);
+        const int length = snprintf(damping, sizeof damping, "%g", s->damping[0]);
+        if (s->damping[0] < s->damping[1])
+            snprintf(damping + length, sizeof damping - (size_t)length, "-%g", s->damping[1]);
         if (s->compared)
             snprintf(difference, sizeof difference, "%+.4f, %+.4f to %+.4f", s->difference.mean, s->difference.low,
                      s->difference.high);

@@ -18,6 +18,12 @@ static int is_line(const cJSON *json)
            cJSON_IsArray(cJSON_GetObjectItem(json, "lds_each"));
 }
 
+static void free_line(grass_line *line)
+{
+    free(line->text);
+    cJSON_Delete(line->json);
+}
+
 static int no_memory(const grass_record *r)
 {
     return cli_fail("there is no memory for %" PRId64 " results", r->count + 1);
@@ -89,10 +95,7 @@ int grass_record_open(grass_record *r, const char *path)
 
 void grass_record_close(grass_record *r)
 {
-    for (int64_t i = 0; i < r->count; i++) {
-        free(r->lines[i].text);
-        cJSON_Delete(r->lines[i].json);
-    }
+    for (int64_t i = 0; i < r->count; i++) free_line(&r->lines[i]);
     free(r->lines);
     if (r->file) fclose(r->file);
     memset(r, 0, sizeof *r);
@@ -122,9 +125,8 @@ int grass_record_add(grass_record *r, cJSON *object)
     char *text = object ? cJSON_PrintUnformatted(object) : NULL;
     int wrong = 0;
     cJSON_Delete(object);
-    if (!text) return no_memory(r);
-    const int code = r->file ? write_line(r, text) : 0;
-    if (!code) return keep(r, text, &wrong) ? no_memory(r) : 0;
-    free(text);
-    return code;
+    if (!text || keep(r, text, &wrong)) return text && !wrong ? EXIT_FAILURE : no_memory(r); /* a part is missing */
+    if (!r->file || !write_line(r, text)) return 0;
+    free_line(&r->lines[--r->count]);
+    return EXIT_FAILURE;
 }
