@@ -369,9 +369,9 @@ static int print_results(session *s)
 /* 'run' and 'lds': what the record does not have is made, one sketch after the other. */
 static int results(session *s)
 {
-    int code = s->o->task == LDS ? look(s) : 0;
     for (int64_t i = 0; i < s->grid.count; i++)
         if (!grass_record_find(s->record, s->grid.cells[i].name)) s->all += grass_work(&s->grid.cells[i].spec);
+    int code = s->all > 0 && s->o->task == LDS ? look(s) : 0;
     if (!code && s->all > 0) code = train(s);
     for (int64_t i = 0; i < s->grid.count && !code; i++) {
         const grass_cell *cell = &s->grid.cells[i];
