@@ -253,7 +253,11 @@ FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t 
  * So a mask and a sketch are one pass: A is a batch of gradients (fs_batch_major), the list is the mask, ascending for
  * the best speed, and S has as many columns as the mask has entries.  Otherwise as fs_apply.
  *
- * CPU contexts only so far: FS_EUNSUPPORTED on others.  FS_EINVAL: a number is not a row of A; Y is left as it was. */
+ * A CUDA context takes A, the list and Y in device memory alone, and does not look at the list on the host: a number
+ * that is not a row of A makes NaN of what that row would have gone to.  (Sketches that the GPU does not read straight
+ * through the list, as told in docs/sketches.md, are made from a copy of the rows in memory of ctx.)
+ *
+ * FS_EINVAL: a number of a list in host memory is not a row of A; Y is left as it was. */
 FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                         const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
 

@@ -17,11 +17,11 @@ fs_result fs_gpu_check(fs_gpu *gpu, cudaError_t error, const char *what)
     return gpu->host.fail(FS_EBACKEND, "%s on %s: %s", what, gpu->name, cudaGetErrorString(error));
 }
 
-fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory)
+fs_result fs_gpu_take(fs_gpu *gpu, fs_gpu_pool *pool, int64_t bytes, void **memory)
 {
-    const int used = gpu->scratch.count;
-    if (used > 0 && gpu->scratch.bytes[used - 1] >= (size_t)bytes) {
-        *memory = gpu->scratch.memory[used - 1];
+    const int used = pool->count;
+    if (used > 0 && pool->bytes[used - 1] >= (size_t)bytes) {
+        *memory = pool->memory[used - 1];
         return FS_OK;
     }
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
@@ -31,9 +31,9 @@ fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory)
         return gpu->host.fail(FS_EUNSUPPORTED,
                               "this call needs %lld bytes of scratch and the context has %lld: memory cannot "
                               "be allocated while the stream is captured, make the call once before", (long long)bytes,
-                              (long long)(used ? gpu->scratch.bytes[used - 1] : 0));
+                              (long long)(used ? pool->bytes[used - 1] : 0));
     /* Doubling keeps the number of outgrown buffers, and what they hold, small. */
-    size_t want = used > 0 ? 2 * gpu->scratch.bytes[used - 1] : 0;
+    size_t want = used > 0 ? 2 * pool->bytes[used - 1] : 0;
     if (want < (size_t)bytes) want = (size_t)bytes;
     void *grown = NULL;
     cudaError_t error = cudaMalloc(&grown, want);
@@ -44,14 +44,18 @@ fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory)
     }
     FS_TRY_GPU(fs_gpu_check(gpu, error, "allocating scratch"));
     /* Beyond 31 buffers the one before last is old enough to wait for. */
-    if (used == (int)(sizeof gpu->scratch.memory / sizeof gpu->scratch.memory[0])) {
+    if (used == (int)(sizeof pool->memory / sizeof pool->memory[0])) {
         cudaStreamSynchronize(gpu->stream);
-        cudaFree(gpu->scratch.memory[--gpu->scratch.count]);
+        cudaFree(pool->memory[--pool->count]);
     }
-    gpu->scratch.memory[gpu->scratch.count] = grown;
-    gpu->scratch.bytes[gpu->scratch.count++] = want;
+    pool->memory[pool->count] = grown;
+    pool->bytes[pool->count++] = want;
     *memory = grown;
     return FS_OK;
+}
+fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory)
+{
+    return fs_gpu_take(gpu, &gpu->scratch, bytes, memory);
 }
 
 /* Every kernel that wants more than 48 KiB of shared memory says so once. */
@@ -124,6 +128,7 @@ static void gpu_close(void *state)
     on_device here(gpu->device);
     fs_staging_close(gpu);
     for (int i = 0; i < gpu->scratch.count; i++) cudaFree(gpu->scratch.memory[i]);
+    for (int i = 0; i < gpu->copies.count; i++) cudaFree(gpu->copies.memory[i]);
     free(gpu->tuning);
     gpu->host.allocator.release(gpu->host.allocator.user, gpu);
 }
@@ -158,6 +163,7 @@ static size_t gpu_scratch(const void *state)
     const fs_gpu *gpu = (const fs_gpu *)state;
     size_t bytes = fs_staging_bytes(gpu);
     for (int i = 0; i < gpu->scratch.count; i++) bytes += gpu->scratch.bytes[i];
+    for (int i = 0; i < gpu->copies.count; i++) bytes += gpu->copies.bytes[i];
     return bytes;
 }
 
@@ -220,12 +226,20 @@ static fs_result gpu_add(void *state, const fs_matrix *P, int count, double beta
     return fs_gpu_add(gpu, P, count, beta, Y);
 }
 
+static fs_result gpu_apply_rows(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+                                const fs_rows *rows, double beta, const fs_matrix *Y)
+{
+    fs_gpu *gpu = (fs_gpu *)state;
+    on_device here(gpu->device);
+    return fs_gpu_rows_apply(gpu, S, row0, alpha, A, rows, beta, Y);
+}
+
 extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_entry_point(void)
     __asm__(FS_BACKEND_ENTRY);
 const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,
                                        gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr,
-                                       &fs_gpu_dense,  gpu_add,     &fs_gpu_team, NULL};
+                                       &fs_gpu_dense,  gpu_add,     &fs_gpu_team, gpu_apply_rows};
     return &backend;
 }

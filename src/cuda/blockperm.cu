@@ -31,6 +31,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
                                : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
+                               : plan->kernel == FS_KERNEL_MASKED ? fs_masked_kernels
                                : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
     const int64_t blocks = fs_plan_blocks(problem, plan) * a->tiles * a->parts;
@@ -62,29 +63,52 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                         "sketching");
 }
 
+/* rows NULL: all of `from`; otherwise the plan is masked.cu's. */
+static fs_result carry_out(fs_gpu *gpu, const fs_problem *problem, const fs_plan *plan, const fs_blockperm *S,
+                           double scale, int64_t row0, double alpha, const fs_matrix *from, const fs_rows *rows,
+                           double beta, const fs_matrix *to)
+{
+    const int64_t planes = fs_plan_planes(problem, plan);
+    const int down = to->row_stride == 1 && to->cols > 1;
+    fs_tile_args a;
+    a.B = *S;
+    a.row0 = row0;
+    a.rows = problem->rows;
+    a.n = from->cols;
+    a.data = from->data;
+    a.row_stride = from->row_stride;
+    a.col_stride = from->col_stride;
+    a.list = rows ? rows->index : NULL;
+    a.list_type = rows ? rows->index_type : FS_INDEX64;
+    a.all_rows = from->rows;
+    a.slots = fs_slots_of(S, 0, row0, problem->rows);
+    a.length = plan->length;
+    a.parts = plan->parts;
+    a.cluster = plan->cluster;
+    FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
+    FS_TRY_GPU(launch(gpu, problem, plan, from, &a));
+    if (planes == 0) return FS_OK;
+    const fs_output out = fs_output_of(to, alpha * scale, beta);
+    return fs_gpu_combine(gpu, a.out.data, (int)planes, to->rows, to->cols, down, fs_dtype_sum(from->dtype), &out);
+}
+
 FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
 {
     const fs_problem problem = fs_problem_of(S, row0, from, gpu->precision);
     const fs_plan plan = fs_choose(&problem, &gpu->traits, gpu->tuning);
     if (plan.kernel == FS_KERNEL_SORTED) return fs_gpu_sorted_apply(gpu, S, scale, row0, alpha, from, beta, to);
+    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, NULL, beta, to);
+}
 
-    const int64_t planes = fs_plan_planes(&problem, &plan);
-    const int down = to->row_stride == 1 && to->cols > 1;
-    fs_tile_args a;
-    a.B = *S;
-    a.row0 = row0;
-    a.rows = from->rows;
-    a.n = from->cols;
-    a.data = from->data;
-    a.row_stride = from->row_stride;
-    a.col_stride = from->col_stride;
-    a.slots = fs_slots_of(S, 0, row0, from->rows);
-    a.length = plan.length;
-    a.parts = plan.parts;
-    a.cluster = plan.cluster;
-    FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
-    FS_TRY_GPU(launch(gpu, &problem, &plan, from, &a));
-    if (planes == 0) return FS_OK;
-    const fs_output out = fs_output_of(to, alpha * scale, beta);
-    return fs_gpu_combine(gpu, a.out.data, (int)planes, to->rows, to->cols, down, fs_dtype_sum(from->dtype), &out);
+fs_result fs_gpu_blockperm_masked(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
+                                  const fs_matrix *from, const fs_rows *rows, double beta, const fs_matrix *to,
+                                  int *done)
+{
+    fs_matrix listed = *from;
+    listed.rows = rows->count;
+    const fs_problem problem = fs_problem_of(S, row0, &listed, gpu->precision);
+    fs_plan plan;
+    *done = from->rows > 0 && fs_choose_masked(&problem, &gpu->traits, &plan);
+    if (!*done) return FS_OK;
+    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, rows, beta, to);
 }

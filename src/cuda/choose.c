@@ -99,6 +99,11 @@ static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; i
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
+static const struct { fs_dtype dtype; int groups; } masked[] = {
+#define LINE(T, dtype, groups) {dtype, groups},
+    FS_MASKED(LINE)
+#undef LINE
+};
 static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
 #define LINE(T, dtype, vector, nonzeros) {dtype, vector, nonzeros},
     FS_COLUMNS(LINE)
@@ -119,6 +124,7 @@ int64_t fs_plan_width(const fs_plan *plan)
     if (plan->kernel == FS_KERNEL_LISTED_ROWS)
         return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
+    if (plan->kernel == FS_KERNEL_MASKED) return 16 * (int64_t)masked[plan->instance].groups;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
 }
@@ -411,6 +417,30 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     plan.parts = 1;
     plan.cluster = 1;
     return plan;
+}
+
+/* As few samples a thread block as fill the GPU at once, two to a processor: the more samples, the less often S is
+ * made. */
+int fs_choose_masked(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    int found = -1;
+    if (gpu->arch < 80 || p->block_rows > 64 || p->dtype == FS_F64) return 0;
+    for (int i = 0; i < FS_MASKED_COUNT; i++) {
+        if (masked[i].dtype != p->dtype) continue;
+        const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * masked[i].groups);
+        if (found < 0 || blocks >= 2 * gpu->processors * 15 / 16) found = i;
+    }
+    if (found < 0) return 0;
+    memset(plan, 0, sizeof *plan);
+    plan->cluster = 1;
+    plan->kernel = FS_KERNEL_MASKED;
+    plan->instance = found;
+    plan->threads = FS_MASKED_THREADS;
+    plan->group = 1;
+    plan->shared = FS_MASKED_SHARED;
+    const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * masked[found].groups);
+    cut(plan, p, choose_parts(p, gpu, blocks, 2, 256), FS_MASKED_THREADS);
+    return 1;
 }
 
 int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room)

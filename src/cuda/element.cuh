@@ -81,6 +81,17 @@ static __device__ __forceinline__ void fs_output_put(const fs_output &to, int64_
     *p = y;
 }
 
+/* Entry i of a device array of 32- or 64-bit indices, and a value put there. */
+static __device__ __forceinline__ int64_t fs_index_at(const void *array, fs_index_type type, int64_t i)
+{
+    return type == FS_INDEX32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
+}
+static __device__ __forceinline__ void fs_index_put(void *array, fs_index_type type, int64_t i, int64_t value)
+{
+    if (type == FS_INDEX32) ((int32_t *)array)[i] = (int32_t)value;
+    else ((int64_t *)array)[i] = value;
+}
+
 /* RUN(T) with T the C type of a dtype. */
 #define FS_BY_DTYPE(dtype, RUN) \
     ((dtype) == FS_F32 ? RUN(float) : (dtype) == FS_F64 ? RUN(double) : \

@@ -13,6 +13,13 @@
 #include "choose.h"
 #include "dtype.h"
 
+/* Device memory that grows; the last buffer is the one in use. */
+typedef struct fs_gpu_pool {
+    void *memory[32];
+    size_t bytes[32];
+    int count;
+} fs_gpu_pool;
+
 typedef struct fs_gpu {
     fs_host host;
     int device;
@@ -23,7 +30,8 @@ typedef struct fs_gpu {
     int threads;              /* host threads that fill pinned buffers */
     fs_tuning *tuning;        /* measured choices ($FLASHSKETCH_TUNING), NULL: choose.c's own */
     char name[256];
-    struct { void *memory[32]; size_t bytes[32]; int count; } scratch;  /* the last is the one in use */
+    fs_gpu_pool scratch;      /* of one product */
+    fs_gpu_pool copies;       /* rows that a list names, where they are copied before the product (rows.cu) */
     void *encode_map;         /* the driver's function, found by the first call that needs it */
     struct fs_staging *staging;  /* pinned buffers, made by the first call with a host matrix */
 } fs_gpu;
@@ -32,6 +40,8 @@ typedef struct fs_gpu {
  * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers; while
  * the stream is being captured, growing is FS_EUNSUPPORTED. */
 fs_result fs_gpu_scratch(fs_gpu *gpu, int64_t bytes, void **memory);
+/* The same of another pool of the context. */
+fs_result fs_gpu_take(fs_gpu *gpu, fs_gpu_pool *pool, int64_t bytes, void **memory);
 
 /* The context's device while a call lasts, the caller's afterwards. */
 class on_device {
@@ -68,6 +78,10 @@ FS_DEF int64_t fs_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm);
 FS_GPU_OP(fs_gpu_blockperm_adjoint, fs_blockperm);
 FS_GPU_OP(fs_gpu_sorted_apply, fs_blockperm);   /* blocks too tall for a tile: SJLT */
+/* Of listed rows; *done is 0, and nothing has been done, where this sketch is none for masked.cu. */
+fs_result fs_gpu_blockperm_masked(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
+                                  const fs_matrix *from, const fs_rows *rows, double beta, const fs_matrix *to,
+                                  int *done);
 FS_GPU_OP(fs_gpu_blockrow_apply, fs_blockrow);
 FS_GPU_OP(fs_gpu_blockrow_adjoint, fs_blockrow);
 FS_GPU_OP(fs_gpu_hadamard_apply, fs_srht);
@@ -81,6 +95,9 @@ FS_GPU_OP(fs_gpu_normal_adjoint, fs_gauss);
 fs_result fs_gpu_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0, double alpha, const fs_matrix *from,
                          double beta, const fs_matrix *to);
 
+/* S times the rows of `from` that are listed; the list is in device memory too. */
+fs_result fs_gpu_rows_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *from,
+                            const fs_rows *rows, double beta, const fs_matrix *to);
 fs_result fs_gpu_sparse_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                               const fs_matrix *Y);
 fs_result fs_gpu_digest(fs_gpu *gpu, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);

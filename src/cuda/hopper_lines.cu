@@ -680,46 +680,6 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, flo
         for (int r = 0; r < p.block_rows; r++) fs_output_put(to, p.output_row + r, sample, mine[r * MULTIPLY]);
     }
 }
-
-/* Two neighbouring rows of Y, of any type; out of the way, so that the plain stores stay a few instructions. */
-__device__ __noinline__ void put_rows(const fs_output &to, int64_t row, int64_t sample, float2 sum, int valid)
-{
-    if (valid > 0) fs_output_put(to, row, sample, sum.x);
-    if (valid > 1) fs_output_put(to, row + 1, sample, sum.y);
-}
-
-/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them;
- * floats two rows at a time where rows are contiguous. */
-template <class T>
-__device__ __forceinline__ void store(const fs_tile_args &a, const fs_part &p, const fs_output &to,
-                                      const float (&total)[32], int64_t sample, int q)
-{
-    const float factor = (float)to.factor, beta = (float)to.beta;
-    const auto put = [=](float *at, float sum) {
-        const float y = __fmul_rn(factor, sum);
-        *at = to.beta != 0.0 ? __fadd_rn(__fmul_rn(beta, *at), y) : y;
-    };
-#pragma unroll
-    for (int v = 0; v < 2; v++) {
-        if (sample + 8 * v >= a.n) continue;
-        float *first = (float *)to.data + (sample + 8 * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
-        const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
-#pragma unroll
-        for (int b = 0; b < 8; b++) {
-            const int row = 8 * b + 2 * q;
-            const float *sums = total + 4 * b + 2 * v;
-            float *at = first + 8 * b * to.row_stride;
-            if (sizeof(T) == 2 && to.dtype != FS_F32) {
-                put_rows(to, p.output_row + row, sample + 8 * v, make_float2(sums[0], sums[1]), p.block_rows - row);
-            } else if (pairs && row + 1 < p.block_rows) {
-                *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
-            } else {
-                if (row < p.block_rows) put(at, sums[0]);
-                if (row + 1 < p.block_rows) put(at + to.row_stride, sums[1]);
-            }
-        }
-    }
-}
 #endif
 
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
@@ -787,7 +747,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         const int64_t sample = j.sample + sample_of<T, C, SAMPLES>(side);
         const int block = C < 8 ? 0 : 4 * side;
 #pragma unroll
-        for (int t = 0; t < sh::BLOCKS; t++) store<T>(a, part_of(a, j, block + t), to, total[t], sample, tid & 3);
+        for (int t = 0; t < sh::BLOCKS; t++) store_samples<T>(a, part_of(a, j, block + t), to, total[t], sample);
     }
 #endif
 }

@@ -126,6 +126,18 @@ enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
 #define FS_HOPPER_LINES_SHARED(size, stages, panels) \
     ((panels) * 8192 + (stages) * 8192 * (int)(size) + 16 * ((stages) + (panels)) + 8 + 8 * (stages))
 
+/* masked.cu: element type, groups of 16 samples of a thread block. */
+#ifdef FS_FEW_INSTANCES
+#define FS_MASKED(X) X(float, FS_F32, 4)
+#else
+#define FS_MASKED_OF(X, T, dtype) X(T, dtype, 2) X(T, dtype, 4) X(T, dtype, 8)
+#define FS_MASKED(X) \
+    FS_MASKED_OF(X, float, FS_F32) FS_MASKED_OF(X, __half, FS_F16) FS_MASKED_OF(X, __nv_bfloat16, FS_BF16)
+#endif
+enum { FS_MASKED_COUNT = 0 FS_MASKED(FS_COUNT_ONE) };
+/* Threads, each of which makes a slot of a chunk; panels of S (64 slots) and where the rows are. */
+enum { FS_MASKED_THREADS = 256, FS_MASKED_SHARED = FS_MASKED_THREADS / 64 * 8192 + 8 * FS_MASKED_THREADS };
+
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
 #define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0)
@@ -165,7 +177,8 @@ enum {
     ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
 
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
-    *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[];
+    *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[],
+    *const fs_masked_kernels[];
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
 #ifndef FS_CUDA_NONZEROS_CUH
 #define FS_CUDA_NONZEROS_CUH
 
+#include "element.cuh"
 #include "gpu.h"
 
 /* Parts of one scratch request: a plan calls fs_take for each part, the address is base + what it returned. */
@@ -157,17 +158,6 @@ static inline fs_matrix fs_matrix_from(const fs_matrix *m, int64_t i, int64_t j)
     part.rows -= i;
     part.cols -= j;
     return part;
-}
-
-/* Entry i of a device array of 32- or 64-bit indices, and a value put there. */
-static __device__ __forceinline__ int64_t fs_index_at(const void *array, fs_index_type type, int64_t i)
-{
-    return type == FS_INDEX32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
-}
-static __device__ __forceinline__ void fs_index_put(void *array, fs_index_type type, int64_t i, int64_t value)
-{
-    if (type == FS_INDEX32) ((int32_t *)array)[i] = (int32_t)value;
-    else ((int64_t *)array)[i] = value;
 }
 
 #endif

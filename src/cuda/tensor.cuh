@@ -1,5 +1,5 @@
-/* tensor.cuh - what the kernels that multiply by S on the tensor cores share (tensor_rows.cu, hopper_rows.cu,
- * hopper_lines.cu); listed_rows.cu, which adds, takes its slots and its stores from here.
+/* tensor.cuh - what the kernels that multiply by S on the tensor cores share (tensor_rows.cu, masked.cu,
+ * hopper_rows.cu, hopper_lines.cu); listed_rows.cu, which adds, takes its slots and its stores from here.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
  * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
@@ -131,6 +131,10 @@ template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TIL
         float x[4][2 * TILES];
 #pragma unroll
         for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+        cut(x);
+    }
+    __device__ __forceinline__ void cut(float (&x)[4][2 * TILES])
+    {
 #pragma unroll
         for (int p = 0; p < PASSES; p++) {
             of[p] = top_pieces<TILES>(x);
@@ -142,6 +146,26 @@ template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TIL
         }
     }
 };
+
+/* sums = KEEP sums + f S by mma.sync, for the 16 slots that start 32 `step` bytes into a panel of S. */
+template <int HALF, int KEEP, int TILES>
+__device__ __forceinline__ void multiply(float (&sums)[32 * TILES], const fragment<TILES> &f, uint32_t panel, int step)
+{
+    const uint32_t lane = threadIdx.x & 31, row = lane & 7, chunk = 2 * step + (lane >> 3 & 1);
+#pragma unroll
+    for (int pair = 0; pair < 4; pair++) {
+        uint32_t s[4];
+        fs_load_matrices(s, panel + (16 * pair + (lane >> 4) * 8 + row) * 128 + ((chunk ^ row) << 4));
+#pragma unroll
+        for (int t = 0; t < TILES; t++)
+#pragma unroll
+            for (int side = 0; side < 2; side++) {
+                float *d = sums + 32 * t + 8 * pair + 4 * side;
+                if (!KEEP) d[0] = d[1] = d[2] = d[3] = 0.0f;
+                fs_mma<HALF>(d, f.tile[t], s[2 * side], s[2 * side + 1]);
+            }
+    }
+}
 
 /* The part with its first slot moved down to a multiple of 4, by as many slots as are returned. */
 __device__ __forceinline__ int align_slots(fs_part &p)
@@ -163,17 +187,23 @@ template <int ONE> __device__ __forceinline__ void put_one(uint8_t *panel, int s
     const uint32_t at = (code >> 1) * 128 + k * 2;
     *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
 }
-/* The nonzeros of a slot, of any sketch. */
+/* The nonzeros of a slot, of any sketch; none where its row is -1. */
 template <int ONE>
-__device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int64_t slot)
+__device__ __forceinline__ void put_nonzeros(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int slot,
+                                             int64_t row)
 {
-    const int64_t row = slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
     for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
         uint32_t word = fs_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
         for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++)
-            put_one<ONE>(panel, (int)slot & 63, fs_blockperm_next(&parts, t, &word));
+            put_one<ONE>(panel, slot & 63, fs_blockperm_next(&parts, t, &word));
     }
+}
+template <int ONE>
+__device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p, uint8_t *panel, int64_t slot)
+{
+    const int64_t row = slot < p.count ? fs_slot_row(&a.B, p.h, p.first + slot, a.row0, a.rows) : -1;
+    put_nonzeros<ONE>(a, p, panel, (int)slot, row);
 }
 
 /* Four neighbouring slots of the usual sketches, whose columns need one word that is never drawn again, are made
@@ -271,6 +301,46 @@ __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part 
         each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
 }
 
+/* Two neighbouring rows of Y, of any type; out of the way, so that the plain stores stay a few instructions. */
+__device__ __noinline__ void put_rows(const fs_output &to, int64_t row, int64_t sample, float2 sum, int valid)
+{
+    if (valid > 0) fs_output_put(to, row, sample, sum.x);
+    if (valid > 1) fs_output_put(to, row + 1, sample, sum.y);
+}
+
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them;
+ * floats two rows at a time where rows are contiguous. */
+template <class T>
+__device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_part &p, const fs_output &to,
+                                              const float *total, int64_t sample)
+{
+    const int q = threadIdx.x & 3;
+    const float factor = (float)to.factor, beta = (float)to.beta;
+    const auto put = [=](float *at, float sum) {
+        const float y = __fmul_rn(factor, sum);
+        *at = to.beta != 0.0 ? __fadd_rn(__fmul_rn(beta, *at), y) : y;
+    };
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        if (sample + 8 * v >= a.n) continue;
+        float *first = (float *)to.data + (sample + 8 * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
+        const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
+#pragma unroll
+        for (int b = 0; b < 8; b++) {
+            const int row = 8 * b + 2 * q;
+            const float *sums = total + 4 * b + 2 * v;
+            float *at = first + 8 * b * to.row_stride;
+            if (sizeof(T) == 2 && to.dtype != FS_F32) {
+                put_rows(to, p.output_row + row, sample + 8 * v, make_float2(sums[0], sums[1]), p.block_rows - row);
+            } else if (pairs && row + 1 < p.block_rows) {
+                *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
+            } else {
+                if (row < p.block_rows) put(at, sums[0]);
+                if (row + 1 < p.block_rows) put(at + to.row_stride, sums[1]);
+            }
+        }
+    }
+}
 /* A part by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine
  * on. */
 template <class T>
@@ -281,7 +351,9 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p,
     for (int64_t i = 0; i < p.count; i++) {
         const int64_t row = fs_slot_row(&a.B, p.h, p.first + i, a.row0, a.rows);
         if (row < 0 || column >= a.n) continue;
-        const float x = fs_widen(((const T *)a.data)[row * a.row_stride + column]);
+        const int64_t from = fs_source_row(a, row);
+        const float x = from < 0 ? fs_no_row() : fs_widen(((const T *)a.data)[from * a.row_stride +
+                                                                              column * a.col_stride]);
         for (int q = 0, t = 0; q < (int)a.B.words; q++) {
             uint32_t word = fs_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
             for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) {

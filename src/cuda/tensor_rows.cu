@@ -18,26 +18,6 @@ namespace {
 
 enum { WIDTH = 128, CHUNK = 128, CHUNK_BYTES = 2 * PANEL_BYTES, OFFSETS = 4 };
 
-/* sums = KEEP sums + f S, for the 16 slots that start 32 `step` bytes into a panel of S. */
-template <int HALF, int KEEP>
-__device__ __forceinline__ void multiply(float (&sums)[64], const fragment<2> &f, uint32_t panel, int step)
-{
-    const uint32_t lane = threadIdx.x & 31, row = lane & 7, chunk = 2 * step + (lane >> 3 & 1);
-#pragma unroll
-    for (int pair = 0; pair < 4; pair++) {
-        uint32_t s[4];
-        fs_load_matrices(s, panel + (16 * pair + (lane >> 4) * 8 + row) * 128 + ((chunk ^ row) << 4));
-#pragma unroll
-        for (int t = 0; t < 2; t++)
-#pragma unroll
-            for (int side = 0; side < 2; side++) {
-                float *d = sums + 32 * t + 8 * pair + 4 * side;
-                if (!KEEP) d[0] = d[1] = d[2] = d[3] = 0.0f;
-                fs_mma<HALF>(d, f.tile[t], s[2 * side], s[2 * side + 1]);
-            }
-    }
-}
-
 /* A group's ring of steps: 16 rows of 128 columns each, 16-byte chunks exchanged within a row so that both the copies
  * (eight neighbouring chunks of a row) and the fragments (two neighbouring chunks of four rows) are free of conflicts.
  * A thread copies one chunk of STEP / AT_ONCE rows of a step: rows row, row + AT_ONCE, ..., whose offsets in A stand
@@ -175,14 +155,14 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) tensor_rows
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 take_step();
-                if (k == 0 && PASSES > 1) multiply<HALF, 0>(sums, x.of[PASSES - 1], panel, k);
-                else if (PASSES > 1) multiply<HALF, 1>(sums, x.of[PASSES - 1], panel, k);
-                if (PASSES > 2) multiply<HALF, 1>(sums, x.of[1], panel, k);
+                if (k == 0 && PASSES > 1) multiply<HALF, 0, 2>(sums, x.of[PASSES - 1], panel, k);
+                else if (PASSES > 1) multiply<HALF, 1, 2>(sums, x.of[PASSES - 1], panel, k);
+                if (PASSES > 2) multiply<HALF, 1, 2>(sums, x.of[1], panel, k);
                 top[k] = x.of[0];
             }
-            multiply<HALF, (PASSES > 1)>(sums, top[0], panel, 0);
+            multiply<HALF, (PASSES > 1), 2>(sums, top[0], panel, 0);
 #pragma unroll
-            for (int k = 1; k < 4; k++) multiply<HALF, 1>(sums, top[k], panel, k);
+            for (int k = 1; k < 4; k++) multiply<HALF, 1, 2>(sums, top[k], panel, k);
 #pragma unroll
             for (int i = 0; i < 64; i++) total[i] += sums[i];
         }

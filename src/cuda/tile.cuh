@@ -17,6 +17,9 @@ typedef struct fs_tile_args {
     int64_t row0, rows, n;   /* the piece of A */
     const void *data;        /* A */
     int64_t row_stride, col_stride;
+    const void *list;        /* masked.cu: row i of the piece is row list[i] of `all_rows`; NULL elsewhere */
+    int64_t all_rows;
+    fs_index_type list_type;
     fs_output out;           /* Y, or plane 0 with factor 1 */
     int64_t plane;           /* bytes from plane to plane; 0: straight to Y */
     fs_slots slots;          /* of every input block, when shuffled */
@@ -25,6 +28,16 @@ typedef struct fs_tile_args {
     int32_t parts;           /* z = 0 ... parts - 1 */
     int32_t cluster;         /* so many neighbouring parts add their sums among themselves */
 } fs_tile_args;
+
+/* Where row i of the piece is; -1 if the list names a row that is not there. */
+static __device__ __forceinline__ int64_t fs_source_row(const fs_tile_args &a, int64_t i)
+{
+    if (!a.list) return i;
+    const int64_t row = fs_index_at(a.list, a.list_type, i);
+    return row >= 0 && row < a.all_rows ? row : -1;
+}
+/* What is read of such a row: the sums it would go to become NaN. */
+static __device__ __forceinline__ float fs_no_row(void) { return __uint_as_float(0x7FC00000u); }
 
 /* The output block that permutation l = 1 ... kappa sends input block h to. */
 static __device__ __forceinline__ uint32_t fs_output_block(const fs_blockperm &B, uint32_t h, int l)

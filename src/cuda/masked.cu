@@ -1,0 +1,152 @@
+/* masked.cu - BlockPerm-SJLT of the rows of A that a list names, on the tensor cores: a mask and a sketch in one pass.
+ *
+ * Formulation.  As in tensor.cuh, but nothing is staged: a listed row of a batch of gradients is one element of every
+ * sample, 32 bytes are fetched for four of them whoever reads it, and so the elements of a fragment go straight from
+ * global memory into the registers of the thread that multiplies them.  A thread has the 16 elements of 32 slots in
+ * flight at once, 16 warps of a processor do.  Warps that share samples take 32 slots in turn; their sums are added in
+ * order.
+ * Accuracy, Inf and NaN: as in tensor_rows.cu.  An element of a row that is not there is taken for NaN.
+ *
+ * grid     kappa x M x tiles of samples x parts, in this order, in x
+ * threads  8 warps: GROUPS groups of 16 samples, 8 / GROUPS warps each
+ * shared   a chunk of S (256 slots, four panels) and where in A its rows are; then the sums of all but the first warp
+ *          of a group, or the tile of sums by plain additions
+ * needs    blocks of at most 64 rows; any strides */
+#include "instances.h"
+#include "tensor.cuh"
+
+namespace {
+
+enum { THREADS = FS_MASKED_THREADS, WARPS = THREADS / 32, CHUNK = THREADS, PANELS = CHUNK / 64,
+       UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT };
+static_assert(FS_MASKED_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
+
+/* The 32 slots of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8. */
+template <class T> struct elements;
+template <> struct elements<float> {
+    enum { PASSES = 3 };
+    float x[STEPS][4][2];
+    __device__ __forceinline__ void take(int step, int i, int v, const float *at) { x[step][i][v] = *at; }
+    __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
+    {
+        pieces<float, PASSES, 1, 0> p;
+        p.cut(x[step]);
+#pragma unroll
+        for (int i = 0; i < PASSES; i++) of[i] = p.of[i];
+    }
+};
+/* Two bytes each, taken as they are. */
+template <class T> struct elements {
+    enum { PASSES = 1 };
+    uint16_t x[STEPS][4][2];
+    __device__ __forceinline__ void take(int step, int i, int v, const T *at) { x[step][i][v] = *(const uint16_t *)at; }
+    __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            of[0].tile[0][i] = x[step][i & 2][i & 1] | (uint32_t)x[step][(i & 2) + 1][i & 1] << 16;
+    }
+};
+
+/* total += the products of a unit, which begins at step `first` of its panel: the small pieces of all steps first, then
+ * the large ones. */
+template <class T>
+__device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t panel, int first, float (&total)[32])
+{
+    enum { HALF = is_half<T>::value, PASSES = elements<T>::PASSES };
+    float sums[32];
+    fragment<1> top[STEPS];
+#pragma unroll
+    for (int i = 0; i < 32; i++) sums[i] = 0.0f;
+#pragma unroll
+    for (int step = 0; step < STEPS; step++) {
+        fragment<1> of[PASSES];
+        e.cut(step, of);
+#pragma unroll
+        for (int i = PASSES - 1; i > 0; i--) multiply<HALF, 1, 1>(sums, of[i], panel, first + step);
+        top[step] = of[0];
+    }
+#pragma unroll
+    for (int step = 0; step < STEPS; step++) multiply<HALF, 1, 1>(sums, top[step], panel, first + step);
+#pragma unroll
+    for (int i = 0; i < 32; i++) total[i] += sums[i];
+}
+
+template <class T, int GROUPS>
+__global__ void __launch_bounds__(THREADS, 2) masked(const __grid_constant__ fs_tile_args a)
+{
+#if __CUDA_ARCH__ >= 800
+    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, SAMPLES = 16 * GROUPS, SHARES = WARPS / GROUPS;
+    extern __shared__ __align__(1024) uint8_t shared[];
+    int64_t *offsets = (int64_t *)(shared + PANELS * PANEL_BYTES);
+    const int tid = threadIdx.x, warp = tid >> 5, group = warp % GROUPS, share = warp / GROUPS;
+    const int lane = tid & 31, q = lane & 3, first = group * 16 + (lane >> 2);
+    const fs_part p = fs_part_of(a, 1, SAMPLES);
+    /* Samples behind the last are the last again and not stored; slots that are empty have row 0 and no nonzeros. */
+    const T *sample[2];
+#pragma unroll
+    for (int v = 0; v < 2; v++)
+        sample[v] = (const T *)a.data + min(p.column + first + 8 * v, a.n - 1) * a.col_stride;
+    bool missing = false;  /* whether the list names a row that is not there */
+    float total[32];
+#pragma unroll
+    for (int i = 0; i < 32; i++) total[i] = 0.0f;
+
+    fs_start_next_kernel();
+    for (int64_t c = 0; c < p.count; c += CHUNK) {
+        /* 1. a slot for each thread: where its row is, and its nonzeros */
+        const int64_t row = c + tid < p.count ? fs_slot_row(&a.B, p.h, p.first + c + tid, a.row0, a.rows) : -1;
+        const int64_t from = row < 0 ? 0 : fs_source_row(a, row);
+        missing |= from < 0;
+        uint4 *panels = (uint4 *)shared;
+        __syncthreads();
+        offsets[tid] = from < 0 ? 0 : from * a.row_stride;
+#pragma unroll
+        for (int i = 0; i < PANELS * PANEL_BYTES / 16; i += THREADS) panels[i + tid] = make_uint4(0, 0, 0, 0);
+        __syncthreads();
+        put_nonzeros<ONE>(a, p, shared + (tid >> 6) * PANEL_BYTES, tid, row);
+        __syncthreads();
+#pragma unroll 1
+        for (int unit = share; unit < UNITS && c + UNIT * unit < p.count; unit += SHARES) {
+            /* 2. elements */
+            elements<T> e;
+#pragma unroll
+            for (int i = 0; i < UNIT / 4; i++) {
+                const int64_t offset = offsets[UNIT * unit + 4 * i + q];
+#pragma unroll
+                for (int v = 0; v < 2; v++) e.take(i >> 2, i & 3, v, sample[v] + offset);
+            }
+            /* 3. products */
+            multiply_unit<T>(e, fs_shared_address(shared) + (unit >> 1) * PANEL_BYTES, (unit & 1) * STEPS, total);
+        }
+    }
+
+    /* 4. all finite and there: sums of a group's warps are added, scaled once, stored once */
+    float zero = 0.0f, *tile = (float *)shared;
+    const fs_output to = fs_plane(a, p.l, p.z);
+#pragma unroll
+    for (int i = 0; i < 32; i++) zero = fmaf(total[i], 0.0f, zero);
+    if (__syncthreads_or(missing || zero != 0.0f)) {
+        const int64_t column = p.column + tid;
+        if (tid >= SAMPLES || column >= a.n) return;
+        make_again<T>(a, p, column, tile + tid, SAMPLES);
+        for (int r = 0; r < p.block_rows; r++) fs_output_put(to, p.output_row + r, column, tile[r * SAMPLES + tid]);
+        return;
+    }
+    if (share > 0)
+#pragma unroll
+        for (int i = 0; i < 32; i++) tile[((share - 1) * 32 + i) * (32 * GROUPS) + group * 32 + lane] = total[i];
+    if (SHARES > 1) __syncthreads();
+    if (share > 0) return;
+#pragma unroll
+    for (int other = 0; other < SHARES - 1; other++)
+#pragma unroll
+        for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
+    store_samples<T>(a, p, to, total, p.column + first);
+#endif
+}
+
+}  // namespace
+
+#define KERNEL(T, dtype, groups) (const void *)masked<T, groups>,
+extern "C" const void *const fs_masked_kernels[] = {FS_MASKED(KERNEL)};
