@@ -65,11 +65,6 @@ static const cJSON *line_of(const grass_record *record, const grass_cell *cell)
 {
     return grass_record_find(record, cell->name)->json;
 }
-static double number_of(const cJSON *line, const char *name)
-{
-    const cJSON *value = cJSON_GetObjectItem(line, name);
-    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
-}
 
 /* The LDS of every test image, for each seed of a family at a k, whose first cell this is. */
 static int read_values(const grass_grid *grid, const grass_record *record, const grass_cell *first, int64_t tests,
@@ -97,11 +92,11 @@ static void read_numbers(const grass_grid *grid, const grass_record *record, gra
     double sum = 0, squares = 0, seconds = 0, batches = 0;
     for (int64_t s = 0; s < seeds; s++) {
         const cJSON *line = line_of(record, out->cell + s * round);
-        const double lds = number_of(line, "lds"), damping = number_of(line, "damping");
+        const double lds = grass_number(line, "lds"), damping = grass_number(line, "damping");
         sum += lds;
         squares += lds * lds;
-        seconds += number_of(line, "project_seconds");
-        batches += number_of(line, "project_batches");
+        seconds += grass_number(line, "project_seconds");
+        batches += grass_number(line, "project_batches");
         if (s == 0 || damping < out->damping[0]) out->damping[0] = damping;
         if (s == 0 || damping > out->damping[1]) out->damping[1] = damping;
     }

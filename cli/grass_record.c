@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -106,6 +107,12 @@ const grass_line *grass_record_find(const grass_record *r, const char *cell)
     for (int64_t i = 0; i < r->count; i++)
         if (!strcmp(cJSON_GetObjectItem(r->lines[i].json, "cell")->valuestring, cell)) return &r->lines[i];
     return NULL;
+}
+
+double grass_number(const cJSON *json, const char *name)
+{
+    const cJSON *value = cJSON_GetObjectItem(json, name);
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
 static int write_line(const grass_record *r, const char *text)
