@@ -65,11 +65,6 @@ static const cJSON *line_of(const grass_record *record, const grass_cell *cell)
 {
     return grass_record_find(record, cell->name)->json;
 }
-static double number_of(const cJSON *line, const char *name)
-{
-    const cJSON *value = cJSON_GetObjectItem(line, name);
-    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
-}
 
 /* The LDS of every test image, for each seed of a family at a k, whose first cell this is. */
 static int read_values(const grass_grid *grid, const grass_record *record, const grass_cell *first, int64_t tests,
@@ -97,11 +92,11 @@ static void read_numbers(const grass_grid *grid, const grass_record *record, gra
     double sum = 0, squares = 0, seconds = 0, batches = 0;
     for (int64_t s = 0; s < seeds; s++) {
         const cJSON *line = line_of(record, out->cell + s * round);
-        const double lds = number_of(line, "lds"), damping = number_of(line, "damping");
+        const double lds = grass_number(line, "lds"), damping = grass_number(line, "damping");
         sum += lds;
         squares += lds * lds;
-        seconds += number_of(line, "project_seconds");
-        batches += number_of(line, "project_batches");
+        seconds += grass_number(line, "project_seconds");
+        batches += grass_number(line, "project_batches");
         if (s == 0 || damping < out->damping[0]) out->damping[0] = damping;
         if (s == 0 || damping > out->damping[1]) out->damping[1] = damping;
     }
@@ -153,7 +148,9 @@ void grass_print_table(const grass_grid *grid, const grass_summary *summaries)
         if (s->cell->mask) snprintf(mask, sizeof mask, "%" PRId64, s->cell->mask);
         if (!isnan(s->seed_deviation)) snprintf(seeds, sizeof seeds, "%.4f", s->seed_deviation);
         if (!isnan(s->batch_ms)) snprintf(ms, sizeof ms, "%.3g", s->batch_ms);
-        snprintf(damping, sizeof damping, s->damping[0] < s->damping[1] ? "%g-%g" : "%g", s->damping[0], s->damping[1]);
+        const int length = snprintf(damping, sizeof damping, "%g", s->damping[0]);
+        if (s->damping[0] < s->damping[1])
+            snprintf(damping + length, sizeof damping - (size_t)length, "-%g", s->damping[1]);
         if (s->compared)
             snprintf(difference, sizeof difference, "%+.4f, %+.4f to %+.4f", s->difference.mean, s->difference.low,
                      s->difference.high);
@@ -162,11 +159,14 @@ void grass_print_table(const grass_grid *grid, const grass_summary *summaries)
                spec_family_name(s->cell->spec.family), s->cell->spec.k, mask, grid->ask->seeds, s->lds.mean, seeds,
                s->lds.low, s->lds.high, damping, ms, difference);
     }
-    printf("\nLDS: mean over %" PRId64 " test images and the seeds.  +-seeds: deviation of a seed's mean.  Intervals hold 95 %%\n"
-           "of bootstrap samples of images and seeds.  ms/batch: to mask and sketch a batch of gradients; -: they were\n"
-           "kept.%s\n", summaries[0].lds.count,
-           compared ? "  less the Gaussian's: image by image, with the same models and masks; an interval that holds 0 tells\n"
-                      "no difference." : "");
+    printf("\n"
+           "LDS       mean over %" PRId64 " test images and the seeds\n"
+           "+-seeds   deviation of a seed's mean\n"
+           "interval  of 95 %% of bootstrap samples of images and seeds\n"
+           "ms/batch  to mask and sketch a batch of gradients; -: all features were kept\n", summaries[0].lds.count);
+    if (compared)
+        printf("less the Gaussian's: image by image, at the same models and masks, with its interval;\n"
+               "          no difference is seen where it holds 0\n");
 }
 
 static void add_number(cJSON *out, const char *name, double value)

@@ -36,8 +36,8 @@ typedef struct grass_grid {
     int64_t count;
 } grass_grid;
 
-/* Makes the cells, and so checks all sketches.  id: what results depend on besides the sketch, for names.  Returns 0, or
- * EXIT_FAILURE after saying what is wrong. */
+/* Makes the cells, and so checks all sketches.  id: what results depend on besides the sketch, for names.  Returns 0,
+ * or EXIT_FAILURE after saying what is wrong. */
 int grass_grid_make(grass_grid *grid, const grass_ask *ask, int64_t parameters, const char *id);
 void grass_grid_free(grass_grid *grid);
 

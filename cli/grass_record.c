@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,6 +17,12 @@ static int is_line(const cJSON *json)
 {
     return cJSON_IsString(cJSON_GetObjectItem(json, "cell")) && cJSON_HasObjectItem(json, "lds") &&
            cJSON_IsArray(cJSON_GetObjectItem(json, "lds_each"));
+}
+
+static void free_line(grass_line *line)
+{
+    free(line->text);
+    cJSON_Delete(line->json);
 }
 
 static int no_memory(const grass_record *r)
@@ -89,10 +96,7 @@ int grass_record_open(grass_record *r, const char *path)
 
 void grass_record_close(grass_record *r)
 {
-    for (int64_t i = 0; i < r->count; i++) {
-        free(r->lines[i].text);
-        cJSON_Delete(r->lines[i].json);
-    }
+    for (int64_t i = 0; i < r->count; i++) free_line(&r->lines[i]);
     free(r->lines);
     if (r->file) fclose(r->file);
     memset(r, 0, sizeof *r);
@@ -105,12 +109,18 @@ const grass_line *grass_record_find(const grass_record *r, const char *cell)
     return NULL;
 }
 
+double grass_number(const cJSON *json, const char *name)
+{
+    const cJSON *value = cJSON_GetObjectItem(json, name);
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
 static int write_line(const grass_record *r, const char *text)
 {
     fseeko(r->file, 0, SEEK_END);
     const off_t before = ftello(r->file);
     errno = 0;
-    if (fprintf(r->file, "%s\n", text) >= 0 && !fflush(r->file) && (!fsync(fileno(r->file)) || errno == EINVAL)) return 0;
+    if (fprintf(r->file, "%s\n", text) >= 0 && !fflush(r->file) && !fsync(fileno(r->file))) return 0;
     const int why = errno;
     if (ftruncate(fileno(r->file), before)) return cli_fail("%s: its last line is not whole, and stays", r->path);
     return cli_fail("'%s' could not be written (%s); make room and give the same command again: what was made is kept",
@@ -122,9 +132,8 @@ int grass_record_add(grass_record *r, cJSON *object)
     char *text = object ? cJSON_PrintUnformatted(object) : NULL;
     int wrong = 0;
     cJSON_Delete(object);
-    if (!text) return no_memory(r);
-    const int code = r->file ? write_line(r, text) : 0;
-    if (!code) return keep(r, text, &wrong) ? no_memory(r) : 0;
-    free(text);
-    return code;
+    if (!text || keep(r, text, &wrong)) return text && !wrong ? EXIT_FAILURE : no_memory(r); /* a part is missing */
+    if (!r->file || !write_line(r, text)) return 0;
+    free_line(&r->lines[--r->count]);
+    return EXIT_FAILURE;
 }

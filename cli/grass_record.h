@@ -1,5 +1,5 @@
-/* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a later
- * call takes them instead of making them again. */
+/* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a
+ * later call takes them instead of making them again. */
 #ifndef FLASHSKETCH_CLI_GRASS_RECORD_H
 #define FLASHSKETCH_CLI_GRASS_RECORD_H
 
@@ -28,6 +28,9 @@ void grass_record_close(grass_record *r);
 
 /* The line of a cell, or NULL.  It is good until the next line is added. */
 const grass_line *grass_record_find(const grass_record *r, const char *cell);
+
+/* A number of a line; NaN where there is none. */
+double grass_number(const cJSON *json, const char *name);
 
 /* Adds a line, and frees the object.  It is on the disk when this returns 0; where it could not be written
  * (EXIT_FAILURE after saying so) the file is as it was. */

@@ -1,5 +1,5 @@
-# fashion.sh - for cases: makes ./data, the first 320 training and 40 test images of Fashion-MNIST in files of their own,
-# as MNIST's files are named, one of them packed; ends the case as one that cannot be run where there is no Fashion-MNIST.
+# fashion.sh - for cases: makes ./data, the first 320 training and 40 test images of Fashion-MNIST in files of their
+# own, as MNIST's files are named, one of them packed.  Without Fashion-MNIST the case cannot be run, and ends.
 from=/usr/share/datasets/fashion-mnist
 [ -d $from ] || exit 77
 mkdir data

@@ -17,7 +17,8 @@ flashsketch grass run $grid kept | tail -n +4 || exit
 wc -l <record.jsonl
 flashsketch grass lds $grid --json kept >json || exit
 head -n 10 json | cmp - record.jsonl
-awk -F '[:,]' '{ for (i = 1; i < NF; i++) if ($i == "\"lds_low\"" && !($(i + 1) > 0.1)) { print; exit 1 } }' json || exit
+awk -F '[:,]' '{ for (i = 1; i < NF; i++) if ($i == "\"lds_low\"" && !($(i + 1) > 0.1)) { print; exit 1 } }' json ||
+    exit
 grep -c '"lds_low":0' json
 grep -c '"less_gaussian_low":-*0' json
 flashsketch grass run $small --json --forget kept | grep -c project_seconds
