@@ -5,7 +5,7 @@ CUDA ?=
 release := build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-mpi bench-randnla \
+.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-grass bench-mpi bench-randnla \
 	install clean
 .NOTPARALLEL:
 
@@ -57,6 +57,9 @@ bench: ## measure the CPU backend against reading the matrix; one JSON object a 
 
 bench-cuda: ## measure the CUDA backend on this machine's GPU, into bench/results/GPU/cuda.jsonl
 	@sh scripts/bench_cuda.sh
+
+bench-grass: ## measure projections of gradients on this machine's GPU, into bench/results/GPU/grass.jsonl
+	@sh scripts/bench_cuda.sh grass
 
 bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; one JSON object a line
 	@sh scripts/setup.sh test

@@ -46,7 +46,9 @@ int bench_cuda(const bench_options *options);
 int bench_tune(const bench_options *options);
 int bench_stream(const bench_options *options);
 int bench_tasks(const bench_options *options);
-int bench_randnla(int argc, char **argv); /* has options of its own; argv[0] is its name */
+/* These have options of their own; argv[0] is their name. */
+int bench_randnla(int argc, char **argv);
+int bench_grass(int argc, char **argv);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares
- * methods by time and error; one JSON object a line.
+ * methods by time and error, `fsbench grass` projections of gradients; one JSON object a line.
  *
  * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
  * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
@@ -39,15 +39,14 @@ static int tune(const bench_options *options) { return cuda(options); }
 static int tasks(const bench_options *options) { return cuda(options); }
 #endif
 
-#ifdef FS_BENCH_CUDA
-static int randnla(int argc, char **argv)
+/* A command with options of its own. */
+static int run_own(int (*command)(int argc, char **argv), int argc, char **argv)
 {
+#ifdef FS_BENCH_CUDA
     setenv("FLASHSKETCH_CUDA_PLUGIN", FS_BENCH_PLUGIN, 0);
-    return bench_randnla(argc, argv);
-}
-#else
-static int randnla(int argc, char **argv) { return bench_randnla(argc, argv); }
 #endif
+    return command(argc, argv);
+}
 
 #ifndef FS_BENCH_FILES
 int bench_stream(const bench_options *options)
@@ -76,6 +75,7 @@ static int usage(FILE *to, int code)
                 "commands:\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].what);
     fprintf(to, "  randnla  the paper's tasks, methods and data: errors and times; see 'fsbench randnla --help'\n");
+    fprintf(to, "  grass    gradients to features, as in GraSS: times; see 'fsbench grass --help'\n");
     fprintf(to,
             "\noptions:\n"
             "  --case TEXT    only cases whose name contains TEXT\n"
@@ -102,7 +102,8 @@ int main(int argc, char **argv)
         {"reps", required_argument, NULL, 'r'},   {"commit", required_argument, NULL, 'g'},
         {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}};
-    if (argc > 1 && !strcmp(argv[1], "randnla")) return randnla(argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "randnla")) return run_own(bench_randnla, argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "grass")) return run_own(bench_grass, argc - 1, argv + 1);
     bench_options options = {NULL, "unknown", NULL, omp_get_max_threads(), 15};
     int letter;
     while ((letter = getopt_long(argc, argv, "h", known, NULL)) != -1) switch (letter) {

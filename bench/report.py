@@ -5,7 +5,8 @@
 
 A record is a line of JSON as `fsbench cpu` and `fsbench cuda` print it.  Where a case was measured twice the later line
 counts, files in the order of their names.  A bar is what a case must keep, an aim what it should reach.  The records of
-`fsbench randnla` are report_randnla.py's; its figures go into the folder images beside the page.
+`fsbench randnla` are report_randnla.py's, those of GraSS report_grass.py's; their figures go into the folder images
+beside the page.
 """
 import argparse
 import json
@@ -14,6 +15,7 @@ import pathlib
 import statistics
 import sys
 
+import report_grass
 import report_randnla
 from report_randnla import table
 
@@ -315,6 +317,10 @@ last two columns are ratios of CPU times, of all threads together: they mean mor
 ## RandNLA
 
 {randnla}
+
+## GraSS
+
+{grass}
 """
 
 
@@ -325,8 +331,9 @@ def main():
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs" / "performance.md")
     options = parser.parse_args()
 
-    folder = options.results / options.gpu
-    records = read(path for path in folder.glob("*.jsonl") if path.name != "randnla.jsonl")
+    folder, images = options.results / options.gpu, options.output.parent / "images"
+    others = ("randnla.jsonl", "grass.jsonl", "grass_lds.jsonl")
+    records = read(path for path in folder.glob("*.jsonl") if path.name not in others)
     if not records:
         sys.exit(f"report.py: there are no records in {folder}")
     grids = ("rows-", "kappa", "half-", "batch-", "host-", "baseline-")
@@ -342,7 +349,8 @@ def main():
         host=list_section(records, lambda case: case.startswith("host-")),
         peers=peers_section(records), errors=errors_section(records), cpu=cpu or "Not measured.",
         stream=stream or "Not measured.",
-        randnla=report_randnla.section(options.results, options.output.parent / "images"))
+        randnla=report_randnla.section(options.results, images),
+        grass=report_grass.section(options.results, images))
     beside = options.output.with_name(options.output.name + ".part")
     beside.write_text(page)
     os.replace(beside, options.output)

@@ -362,21 +362,27 @@ def points(records, task, data, shape, method):
     return found
 
 
-def figure(records, task, shape, machine, path):
-    """Error against time, a panel for each data set; False where there is nothing to draw."""
+def pyplot():
+    """Matplotlib, for SVG that is legible in print and on a dark page, and the same whenever it is made."""
     import matplotlib
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    data = [name for name in records.data() if points(records, task, name, shape, DEFAULT)]
-    if not data:
-        return False
     plt.rcParams.update({
         "figure.facecolor": "#ffffff", "axes.facecolor": "#ffffff", "savefig.facecolor": "#ffffff",
         "text.color": "#111111", "axes.edgecolor": "#555555", "axes.labelcolor": "#111111", "xtick.color": "#111111",
         "ytick.color": "#111111", "font.family": "DejaVu Sans", "font.size": 9, "svg.fonttype": "none",
         "svg.hashsalt": "flashsketch"})
+    return plt
+
+
+def figure(records, task, shape, machine, path):
+    """Error against time, a panel for each data set; False where there is nothing to draw."""
+    data = [name for name in records.data() if points(records, task, name, shape, DEFAULT)]
+    if not data:
+        return False
+    plt = pyplot()
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
     across = min(3, len(data))
     down = -(-len(data) // across)
     fig, axes = plt.subplots(down, across, figsize=(max(3.5 * across, LEAST_WIDTH), 2.7 * down + 1.1), squeeze=False,

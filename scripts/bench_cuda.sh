@@ -1,12 +1,21 @@
 #!/bin/sh
 # bench_cuda.sh - measures the CUDA backend and what people use instead, and keeps the record.
 #
-# usage: bench_cuda.sh.  Builds fsbench and the plugin for this machine's GPU in build/bench-cuda and replaces
-# bench/results/GPU/cuda.jsonl, GPU being the GPU's name as a word: h200.  JOBS limits the compilers at a time,
-# FS_COMMIT names what is measured where git cannot.
+# usage: bench_cuda.sh [cuda|grass].  Builds fsbench and the plugin for this machine's GPU in build/bench-cuda and
+# replaces bench/results/GPU/cuda.jsonl (sketches; the default) or grass.jsonl (projections of gradients), GPU being the
+# GPU's name as a word: h200.  JOBS limits the compilers at a time, FS_COMMIT names what is measured where git cannot.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/bench-cuda
+what=${1:-cuda}
+case $what in
+cuda) command=cuda ;;
+grass) command="grass --cuda --quiet" ;;
+*)
+    echo "usage: bench_cuda.sh [cuda|grass]" >&2
+    exit 2
+    ;;
+esac
 name=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) || name=
 options=$(sh scripts/cuda.sh this)
 if [ -z "$name" ] || [ "$options" = -DFS_CUDA=OFF ]; then
@@ -24,7 +33,8 @@ cmake --build $build --parallel "${JOBS:-$(nproc)}"
 mkdir -p "$folder"
 commit=${FS_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
 echo "Measuring on $name; this takes minutes."
-$build/bench/fsbench cuda --commit "$commit" >"$folder/cuda.jsonl.part"
-mv "$folder/cuda.jsonl.part" "$folder/cuda.jsonl"
-echo "$(wc -l <"$folder/cuda.jsonl") cases in $folder/cuda.jsonl;" \
+# shellcheck disable=SC2086  # a command and its options
+$build/bench/fsbench $command --commit "$commit" >"$folder/$what.jsonl.part"
+mv "$folder/$what.jsonl.part" "$folder/$what.jsonl"
+echo "$(wc -l <"$folder/$what.jsonl") cases in $folder/$what.jsonl;" \
     "python3 bench/report.py --gpu $(basename "$folder") writes docs/performance.md from them"

@@ -4,6 +4,7 @@
  * every row to s rows of its tile.  Rows and signs are hashed anew in every tile. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "algorithm1.h"
 #include "baselines.h"
@@ -69,4 +70,28 @@ static int run(void *state, void *A, void *Y)
     return 0;
 }
 
-const baseline baseline_cpu_algorithm1 = {open, NULL, run, NULL, free};
+/* The same S from its definition, in double: every row of every block is added where it goes. */
+static int reference(void *state, const fs_matrix *from, fs_matrix *to)
+{
+    const algorithm1 *s = state;
+    const int64_t n = from->cols, M = s->problem.spec.M;
+    const double scale = 1.0 / __builtin_sqrt((double)(s->problem.spec.kappa * s->problem.spec.s)), *A = from->data;
+    double *Y = to->data;
+    memset(Y, 0, sizeof *Y * (size_t)(to->rows * n));
+    for (int64_t j = 0; j < s->bc * M; j++) {
+        const uint32_t h = (uint32_t)(j / s->bc);
+        uint32_t g = h;
+        for (int64_t l = 0; l < s->problem.spec.kappa; l++) {
+            g = fs_wiring_back(&s->wiring, g);
+            const uint32_t w = algorithm1_word((uint32_t)s->problem.spec.seed, g, h, (uint32_t)(j % s->bc));
+            for (int e = 0; e < (int)s->problem.spec.s; e++) {
+                double *y = Y + ((int64_t)g * BR + algorithm1_row(w, e)) * n;
+                const double sign = algorithm1_minus(w, e) ? -scale : scale;
+                for (int64_t t = 0; t < n; t++) y[t] += sign * A[j * n + t];
+            }
+        }
+    }
+    return 0;
+}
+
+const baseline baseline_cpu_algorithm1 = {open, NULL, run, reference, free};

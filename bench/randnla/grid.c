@@ -410,7 +410,7 @@ int nla_grid(const nla_options *o)
     if (!groups) return 1;
     const int count = make_groups(o, groups);
     /* The record first: a broken one is refused before anything is measured. */
-    int failed = nla_record_open(&g.record, o->record) || g.m.open(&g.m, o);
+    int failed = nla_record_open(&g.record, o->record, "randnla") || g.m.open(&g.m, o);
     if (!failed) {
         g.steps = count_steps(&g, groups, count);
         g.start = bench_now();

@@ -157,9 +157,10 @@ typedef struct nla_record {
     int64_t count, room;
 } nla_record;
 
-/* Opens a record to continue it; path NULL: stdout, where nothing was done before.  A last line that was not finished
- * is taken away; any other line that is not of this program's form is refused, and the file is left as it is. */
-int nla_record_open(nla_record *r, const char *path);
+/* Opens a record of a command of fsbench to continue it; path NULL: stdout, where nothing was done before.  A last line
+ * that was not finished is taken away; any other line that is not of this program's form is refused, and the file is
+ * left as it is. */
+int nla_record_open(nla_record *r, const char *path, const char *command);
 int nla_record_close(nla_record *r);
 /* Whether a cell is there; seed < 0: the cell has no seeds. */
 int nla_record_has(const nla_record *r, const char *cell, int seed);

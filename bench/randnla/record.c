@@ -86,7 +86,7 @@ static int remember_line(nla_record *r, const char *cell, const char *seeds)
 static int ascending(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* Reads all lines; *whole becomes the length of those that are finished. */
-static int read_lines(nla_record *r, FILE *f, const char *path, long *whole)
+static int read_lines(nla_record *r, FILE *f, const char *path, const char *command, long *whole)
 {
     char *line = NULL;
     size_t room = 0;
@@ -102,8 +102,8 @@ static int read_lines(nla_record *r, FILE *f, const char *path, long *whole)
         line[length - 1] = 0;
         *whole += length;
         if (!scan_line(line, &cell, &seeds)) {
-            fprintf(stderr, "fsbench: %s: line %d is not a line of 'fsbench randnla'; take it away and start again\n",
-                    path, number);
+            fprintf(stderr, "fsbench: %s: line %d is not a line of 'fsbench %s'; take it away and start again\n", path,
+                    number, command);
             bad = 1;
         } else if (remember_line(r, cell, seeds)) {
             fprintf(stderr, "fsbench: there is no memory for the %d lines of %s\n", number, path);
@@ -114,7 +114,7 @@ static int read_lines(nla_record *r, FILE *f, const char *path, long *whole)
     return bad;
 }
 
-int nla_record_open(nla_record *r, const char *path)
+int nla_record_open(nla_record *r, const char *path, const char *command)
 {
     memset(r, 0, sizeof *r);
     if (!path) {
@@ -128,7 +128,7 @@ int nla_record_open(nla_record *r, const char *path)
         return 1;
     }
     if (before) {
-        const int bad = read_lines(r, before, path, &whole);
+        const int bad = read_lines(r, before, path, command, &whole);
         fclose(before);
         if (bad) return 1;
     }

@@ -128,12 +128,12 @@ enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
 
 /* masked.cu: element type, groups of 16 samples of a thread block. */
 #ifdef FS_FEW_INSTANCES
-#define FS_MASKED(X) X(float, FS_F32, 4)
+#define FS_MASKED_OF(X, T, dtype) X(T, dtype, 4)
 #else
 #define FS_MASKED_OF(X, T, dtype) X(T, dtype, 2) X(T, dtype, 4) X(T, dtype, 8)
+#endif
 #define FS_MASKED(X) \
     FS_MASKED_OF(X, float, FS_F32) FS_MASKED_OF(X, __half, FS_F16) FS_MASKED_OF(X, __nv_bfloat16, FS_BF16)
-#endif
 enum { FS_MASKED_COUNT = 0 FS_MASKED(FS_COUNT_ONE) };
 /* Threads, each of which makes a slot of a chunk; panels of S (64 slots) and where the rows are. */
 enum { FS_MASKED_THREADS = 256, FS_MASKED_SHARED = FS_MASKED_THREADS / 64 * 8192 + 8 * FS_MASKED_THREADS };

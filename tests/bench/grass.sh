@@ -1,0 +1,60 @@
+#!/bin/sh
+# grass.sh FSBENCH - a small grid of `fsbench grass`: projections are right, a record is continued, options are heard.
+set -eu
+fsbench=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+
+fail() {
+    echo "grass.sh: $1" >&2
+    exit 1
+}
+# grid RECORD [OPTION]...: the small grid.  5003 coordinates are no whole number of blocks or lines, 24 gradients no
+# whole tile; 4 k is more than all coordinates at the last k.
+grid() {
+    record=$1
+    shift
+    "$fsbench" grass --quiet --record "$record" --batch 24x5003 --k 64,128,1280 --reps 3 \
+        --method flashsketch,contiguous,lines,lines-1,sjlt,blockrow,srht,gaussian \
+        --method sjlt-scatter,algorithm1,sjlt-sparse "$@"
+}
+
+grid whole.jsonl
+lines=$(wc -l <whole.jsonl)
+[ "$lines" -eq $((3 * (10 + 11))) ] || fail "$lines lines; 3 k, 10 methods masked and 11 of all coordinates make 63"
+sed 's/.*"cell": "\([^"]*\)".* "error": \([^,]*\),.*/\1 \2/' whole.jsonl >errors
+wrong=$(awk '!($2 > 0 && $2 < 1e-5)' errors)
+[ -z "$wrong" ] || fail "these have errors: $wrong"
+[ "$(grep -c '"mask": 512,' whole.jsonl)" -eq 10 ] || fail "masks of k = 128 do not keep 512 coordinates"
+[ "$(grep -c '"mask": 5003,' whole.jsonl)" -eq 10 ] || fail "masks of k = 1280 do not keep all 5003 coordinates"
+[ "$(grep -c '"gather_ms"' whole.jsonl)" -eq 9 ] || fail "3 peers at 3 k gather, others do not"
+[ "$(grep -c '"transpose_ms"' whole.jsonl)" -eq 18 ] || fail "3 peers at 3 k transpose in both cases, others do not"
+
+# Again, and nothing is measured; a part, and the rest is.
+cp whole.jsonl before.jsonl
+grid whole.jsonl
+cmp whole.jsonl before.jsonl || fail "a finished record was measured again"
+grid parts.jsonl --case all
+[ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "--case all made $(wc -l <parts.jsonl) lines, not 33"
+grid parts.jsonl --time 1e-9 2>said
+grep -q "the time was up before 30 of 63 cells" said || fail "--time said: $(cat said)"
+[ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "cells were measured after the time was up"
+
+# refused SENTENCE COMMAND...: the command fails and says the sentence.
+refused() {
+    sentence=$1
+    shift
+    if "$@" >said 2>&1; then fail "'$*' succeeded"; fi
+    grep -q -e "$sentence" said || fail "'$*' said: $(cat said)"
+}
+echo 'not a record' >other.jsonl
+refused "other.jsonl: line 1 is not a line of 'fsbench grass'" grid other.jsonl
+refused "'magic' is not a method" "$fsbench" grass --method magic
+refused "'some' is not masked or all" "$fsbench" grass --case some
+refused "'512' is not GRADIENTSxCOORDINATES" "$fsbench" grass --batch 512
+refused "'0x5' is not GRADIENTSxCOORDINATES" "$fsbench" grass --batch 0x5
+refused "k = 64, but a gradient has 63 coordinates" "$fsbench" grass --batch 4x63 --k 64
+refused "'soon' is not a number of seconds" "$fsbench" grass --time soon
+refused "--reps at least 3" "$fsbench" grass --reps 2
+refused "nowhere/r.jsonl cannot be written" "$fsbench" grass --batch 4x64 --k 64 --record nowhere/r.jsonl
