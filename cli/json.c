@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "cli.h"
 #include "spec_options.h"
@@ -35,12 +36,44 @@ void json_spec(cJSON *object, const fs_spec *spec)
     json_whole(object, "interleave", spec->interleave);
 }
 
-int json_print(cJSON *object)
+/* The processor, as Linux names it. */
+static void machine(char *name, size_t bytes)
 {
-    char *text = object ? cJSON_Print(object) : NULL;
+    char line[256], found[200];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(name, bytes, "unknown processor");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "model name : %199[^\n]", found) == 1) {
+            snprintf(name, bytes, "%s", found);
+            break;
+        }
+    if (f) fclose(f);
+}
+
+void json_provenance(cJSON *object, const fs_context *ctx, const char *commit)
+{
+    char text[400];
+    struct tm utc;
+    const time_t now = time(NULL);
+    fs_context_describe(ctx, text, sizeof text);
+    cJSON_AddStringToObject(object, "backend", text);
+    machine(text, sizeof text);
+    cJSON_AddStringToObject(object, "machine", text);
+    if (commit) cJSON_AddStringToObject(object, "commit", commit);
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof text, "%Y-%m-%d", &utc);
+    cJSON_AddStringToObject(object, "date", text);
+}
+
+static int print(cJSON *object, char *(*text_of)(const cJSON *))
+{
+    char *text = object ? text_of(object) : NULL;
     const int code = text ? 0 : cli_fail("there is no memory for the JSON text");
     if (text) puts(text);
     cJSON_free(text);
     cJSON_Delete(object);
     return code;
 }
+
+int json_print(cJSON *object) { return print(object, cJSON_Print); }
+int json_print_line(cJSON *object) { return print(object, cJSON_PrintUnformatted); }

@@ -11,7 +11,13 @@ void json_whole(cJSON *object, const char *name, int64_t value);
 void json_versions(cJSON *object);
 void json_spec(cJSON *object, const fs_spec *spec);
 
+/* For records: what computed, where and when.  commit NULL: not said. */
+void json_provenance(cJSON *object, const fs_context *ctx, const char *commit);
+
 /* Prints an object, indented, with a final newline, and frees it.  Returns the exit code. */
 int json_print(cJSON *object);
+
+/* The same in one line, for files of many objects. */
+int json_print_line(cJSON *object);
 
 #endif

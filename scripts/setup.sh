@@ -15,7 +15,7 @@ bench) want="libopenblas0 python3-matplotlib" ;;
 test)
     need="$need libcmocka-dev pkg-config libopenblas0"
     want="libopenblas-dev python3-numpy python3-scipy python3-matplotlib clang libclang-rt-dev libomp-dev python3-venv"
-    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev"
+    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev dataset-fashion-mnist"
     ;;
 python)
     need="$need libopenblas0"

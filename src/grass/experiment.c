@@ -1,12 +1,14 @@
 /* experiment.c - models, features, scores, LDS, one after the other. */
 #include "experiment.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
@@ -42,6 +44,18 @@ static void describe(const experiment *e, char *text, size_t bytes)
     snprintf(text + at, bytes - (size_t)at, "\n");
 }
 
+uint32_t experiment_crc(const experiment *e)
+{
+    const experiment_recipe *r = &e->recipe;
+    char text[1280];
+    describe(e, text, 1024);
+    const size_t at = strlen(text);
+    snprintf(text + at, sizeof text - at, "models %" PRId64 "\nensemble %" PRId64 "\nvalidation %" PRId64
+             "\ntest-images %" PRId64 " crc %08" PRIx32 "\n", r->models, r->ensemble, r->validation,
+             e->data->test.count, crc_of(&e->data->test));
+    return (uint32_t)crc32_z(0, (const Bytef *)text, strlen(text));
+}
+
 static fs_result check(const experiment_recipe *r, const grass_data *data)
 {
     FS_REQUIRE(r->models >= 2 && r->ensemble >= 1 && r->ensemble <= r->models,
@@ -66,13 +80,20 @@ static fs_result fill(experiment *e, const char *folder)
     const experiment_recipe *r = &e->recipe;
     char identity[1024];
     describe(e, identity, sizeof identity);
-    FS_TRY(mlp_open(&e->net, e->ctx, &r->shape, r->batch > r->train.batch ? r->batch : r->train.batch));
+    const int64_t most = e->data->train.count > e->data->test.count ? e->data->train.count : e->data->test.count;
+    void *losses = NULL;
+    FS_TRY(mlp_open(&e->net, e->ctx, &r->shape, r->batch, 1));
+    FS_TRY(train_place(&e->net, &e->data->train, &e->train));
+    FS_TRY(train_place(&e->net, &e->data->test, &e->test));
+    FS_TRY(e->net.dense->alloc(e->net.handle, (size_t)most * sizeof *e->losses, &losses));
+    e->losses = losses;
     e->parameters = mlp_parameters(&r->shape);
     e->theta = malloc((size_t)(r->models * e->parameters) * sizeof *e->theta);
     e->chosen = malloc((size_t)(r->models * r->half) * sizeof *e->chosen);
     e->y = malloc((size_t)(r->models * e->data->test.count) * sizeof *e->y);
     e->Q = calloc((size_t)e->data->train.count, sizeof *e->Q);
-    if (!e->theta || !e->chosen || !e->y || !e->Q)
+    e->lds = malloc((size_t)e->data->test.count * sizeof *e->lds);
+    if (!e->theta || !e->chosen || !e->y || !e->Q || !e->lds)
         return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " models of %" PRId64 " parameters", r->models,
                        e->parameters);
     return cache_open(&e->kept, folder, identity);
@@ -95,50 +116,114 @@ fs_result experiment_open(experiment *e, fs_context *ctx, const experiment_recip
 
 void experiment_close(experiment *e)
 {
+    train_displace(&e->net, &e->train);
+    train_displace(&e->net, &e->test);
+    if (e->losses) e->net.dense->release(e->net.handle, e->losses);
     mlp_close(&e->net);
     cache_close(&e->kept);
     free(e->theta);
     free(e->chosen);
     free(e->y);
     free(e->Q);
+    free(e->lds);
     memset(e, 0, sizeof *e);
     e->kept.lock = -1;
 }
 
 /* models ----------------------------------------------------------------------------------------------------- */
 
-static fs_result get_model(experiment *e, int64_t i)
+typedef char file_name[32]; /* without .npy */
+
+static void name_of(const char *kind, int64_t i, file_name name) { snprintf(name, 32, "%s-%03" PRId64, kind, i); }
+
+static fs_matrix model_at(const experiment *e, int64_t i)
+{
+    return fs_row_major(e->theta + i * e->parameters, 1, e->parameters, FS_F32);
+}
+
+/* Takes the models that are kept; missing[0 .. *count) are the others. */
+static fs_result get_models(experiment *e, int64_t *missing, int64_t *count)
 {
     const experiment_recipe *r = &e->recipe;
-    const fs_matrix theta = fs_row_major(e->theta + i * e->parameters, 1, e->parameters, FS_F32);
-    char name[32];
-    int found;
-    snprintf(name, sizeof name, "model-%03" PRId64, i);
-    grass_choose(r->seed, GRASS_TAG_SUBSET, (uint32_t)i, e->data->train.count, r->half, e->chosen + i * r->half);
-    FS_TRY(cache_get(&e->kept, name, &theta, &found));
-    if (found) return FS_OK;
-    FS_TRY(train_model(&e->net, &r->train, &e->data->train, e->chosen + i * r->half, r->half, r->seed + (uint64_t)i,
-                       theta.data, NULL));
-    return cache_put(&e->kept, name, &theta);
+    *count = 0;
+    for (int64_t i = 0; i < r->models; i++) {
+        const fs_matrix theta = model_at(e, i);
+        file_name name;
+        int found;
+        name_of("model", i, name);
+        grass_choose(r->seed, GRASS_TAG_SUBSET, (uint32_t)i, e->data->train.count, r->half, e->chosen + i * r->half);
+        FS_TRY(cache_get(&e->kept, name, &theta, &found));
+        if (!found) missing[(*count)++] = i;
+    }
+    return FS_OK;
+}
+
+/* Trains models which[0 .. count), as many at a time as the trainer takes, and keeps them. */
+static fs_result train_missing(experiment *e, trainer *t, const int64_t *which, int64_t count)
+{
+    const experiment_recipe *r = &e->recipe;
+    for (int64_t first = 0, some; first < count; first += some) {
+        train_job jobs[MLP_MODELS];
+        some = count - first < t->net.models ? count - first : t->net.models;
+        for (int64_t j = 0; j < some; j++) {
+            const int64_t i = which[first + j];
+            jobs[j] = (train_job){e->chosen + i * r->half, r->seed + (uint64_t)i, e->theta + i * e->parameters, 0};
+        }
+        tell(e, (double)(r->models - count + first) / (double)r->models, "models");
+        FS_TRY(trainer_run(t, jobs, some));
+        for (int64_t j = 0; j < some; j++) {
+            const fs_matrix theta = model_at(e, which[first + j]);
+            file_name name;
+            name_of("model", which[first + j], name);
+            FS_TRY(cache_put(&e->kept, name, &theta));
+        }
+    }
+    return FS_OK;
+}
+
+static fs_result make_models(experiment *e)
+{
+    const experiment_recipe *r = &e->recipe;
+    trainer t;
+    int64_t count, *missing = malloc((size_t)r->models * sizeof *missing);
+    if (!missing) return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " numbers of models", r->models);
+    fs_result result = get_models(e, missing, &count);
+    if (result == FS_OK && count) {
+        result = trainer_open(&t, e->ctx, &r->shape, &r->train, &e->train, r->half, 0);
+        if (result == FS_OK) {
+            result = train_missing(e, &t, missing, count);
+            trainer_close(&t);
+        }
+    }
+    free(missing);
+    return result;
+}
+
+/* y of every model, and Q from the first ones; `loss` holds one for each training image. */
+static fs_result take_losses(experiment *e, double *loss)
+{
+    const experiment_recipe *r = &e->recipe;
+    const int64_t tests = e->data->test.count, N = e->data->train.count;
+    memset(e->Q, 0, (size_t)N * sizeof *e->Q);
+    for (int64_t i = 0; i < r->models; i++) {
+        FS_TRY(mlp_set(&e->net, 0, e->theta + i * e->parameters));
+        FS_TRY(train_losses(&e->net, &e->test, e->losses, e->y + i * tests));
+        for (int64_t t = 0; t < tests; t++) e->y[i * tests + t] = -e->y[i * tests + t];
+        if (i >= r->ensemble) continue;
+        FS_TRY(train_losses(&e->net, &e->train, e->losses, loss));
+        for (int64_t n = 0; n < N; n++) e->Q[n] -= expm1(-loss[n]) / (double)r->ensemble; /* 1 - p */
+    }
+    return FS_OK;
 }
 
 fs_result experiment_models(experiment *e)
 {
-    const experiment_recipe *r = &e->recipe;
-    const int64_t tests = e->data->test.count, N = e->data->train.count;
-    double *loss = malloc((size_t)N * sizeof *loss);
-    fs_result result = loss ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " losses", N);
-    memset(e->Q, 0, (size_t)N * sizeof *e->Q);
-    for (int64_t i = 0; i < r->models && result == FS_OK; i++) {
-        tell(e, (double)i / (double)r->models, "models");
-        const float *theta = e->theta + i * e->parameters;
-        result = get_model(e, i);
-        if (result == FS_OK) result = train_losses(&e->net, theta, &e->data->test, e->y + i * tests);
-        for (int64_t t = 0; t < tests && result == FS_OK; t++) e->y[i * tests + t] = -e->y[i * tests + t];
-        if (result != FS_OK || i >= r->ensemble) continue;
-        result = train_losses(&e->net, theta, &e->data->train, loss);
-        for (int64_t n = 0; n < N && result == FS_OK; n++) e->Q[n] -= expm1(-loss[n]) / (double)r->ensemble; /* 1 - p */
-    }
+    double *loss = malloc((size_t)e->data->train.count * sizeof *loss);
+    fs_result result =
+        loss ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " losses", e->data->train.count);
+    tell(e, 0, "models");
+    if (result == FS_OK) result = make_models(e);
+    if (result == FS_OK) result = take_losses(e, loss);
     free(loss);
     if (result == FS_OK) tell(e, 1, "models");
     return result;
@@ -153,15 +238,19 @@ typedef struct scoring {
     fs_spec sketch;
     int64_t mask, k, N, tests;
     int64_t *parameters;  /* one part: the whole gradient */
-    float *gradients;     /* batch x parameters */
-    float *phi;           /* tests x k, of the checkpoint at hand */
-    double *margins;      /* batch */
+    float *gradients;     /* batch x ld, in the context's memory, ... */
+    int64_t ld;
+    double *margins;      /* ... as are margins (batch), ... */
+    float *phi;           /* ... features of the test images (tests x k), of the checkpoint at hand, ... */
+    float *some_phi;      /* ... and of those that choose the damping */
+    float *host;          /* N x k or tests x k numbers on their way between files and the context's memory */
     double *scores[EXPERIMENT_DAMPINGS]; /* validation x N */
     double *all;          /* tests x N; `given`: the caller's */
     int given;
     double *y, *lds, *work;
     int64_t *validation, *others;
-    double seconds;
+    double damping, seconds;
+    int64_t batches;
 } scoring;
 
 static double now(void)
@@ -171,32 +260,65 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Calls take(user, first, gradients) for every batch of images. */
+/* Calls take(s, g, first, gradients) for every batch of images, which are in the context's memory. */
 static fs_result each_batch(scoring *s, const float *theta, const grass_images *images, fs_grass *g,
                             fs_result (*take)(scoring *, fs_grass *, int64_t, const fs_matrix *))
 {
     experiment *e = s->e;
+    FS_TRY(mlp_set(&e->net, 0, theta));
     for (int64_t first = 0; first < images->count; first += e->recipe.batch) {
         const int64_t left = images->count - first, rows = left < e->recipe.batch ? left : e->recipe.batch;
-        FS_TRY(mlp_forward(&e->net, theta, images->x + first * images->pixels, rows, NULL));
-        mlp_margin(&e->net, rows, images->label + first, s->margins);
-        FS_TRY(mlp_gradients(&e->net, theta, rows, s->gradients));
-        const fs_matrix G = fs_batch_major(s->gradients, rows, e->parameters, FS_F32);
+        FS_TRY(mlp_forward(&e->net, images->x + first * images->pixels, rows, NULL));
+        FS_TRY(mlp_margin(&e->net, rows, images->label + first, s->margins));
+        FS_TRY(mlp_gradients(&e->net, rows, s->gradients, s->ld));
+        fs_matrix G = fs_batch_major(s->gradients, rows, e->parameters, FS_F32);
+        G.col_stride = s->ld;
+        G.place = e->ctx->backend->place;
         FS_TRY(take(s, g, first, &G));
     }
     return FS_OK;
 }
+/* Rows of features in the context's memory. */
+static fs_matrix placed(const scoring *s, float *features, int64_t rows)
+{
+    fs_matrix phi = fs_row_major(features, rows, s->k, FS_F32);
+    phi.place = s->e->ctx->backend->place;
+    return phi;
+}
+
 static fs_result take_train(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
 {
+    FS_TRY(s->e->net.dense->wait(s->e->net.handle, NULL)); /* what made the gradients is not to be timed */
     const double start = now();
-    const fs_result result = fs_grass_add(g, first, G);
+    const fs_result result = fs_grass_add(g, first, G); /* which waits itself */
     s->seconds += now() - start;
+    s->batches++;
     return result;
 }
 static fs_result take_test(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
 {
-    fs_matrix phi = fs_row_major(s->phi + first * s->k, G->cols, s->k, FS_F32);
+    fs_matrix phi = placed(s, s->phi + first * s->k, G->cols);
     return fs_grass_project(g, G, &phi);
+}
+
+/* Features in the context's memory from the cache, and into it. */
+static fs_result get_kept(const scoring *s, const char *name, const fs_matrix *features, int *found)
+{
+    const mlp *net = &s->e->net;
+    fs_matrix host = *features;
+    host.data = s->host;
+    FS_TRY(cache_get(&s->kept, name, &host, found));
+    if (!*found) return FS_OK;
+    return net->dense->send(net->handle, s->host, (size_t)(host.rows * host.cols) * sizeof *s->host, features->data);
+}
+static fs_result keep(const scoring *s, const char *name, const fs_matrix *features)
+{
+    const mlp *net = &s->e->net;
+    fs_matrix host = *features;
+    host.data = s->host;
+    host.place = FS_HOST;
+    FS_TRY(net->dense->fetch(net->handle, features->data, (size_t)(host.rows * host.cols) * sizeof *s->host, s->host));
+    return cache_put(&s->kept, name, &host);
 }
 
 /* The features of checkpoint c, kept or made: those of training images in g, those of test images in s->phi. */
@@ -204,22 +326,22 @@ static fs_result get_features(scoring *s, fs_grass *g, int64_t c)
 {
     experiment *e = s->e;
     const float *theta = e->theta + c * e->parameters;
-    const fs_matrix phi = fs_row_major(s->phi, s->tests, s->k, FS_F32);
+    const fs_matrix phi = placed(s, s->phi, s->tests);
     fs_matrix Phi;
-    char train[32], test[32];
+    file_name train, test;
     int found_train, found_test;
-    snprintf(train, sizeof train, "train-%03" PRId64, c);
-    snprintf(test, sizeof test, "test-%03" PRId64, c);
+    name_of("train", c, train);
+    name_of("test", c, test);
     FS_TRY(fs_grass_features(g, &Phi));
-    FS_TRY(cache_get(&s->kept, test, &phi, &found_test));
-    FS_TRY(cache_get(&s->kept, train, &Phi, &found_train));
+    FS_TRY(get_kept(s, test, &phi, &found_test));
+    FS_TRY(get_kept(s, train, &Phi, &found_train));
     if (!found_test) {
-        FS_TRY(each_batch(s, theta, &e->data->test, g, take_test));
-        FS_TRY(cache_put(&s->kept, test, &phi));
+        FS_TRY(each_batch(s, theta, &e->test, g, take_test));
+        FS_TRY(keep(s, test, &phi));
     }
     if (found_train) return fs_grass_restore(g, 0, s->N);
-    FS_TRY(each_batch(s, theta, &e->data->train, g, take_train));
-    return cache_put(&s->kept, train, &Phi);
+    FS_TRY(each_batch(s, theta, &e->train, g, take_train));
+    return keep(s, train, &Phi);
 }
 
 static fs_result begin(scoring *s, int64_t c, fs_grass **g)
@@ -243,12 +365,14 @@ static double damping_at(int i) { return pow(10, i - 7); }
 static fs_result validate(scoring *s, fs_grass *g, int64_t c)
 {
     const int64_t V = s->e->recipe.validation;
-    float *phi = malloc((size_t)(V * s->k) * sizeof *phi);
-    fs_result result = phi ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " features", V);
-    for (int64_t v = 0; v < V && phi; v++)
-        memcpy(phi + v * s->k, s->phi + s->validation[v] * s->k, (size_t)s->k * sizeof *phi);
+    const mlp *net = &s->e->net;
+    const fs_matrix from = placed(s, s->some_phi, V);
+    fs_result result = FS_OK;
+    FS_TRY(net->dense->fetch(net->handle, s->phi, (size_t)(s->tests * s->k) * sizeof *s->host, s->host));
+    for (int64_t v = 0; v < V; v++) /* in place: validation[] ascends */
+        memmove(s->host + v * s->k, s->host + s->validation[v] * s->k, (size_t)s->k * sizeof *s->host);
+    FS_TRY(net->dense->send(net->handle, s->host, (size_t)(V * s->k) * sizeof *s->host, s->some_phi));
     for (int i = 0; i < EXPERIMENT_DAMPINGS && result == FS_OK; i++) {
-        const fs_matrix from = fs_row_major(phi, V, s->k, FS_F32);
         fs_matrix to = fs_row_major(s->scores[i], V, s->N, FS_F64);
         const fs_result factored = fs_grass_finish(g, damping_at(i));
         if (factored == FS_OK)
@@ -258,32 +382,33 @@ static fs_result validate(scoring *s, fs_grass *g, int64_t c)
         else
             result = factored;
     }
-    free(phi);
     return result;
 }
 
-static fs_result score_tests(scoring *s, fs_grass *g, int64_t c, double damping)
+static fs_result score_tests(scoring *s, fs_grass *g, int64_t c)
 {
-    const fs_matrix from = fs_row_major(s->phi, s->tests, s->k, FS_F32);
+    const fs_matrix from = placed(s, s->phi, s->tests);
     fs_matrix to = fs_row_major(s->all, s->tests, s->N, FS_F64);
-    FS_TRY(fs_grass_finish(g, damping));
+    FS_TRY(fs_grass_finish(g, s->damping));
     return fs_grass_scores(g, &from, s->e->Q, 1.0 / (double)s->e->recipe.ensemble, c ? 1.0 : 0.0, &to);
 }
 
-/* One pass over the checkpoints; damping 0: the validation images at all dampings, otherwise all images at this one. */
-static fs_result pass(scoring *s, double damping, const char *doing)
+/* One pass over the checkpoints: the features of each, and what `score` makes of them (NULL: nothing).  The pass is
+ * the work from share `from` to share `to`. */
+static fs_result pass(scoring *s, const char *doing, double from, double to,
+                      fs_result (*score)(scoring *, fs_grass *, int64_t))
 {
     const int64_t E = s->e->recipe.ensemble;
     fs_result result = FS_OK;
     for (int64_t c = 0; c < E && result == FS_OK; c++) {
         fs_grass *g = NULL;
-        tell(s->e, (double)c / (double)E, doing);
+        tell(s->e, from + (to - from) * (double)c / (double)E, doing);
         result = begin(s, c, &g);
         if (result == FS_OK) result = get_features(s, g, c);
-        if (result == FS_OK) result = damping > 0 ? score_tests(s, g, c, damping) : validate(s, g, c);
+        if (result == FS_OK && score) result = score(s, g, c);
         fs_grass_destroy(g);
     }
-    if (result == FS_OK) tell(s->e, 1, doing);
+    if (result == FS_OK) tell(s->e, to, doing);
     return result;
 }
 
@@ -304,7 +429,7 @@ static fs_result choose_damping(scoring *s, experiment_result *out)
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) {
         const int64_t V = s->e->recipe.validation;
         lds_some(s, s->scores[i], 0, s->validation, V);
-        out->validation[i] = lds_summarise(V, s->lds, 0, s->work).mean;
+        out->validation[i] = lds_summarise(V, 1, s->lds, 0, s->work).mean;
         if (!isnan(out->validation[i]) && (best < 0 || out->validation[i] > out->validation[best])) best = i;
     }
     if (best < 0) return fs_fail(FS_EBACKEND, "no damping from %g to %g gives scores", damping_at(0), damping_at(9));
@@ -312,19 +437,24 @@ static fs_result choose_damping(scoring *s, experiment_result *out)
     return FS_OK;
 }
 
+static const double first_pass = 0.8; /* its share: ten Cholesky factors, not one, of each checkpoint */
+
 static fs_result run(scoring *s, double damping, experiment_result *out)
 {
+    experiment *e = s->e;
     out->damping = damping;
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) out->validation[i] = NAN;
     if (damping == 0) {
-        FS_TRY(pass(s, 0, "features and dampings"));
+        FS_TRY(pass(s, "features and dampings", 0, first_pass, validate));
         FS_TRY(choose_damping(s, out));
     }
-    FS_TRY(pass(s, out->damping, "scores"));
-    const int64_t others = s->tests - s->e->recipe.validation;
+    s->damping = out->damping;
+    FS_TRY(pass(s, "scores", damping == 0 ? first_pass : 0, 1, score_tests));
+    const int64_t others = s->tests - e->recipe.validation;
     lds_some(s, s->all, 1, s->others, others);
-    out->lds = lds_summarise(others, s->lds, s->e->recipe.seed, s->work);
-    out->project_seconds = s->seconds;
+    out->lds = lds_summarise(others, 1, s->lds, e->recipe.seed, s->work);
+    for (int64_t t = 0; t < s->tests; t++) e->lds[t] = NAN;
+    for (int64_t t = 0; t < others; t++) e->lds[s->others[t]] = s->lds[t];
     return FS_OK;
 }
 
@@ -341,28 +471,45 @@ static void split(scoring *s)
 static fs_result allocate(scoring *s)
 {
     const experiment_recipe *r = &s->e->recipe;
-    const size_t rows = (size_t)s->N * sizeof(double), longest = (size_t)(s->tests + 5 * r->models + LDS_SAMPLES);
+    const size_t rows = (size_t)s->N * sizeof(double), longest = (size_t)(2 * s->tests + 5 * r->models + LDS_SAMPLES);
     int ok = 1;
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) ok &= !!(s->scores[i] = malloc((size_t)r->validation * rows));
     if (!s->given) ok &= !!(s->all = malloc((size_t)s->tests * rows));
-    ok &= !!(s->gradients = malloc((size_t)(r->batch * s->e->parameters) * sizeof(float)));
-    ok &= !!(s->margins = malloc((size_t)r->batch * sizeof(double)));
-    ok &= !!(s->phi = malloc((size_t)(s->tests * s->k) * sizeof(float)));
+    ok &= !!(s->host = malloc((size_t)((s->N > s->tests ? s->N : s->tests) * s->k) * sizeof(float)));
     ok &= !!(s->y = malloc((size_t)r->models * sizeof(double)));
     ok &= !!(s->lds = malloc((size_t)s->tests * sizeof(double)));
     ok &= !!(s->work = malloc(longest * sizeof(double)));
     ok &= !!(s->validation = malloc((size_t)s->tests * sizeof(int64_t)));
     ok &= !!(s->others = malloc((size_t)s->tests * sizeof(int64_t)));
-    return ok ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for batches of %" PRId64 " gradients and %" PRId64
-                                " x %" PRId64 " scores", r->batch, s->tests, s->N);
+    return ok ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " x %" PRId64 " scores", s->tests, s->N);
+}
+
+/* What is in the context's memory.  Gradients begin where lines of memory do. */
+static fs_result allocate_placed(scoring *s)
+{
+    const experiment_recipe *r = &s->e->recipe;
+    const mlp *net = &s->e->net;
+    s->ld = (s->e->parameters + 31) / 32 * 32;
+    const size_t bytes[] = {(size_t)(r->batch * s->ld) * sizeof(float), (size_t)r->batch * sizeof(double),
+                            (size_t)(s->tests * s->k) * sizeof(float), (size_t)(r->validation * s->k) * sizeof(float)};
+    void *memory[4] = {NULL};
+    fs_result result = FS_OK;
+    for (int i = 0; i < 4 && result == FS_OK; i++) result = net->dense->alloc(net->handle, bytes[i], &memory[i]);
+    s->gradients = memory[0];
+    s->margins = memory[1];
+    s->phi = memory[2];
+    s->some_phi = memory[3];
+    return result;
 }
 static void release(scoring *s)
 {
+    const mlp *net = &s->e->net;
+    void *const memory[] = {s->gradients, s->margins, s->phi, s->some_phi};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        if (memory[i]) net->dense->release(net->handle, memory[i]);
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) free(s->scores[i]);
     if (!s->given) free(s->all);
-    free(s->gradients);
-    free(s->margins);
-    free(s->phi);
+    free(s->host);
     free(s->y);
     free(s->lds);
     free(s->work);
@@ -371,42 +518,125 @@ static void release(scoring *s)
     cache_close(&s->kept);
 }
 
-/* Features are kept in a folder of their own for each sketch, named by its digest, in that of the models. */
-static fs_result open_features(scoring *s)
+/* What scoring a sketch begins with: the sketch is checked when its folder is named. */
+static scoring scoring_of(experiment *e, const fs_spec *sketch, int64_t mask)
+{
+    scoring s = {.e = e, .sketch = *sketch, .mask = mask, .k = sketch->k, .N = e->data->train.count,
+                 .tests = e->data->test.count, .parameters = &e->parameters};
+    s.kept.lock = -1;
+    s.sketch.d = mask ? mask : e->parameters;
+    return s;
+}
+
+enum { IDENTITY = 1024 };
+
+/* Features are kept in a folder of their own for each sketch, in that of the models.  Its name has the digest of S, and
+ * the family too, because two families may have the same S: blockperm with one block is an sjlt. */
+static fs_result name_features(const experiment *e, const fs_spec *sketch, int64_t mask, char *identity,
+                               experiment_kept *kept)
 {
     fs_sketch *S;
     uint64_t digest;
-    char text[512], identity[1024], folder[PATH_MAX + 64];
-    FS_TRY(fs_sketch_create(&S, &s->sketch));
+    char text[512];
+    FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
+               e->parameters);
+    FS_TRY(fs_sketch_create(&S, sketch));
     fs_sketch_describe(S, text, sizeof text);
-    const fs_result result = fs_sketch_digest(S, 0, s->sketch.d < 4096 ? s->sketch.d : 4096, &digest);
+    const fs_result result = fs_sketch_digest(S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
     fs_sketch_destroy(S);
     FS_TRY(result);
-    snprintf(identity, sizeof identity,
+    snprintf(identity, IDENTITY,
              "flashsketch-grass features 1\ndefinition %d\nsketch %s\nmask %" PRId64 "\nparameters %" PRId64
              "\ntest-images %" PRId64 " crc %08" PRIx32 "\n",
-             fs_definition_version(), text, s->mask, s->e->parameters, s->tests, crc_of(&s->e->data->test));
-    snprintf(folder, sizeof folder, "%s/features-%016" PRIx64 "-%" PRId64, s->e->kept.folder, digest, s->mask);
-    return cache_open(&s->kept, folder, identity);
+             fs_definition_version(), text, mask, e->parameters, e->data->test.count, crc_of(&e->data->test));
+    snprintf(kept->folder, sizeof kept->folder, "%s/features-%.*s-%" PRId64 "-%016" PRIx64 "-%" PRId64,
+             e->kept.folder, (int)strcspn(text, " "), text, sketch->k, digest, mask);
+    return FS_OK;
+}
+
+static fs_result start(scoring *s)
+{
+    char identity[IDENTITY];
+    experiment_kept kept;
+    FS_TRY(name_features(s->e, &s->sketch, s->mask, identity, &kept));
+    FS_TRY(cache_open(&s->kept, kept.folder, identity));
+    FS_TRY(allocate(s));
+    FS_TRY(allocate_placed(s));
+    split(s);
+    return FS_OK;
+}
+
+/* Counts the files of a kind, which it removes if that is wanted. */
+static void count_files(experiment_kept *kept, const char *kind, int64_t count, int remove_them)
+{
+    char path[sizeof kept->folder + 64];
+    file_name name;
+    for (int64_t i = 0; i < count; i++) {
+        name_of(kind, i, name);
+        snprintf(path, sizeof path, "%s/%s.npy", kept->folder, name);
+        kept->missing += (remove_them ? unlink(path) : access(path, F_OK)) != 0;
+    }
+    kept->files += count;
+}
+
+static fs_result count_features(const experiment *e, const fs_spec *sketch, int64_t mask, int remove_them,
+                                experiment_kept *kept)
+{
+    fs_spec spec = *sketch;
+    char identity[IDENTITY];
+    spec.d = mask ? mask : e->parameters;
+    FS_TRY(name_features(e, &spec, mask, identity, kept));
+    count_files(kept, "train", e->recipe.ensemble, remove_them);
+    count_files(kept, "test", e->recipe.ensemble, remove_them);
+    return FS_OK;
+}
+
+fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept)
+{
+    memset(kept, 0, sizeof *kept);
+    if (sketch) return count_features(e, sketch, mask, 0, kept);
+    snprintf(kept->folder, sizeof kept->folder, "%s", e->kept.folder);
+    count_files(kept, "model", e->recipe.models, 0);
+    return FS_OK;
+}
+
+fs_result experiment_forget(experiment *e, const fs_spec *sketch, int64_t mask)
+{
+    experiment_kept kept = {.files = 0};
+    char path[sizeof kept.folder + 64];
+    FS_TRY(count_features(e, sketch, mask, 1, &kept));
+    snprintf(path, sizeof path, "%s/identity", kept.folder);
+    unlink(path);
+    if (rmdir(kept.folder) == 0 || errno == ENOENT) return FS_OK;
+    return fs_fail(FS_EFILE, "%s: the folder cannot be removed: %s", kept.folder, strerror(errno));
+}
+
+static fs_result end(scoring *s, fs_result code, experiment_result *result)
+{
+    result->project_seconds = s->seconds;
+    result->project_batches = s->batches;
+    release(s);
+    return code;
+}
+
+fs_result experiment_features(experiment *e, const fs_spec *sketch, int64_t mask, experiment_result *result)
+{
+    scoring s = scoring_of(e, sketch, mask);
+    memset(result, 0, sizeof *result);
+    fs_result code = start(&s);
+    if (code == FS_OK) code = pass(&s, "features", 0, 1, NULL);
+    return end(&s, code, result);
 }
 
 fs_result experiment_lds(experiment *e, const fs_spec *sketch, int64_t mask, double damping, double *scores,
                          experiment_result *result)
 {
-    scoring s = {.e = e, .sketch = *sketch, .mask = mask, .k = sketch->k, .N = e->data->train.count,
-                 .tests = e->data->test.count, .parameters = &e->parameters, .all = scores, .given = scores != NULL};
+    scoring s = scoring_of(e, sketch, mask);
+    s.all = scores;
+    s.given = scores != NULL;
     memset(result, 0, sizeof *result);
-    s.kept.lock = -1;
-    s.sketch.d = mask ? mask : e->parameters;
-    FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
-               e->parameters);
     FS_REQUIRE(isfinite(damping) && damping >= 0, "a damping of %g: it must be positive, or 0 for the best", damping);
-    fs_result code = open_features(&s);
-    if (code == FS_OK) code = allocate(&s);
-    if (code == FS_OK) {
-        split(&s);
-        code = run(&s, damping, result);
-    }
-    release(&s);
-    return code;
+    fs_result code = start(&s);
+    if (code == FS_OK) code = run(&s, damping, result);
+    return end(&s, code, result);
 }

@@ -10,6 +10,7 @@
  *     experiment_open(&e, ctx, &recipe, &data, "folder", NULL);     models are kept in the folder and found there again
  *     experiment_models(&e);                                        trains what is missing
  *     experiment_lds(&e, &sketch, mask, 0, NULL, &result);          any number of sketches; features are kept too
+ *                                                                   (experiment_features makes those alone)
  *     experiment_close(&e); */
 #ifndef FS_GRASS_EXPERIMENT_H
 #define FS_GRASS_EXPERIMENT_H
@@ -40,19 +41,29 @@ typedef struct experiment {
     const grass_data *data;
     fs_progress progress;
     cache kept;
-    mlp net;
+    mlp net;          /* of one model: losses and gradients */
     int64_t parameters;
-    float *theta;     /* models x parameters */
+    grass_images train, test; /* those of data, in the context's memory, ... */
+    double *losses;   /* ... and a number for each of train, or of test if there are more */
+    float *theta;     /* models x parameters, in host memory, as is the rest */
     int64_t *chosen;  /* models x half */
     double *y;        /* models x test images */
     double *Q;        /* of each training image */
+    double *lds;      /* of each test image, by the last experiment_lds; NaN: it chose the damping, or has none */
 } experiment;
+
+/* What the folder has of a sketch, or of the models. */
+typedef struct experiment_kept {
+    char folder[PATH_MAX + 128];
+    int64_t files, missing; /* how many there are if none is missing, and how many are */
+} experiment_kept;
 
 typedef struct experiment_result {
     lds_summary lds;                        /* of the test images that did not choose the damping */
     double damping;
     double validation[EXPERIMENT_DAMPINGS]; /* mean LDS there, NaN where K is singular, or one was given */
-    double project_seconds;                 /* of all batches of training images of all models; 0: all were kept */
+    double project_seconds;                 /* to mask and sketch batches of gradients of training images, ... */
+    int64_t project_batches;                /* ... and how many they were; 0: all features were kept */
 } experiment_result;
 
 /* data and ctx must live as long; the folder is made.  progress NULL: not told.  FS_EINVAL: a number of the recipe does
@@ -63,6 +74,20 @@ void experiment_close(experiment *e);
 
 /* Trains the models that are not kept, and takes y and Q of all. */
 FS_CHECK fs_result experiment_models(experiment *e);
+
+/* What results depend on besides the sketch, in 32 bits: images, models, and how many of them there are. */
+uint32_t experiment_crc(const experiment *e);
+
+/* Where the features of a sketch are kept, for arguments as below, or the models (sketch NULL), and how many of their
+ * files are missing.  Makes nothing. */
+FS_CHECK fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept);
+
+/* The features of a sketch, after experiment_models: makes those that are not kept.  Of the result only the time of
+ * projecting is told.  For checkpoint c they are files train-00c.npy and test-00c.npy, f32, a row for each image. */
+FS_CHECK fs_result experiment_features(experiment *e, const fs_spec *sketch, int64_t mask, experiment_result *result);
+
+/* Removes the features of a sketch, which are large: k = 4096 has 0.9 GB. */
+FS_CHECK fs_result experiment_forget(experiment *e, const fs_spec *sketch, int64_t mask);
 
 /* mask: coordinates that are kept, 0: all.  sketch: its d is set here; checkpoint c has seed sketch->seed + 100000 c.
  * damping 0: the best of the grid.  scores: test images x training images, NULL: not wanted. */

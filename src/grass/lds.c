@@ -64,22 +64,39 @@ void lds_of(int64_t tests, int64_t N, int64_t subsets, int64_t half, const doubl
     }
 }
 
-lds_summary lds_summarise(int64_t n, const double *values, uint64_t seed, double *work)
+/* means[i] = the mean over the seeds of the values at example i; where `sample` is not negative, over that bootstrap
+ * sample of the seeds. */
+static void mean_of_seeds(int64_t n, int64_t seeds, const double *values, uint64_t seed, int64_t sample, double *means)
+{
+    for (int64_t i = 0; i < n; i++) means[i] = 0;
+    for (int64_t j = 0; j < seeds; j++) {
+        const int64_t row = sample < 0 ? j : fs_random_below(seed, GRASS_TAG_BOOTSTRAP_SEEDS, (uint64_t)j,
+                                                             (uint32_t)sample, (uint32_t)seeds);
+        for (int64_t i = 0; i < n; i++) means[i] += values[row * n + i] / (double)seeds;
+    }
+}
+
+lds_summary lds_summarise(int64_t n, int64_t seeds, const double *values, uint64_t seed, double *work)
 {
     lds_summary s = {0, 0, NAN, NAN, 0};
-    double *x = work, *means = work + n;
+    double *all = work, *x = work + n, *means = work + 2 * n;
+    mean_of_seeds(n, seeds, values, seed, -1, all);
     for (int64_t i = 0; i < n; i++)
-        if (!isnan(values[i])) x[s.count++] = values[i];
-    for (int64_t i = 0; i < s.count; i++) s.mean += x[i];
+        if (!isnan(all[i])) s.mean += all[i], s.count++;
     s.mean /= (double)s.count; /* NaN without a number */
-    for (int64_t i = 0; i < s.count; i++) s.deviation += (x[i] - s.mean) * (x[i] - s.mean);
+    for (int64_t i = 0; i < n; i++)
+        if (!isnan(all[i])) s.deviation += (all[i] - s.mean) * (all[i] - s.mean);
     s.deviation = sqrt(s.deviation / (double)s.count);
     if (!s.count) return s;
     for (uint32_t m = 0; m < LDS_SAMPLES; m++) {
+        int64_t count = 0;
+        mean_of_seeds(n, seeds, values, seed, m, x);
+        for (int64_t i = 0; i < n; i++)
+            if (!isnan(all[i])) x[count++] = x[i];
         means[m] = 0;
-        for (int64_t i = 0; i < s.count; i++)
-            means[m] += x[fs_random_below(seed, GRASS_TAG_BOOTSTRAP, (uint64_t)i, m, (uint32_t)s.count)];
-        means[m] /= (double)s.count;
+        for (int64_t i = 0; i < count; i++)
+            means[m] += x[fs_random_below(seed, GRASS_TAG_BOOTSTRAP, (uint64_t)i, m, (uint32_t)count)];
+        means[m] /= (double)count;
     }
     qsort(means, LDS_SAMPLES, sizeof *means, by_value);
     s.low = means[LDS_SAMPLES / 40];

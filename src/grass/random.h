@@ -15,7 +15,8 @@ enum grass_tag {
     GRASS_TAG_SUBSET,        /* the training examples of a model */
     GRASS_TAG_MASK,          /* the coordinates of a gradient that are kept */
     GRASS_TAG_SPLIT,         /* which test examples choose the damping */
-    GRASS_TAG_BOOTSTRAP      /* the test examples of a bootstrap sample */
+    GRASS_TAG_BOOTSTRAP,     /* the test examples of a bootstrap sample, ... */
+    GRASS_TAG_BOOTSTRAP_SEEDS /* ... and its seeds */
 };
 
 /* Uniform on (-1, 1), 24 bits, the same distance to both ends. */

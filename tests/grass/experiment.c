@@ -187,6 +187,110 @@ static void a_given_damping_is_taken_and_scores_are_handed_out(void **state)
     free(again);
 }
 
+static void must_have(const experiment *e, const fs_spec *spec, int64_t mask, int64_t files, int64_t missing)
+{
+    experiment_kept kept;
+    MUST(experiment_look(e, spec, mask, &kept));
+    assert_int_equal(kept.files, files);
+    assert_int_equal(kept.missing, missing);
+    assert_int_equal(access(kept.folder, F_OK) == 0, missing < files);
+}
+
+/* Features made alone are those that LDS takes; forgotten, they are gone, and only they. */
+static void features_alone_are_those_of_lds_and_can_be_forgotten(void **state)
+{
+    const fs_spec spec = spec_of(FS_SRHT, 24), other = spec_of(FS_SJLT, 24);
+    experiment_result made, from_kept, anew;
+    experiment e;
+    (void)state;
+    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_models(&e));
+    must_have(&e, NULL, 0, reduced.models, 0);
+    must_have(&e, &spec, 64, 2 * reduced.ensemble, 2 * reduced.ensemble);
+    MUST(experiment_features(&e, &spec, 64, &made));
+    assert_int_equal(made.project_batches, reduced.ensemble * ((TRAIN + reduced.batch - 1) / reduced.batch));
+    assert_true(made.project_seconds > 0);
+    MUST(experiment_features(&e, &other, 64, &anew));
+    must_have(&e, &spec, 64, 2 * reduced.ensemble, 0);
+    MUST(experiment_lds(&e, &spec, 64, 0, NULL, &from_kept));
+    assert_int_equal(from_kept.project_batches, 0);
+    MUST(experiment_forget(&e, &spec, 64));
+    must_have(&e, &spec, 64, 2 * reduced.ensemble, 2 * reduced.ensemble);
+    must_have(&e, &other, 64, 2 * reduced.ensemble, 0);
+    must_have(&e, NULL, 0, reduced.models, 0);
+    MUST(experiment_forget(&e, &spec, 64)); /* there is nothing to remove */
+    MUST(experiment_lds(&e, &spec, 64, 0, NULL, &anew));
+    assert_int_equal(anew.project_batches, made.project_batches);
+    assert_memory_equal(&anew.lds, &from_kept.lds, sizeof anew.lds);
+    experiment_close(&e);
+}
+
+/* The same S under two names (one block is an sjlt): features apart, and the same result. */
+static void families_with_the_same_sketch_do_not_meet(void **state)
+{
+    fs_spec one = spec_of(FS_BLOCKPERM, 16), two = spec_of(FS_SJLT, 16);
+    experiment_result first, second;
+    experiment e;
+    (void)state;
+    one.M = 1, one.s = two.s = 4;
+    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_models(&e));
+    MUST(experiment_lds(&e, &one, 64, 0, NULL, &first));
+    MUST(experiment_lds(&e, &two, 64, 0, NULL, &second));
+    assert_memory_equal(&first.lds, &second.lds, sizeof first.lds);
+    experiment_close(&e);
+}
+
+/* The LDS of each image has the mean that is told, and says nothing of those that chose the damping. */
+static void each_image_has_its_lds(void **state)
+{
+    const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
+    experiment_result result;
+    experiment e;
+    double sum = 0;
+    int64_t count = 0;
+    (void)state;
+    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_models(&e));
+    MUST(experiment_lds(&e, &spec, 128, 0, NULL, &result));
+    for (int64_t t = 0; t < TESTS; t++) {
+        if (isnan(e.lds[t])) continue;
+        assert_true(fabs(e.lds[t]) <= 1);
+        sum += e.lds[t];
+        count++;
+    }
+    assert_int_equal(count, TESTS - reduced.validation);
+    assert_true(fabs(sum / (double)count - result.lds.mean) < 1e-12);
+    experiment_close(&e);
+}
+
+static uint32_t crc_with(const experiment_recipe *of)
+{
+    experiment e;
+    MUST(experiment_open(&e, ctx, of, &data, folder, NULL));
+    const uint32_t crc = experiment_crc(&e);
+    experiment_close(&e);
+    return crc;
+}
+
+/* Everything that the result depends on and that a folder may differ in. */
+static void experiments_have_names_of_their_own(void **state)
+{
+    experiment_recipe other = reduced;
+    const uint32_t crc = crc_with(&reduced);
+    (void)state;
+    assert_true(crc_with(&reduced) == crc);
+    other.models = 41;
+    assert_true(crc_with(&other) != crc);
+    other = reduced, other.ensemble = 4;
+    assert_true(crc_with(&other) != crc);
+    other = reduced, other.validation = 11;
+    assert_true(crc_with(&other) != crc);
+    data.test.label[0] ^= 1;
+    assert_true(crc_with(&reduced) != crc);
+    data.test.label[0] ^= 1;
+}
+
 static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **state)
 {
     experiment e;
@@ -224,6 +328,10 @@ int main(void)
         cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_made_again),
         cmocka_unit_test(what_is_missing_is_made_again_with_the_same_bits),
         cmocka_unit_test(a_given_damping_is_taken_and_scores_are_handed_out),
+        cmocka_unit_test(features_alone_are_those_of_lds_and_can_be_forgotten),
+        cmocka_unit_test(families_with_the_same_sketch_do_not_meet),
+        cmocka_unit_test(each_image_has_its_lds),
+        cmocka_unit_test(experiments_have_names_of_their_own),
         cmocka_unit_test(folders_of_other_experiments_and_wrong_numbers_are_refused),
     };
     need_openblas();

@@ -94,12 +94,12 @@ static void scores_that_predict_the_models_have_lds_1(void **state)
 static void intervals_hold_the_mean_as_often_as_they_say(void **state)
 {
     enum { DRAWS = 200, N = 50 };
-    double values[N], *space = room(N + LDS_SAMPLES, sizeof *space);
+    double values[N], *space = room(2 * N + LDS_SAMPLES, sizeof *space);
     int held = 0;
     (void)state;
     for (int d = 0; d < DRAWS; d++) {
         for (int i = 0; i < N; i++) values[i] = 0.4 + 0.1 * normal_at(50, d * N + i);
-        const lds_summary s = lds_summarise(N, values, (uint64_t)d, space);
+        const lds_summary s = lds_summarise(N, 1, values, (uint64_t)d, space);
         assert_true(s.low < s.mean && s.mean < s.high && s.count == N);
         held += s.low < 0.4 && 0.4 < s.high;
     }
@@ -110,13 +110,53 @@ static void intervals_hold_the_mean_as_often_as_they_say(void **state)
 static void values_that_are_no_numbers_are_left_out(void **state)
 {
     static const double values[] = {1, NAN, 2, 3, NAN}, none[] = {NAN, NAN};
-    double *space = room(5 + LDS_SAMPLES, sizeof *space);
+    double *space = room(2 * 5 + LDS_SAMPLES, sizeof *space);
     (void)state;
-    lds_summary s = lds_summarise(5, values, 1, space), again = lds_summarise(5, values, 1, space);
+    lds_summary s = lds_summarise(5, 1, values, 1, space), again = lds_summarise(5, 1, values, 1, space);
     assert_true(s.count == 3 && s.mean == 2 && fabs(s.deviation - sqrt(2.0 / 3)) < 1e-15);
     assert_true(s.low >= 1 && s.high <= 3 && s.low == again.low && s.high == again.high);
-    s = lds_summarise(2, none, 1, space);
+    s = lds_summarise(2, 1, none, 1, space);
     assert_true(s.count == 0 && isnan(s.mean) && isnan(s.low) && isnan(s.high));
+    free(space);
+}
+
+/* Of each draw, 40 examples and 8 seeds with effects of their own and noise: the mean of all, which is known, must be in
+ * the interval about as often as it says; the seeds' part is short (sqrt(7/8)) and has few degrees of freedom, so a
+ * little less.  An interval over the examples alone would miss it in two of five draws. */
+static void intervals_over_seeds_hold_the_mean_too(void **state)
+{
+    enum { DRAWS = 100, N = 40, SEEDS = 8 };
+    double values[SEEDS * N], *space = room(2 * N + LDS_SAMPLES, sizeof *space);
+    int held = 0;
+    (void)state;
+    for (int d = 0; d < DRAWS; d++) {
+        for (int j = 0; j < SEEDS; j++)
+            for (int i = 0; i < N; i++)
+                values[j * N + i] = 0.3 + 0.05 * normal_at(61, d * N + i) + 0.05 * normal_at(62, d * SEEDS + j) +
+                                    0.02 * normal_at(63, (d * SEEDS + j) * N + i);
+        const lds_summary s = lds_summarise(N, SEEDS, values, (uint64_t)d, space);
+        assert_true(s.low < s.mean && s.mean < s.high && s.count == N);
+        held += s.low < 0.3 && 0.3 < s.high;
+    }
+    if (held < 78 || held > 99) fail_msg("%d of %d intervals hold the mean", held, DRAWS); /* about 91 of 100 */
+    free(space);
+}
+
+/* What both sketches share is in no difference: the same example effects, as large as those of LDS, are gone. */
+static void a_difference_knows_nothing_of_what_is_shared(void **state)
+{
+    enum { N = 100, SEEDS = 3 };
+    double a[SEEDS * N], difference[SEEDS * N], *space = room(2 * N + LDS_SAMPLES, sizeof *space);
+    (void)state;
+    for (int j = 0; j < SEEDS * N; j++) {
+        a[j] = 0.3 + 0.17 * normal_at(71, j % N) + 0.01 * normal_at(72, j);
+        difference[j] = a[j] - (0.3 + 0.17 * normal_at(71, j % N) + 0.01 * normal_at(73, j));
+    }
+    const lds_summary alone = lds_summarise(N, SEEDS, a, 1, space), d = lds_summarise(N, SEEDS, difference, 1, space);
+    assert_true(alone.high - alone.low > 0.05);
+    assert_true(d.high - d.low < 0.01 && d.low < 0 && d.high > 0);
+    difference[2 * N + 5] = NAN;
+    assert_int_equal(lds_summarise(N, SEEDS, difference, 1, space).count, N - 1);
     free(space);
 }
 
@@ -130,6 +170,8 @@ int main(void)
         cmocka_unit_test(scores_that_predict_the_models_have_lds_1),
         cmocka_unit_test(intervals_hold_the_mean_as_often_as_they_say),
         cmocka_unit_test(values_that_are_no_numbers_are_left_out),
+        cmocka_unit_test(intervals_over_seeds_hold_the_mean_too),
+        cmocka_unit_test(a_difference_knows_nothing_of_what_is_shared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,26 @@
-# A run, the same run from what was kept, another sketch of the same models: each says its LDS, and it is positive.
-# The images are the first 320 and 40 of Fashion-MNIST, in files of their own.
-from=/usr/share/datasets/fashion-mnist
-[ -d $from ] || exit 77
-mkdir data
-export OPENBLAS_NUM_THREADS=1 # its threads spin: on a busy machine small products take three times as long
-cut() { # FILE HEADER SKIP BYTES
-    { printf "$2"; gzip -dc $from/$1.gz | tail -c +$(($3 + 1)) | head -c $4; } >data/$1
-}
-cut train-images-idx3-ubyte '\000\000\010\003\000\000\001\100\000\000\000\034\000\000\000\034' 16 $((320 * 784))
-cut train-labels-idx1-ubyte '\000\000\010\001\000\000\001\100' 8 320
-cut t10k-images-idx3-ubyte '\000\000\010\003\000\000\000\050\000\000\000\034\000\000\000\034' 16 $((40 * 784))
-cut t10k-labels-idx1-ubyte '\000\000\010\001\000\000\000\050' 8 40
-gzip data/t10k-images-idx3-ubyte
+# The experiment, reduced: a run, its parts, several sketches in one table.  LDS is positive with a margin.
+. "$(dirname "$0")/../fashion.sh"
 small="--data data --train 300 --test 40 --models 12 --checkpoints 2 --epochs 8 -k 64"
 flashsketch grass run $small kept >first || exit
 cat first
+# From what was kept: the same, but for the time.
 flashsketch grass run $small kept >second || exit
-grep -v '^time' first >a && grep -v '^time' second >b && cmp a b || exit
-flashsketch grass run $small --family gaussian --mask 0 kept | grep '^S ' || exit
-flashsketch grass run $small --json kept >json || exit
-awk '/"lds":/ { exit !($2 + 0 > 0.05) }' json || { cat json; exit 1; }
-grep -c project_seconds json
+flashsketch grass lds $small kept >third || exit
+for file in first second third; do grep -v '^time' $file >$file.same; done
+cmp first.same second.same && cmp first.same third.same || exit
+flashsketch grass features $small --family srht --mask 0 kept || exit
 ls kept | grep -c model
+ls kept/features-srht-*
+# Every sketch of a table, and what each has in JSON.
+grid="$small --family all --seeds 2 --record record.jsonl"
+flashsketch grass run $grid kept | tail -n +4 || exit
+wc -l <record.jsonl
+flashsketch grass lds $grid --json kept >json || exit
+head -n 10 json | cmp - record.jsonl
+awk -F '[:,]' '{ for (i = 1; i < NF; i++) if ($i == "\"lds_low\"" && !($(i + 1) > 0.1)) { print; exit 1 } }' json ||
+    exit
+grep -c '"lds_low":0' json
+grep -c '"less_gaussian_low":-*0' json
+flashsketch grass run $small --json --forget kept | grep -c project_seconds
+flashsketch grass lds $small kept
 flashsketch grass query $small -m 2 -o top.png kept 0 39 && check_picture top.png

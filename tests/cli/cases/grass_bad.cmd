@@ -25,4 +25,14 @@ flashsketch grass run $small -k 16 no/folder
 flashsketch grass query $small -k 16 kept
 flashsketch grass query $small -k 16 kept 10
 flashsketch grass query $small -k 16 -m 11 kept 1
+flashsketch grass query $small -k 16,32 kept 1
+flashsketch grass query $small -k 16 --json kept 1
+flashsketch grass query $small -k 16 --record r kept 1
+flashsketch grass features $small -k 16 --damping 1 kept
+flashsketch grass lds $small -k 16 --forget kept
+flashsketch grass lds $small -k 16 -o top.png kept
+flashsketch grass run $small -k 16,,32 kept
+flashsketch grass run $small -k 16,x kept
+flashsketch grass run $small --family gaussian,dense kept
+flashsketch grass run $small -k 16 --record no/record kept
 flashsketch grass query $small -k 16 -m 1 -o no/picture.png kept 1 >/dev/null

@@ -1,0 +1,39 @@
+/* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a
+ * later call takes them instead of making them again. */
+#ifndef FLASHSKETCH_CLI_GRASS_RECORD_H
+#define FLASHSKETCH_CLI_GRASS_RECORD_H
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A result.  Its "cell" is a text that says what it is the result of; "lds" and "lds_each" are in it. */
+typedef struct grass_line {
+    char *text;  /* as it stands in the file, without the newline: exact, where cJSON's numbers are doubles */
+    cJSON *json; /* the same, read */
+} grass_line;
+
+typedef struct grass_record {
+    const char *path;
+    FILE *file; /* NULL: in memory alone */
+    grass_line *lines;
+    int64_t count, room;
+} grass_record;
+
+/* Reads the file, if it is there, and locks it.  A last line without its end, which is what a killed process leaves, is
+ * taken away: its result is made again.  path NULL: there is no file.  Returns 0, or EXIT_FAILURE after saying what is
+ * wrong; then nothing in the file has changed. */
+int grass_record_open(grass_record *r, const char *path);
+void grass_record_close(grass_record *r);
+
+/* The line of a cell, or NULL.  It is good until the next line is added. */
+const grass_line *grass_record_find(const grass_record *r, const char *cell);
+
+/* A number of a line; NaN where there is none. */
+double grass_number(const cJSON *json, const char *name);
+
+/* Adds a line, and frees the object.  It is on the disk when this returns 0; where it could not be written
+ * (EXIT_FAILURE after saying so) the file is as it was. */
+int grass_record_add(grass_record *r, cJSON *object);
+
+#endif
