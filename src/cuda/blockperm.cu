@@ -31,7 +31,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
                                : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
-                               : plan->kernel == FS_KERNEL_MASKED ? fs_masked_kernels
+                               : plan->kernel == FS_KERNEL_DIRECT ? fs_direct_kernels
                                : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
     const int64_t blocks = fs_plan_blocks(problem, plan) * a->tiles * a->parts;
@@ -63,7 +63,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                         "sketching");
 }
 
-/* rows NULL: all of `from`; otherwise the plan is masked.cu's. */
+/* rows NULL: all of `from`; otherwise the plan is direct.cu's. */
 static fs_result carry_out(fs_gpu *gpu, const fs_problem *problem, const fs_plan *plan, const fs_blockperm *S,
                            double scale, int64_t row0, double alpha, const fs_matrix *from, const fs_rows *rows,
                            double beta, const fs_matrix *to)
@@ -100,7 +100,7 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, NULL, beta, to);
 }
 
-fs_result fs_gpu_blockperm_masked(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
+fs_result fs_gpu_blockperm_listed(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
                                   const fs_matrix *from, const fs_rows *rows, double beta, const fs_matrix *to,
                                   int *done)
 {
@@ -108,7 +108,7 @@ fs_result fs_gpu_blockperm_masked(fs_gpu *gpu, const fs_blockperm *S, double sca
     listed.rows = rows->count;
     const fs_problem problem = fs_problem_of(S, row0, &listed, gpu->precision);
     fs_plan plan;
-    *done = from->rows > 0 && fs_choose_masked(&problem, &gpu->traits, &plan);
+    *done = from->rows > 0 && fs_choose_listed(&problem, &gpu->traits, &plan);
     if (!*done) return FS_OK;
     return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, rows, beta, to);
 }

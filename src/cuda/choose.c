@@ -105,9 +105,9 @@ static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; i
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int groups; } masked[] = {
-#define LINE(T, dtype, groups) {dtype, groups},
-    FS_MASKED(LINE)
+static const fs_dtype direct[] = {
+#define LINE(T, dtype) dtype,
+    FS_DIRECT(LINE)
 #undef LINE
 };
 static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
@@ -130,7 +130,7 @@ int64_t fs_plan_width(const fs_plan *plan)
     if (plan->kernel == FS_KERNEL_LISTED_ROWS)
         return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
-    if (plan->kernel == FS_KERNEL_MASKED) return 16 * (int64_t)masked[plan->instance].groups;
+    if (plan->kernel == FS_KERNEL_DIRECT) return FS_DIRECT_SAMPLES;
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
 }
@@ -388,6 +388,32 @@ static int half_a_tile(const fs_problem *p, const fs_gpu_traits *gpu)
            p->kappa == 1 && p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FS_DEF_LINES;
 }
 
+static int direct_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch >= 80 && p->block_rows <= 64 && p->dtype != FS_F64;
+}
+static int plan_direct(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
+{
+    for (int i = 0; i < FS_DIRECT_COUNT; i++) {
+        if (direct[i] != p->dtype) continue;
+        memset(plan, 0, sizeof *plan);
+        plan->cluster = 1;
+        plan->kernel = FS_KERNEL_DIRECT;
+        plan->instance = i;
+        plan->threads = FS_DIRECT_THREADS;
+        plan->group = 1;
+        plan->shared = FS_DIRECT_SHARED;
+        const int64_t blocks = p->M * p->kappa * div_up(p->n, FS_DIRECT_SAMPLES);
+        cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 2, 256), FS_DIRECT_THREADS);
+        return 1;
+    }
+    return 0;
+}
+int fs_choose_listed(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    return direct_fits(p, gpu) && plan_direct(p, gpu, 0, plan);
+}
+
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan);
 
 fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table)
@@ -397,6 +423,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_LISTED_ROWS || listed_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_DIRECT || direct_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
     /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
      * 1.07 ms, by narrow.cu 1.19; 64 columns 1.78, by hopper_rows.cu 2.04. */
@@ -408,6 +435,10 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
+        return plan;
+    /* Other batches.  H200, 512 samples of 109388, k = 1024 (2026-11-16, on top of 7411358): 265 us for rows dealt and
+     * 130 for contiguous blocks, by plain additions 642 and 421. */
+    if (direct_fits(p, gpu) && p->down && !p->across && p->n >= 48 && p->kappa <= 4 && plan_direct(p, gpu, 0, &plan))
         return plan;
     if (tensor_rows_fits(p, gpu) && p->n >= 48) {
         const int groups = p->n > 128 ? 2 : 1;
@@ -423,30 +454,6 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     plan.parts = 1;
     plan.cluster = 1;
     return plan;
-}
-
-/* As many samples a thread block as leave enough of them to fill the GPU: S is made once for all of them.  (H200,
- * 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32, 64 and 128 samples differ by less than a tenth.  Two
- * chunks of S, made while the elements of the first 32 slots are on their way, took 1.03 to 1.06 times as long.) */
-int fs_choose_masked(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
-{
-    if (gpu->arch < 80 || p->block_rows > 64 || p->dtype == FS_F64) return 0;
-    int found = -1;
-    for (int i = 0; i < FS_MASKED_COUNT; i++) {
-        const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * masked[i].groups);
-        if (masked[i].dtype == p->dtype && (found < 0 || blocks >= 2 * gpu->processors * 15 / 16)) found = i;
-    }
-    if (found < 0) return 0;
-    memset(plan, 0, sizeof *plan);
-    plan->cluster = 1;
-    plan->kernel = FS_KERNEL_MASKED;
-    plan->instance = found;
-    plan->threads = FS_MASKED_THREADS;
-    plan->group = 1;
-    plan->shared = FS_MASKED_SHARED;
-    const int64_t blocks = p->M * p->kappa * div_up(p->n, 16 * masked[found].groups);
-    cut(plan, p, choose_parts(p, gpu, blocks, 2, 256), FS_MASKED_THREADS);
-    return 1;
 }
 
 int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room)
@@ -491,6 +498,11 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
                 if (around[i] > 0 && count < room && plan_narrow(p, gpu, warps, own.chunk, around[i], &plan))
                     plans[count++] = plan;
         }
+    if (direct_fits(p, gpu) && p->down && !p->across && plan_direct(p, gpu, 0, &plan)) {
+        const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+        for (int i = 0; i < 5; i++)
+            if (around[i] > 0 && count < room && plan_direct(p, gpu, around[i], &plan)) plans[count++] = plan;
+    }
     if (p->block_rows > 512) return count;
     for (int group = (int)least(p->kappa, 4); group >= 1; group--)
         for (int vector = widest(p); vector >= 1; vector /= 2)
@@ -592,6 +604,10 @@ static int sound(const entry *e)
                plan_listed_rows(p, &hopper, plan->parts, &again) && again.instance == plan->instance &&
                again.shared == plan->shared && again.threads == plan->threads && again.group == plan->group &&
                plan->team == 0 && plan->chunk == 0 && plan->length % FS_LISTED_ROWS_STAGE == 0;
+    if (plan->kernel == FS_KERNEL_DIRECT)
+        return direct_fits(p, &any) && plan_direct(p, &any, plan->parts, &again) && again.instance == plan->instance &&
+               again.shared == plan->shared && again.threads == plan->threads && again.group == plan->group &&
+               plan->team == 0 && plan->chunk == 0 && plan->length % FS_DIRECT_THREADS == 0;
     if (plan->kernel == FS_KERNEL_NARROW)
         return narrow_fits(p) && plan->threads >= 128 && plan->threads <= 32 * FS_NARROW_WARPS &&
                (plan->threads & (plan->threads - 1)) == 0 && plan->chunk > 0 &&

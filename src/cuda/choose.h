@@ -33,7 +33,7 @@ typedef enum fs_kernel {
     FS_KERNEL_SORTED,        /* sorted.cu: blocks too tall for a tile */
     FS_KERNEL_NARROW,        /* narrow.cu: few columns, a warp owns a block's sums */
     FS_KERNEL_LISTED_ROWS,   /* listed_rows.cu: rows of A contiguous, few nonzeros, sums in registers */
-    FS_KERNEL_MASKED         /* masked.cu: rows of A that a list names */
+    FS_KERNEL_DIRECT         /* direct.cu: rows of A that a list names, batches that no other kernel takes */
 } fs_kernel;
 
 /* What the choice depends on. */
@@ -70,9 +70,9 @@ typedef struct fs_tuning fs_tuning;
 /* The plan of a problem: the table's if there is a table and it has one, otherwise the rules'. */
 fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning *table);
 
-/* The plan of masked.cu for a problem whose rows are those of a list; 0 where it has none, and the listed rows are
+/* The plan of direct.cu for a problem whose rows are those of a list; 0 where it has none, and the listed rows are
  * copied first. */
-int fs_choose_masked(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan);
+int fs_choose_listed(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan);
 
 /* The plans worth trying, at most `room`; returns how many. */
 int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room);

@@ -78,8 +78,8 @@ FS_DEF int64_t fs_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm);
 FS_GPU_OP(fs_gpu_blockperm_adjoint, fs_blockperm);
 FS_GPU_OP(fs_gpu_sorted_apply, fs_blockperm);   /* blocks too tall for a tile: SJLT */
-/* Of listed rows; *done is 0, and nothing has been done, where this sketch is none for masked.cu. */
-fs_result fs_gpu_blockperm_masked(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
+/* Of listed rows; *done is 0, and nothing has been done, where this sketch is none for direct.cu. */
+fs_result fs_gpu_blockperm_listed(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
                                   const fs_matrix *from, const fs_rows *rows, double beta, const fs_matrix *to,
                                   int *done);
 FS_GPU_OP(fs_gpu_blockrow_apply, fs_blockrow);

@@ -1,6 +1,6 @@
 /* rows.cu - the sketch of the rows of A that a list names.
  *
- * The usual BlockPerm-SJLTs read A where it is (masked.cu).  For other sketches, whose products cost more than a copy,
+ * The usual BlockPerm-SJLTs read A where it is (direct.cu).  For other sketches, whose products cost more than a copy,
  * and for f64, the listed rows are copied into memory of the context first, with neighbours in memory along the
  * direction in which A has them. */
 #include "element.cuh"
@@ -39,7 +39,7 @@ fs_result fs_gpu_rows_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double a
     if (to->rows == 0 || to->cols == 0) return FS_OK;
     if ((S->family == FS_DEF_BLOCKPERM || S->family == FS_DEF_SJLT) && rows->count > 0) {
         int done;
-        FS_TRY_GPU(fs_gpu_blockperm_masked(gpu, &S->u.blockperm, S->scale, row0, alpha, from, rows, beta, to, &done));
+        FS_TRY_GPU(fs_gpu_blockperm_listed(gpu, &S->u.blockperm, S->scale, row0, alpha, from, rows, beta, to, &done));
         if (done) return FS_OK;
     }
     const int down = from->row_stride == 1 && from->cols > 1;

@@ -1,4 +1,4 @@
-/* tensor.cuh - what the kernels that multiply by S on the tensor cores share (tensor_rows.cu, masked.cu,
+/* tensor.cuh - what the kernels that multiply by S on the tensor cores share (tensor_rows.cu, direct.cu,
  * hopper_rows.cu, hopper_lines.cu); listed_rows.cu, which adds, takes its slots and its stores from here.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A

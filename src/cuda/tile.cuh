@@ -17,7 +17,7 @@ typedef struct fs_tile_args {
     int64_t row0, rows, n;   /* the piece of A */
     const void *data;        /* A */
     int64_t row_stride, col_stride;
-    const void *list;        /* masked.cu: row i of the piece is row list[i] of `all_rows`; NULL elsewhere */
+    const void *list;        /* direct.cu: row i of the piece is row list[i] of `all_rows`; NULL elsewhere */
     int64_t all_rows;
     fs_index_type list_type;
     fs_output out;           /* Y, or plane 0 with factor 1 */

@@ -1,4 +1,6 @@
-/* masked.cu - BlockPerm-SJLT of the rows of A that a list names, on the tensor cores: a mask and a sketch in one pass.
+/* direct.cu - BlockPerm-SJLT on the tensor cores by mma.sync, elements of A straight from global memory: the rows that
+ * a list names (a mask and a sketch in one pass), and batches, columns of A contiguous, that hopper_lines.cu does not
+ * take.
  *
  * Formulation.  As in tensor.cuh, but nothing is staged: a listed row of a batch of gradients is one element of every
  * sample, 32 bytes are fetched for four of them whoever reads it, and so the elements of a fragment go straight from
@@ -8,7 +10,7 @@
  * Accuracy, Inf and NaN: as in tensor_rows.cu.  An element of a row that is not there is taken for NaN.
  *
  * grid     kappa x M x tiles of samples x parts, in this order, in x
- * threads  8 warps: GROUPS groups of 16 samples, 8 / GROUPS warps each
+ * threads  8 warps: two for each 16 of 64 samples
  * shared   a chunk of S (256 slots, four panels) and where in A its rows are; then the sums of all but the first warp
  *          of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
@@ -17,9 +19,11 @@
 
 namespace {
 
-enum { THREADS = FS_MASKED_THREADS, WARPS = THREADS / 32, CHUNK = THREADS, PANELS = CHUNK / 64,
-       UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT };
-static_assert(FS_MASKED_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
+enum {
+    THREADS = FS_DIRECT_THREADS, GROUPS = FS_DIRECT_SAMPLES / 16, SHARES = THREADS / 32 / GROUPS,
+    CHUNK = THREADS, PANELS = CHUNK / 64, UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
+};
+static_assert(FS_DIRECT_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
 
 /* The 32 slots of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8. */
 template <class T> struct elements;
@@ -72,11 +76,11 @@ __device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t panel, in
     for (int i = 0; i < 32; i++) total[i] += sums[i];
 }
 
-template <class T, int GROUPS>
-__global__ void __launch_bounds__(THREADS, 2) masked(const __grid_constant__ fs_tile_args a)
+template <class T>
+__global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
-    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, SAMPLES = 16 * GROUPS, SHARES = WARPS / GROUPS;
+    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, SAMPLES = FS_DIRECT_SAMPLES;
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + PANELS * PANEL_BYTES);
     const int tid = threadIdx.x, warp = tid >> 5, group = warp % GROUPS, share = warp / GROUPS;
@@ -148,5 +152,5 @@ __global__ void __launch_bounds__(THREADS, 2) masked(const __grid_constant__ fs_
 
 }  // namespace
 
-#define KERNEL(T, dtype, groups) (const void *)masked<T, groups>,
-extern "C" const void *const fs_masked_kernels[] = {FS_MASKED(KERNEL)};
+#define KERNEL(T, dtype) (const void *)direct<T>,
+extern "C" const void *const fs_direct_kernels[] = {FS_DIRECT(KERNEL)};
