@@ -1,7 +1,7 @@
 /* cmd_sketch.c - flashsketch sketch: Y = S A for a matrix in files.
  *
- * A dense A in files that hold it as it is (npy, safetensors, raw) is a stream of panels: A may be larger than memory.
- * Other files are read whole. */
+ * A is a stream of panels: it may be larger than memory.  A single file that must be read whole (Matrix Market, IDX) is
+ * read whole. */
 #include <flashsketch.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -103,7 +103,7 @@ static int open_stream(work *w)
     w->d = A.rows;
     w->n = A.cols;
     snprintf(w->id.reads, sizeof w->id.reads, "%s by %s", file_dtype_name(A.dtype),
-             A.col_stride == 1 ? "rows" : "columns");
+             w->in.is_sparse ? "entries" : A.col_stride == 1 ? "rows" : "columns");
     return 0;
 }
 
@@ -124,15 +124,15 @@ static int open_input(work *w)
 {
     const sketch_options *o = w->o;
     input_options how = o->input;
-    how.locate = 1;
+    const int panels = o->files > 1 || o->memory || o->resume; /* asked for, of any format */
+    how.locate = panels ? 2 : 1;
     if (input_open(o->paths[0], &how, &w->bar, &w->in)) return EXIT_FAILURE;
     w->d = w->in.d;
     w->n = w->in.n;
     w->dtype = w->in.dtype;
     if (multiply_context(&w->in, &o->where, &w->ctx)) return EXIT_FAILURE;
-    const int located = !w->in.is_sparse && !w->in.A.data;
     w->id.memory = o->memory ? o->memory : choose_memory(w);
-    return located || o->files > 1 || o->memory || o->resume ? open_stream(w) : 0;
+    return panels || (!w->in.is_sparse && !w->in.A.data) ? open_stream(w) : 0;
 }
 
 /* The sketch; d is the rows of A where nothing else is said. */
@@ -198,7 +198,11 @@ static int multiply_stream(work *w)
         fs_matrix to = w->Y;
         to.cols = p.A.cols;
         to.offset += p.col0 * to.col_stride;
-        if (fs_apply(w->ctx, w->S, w->o->row0 + p.row0, 1.0, &p.A, p.row0 ? 1.0 : 0.0, &to)) return cli_library_fail();
+        const int64_t row0 = w->o->row0 + p.row0;
+        const double beta = p.row0 ? 1.0 : 0.0;
+        if (p.is_sparse ? fs_apply_csr(w->ctx, w->S, row0, 1.0, &p.sparse, beta, &to)
+                        : fs_apply(w->ctx, w->S, row0, 1.0, &p.A, beta, &to))
+            return cli_library_fail();
         w->id.done++;
         if (w->o->resume && w->id.done < panels) checkpoint_save(&w->state, &w->id, &w->Y);
     }
@@ -266,12 +270,13 @@ static const cli_option options[] = {
 const cli_command sketch_command = {
     "sketch", "-k N [OPTION]... FILE...", "multiply the matrix in files by S, Y = S A",
     "Writes Y = S A, k x n, as npy.\n" INPUT_TEXT "\n"
-    "Several files (npy, safetensors, raw) are one matrix, joined along their first dimension in the order given.",
+    "Several files are one matrix, joined along their first dimension in the order given.",
     options,
     "-d is A's number of rows where it is not given; what else is not said of S the library chooses, and 'flashsketch\n"
     "spec' tells what.  The pieces of a matrix, each sketched with the same -d and seed and its own --row0, add up to\n"
     "the sketch of the whole: 'flashsketch add' does it.\n"
     "\n"
-    "A may be larger than memory.  A run with --resume that was ended, by whatever it was, goes on when the same\n"
-    "command is given again, and Y gets the bits it would have had.  The same --memory gives the same bits.",
+    "A may be larger than memory; Matrix Market and IDX files are read whole, one after the other, so make them many.\n"
+    "A run with --resume that was ended, by whatever it was, goes on when the same command is given again, and Y gets\n"
+    "the bits it would have had.  The same --memory gives the same bits.",
     run};

@@ -26,7 +26,7 @@ enum { INPUT_BATCH_MAJOR = 512, INPUT_TENSOR, INPUT_SHAPE, INPUT_DTYPE, INPUT_CO
 typedef struct input_options {
     file_options file;
     int has_shape, batch_major;
-    int locate;       /* a matrix that can be read in panels is only found, and in->file is for stream_open */
+    int locate;       /* as in file.h: the matrix is only found, and in->file is for stream_open */
 } input_options;
 
 typedef struct input {

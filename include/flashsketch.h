@@ -277,8 +277,8 @@ FS_API FS_CHECK fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int6
  * Partial sketches put together, in this order.  All have Y's shape, in any of the four types and any layout; sums are
  * made in f64 and rounded once, to Y's type.  beta = 0 does not read Y.  No P may overlap Y.
  *
- * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory so is Y, those of P in host memory have
- * packed rows or columns, and the call is queued on ctx's stream when none of P is in host memory. */
+ * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory, those in host memory have packed rows or
+ * columns, and the call is queued on ctx's stream when there are none. */
 FS_API FS_CHECK fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y);
 
 /* The number of stored entries that fs_sketch_to_csr writes for columns col0 ... col0 + cols - 1. */

@@ -43,20 +43,27 @@ typedef struct fs_stream_options {
 typedef struct fs_panel {
     fs_matrix A;           /* packed, in the stream's memory, until the next call with the stream; rows 0: the end */
     int64_t row0, col0;
+    int is_sparse;         /* then A is a shape without data, and the panel is `sparse`, for fs_apply_csr */
+    fs_sparse sparse;      /* in the same memory */
 } fs_panel;
 
 /* A matrix in files; for one thread at a time. */
 typedef struct fs_stream fs_stream;
 
-/* Opens npy, safetensors or raw files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the
- * first dimension of their arrays, in the order given: their rows, or samples where they are batch-major.  The same
- * file may come twice.  "-" is standard input, which can be one of them.
+/* Opens files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the first dimension of their
+ * arrays, in the order given: their rows, or samples where they are batch-major.  They may be of different formats, but
+ * of one type and order.  The same file may come twice.  "-" is standard input, which can be one of them.
+ *
+ * npy, safetensors and raw files are read a panel at a time.  Matrix Market and IDX files, with or without gzip, must
+ * be read whole: one of them is in memory at a time, as f64 or f32, beside the panel, so a large matrix needs many
+ * files.  Sparse ones (coordinate Matrix Market) are a panel each, whatever `memory` is.
  *
  * Panels are whole rows of A where those are contiguous in the files, otherwise whole columns, as many as fit; where a
  * single one does not fit, or so few columns that making S would cost more than reading them, pieces.  They are cut by
  * the shape of A and `memory` alone, wherever files end, so the same calls give the same bits every time.
  *
- * Reads the headers of all files and checks them against each other and against the files' lengths.
+ * Reads the headers of all files and checks them against each other and against the files' lengths; of files that are
+ * read whole, what a header cannot tell shows when they are.
  * FS_EFILE: a file cannot be read, is not what it says, or does not fit the others.  FS_EINVAL: an option is wrong.
  * FS_ENOMEM: no memory, or no thread.  Free it with fs_stream_close. */
 FS_API FS_CHECK fs_result fs_stream_open(fs_stream **out, const char *const *paths, int64_t count,

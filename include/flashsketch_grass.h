@@ -69,6 +69,9 @@ FS_API FS_CHECK fs_result fs_grass_add(fs_grass *g, int64_t first, const fs_matr
 FS_API FS_CHECK fs_result fs_grass_features(fs_grass *g, fs_matrix *Phi);
 FS_API FS_CHECK fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t count);
 
+/* Which examples have been added: added[i] is 1 if example i has, otherwise 0, for all N of them. */
+FS_API FS_CHECK fs_result fs_grass_added(const fs_grass *g, uint8_t *added);
+
 /* scores ---------------------------------------------------------------------------------------------------- */
 
 /* K = Phi'Phi + damping I, factored by Cholesky in f64.  Phi'Phi is made by the first call after examples were added;

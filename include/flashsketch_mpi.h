@@ -87,7 +87,8 @@ FS_API size_t fs_mpi_scratch(const fs_mpi *ranks);
  * What is summed: parts are made and sent in f32 (f64 for f64), for 16-bit matrices too, and the sum is rounded to Y's
  * type once.  With `ordered` they are added in the order of ranks, in f64, and rounded to f32 (f64) once: the bits
  * depend on which rank has which rows and on the ranks' contexts, and on nothing else, not the MPI library, tiles or
- * messages. It moves as many bytes as the best all-reduce does, in P messages to and from each rank, of 1/P of a tile.
+ * messages (but on the tile for CUDA ranks, whose kernels are chosen by the number of columns).  It moves as many bytes
+ * as the best all-reduce does, in P messages to and from each rank, of 1/P of a tile.
  * Without, one collective of MPI's adds them in an order and a precision of its own, in few messages: faster on
  * thousands of ranks, but the last bits of Y may differ between MPI libraries, numbers of ranks and tiles.
  * docs/scaling.md has the cost of both.

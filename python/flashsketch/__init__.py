@@ -13,10 +13,11 @@
 `solve`, `ridge`, `gram` and `ose` are what people do with S A: least squares, ridge regression, Gram matrices, and how
 well a subspace is embedded; each tells how far its answer is to be trusted.
 
-`flashsketch.sklearn` has a transformer for scikit-learn, `flashsketch.attribution` projectors for data attribution
-(TRAK, dattri).
+`grass` is data attribution: which training examples a model's answer comes from.  `flashsketch.sklearn` has a
+transformer for scikit-learn, `flashsketch.attribution` projectors for TRAK and dattri.
 """
 
+from . import grass
 from ._library import (
     BackendError,
     Error,
@@ -47,6 +48,7 @@ __all__ = [
     "definition_version",
     "describe",
     "gram",
+    "grass",
     "ose",
     "ridge",
     "solve",

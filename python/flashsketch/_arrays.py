@@ -27,6 +27,7 @@ from ._library import (
     ITEMSIZE,
     View,
     multiply,
+    multiply_rows,
     multiply_sparse,
 )
 
@@ -36,12 +37,14 @@ Reading = Tuple[int, Tuple[int, ...], Tuple[int, ...], int, int, Any]
 
 class Product:
     """What is asked for: S[:, row0 : row0 + rows], or its transpose, times an array; `batch` means that arrays are
-    n x d and n x k, so that what is multiplied are their transposes."""
+    n x d and n x k, so that what is multiplied are their transposes.  `listed`, what Adapter.listed makes: which rows
+    of the array are multiplied, `rows` of them; None: all."""
 
-    __slots__ = ("sketch", "adjoint", "row0", "rows", "batch")
+    __slots__ = ("sketch", "adjoint", "row0", "rows", "batch", "listed")
 
-    def __init__(self, sketch: Any, adjoint: bool, row0: int, rows: int, batch: bool) -> None:
+    def __init__(self, sketch: Any, adjoint: bool, row0: int, rows: int, batch: bool, listed: Any = None) -> None:
         self.sketch, self.adjoint, self.row0, self.rows, self.batch = sketch, adjoint, row0, rows, batch
+        self.listed = listed
 
     def source_rows(self) -> int:
         return self.sketch.k if self.adjoint else self.rows
@@ -58,9 +61,22 @@ class Adapter:
     def read(self, array: Any) -> Reading:
         raise NotImplementedError
 
-    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
-        """An uninitialised array, C-ordered, of like's type and device."""
+    def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
+        """An uninitialised array, C-ordered, on like's device, of like's type or of one that is named."""
         raise NotImplementedError
+
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        """Numbers of some of `count` rows as a packed vector of int32 or int64, where `like` is."""
+        return host_list(rows)
+
+    def address(self, listed: Any) -> int:
+        """Where such a vector is."""
+        address: int = listed.__array_interface__["data"][0]
+        return address
+
+    def reshape(self, array: Any, shape: Tuple[int, ...]) -> Any:
+        """The same elements in C order, copied where it must be."""
+        return array.reshape(shape)
 
     def stream(self, device: int) -> int:
         """The handle of the framework's current stream."""
@@ -94,8 +110,33 @@ class Adapter:
         device = source[6]
         if target[6] != device:
             raise ValueError(f"A is {place(device)} and the result {place(target[6])}: both must be in one place")
-        stream = 0 if device == HOST else self.stream(device)
-        multiply(what.sketch._handle, what.adjoint, what.row0, alpha, source, beta, target, stream)
+        self.call(what, alpha, source, beta, target, 0 if device == HOST else self.stream(device))
+
+    def call(self, what: Product, alpha: float, source: View, beta: float, target: View, stream: int) -> None:
+        if what.listed is None:
+            multiply(what.sketch._handle, what.adjoint, what.row0, alpha, source, beta, target, stream)
+        else:
+            listed = self.address(what.listed), what.rows, what.listed.dtype.itemsize
+            multiply_rows(what.sketch._handle, what.row0, alpha, source, listed, beta, target, stream)
+
+
+def host_list(rows: Any, count: Optional[int] = None) -> Any:
+    """Numbers of rows as a packed NumPy vector of int32 or int64.  count: how many rows there are, for a list that goes
+    to a GPU, where nobody looks at it again; one that stays here is judged by the library."""
+    array = numpy.asarray(rows)
+    check_list(array.shape, array.dtype, array.dtype.kind in "iu")
+    if count is not None:
+        wrong = numpy.flatnonzero((array < 0) | (array >= count))
+        if wrong.size:
+            raise ValueError(f"number {wrong[0]} of a list of rows is {array[wrong[0]]}, and there are {count} rows")
+    return numpy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))
+
+
+def check_list(shape: Tuple[int, ...], dtype: Any, whole: bool) -> None:
+    if len(shape) != 1:
+        raise ValueError(f"a list of rows has shape {tuple(shape)}, it must be a vector")
+    if not whole and shape[0]:  # an empty list has some type, too
+        raise TypeError(f"a list of rows has dtype {dtype}, it must be of whole numbers (of a mask: flatnonzero)")
 
 
 def matrix(reading: Reading, batch: bool, name: str) -> View:
@@ -129,8 +170,9 @@ def place(device: int) -> str:
 
 
 def check_rows(what: Product, rows: int) -> None:
+    """Whether an array has the rows that S, or the piece of it, multiplies; of listed ones the library judges."""
     expected = what.source_rows()
-    if rows == expected:
+    if rows == expected or what.listed is not None:
         return
     k, d = what.sketch.k, what.sketch.d
     if what.adjoint:
@@ -190,8 +232,8 @@ class NumPy(Adapter):
             array,
         )
 
-    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
-        return numpy.empty(shape, like.dtype)
+    def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
+        return numpy.empty(shape, dtype or like.dtype)
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
         if isinstance(target, numpy.ndarray) and not target.flags.writeable:
@@ -207,6 +249,9 @@ class Sparse(Adapter):
 
     def __init__(self, dense: Adapter) -> None:
         self.dense = dense
+
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        raise TypeError(f"{_kind(like)} is sparse, and rows are listed of dense arrays: A[rows] is sparse again")
 
     def product(self, what: Product, array: Any) -> Any:
         array = array if array.format in ("csr", "csc") else array.tocsr()
@@ -237,16 +282,12 @@ class Sparse(Adapter):
                 f"and {len(values)} elements"
             )
         value = self.dense.read(values)
-        arrays = self.address(pointers), self.address(indices), value[0]
+        arrays = self.dense.address(pointers), self.dense.address(indices), value[0]
         format, index = CSR if csr else CSC, INDEX[indices.dtype.itemsize]
         fields = (format, index, rows, cols, nnz, *arrays, value[3], value[4] != HOST)
         view = matrix(self.dense.read(target), what.batch, "out")
         stream = 0 if value[4] == HOST else self.dense.stream(value[4])
         multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
-
-    def address(self, array: Any) -> int:
-        pointer: int = array.data.ptr if self.dense.name == "cupy" else array.__array_interface__["data"][0]
-        return pointer
 
 
 def _packed(array: Any) -> Any:
@@ -298,8 +339,12 @@ class ArrayAPI(Adapter):
             raise TypeError(f"{_kind(array)} is on a GPU; there a sketch takes arrays of PyTorch, CuPy and JAX")
         return reading
 
-    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
-        return like.__array_namespace__().empty(shape, dtype=like.dtype, device=like.device)
+    def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
+        space = like.__array_namespace__()
+        return space.empty(shape, dtype=getattr(space, dtype) if dtype else like.dtype, device=like.device)
+
+    def reshape(self, array: Any, shape: Tuple[int, ...]) -> Any:
+        return array.__array_namespace__().reshape(array, shape)
 
 
 def _scipy() -> Adapter:

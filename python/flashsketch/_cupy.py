@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import cupy
 
-from ._arrays import Adapter, Reading, dtype_code, element_strides
+from ._arrays import Adapter, Reading, check_list, dtype_code, element_strides, host_list
 from ._library import ITEMSIZE
 
 
@@ -18,9 +18,19 @@ class CuPy(Adapter):
         strides = element_strides(array.strides, ITEMSIZE[code])
         return array.data.ptr, array.shape, strides, code, array.data.device_id, array
 
-    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
+    def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         with cupy.cuda.Device(like.data.device_id):
-            return cupy.empty(shape, like.dtype)
+            return cupy.empty(shape, dtype or like.dtype)
+
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        with cupy.cuda.Device(like.data.device_id):
+            array = rows if isinstance(rows, cupy.ndarray) else cupy.asarray(host_list(rows, count))
+            check_list(array.shape, array.dtype, array.dtype.kind in "iu")
+            return cupy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))
+
+    def address(self, listed: Any) -> int:
+        address: int = listed.data.ptr
+        return address
 
     def stream(self, device: int) -> int:
         with cupy.cuda.Device(device):

@@ -23,6 +23,9 @@ concatenate: Any = dask.array.concatenate
 class Dask(Adapter):
     name = "dask"
 
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        raise TypeError("rows are not listed of a Dask array, which is computed later: S.apply(A[rows]) is the same")
+
     def product(self, what: Product, array: Any) -> Any:
         check_rows(what, source_rows(array, what.batch))
         if numpy.dtype(array.dtype).kind != "f" and getattr(array.dtype, "name", "") != "bfloat16":

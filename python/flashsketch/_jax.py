@@ -7,13 +7,24 @@ before it hands them over.  The call returns when the result is ready: until the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional, Tuple
 
 import jax
 import jax.numpy
 
-from ._arrays import Adapter, Product, check_rows, dtype_code, matrix, read_dlpack, source_rows, target_shape
-from ._library import multiply
+from ._arrays import (
+    Adapter,
+    Product,
+    Reading,
+    check_list,
+    check_rows,
+    dtype_code,
+    host_list,
+    matrix,
+    read_dlpack,
+    source_rows,
+    target_shape,
+)
 
 
 class _Result:
@@ -33,19 +44,41 @@ class _Result:
         capsule = self.target.__dlpack__(**on)
         reading = read_dlpack(self.source.__dlpack__(**on))
         source, target = matrix(reading, what.batch, "A"), matrix(read_dlpack(capsule), what.batch, "out")
-        multiply(what.sketch._handle, what.adjoint, what.row0, 1.0, source, 0.0, target, stream or 0)
+        ADAPTER.call(what, 1.0, source, 0.0, target, stream or 0)
         return capsule
 
 
 class Jax(Adapter):
     name = "jax"
 
+    def read(self, array: Any) -> Reading:
+        """Of an array whose value is there: the call waits for it, so that every stream may read it."""
+        _check(array)
+        return read_dlpack(array.block_until_ready().__dlpack__())
+
+    def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
+        return jax.numpy.empty(shape, dtype or like.dtype, device=like.device)
+
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        _check(like)
+        if like.device.platform == "cpu":
+            return host_list(rows)
+        if isinstance(rows, jax.Array):
+            check_list(rows.shape, rows.dtype, jax.numpy.issubdtype(rows.dtype, jax.numpy.integer))
+        else:
+            rows = host_list(rows, count)
+            if (rows >= 2**31).any() and jax.dtypes.canonicalize_dtype("int64") != "int64":
+                raise ValueError("JAX makes int32 of a list of rows, which some do not fit; not so with jax_enable_x64")
+        listed = jax.device_put(rows, like.device)
+        listed = listed if listed.dtype in ("int32", "int64") else listed.astype("int32")
+        return listed.block_until_ready()
+
+    def address(self, listed: Any) -> int:
+        address: int = listed.unsafe_buffer_pointer() if isinstance(listed, jax.Array) else super().address(listed)
+        return address
+
     def product(self, what: Product, array: Any) -> Any:
-        if isinstance(array, jax.core.Tracer):
-            raise TypeError("a sketch takes JAX arrays with values: inside jax.jit or jax.grad there are none")
-        if len(array.devices()) != 1:
-            raise ValueError(f"a JAX array is spread over {len(array.devices())} devices; a sketch takes one device's")
-        dtype_code(array.dtype)
+        _check(array)
         check_rows(what, source_rows(array, what.batch))
         result = jax.dlpack.from_dlpack(_Result(what, array))
         result.block_until_ready()
@@ -53,6 +86,14 @@ class Jax(Adapter):
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
         raise TypeError("JAX arrays cannot be written to: instead of S.update(Y, A, row0), Y += S.apply(A, row0=row0)")
+
+
+def _check(array: Any) -> None:
+    if isinstance(array, jax.core.Tracer):
+        raise TypeError("a sketch takes JAX arrays with values: inside jax.jit or jax.grad there are none")
+    if len(array.devices()) != 1:
+        raise ValueError(f"a JAX array is spread over {len(array.devices())} devices; a sketch takes one device's")
+    dtype_code(array.dtype)
 
 
 ADAPTER = Jax()

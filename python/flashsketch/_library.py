@@ -24,8 +24,9 @@ DTYPE_NAMES = "float32, float64, float16 and bfloat16"
 PRECISIONS = {"full": 0, "fast": 1}
 _CPU, _CUDA = 1, 2
 
-# struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse.
-SPEC = struct.Struct("@Ni2qQ3qiq")
+# struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse, fs_rows.
+SPEC_FORMAT = "Ni2qQ3qiq"
+SPEC = struct.Struct("@" + SPEC_FORMAT)
 _OPTIONS = struct.Struct("@N3iP3Pi0P")
 _MATRIX = "P6q2i"
 _ONE_MATRIX = struct.Struct("@" + _MATRIX)
@@ -33,6 +34,7 @@ pack_matrix_size = _ONE_MATRIX.size
 _MATRICES = struct.Struct("@" + 2 * _MATRIX)
 SPARSE = struct.Struct("@2i3q3P2i")
 _SPARSE_AND_MATRIX = struct.Struct("@2i3q3P2i" + _MATRIX)
+_ROWS = struct.Struct("@qiPi0P")
 
 
 class Error(Exception):
@@ -102,6 +104,7 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_apply", integer, multiply),
         ("fs_apply_adjoint", integer, multiply),
         ("fs_apply_csr", integer, multiply),
+        ("fs_apply_rows", integer, [address, address, count, real, address, address, real, address]),
         ("fs_workspace_create", integer, [address, address, address]),
         ("fs_workspace_destroy", None, [address]),
         ("fs_workspace_views", integer, [address, address, address]),
@@ -112,6 +115,17 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_solve", integer, [address, real, address, address]),
         ("fs_ridge", integer, [address, real, address, address]),
         ("fs_residual", integer, [address, address, address, address, address]),
+        ("fs_grass_begin", integer, [address, address, address]),
+        ("fs_grass_destroy", None, [address]),
+        ("fs_grass_mask", integer, [address, address]),
+        ("fs_grass_project", integer, [address, address, address]),
+        ("fs_grass_add", integer, [address, count, address]),
+        ("fs_grass_added", integer, [address, address]),
+        ("fs_grass_features", integer, [address, address]),
+        ("fs_grass_restore", integer, [address, count, count]),
+        ("fs_grass_finish", integer, [address, real]),
+        ("fs_grass_scores", integer, [address, address, address, real, real, address]),
+        ("fs_grass_top", integer, [address, count, count, integer, address, address]),
     ]:
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -285,6 +299,19 @@ def multiply(
             raise failure(result)
     finally:
         pool.append(context)
+
+
+def multiply_rows(
+    handle: int, row0: int, alpha: float, source: View, listed: Tuple[int, int, int], beta: float, target: View,
+    stream: int
+) -> None:
+    """target = beta target + alpha S source[rows], rows given by the address, the number and the bytes of indices that
+    are where source is."""
+    address, count, size = listed
+    rows = _ROWS.pack(count, INDEX[size], address, source[6] != HOST)
+    with borrowed(source[6], stream) as context:
+        _MATRICES.pack_into(context.memory, 0, *_parts(source), *_parts(target))
+        check(lib.fs_apply_rows(context.pointer, handle, row0, alpha, context.first, rows, beta, context.second))
 
 
 def multiply_sparse(

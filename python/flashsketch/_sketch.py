@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy
 
-from ._arrays import Product, adapter_of, load_torch, source_rows
+from ._arrays import Adapter, Product, adapter_of, load_torch, source_rows
 from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ _FIELDS = ("family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave
 _OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
 
 
-def _whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1) -> int:
+def whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1, *, who: str = "Sketch") -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"Sketch: {name} is {value!r}, it must be a whole number") from None
+        raise TypeError(f"{who}: {name} is {value!r}, it must be a whole number") from None
     if not low <= number <= high:
-        raise ValueError(f"Sketch: {name} is {number}, it must be from {low} to {high}")
+        raise ValueError(f"{who}: {name} is {number}, it must be from {low} to {high}")
     return number
 
 
@@ -93,9 +93,9 @@ class Sketch:
         if shuffle is None and batch_major and family == "blockperm":
             shuffle = "lines"
         dealt = 0 if shuffle is None else _named("shuffle", shuffle, SHUFFLES)
-        size, bits = (_whole("d", d), _whole("k", k)), _whole("seed", seed, 0, 2**64 - 1)
-        blocks = (_whole("M", M), _whole("kappa", kappa), _whole("s", s))
-        self._create((number, *size, bits, *blocks, dealt, _whole("interleave", interleave)))
+        size, bits = (whole("d", d), whole("k", k)), whole("seed", seed, 0, 2**64 - 1)
+        blocks = (whole("M", M), whole("kappa", kappa), whole("s", s))
+        self._create((number, *size, bits, *blocks, dealt, whole("interleave", interleave)))
 
     def _create(self, spec: Tuple[int, ...]) -> None:
         load_torch()
@@ -201,11 +201,14 @@ class Sketch:
 
     # products -----------------------------------------------------------------------------------------------------
 
-    def apply(self, A: Any, *, out: Any = None, row0: Optional[int] = None) -> Any:
+    def apply(self, A: Any, *, out: Any = None, row0: Optional[int] = None, rows: Any = None) -> Any:
         """S A, as `S @ A`.
 
         A is d x n, or a vector.  out: an array for the result, k x n, in A's type, or float32 where A's is a half type.
-        row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.
+        row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.  rows: the product is
+        S A[rows], without a copy of these rows: numbers from 0, in any order, d of them, or from row0 on; ascending is
+        best.  For A on a GPU they are an array there, of which numbers that are not rows of A make NaN; others are
+        copied to it.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -216,13 +219,18 @@ class Sketch:
         >>> parts = S.apply(A[:600], row0=0) + S.apply(A[600:], row0=600)
         >>> bool(np.allclose(parts, Y))
         True
+        >>> odd = np.arange(1, 2000, 2)
+        >>> B = np.random.default_rng(0).standard_normal((2000, 3))
+        >>> bool((S.apply(B, rows=odd) == S @ B[odd]).all())
+        True
         """
-        return _multiply(self, A, out, row0, False)
+        return _multiply(self, A, out, row0, False, rows)
 
-    def project(self, X: Any, *, out: Any = None, row0: Optional[int] = None) -> Any:
+    def project(self, X: Any, *, out: Any = None, row0: Optional[int] = None, columns: Any = None) -> Any:
         """X S', for a batch: X is n x d, a sample a row, and the result n x k.  The same S as `S @ A`.
 
-        row0: X is only columns row0 ... of the whole.
+        row0: X is only columns row0 ... of the whole.  columns: the product is X[:, columns] S', as apply's rows: a
+        mask of the coordinates and the sketch in one pass.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000, batch_major=True)
@@ -232,12 +240,12 @@ class Sketch:
         >>> bool(np.allclose(S.project(X), (S @ X.T).T))
         True
         """
-        return _multiply(self, X, out, row0, True)
+        return _multiply(self, X, out, row0, True, columns)
 
-    def update(self, Y: Any, piece: Any, row0: int = 0, *, alpha: float = 1.0) -> Any:
+    def update(self, Y: Any, piece: Any, row0: int = 0, *, alpha: float = 1.0, rows: Any = None) -> Any:
         """Y += alpha S[:, row0 : row0 + rows] piece: a matrix that arrives in pieces.  Returns Y.
 
-        For batches give transposes, which copy nothing: S.update(Y.T, X.T, row0).
+        rows: of the piece, as apply's.  For batches give transposes, which copy nothing: S.update(Y.T, X.T, row0).
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -249,7 +257,7 @@ class Sketch:
         True
         """
         adapter = adapter_of(piece)
-        what = Product(self, False, operator.index(row0), source_rows(piece, False), False)
+        what = _asked(self, adapter, piece, operator.index(row0), False, rows)
         adapter.into(what, float(alpha), piece, 1.0, Y)
         return Y
 
@@ -342,12 +350,24 @@ def _torch_matmul(func: Any, args: Any) -> Any:
     return NotImplemented
 
 
-def _multiply(sketch: Sketch, A: Any, out: Any, row0: Optional[int], batch: bool) -> Any:
+def _asked(sketch: Sketch, adapter: Adapter, A: Any, row0: Optional[int], batch: bool, listed: Any) -> Product:
+    if listed is None:
+        if row0 is None:
+            return Product(sketch, False, 0, sketch.d, batch)
+        return Product(sketch, False, operator.index(row0), source_rows(A, batch), batch)
+    listed = adapter.listed(listed, A, source_rows(A, batch))
+    count = len(listed)
+    if row0 is None and count != sketch.d:
+        raise ValueError(
+            f"{count} {'columns' if batch else 'rows'} are listed, and S is {sketch.k} x {sketch.d}: there must be "
+            f"d = {sketch.d}; a piece of the list needs row0, where it begins"
+        )
+    return Product(sketch, False, operator.index(row0 or 0), count, batch, listed)
+
+
+def _multiply(sketch: Sketch, A: Any, out: Any, row0: Optional[int], batch: bool, listed: Any = None) -> Any:
     adapter = adapter_of(A)
-    if row0 is None:
-        what = Product(sketch, False, 0, sketch.d, batch)
-    else:
-        what = Product(sketch, False, operator.index(row0), source_rows(A, batch), batch)
+    what = _asked(sketch, adapter, A, row0, batch, listed)
     if out is None:
         return adapter.product(what, A)
     adapter.into(what, 1.0, A, 0.0, out)

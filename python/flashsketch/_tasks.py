@@ -13,7 +13,7 @@ import os
 import struct
 import sys
 from dataclasses import dataclass
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
 
@@ -123,9 +123,17 @@ def _sum(dtype: int) -> int:
 # workspaces -----------------------------------------------------------------------------------------------------------
 
 
+def opened(create: Callable[[], int]) -> None:
+    """Makes what needs cuBLAS and cuSOLVER.  Where no folder that the loader searches has them, those that PyTorch's
+    and CuPy's packages bring are loaded, which are then found by name."""
+    try:
+        check(create())
+    except BackendError:
+        _load_wheels()
+        check(create())
+
+
 def _load_wheels() -> None:
-    """cuBLAS and cuSOLVER as PyTorch's and CuPy's packages bring them, where no folder that the loader searches has
-    them: once loaded, they are found by name."""
     for name in ("nvJitLink", "cublasLt", "cublas", "cusparse", "cusolver"):
         for folder in sys.path:
             found = glob.glob(os.path.join(folder, "nvidia", "*", "lib", f"lib{name}.so.*"))
@@ -143,11 +151,7 @@ def _workspace(context: Context, k: int, n: int, rhs: int, dtype: int, basis: in
         return context.workspace[1]
     context.drop_workspace()
     shape, out = _SHAPE.pack(_SHAPE.size, *key), ctypes.c_void_p()
-    try:
-        check(lib.fs_workspace_create(ctypes.byref(out), context.pointer, shape))
-    except BackendError:
-        _load_wheels()
-        check(lib.fs_workspace_create(ctypes.byref(out), context.pointer, shape))
+    opened(lambda: lib.fs_workspace_create(ctypes.byref(out), context.pointer, shape))
     assert out.value is not None
     context.workspace = (key, out.value)
     return out.value

@@ -8,11 +8,21 @@ again.
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 
-from ._arrays import Adapter, Product, Reading, check_rows, source_rows, target_shape, unknown_dtype
+from ._arrays import (
+    Adapter,
+    Product,
+    Reading,
+    check_list,
+    check_rows,
+    host_list,
+    source_rows,
+    target_shape,
+    unknown_dtype,
+)
 from ._library import BF16, F16, F32, F64, HOST
 
 if not hasattr(torch.library, "custom_op"):
@@ -40,8 +50,20 @@ class Torch(Adapter):
             array = array.resolve_neg()
         return array.data_ptr(), array.shape, array.stride(), code, device, array
 
-    def empty(self, like: Any, shape: Tuple[int, ...]) -> Any:
-        return like.new_empty(shape)
+    def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
+        return like.new_empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype)
+
+    def listed(self, rows: Any, like: Any, count: int) -> Any:
+        if not isinstance(rows, torch.Tensor):
+            rows = torch.from_numpy(host_list(rows, count if like.is_cuda else None))
+        listed = rows.to(like.device)
+        whole = not (listed.dtype.is_floating_point or listed.dtype.is_complex or listed.dtype is torch.bool)
+        check_list(listed.shape, listed.dtype, whole)
+        return (listed if listed.dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()
+
+    def address(self, listed: Any) -> int:
+        address: int = listed.data_ptr()
+        return address
 
     def stream(self, device: int) -> int:
         handle: int = torch.cuda.current_stream(device).cuda_stream
@@ -52,6 +74,8 @@ class Torch(Adapter):
 
     def product(self, what: Product, array: Any) -> Any:
         if torch.compiler.is_compiling() or _traced(array):
+            if what.listed is not None:  # autograd knows how to go back from a copy of the rows
+                array = array.index_select(array.dim() - 1 if what.batch else 0, what.listed)
             return torch.ops.flashsketch.product(
                 array, what.sketch._key, what.adjoint, what.row0, what.rows, what.batch
             )

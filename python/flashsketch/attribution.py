@@ -4,6 +4,8 @@ TRAK: TRAKer(..., projector=flashsketch.attribution.Projector(grad_dim, proj_dim
 dattri: `from flashsketch.attribution import random_project` instead of dattri.func.projection's; for its attributors,
 dattri.algorithm.trak.random_project = flashsketch.attribution.random_project.
 
+Attribution from gradients to scores, without either of them, is flashsketch.grass.
+
 Their scores do not change when S is scaled, so it does not matter that TRAK's own projectors do not divide by
 sqrt(proj_dim) and these keep lengths.
 """

@@ -2,7 +2,10 @@
  *
  * grid: elements of Y in x, neighbours along Y's contiguous direction; threads: one to an element; shared: none.
  * Reads every element of every P once, MOST of them in a launch; where there are more, a packed matrix of f64 sums
- * goes from launch to launch as the first P of the next.  Matrices in host memory, packed, are copied to scratch. */
+ * goes from launch to launch as the first P of the next.  Matrices in host memory, packed, are copied to scratch, and Y
+ * from there. */
+#include <stdio.h>
+
 #include "element.cuh"
 #include "gpu.h"
 
@@ -73,21 +76,41 @@ int64_t room_for(int64_t bytes) { return fs_div_up(bytes, 256) * 256; }
 
 }  // namespace
 
-/* Scratch: the f64 sums between launches, if there are several, then the host's matrices. */
-static fs_result take_scratch(fs_gpu *gpu, const fs_matrix *P, int count, int64_t elements, char **memory)
+/* Scratch for a matrix in host memory, which must be packed; none for others. */
+static fs_result host_room(fs_gpu *gpu, const char *name, const fs_matrix *m, int64_t *bytes)
 {
-    int64_t bytes = count > MOST ? room_for(elements * 8) : 0;
+    if (m->place != FS_HOST) return FS_OK;
+    if (!packed(m))
+        return gpu->host.fail(FS_EUNSUPPORTED,
+                              "fs_add: %s is in host memory and others in a GPU's: then its rows or columns must be "
+                              "packed, its strides are %lld and %lld", name, (long long)m->row_stride,
+                              (long long)m->col_stride);
+    *bytes += room_for(m->rows * m->cols * fs_dtype_size(m->dtype));
+    return FS_OK;
+}
+
+/* Scratch: the f64 sums between launches, if there are several, then the host's matrices, Y first. */
+static fs_result take_scratch(fs_gpu *gpu, const fs_matrix *P, int count, const fs_matrix *Y, char **memory)
+{
+    int64_t bytes = count > MOST ? room_for(Y->rows * Y->cols * 8) : 0;
+    FS_TRY_GPU(host_room(gpu, "Y", Y, &bytes));
     for (int p = 0; p < count; p++) {
-        if (P[p].place != FS_HOST) continue;
-        if (!packed(&P[p]))
-            return gpu->host.fail(FS_EUNSUPPORTED,
-                                  "fs_add: P[%d] is in host memory and Y in a GPU's: then P's rows or columns must be "
-                                  "packed, its strides are %lld and %lld", p, (long long)P[p].row_stride,
-                                  (long long)P[p].col_stride);
-        bytes += room_for(elements * fs_dtype_size(P[p].dtype));
+        char name[32];
+        snprintf(name, sizeof name, "P[%d]", p);
+        FS_TRY_GPU(host_room(gpu, name, &P[p], &bytes));
     }
     *memory = NULL;
     return bytes > 0 ? fs_gpu_scratch(gpu, bytes, (void **)memory) : FS_OK;
+}
+
+/* A host's matrix to scratch, or, `back`, from there; in the order of the stream. */
+static fs_result copy(fs_gpu *gpu, const plane *host, char *scratch, int64_t elements, int back)
+{
+    const size_t bytes = (size_t)(elements * fs_dtype_size(host->dtype));
+    return fs_gpu_check(gpu, back ? cudaMemcpyAsync(const_cast<void *>(host->data), scratch, bytes,
+                                                    cudaMemcpyDeviceToHost, gpu->stream)
+                                  : cudaMemcpyAsync(scratch, host->data, bytes, cudaMemcpyHostToDevice, gpu->stream),
+                        "copying a part of Y");
 }
 
 fs_result fs_gpu_add(fs_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
@@ -100,11 +123,18 @@ fs_result fs_gpu_add(fs_gpu *gpu, const fs_matrix *P, int count, double beta, co
     const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
     const int down = along < across;
     char *at;
-    FS_TRY_GPU(take_scratch(gpu, P, count, elements, &at));
+    FS_TRY_GPU(take_scratch(gpu, P, count, Y, &at));
     double *sums = (double *)at;
     if (count > MOST) at += room_for(elements * 8);
-    const plane to = plane_of(Y), between = {sums, down ? 1 : Y->cols, down ? Y->rows : 1, FS_F64};
-    bool waits = false;
+    const plane caller = plane_of(Y), between = {sums, down ? 1 : Y->cols, down ? Y->rows : 1, FS_F64};
+    plane to = caller;
+    char *const fetched = Y->place == FS_HOST ? at : NULL;
+    bool waits = fetched != NULL;
+    if (fetched) {
+        to.data = fetched;
+        at += room_for(elements * fs_dtype_size(to.dtype));
+        if (beta != 0.0) FS_TRY_GPU(copy(gpu, &caller, fetched, elements, 0));
+    }
     int p = 0;
     do {
         planes from;
@@ -113,11 +143,9 @@ fs_result fs_gpu_add(fs_gpu *gpu, const fs_matrix *P, int count, double beta, co
         for (; p < count && from.count < MOST; p++) {
             plane one = plane_of(&P[p]);
             if (P[p].place == FS_HOST) {
-                const size_t bytes = (size_t)(elements * fs_dtype_size(P[p].dtype));
-                FS_TRY_GPU(fs_gpu_check(gpu, cudaMemcpyAsync(at, one.data, bytes, cudaMemcpyHostToDevice, gpu->stream),
-                                        "copying a part of Y to the GPU"));
+                FS_TRY_GPU(copy(gpu, &one, at, elements, 0));
                 one.data = at;
-                at += room_for((int64_t)bytes);
+                at += room_for(elements * fs_dtype_size(one.dtype));
                 waits = true;
             }
             from.p[from.count++] = one;
@@ -127,6 +155,7 @@ fs_result fs_gpu_add(fs_gpu *gpu, const fs_matrix *P, int count, double beta, co
                                                           down ? Y->rows : Y->cols, down);
         FS_TRY_GPU(FS_LAUNCHED(gpu, "adding parts of Y"));
     } while (p < count);
-    /* The caller may change what is in host memory as soon as the call returns. */
+    if (fetched) FS_TRY_GPU(copy(gpu, &caller, fetched, elements, 1));
+    /* What is in host memory is the caller's as soon as the call returns. */
     return waits ? fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "adding parts of Y") : FS_OK;
 }

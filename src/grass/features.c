@@ -282,3 +282,10 @@ fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t count)
     FS_TRY(check_range(who, g, first, count));
     return accept(g, who, first, count);
 }
+
+fs_result fs_grass_added(const fs_grass *g, uint8_t *added)
+{
+    FS_REQUIRE(g && added, "fs_grass_added: %s is NULL", g ? "added" : "g");
+    memcpy(added, g->there, (size_t)g->N);
+    return FS_OK;
+}

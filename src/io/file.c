@@ -250,22 +250,29 @@ static int standard_input(reader_source *in)
     return in->fd >= 0 ? 0 : bad_file("standard input cannot be read (%s)", strerror(errno));
 }
 
+/* What the system says of an open file.  Returns 0, or EXIT_FAILURE after saying why it cannot be read. */
+static int measure(reader_source *in)
+{
+    struct stat about;
+    const int is_file = fstat(in->fd, &about) == 0 && S_ISREG(about.st_mode);
+    in->bytes = is_file ? about.st_size : 0;
+    in->changed = is_file ? about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec : 0;
+    if (in->bytes > 0) return 0;
+    if (is_file) return bad_file("%s: the file is empty", in->path);
+    return bad_file("%s: this is not a file; a pipe or device is read as standard input ('-')", in->path);
+}
+
 /* *in keeps options, which must live as long. */
 static int source_open(const char *path, const file_options *options, reader_source *in)
 {
-    struct stat about;
     *in = (reader_source){path, -1, 0, 0, options};
     if (!strcmp(path, "-")) {
         if (standard_input(in)) return EXIT_FAILURE;
     } else in->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to must not stop us */
     if (in->fd < 0) return bad_file("%s: the file cannot be opened (%s)", path, strerror(errno));
-    const int is_file = fstat(in->fd, &about) == 0 && S_ISREG(about.st_mode);
-    in->bytes = is_file ? about.st_size : 0;
-    in->changed = is_file ? about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec : 0;
-    if (in->bytes > 0) return 0;
-    close(in->fd);
-    if (is_file) return bad_file("%s: the file is empty", in->path);
-    return bad_file("%s: this is not a file; a pipe or device is read as standard input ('-')", path);
+    const int code = measure(in);
+    if (code) close(in->fd);
+    return code;
 }
 
 /* The format that the first bytes tell; safetensors and IDX have no magic of their own, so they come last. */
@@ -299,27 +306,44 @@ static int guess(const reader_source *in, file_format *format)
     return 0;
 }
 
-fs_result file_open(const char *path, const file_options *options, file_matrix *out)
+/* Reads an open file by the reader of its format. */
+static int read_source(const reader_source *in, file_matrix *out)
 {
     static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, raw_read};
+    const file_options *options = in->options;
+    file_format format = options->format;
+    int code = format == FILE_GUESS ? guess(in, &format) : 0;
+    out->format = format;
+    if (!code && options->tensor && format != FILE_SAFETENSORS)
+        code = bad_file("%s: this is %s, not safetensors: it holds one matrix, and no tensor '%s'", in->path,
+                        file_format_name(format), options->tensor);
+    if (!code) code = readers[format](in, options, out);
+    out->bytes = in->bytes;
+    out->changed = in->changed;
+    return code;
+}
+
+fs_result file_open(const char *path, const file_options *options, file_matrix *out)
+{
     const file_options none = {0};
     reader_source in;
     memset(out, 0, sizeof *out);
-    if (!options) options = &none;
-    if (source_open(path, options, &in)) return FS_EFILE;
-    file_format format = options->format;
-    int code = format == FILE_GUESS ? guess(&in, &format) : 0;
-    out->format = format;
-    if (!code && options->tensor && format != FILE_SAFETENSORS)
-        code = bad_file("%s: this is %s, not safetensors: it holds one matrix, and no tensor '%s'", in.path,
-                        file_format_name(format), options->tensor);
-    if (!code) code = readers[format](&in, options, out);
-    out->bytes = in.bytes;
-    out->changed = in.changed;
-    out->kept = !code && !out->is_sparse && !out->dense.data && !strcmp(path, "-");
+    if (source_open(path, options ? options : &none, &in)) return FS_EFILE;
+    const int code = read_source(&in, out), has_arrays = out->dense.data || out->sparse.ptr;
+    out->kept = !code && !has_arrays && !strcmp(path, "-");
     if (out->kept) out->fd = in.fd;
     else close(in.fd);
     if (!code) return FS_OK;
+    file_close(out);
+    return FS_EFILE;
+}
+
+fs_result file_read(int fd, const char *name, file_matrix *out)
+{
+    const file_options none = {0};
+    reader_source in = {name, fd, 0, 0, &none};
+    memset(out, 0, sizeof *out);
+    if (!measure(&in) && !read_source(&in, out)) return FS_OK;
     file_close(out);
     return FS_EFILE;
 }

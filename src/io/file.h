@@ -45,7 +45,9 @@ typedef struct file_options {
     fs_dtype dtype;              /* ... the type ... */
     int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
     int64_t max_rows, max_cols;  /* IDX: rows that are kept, columns that are accepted; 0: all of them */
-    int locate;                  /* npy, safetensors, raw: only find the matrix; dense.data is NULL, `start` is where */
+    /* 1: a matrix that is in the file as it is (npy, safetensors, raw) is only found: dense.data is NULL, `start` is
+     * where.  2: of others the header alone is read too: they have a shape, no arrays, and are `whole`. */
+    int locate;
     /* Called now and then while a file is read (a mapped one is not) with the bytes read so far, of `all`; of 0 where
      * nobody knows.  NULL: not called. */
     void (*watch)(void *user, int64_t bytes, int64_t all);
@@ -67,6 +69,7 @@ typedef struct file_matrix {
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
     int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the open file, owned */
+    int whole;        /* only its header was read: file_read reads all of it */
     void *map;        /* owned, as is memory: file_close gives them back */
     size_t map_bytes;
     void *memory[3];
@@ -75,6 +78,9 @@ typedef struct file_matrix {
 /* Opens a file; options NULL are all zeros.  FS_EFILE: the sentence begins with the file's name; then *out holds
  * nothing and need not be closed. */
 fs_result file_open(const char *path, const file_options *options, file_matrix *out);
+
+/* Reads all of a file that is open, from its start; `name` is what sentences call it.  Otherwise as file_open. */
+fs_result file_read(int fd, const char *name, file_matrix *out);
 
 /* Gives back what *file holds and empties it; an empty one is nothing. */
 void file_close(file_matrix *file);

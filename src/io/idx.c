@@ -109,8 +109,9 @@ static int read_stream(reader_stream *stream, const file_options *options, file_
         return bad_file("%s: the header says rows of %" PRId64 " values; at most %" PRId64 " are read", path, cols,
                         options->max_cols);
     const int64_t kept = options->max_rows && rows > options->max_rows ? options->max_rows : rows;
-    void *data = reader_array(stream->in, out, 0, kept * cols, fs_dtype_size(k->dtype));
-    if (!data || read_values(stream, k, rows * cols, kept * cols, data)) return EXIT_FAILURE;
+    out->whole = options->locate == 2;
+    void *data = out->whole ? NULL : reader_array(stream->in, out, 0, kept * cols, fs_dtype_size(k->dtype));
+    if (!out->whole && (!data || read_values(stream, k, rows * cols, kept * cols, data))) return EXIT_FAILURE;
     out->gzip = stream->gzip;
     out->dense = fs_row_major(data, kept, cols, k->dtype);
     snprintf(out->stored, sizeof out->stored, "%s", k->name);

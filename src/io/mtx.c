@@ -268,6 +268,10 @@ static int read_array(text *t, const banner *b, file_matrix *out)
                         cols);
     const int64_t count = b->symmetry == GENERAL ? all : b->symmetry == SKEW ? (all - rows) / 2 : (all + rows) / 2;
     if (can_hold(t, "values", count, 2)) return EXIT_FAILURE;
+    if (out->whole) {
+        out->dense = fs_col_major(NULL, rows, cols, FS_F64);
+        return 0;
+    }
     double *data = reader_array(t->stream.in, out, 0, all, sizeof *data);
     if (!data) return EXIT_FAILURE;
     char *at = NULL, *end = NULL;
@@ -385,6 +389,11 @@ static int read_coordinates(text *t, const banner *b, file_matrix *out)
         return bad_file("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
                         "only where there are at most %d to an entry", t->path, rows, e.count, FREE_ROWS,
                         ROWS_PER_ENTRY);
+    if (out->whole) {
+        out->is_sparse = 1;
+        out->sparse = (fs_sparse){.format = FS_CSR, .rows = rows, .cols = cols, .dtype = FS_F64, .place = FS_HOST};
+        return 0;
+    }
     file_matrix held = {0}; /* the entries' memory */
     e.row = reader_array(t->stream.in, &held, 0, e.count, sizeof *e.row);
     e.col = e.row ? reader_array(t->stream.in, &held, 1, e.count, sizeof *e.col) : NULL;
@@ -396,13 +405,13 @@ static int read_coordinates(text *t, const banner *b, file_matrix *out)
 
 int mtx_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
-    (void)options;
     text t = {.path = in->path, .buffer = malloc(BUFFER + 1)};
     banner b;
     if (!t.buffer) return bad_file("%s: there is no memory for %d bytes", in->path, BUFFER);
     int code = reader_start(in, &t.stream);
     if (!code) {
         out->gzip = t.stream.gzip;
+        out->whole = options->locate == 2;
         code = read_banner(&t, &b, out);
         if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
         reader_stop(&t.stream);

@@ -4,6 +4,10 @@
  * make one segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.
  * A segment is cut into panels of so many lines, or of so many elements of so many lines.
  *
+ * A file whose elements are not in it as they are in memory (Matrix Market, IDX, gzip) is read whole when the first
+ * panel of it is asked for, and held until one of another file is: panels are cut and joined as they are of others.  A
+ * sparse file is a panel of its own.
+ *
  * A thread of its own brings panels into the page cache before they are asked for; where they are there already it
  * costs next to nothing.  A panel that lies in one piece in one file is mapped where it is, by all threads, and given
  * back when the next one is asked for, so that memory is what it was said to be.  Any other panel is copied into a
@@ -47,10 +51,11 @@ static const int64_t MEMORY = (int64_t)64 << 20;
 typedef struct shard {
     char *path;
     int kept, fd;           /* standard input stays open, in fd */
+    int whole;              /* it is read whole, and `start` is 0 */
     int64_t bytes, changed;
     int64_t start;          /* of its elements in the file */
     int64_t rows, cols;     /* of its array */
-    int64_t first, lines;   /* its lines in its segment */
+    int64_t first, lines;   /* its lines in its segment; of a sparse one its rows in all files */
 } shard;
 
 typedef struct segment {
@@ -65,6 +70,8 @@ struct fs_stream {
     shard *shards;
     segment *segments;
     int64_t count, segment_count;
+    int is_sparse;         /* every file is, and there are no segments */
+    int batch_major;
     int by_columns;        /* lines are columns of A */
     int64_t rows, cols, element;
     fs_dtype dtype;
@@ -74,6 +81,8 @@ struct fs_stream {
     const shard *mapped;   /* whose file is at `map`, whole; NULL: none */
     char *map, *used;      /* used: the pages of the last panel, if it was mapped */
     int64_t used_bytes;
+    const shard *held;     /* which of those that are read whole is in `file`; NULL: none */
+    file_matrix file;
     int reads_ahead;       /* the thread is there */
     ahead ahead;
 };
@@ -145,6 +154,32 @@ static void shard_close(const shard *in, int fd)
     if (!in->kept) close(fd);
 }
 
+/* Reads a shard that is read whole, unless it is held.  FS_EFILE: it is damaged, or not what it was. */
+static fs_result hold(fs_stream *s, const shard *in)
+{
+    const int fd = shard_open(in);
+    if (fd < 0) return FS_EFILE;
+    fs_result result = FS_OK;
+    if (s->held != in) {
+        file_close(&s->file);
+        s->held = NULL;
+        result = file_read(fd, in->path, &s->file);
+        if (result == FS_OK) {
+            const int sparse = s->file.is_sparse;
+            const int64_t rows = sparse ? s->file.sparse.rows : s->file.dense.rows;
+            const int64_t cols = sparse ? s->file.sparse.cols : s->file.dense.cols;
+            if (sparse == s->is_sparse && rows == in->rows && cols == in->cols &&
+                (sparse || (s->file.dense.dtype == s->dtype && s->file.dense.data)))
+                s->held = in;
+            else
+                result = fs_fail(FS_EFILE, "%s: the file has changed while it was read: it was %" PRId64 " x %" PRId64
+                                 " and is %" PRId64 " x %" PRId64, in->path, in->rows, in->cols, rows, cols);
+        }
+    }
+    shard_close(in, fd);
+    return result;
+}
+
 /* Returns 0, an errno, or -1 where the file ends before. */
 static int read_all(int fd, char *to, int64_t bytes, int64_t offset)
 {
@@ -157,24 +192,33 @@ static int read_all(int fd, char *to, int64_t bytes, int64_t offset)
     return 0;
 }
 
-static fs_result copy_part(const fs_stream *s, const part *p, char *to)
+/* Copies a part to `to`, from its file, or from the memory that holds all of it. */
+static fs_result copy_part(fs_stream *s, const part *p, char *to)
 {
     const int64_t pieces = (p->bytes + PIECE - 1) / PIECE, all = p->runs * pieces;
-    const int fd = shard_open(p->in);
+    if (p->in->whole) FS_TRY(hold(s, p->in));
+    const char *held = p->in->whole ? s->file.dense.data : NULL;
+    const int fd = held ? -1 : shard_open(p->in);
     int wrong = 0;
-    if (fd < 0) return FS_EFILE;
+    if (!held && fd < 0) return FS_EFILE;
 #pragma omp parallel for num_threads(s->threads) schedule(dynamic)
     for (int64_t i = 0; i < all; i++) {
         const int64_t run = i / pieces, at = i % pieces * PIECE, left = p->bytes - at;
-        const int code = read_all(fd, to + run * p->bytes + at, left < PIECE ? left : PIECE,
-                                  p->offset + run * p->pitch + at);
+        const int64_t bytes = left < PIECE ? left : PIECE, from = p->offset + run * p->pitch + at;
+        char *here = to + run * p->bytes + at;
+        if (held) memcpy(here, held + from, (size_t)bytes);
+        const int code = held ? 0 : read_all(fd, here, bytes, from);
         if (code) {
 #pragma omp atomic write
             wrong = code;
         }
     }
+    if (held) return FS_OK;
     shard_close(p->in, fd);
-    if (!wrong) return FS_OK;
+    if (!wrong) {
+        reader_native(to, p->runs * p->bytes / s->element, s->element);
+        return FS_OK;
+    }
     return fs_fail(FS_EFILE, "%s: the file could not be read (%s)", p->in->path,
                    wrong < 0 ? "it has become shorter" : strerror(wrong));
 }
@@ -206,18 +250,32 @@ static void bring_run(int fd, int64_t offset, int64_t bytes, char *nowhere, cons
     }
 }
 
+/* Brings a part into the page cache; all of a file that is read whole. */
+static void bring_part(const part *p, char *nowhere, const atomic_int *stop)
+{
+    const int fd = shard_open(p->in);
+    if (fd < 0) return;
+    if (p->in->whole) bring_run(fd, 0, p->in->bytes, nowhere, stop);
+    for (int64_t run = 0; !p->in->whole && run < p->runs; run++)
+        bring_run(fd, p->offset + run * p->pitch, p->bytes, nowhere, stop);
+    shard_close(p->in, fd);
+}
+
 /* Brings a panel into the page cache.  What goes wrong here goes wrong again, and is told, when it is copied. */
 static void bring(void *stream, int64_t panel, const atomic_int *stop)
 {
     const fs_stream *s = stream;
-    const place at = place_of(s, panel);
     char *nowhere = malloc(PROBE);
+    if (s->is_sparse) {
+        const part all = {.in = &s->shards[panel]};
+        if (nowhere) bring_part(&all, nowhere, stop);
+        free(nowhere);
+        return;
+    }
+    const place at = place_of(s, panel);
     for (int64_t line = at.line; nowhere && line < at.line + at.lines && !*stop;) {
         const part p = part_of(s, &at, &line);
-        const int fd = shard_open(p.in);
-        for (int64_t run = 0; fd >= 0 && run < p.runs; run++)
-            bring_run(fd, p.offset + run * p.pitch, p.bytes, nowhere, stop);
-        if (fd >= 0) shard_close(p.in, fd);
+        if (!p.in->whole || p.offset == 0) bring_part(&p, nowhere, stop); /* a whole file once */
     }
     free(nowhere);
 }
@@ -278,7 +336,15 @@ static fs_result map_part(fs_stream *s, const part *p, char **data)
     return FS_OK;
 }
 
-/* The elements of a panel, mapped or copied. */
+/* Where a part is in the memory that holds its file; *data stays NULL where it must be copied. */
+static fs_result held_part(fs_stream *s, const part *p, char **data)
+{
+    FS_TRY(hold(s, p->in));
+    if (p->runs == 1) *data = (char *)s->file.dense.data + p->offset;
+    return FS_OK;
+}
+
+/* The elements of a panel: where they are, or copied. */
 static fs_result fetch(fs_stream *s, const place *at, char **data)
 {
     int64_t line = at->line;
@@ -287,7 +353,7 @@ static fs_result fetch(fs_stream *s, const place *at, char **data)
     char *to = s->buffer;
     give_back(s);
     *data = NULL;
-    if (line == end) FS_TRY(map_part(s, &first, data));
+    if (line == end) FS_TRY(first.in->whole ? held_part(s, &first, data) : map_part(s, &first, data));
     if (*data) return FS_OK;
     give_back(s);
     for (line = at->line; line < end;) {
@@ -295,8 +361,21 @@ static fs_result fetch(fs_stream *s, const place *at, char **data)
         FS_TRY(copy_part(s, &p, to));
         to += p.runs * p.bytes;
     }
-    reader_native(s->buffer, at->lines * at->elements, s->element);
     *data = s->buffer;
+    return FS_OK;
+}
+
+/* A sparse file as a panel. */
+static fs_result next_sparse(fs_stream *s, fs_panel *panel)
+{
+    const shard *in = &s->shards[s->next];
+    FS_TRY(hold(s, in));
+    panel->is_sparse = 1;
+    panel->sparse = s->file.sparse;
+    if (s->batch_major) panel->sparse.rows = in->cols, panel->sparse.cols = in->rows, panel->sparse.format = FS_CSC;
+    panel->A = fs_row_major(NULL, panel->sparse.rows, panel->sparse.cols, s->dtype);
+    *(s->batch_major ? &panel->col0 : &panel->row0) = in->first;
+    s->next++;
     return FS_OK;
 }
 
@@ -305,9 +384,10 @@ fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
     FS_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
     memset(panel, 0, sizeof *panel);
     if (s->next == s->panels) return FS_OK;
+    ahead_wait(&s->ahead, s->next);
+    if (s->is_sparse) return next_sparse(s, panel);
     const place at = place_of(s, s->next);
     char *data;
-    ahead_wait(&s->ahead, s->next);
     FS_TRY(fetch(s, &at, &data));
     panel->A = s->by_columns ? fs_col_major(data, at.elements, at.lines, s->dtype)
                              : fs_row_major(data, at.lines, at.elements, s->dtype);
@@ -349,39 +429,40 @@ stream_file stream_file_at(const fs_stream *s, int64_t file)
 file_options stream_how(const fs_stream_options *o)
 {
     return (file_options){.format = o->rows ? FILE_RAW : FILE_GUESS, .tensor = o->tensor, .rows = o->rows,
-                          .cols = o->cols, .dtype = o->dtype, .by_columns = o->by_columns, .locate = 1};
+                          .cols = o->cols, .dtype = o->dtype, .by_columns = o->by_columns, .locate = 2};
 }
 
 /* In which order an array is: of a single row or column, in either. */
 typedef enum order { EITHER = -1, BY_ROWS, BY_COLUMNS } order;
 
 /* What a located file says; *file is closed. */
-static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dtype *dtype, order *in)
+static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dtype *dtype, order *in, int *sparse)
 {
-    const int whole = file->is_sparse || file->dense.data;
-    const file_format format = file->format;
+    const fs_matrix *dense = &file->dense;
+    *sparse = file->is_sparse;
     to->path = strdup(strcmp(path, "-") ? path : "standard input");
     to->bytes = file->bytes;
     to->changed = file->changed;
     to->start = file->start;
-    to->rows = file->dense.rows;
-    to->cols = file->dense.cols;
-    *dtype = file->dense.dtype;
-    *in = to->rows == 1 || to->cols == 1 ? EITHER : file->dense.col_stride == 1 ? BY_ROWS : BY_COLUMNS;
+    to->whole = file->whole;
+    to->rows = *sparse ? file->sparse.rows : dense->rows;
+    to->cols = *sparse ? file->sparse.cols : dense->cols;
+    *dtype = *sparse ? file->sparse.dtype : dense->dtype;
+    *in = *sparse || to->rows == 1 || to->cols == 1 ? EITHER : dense->col_stride == 1 ? BY_ROWS : BY_COLUMNS;
     to->kept = file->kept;
     to->fd = file->fd;
     file->kept = 0; /* it is ours now */
     file_close(file);
-    if (!to->path) return fs_fail(FS_ENOMEM, "%s: there is no memory for its name", path);
-    if (!whole) return FS_OK;
-    return fs_fail(FS_EFILE, "%s: this is %s, which is read whole; npy, safetensors and raw files are read in panels",
-                   to->path, file_format_name(format));
+    return to->path ? FS_OK : fs_fail(FS_ENOMEM, "%s: there is no memory for its name", path);
 }
 
 /* That shard i, of this type and order, goes with the first one. */
-static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, order in, order all)
+static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, order in, order all, int sparse)
 {
     const shard *a = s->shards, *b = a + i;
+    if (sparse != s->is_sparse)
+        return fs_fail(FS_EFILE, "%s: it is %s, but %s is %s; the files of a matrix are all of one kind", b->path,
+                       sparse ? "sparse" : "dense", a->path, sparse ? "dense" : "sparse");
     if (dtype != s->dtype)
         return fs_fail(FS_EFILE, "%s: it holds %s, but %s holds %s; the files of a matrix are of one type", b->path,
                        file_dtype_name(dtype), a->path, file_dtype_name(s->dtype));
@@ -404,14 +485,15 @@ static fs_result find_shards(fs_stream *s, const char *const *paths, const file_
         file_matrix file = {0};
         fs_dtype dtype;
         order in;
+        int sparse;
         FS_REQUIRE(paths[i], "fs_stream_open: the name of file %" PRId64 " is NULL", i);
         if (i == 0 && first) file = *first, memset(first, 0, sizeof *first);
         else FS_TRY(file_open(paths[i], how, &file));
-        FS_TRY(take_file(&s->shards[i], paths[i], &file, &dtype, &in));
-        if (i == 0) s->dtype = dtype;
+        FS_TRY(take_file(&s->shards[i], paths[i], &file, &dtype, &in, &sparse));
+        if (i == 0) s->dtype = dtype, s->is_sparse = sparse;
         if (*all == EITHER) *all = in;
-        FS_TRY(check_shard(s, i, dtype, in, *all));
-        const int64_t most = INT64_MAX / s->shards[i].cols / 8;
+        FS_TRY(check_shard(s, i, dtype, in, *all, sparse));
+        const int64_t most = INT64_MAX / (sparse ? 1 : s->shards[i].cols) / 8; /* rows of which all elements count */
         if (s->shards[i].rows > most - s->rows)
             return fs_fail(FS_EFILE, "%s: with it the files have more elements than can be counted", s->shards[i].path);
         s->rows += s->shards[i].rows;
@@ -439,13 +521,20 @@ static void cut(const fs_stream *s, segment *g)
     g->panels = (g->lines + lines - 1) / lines * ((g->width + elements - 1) / elements);
 }
 
-/* Segments and panels; rows and columns become those of A. */
-static fs_result make_segments(fs_stream *s, int batch_major, int fortran)
+/* The panels of sparse files. */
+static void make_sparse_panels(fs_stream *s)
+{
+    for (int64_t i = 1; i < s->count; i++) s->shards[i].first = s->shards[i - 1].first + s->shards[i - 1].rows;
+    s->panels = s->count;
+}
+
+/* Segments and panels. */
+static fs_result make_segments(fs_stream *s, int fortran)
 {
     s->segment_count = fortran ? s->count : 1;
     s->segments = calloc((size_t)s->segment_count, sizeof *s->segments);
     if (!s->segments) return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " files", s->count);
-    s->by_columns = fortran != batch_major;
+    s->by_columns = fortran != s->batch_major;
     for (int64_t i = 0, row = 0; i < s->count; i++) {
         shard *x = &s->shards[i];
         segment *g = &s->segments[fortran ? i : 0];
@@ -459,11 +548,6 @@ static fs_result make_segments(fs_stream *s, int batch_major, int fortran)
     for (int64_t i = 0; i < s->segment_count; i++) {
         cut(s, &s->segments[i]);
         s->panels += s->segments[i].panels;
-    }
-    if (batch_major) {
-        const int64_t samples = s->rows;
-        s->rows = s->cols;
-        s->cols = samples;
     }
     return FS_OK;
 }
@@ -486,8 +570,17 @@ static fs_result open_all(fs_stream *s, const char *const *paths, const fs_strea
     const file_options how = stream_how(o);
     order all;
     FS_TRY(find_shards(s, paths, &how, first, &all));
-    FS_TRY(make_segments(s, o->batch_major != 0, all == BY_COLUMNS));
-    FS_TRY(make_buffer(s));
+    s->batch_major = o->batch_major != 0;
+    if (s->is_sparse) make_sparse_panels(s);
+    else {
+        FS_TRY(make_segments(s, all == BY_COLUMNS));
+        FS_TRY(make_buffer(s));
+    }
+    if (s->batch_major) { /* from the files' rows and columns to those of A */
+        const int64_t samples = s->rows;
+        s->rows = s->cols;
+        s->cols = samples;
+    }
     s->ahead = (ahead){.bring = bring, .user = s, .count = s->panels};
     const int code = ahead_start(&s->ahead);
     if (code) return fs_fail(FS_ENOMEM, "there is no thread to read ahead (%s)", strerror(code));
@@ -536,6 +629,7 @@ void fs_stream_close(fs_stream *s)
         free(s->shards[i].path);
     }
     unmap(s);
+    file_close(&s->file);
     free(s->buffer);
     free(s->segments);
     free(s->shards);

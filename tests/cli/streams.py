@@ -5,6 +5,7 @@ panels, files and pieces, and however often the run was killed; and nothing is l
 usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each law is a function; prints which fail, and exits with 1
 then."""
 import array
+import gzip
 import itertools
 import json
 import os
@@ -104,6 +105,59 @@ def files_may_end_anywhere():
         assert npy_bytes("Y1.npy") == npy_bytes("Y.npy"), cuts
 
 
+def gzipped(path, data):
+    pathlib.Path(path).write_bytes(gzip.compress(data))
+    return path
+
+
+def mtx(rows, sparse):
+    """Rows as a Matrix Market file, a coordinate one without what is 0."""
+    lines = [f"{i + 1} {j + 1} {x}" for i, row in enumerate(rows) for j, x in enumerate(row) if x]
+    if sparse:
+        return f"%%MatrixMarket matrix coordinate integer general\n{len(rows)} {N} {len(lines)}\n" + "\n".join(lines)
+    return f"%%MatrixMarket matrix array real general\n{len(rows)} {N}\n" + "\n".join(
+        str(x) for column in zip(*rows) for x in column)
+
+
+def idx(rows):
+    """Rows of whole numbers as an IDX file of int8."""
+    return bytes([0, 0, 9, 2]) + len(rows).to_bytes(4, "big") + len(rows[0]).to_bytes(4, "big") + bytes(
+        x % 256 for row in rows for x in row)
+
+
+def files_of_every_format_are_shards():
+    """IDX and Matrix Market, with and without gzip, in the middle of a state too: the bits of one npy file."""
+    npy("A.npy", WHOLE)
+    npy("D.npy", WHOLE, "d")
+    run(*SKETCH, "A.npy", "-o", "YA.npy")
+    run(*SKETCH, "D.npy", "-o", "YD.npy")
+    pieces = [WHOLE[:700], WHOLE[700:701], WHOLE[701:]]
+    npy("a1.npy", pieces[1])
+    pathlib.Path("a0.idx").write_bytes(idx(pieces[0]))
+    gzipped("a2.gz", idx(pieces[2]))
+    inputs = {"YA.npy": [["a0.idx", "a1.npy", "a2.gz"]], "YD.npy": []}
+    for sparse in False, True:
+        names = [f"m{sparse:d}{i}.mtx" for i in range(3)]
+        for name, piece in zip(names, pieces):
+            pathlib.Path(name).write_text(mtx(piece, sparse))
+        gzipped(names[1], pathlib.Path(names[1]).read_bytes())
+        inputs["YD.npy"].append(names)
+    for wanted, several in inputs.items():
+        for files in several:
+            for options in [], ["--memory", "8K"], ["--memory", "8K", "--resume", "--every", 0]:
+                run(*SKETCH, *files, *options, "-o", "Y.npy")
+                assert npy_bytes("Y.npy") == npy_bytes(wanted), f"{files} {options}"
+    run(*SKETCH, "m00.mtx", "m11.mtx", "-o", "W.npy", fails=["m11.mtx: it is sparse, but m00.mtx is dense"])
+    run(*SKETCH, "a0.idx", "m00.mtx", "-o", "W.npy", fails=["m00.mtx: it holds float64, but a0.idx holds float32"])
+    pathlib.Path("cut.idx").write_bytes(idx(pieces[0])[:-1])
+    run(*SKETCH, "a0.idx", "cut.idx", "-o", "W.npy", fails=["cut.idx", "which needs 9100 bytes, but 9099 follow it"])
+    pathlib.Path("cut.mtx").write_text(mtx(pieces[0], True)[:-7])
+    run(*SKETCH, "m10.mtx", "cut.mtx", "-o", "W.npy", fails=["cut.mtx: "])
+    pathlib.Path("wide.idx").write_bytes(idx([[1] * (N + 1)]))
+    run(*SKETCH, "a0.idx", "wide.idx", "-o", "W.npy", fails=["wide.idx: its rows have 14 elements", "a0.idx have 13"])
+    assert not os.path.exists("W.npy")
+
+
 def pieces_add_up_in_any_order():
     npy("A.npy", WHOLE)
     run(*SKETCH, "A.npy", "-o", "Y.npy")
@@ -178,10 +232,10 @@ def killed_with_a_state(command):
     return npy_bytes("Z.npy.state")
 
 
-def a_run_that_is_killed_goes_on_and_gives_the_same_bits():
+def a_run_that_is_killed_goes_on_and_gives_the_same_bits(*options):
     for batch in False, True:  # Y of a batch has a row for every sample: fewer of them
         files = shards("A", REAL * (4 if batch else 40), [3, 2000])
-        command = [*SKETCH, "--memory", "4K", *(["--batch-major"] if batch else []), *files, "-o"]
+        command = [*SKETCH, *options, "--memory", "4K", *(["--batch-major"] if batch else []), *files, "-o"]
         run(*command, "Y.npy")
         kills = 0
         for number in itertools.cycle((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)):
@@ -308,31 +362,41 @@ def memory_does_not_grow_with_the_file():
     assert peaks[1] < peaks[0] + 16 * 1024, f"{peaks[0]} kB for 4 MiB, {peaks[1]} kB for 64 MiB"
 
 
-def on_a_gpu_panels_give_the_same_bits():
-    """Where there is a GPU: whole numbers, so the CPU's bits."""
+def has_a_gpu(law):
     machine = json.loads(subprocess.run([FLASHSKETCH, "info", "--json"], capture_output=True, check=True).stdout)
     if not machine["gpus"]:
-        print("no GPU here: on_a_gpu_panels_give_the_same_bits is skipped")
+        print(f"no GPU here: {law} is skipped")
+    return bool(machine["gpus"])
+
+
+def on_a_gpu_panels_give_the_same_bits():
+    """Whole numbers, so the CPU's bits."""
+    if not has_a_gpu("on_a_gpu_panels_give_the_same_bits"):
         return
     npy("A.npy", WHOLE)
     npy("B.npy", [list(column) for column in zip(*WHOLE)])
-    for files, options in ((["A.npy"], []), (shards("A", WHOLE, CUTS[1]), []), (["B.npy"], ["--batch-major"])):
+    pathlib.Path("A.idx").write_bytes(idx(WHOLE[:1000]))
+    npy("A2.npy", WHOLE[1000:])
+    for files, options in ((["A.npy"], []), (shards("A", WHOLE, CUTS[1]), []), (["A.idx", "A2.npy"], []),
+                           (["B.npy"], ["--batch-major"])):
         run(*SKETCH, *files, *options, "--device", "cpu", "-o", "Y.npy")
         for memory in "8K", "64K", "64M":
             run(*SKETCH, *files, *options, "--device", "cuda", "--memory", memory, "-o", "Y1.npy")
             assert npy_bytes("Y1.npy") == npy_bytes("Y.npy"), f"{files} with {memory}"
-    killed_with_a_state([*SKETCH, "A.npy", "--device", "cuda", "--memory", "4K", "-o", "Z.npy", "--resume", "--every",
-                         0])
-    run(*SKETCH, "A.npy", "--device", "cuda", "--memory", "4K", "-o", "Z.npy", "--resume")
-    run(*SKETCH, "A.npy", "--device", "cpu", "-o", "Y.npy")
-    assert npy_bytes("Z.npy") == npy_bytes("Y.npy")
 
 
-LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, pieces_add_up_in_any_order,
-        what_does_not_add_up_is_refused, a_run_that_is_killed_goes_on_and_gives_the_same_bits,
+def on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits():
+    """Real numbers: the bits of a run on the GPU that was left alone."""
+    if has_a_gpu("on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits"):
+        a_run_that_is_killed_goes_on_and_gives_the_same_bits("--device", "cuda")
+
+
+LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, files_of_every_format_are_shards,
+        pieces_add_up_in_any_order, what_does_not_add_up_is_refused,
+        a_run_that_is_killed_goes_on_and_gives_the_same_bits,
         a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
         memory_does_not_grow_with_the_file,
-        on_a_gpu_panels_give_the_same_bits)
+        on_a_gpu_panels_give_the_same_bits, on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits)
 failed = 0
 for law in LAWS:
     with tempfile.TemporaryDirectory() as folder:

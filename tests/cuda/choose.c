@@ -12,6 +12,7 @@ typedef struct shape { int64_t d, n; } shape;
 static const shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}, {65536, 256}, {0, 0}};
 static const shape odd_widths[] = {{65536, 1001}, {65536, 258}, {0, 0}};
 static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
+static const shape gradients[] = {{109386, 512}, {109385, 100}, {109388, 3000}, {0, 0}};
 static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
 static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {65536, 32}, {0, 0}};
 static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
@@ -100,7 +101,12 @@ static const struct bar {
     {H200, BATCH, FS_F32, FULL, 0, 2, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {H200, BATCH, FS_F32, FULL, 0, 1, 4, DEALT, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
     {B200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
-    {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},
+    /* Tensor maps take samples of any alignment and length; 16 bytes at a time do not. */
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 4, samples, with_kappa, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 16, samples, tall, FS_KERNEL_COLUMNS},
+    {H200, BATCH_SHIFTED, FS_F16, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FS_KERNEL_COLUMNS},
+    {H200, BATCH, FS_F16, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
     {H200, PACKED, FS_F32, FULL, 1, 1, 1, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
     {H200, PACKED, FS_F64, FULL, 1, 1, 4, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
@@ -216,6 +222,27 @@ static void every_candidate_fits_and_the_chosen_plan_is_one(void **state)
     }
 }
 
+/* Of listed rows; elsewhere they are copied first. */
+static void every_plan_of_listed_rows_fits(void **state)
+{
+    (void)state;
+    call c;
+    const gpu_kind *gpu;
+    int64_t plans = 0;
+    for (int64_t i = 0; sweep(i, &c, &gpu); i += STEP) {
+        const fs_problem p = problem_of_call(&c);
+        fs_plan plan;
+        const int meant = gpu->traits.arch >= 80 && p.block_rows <= 64 && p.dtype != FS_F64;
+        if (fs_choose_masked(&p, &gpu->traits, &plan) != meant)
+            fail_msg("%s: listed rows are %s", say_call(&c, gpu), meant ? "not taken" : "taken");
+        if (!meant) continue;
+        plans++;
+        if (plan.kernel != FS_KERNEL_MASKED) fail_msg("%s: chosen is %s", say_call(&c, gpu), say_plan(&plan));
+        expect_fits("of listed rows", &c, gpu, &p, &plan);
+    }
+    assert_true(plans > 100);
+}
+
 static void candidates_stay_within_their_room(void **state)
 {
     (void)state;
@@ -242,6 +269,7 @@ int main(void)
         cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
         cmocka_unit_test(every_plan_fits),
         cmocka_unit_test(every_candidate_fits_and_the_chosen_plan_is_one),
+        cmocka_unit_test(every_plan_of_listed_rows_fits),
         cmocka_unit_test(candidates_stay_within_their_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

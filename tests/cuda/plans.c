@@ -194,13 +194,20 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
     case FS_KERNEL_HOPPER_LINES:
         if (plan->instance < 0 || plan->instance >= FS_HOPPER_LINES_COUNT) return "there is no such instance";
         if (gpu->arch != 90) return "the GPU cannot run it";
-        if (!p->down || p->across || !p->aligned || !p->whole || p->block_rows > 64 || p->dtype == FS_F64)
-            return "it cannot take this matrix";
-        if (p->dtype == FS_F32 && p->interleave < 16 && !p->mapped) return "no tensor map describes this matrix";
+        if (!p->down || p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+        if (p->dtype == FS_F32 && p->interleave < 16) {
+            if (!p->mapped) return "no tensor map describes this matrix";
+        } else if (!p->aligned || !p->whole) return "its samples are not whole 16 bytes";
         if (p->shuffle != FS_DEF_LINES || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
             return "it cannot take this sketch";
         if (plan->length % (FS_LINE / p->interleave)) return "its parts cut lines";
         if (fs_plan_blocks(p, plan) * 8 < p->M) return "its thread blocks do not make all of Y";
+        return NULL;
+    case FS_KERNEL_MASKED:
+        if (plan->instance < 0 || plan->instance >= FS_MASKED_COUNT) return "there is no such instance";
+        if (gpu->arch < 80) return "the GPU cannot run it";
+        if (p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this problem";
+        if (plan->length % plan->threads) return "its parts are not whole chunks";
         return NULL;
     default: return "no kernel has this number";
     }

@@ -199,6 +199,12 @@ static void matrices_are_added_as_the_cpu_adds_them(void **state)
             MUST(fs_add(l->tuned, here, count, beta, &want.m));
             MUST(fs_add(l->gpu, there, count, beta, &to.m));
             stream_wait(l->stream);
+            if (how == ROWS || how == COLUMNS) { /* Y in host memory, before it is what comes from the device */
+                view here_too = view_copy(&Y);
+                MUST(fs_add(l->gpu, there, count, beta, &here_too.m));
+                expect_same_bits(layout_names[how], &here_too, &want);
+                view_free(&here_too);
+            }
             mirror_fetch(l, "fs_add", &to, &Y);
             expect_same_bits(layout_names[how], &Y, &want);
             for (int p = 0; p < count; p++) mirror_free(l, &device[p]), view_free(&P[p]);
@@ -211,7 +217,8 @@ static void matrices_are_added_as_the_cpu_adds_them(void **state)
     view Y = view_make(ROWS, 2, 3, FS_F32);
     mirror to = mirror_make(l, &Y);
     spread.row_stride = 6;
-    REFUSED(fs_add(l->gpu, &spread, 1, 0.0, &to.m), FS_EUNSUPPORTED, "packed", "6 and 1");
+    REFUSED(fs_add(l->gpu, &spread, 1, 0.0, &to.m), FS_EUNSUPPORTED, "P[0]", "packed", "6 and 1");
+    REFUSED(fs_add(l->gpu, &to.m, 1, 0.0, &spread), FS_EUNSUPPORTED, "Y is in host memory", "packed", "6 and 1");
     mirror_free(l, &to);
     view_free(&Y);
 }

@@ -4,6 +4,7 @@
  * The linker sends malloc, calloc, aligned_alloc and strdup of the readers here, so that memory can run out at any
  * moment. */
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,12 +13,12 @@
 #include "flashsketch_files.h"
 #include "support.h"
 
-static int left = -1; /* how many more times there is memory; negative: always */
+static atomic_int left = -1; /* how many more times there is memory; negative: always.  A stream's thread asks too */
 static int is_out(void)
 {
-    if (left > 0) left--;
-    else if (left == 0) return 1;
-    return 0;
+    int now = left;
+    while (now > 0 && !atomic_compare_exchange_weak(&left, &now, now - 1)) continue;
+    return now == 0;
 }
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -71,6 +72,39 @@ static int64_t save_shards(const int64_t *at, fs_dtype dtype, int fortran)
     int64_t count = 0;
     for (; at[count] < ROWS; count++) save_npy(names[count], at[count], at[count + 1], dtype, fortran);
     return count;
+}
+
+/* Rows first ... end - 1 in a format that is read whole: IDX of float32, a Matrix Market array or entries, of which
+ * those that are 0 are left out; with gzip where `packed`. */
+typedef enum whole_format { IDX, ARRAY, ENTRIES, WHOLE_FORMATS } whole_format;
+static void save_whole(const char *path, int64_t first, int64_t end, whole_format format, int packed)
+{
+    bytes b = {.count = 0};
+    if (format == IDX) {
+        put_big(&b, 0x0D02, 4), put_big(&b, (uint64_t)(end - first), 4), put_big(&b, COLS, 4);
+        for (int64_t i = first; i < end; i++)
+            for (int64_t j = 0; j < COLS; j++) {
+                const float x = (float)value(i, j);
+                uint32_t bits;
+                memcpy(&bits, &x, sizeof bits);
+                put_big(&b, bits, 4);
+            }
+    } else {
+        int64_t entries = 0;
+        for (int64_t i = first; i < end; i++)
+            for (int64_t j = 0; j < COLS; j++) entries += value(i, j) != 0;
+        put_text(&b, "%%%%MatrixMarket matrix %s integer general\n%d %d", format == ARRAY ? "array" : "coordinate",
+                 (int)(end - first), COLS);
+        if (format == ENTRIES) put_text(&b, " %d", (int)entries);
+        put_text(&b, "\n");
+        for (int64_t j = 0; j < COLS; j++)
+            for (int64_t i = first; i < end; i++)
+                if (format == ARRAY) put_text(&b, "%d\n", (int)value(i, j));
+                else if (value(i, j) != 0)
+                    put_text(&b, "%d %d %d\n", (int)(i - first + 1), (int)j + 1, (int)value(i, j));
+    }
+    if (packed) save_gzip(&b, path);
+    else save(&b, path);
 }
 
 static fs_stream *opened_stream(const char *const *paths, int64_t count, const fs_stream_options *options)
@@ -139,6 +173,74 @@ static void every_element_comes_once_however_files_are_cut(void **state)
                     fs_stream_close(stream);
                 }
             }
+}
+
+/* IDX files and arrays of text are cut like any other; every second IDX file is an npy file, every third is packed. */
+static void files_that_are_read_whole_are_cut_into_panels(void **state)
+{
+    (void)state;
+    for (int cut = 0; cut < CUTS; cut++)
+        for (int format = IDX; format <= ARRAY; format++)
+            for (int batch = 0; batch < 2; batch++)
+                for (int m = 2; m < MEMORIES; m++) {
+                    unsigned char seen[ROWS * COLS] = {0};
+                    int64_t count = 0;
+                    for (const int64_t *at = cuts[cut]; at[count] < ROWS; count++)
+                        if (format == IDX && count % 2) save_npy(names[count], at[count], at[count + 1], FS_F32, 0);
+                        else save_whole(names[count], at[count], at[count + 1], (whole_format)format, count % 3 == 2);
+                    fs_stream_options o = FS_STREAM_INIT;
+                    fs_matrix A;
+                    o.memory = memories[m], o.batch_major = batch, o.threads = 1 + m % 2;
+                    fs_stream *stream = opened_stream(names, count, &o);
+                    assert_int_equal(fs_stream_shape(stream, &A), FS_OK);
+                    assert_true(A.rows == (batch ? COLS : ROWS) && A.cols == (batch ? ROWS : COLS));
+                    assert_int_equal(A.dtype, format == IDX ? FS_F32 : FS_F64);
+                    assert_int_equal(read_rest(stream, batch, o.memory, seen), fs_stream_panels(stream));
+                    expect_all_once(seen);
+                    assert_int_equal(fs_stream_seek(stream, 0), FS_OK); /* files that are held no more are read again */
+                    read_rest(stream, batch, o.memory, seen);
+                    fs_stream_close(stream);
+                }
+}
+
+/* A sparse file is a panel, whose entries are those of its rows of the whole. */
+static void sparse_files_are_panels(void **state)
+{
+    (void)state;
+    for (int cut = 0; cut < CUTS; cut++)
+        for (int batch = 0; batch < 2; batch++) {
+            double *all = calloc(ROWS * COLS, sizeof *all);
+            int64_t count = 0;
+            for (const int64_t *at = cuts[cut]; at[count] < ROWS; count++)
+                save_whole(names[count], at[count], at[count + 1], ENTRIES, count % 2);
+            fs_stream_options o = FS_STREAM_INIT;
+            fs_matrix A;
+            fs_panel p;
+            o.batch_major = batch, o.memory = 1;
+            fs_stream *stream = opened_stream(names, count, &o);
+            assert_int_equal(fs_stream_shape(stream, &A), FS_OK);
+            assert_true(A.rows == (batch ? COLS : ROWS) && A.cols == (batch ? ROWS : COLS) && A.dtype == FS_F64);
+            assert_int_equal(fs_stream_panels(stream), count);
+            for (int64_t i = 0; i < count; i++) {
+                assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+                assert_true(p.is_sparse && !p.A.data && p.A.rows == p.sparse.rows && p.A.cols == p.sparse.cols);
+                assert_true((batch ? p.col0 : p.row0) == cuts[cut][i] && (batch ? p.row0 : p.col0) == 0);
+                assert_int_equal(p.sparse.format, batch ? FS_CSC : FS_CSR);
+                const int64_t lines = batch ? p.sparse.cols : p.sparse.rows;
+                assert_int_equal(lines, cuts[cut][i + 1] - cuts[cut][i]);
+                for (int64_t line = 0; line < lines; line++)
+                    for (int64_t e = fs_index_load(p.sparse.ptr, p.sparse.index_type, line);
+                         e < fs_index_load(p.sparse.ptr, p.sparse.index_type, line + 1); e++)
+                        all[(cuts[cut][i] + line) * COLS + fs_index_load(p.sparse.index, p.sparse.index_type, e)] +=
+                            ((double *)p.sparse.value)[e];
+            }
+            assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+            assert_int_equal(p.A.rows, 0);
+            for (int64_t i = 0; i < ROWS; i++)
+                for (int64_t j = 0; j < COLS; j++) assert_true(all[i * COLS + j] == value(i, j));
+            fs_stream_close(stream);
+            free(all);
+        }
 }
 
 /* Panels of rows are cut by the shape alone: shards have the panels of the whole. */
@@ -262,9 +364,13 @@ static void files_that_do_not_go_together_are_refused(void **state)
     expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
     save_npy("other", 5, 9, FS_F32, 1);
     expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
-    put_text(&b, "%%%%MatrixMarket matrix array real general\n1 13\n1\n2\n3\n4\n5\n6\n7\n8\n9\n1\n2\n3\n4\n");
-    save(&b, "other");
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "read whole");
+    save_whole("other", 5, 9, ARRAY, 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
+    save_npy("s0.npy", 0, 5, FS_F64, 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
+    save_whole("other", 5, 9, ENTRIES, 0);
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "it is sparse, but s0.npy is dense");
+    save_npy("s0.npy", 0, 5, FS_F32, 0);
     b.count = 0;
     put_text(&b, "{}");
     save(&b, "other");
@@ -302,6 +408,48 @@ static void rows_of_another_length_are_refused(void **state)
     save_npy("s0.npy", 0, 5, FS_F32, 0);
     expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 12 elements",
                  "s0.npy have 13");
+    b.count = 0;
+    put_big(&b, 0x0802, 4), put_big(&b, 2, 4), put_big(&b, 3, 4), put_text(&b, "123456");
+    save(&b, "w.safetensors");
+    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 3 elements",
+                 "s0.npy have 13");
+}
+
+/* A file that is read whole and is cut short: where its header tells, before anything is read; otherwise when it is. */
+static void files_that_are_read_whole_and_end_early_are_errors(void **state)
+{
+    (void)state;
+    static const struct {
+        whole_format format;
+        int packed;
+        const char *words;
+    } cases[] = {{IDX, 0, "which needs 208 bytes, but 195 follow it"}, {IDX, 1, "the gzip data end in the middle"},
+                 {ARRAY, 0, "the header says 52 values, but the file ends after"},
+                 {ENTRIES, 0, "line 53: a whole number must be here"},
+                 {ENTRIES, 1, "the gzip data end in the middle"}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        fs_stream *stream = NULL;
+        fs_stream_options o = FS_STREAM_INIT;
+        fs_panel p;
+        struct stat about;
+        o.memory = 100;
+        save_whole("s0.npy", 1, 5, cases[c].format, 0);
+        save_whole("s1.npy", 5, 9, cases[c].format, cases[c].packed);
+        assert_int_equal(stat("s1.npy", &about), 0);
+        assert_int_equal(truncate("s1.npy", about.st_size - 13), 0);
+        fs_result result = fs_stream_open(&stream, names, 2, &o);
+        while (result == FS_OK) {
+            result = fs_stream_next(stream, &p);
+            assert_true(result || p.A.rows);
+        }
+        expect_words(result, FS_EFILE, "s1.npy: ", cases[c].words);
+        if (stream) { /* the panel is still the next one, and the file is looked at again */
+            expect_words(fs_stream_next(stream, &p), FS_EFILE, "s1.npy: ", cases[c].words);
+            save_whole("s1.npy", 5, 9, cases[c].format, cases[c].packed);
+            expect_words(fs_stream_next(stream, &p), FS_EFILE, "s1.npy: ", "has changed while it was read");
+        }
+        fs_stream_close(stream);
+    }
 }
 
 /* A file that is cut, written to or removed while it is read is an error, never a signal; put back, reading goes on. */
@@ -335,6 +483,29 @@ static void files_that_change_while_they_are_read_are_errors(void **state)
     }
 }
 
+/* Whatever is asked for while a file is read whole. */
+static void memory_that_runs_out_while_a_file_is_read_whole(void **state)
+{
+    (void)state;
+    for (int format = IDX; format < WHOLE_FORMATS; format++)
+        for (int times = 0;; times++) {
+            save_whole("s0.npy", 0, 9, (whole_format)format, 0);
+            fs_stream *stream = opened_stream(names, 1, NULL);
+            fs_panel p;
+            left = times;
+            const fs_result result = fs_stream_next(stream, &p);
+            left = -1;
+            if (result == FS_OK) assert_int_equal(p.A.rows, 9);
+            else {
+                assert_non_null(strstr(fs_error_message(), "memory"));
+                assert_int_equal(fs_stream_next(stream, &p), FS_OK); /* it goes on when there is some again */
+                assert_int_equal(p.A.rows, 9);
+            }
+            fs_stream_close(stream);
+            if (result == FS_OK) break;
+        }
+}
+
 static void memory_that_runs_out_is_an_error(void **state)
 {
     (void)state;
@@ -358,13 +529,17 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_element_comes_once_however_files_are_cut),
+        cmocka_unit_test(files_that_are_read_whole_are_cut_into_panels),
+        cmocka_unit_test(sparse_files_are_panels),
         cmocka_unit_test(panels_do_not_depend_on_where_files_end),
         cmocka_unit_test(a_stream_goes_on_from_any_panel),
         cmocka_unit_test(elements_need_no_alignment_and_files_may_repeat),
         cmocka_unit_test(there_may_be_more_files_than_descriptors),
         cmocka_unit_test(files_that_do_not_go_together_are_refused),
         cmocka_unit_test(rows_of_another_length_are_refused),
+        cmocka_unit_test(files_that_are_read_whole_and_end_early_are_errors),
         cmocka_unit_test(files_that_change_while_they_are_read_are_errors),
+        cmocka_unit_test(memory_that_runs_out_while_a_file_is_read_whole),
         cmocka_unit_test(memory_that_runs_out_is_an_error),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);

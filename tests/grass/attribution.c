@@ -247,6 +247,7 @@ static void a_gradient_that_is_not_finite_is_named_and_not_counted(void **state)
     float *train = random_gradients(N, 1);
     const fs_grass_options o = options_of(&recipes[0], N, whole, 1, 0, 16);
     fs_matrix part;
+    uint8_t added[N];
     fs_grass *g;
     (void)state;
     MUST(fs_grass_begin(&g, ctx, &o));
@@ -256,6 +257,9 @@ static void a_gradient_that_is_not_finite_is_named_and_not_counted(void **state)
     gradients_of(train, 4, whole, 1, &part);
     REFUSED(fs_grass_add(g, 3, &part), FS_EINVAL, "the gradient of example 5 is not finite");
     REFUSED(fs_grass_finish(g, 0.1), FS_EINVAL, "4 of 10 examples", "number 3");
+    MUST(fs_grass_added(g, added));
+    for (int i = 0; i < N; i++) assert_int_equal(added[i], i < 3 || i > 6);
+    REFUSED(fs_grass_added(g, NULL), FS_EINVAL, "added is NULL");
     train[2 * 200 + 5] = 1;
     MUST(fs_grass_add(g, 3, &part));
     MUST(fs_grass_finish(g, 0.1));

@@ -7,6 +7,7 @@ calls it so.
 
 import contextlib
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -335,6 +336,171 @@ def test_torch_tasks_on_a_side_stream():
 def test_cupy_tasks():
     cupy = framework("cupy")
     check_tasks(cupy.asarray, cupy.asnumpy)
+
+
+# listed rows ----------------------------------------------------------------------------------------------------------
+
+
+def check_rows(to_gpu, to_host):
+    """Listed rows of arrays on the GPU, by lists that are there and by lists that must be brought."""
+    A = whole(9000, 48)
+    lists = [np.sort(np.random.default_rng(1).choice(9000, 5000, replace=False)), np.arange(5000, dtype="int32")[::-1]]
+    for options in SPECS:
+        S, X, XT = sketch(**options), to_gpu(A), to_gpu(np.ascontiguousarray(A.T))
+        for rows in lists:
+            expected = S.apply(A, rows=rows)
+            for given in (rows, to_gpu(np.ascontiguousarray(rows))):
+                made = S.apply(X, rows=given)
+                assert type(made) is type(X)
+                close(to_host(made), expected)
+                close(to_host(S.project(XT, columns=given)), expected.T)
+    for wrong in (9000, -1):
+        rows = lists[0].copy()
+        rows[77] = wrong
+        assert np.isnan(to_host(S.apply(X, rows=to_gpu(rows)))).any()
+        try:
+            S.apply(X, rows=rows)
+        except ValueError as error:
+            assert f"number 77 of a list of rows is {wrong}, and there are 9000 rows" in str(error), error
+        else:
+            raise AssertionError(f"row {wrong} of 9000 was accepted")
+
+
+def test_torch_listed_rows():
+    torch = framework("torch")
+    check_rows(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+    S, A, rows = sketch(), whole(9000, 4), np.arange(0, 9000, 9).repeat(5)
+    given = torch.from_numpy(A).cuda().requires_grad_()
+    S.apply(given, rows=rows).sum().backward()
+    expected = np.zeros_like(A)
+    np.add.at(expected, rows, S.T @ np.ones((256, 4), "float32"))
+    close(given.grad.cpu(), expected)
+
+
+def test_cupy_listed_rows():
+    cupy = framework("cupy")
+    check_rows(cupy.asarray, cupy.asnumpy)
+
+
+def test_jax_listed_rows():
+    jax = framework("jax")
+    gpu = next(device for device in jax.devices() if device.platform == "gpu")
+    check_rows(lambda array: jax.device_put(array, gpu), np.asarray)
+
+
+# attribution ----------------------------------------------------------------------------------------------------------
+
+SHAPES = {"conv": (16, 8, 3, 3), "bias": (16,), "head": (100, 40)}
+P, N, K = sum(int(np.prod(shape)) for shape in SHAPES.values()), 200, 128
+
+
+def gradients(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    return {name: rng.standard_normal((n, *shape)).astype("float32") for name, shape in SHAPES.items()}
+
+
+def together(grads):
+    return np.concatenate([grad.reshape(len(grad), -1) for grad in grads.values()], axis=1)
+
+
+def features_of(model, grads):
+    """By the definition, with the CPU's products."""
+    kept = together(grads).astype("float64")
+    return model.sketch.project(kept if model.mask is None else kept[:, model.mask]) / np.sqrt(P)
+
+
+def check_grass(to_gpu, to_host, half=None):
+    """Features, scores and caches of an attributor on the GPU, with a mask and without, judged by NumPy."""
+    for mask in (0, 1024):
+        grads, queries = gradients(), gradients(7, seed=1)
+        on_gpu, asked = ({name: to_gpu(grad) for name, grad in some.items()} for some in (grads, queries))
+        counts = {name: int(np.prod(shape)) for name, shape in SHAPES.items()}
+        model = fs.grass.Attributor(counts, N, K, mask=mask, seed=3, like=on_gpu["bias"])
+        for first in range(0, N, 64):
+            model.add({name: grad[first : first + 64] for name, grad in on_gpu.items()})
+        assert model.added.all()
+        close(model.features, features_of(model, grads), 1e-5)
+        phi = model.project(asked)
+        assert type(phi) is type(on_gpu["bias"])
+        close(to_host(phi), features_of(model, queries), 1e-5)
+        close(to_host(model.project(to_gpu(together(queries)))), to_host(phi), 1e-6)
+        if half is not None:
+            halves = {name: half(grad) for name, grad in asked.items()}
+            close(to_host(model.project(halves)), to_host(phi), 1e-2)
+        Phi, q, weights = model.features.astype("float64"), np.asarray(to_host(phi), "float64"), np.linspace(0, 1, N)
+        for damping in (0.1, 1.0):
+            model.finish(damping)
+            expected = q @ np.linalg.solve(Phi.T @ Phi + damping * np.eye(K), Phi.T) * weights
+            close(model.scores(phi, weights), expected, 1e-9)
+        close(model.scores(phi, weights, alpha=0.5, add_to=expected.copy()), 1.5 * expected, 1e-9)
+        check_cache(model, phi, mask, on_gpu)
+        check_refusals(model, on_gpu, to_gpu)
+
+
+def check_cache(model, phi, mask, on_gpu):
+    scores = model.scores(phi)
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(folder + "/features.npz")
+        again = fs.grass.Attributor(P, N, K, mask=mask, seed=3, like=on_gpu["bias"])
+        again.load(folder + "/features.npz")
+    again.finish(1.0)
+    assert (again.features == model.features).all()
+    close(again.scores(phi), scores, 1e-12)
+
+
+def check_refusals(model, on_gpu, to_gpu):
+    grads = gradients(10)
+    grads["head"][4] = np.nan
+    for batch, sentence in [
+        ({name: to_gpu(grad) for name, grad in grads.items()}, "the gradient of example 54 is not finite"),
+        (gradients(10), "gradients are in host memory and the attributor on GPU 0"),
+    ]:
+        try:
+            model.add(batch, first=50)
+        except fs.InvalidArgument as error:
+            assert sentence in str(error) and model.added.sum() == N - 10, error
+            model.add({name: grad[50:60] for name, grad in on_gpu.items()})
+        except ValueError as error:
+            assert sentence in str(error) and model.added.all(), error
+        else:
+            raise AssertionError(f"a batch was accepted, but {sentence}")
+
+
+def test_torch_attribution():
+    torch = framework("torch")
+    check_grass(lambda a: torch.from_numpy(a).cuda(), lambda t: t.cpu().numpy(), lambda t: t.bfloat16())
+
+
+def test_cupy_attribution():
+    cupy = framework("cupy")
+    check_grass(cupy.asarray, cupy.asnumpy, lambda a: a.astype("float16"))
+
+
+def test_jax_attribution():
+    jax = framework("jax")
+    gpu = next(device for device in jax.devices() if device.platform == "gpu")
+    check_grass(lambda a: jax.device_put(a, gpu), np.asarray, lambda a: a.astype("bfloat16"))
+
+
+def test_torch_attribution_waits_for_other_streams():
+    """An attributor of the default stream, gradients that another stream writes after a long piece of work."""
+    torch = framework("torch")
+    grads = torch.from_numpy(together(gradients())).cuda()
+    for begun_on in (torch.cuda.default_stream(), torch.cuda.Stream()):
+        with torch.cuda.stream(begun_on):
+            model = fs.grass.Attributor(P, N, K, like=grads)
+        late = torch.zeros_like(grads)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(torch.cuda.Stream()):
+            torch.cuda._sleep(20_000_000)
+            late.copy_(grads, non_blocking=True)
+            model.add(late)
+            late.zero_()
+            torch.cuda._sleep(20_000_000)
+            late.copy_(grads, non_blocking=True)
+            phi = model.project(late)
+            close(phi.cpu(), model.features, 1e-6)
+        close(model.features, features_of(model, gradients()), 1e-5)
 
 
 def main():

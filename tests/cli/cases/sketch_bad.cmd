@@ -38,9 +38,7 @@ try -k 5 A.idx --colour
 try -k 5 A.idx --memory 12Q -o Y.npy
 try -k 5 A.idx --memory 1K -o Y.npy
 try -k 5 A.idx --memory 9000000T -o Y.npy
-try -k 5 A.idx --memory 1M -o Y.npy
 try -k 5 A.idx --resume
-try -k 5 A.idx --resume -o Y.npy
 try -k 5 A.idx --every 5 -o Y.npy
 cat Y.npy
 ls
