@@ -201,4 +201,5 @@ const cli_command grass_command = {
     "  lds       LDS from the models and features that are kept; makes nothing, and names what is missing\n"
     "  query     tells for test images, by number from 0, which training images helped and which harmed",
     options,
-    "It needs OpenBLAS.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained by SGD with momentum.", run};
+    "It needs OpenBLAS, on a GPU cuBLAS and cuSOLVER.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained\n"
+    "by SGD with momentum.", run};

@@ -17,8 +17,8 @@
  * A model is one object; for several (an ensemble of checkpoints) make one of each after the other, with seeds of their
  * own, and let the scores of the next add to those of the last: alpha = 1 / models, beta = 1.
  *
- * A mask needs fs_apply_rows and so a CPU context; without one every context does.  An fs_grass is for one thread at a
- * time and must be destroyed before its context. */
+ * Every context does.  With a mask gradients are in ctx's memory, which fs_apply_rows asks for; without one a GPU takes
+ * them from host memory too.  An fs_grass is for one thread at a time and must be destroyed before its context. */
 #ifndef FLASHSKETCH_GRASS_H
 #define FLASHSKETCH_GRASS_H
 
@@ -45,8 +45,9 @@ typedef struct fs_grass_options {
 /* The features of a model's training examples, and what makes scores of them. */
 typedef struct fs_grass fs_grass;
 
-/* Begins: memory for N x k features in f32 and two k x k matrices in f64, in ctx's memory; nothing is allocated later
- * but scratch of ctx.  FS_EINVAL: an option is wrong.  FS_EBACKEND: no linear algebra (OpenBLAS).  FS_ENOMEM. */
+/* Begins: memory for N x k features in f32 and two n x n matrices in f64, n the smaller of N and k, in ctx's memory;
+ * nothing is allocated later but scratch of ctx.  FS_EINVAL: an option is wrong.  FS_EBACKEND: no linear algebra
+ * (OpenBLAS; cuBLAS and cuSOLVER).  FS_ENOMEM. */
 FS_API FS_CHECK fs_result fs_grass_begin(fs_grass **out, fs_context *ctx, const fs_grass_options *options);
 
 /* Frees it; NULL is nothing. */
@@ -74,8 +75,9 @@ FS_API FS_CHECK fs_result fs_grass_added(const fs_grass *g, uint8_t *added);
 
 /* scores ---------------------------------------------------------------------------------------------------- */
 
-/* K = Phi'Phi + damping I, factored by Cholesky in f64.  Phi'Phi is made by the first call after examples were added;
- * another damping is another call.  FS_EINVAL: damping is not positive, an example is missing, or K is singular in
+/* K = Phi'Phi + damping I, or Phi Phi' + damping I where there are fewer examples than features, which gives the same
+ * scores; factored by Cholesky in f64.  The product is made by the first call after examples were added; another
+ * damping is another call.  FS_EINVAL: damping is not positive, an example is missing, or K is singular in
  * f64 at this damping: the sentence says which. */
 FS_API FS_CHECK fs_result fs_grass_finish(fs_grass *g, double damping);
 

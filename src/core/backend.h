@@ -9,8 +9,9 @@
 #include "def.h"
 #include "dense.h"
 #include "flashsketch.h"
+#include "models.h"
 
-#define FS_BACKEND_ABI 4
+#define FS_BACKEND_ABI 5
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -53,6 +54,7 @@ typedef struct fs_backend {
      * has none. */
     fs_result (*apply_rows)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
                             const fs_rows *rows, double beta, const fs_matrix *Y);
+    const fs_models *models; /* what perceptrons need beside `dense`; NULL: it has none */
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);

@@ -2,7 +2,8 @@
  *
  * All of it but gemm_f32 is in f64, and all is column-major, so that a task is written once for every place.  A
  * row-major Y (k x n) is its transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's
- * stream, and what they make is ready after `wait`; fetch, norm, eigen, svd and wait wait themselves.  Sizes are at most
+ * stream, and what they make is ready after `wait`; fetch, send, norm, eigen, svd and wait wait
+ * themselves.  Sizes are at most
  * 2^31 - 1 (the libraries' int): the door of the tasks sees to it.  The libraries behind it are opened when the first
  * workspace is made. */
 #ifndef FS_CORE_DENSE_H
@@ -27,10 +28,10 @@ typedef struct fs_dense {
     fs_result (*widen)(void *handle, const fs_matrix *from, double *to, int64_t ld);
     /* to(i, j) = from[j + i ld]; where `symmetric`, from's lower triangle is all there is. */
     fs_result (*narrow)(void *handle, const double *from, int64_t ld, int symmetric, const fs_matrix *to);
-    fs_result (*fetch)(void *handle, const double *from, int64_t count, double *host);
-    fs_result (*send)(void *handle, const double *host, int64_t count, double *to);
+    fs_result (*fetch)(void *handle, const void *from, size_t bytes, void *host);
+    fs_result (*send)(void *handle, const void *host, size_t bytes, void *to);
 
-    fs_result (*zero)(void *handle, double *x, int64_t count);
+    fs_result (*zero)(void *handle, void *x, size_t bytes);
     /* Writes the diagonal of G into d (d NULL: nowhere), then adds `shift` to it. */
     fs_result (*diagonal)(void *handle, int64_t n, double *G, int64_t ld, double *d, double shift);
     /* Zeros on the diagonal of G become 1. */
@@ -48,9 +49,11 @@ typedef struct fs_dense {
     /* C = alpha op(A) op(B) + beta C, C m x n, the sum over k; ta, tb: transposed? */
     fs_result (*gemm)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha, const double *A,
                       int64_t lda, const double *B, int64_t ldb, double beta, double *C, int64_t ldc);
-    /* The same in f32, for models: the one function here that is not in f64. */
-    fs_result (*gemm_f32)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha, const float *A,
-                          int64_t lda, const float *B, int64_t ldb, float beta, float *C, int64_t ldc);
+    /* C = op(A) op(B) in f32 for `count` models, the one function here that is not in f64: matrices of the next model
+     * begin a_apart, b_apart and c_apart numbers after those of the last. */
+    fs_result (*gemm_f32)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A, int64_t lda,
+                          int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C, int64_t ldc,
+                          int64_t c_apart, int64_t count);
     /* B = B op(L)^-1, B m x n, or (left) B = op(L)^-1 B with L m x m; L is a lower triangle. */
     fs_result (*trsm)(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                       double *B, int64_t ldb);

@@ -32,6 +32,7 @@ struct fs_cpu {
 };
 
 extern const fs_dense fs_cpu_dense; /* dense.c */
+extern const fs_models fs_cpu_models; /* models.c */
 extern const fs_cpu_ops fs_cpu_ref, fs_cpu_base;
 #ifdef FS_CPU_X86
 extern const fs_cpu_ops fs_cpu_avx2, fs_cpu_avx512;

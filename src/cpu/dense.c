@@ -122,19 +122,19 @@ static fs_result dense_narrow(void *handle, const double *from, int64_t ld, int 
     return FS_OK;
 }
 
-static fs_result dense_copy(void *handle, const double *from, int64_t count, double *to)
+static fs_result dense_copy(void *handle, const void *from, size_t bytes, void *to)
 {
     (void)handle;
-    memcpy(to, from, (size_t)count * sizeof *to);
+    memcpy(to, from, bytes);
     return FS_OK;
 }
 
 /* parts of matrices ------------------------------------------------------------------------------------------ */
 
-static fs_result dense_zero(void *handle, double *x, int64_t count)
+static fs_result dense_zero(void *handle, void *x, size_t bytes)
 {
     (void)handle;
-    memset(x, 0, (size_t)count * sizeof *x);
+    memset(x, 0, bytes);
     return FS_OK;
 }
 
@@ -213,13 +213,15 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
     return FS_OK;
 }
 
-static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha,
-                                const float *A, int64_t lda, const float *B, int64_t ldb, float beta, float *C,
-                                int64_t ldc)
+static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A,
+                                int64_t lda, int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C,
+                                int64_t ldc, int64_t c_apart, int64_t count)
 {
     const cpu_dense *h = handle;
-    h->blas.sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
-                  (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+    for (int64_t i = 0; i < count; i++)
+        h->blas.sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m,
+                      (int)n, (int)k, 1, A + i * a_apart, (int)lda, B + i * b_apart, (int)ldb, 0, C + i * c_apart,
+                      (int)ldc);
     return FS_OK;
 }
 

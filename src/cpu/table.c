@@ -150,6 +150,6 @@ const fs_backend *fs_cpu_backend(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
                                        cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,
-                                       NULL,           &fs_cpu_dense, cpu_add, NULL, cpu_apply_rows};
+                                       NULL,           &fs_cpu_dense, cpu_add, NULL, cpu_apply_rows, &fs_cpu_models};
     return &backend;
 }

@@ -240,6 +240,7 @@ const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,
                                        gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr,
-                                       &fs_gpu_dense,  gpu_add,     &fs_gpu_team, gpu_apply_rows};
+                                       &fs_gpu_dense,  gpu_add,     &fs_gpu_team, gpu_apply_rows,
+                                       &fs_gpu_models};
     return &backend;
 }

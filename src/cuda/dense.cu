@@ -22,8 +22,8 @@ typedef struct gpu_libraries {
     int (*cublasSetStream)(void *, cudaStream_t);
     int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, const double *, int,
                  const double *, double *, int);
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *,
-                 float *, int);
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int,
+                 long long, const float *, float *, int, long long, int);
     int (*dsyrk)(void *, int, int, int, int, const double *, const double *, int, const double *, double *, int);
     int (*dtrsm)(void *, int, int, int, int, int, int, const double *, const double *, int, double *, int);
     int (*dtrsv)(void *, int, int, int, int, const double *, int, double *, int);
@@ -83,7 +83,7 @@ static fs_result load(fs_gpu *gpu, gpu_libraries *lib)
         {&lib->cublasDestroy, 0, "cublasDestroy_v2"},
         {&lib->cublasSetStream, 0, "cublasSetStream_v2"},
         {&lib->dgemm, 0, "cublasDgemm_v2"},
-        {&lib->sgemm, 0, "cublasSgemm_v2"},
+        {&lib->sgemm, 0, "cublasSgemmStridedBatched"},
         {&lib->dsyrk, 0, "cublasDsyrk_v2"},
         {&lib->dtrsm, 0, "cublasDtrsm_v2"},
         {&lib->dtrsv, 0, "cublasDtrsv_v2"},
@@ -328,27 +328,27 @@ static fs_result dense_add(void *handle, int64_t count, double a, const double *
 
 /* copies ----------------------------------------------------------------------------------------------------- */
 
-static fs_result dense_fetch(void *handle, const double *from, int64_t count, double *host)
+static fs_result dense_fetch(void *handle, const void *from, size_t bytes, void *host)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemcpyAsync(host, from, (size_t)count * sizeof *host, cudaMemcpyDeviceToHost,
-                                                    h->gpu->stream), "copying a result to the host"));
+    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, h->gpu->stream),
+                            "copying a result to the host"));
     return fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task");
 }
-static fs_result dense_send(void *handle, const double *host, int64_t count, double *to)
+static fs_result dense_send(void *handle, const void *host, size_t bytes, void *to)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemcpyAsync(to, host, (size_t)count * sizeof *host, cudaMemcpyHostToDevice,
-                                                    h->gpu->stream), "copying numbers to the GPU"));
+    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, h->gpu->stream),
+                            "copying numbers to the GPU"));
     return fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a copy");
 }
-static fs_result dense_zero(void *handle, double *x, int64_t count)
+static fs_result dense_zero(void *handle, void *x, size_t bytes)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    return fs_gpu_check(h->gpu, cudaMemsetAsync(x, 0, (size_t)count * sizeof *x, h->gpu->stream), "clearing a matrix");
+    return fs_gpu_check(h->gpu, cudaMemsetAsync(x, 0, bytes, h->gpu->stream), "clearing a matrix");
 }
 
 /* cuBLAS and cuSOLVER ---------------------------------------------------------------------------------------- */
@@ -395,15 +395,18 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
                 "gemm");
 }
 
-static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, float alpha,
-                                const float *A, int64_t lda, const float *B, int64_t ldb, float beta, float *C,
-                                int64_t ldc)
+/* cuBLAS picks its kernel by the shape and by `count`, and gives the same bits from run to run: atomics and TF32 are off
+ * unless asked for, and a handle has one stream. */
+static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A,
+                                int64_t lda, int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C,
+                                int64_t ldc, int64_t c_apart, int64_t count)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    const float one = 1, none = 0;
     return good(h,
-                h->lib.sgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A, (int)lda,
-                             B, (int)ldb, &beta, C, (int)ldc),
+                h->lib.sgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &one, A, (int)lda,
+                             a_apart, B, (int)ldb, b_apart, &none, C, (int)ldc, c_apart, (int)count),
                 "gemm");
 }
 
@@ -450,7 +453,7 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, dou
     on_device here(h->gpu->device);
     FS_TRY_GPU(good(h, h->lib.syevd(h->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork,
                                     h->info + 1), "syevd"));
-    FS_TRY_GPU(dense_fetch(h, h->values, n, values));
+    FS_TRY_GPU(dense_fetch(h, h->values, (size_t)n * sizeof *values, values));
     return converged(h, "eigenvalues", n, n);
 }
 
@@ -462,7 +465,7 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
                     h->lib.gesvd(h->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
                                  h->work, h->lwork, NULL, h->info + 1),
                     "gesvd"));
-    FS_TRY_GPU(dense_fetch(h, h->values, p, s));
+    FS_TRY_GPU(dense_fetch(h, h->values, (size_t)p * sizeof *s, s));
     return converged(h, "singular values", m, p);
 }
 

@@ -102,6 +102,7 @@ fs_result fs_gpu_sparse_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double
                               const fs_matrix *Y);
 fs_result fs_gpu_digest(fs_gpu *gpu, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
 extern const fs_dense fs_gpu_dense; /* dense.cu */
+extern const fs_models fs_gpu_models; /* models.cu */
 /* fs_add where a matrix is in device memory; those in host memory have packed rows or columns. */
 fs_result fs_gpu_add(fs_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 extern const fs_team fs_gpu_team; /* team.cu */

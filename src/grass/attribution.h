@@ -1,7 +1,9 @@
 /* attribution.h - the object of flashsketch_grass.h: features (features.c) and what makes scores of them (scores.c).
  *
- * Everything is a sequence of fs_apply and dense.h, the same in every place.  Phi is taken `panel` examples at a time,
- * widened to f64: k x panel, column-major, a column for each example. */
+ * Everything is a sequence of fs_apply and dense.h, the same in every place.  Phi is widened to f64 a panel at a time:
+ * `panel` examples, k x panel, column-major, a column for each; or, where there are fewer examples than features,
+ * `panel` features, N x panel.  Then K is the N x N matrix Phi Phi' + damping I, because
+ * (Phi'Phi + damping I)^-1 Phi' = Phi' (Phi Phi' + damping I)^-1. */
 #ifndef FS_GRASS_ATTRIBUTION_H
 #define FS_GRASS_ATTRIBUTION_H
 
@@ -15,15 +17,17 @@ struct fs_grass {
     void *handle;
     fs_sketch *S;
     int64_t N, k, mask, panel;
+    int64_t order;         /* of K: the smaller of N and k */
     double scale;
     int parts;
     int64_t *parameters;   /* of each part, ... */
     int64_t *begin;        /* ... the row of S at which it begins (parts + 1 of them), ... */
     int64_t *index;        /* ... and the mask, counted from the start of its part; NULL: none */
+    int64_t *list;         /* the mask in the backend's memory; NULL: index is */
     uint8_t *there;        /* whether example i has been added */
-    double *host;          /* panel x panel */
+    double *host;          /* panel x panel, and at least N */
     float *Phi;            /* N x k, in the backend's memory, as are the rest: */
-    double *gram, *factor; /* k x k: lower triangles of Phi'Phi and of K's factor */
+    double *gram, *factor; /* order x order: lower triangles of K without damping and of K's factor */
     double *Z, *X;         /* k x panel each */
     double *C;             /* panel x panel */
     int gram_ready, finished;

@@ -80,7 +80,13 @@ static fs_result fill(experiment *e, const char *folder)
     const experiment_recipe *r = &e->recipe;
     char identity[1024];
     describe(e, identity, sizeof identity);
-    FS_TRY(mlp_open(&e->net, e->ctx, &r->shape, r->batch > r->train.batch ? r->batch : r->train.batch));
+    const int64_t most = e->data->train.count > e->data->test.count ? e->data->train.count : e->data->test.count;
+    void *losses = NULL;
+    FS_TRY(mlp_open(&e->net, e->ctx, &r->shape, r->batch, 1));
+    FS_TRY(train_place(&e->net, &e->data->train, &e->train));
+    FS_TRY(train_place(&e->net, &e->data->test, &e->test));
+    FS_TRY(e->net.dense->alloc(e->net.handle, (size_t)most * sizeof *e->losses, &losses));
+    e->losses = losses;
     e->parameters = mlp_parameters(&r->shape);
     e->theta = malloc((size_t)(r->models * e->parameters) * sizeof *e->theta);
     e->chosen = malloc((size_t)(r->models * r->half) * sizeof *e->chosen);
@@ -110,6 +116,9 @@ fs_result experiment_open(experiment *e, fs_context *ctx, const experiment_recip
 
 void experiment_close(experiment *e)
 {
+    train_displace(&e->net, &e->train);
+    train_displace(&e->net, &e->test);
+    if (e->losses) e->net.dense->release(e->net.handle, e->losses);
     mlp_close(&e->net);
     cache_close(&e->kept);
     free(e->theta);
@@ -127,38 +136,94 @@ typedef char file_name[32]; /* without .npy */
 
 static void name_of(const char *kind, int64_t i, file_name name) { snprintf(name, 32, "%s-%03" PRId64, kind, i); }
 
-static fs_result get_model(experiment *e, int64_t i)
+static fs_matrix model_at(const experiment *e, int64_t i)
+{
+    return fs_row_major(e->theta + i * e->parameters, 1, e->parameters, FS_F32);
+}
+
+/* Takes the models that are kept; missing[0 .. *count) are the others. */
+static fs_result get_models(experiment *e, int64_t *missing, int64_t *count)
 {
     const experiment_recipe *r = &e->recipe;
-    const fs_matrix theta = fs_row_major(e->theta + i * e->parameters, 1, e->parameters, FS_F32);
-    file_name name;
-    int found;
-    name_of("model", i, name);
-    grass_choose(r->seed, GRASS_TAG_SUBSET, (uint32_t)i, e->data->train.count, r->half, e->chosen + i * r->half);
-    FS_TRY(cache_get(&e->kept, name, &theta, &found));
-    if (found) return FS_OK;
-    FS_TRY(train_model(&e->net, &r->train, &e->data->train, e->chosen + i * r->half, r->half, r->seed + (uint64_t)i,
-                       theta.data, NULL));
-    return cache_put(&e->kept, name, &theta);
+    *count = 0;
+    for (int64_t i = 0; i < r->models; i++) {
+        const fs_matrix theta = model_at(e, i);
+        file_name name;
+        int found;
+        name_of("model", i, name);
+        grass_choose(r->seed, GRASS_TAG_SUBSET, (uint32_t)i, e->data->train.count, r->half, e->chosen + i * r->half);
+        FS_TRY(cache_get(&e->kept, name, &theta, &found));
+        if (!found) missing[(*count)++] = i;
+    }
+    return FS_OK;
+}
+
+/* Trains models which[0 .. count), as many at a time as the trainer takes, and keeps them. */
+static fs_result train_missing(experiment *e, trainer *t, const int64_t *which, int64_t count)
+{
+    const experiment_recipe *r = &e->recipe;
+    for (int64_t first = 0, some; first < count; first += some) {
+        train_job jobs[MLP_MODELS];
+        some = count - first < t->net.models ? count - first : t->net.models;
+        for (int64_t j = 0; j < some; j++) {
+            const int64_t i = which[first + j];
+            jobs[j] = (train_job){e->chosen + i * r->half, r->seed + (uint64_t)i, e->theta + i * e->parameters, 0};
+        }
+        tell(e, (double)(r->models - count + first) / (double)r->models, "models");
+        FS_TRY(trainer_run(t, jobs, some));
+        for (int64_t j = 0; j < some; j++) {
+            const fs_matrix theta = model_at(e, which[first + j]);
+            file_name name;
+            name_of("model", which[first + j], name);
+            FS_TRY(cache_put(&e->kept, name, &theta));
+        }
+    }
+    return FS_OK;
+}
+
+static fs_result make_models(experiment *e)
+{
+    const experiment_recipe *r = &e->recipe;
+    trainer t;
+    int64_t count, *missing = malloc((size_t)r->models * sizeof *missing);
+    if (!missing) return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " numbers of models", r->models);
+    fs_result result = get_models(e, missing, &count);
+    if (result == FS_OK && count) {
+        result = trainer_open(&t, e->ctx, &r->shape, &r->train, &e->train, r->half, 0);
+        if (result == FS_OK) {
+            result = train_missing(e, &t, missing, count);
+            trainer_close(&t);
+        }
+    }
+    free(missing);
+    return result;
+}
+
+/* y of every model, and Q from the first ones; `loss` holds one for each training image. */
+static fs_result take_losses(experiment *e, double *loss)
+{
+    const experiment_recipe *r = &e->recipe;
+    const int64_t tests = e->data->test.count, N = e->data->train.count;
+    memset(e->Q, 0, (size_t)N * sizeof *e->Q);
+    for (int64_t i = 0; i < r->models; i++) {
+        FS_TRY(mlp_set(&e->net, 0, e->theta + i * e->parameters));
+        FS_TRY(train_losses(&e->net, &e->test, e->losses, e->y + i * tests));
+        for (int64_t t = 0; t < tests; t++) e->y[i * tests + t] = -e->y[i * tests + t];
+        if (i >= r->ensemble) continue;
+        FS_TRY(train_losses(&e->net, &e->train, e->losses, loss));
+        for (int64_t n = 0; n < N; n++) e->Q[n] -= expm1(-loss[n]) / (double)r->ensemble; /* 1 - p */
+    }
+    return FS_OK;
 }
 
 fs_result experiment_models(experiment *e)
 {
-    const experiment_recipe *r = &e->recipe;
-    const int64_t tests = e->data->test.count, N = e->data->train.count;
-    double *loss = malloc((size_t)N * sizeof *loss);
-    fs_result result = loss ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " losses", N);
-    memset(e->Q, 0, (size_t)N * sizeof *e->Q);
-    for (int64_t i = 0; i < r->models && result == FS_OK; i++) {
-        tell(e, (double)i / (double)r->models, "models");
-        const float *theta = e->theta + i * e->parameters;
-        result = get_model(e, i);
-        if (result == FS_OK) result = train_losses(&e->net, theta, &e->data->test, e->y + i * tests);
-        for (int64_t t = 0; t < tests && result == FS_OK; t++) e->y[i * tests + t] = -e->y[i * tests + t];
-        if (result != FS_OK || i >= r->ensemble) continue;
-        result = train_losses(&e->net, theta, &e->data->train, loss);
-        for (int64_t n = 0; n < N && result == FS_OK; n++) e->Q[n] -= expm1(-loss[n]) / (double)r->ensemble; /* 1 - p */
-    }
+    double *loss = malloc((size_t)e->data->train.count * sizeof *loss);
+    fs_result result =
+        loss ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " losses", e->data->train.count);
+    tell(e, 0, "models");
+    if (result == FS_OK) result = make_models(e);
+    if (result == FS_OK) result = take_losses(e, loss);
     free(loss);
     if (result == FS_OK) tell(e, 1, "models");
     return result;
@@ -173,9 +238,12 @@ typedef struct scoring {
     fs_spec sketch;
     int64_t mask, k, N, tests;
     int64_t *parameters;  /* one part: the whole gradient */
-    float *gradients;     /* batch x parameters */
-    float *phi;           /* tests x k, of the checkpoint at hand */
-    double *margins;      /* batch */
+    float *gradients;     /* batch x ld, in the context's memory, ... */
+    int64_t ld;
+    double *margins;      /* ... as are margins (batch), ... */
+    float *phi;           /* ... features of the test images (tests x k), of the checkpoint at hand, ... */
+    float *some_phi;      /* ... and of those that choose the damping */
+    float *host;          /* N x k or tests x k numbers on their way between files and the context's memory */
     double *scores[EXPERIMENT_DAMPINGS]; /* validation x N */
     double *all;          /* tests x N; `given`: the caller's */
     int given;
@@ -192,33 +260,65 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Calls take(user, first, gradients) for every batch of images. */
+/* Calls take(s, g, first, gradients) for every batch of images, which are in the context's memory. */
 static fs_result each_batch(scoring *s, const float *theta, const grass_images *images, fs_grass *g,
                             fs_result (*take)(scoring *, fs_grass *, int64_t, const fs_matrix *))
 {
     experiment *e = s->e;
+    FS_TRY(mlp_set(&e->net, 0, theta));
     for (int64_t first = 0; first < images->count; first += e->recipe.batch) {
         const int64_t left = images->count - first, rows = left < e->recipe.batch ? left : e->recipe.batch;
-        FS_TRY(mlp_forward(&e->net, theta, images->x + first * images->pixels, rows, NULL));
-        mlp_margin(&e->net, rows, images->label + first, s->margins);
-        FS_TRY(mlp_gradients(&e->net, theta, rows, s->gradients));
-        const fs_matrix G = fs_batch_major(s->gradients, rows, e->parameters, FS_F32);
+        FS_TRY(mlp_forward(&e->net, images->x + first * images->pixels, rows, NULL));
+        FS_TRY(mlp_margin(&e->net, rows, images->label + first, s->margins));
+        FS_TRY(mlp_gradients(&e->net, rows, s->gradients, s->ld));
+        fs_matrix G = fs_batch_major(s->gradients, rows, e->parameters, FS_F32);
+        G.col_stride = s->ld;
+        G.place = e->ctx->backend->place;
         FS_TRY(take(s, g, first, &G));
     }
     return FS_OK;
 }
+/* Rows of features in the context's memory. */
+static fs_matrix placed(const scoring *s, float *features, int64_t rows)
+{
+    fs_matrix phi = fs_row_major(features, rows, s->k, FS_F32);
+    phi.place = s->e->ctx->backend->place;
+    return phi;
+}
+
 static fs_result take_train(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
 {
+    FS_TRY(s->e->net.dense->wait(s->e->net.handle, NULL)); /* what made the gradients is not to be timed */
     const double start = now();
-    const fs_result result = fs_grass_add(g, first, G);
+    const fs_result result = fs_grass_add(g, first, G); /* which waits itself */
     s->seconds += now() - start;
     s->batches++;
     return result;
 }
 static fs_result take_test(scoring *s, fs_grass *g, int64_t first, const fs_matrix *G)
 {
-    fs_matrix phi = fs_row_major(s->phi + first * s->k, G->cols, s->k, FS_F32);
+    fs_matrix phi = placed(s, s->phi + first * s->k, G->cols);
     return fs_grass_project(g, G, &phi);
+}
+
+/* Features in the context's memory from the cache, and into it. */
+static fs_result get_kept(const scoring *s, const char *name, const fs_matrix *features, int *found)
+{
+    const mlp *net = &s->e->net;
+    fs_matrix host = *features;
+    host.data = s->host;
+    FS_TRY(cache_get(&s->kept, name, &host, found));
+    if (!*found) return FS_OK;
+    return net->dense->send(net->handle, s->host, (size_t)(host.rows * host.cols) * sizeof *s->host, features->data);
+}
+static fs_result keep(const scoring *s, const char *name, const fs_matrix *features)
+{
+    const mlp *net = &s->e->net;
+    fs_matrix host = *features;
+    host.data = s->host;
+    host.place = FS_HOST;
+    FS_TRY(net->dense->fetch(net->handle, features->data, (size_t)(host.rows * host.cols) * sizeof *s->host, s->host));
+    return cache_put(&s->kept, name, &host);
 }
 
 /* The features of checkpoint c, kept or made: those of training images in g, those of test images in s->phi. */
@@ -226,22 +326,22 @@ static fs_result get_features(scoring *s, fs_grass *g, int64_t c)
 {
     experiment *e = s->e;
     const float *theta = e->theta + c * e->parameters;
-    const fs_matrix phi = fs_row_major(s->phi, s->tests, s->k, FS_F32);
+    const fs_matrix phi = placed(s, s->phi, s->tests);
     fs_matrix Phi;
     file_name train, test;
     int found_train, found_test;
     name_of("train", c, train);
     name_of("test", c, test);
     FS_TRY(fs_grass_features(g, &Phi));
-    FS_TRY(cache_get(&s->kept, test, &phi, &found_test));
-    FS_TRY(cache_get(&s->kept, train, &Phi, &found_train));
+    FS_TRY(get_kept(s, test, &phi, &found_test));
+    FS_TRY(get_kept(s, train, &Phi, &found_train));
     if (!found_test) {
-        FS_TRY(each_batch(s, theta, &e->data->test, g, take_test));
-        FS_TRY(cache_put(&s->kept, test, &phi));
+        FS_TRY(each_batch(s, theta, &e->test, g, take_test));
+        FS_TRY(keep(s, test, &phi));
     }
     if (found_train) return fs_grass_restore(g, 0, s->N);
-    FS_TRY(each_batch(s, theta, &e->data->train, g, take_train));
-    return cache_put(&s->kept, train, &Phi);
+    FS_TRY(each_batch(s, theta, &e->train, g, take_train));
+    return keep(s, train, &Phi);
 }
 
 static fs_result begin(scoring *s, int64_t c, fs_grass **g)
@@ -265,12 +365,14 @@ static double damping_at(int i) { return pow(10, i - 7); }
 static fs_result validate(scoring *s, fs_grass *g, int64_t c)
 {
     const int64_t V = s->e->recipe.validation;
-    float *phi = malloc((size_t)(V * s->k) * sizeof *phi);
-    fs_result result = phi ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " features", V);
-    for (int64_t v = 0; v < V && phi; v++)
-        memcpy(phi + v * s->k, s->phi + s->validation[v] * s->k, (size_t)s->k * sizeof *phi);
+    const mlp *net = &s->e->net;
+    const fs_matrix from = placed(s, s->some_phi, V);
+    fs_result result = FS_OK;
+    FS_TRY(net->dense->fetch(net->handle, s->phi, (size_t)(s->tests * s->k) * sizeof *s->host, s->host));
+    for (int64_t v = 0; v < V; v++) /* in place: validation[] ascends */
+        memmove(s->host + v * s->k, s->host + s->validation[v] * s->k, (size_t)s->k * sizeof *s->host);
+    FS_TRY(net->dense->send(net->handle, s->host, (size_t)(V * s->k) * sizeof *s->host, s->some_phi));
     for (int i = 0; i < EXPERIMENT_DAMPINGS && result == FS_OK; i++) {
-        const fs_matrix from = fs_row_major(phi, V, s->k, FS_F32);
         fs_matrix to = fs_row_major(s->scores[i], V, s->N, FS_F64);
         const fs_result factored = fs_grass_finish(g, damping_at(i));
         if (factored == FS_OK)
@@ -280,13 +382,12 @@ static fs_result validate(scoring *s, fs_grass *g, int64_t c)
         else
             result = factored;
     }
-    free(phi);
     return result;
 }
 
 static fs_result score_tests(scoring *s, fs_grass *g, int64_t c)
 {
-    const fs_matrix from = fs_row_major(s->phi, s->tests, s->k, FS_F32);
+    const fs_matrix from = placed(s, s->phi, s->tests);
     fs_matrix to = fs_row_major(s->all, s->tests, s->N, FS_F64);
     FS_TRY(fs_grass_finish(g, s->damping));
     return fs_grass_scores(g, &from, s->e->Q, 1.0 / (double)s->e->recipe.ensemble, c ? 1.0 : 0.0, &to);
@@ -374,24 +475,41 @@ static fs_result allocate(scoring *s)
     int ok = 1;
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) ok &= !!(s->scores[i] = malloc((size_t)r->validation * rows));
     if (!s->given) ok &= !!(s->all = malloc((size_t)s->tests * rows));
-    ok &= !!(s->gradients = malloc((size_t)(r->batch * s->e->parameters) * sizeof(float)));
-    ok &= !!(s->margins = malloc((size_t)r->batch * sizeof(double)));
-    ok &= !!(s->phi = malloc((size_t)(s->tests * s->k) * sizeof(float)));
+    ok &= !!(s->host = malloc((size_t)((s->N > s->tests ? s->N : s->tests) * s->k) * sizeof(float)));
     ok &= !!(s->y = malloc((size_t)r->models * sizeof(double)));
     ok &= !!(s->lds = malloc((size_t)s->tests * sizeof(double)));
     ok &= !!(s->work = malloc(longest * sizeof(double)));
     ok &= !!(s->validation = malloc((size_t)s->tests * sizeof(int64_t)));
     ok &= !!(s->others = malloc((size_t)s->tests * sizeof(int64_t)));
-    return ok ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for batches of %" PRId64 " gradients and %" PRId64
-                                " x %" PRId64 " scores", r->batch, s->tests, s->N);
+    return ok ? FS_OK : fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " x %" PRId64 " scores", s->tests, s->N);
+}
+
+/* What is in the context's memory.  Gradients begin where lines of memory do. */
+static fs_result allocate_placed(scoring *s)
+{
+    const experiment_recipe *r = &s->e->recipe;
+    const mlp *net = &s->e->net;
+    s->ld = (s->e->parameters + 31) / 32 * 32;
+    const size_t bytes[] = {(size_t)(r->batch * s->ld) * sizeof(float), (size_t)r->batch * sizeof(double),
+                            (size_t)(s->tests * s->k) * sizeof(float), (size_t)(r->validation * s->k) * sizeof(float)};
+    void *memory[4] = {NULL};
+    fs_result result = FS_OK;
+    for (int i = 0; i < 4 && result == FS_OK; i++) result = net->dense->alloc(net->handle, bytes[i], &memory[i]);
+    s->gradients = memory[0];
+    s->margins = memory[1];
+    s->phi = memory[2];
+    s->some_phi = memory[3];
+    return result;
 }
 static void release(scoring *s)
 {
+    const mlp *net = &s->e->net;
+    void *const memory[] = {s->gradients, s->margins, s->phi, s->some_phi};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        if (memory[i]) net->dense->release(net->handle, memory[i]);
     for (int i = 0; i < EXPERIMENT_DAMPINGS; i++) free(s->scores[i]);
     if (!s->given) free(s->all);
-    free(s->gradients);
-    free(s->margins);
-    free(s->phi);
+    free(s->host);
     free(s->y);
     free(s->lds);
     free(s->work);
@@ -443,6 +561,7 @@ static fs_result start(scoring *s)
     FS_TRY(name_features(s->e, &s->sketch, s->mask, identity, &kept));
     FS_TRY(cache_open(&s->kept, kept.folder, identity));
     FS_TRY(allocate(s));
+    FS_TRY(allocate_placed(s));
     split(s);
     return FS_OK;
 }

@@ -41,9 +41,11 @@ typedef struct experiment {
     const grass_data *data;
     fs_progress progress;
     cache kept;
-    mlp net;
+    mlp net;          /* of one model: losses and gradients */
     int64_t parameters;
-    float *theta;     /* models x parameters */
+    grass_images train, test; /* those of data, in the context's memory, ... */
+    double *losses;   /* ... and a number for each of train, or of test if there are more */
+    float *theta;     /* models x parameters, in host memory, as is the rest */
     int64_t *chosen;  /* models x half */
     double *y;        /* models x test images */
     double *Q;        /* of each training image */

@@ -10,7 +10,7 @@
 #include "matrix.h"
 #include "random.h"
 
-enum { PANEL = 1024 }; /* examples at a time: products of this width run at full speed */
+enum { PANEL = 1024 }; /* examples or features at a time: products of this width run at full speed */
 
 /* beginning -------------------------------------------------------------------------------------------------- */
 
@@ -77,17 +77,28 @@ static fs_result draw_mask(fs_grass *g, uint64_t seed, int64_t all)
     return FS_OK;
 }
 
+/* The mask where the sketch reads it. */
+static fs_result place_mask(fs_grass *g)
+{
+    const size_t bytes = (size_t)g->mask * sizeof *g->list;
+    void *memory;
+    if (g->ctx->backend->place == FS_HOST) return FS_OK;
+    GRASS(g, alloc, bytes, &memory);
+    g->list = memory;
+    return g->dense->send(g->handle, g->index, bytes, g->list);
+}
+
 /* Memory in the backend's place. */
 static fs_result allocate(fs_grass *g)
 {
     const fs_host host = {fs_fail, g->ctx->allocator};
-    const size_t k = (size_t)g->k, panel = (size_t)g->panel;
+    const size_t k = (size_t)g->k, panel = (size_t)g->panel, order = (size_t)g->order;
     size_t features, square;
     FS_REQUIRE(g->N <= INT_MAX && g->k <= INT_MAX && !__builtin_mul_overflow((size_t)g->N, 4 * k, &features) &&
-                   !__builtin_mul_overflow(k, 8 * k, &square),
+                   !__builtin_mul_overflow(order, 8 * order, &square),
                "fs_grass_begin: %" PRId64 " examples by k = %" PRId64 " is more than the linear algebra counts", g->N,
                g->k);
-    FS_TRY(g->dense->open(&g->handle, g->ctx->state, &host, g->k, 1, 1));
+    FS_TRY(g->dense->open(&g->handle, g->ctx->state, &host, g->order, 1, 1));
     void *memory[6] = {NULL};
     const size_t bytes[6] = {features, square, square, 8 * k * panel, 8 * k * panel, 8 * panel * panel};
     fs_result result = FS_OK;
@@ -98,7 +109,7 @@ static fs_result allocate(fs_grass *g)
     g->Z = memory[3];
     g->X = memory[4];
     g->C = memory[5];
-    return result;
+    return result == FS_OK && g->mask ? place_mask(g) : result;
 }
 
 static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
@@ -106,14 +117,15 @@ static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
     g->N = o->examples;
     g->mask = o->mask;
     g->parts = o->parts;
-    g->panel = g->N < PANEL ? g->N : PANEL;
     g->scale = o->scale > 0 ? o->scale : 1.0 / sqrt((double)all);
     FS_TRY(fs_sketch_create_with(&g->S, &o->sketch, &g->ctx->allocator));
     g->k = o->sketch.k;
+    g->order = fs_min64(g->N, g->k);
+    g->panel = fs_min64(PANEL, g->N > g->k ? g->N : g->k);
     g->parameters = take(g->ctx, g->parts, sizeof *g->parameters);
     g->begin = take(g->ctx, g->parts + 1, sizeof *g->begin);
     g->there = take(g->ctx, g->N, 1);
-    g->host = take(g->ctx, g->panel * g->panel, sizeof *g->host);
+    g->host = take(g->ctx, g->panel * g->panel > g->N ? g->panel * g->panel : g->N, sizeof *g->host);
     if (!g->parameters || !g->begin || !g->there || !g->host)
         return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %" PRId64 " examples", g->N);
     memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);
@@ -143,7 +155,7 @@ void fs_grass_destroy(fs_grass *g)
 {
     if (!g) return;
     fs_context *ctx = g->ctx;
-    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C};
+    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C, g->list};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i]) g->dense->release(g->handle, memory[i]);
     if (g->handle) g->dense->close(g->handle);
@@ -193,7 +205,8 @@ static fs_result project(fs_grass *g, const fs_matrix *gradients, fs_matrix *Y)
             FS_TRY(fs_apply(g->ctx, g->S, row0, g->scale, &gradients[i], beta, Y));
             continue;
         }
-        const fs_rows list = {g->begin[i + 1] - row0, FS_INDEX64, g->index + row0, FS_HOST};
+        const int64_t *mask = g->list ? g->list : g->index;
+        const fs_rows list = {g->begin[i + 1] - row0, FS_INDEX64, mask + row0, g->ctx->backend->place};
         FS_TRY(fs_apply_rows(g->ctx, g->S, row0, g->scale, &gradients[i], &list, beta, Y));
     }
     return FS_OK;
@@ -245,7 +258,7 @@ static fs_result accept(fs_grass *g, const char *who, int64_t first, int64_t cou
         const int64_t some = fs_min64(g->panel, first + count - at);
         FS_TRY(fs_grass_widen(g, at, some));
         GRASS(g, squares, g->k, some, g->Z, g->k, g->C);
-        GRASS(g, fetch, g->C, some, g->host);
+        GRASS(g, fetch, g->C, (size_t)some * sizeof *g->host, g->host);
         for (int64_t i = 0; i < some; i++)
             FS_REQUIRE(isfinite(g->host[i]), "%s: the gradient of example %" PRId64 " is not finite", who, at + i);
     }

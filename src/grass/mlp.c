@@ -22,19 +22,24 @@ int64_t mlp_layer_at(const mlp_shape *shape, int layer)
 }
 int64_t mlp_parameters(const mlp_shape *shape) { return mlp_layer_at(shape, shape->layers); }
 
+/* Calls functions of the net's two tables: DENSE(net, fetch, ...), MODELS(net, back, ...). */
+#define DENSE(net, function, ...) FS_TRY((net)->dense->function((net)->handle, __VA_ARGS__))
+#define MODELS(net, function, ...) FS_TRY((net)->table->function((net)->ctx->state, __VA_ARGS__))
+
 /* making one ------------------------------------------------------------------------------------------------- */
 
 static fs_result fill(mlp *net)
 {
     const fs_host host = {fs_fail, net->ctx->allocator};
-    const fs_dense *dense = net->ctx->backend->dense;
-    int64_t floats = 0;
-    FS_TRY(dense->open(&net->handle, net->ctx->state, &host, 1, 1, 1));
-    for (int l = 1; l <= net->shape.layers; l++) floats += 2 * net->batch * net->shape.width[l];
-    FS_TRY(dense->alloc(net->handle, (size_t)floats * sizeof(float), &net->memory));
-    float *at = net->memory;
+    int64_t floats = net->models * net->parameters;
+    void *memory;
+    FS_TRY(net->dense->open(&net->handle, net->ctx->state, &host, 1, 1, 1));
+    for (int l = 1; l <= net->shape.layers; l++) floats += 2 * net->models * net->batch * net->shape.width[l];
+    DENSE(net, alloc, (size_t)floats * sizeof(float), &memory);
+    float *at = net->theta = memory;
+    at += net->models * net->parameters;
     for (int l = 1; l <= net->shape.layers; l++) {
-        const int64_t each = net->batch * net->shape.width[l];
+        const int64_t each = net->models * net->batch * net->shape.width[l];
         net->activation[l] = at;
         net->delta[l] = at + each;
         at += 2 * each;
@@ -42,22 +47,28 @@ static fs_result fill(mlp *net)
     return FS_OK;
 }
 
-fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch)
+fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch, int64_t models)
 {
     memset(net, 0, sizeof *net);
     FS_REQUIRE(shape->layers >= 1 && shape->layers <= MLP_LAYERS && batch >= 1 && batch <= MOST_ROWS,
                "a perceptron of %d layers with batches of %" PRId64 ": it has 1 to %d layers, and batches of 1 to %d",
                shape->layers, batch, MLP_LAYERS, MOST_ROWS);
+    FS_REQUIRE(models >= 1 && models <= MLP_MODELS, "%" PRId64 " models side by side: it can be 1 to %d", models,
+               MLP_MODELS);
     for (int l = 0; l <= shape->layers; l++) {
         const int most = l < shape->layers ? MOST_UNITS : MOST_CLASSES;
         FS_REQUIRE(shape->width[l] >= 1 && shape->width[l] <= most,
                    "layer %d of a perceptron is %" PRId64 " wide; it can be 1 to %d", l, shape->width[l], most);
     }
-    if (ctx->backend->place != FS_HOST)
-        return fs_fail(FS_EUNSUPPORTED, "perceptrons are trained on a CPU context");
+    if (!ctx->backend->dense || !ctx->backend->models)
+        return fs_fail(FS_EUNSUPPORTED, "this backend has no perceptrons");
     net->shape = *shape;
+    net->parameters = mlp_parameters(shape);
     net->batch = batch;
+    net->models = models;
     net->ctx = ctx;
+    net->dense = ctx->backend->dense;
+    net->table = ctx->backend->models;
     const fs_result result = fill(net);
     if (result != FS_OK) mlp_close(net);
     return result;
@@ -66,9 +77,8 @@ fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t ba
 void mlp_close(mlp *net)
 {
     if (net->handle) {
-        const fs_dense *dense = net->ctx->backend->dense;
-        if (net->memory) dense->release(net->handle, net->memory);
-        dense->close(net->handle);
+        if (net->theta) net->dense->release(net->handle, net->theta);
+        net->dense->close(net->handle);
     }
     memset(net, 0, sizeof *net);
 }
@@ -78,153 +88,116 @@ void mlp_init(const mlp_shape *shape, uint64_t seed, float *theta)
     for (int l = 0; l < shape->layers; l++) {
         const int64_t first = mlp_layer_at(shape, l), last = mlp_layer_at(shape, l + 1);
         const float bound = (float)(1.0 / sqrt((double)shape->width[l]));
-        for (int64_t i = first; i < last; i++)
-            theta[i] = bound * grass_uniform(fs_random_word(seed, GRASS_TAG_INIT, (uint64_t)i, 0, 0));
+        fs_quad words;
+        for (int64_t i = first; i < last; i++) {
+            if (i == first || i % 4 == 0) words = fs_random_quad(seed, GRASS_TAG_INIT, (uint64_t)i >> 2, 0, 0);
+            theta[i] = bound * grass_uniform(fs_quad_word(words, (uint64_t)i));
+        }
     }
+}
+
+fs_result mlp_set(mlp *net, int64_t model, const float *theta)
+{
+    const size_t bytes = (size_t)net->parameters * sizeof *theta;
+    return net->dense->send(net->handle, theta, bytes, net->theta + model * net->parameters);
+}
+fs_result mlp_get(mlp *net, int64_t model, float *theta)
+{
+    const size_t bytes = (size_t)net->parameters * sizeof *theta;
+    return net->dense->fetch(net->handle, net->theta + model * net->parameters, bytes, theta);
 }
 
 /* forward ---------------------------------------------------------------------------------------------------- */
 
-/* Words of four neighbouring units of a row share a quad. */
-static fs_quad dropout_words(const mlp_dropout *dropout, int layer, int64_t i, int64_t unit)
+/* What models.h is told of dropout behind a layer; dropout NULL: none. */
+static fs_dropout dropout_at(const mlp_dropout *dropout, int layer)
 {
-    const uint64_t item = (uint64_t)layer << 44 | (uint64_t)i << 20 | (uint64_t)unit >> 2;
-    return fs_random_quad(dropout->seed, GRASS_TAG_DROPOUT, item, dropout->step, 0);
-}
-static uint32_t dropout_limit(const mlp_dropout *dropout) { return (uint32_t)(dropout->rate * 0x1p32); }
-
-int mlp_drops(const mlp_dropout *dropout, int layer, int64_t i, int64_t u)
-{
-    return fs_quad_word(dropout_words(dropout, layer, i, u), (uint64_t)u) < dropout_limit(dropout);
-}
-
-static void add_bias(float *a, int64_t rows, int64_t width, const float *bias)
-{
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t u = 0; u < width; u++) a[i * width + u] += bias[u];
-}
-static void relu(float *a, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) a[i] = a[i] > 0 ? a[i] : 0;
-}
-static void drop(float *a, int64_t rows, int64_t width, int layer, const mlp_dropout *dropout, float scale)
-{
-    const uint32_t limit = dropout_limit(dropout);
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t u = 0; u < width; u += 4) {
-            const fs_quad words = dropout_words(dropout, layer, i, u);
-            for (int64_t c = u; c < width && c < u + 4; c++)
-                a[i * width + c] = words.w[c - u] < limit ? 0 : scale * a[i * width + c];
-        }
+    fs_dropout d = {.scale = 1, .tag = GRASS_TAG_DROPOUT, .layer = (uint32_t)layer};
+    if (!dropout || !(dropout->rate > 0)) return d;
+    d.limit = (uint32_t)(dropout->rate * 0x1p32);
+    d.scale = (float)(1.0 / (1.0 - dropout->rate));
+    d.step = dropout->step;
+    memcpy(d.seed, dropout->seed, sizeof d.seed);
+    return d;
 }
 
-fs_result mlp_forward(mlp *net, const float *theta, const float *x, int64_t rows, const mlp_dropout *dropout)
+int mlp_drops(const mlp_dropout *dropout, int64_t model, int layer, int64_t i, int64_t u)
 {
-    const fs_dense *dense = net->ctx->backend->dense;
-    const int drops = dropout && dropout->rate > 0;
+    const fs_dropout d = dropout_at(dropout, layer);
+    return fs_quad_word(fs_dropout_words(&d, d.seed[model], i, u >> 2), (uint64_t)u) < d.limit;
+}
+
+/* A layer's W is at theta + mlp_layer_at; its bias follows. */
+fs_result mlp_forward(mlp *net, const float *x, int64_t rows, const mlp_dropout *dropout)
+{
+    const int64_t models = net->models, p = net->parameters;
     net->input = x;
-    net->kept_scale = drops ? (float)(1.0 / (1.0 - dropout->rate)) : 1;
     for (int l = 0; l < net->shape.layers; l++) {
         const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
-        const float *W = theta + mlp_layer_at(&net->shape, l), *from = l ? net->activation[l] : x;
+        const float *W = net->theta + mlp_layer_at(&net->shape, l), *from = l ? net->activation[l] : x;
+        const int hidden = l + 1 < net->shape.layers;
+        const fs_dropout behind = dropout_at(dropout, l + 1);
         float *to = net->activation[l + 1];
-        FS_TRY(dense->gemm_f32(net->handle, 1, 0, out, rows, in, 1, W, in, from, in, 0, to, out));
-        add_bias(to, rows, out, W + in * out);
-        if (l + 1 == net->shape.layers) break;
-        relu(to, rows * out);
-        if (drops) drop(to, rows, out, l + 1, dropout, net->kept_scale);
+        DENSE(net, gemm_f32, 1, 0, out, rows, in, W, in, p, from, in, rows * in, to, out, rows * out, models);
+        MODELS(net, activate, models, rows, out, W + in * out, p, hidden ? &behind : NULL, to);
+        net->kept_scale = behind.scale;
     }
     return FS_OK;
 }
 
 /* slopes at the logits --------------------------------------------------------------------------------------- */
 
-/* log sum of exp z_j over all j but `except` (-1: none); share[j] = exp z_j / that sum. */
-static double log_sum(const float *z, int64_t classes, int64_t except, double *share)
+static fs_result objective(mlp *net, fs_objective what, int64_t rows, const uint8_t *label, double *value)
 {
-    double top = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < classes; j++)
-        if (j != except && !(z[j] <= top)) top = z[j]; /* a NaN stays */
-    for (int64_t j = 0; j < classes; j++) sum += share[j] = j == except ? 0 : exp(z[j] - top);
-    for (int64_t j = 0; j < classes; j++) share[j] /= sum;
-    return top + log(sum);
+    const int last = net->shape.layers;
+    return net->table->objective(net->ctx->state, what, net->models, rows, net->shape.width[last],
+                                 net->activation[last], label, net->delta[last], value);
 }
-
-void mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f)
+fs_result mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f)
 {
-    const int64_t classes = net->shape.width[net->shape.layers];
-    double share[MOST_CLASSES];
-    for (int64_t i = 0; i < rows; i++) {
-        const float *z = net->activation[net->shape.layers] + i * classes;
-        float *slope = net->delta[net->shape.layers] + i * classes;
-        f[i] = z[label[i]] - log_sum(z, classes, label[i], share);
-        for (int64_t j = 0; j < classes; j++) slope[j] = j == label[i] ? 1.0f : (float)-share[j];
-    }
+    return objective(net, FS_MARGIN, rows, label, f);
 }
-
-void mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *label, double *loss)
+fs_result mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *label, double *loss)
 {
-    const int64_t classes = net->shape.width[net->shape.layers];
-    double share[MOST_CLASSES];
-    for (int64_t i = 0; i < rows; i++) {
-        const float *z = net->activation[net->shape.layers] + i * classes;
-        float *slope = net->delta[net->shape.layers] + i * classes;
-        loss[i] = log_sum(z, classes, -1, share) - z[label[i]];
-        for (int64_t j = 0; j < classes; j++) slope[j] = (float)((share[j] - (j == label[i])) / (double)rows);
-    }
+    return objective(net, FS_CROSS_ENTROPY, rows, label, loss);
 }
 
 /* backward --------------------------------------------------------------------------------------------------- */
 
 /* delta of all hidden layers from that of the logits.  An activation is positive exactly where ReLU and dropout have
  * let it pass, so it tells both. */
-static fs_result backward(mlp *net, const float *theta, int64_t rows)
+static fs_result backward(mlp *net, int64_t rows)
 {
-    const fs_dense *dense = net->ctx->backend->dense;
+    const int64_t models = net->models;
     for (int l = net->shape.layers - 1; l > 0; l--) {
         const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
-        const float *W = theta + mlp_layer_at(&net->shape, l), *a = net->activation[l];
-        float *delta = net->delta[l];
-        FS_TRY(dense->gemm_f32(net->handle, 0, 0, in, rows, out, 1, W, in, net->delta[l + 1], out, 0, delta, in));
-        for (int64_t i = 0; i < rows * in; i++) delta[i] = a[i] > 0 ? net->kept_scale * delta[i] : 0;
+        const float *W = net->theta + mlp_layer_at(&net->shape, l);
+        DENSE(net, gemm_f32, 0, 0, in, rows, out, W, in, net->parameters, net->delta[l + 1], out, rows * out,
+              net->delta[l], in, rows * in, models);
+        MODELS(net, back, models * rows * in, net->kept_scale, net->activation[l], net->delta[l]);
     }
     return FS_OK;
 }
 
-fs_result mlp_gradient_sum(mlp *net, const float *theta, int64_t rows, float *g)
+fs_result mlp_gradient_sum(mlp *net, int64_t rows, float *g)
 {
-    const fs_dense *dense = net->ctx->backend->dense;
-    FS_TRY(backward(net, theta, rows));
+    const int64_t models = net->models, p = net->parameters;
+    FS_TRY(backward(net, rows));
     for (int l = 0; l < net->shape.layers; l++) {
         const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
         const float *a = l ? net->activation[l] : net->input, *delta = net->delta[l + 1];
-        float *W = g + mlp_layer_at(&net->shape, l), *b = W + in * out;
-        FS_TRY(dense->gemm_f32(net->handle, 0, 1, in, out, rows, 1, a, in, delta, out, 0, W, in));
-        memset(b, 0, (size_t)out * sizeof *b);
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t u = 0; u < out; u++) b[u] += delta[i * out + u];
+        float *W = g + mlp_layer_at(&net->shape, l);
+        DENSE(net, gemm_f32, 0, 1, in, out, rows, a, in, rows * in, delta, out, rows * out, W, in, p, models);
+        MODELS(net, row_sums, models, rows, out, delta, W + in * out, p);
     }
     return FS_OK;
 }
 
-/* One example's share: the outer product of its slopes and its activations. */
-static void outer(const mlp *net, int64_t i, float *g)
+fs_result mlp_gradients(mlp *net, int64_t rows, float *G, int64_t ld)
 {
-    for (int l = 0; l < net->shape.layers; l++) {
-        const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
-        const float *a = (l ? net->activation[l] : net->input) + i * in, *delta = net->delta[l + 1] + i * out;
-        float *W = g + mlp_layer_at(&net->shape, l);
-        for (int64_t u = 0; u < out; u++)
-            for (int64_t v = 0; v < in; v++) W[u * in + v] = delta[u] * a[v];
-        memcpy(W + in * out, delta, (size_t)out * sizeof *delta);
-    }
-}
-
-fs_result mlp_gradients(mlp *net, const float *theta, int64_t rows, float *G)
-{
-    const int64_t p = mlp_parameters(&net->shape);
-    FS_TRY(backward(net, theta, rows));
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < rows; i++) outer(net, i, G + i * p);
+    FS_TRY(backward(net, rows));
+    for (int l = 0; l < net->shape.layers; l++)
+        MODELS(net, outer, net->models * rows, net->shape.width[l], net->shape.width[l + 1],
+               l ? net->activation[l] : net->input, net->delta[l + 1], G + mlp_layer_at(&net->shape, l), ld);
     return FS_OK;
 }

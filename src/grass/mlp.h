@@ -1,18 +1,21 @@
-/* mlp.h - a multilayer perceptron with ReLU: a batch forward, and gradients backward, summed or one for each example.
+/* mlp.h - multilayer perceptrons with ReLU: a batch forward, and gradients backward, summed or one for each example.
  *
- * Parameters are one array theta of floats, layer by layer W (out x in, row-major), then b (out).  A net holds the
- * memory of a batch; its products are those of the context's dense.h.  For a batch x (rows x width[0]):
+ * Parameters are one array theta of floats, layer by layer W (out x in, row-major), then b (out).  A net holds theta
+ * and the memory of a batch, for one model or for several of a shape that take their steps side by side.  Whatever a
+ * call takes or makes is in the memory of the net's context, for all its models one after the other, but for mlp_set
+ * and mlp_get; products are those of the context's dense.h, the rest its models.h.  For a batch x (models x rows x
+ * width[0]):
  *
- *     mlp_forward(net, theta, x, rows, dropout);      activations of all layers, logits last
+ *     mlp_forward(net, x, rows, dropout);             activations of all layers, logits last
  *     mlp_margin(net, rows, label, f);                or mlp_cross_entropy: values, and their slopes at the logits
- *     mlp_gradients(net, theta, rows, G);             or mlp_gradient_sum: slopes of theta */
+ *     mlp_gradients(net, rows, G, ld);                or mlp_gradient_sum: slopes of theta */
 #ifndef FS_GRASS_MLP_H
 #define FS_GRASS_MLP_H
 
 #include "context.h"
 #include "flashsketch.h"
 
-enum { MLP_LAYERS = 8 };
+enum { MLP_LAYERS = 8, MLP_MODELS = FS_MODELS_MOST };
 
 /* Layer l maps width[l] values to width[l + 1]. */
 typedef struct mlp_shape {
@@ -26,48 +29,55 @@ int64_t mlp_layer_at(const mlp_shape *shape, int layer);
 
 typedef struct mlp {
     mlp_shape shape;
-    int64_t batch;                     /* rows at a time, at most */
+    int64_t models, parameters;        /* of one model */
+    int64_t batch;                     /* rows of a model at a time, at most */
     fs_context *ctx;
-    void *handle;                      /* of the context's dense.h */
-    void *memory;
+    const fs_dense *dense;
+    const fs_models *table;
+    void *handle;                      /* of dense */
+    float *theta;                      /* models x parameters */
     const float *input;                /* of the last mlp_forward */
-    float *activation[MLP_LAYERS + 1]; /* of layer l at [l]: rows x width[l]; [0] is not used */
+    float *activation[MLP_LAYERS + 1]; /* of layer l at [l]: models x rows x width[l]; [0] is not used */
     float *delta[MLP_LAYERS + 1];      /* slopes there */
     float kept_scale;                  /* of the last mlp_forward: 1 / (1 - rate) */
 } mlp;
 
 /* Drops a unit behind a hidden layer with probability `rate` and scales the others by 1 / (1 - rate).  What is dropped
- * is drawn at (seed, step). */
+ * in a model is drawn at (seed, step), seed its own. */
 typedef struct mlp_dropout {
     double rate;
-    uint64_t seed;
     uint32_t step;
+    uint64_t seed[MLP_MODELS];
 } mlp_dropout;
 
-/* Whether unit u of the activations at [layer] of row i is dropped. */
-int mlp_drops(const mlp_dropout *dropout, int layer, int64_t i, int64_t u);
+/* Whether unit u of the activations at [layer] of row i of a model is dropped. */
+int mlp_drops(const mlp_dropout *dropout, int64_t model, int layer, int64_t i, int64_t u);
 
-/* Makes a net on a CPU context.  FS_EBACKEND: no OpenBLAS.  FS_EUNSUPPORTED: a context of another kind.  FS_ENOMEM. */
-FS_CHECK fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch);
+/* Makes a net of `models` models, up to MLP_MODELS.  FS_EBACKEND: no linear algebra.  FS_ENOMEM. */
+FS_CHECK fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch, int64_t models);
 void mlp_close(mlp *net);
 
-/* theta as PyTorch's nn.Linear begins: W and b uniform on (-1, 1) / sqrt(in). */
+/* theta as PyTorch's nn.Linear begins, in host memory: W and b uniform on (-1, 1) / sqrt(in). */
 void mlp_init(const mlp_shape *shape, uint64_t seed, float *theta);
 
+/* Parameters of a model from host memory, and into it. */
+FS_CHECK fs_result mlp_set(mlp *net, int64_t model, const float *theta);
+FS_CHECK fs_result mlp_get(mlp *net, int64_t model, float *theta);
+
 /* x must stay until the gradients are taken.  dropout NULL: none. */
-FS_CHECK fs_result mlp_forward(mlp *net, const float *theta, const float *x, int64_t rows, const mlp_dropout *dropout);
+FS_CHECK fs_result mlp_forward(mlp *net, const float *x, int64_t rows, const mlp_dropout *dropout);
 
 /* f[i] = z_y - log sum over j != y of exp z_j: the logit of the probability p_y of the right class.  Slopes are 1 at
  * y and -p_j / (1 - p_y) elsewhere, made from the other classes alone: finite however sure the model is. */
-void mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f);
+FS_CHECK fs_result mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f);
 
-/* loss[i] = -log p_y; slopes are those of the mean over the rows. */
-void mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *label, double *loss);
+/* loss[i] = -log p_y; slopes are those of the mean over the rows of a model. */
+FS_CHECK fs_result mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *label, double *loss);
 
-/* g = the sum over the rows of their gradients. */
-FS_CHECK fs_result mlp_gradient_sum(mlp *net, const float *theta, int64_t rows, float *g);
+/* g (models x parameters) = the sums over the rows of their gradients. */
+FS_CHECK fs_result mlp_gradient_sum(mlp *net, int64_t rows, float *g);
 
-/* Row i of G (rows x parameters, packed) = the gradient of row i. */
-FS_CHECK fs_result mlp_gradients(mlp *net, const float *theta, int64_t rows, float *G);
+/* Row i of G = the gradient of row i; rows begin ld >= parameters numbers apart. */
+FS_CHECK fs_result mlp_gradients(mlp *net, int64_t rows, float *G, int64_t ld);
 
 #endif

@@ -1,4 +1,4 @@
-/* scores.c - features to scores: K = Phi'Phi + damping I by Cholesky, and phi K^-1 Phi' a block at a time. */
+/* scores.c - features to scores: K by Cholesky, and phi K^-1 Phi', or phi Phi' K^-1, a block at a time. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -7,12 +7,24 @@
 #include "matrix.h"
 #include "port.h"
 
+/* Features first ... first + count - 1 of all examples as columns of Z, N x count. */
+static fs_result widen_features(fs_grass *g, int64_t first, int64_t count)
+{
+    fs_matrix some = fs_batch_major(g->Phi + first, g->N, count, FS_F32);
+    some.col_stride = g->k;
+    some.place = g->ctx->backend->place;
+    return g->dense->widen(g->handle, &some, g->Z, g->N);
+}
+
+/* Sums over what K has not: over examples, or over features. */
 static fs_result make_gram(fs_grass *g)
 {
-    for (int64_t first = 0; first < g->N; first += g->panel) {
-        const int64_t count = fs_min64(g->panel, g->N - first);
-        FS_TRY(fs_grass_widen(g, first, count));
-        GRASS(g, syrk, g->k, count, g->Z, g->k, first ? 1.0 : 0.0, g->gram, g->k);
+    const int by_features = g->N < g->k;
+    const int64_t all = by_features ? g->k : g->N;
+    for (int64_t first = 0; first < all; first += g->panel) {
+        const int64_t count = fs_min64(g->panel, all - first);
+        FS_TRY(by_features ? widen_features(g, first, count) : fs_grass_widen(g, first, count));
+        GRASS(g, syrk, g->order, count, g->Z, g->order, first ? 1.0 : 0.0, g->gram, g->order);
     }
     g->gram_ready = 1;
     return FS_OK;
@@ -30,14 +42,15 @@ fs_result fs_grass_finish(fs_grass *g, double damping)
                who, missing, g->N, first);
     g->finished = 0;
     if (!g->gram_ready) FS_TRY(make_gram(g));
-    GRASS(g, zero, g->factor, g->k * g->k);
-    GRASS(g, add, g->k * g->k, 1.0, g->gram, g->factor);
-    GRASS(g, diagonal, g->k, g->factor, g->k, NULL, damping);
-    GRASS(g, potrf, g->k, g->factor, g->k);
+    const int64_t n = g->order;
+    GRASS(g, zero, g->factor, (size_t)(n * n) * sizeof *g->factor);
+    GRASS(g, add, n * n, 1.0, g->gram, g->factor);
+    GRASS(g, diagonal, n, g->factor, n, NULL, damping);
+    GRASS(g, potrf, n, g->factor, n);
     int info = 0;
     GRASS(g, wait, &info);
-    FS_REQUIRE(info == 0, "%s: with a damping of %g, Phi'Phi + damping I is singular in f64 (at column %d of %" PRId64
-               "); a larger damping is needed", who, damping, info, g->k);
+    FS_REQUIRE(info == 0, "%s: with a damping of %g, %s + damping I is singular in f64 (at column %d of %" PRId64
+               "); a larger damping is needed", who, damping, g->N < g->k ? "Phi Phi'" : "Phi'Phi", info, n);
     g->finished = 1;
     return FS_OK;
 }
@@ -55,22 +68,58 @@ static void put_block(const fs_matrix *scores, const double *C, int64_t row, int
         }
 }
 
+/* rows x cols of phi from (row, col) on, as columns of `to`: cols x rows. */
+static fs_result widen_some(fs_grass *g, const fs_matrix *phi, int64_t row, int64_t rows, int64_t col, int64_t cols,
+                            double *to)
+{
+    fs_matrix some = *phi;
+    some.rows = rows;
+    some.cols = cols;
+    some.offset += row * phi->row_stride + col * phi->col_stride;
+    some = fs_matrix_at_origin(&some);
+    return g->dense->widen(g->handle, &some, to, cols);
+}
+
+/* X = K^-1 X, order x cols. */
+static fs_result solve(fs_grass *g, int64_t cols)
+{
+    GRASS(g, trsm, 1, 0, g->order, cols, g->factor, g->order, g->X, g->order);
+    GRASS(g, trsm, 1, 1, g->order, cols, g->factor, g->order, g->X, g->order);
+    return FS_OK;
+}
+
+/* score_panel where N < k: X = K^-1 Phi phi', N x rows, is all. */
+static fs_result score_few(fs_grass *g, const fs_matrix *phi, int64_t row, int64_t rows, const double *weights,
+                           double alpha, double beta, const fs_matrix *scores)
+{
+    const int64_t N = g->N, most = g->panel * g->panel / N > 0 ? g->panel * g->panel / N : 1;
+    for (int64_t first = 0; first < g->k; first += g->panel) {
+        const int64_t count = fs_min64(g->panel, g->k - first);
+        FS_TRY(widen_features(g, first, count));
+        FS_TRY(widen_some(g, phi, row, rows, first, count, g->C));
+        GRASS(g, gemm, 0, 0, N, rows, count, 1.0, g->Z, N, g->C, count, first ? 1.0 : 0.0, g->X, N);
+    }
+    FS_TRY(solve(g, rows));
+    for (int64_t q = 0, some; q < rows; q += some) {
+        some = fs_min64(most, rows - q);
+        GRASS(g, fetch, g->X + q * N, (size_t)(N * some) * sizeof *g->host, g->host);
+        put_block(scores, g->host, row + q, some, 0, N, weights, alpha, beta);
+    }
+    return FS_OK;
+}
+
 /* Rows row ... row + rows - 1 of phi and of scores, at most `panel` of them. */
 static fs_result score_panel(fs_grass *g, const fs_matrix *phi, int64_t row, int64_t rows, const double *weights,
                              double alpha, double beta, const fs_matrix *scores)
 {
-    fs_matrix some = *phi;
-    some.rows = rows;
-    some.offset += row * phi->row_stride;
-    some = fs_matrix_at_origin(&some);
-    GRASS(g, widen, &some, g->X, g->k);
-    GRASS(g, trsm, 1, 0, g->k, rows, g->factor, g->k, g->X, g->k);
-    GRASS(g, trsm, 1, 1, g->k, rows, g->factor, g->k, g->X, g->k);
+    if (g->N < g->k) return score_few(g, phi, row, rows, weights, alpha, beta, scores);
+    FS_TRY(widen_some(g, phi, row, rows, 0, g->k, g->X));
+    FS_TRY(solve(g, rows));
     for (int64_t first = 0; first < g->N; first += g->panel) {
         const int64_t count = fs_min64(g->panel, g->N - first);
         FS_TRY(fs_grass_widen(g, first, count));
         GRASS(g, gemm, 1, 0, count, rows, g->k, 1.0, g->Z, g->k, g->X, g->k, 0.0, g->C, count);
-        GRASS(g, fetch, g->C, count * rows, g->host);
+        GRASS(g, fetch, g->C, (size_t)(count * rows) * sizeof *g->host, g->host);
         put_block(scores, g->host, row, rows, first, count, weights, alpha, beta);
     }
     return FS_OK;

@@ -101,7 +101,7 @@ static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
     CALL(w, widen, &below, w->X, rhs);
     FS_TRY(back_substitute(w, w->X));
     if (w->shape.dtype == FS_F64) FS_TRY(refine(w, lambda));
-    CALL(w, fetch, w->d, N + n, w->host);
+    CALL(w, fetch, w->d, (size_t)(N + n) * sizeof(double), w->host);
     CALL(w, wait, &broken);
     for (int64_t j = 0; j < N; j++) *(j < n ? &out->Y2 : &out->C2) += w->host[j];
     look_at_pivots(w->host + N, w->host, n, lambda, broken > n ? 0 : broken, out);
@@ -144,8 +144,8 @@ static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
         if (lambda > 0) CALL(w, add, rhs * k, -lambda, w->F, w->E);
         FS_TRY(substitute_rows(w, w->E));
     }
-    CALL(w, fetch, w->d, 2 * k, diagonals);
-    CALL(w, fetch, w->squares, k, squares);
+    CALL(w, fetch, w->d, (size_t)(2 * k) * sizeof(double), diagonals);
+    CALL(w, fetch, w->squares, (size_t)k * sizeof(double), squares);
     CALL(w, wait, &broken);
     for (int64_t i = 0; i < k; i++) out->Y2 += diagonals[i], out->C2 += squares[i];
     look_at_pivots(diagonals + k, diagonals, k, lambda, broken, out);
@@ -157,7 +157,7 @@ static fs_result count_freedom(fs_workspace *w, double lambda, fit *out)
 {
     const int64_t p = w->shape.k < w->shape.n ? w->shape.k : w->shape.n;
     double norm;
-    CALL(w, zero, w->H, p * p);
+    CALL(w, zero, w->H, (size_t)(p * p) * sizeof(double));
     CALL(w, diagonal, p, w->H, p, NULL, 1.0);
     CALL(w, trsm, 1, 0, p, p, w->G, w->pitch, w->H, p);
     CALL(w, norm, p * p, w->H, &norm);
@@ -188,7 +188,7 @@ static fs_result by_svd(fs_workspace *w, double lambda, double rcond, fit *out)
         f[i] = counts ? s[i] / (s[i] * s[i] + lambda) : 0;
         out->freedom += f[i] * s[i];
     }
-    CALL(w, send, f, p, w->squares);
+    CALL(w, send, f, (size_t)p * sizeof(double), w->squares);
     /* B = U'C or V'C, p x rhs, in E; then X' = (diag(f) B)' V' or (diag(f) B)' U'. */
     if (tall) CALL(w, gemm, 1, 1, p, rhs, k, 1.0, w->Z, m, w->F, rhs, 0.0, w->E, p);
     else CALL(w, gemm, 0, 1, p, rhs, k, 1.0, Vt, p, w->F, rhs, 0.0, w->E, p);
@@ -228,9 +228,9 @@ static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
         *size *= sqrt(done->Y2);
         return FS_OK;
     }
-    CALL(w, fetch, w->d, n, lengths);
+    CALL(w, fetch, w->d, (size_t)n * sizeof(double), lengths);
     CALL(w, squares, w->shape.rhs, n, w->X, w->shape.rhs, w->squares);
-    CALL(w, fetch, w->squares, n, x);
+    CALL(w, fetch, w->squares, (size_t)n * sizeof(double), x);
     for (int64_t j = 0; j < n; j++) sum += lengths[j] * x[j];
     *size = sqrt(sum);
     return FS_OK;
@@ -300,7 +300,7 @@ fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, c
     FS_TRY(fs_workspace_check(w, who, "X", X, n, rhs, 0));
     const fs_matrix x = fs_matrix_at_origin(X);
     CALL(w, widen, &x, w->W, rhs);
-    CALL(w, zero, w->G, rhs * rhs);
+    CALL(w, zero, w->G, (size_t)(rhs * rhs) * sizeof(double));
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         fs_matrix part = fs_matrix_at_origin(B);
@@ -312,7 +312,7 @@ fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, c
         CALL(w, syrk, rhs, rows, w->F, rhs, 1.0, w->G, rhs);
     }
     CALL(w, diagonal, rhs, w->G, rhs, w->d, 0.0);
-    CALL(w, fetch, w->d, rhs, norms);
+    CALL(w, fetch, w->d, (size_t)rhs * sizeof(double), norms);
     for (int64_t j = 0; j < rhs; j++) norms[j] = sqrt(norms[j]);
     return FS_OK;
 }

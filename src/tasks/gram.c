@@ -45,7 +45,7 @@ static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gra
     double square;
     FS_TRY(fs_workspace_symmetric_square(w, w->G, &square));
     CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->pitch, w->squares);
-    CALL(w, fetch, w->squares, w->shape.k, w->host);
+    CALL(w, fetch, w->squares, (size_t)w->shape.k * sizeof(double), w->host);
     const double z = 2.576, k = effective_k(w, S, w->host, trace); /* 99 of 100 normal variables are within z */
     const double H = fmax((square - trace * trace / k) / (1 + 1 / k), trace * trace / (double)w->shape.n);
     const double r = trace * trace / H, parts = fmax(1.0, (r * r + r) / 2), spread = 1 + z / sqrt(2 * k);
@@ -97,7 +97,7 @@ fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, 
     FS_TRY(fs_workspace_check(w, "fs_gram_error", "A", A, A->rows, n, 0));
     FS_TRY(fs_workspace_load(w, 0));
     FS_TRY(fs_workspace_gram(w, &trace));
-    CALL(w, zero, w->H, n * n);
+    CALL(w, zero, w->H, (size_t)(n * n) * sizeof(double));
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         FS_TRY(fs_workspace_panel(w, A, at, rows));

@@ -26,7 +26,7 @@ static fs_result draw(fs_workspace *w, uint64_t seed)
     spec.family = FS_GAUSSIAN, spec.d = w->shape.basis, spec.k = n, spec.seed = seed;
     fs_matrix I = fs_row_major(w->G, n, n, w->shape.dtype), Q = basis(w);
     I.place = Q.place;
-    CALL(w, zero, w->H, n * n);
+    CALL(w, zero, w->H, (size_t)(n * n) * sizeof(double));
     CALL(w, diagonal, n, w->H, n, NULL, 1.0);
     CALL(w, narrow, w->H, n, 0, &I);
     fs_sketch *normal;
@@ -42,7 +42,7 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
 {
     const int64_t n = w->shape.n;
     int broken;
-    CALL(w, zero, L, n * n);
+    CALL(w, zero, L, (size_t)(n * n) * sizeof(double));
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         FS_TRY(fs_workspace_panel(w, A, at, rows));
@@ -52,7 +52,7 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
     CALL(w, diagonal, n, L, n, w->d, 0.0);
     CALL(w, potrf, n, L, n);
     CALL(w, diagonal, n, L, n, w->d + n, 0.0);
-    CALL(w, fetch, w->d, 2 * n, w->host);
+    CALL(w, fetch, w->d, (size_t)(2 * n) * sizeof(double), w->host);
     CALL(w, wait, &broken);
     for (int64_t j = 0; j < n; j++) {
         FS_REQUIRE(isfinite(w->host[j]),

@@ -196,10 +196,10 @@ fs_result fs_workspace_load(fs_workspace *w, int with_rhs)
 fs_result fs_workspace_gram(fs_workspace *w, double *trace)
 {
     const int64_t n = w->shape.n;
-    CALL(w, zero, w->G, n * n);
+    CALL(w, zero, w->G, (size_t)(n * n) * sizeof(double));
     CALL(w, syrk, n, w->shape.k, w->Z, w->pitch, 0.0, w->G, n);
     CALL(w, diagonal, n, w->G, n, w->d, 0.0);
-    CALL(w, fetch, w->d, n, w->host);
+    CALL(w, fetch, w->d, (size_t)n * sizeof(double), w->host);
     *trace = 0;
     for (int64_t j = 0; j < n; j++) *trace += w->host[j];
     return FS_OK;
@@ -224,7 +224,7 @@ fs_result fs_workspace_put(fs_workspace *w, const double *from, int64_t ld, int 
     }
     /* From a GPU to the host: a packed column of `from` at a time would be many copies, so all of it, then the layout.
      */
-    CALL(w, fetch, from, (m.rows - 1) * ld + m.cols, w->host);
+    CALL(w, fetch, from, (size_t)((m.rows - 1) * ld + m.cols) * sizeof(double), w->host);
     for (int64_t i = 0; i < m.rows; i++)
         for (int64_t j = 0; j < m.cols; j++)
             fs_store(m.data, m.dtype, i * m.row_stride + j * m.col_stride,
@@ -259,7 +259,7 @@ fs_result fs_workspace_symmetric_square(fs_workspace *w, double *G, double *squa
     double norm, diagonal = 0;
     CALL(w, norm, n * n, G, &norm);
     CALL(w, diagonal, n, G, n, w->d, 0.0);
-    CALL(w, fetch, w->d, n, w->host);
+    CALL(w, fetch, w->d, (size_t)n * sizeof(double), w->host);
     for (int64_t j = 0; j < n; j++) diagonal += w->host[j] * w->host[j];
     *square = 2 * norm * norm - diagonal;
     return FS_OK;

@@ -120,39 +120,40 @@ static void masks_are_ascending_and_do_not_depend_on_the_parts(void **state)
     fs_context_destroy(ctx);
 }
 
-/* x = K^-1 x by elimination, K symmetric positive definite, spoilt. */
-static void eliminate(double *K, int64_t k, double *x)
+/* X = K^-1 X by elimination, X k x cols, K symmetric positive definite, spoilt. */
+static void eliminate(double *K, int64_t k, double *X, int64_t cols)
 {
     for (int64_t p = 0; p < k; p++)
         for (int64_t i = p + 1; i < k; i++) {
             const double f = K[i * k + p] / K[p * k + p];
             for (int64_t j = p; j < k; j++) K[i * k + j] -= f * K[p * k + j];
-            x[i] -= f * x[p];
+            for (int64_t c = 0; c < cols; c++) X[i * cols + c] -= f * X[p * cols + c];
         }
-    for (int64_t p = k - 1; p >= 0; p--) {
-        for (int64_t j = p + 1; j < k; j++) x[p] -= K[p * k + j] * x[j];
-        x[p] /= K[p * k + p];
-    }
+    for (int64_t p = k - 1; p >= 0; p--)
+        for (int64_t c = 0; c < cols; c++) {
+            for (int64_t j = p + 1; j < k; j++) X[p * cols + c] -= K[p * k + j] * X[j * cols + c];
+            X[p * cols + c] /= K[p * k + p];
+        }
 }
 
-/* phi K^-1 Phi', row by row. */
+/* phi K^-1 Phi' */
 static double *scores_of(const fs_matrix *Phi, const fs_matrix *phi, double damping)
 {
-    const int64_t N = Phi->rows, k = Phi->cols;
-    double *scores = room(phi->rows * N, 8), *K = room(k * k, 8), *x = room(k, 8);
-    for (int64_t q = 0; q < phi->rows; q++) {
-        for (int64_t i = 0; i < k * k; i++) K[i] = i / k == i % k ? damping : 0;
-        for (int64_t n = 0; n < N; n++)
-            for (int64_t i = 0; i < k * k; i++) K[i] += at(Phi, n, i / k) * at(Phi, n, i % k);
-        for (int64_t i = 0; i < k; i++) x[i] = at(phi, q, i);
-        eliminate(K, k, x);
+    const int64_t N = Phi->rows, k = Phi->cols, Q = phi->rows;
+    double *scores = room(Q * N, 8), *K = room(k * k, 8), *X = room(k * Q, 8);
+    for (int64_t i = 0; i < k * k; i++) K[i] = i / k == i % k ? damping : 0;
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < k; i++)
+            for (int64_t j = 0; j < k; j++) K[i * k + j] += at(Phi, n, i) * at(Phi, n, j);
+    for (int64_t i = 0; i < k * Q; i++) X[i] = at(phi, i % Q, i / Q);
+    eliminate(K, k, X, Q);
+    for (int64_t q = 0; q < Q; q++)
         for (int64_t n = 0; n < N; n++) {
             scores[q * N + n] = 0;
-            for (int64_t i = 0; i < k; i++) scores[q * N + n] += at(Phi, n, i) * x[i];
+            for (int64_t i = 0; i < k; i++) scores[q * N + n] += at(Phi, n, i) * X[i * Q + q];
         }
-    }
     free(K);
-    free(x);
+    free(X);
     return scores;
 }
 
@@ -168,24 +169,23 @@ static void expect_scores(const fs_matrix *scores, const double *want, const dou
         }
 }
 
-/* More examples than a panel has, batches out of order, two dampings, weights, sums over models. */
-static void scores_are_those_of_their_definition(void **state)
+/* Batches out of order, two dampings, weights, sums over models. */
+static void check_scores(int64_t N, int64_t first, int64_t mask, int64_t k)
 {
-    enum { N = 1100, Q = 3, K_ = 12 };
+    enum { Q = 3 };
     fs_context *ctx = cpu();
-    float *train = random_gradients(N, 1), *test = random_gradients(Q, 2), features[Q * K_];
+    float *train = random_gradients(N, 1), *test = random_gradients(Q, 2), *features = room(Q * k, sizeof *features);
     double *weights = room(N, 8);
-    const fs_grass_options o = options_of(&recipes[0], N, cut, PARTS, 96, K_);
+    const fs_grass_options o = options_of(&recipes[0], N, cut, PARTS, mask, k);
     fs_grass *g;
-    fs_matrix part[PARTS], Phi, phi = fs_row_major(features, Q, K_, FS_F32);
+    fs_matrix part[PARTS], Phi, phi = fs_row_major(features, Q, k, FS_F32);
     view scores = view_make(ROWS_PADDED, Q, N, FS_F64);
-    (void)state;
-    for (int i = 0; i < N; i++) weights[i] = 0.5 + 0.5 * whole_at(8, i, 1);
+    for (int64_t i = 0; i < N; i++) weights[i] = 0.5 + 0.5 * whole_at(8, i, 1);
     MUST(fs_grass_begin(&g, ctx, &o));
-    gradients_of(train + 600 * 200, N - 600, cut, PARTS, part);
-    MUST(fs_grass_add(g, 600, part));
-    REFUSED(fs_grass_finish(g, 0.1), FS_EINVAL, "600 of 1100 examples have not been added", "number 0");
-    gradients_of(train, 600, cut, PARTS, part);
+    gradients_of(train + first * 200, N - first, cut, PARTS, part);
+    MUST(fs_grass_add(g, first, part));
+    REFUSED(fs_grass_finish(g, 0.1), FS_EINVAL, "examples have not been added", "number 0");
+    gradients_of(train, first, cut, PARTS, part);
     MUST(fs_grass_add(g, 0, part));
     gradients_of(test, Q, cut, PARTS, part);
     MUST(fs_grass_project(g, part, &phi));
@@ -205,7 +205,40 @@ static void scores_are_those_of_their_definition(void **state)
     fs_grass_destroy(g);
     free(train);
     free(test);
+    free(features);
     free(weights);
+    fs_context_destroy(ctx);
+}
+
+/* More examples than a panel has; fewer than features; and more features than a panel has. */
+static void scores_are_those_of_their_definition(void **state)
+{
+    (void)state;
+    check_scores(1100, 600, 96, 12);
+    check_scores(40, 15, 96, 64);
+    check_scores(6, 2, 0, 1030);
+}
+
+/* K of rank 1, of 20 examples by 16 features and of 12 by 16. */
+static void dampings_too_small_for_f64_are_refused(void **state)
+{
+    fs_context *ctx = cpu();
+    float *train = random_gradients(20, 1);
+    (void)state;
+    for (int64_t n = 1; n < 20; n++) memcpy(train + n * 200, train, 200 * sizeof *train);
+    for (int64_t N = 20; N >= 12; N -= 8) {
+        const fs_grass_options o = options_of(&recipes[0], N, whole, 1, 96, 16);
+        fs_grass *g;
+        fs_matrix part;
+        MUST(fs_grass_begin(&g, ctx, &o));
+        gradients_of(train, N, whole, 1, &part);
+        MUST(fs_grass_add(g, 0, &part));
+        REFUSED(fs_grass_finish(g, 1e-40), FS_EINVAL, "1e-40", N > 16 ? "Phi'Phi" : "Phi Phi'", "singular",
+                N > 16 ? "of 16" : "of 12");
+        MUST(fs_grass_finish(g, 0.1));
+        fs_grass_destroy(g);
+    }
+    free(train);
     fs_context_destroy(ctx);
 }
 
@@ -325,7 +358,6 @@ static void wrong_arguments_are_refused_with_the_numbers(void **state)
     MUST(fs_grass_add(g, 0, &part));
     REFUSED(fs_grass_scores(g, &phi, NULL, 1, 0, &scores), FS_EINVAL, "fs_grass_finish comes first");
     REFUSED(fs_grass_finish(g, 0), FS_EINVAL, "damping = 0");
-    REFUSED(fs_grass_finish(g, 1e-40), FS_EINVAL, "1e-40", "singular"); /* 4 examples, k = 16 */
     MUST(fs_grass_finish(g, 0.1));
     phi.cols = 15;
     REFUSED(fs_grass_scores(g, &phi, NULL, 1, 0, &scores), FS_EINVAL, "4 x 15");
@@ -393,6 +425,7 @@ int main(void)
         cmocka_unit_test(features_are_masked_and_sketched_gradients),
         cmocka_unit_test(masks_are_ascending_and_do_not_depend_on_the_parts),
         cmocka_unit_test(scores_are_those_of_their_definition),
+        cmocka_unit_test(dampings_too_small_for_f64_are_refused),
         cmocka_unit_test(features_taken_out_and_put_back_give_the_same_scores),
         cmocka_unit_test(a_gradient_that_is_not_finite_is_named_and_not_counted),
         cmocka_unit_test(the_best_and_the_worst_are_found_in_order),

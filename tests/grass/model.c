@@ -29,7 +29,8 @@ static double value(const mlp_shape *shape, const double *theta, const float *x,
             for (int64_t v = 0; v < shape->width[l]; v++) z[u] += W[u * shape->width[l] + v] * a[v];
         }
         for (int64_t u = 0; u < shape->width[l + 1]; u++) {
-            const int hidden = l + 1 < shape->layers, dropped = hidden && dropout && mlp_drops(dropout, l + 1, row, u);
+            const int hidden = l + 1 < shape->layers;
+            const int dropped = hidden && dropout && mlp_drops(dropout, 0, l + 1, row, u);
             a[u] = !hidden ? z[u] : z[u] <= 0 || dropped ? 0 : dropout ? z[u] / (1 - dropout->rate) : z[u];
         }
     }
@@ -110,20 +111,21 @@ static void margins_and_their_gradients_are_those_of_finite_differences(void **s
     mlp net;
     const example e = example_make();
     const int64_t p = mlp_parameters(&tiny);
-    float *theta = room(p, sizeof *theta), *G = room(ROWS_ * p, sizeof *G);
+    float *theta = room(p, sizeof *theta), *G = room(ROWS_ * (p + 3), sizeof *G);
     double *exact = room(p, sizeof *exact), f[ROWS_];
     mlp_init(&tiny, 8, theta);
     for (int64_t j = 0; j < p; j++) exact[j] = theta[j] *= 3; /* so that units are on and off, and margins large */
-    MUST(mlp_open(&net, ctx, &tiny, ROWS_));
-    MUST(mlp_forward(&net, theta, e.x, ROWS_, NULL));
-    mlp_margin(&net, ROWS_, e.label, f);
-    MUST(mlp_gradients(&net, theta, ROWS_, G));
+    MUST(mlp_open(&net, ctx, &tiny, ROWS_, 1));
+    MUST(mlp_set(&net, 0, theta));
+    MUST(mlp_forward(&net, e.x, ROWS_, NULL));
+    MUST(mlp_margin(&net, ROWS_, e.label, f));
+    MUST(mlp_gradients(&net, ROWS_, G, p + 3));
     int nonzero = 0;
     for (int64_t i = 0; i < ROWS_; i++) {
         const double want = value(&tiny, exact, e.x + 5 * i, e.label[i], MARGIN, NULL, i);
         if (!(fabs(f[i] - want) < 1e-5 * (1 + fabs(want)))) fail_msg("margin %d is %.9g, not %.9g", (int)i, f[i], want);
         for (int64_t j = 0; j < p; j++) {
-            const double got = G[i * p + j], s = slope(exact, j, &e, i, MARGIN, NULL);
+            const double got = G[i * (p + 3) + j], s = slope(exact, j, &e, i, MARGIN, NULL);
             nonzero += got != 0;
             if (!(fabs(got - s) < 1e-5 * (1 + fabs(s))))
                 fail_msg("example %d, parameter %d: %.9g, by differences %.9g", (int)i, (int)j, got, s);
@@ -143,16 +145,17 @@ static void gradients_of_the_loss_with_dropout_are_those_of_finite_differences(v
     fs_context *ctx = cpu();
     mlp net;
     const example e = example_make();
-    const mlp_dropout dropout = {0.3, 17, 4};
+    const mlp_dropout dropout = {0.3, 4, {17}};
     const int64_t p = mlp_parameters(&tiny);
     float *theta = room(p, sizeof *theta), *g = room(p, sizeof *g);
     double *exact = room(p, sizeof *exact), loss[ROWS_];
     mlp_init(&tiny, 3, theta);
     for (int64_t j = 0; j < p; j++) exact[j] = theta[j] *= 3;
-    MUST(mlp_open(&net, ctx, &tiny, ROWS_));
-    MUST(mlp_forward(&net, theta, e.x, ROWS_, &dropout));
-    mlp_cross_entropy(&net, ROWS_, e.label, loss);
-    MUST(mlp_gradient_sum(&net, theta, ROWS_, g));
+    MUST(mlp_open(&net, ctx, &tiny, ROWS_, 1));
+    MUST(mlp_set(&net, 0, theta));
+    MUST(mlp_forward(&net, e.x, ROWS_, &dropout));
+    MUST(mlp_cross_entropy(&net, ROWS_, e.label, loss));
+    MUST(mlp_gradient_sum(&net, ROWS_, g));
     for (int64_t i = 0; i < ROWS_; i++) {
         const double want = value(&tiny, exact, e.x + 5 * i, e.label[i], LOSS, &dropout, i);
         if (!(fabs(loss[i] - want) < 1e-5 * (1 + want))) fail_msg("loss %d is %.9g, not %.9g", (int)i, loss[i], want);
@@ -173,13 +176,13 @@ static void gradients_of_the_loss_with_dropout_are_those_of_finite_differences(v
 static void dropout_drops_its_share_and_differs_from_step_to_step(void **state)
 {
     (void)state;
-    const mlp_dropout first = {0.1, 9, 0}, second = {0.1, 9, 1};
+    const mlp_dropout first = {0.1, 0, {9}}, second = {0.1, 1, {9}};
     const int n = 64 * 128;
     int dropped = 0, both = 0;
     for (int i = 0; i < 64; i++)
         for (int u = 0; u < 128; u++) {
-            dropped += mlp_drops(&first, 1, i, u);
-            both += mlp_drops(&first, 1, i, u) && mlp_drops(&second, 1, i, u);
+            dropped += mlp_drops(&first, 0, 1, i, u);
+            both += mlp_drops(&first, 0, 1, i, u) && mlp_drops(&second, 0, 1, i, u);
         }
     assert_true(fabs(dropped - 0.1 * n) < 5 * sqrt(0.09 * n));
     assert_true(fabs(both - 0.01 * n) < 5 * sqrt(0.01 * n));
@@ -196,10 +199,11 @@ static void margins_of_sure_models_are_finite(void **state)
     mlp net;
     float G[6];
     double f;
-    MUST(mlp_open(&net, ctx, &linear, 1));
-    MUST(mlp_forward(&net, theta, x, 1, NULL));
-    mlp_margin(&net, 1, label, &f);
-    MUST(mlp_gradients(&net, theta, 1, G));
+    MUST(mlp_open(&net, ctx, &linear, 1, 1));
+    MUST(mlp_set(&net, 0, theta));
+    MUST(mlp_forward(&net, x, 1, NULL));
+    MUST(mlp_margin(&net, 1, label, &f));
+    MUST(mlp_gradients(&net, 1, G, 6));
     assert_true(f == 200.0 && G[0] == 1 && G[1] == -1 && G[2] <= 0 && G[2] > -1e-30f);
     mlp_close(&net);
     fs_context_destroy(ctx);
@@ -230,11 +234,11 @@ static void training_takes_the_steps_of_the_recipe(void **state)
     const uint64_t seed = 23;
     int64_t chosen[N];
     float *theta = room(p, sizeof *theta), *mine = room(p, sizeof *mine), *g = room(p, sizeof *g);
-    double *v = room(p, sizeof *v), loss[B], sum = 0, last;
+    double *v = room(p, sizeof *v), loss[B], sum = 0;
     for (int i = 0; i < N; i++) chosen[i] = 2 * i + i % 2;
     memset(v, 0, (size_t)p * sizeof *v);
     mlp_init(&tiny, seed, mine);
-    MUST(mlp_open(&net, ctx, &tiny, B));
+    MUST(mlp_open(&net, ctx, &tiny, B, 1));
     for (uint32_t e = 0; e < 2; e++) {
         const fs_bijection order = fs_bijection_make(seed, GRASS_TAG_ORDER, e, N);
         sum = 0;
@@ -247,18 +251,23 @@ static void training_takes_the_steps_of_the_recipe(void **state)
                 memcpy(x + 5 * i, all.x + 5 * image, 5 * sizeof *x);
                 label[i] = all.label[image];
             }
-            MUST(mlp_forward(&net, mine, x, rows, NULL));
-            mlp_cross_entropy(&net, rows, label, loss);
+            MUST(mlp_set(&net, 0, mine));
+            MUST(mlp_forward(&net, x, rows, NULL));
+            MUST(mlp_cross_entropy(&net, rows, label, loss));
             for (int i = 0; i < rows; i++) sum += loss[i];
-            MUST(mlp_gradient_sum(&net, mine, rows, g));
+            MUST(mlp_gradient_sum(&net, rows, g));
             for (int64_t j = 0; j < p; j++) {
                 v[j] = 0.9 * v[j] + g[j];
                 mine[j] = (float)(mine[j] - 0.05 * v[j]);
             }
         }
     }
-    MUST(train_model(&net, &how, &all, chosen, N, seed, theta, &last));
-    assert_true(fabs(last - sum / N) < 1e-5);
+    train_job job = {chosen, seed, theta, 0};
+    trainer t;
+    MUST(trainer_open(&t, ctx, &tiny, &how, &all, N, 1));
+    MUST(trainer_run(&t, &job, 1));
+    trainer_close(&t);
+    assert_true(fabs(job.loss - sum / N) < 1e-5);
     for (int64_t j = 0; j < p; j++)
         if (!(fabs(theta[j] - mine[j]) < 1e-6)) fail_msg("parameter %d: %.9g, not %.9g", (int)j, theta[j], mine[j]);
     mlp_close(&net);
@@ -271,6 +280,25 @@ static void training_takes_the_steps_of_the_recipe(void **state)
     free(v);
 }
 
+/* Trains the models of these seeds, `slots` side by side. */
+static fs_result train(fs_context *ctx, const train_recipe *how, const grass_images *all, int64_t slots, int64_t count,
+                       const uint64_t *seed, float *theta)
+{
+    const int64_t p = mlp_parameters(&tiny);
+    int64_t *chosen = room(all->count, sizeof *chosen);
+    train_job jobs[MLP_MODELS];
+    trainer t;
+    for (int64_t i = 0; i < all->count; i++) chosen[i] = i;
+    for (int64_t j = 0; j < count && j < MLP_MODELS; j++) jobs[j] = (train_job){chosen, seed[j], theta + j * p, 0};
+    fs_result result = trainer_open(&t, ctx, &tiny, how, all, all->count, slots);
+    if (result == FS_OK) {
+        result = trainer_run(&t, jobs, count);
+        trainer_close(&t);
+    }
+    free(chosen);
+    return result;
+}
+
 static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void **state)
 {
     (void)state;
@@ -280,31 +308,53 @@ static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void
     const train_recipe how = {0.05, 0.9, 0.1, 16, 40};
     const grass_images all = clusters(N);
     const int64_t p = mlp_parameters(&tiny);
-    int64_t chosen[N];
+    const uint64_t seed[] = {1, 2};
     float *theta = room(p, sizeof *theta), *again = room(p, sizeof *again);
-    double loss[N];
+    double loss[N], work[N];
     int right = 0;
-    for (int i = 0; i < N; i++) chosen[i] = i;
-    MUST(mlp_open(&net, ctx, &tiny, 16));
-    MUST(train_model(&net, &how, &all, chosen, N, 1, theta, NULL));
-    MUST(train_model(&net, &how, &all, chosen, N, 1, again, NULL));
+    MUST(train(ctx, &how, &all, 0, 1, seed, theta));
+    MUST(train(ctx, &how, &all, 0, 1, seed, again));
     assert_memory_equal(theta, again, (size_t)p * sizeof *theta);
-    MUST(train_model(&net, &how, &all, chosen, N, 2, again, NULL));
+    MUST(train(ctx, &how, &all, 0, 1, seed + 1, again));
     assert_memory_not_equal(theta, again, (size_t)p * sizeof *theta);
-    MUST(train_losses(&net, theta, &all, loss)); /* 60 rows in batches of 16 */
+    MUST(mlp_open(&net, ctx, &tiny, 16, 1));
+    MUST(mlp_set(&net, 0, theta));
+    MUST(train_losses(&net, &all, work, loss)); /* 60 rows in batches of 16 */
+    mlp_close(&net);
     for (int i = 0; i < N; i++) right += loss[i] < log(2);
     if (right < N * 9 / 10) fail_msg("%d of %d examples have more than half of the probability", right, N);
 
     const train_recipe wild = {1e20, 0.9, 0.0, 16, 3};
-    REFUSED(train_model(&net, &wild, &all, chosen, N, 1, theta, NULL), FS_EBACKEND, "does not converge", "epoch");
-    const train_recipe wide = {0.05, 0.9, 0.0, 17, 3};
-    REFUSED(train_model(&net, &wide, &all, chosen, N, 1, theta, NULL), FS_EINVAL, "batches of 17", "at most 16");
-    mlp_close(&net);
+    REFUSED(train(ctx, &wild, &all, 0, 1, seed, theta), FS_EBACKEND, "does not converge", "epoch");
+    const train_recipe none = {0.05, 0.9, 0.0, 0, 3};
+    REFUSED(train(ctx, &none, &all, 0, 1, seed, theta), FS_EINVAL, "batches of 0");
     fs_context_destroy(ctx);
     free(all.x);
     free(all.label);
     free(theta);
     free(again);
+}
+
+/* Three side by side, in four slots, are the same three alone; the last batches are smaller. */
+static void models_side_by_side_are_those_trained_alone(void **state)
+{
+    (void)state;
+    fs_context *ctx = cpu();
+    const train_recipe how = {0.05, 0.9, 0.2, 16, 5};
+    const grass_images all = clusters(42);
+    const int64_t p = mlp_parameters(&tiny);
+    const uint64_t seed[] = {5, 6, 7};
+    float *together = room(3 * p, sizeof *together), *alone = room(3 * p, sizeof *alone);
+    MUST(train(ctx, &how, &all, 4, 3, seed, together));
+    for (int j = 0; j < 3; j++) MUST(train(ctx, &how, &all, 1, 1, seed + j, alone + j * p));
+    assert_memory_equal(together, alone, (size_t)(3 * p) * sizeof *alone);
+    REFUSED(train(ctx, &how, &all, 2, 3, seed, together), FS_EINVAL, "3 models", "1 to 2");
+    REFUSED(train(ctx, &how, &all, MLP_MODELS + 1, 1, seed, together), FS_EINVAL, "17 models", "1 to 16");
+    fs_context_destroy(ctx);
+    free(all.x);
+    free(all.label);
+    free(together);
+    free(alone);
 }
 
 static void shapes_that_cannot_be_are_refused(void **state)
@@ -313,13 +363,13 @@ static void shapes_that_cannot_be_are_refused(void **state)
     fs_context *ctx = cpu();
     mlp net;
     mlp_shape shape = tiny;
-    REFUSED(mlp_open(&net, ctx, &shape, 0), FS_EINVAL, "batches of 0");
+    REFUSED(mlp_open(&net, ctx, &shape, 0, 1), FS_EINVAL, "batches of 0");
     shape.layers = MLP_LAYERS + 1;
-    REFUSED(mlp_open(&net, ctx, &shape, 4), FS_EINVAL, "of 9 layers");
+    REFUSED(mlp_open(&net, ctx, &shape, 4, 1), FS_EINVAL, "of 9 layers");
     shape = tiny, shape.width[1] = 0;
-    REFUSED(mlp_open(&net, ctx, &shape, 4), FS_EINVAL, "layer 1", "0 wide");
+    REFUSED(mlp_open(&net, ctx, &shape, 4, 1), FS_EINVAL, "layer 1", "0 wide");
     shape = tiny, shape.width[3] = 257;
-    REFUSED(mlp_open(&net, ctx, &shape, 4), FS_EINVAL, "layer 3", "257 wide", "1 to 256");
+    REFUSED(mlp_open(&net, ctx, &shape, 4, 1), FS_EINVAL, "layer 3", "257 wide", "1 to 256");
     fs_context_destroy(ctx);
 }
 
@@ -350,6 +400,7 @@ int main(void)
         cmocka_unit_test(margins_of_sure_models_are_finite),
         cmocka_unit_test(training_takes_the_steps_of_the_recipe),
         cmocka_unit_test(a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit),
+        cmocka_unit_test(models_side_by_side_are_those_trained_alone),
         cmocka_unit_test(shapes_that_cannot_be_are_refused),
         cmocka_unit_test(choices_are_ascending_distinct_and_even),
     };
