@@ -15,10 +15,10 @@ from report_randnla import pyplot, table
 # Methods in the order of the tables: name, what it is, and the family and shuffle whose S and so whose scores it has.
 # Algorithm 1 hashes in its own way; its S has the law of the contiguous one.
 METHODS = [
-    ("flashsketch", "**FlashSketch**, rows shuffled: the default", ("blockperm", "rows")),
+    ("flashsketch", "**FlashSketch**, lines shuffled: the default here", ("blockperm", "lines-1")),
     ("contiguous", "**FlashSketch**, contiguous blocks", ("blockperm", "none")),
-    ("lines", "**FlashSketch**, lines shuffled", ("blockperm", "lines")),
-    ("lines-1", "**FlashSketch**, lines shuffled, interleave 1", ("blockperm", "lines-1")),
+    ("interleaved", "**FlashSketch**, lines shuffled and interleaved", ("blockperm", "lines")),
+    ("rows", "**FlashSketch**, rows shuffled", ("blockperm", "rows")),
     ("sjlt", "SJLT of this library", ("sjlt", "none")),
     ("blockrow", "FlashBlockRow of this library", ("blockrow", "none")),
     ("srht", "SRHT of this library", ("srht", "none")),
@@ -34,8 +34,7 @@ METHODS = [
 NAMES = {name: what for name, what, _ in METHODS}
 SCORES_OF = {name: kind for name, _, kind in METHODS}
 
-# Our sketch of each case: the default, and of whole gradients, whose coordinates are contiguous, the one for that.
-OURS = {"masked": "flashsketch", "all": "lines"}
+OURS = "flashsketch"
 
 # Bars on a GPU.  Masked: a peer, and how many times as long as ours it must take; all coordinates: how many times the
 # floor ours may take.
@@ -101,17 +100,17 @@ def bars_section(times):
 
     for peer, bar in SPEED_BARS:
         line(f"masked: {NAMES[peer]}, at least {bar:g} times our default's time",
-             [ratio("masked", k, peer, OURS["masked"]) for k in times.ks], lambda v, bar=bar: v >= bar,
+             [ratio("masked", k, peer, OURS) for k in times.ks], lambda v, bar=bar: v >= bar,
              lambda v: f"{v:.2f}×")
-    found = [times.right("all", k, OURS["all"]) for k in times.ks]
-    line(f"all coordinates: {NAMES[OURS['all']].replace('**', '')}, at most {FLOOR_BAR:g} times the floor",
+    found = [times.right("all", k, OURS) for k in times.ks]
+    line(f"all coordinates: {NAMES[OURS].replace('**', '')}, at most {FLOOR_BAR:g} times the floor",
          [r["ms"] / r["floor_ms"] if r else None for r in found], lambda v: v <= FLOOR_BAR, lambda v: f"{v:.2f}")
     return table(["bar"] + [f"k = {k}" for k in times.ks] + ["holds"], rows)
 
 
 def times_section(times, case):
     """One line a method: milliseconds, times the floor, and how many times as long as ours."""
-    ours, rows = OURS[case], []
+    ours, rows = OURS, []
     floors = {k: [r["floor_ms"] for r in times.lines if r["case"] == case and r["k"] == k] for k in times.ks}
     rows.append(["the floor"] + [time_text(statistics.median(floors[k])) if floors[k] else "" for k in times.ks])
     for name in times.methods(case):
@@ -190,8 +189,8 @@ class Scores:
 
 
 KINDS = {("blockperm", "rows"): "BlockPerm-SJLT, rows shuffled: the default",
-         ("blockperm", "none"): "BlockPerm-SJLT, contiguous", ("blockperm", "lines"): "BlockPerm-SJLT, lines shuffled",
-         ("blockperm", "lines-1"): "BlockPerm-SJLT, lines shuffled, interleave 1", ("sjlt", "none"): "SJLT",
+         ("blockperm", "none"): "BlockPerm-SJLT, contiguous", ("blockperm", "lines"): "BlockPerm-SJLT, lines shuffled and interleaved",
+         ("blockperm", "lines-1"): "BlockPerm-SJLT, lines shuffled", ("sjlt", "none"): "SJLT",
          ("blockrow", "none"): "FlashBlockRow", ("srht", "none"): "SRHT", ("gaussian", "none"): "Gaussian"}
 
 
@@ -222,9 +221,9 @@ def scores_section(scores):
 # A colour for each family, as in the figures of randnla; the library's are full markers and lines, peers hollow and
 # dashed.
 STYLES = [
-    ("flashsketch", "FlashSketch, default", "#D55E00", "o"),
+    ("flashsketch", "FlashSketch", "#D55E00", "o"),
     ("contiguous", "FlashSketch, contiguous", "#E69F00", "s"),
-    ("lines", "FlashSketch, lines", "#B8860B", "D"),
+    ("rows", "FlashSketch, rows shuffled", "#B8860B", "D"),
     ("algorithm1", "Algorithm 1 with transposes", "#CC79A7", "v"),
     ("sjlt", "SJLT, this library", "#0072B2", "^"),
     ("sjlt-scatter", "SJLT, scatter-add (as GraSS)", "#56B4E9", "<"),
@@ -273,9 +272,9 @@ def figure(times, scores, machine, path):
             peer = times.by[(case, ks[0], method)]["by"] == "peer"
             ends = ([m - l for m, l in zip(mean, low)], [h - m for m, h in zip(mean, high)])
             drawn = ax.errorbar(ms, mean, yerr=ends, color=colour, marker=marker, markersize=8 if marker == "*" else 6,
-                                linewidth=2.2 if method == OURS[case] else 1.2, linestyle="--" if peer else "-",
+                                linewidth=2.2 if method == OURS else 1.2, linestyle="--" if peer else "-",
                                 markerfacecolor="#ffffff" if peer else colour, markeredgecolor=colour,
-                                elinewidth=0.8, capsize=2.5, zorder=3 if method == OURS[case] else 2)
+                                elinewidth=0.8, capsize=2.5, zorder=3 if method == OURS else 2)
             lines.setdefault(label, drawn)
             for k, x, y in zip(ks, ms, mean):
                 leftmost[k] = min(leftmost.get(k, (x, y)), (x, y))
@@ -338,7 +337,7 @@ def machine_section(folder, scores, images):
         if not times.methods(case):
             continue
         parts.append(f"**{name}**: milliseconds; over the floor; over our time in the line "
-                     f"“{NAMES[OURS[case]].replace('**', '')}”.\n\n" + times_section(times, case))
+                     f"“{NAMES[OURS].replace('**', '')}”.\n\n" + times_section(times, case))
         alone = parts_section(times, case)
         if alone:
             parts.append("Their parts alone:\n\n" + alone)

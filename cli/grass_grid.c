@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choices.h"
 #include "cli.h"
 #include "json.h"
 #include "spec_options.h"
@@ -24,6 +25,7 @@ static int make_cell(grass_cell *cell, const grass_ask *ask, fs_family family, i
     cell->spec.k = k;
     cell->spec.seed += (uint64_t)seed;
     cell->spec.d = cell->mask ? cell->mask : parameters;
+    grass_choose_shuffle(&cell->spec);
     const int code = spec_sketch(&cell->spec, &S, &cell->full);
     fs_sketch_describe(S, cell->text, sizeof cell->text);
     snprintf(cell->name, sizeof cell->name, "%s; mask %" PRId64 "; %s", cell->text, cell->mask, id);

@@ -17,10 +17,10 @@
 
 /* name, on the CPU, on a GPU, by rows there, family, kappa, s, shuffle, interleave, product, cases */
 const grass_method grass_methods[] = {
-    {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 4, ROWS, 0, 0, BOTH},
+    {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0, BOTH},  /* what fs_grass_begin chooses */
     {"contiguous", LIBRARY, FS_BLOCKPERM, 1, 4, NONE, 0, 0, BOTH},
-    {"lines", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 0, 0, BOTH},
-    {"lines-1", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0, BOTH},
+    {"interleaved", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 0, 0, BOTH},
+    {"rows", LIBRARY, FS_BLOCKPERM, 1, 4, ROWS, 0, 0, BOTH},
     {"sjlt", LIBRARY, FS_SJLT, 0, 4, UNSAID, 0, 0, BOTH},
     {"blockrow", LIBRARY, FS_BLOCKROW, 0, 0, UNSAID, 0, 0, BOTH},
     {"srht", LIBRARY, FS_SRHT, 0, 0, UNSAID, 0, 0, BOTH},

@@ -118,8 +118,8 @@ class Attributor:
         self._ends = self._counts.cumsum()
         every = int(self._counts.sum())
         self.examples, mask = whole("examples", examples, who="Attributor"), whole("mask", mask, who="Attributor")
-        if not mask and "shuffle" not in sketch:
-            sketch.setdefault("batch_major", True)
+        if not {"shuffle", "batch_major"} & set(sketch) and sketch.get("family", "blockperm") == "blockperm":
+            sketch["shuffle"], sketch["interleave"] = "lines", sketch.get("interleave", 1)  # as fs_grass_begin chooses
         self.sketch = Sketch(k, mask if mask > 0 else every, seed, **sketch)
         self.k = self.sketch.k
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "attribution.h"
+#include "choices.h"
 #include "dtype.h"
 #include "matrix.h"
 #include "random.h"
@@ -54,6 +55,7 @@ static fs_result check_options(const fs_grass_options *given, fs_grass_options *
     FS_REQUIRE(o->sketch.d == 0 || o->sketch.d == d, "%s: sketch.d = %" PRId64 ", but %" PRId64
                " coordinates are sketched; leave it 0", who, o->sketch.d, d);
     o->sketch.d = d;
+    grass_choose_shuffle(&o->sketch);
     return FS_OK;
 }
 

@@ -16,13 +16,13 @@ grid() {
     record=$1
     shift
     "$fsbench" grass --quiet --record "$record" --batch 24x5003 --k 64,128,1280 --reps 3 \
-        --method flashsketch,contiguous,lines,lines-1,sjlt,blockrow,srht,gaussian \
+        --method flashsketch,contiguous,interleaved,rows,sjlt,blockrow,srht,gaussian \
         --method sjlt-scatter,algorithm1,sjlt-sparse "$@"
 }
 
 grid whole.jsonl
 lines=$(wc -l <whole.jsonl)
-[ "$lines" -eq $((3 * (10 + 11))) ] || fail "$lines lines; 3 k, 10 methods masked and 11 of all coordinates make 63"
+[ "$lines" -eq $((3 * (11 + 11))) ] || fail "$lines lines; 3 k, 11 methods masked and 11 of all coordinates make 66"
 sed 's/.*"cell": "\([^"]*\)".* "error": \([^,]*\),.*/\1 \2/' whole.jsonl >errors
 wrong=$(awk '!($2 > 0 && $2 < 1e-5)' errors)
 [ -z "$wrong" ] || fail "these have errors: $wrong"
