@@ -188,9 +188,10 @@ class Scores:
         return (statistics.fmean(values), low, high, statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
 
 
-KINDS = {("blockperm", "rows"): "BlockPerm-SJLT, rows shuffled: the default",
-         ("blockperm", "none"): "BlockPerm-SJLT, contiguous", ("blockperm", "lines"): "BlockPerm-SJLT, lines shuffled and interleaved",
-         ("blockperm", "lines-1"): "BlockPerm-SJLT, lines shuffled", ("sjlt", "none"): "SJLT",
+KINDS = {("blockperm", "lines-1"): "BlockPerm-SJLT, lines shuffled: the default here",
+         ("blockperm", "none"): "BlockPerm-SJLT, contiguous",
+         ("blockperm", "lines"): "BlockPerm-SJLT, lines shuffled and interleaved",
+         ("blockperm", "rows"): "BlockPerm-SJLT, rows shuffled", ("sjlt", "none"): "SJLT",
          ("blockrow", "none"): "FlashBlockRow", ("srht", "none"): "SRHT", ("gaussian", "none"): "Gaussian"}
 
 

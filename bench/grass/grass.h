@@ -44,6 +44,9 @@ typedef struct grass_method {
 extern const grass_method grass_methods[];
 extern const int grass_method_count;
 
+/* Values from sample to sample where the library reads. */
+static inline int64_t grass_pitch(int64_t p) { return (p + 31) / 32 * 32; }
+
 /* The coordinates that a case keeps at some k; and the columns of S for them, some of them zeros behind the others
  * where the method takes whole blocks only.  0: there is no such sketch. */
 int64_t grass_kept(const grass_options *o, int which, int64_t k);
@@ -93,6 +96,8 @@ typedef struct projection {
     fs_sketch *S;
     void *state;
     int64_t n, p, kept;       /* kept < p: masked */
+    int64_t pitch;            /* from sample to sample: p, or where the library reads p rounded up to whole lines, as it
+                               * keeps gradients of its own */
     const int64_t *list;      /* the mask, in the machine's memory; NULL: all */
     float *gathered, *turned, *features; /* n x kept, d x n, k x n; NULL where that step is not needed */
     int unsupported;          /* the library said that it cannot do this here; fs_error_message has the sentence */

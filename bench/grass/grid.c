@@ -105,7 +105,7 @@ typedef struct cell_times {
 static int measure_part(grid *g, const batch *b, projection *p, int steps, grass_times *t)
 {
     part w = {p, steps};
-    const int64_t to = p->n * b->k * (int64_t)sizeof(float), from = p->n * p->p * (int64_t)sizeof(float);
+    const int64_t to = p->n * b->k * (int64_t)sizeof(float), from = p->n * p->pitch * (int64_t)sizeof(float);
     const grass_work work = {from, to, b->read, to, run_part, &w};
     return g->m.measure(&g->m, &work, t);
 }

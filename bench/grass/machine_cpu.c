@@ -12,10 +12,10 @@ static int open(grass_machine *m, const grass_options *o, int64_t most_k)
 {
     m->base = nla_cpu;
     if (m->base.open(&m->base, &o->common)) return 1;
-    m->A = m->base.alloc(sizeof *m->A * (size_t)(o->n * o->p));
+    m->A = m->base.alloc(sizeof *m->A * (size_t)(o->n * grass_pitch(o->p)));
     m->Y = m->base.alloc(sizeof *m->Y * (size_t)(o->n * most_k));
     if (!m->A || !m->Y) return 1;
-    bench_fill(m->A, o->n * o->p, 1);
+    bench_fill(m->A, o->n * grass_pitch(o->p), 1);
     return 0;
 }
 

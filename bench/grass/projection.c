@@ -52,6 +52,7 @@ int projection_open(projection *p, grass_machine *m, const grass_options *o, con
     const baseline *b = m->base.place == FS_CUDA ? method->gpu : method->cpu;
     *p = (projection){.m = m, .method = method, .n = o->n, .p = o->p, .kept = kept, .list = list};
     p->peer = b == &baseline_library ? NULL : b;
+    p->pitch = p->peer ? o->p : grass_pitch(o->p);
     p->problem = (baseline_problem){m->base.g, m->base.context, FS_SPEC_INIT, NULL, o->n, !by_rows(p), FS_F32,
                                     method->product};
     if (make_sketch(p, grass_columns(method, kept, k), k)) return 1;
@@ -80,6 +81,7 @@ static int run_library(projection *p, void *from, void *to)
 {
     const fs_rows mask = {p->kept, FS_INDEX64, p->list, p->m->base.place};
     fs_matrix A = fs_batch_major(from, p->n, p->p, FS_F32);
+    A.col_stride = p->pitch, A.size = p->n * p->pitch;
     fs_matrix Y = fs_batch_major(to, p->n, p->problem.spec.k, FS_F32);
     A.place = Y.place = p->m->base.place;
     const fs_result result = p->list ? fs_apply_rows(p->problem.context, p->S, 0, 1.0, &A, &mask, 0.0, &Y)
@@ -135,12 +137,12 @@ static int exactly(const projection *p, fs_context *exact, const fs_matrix *X, f
 int projection_error(const projection *p, fs_context *exact, const int64_t *host_list, double *error)
 {
     const int64_t d = p->problem.spec.d, k = p->problem.spec.k, count = p->n < CHECKED ? p->n : CHECKED;
-    float *A = fetch(p, p->m->A, p->p, p->n / count, count), *Y = fetch(p, p->m->Y, k, p->n / count, count);
+    float *A = fetch(p, p->m->A, p->pitch, p->n / count, count), *Y = fetch(p, p->m->Y, k, p->n / count, count);
     double *in = calloc((size_t)(d * count), sizeof *in), *out = calloc((size_t)(k * count), sizeof *out);
     int bad = !A || !Y || !in || !out;
     if (!bad) {
         for (int64_t i = 0; i < p->kept; i++)
-            for (int64_t c = 0; c < count; c++) in[i * count + c] = A[c * p->p + (host_list ? host_list[i] : i)];
+            for (int64_t c = 0; c < count; c++) in[i * count + c] = A[c * p->pitch + (host_list ? host_list[i] : i)];
         const fs_matrix X = fs_row_major(in, d, count, FS_F64);
         fs_matrix features = fs_row_major(out, k, count, FS_F64);
         bad = exactly(p, exact, &X, &features);

@@ -41,13 +41,13 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
     int team = plan->team, chunk = plan->chunk, group = plan->group;
     fs_row_maps maps;
-    fs_line_maps line_maps;
-    void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &line_maps};
+    CUtensorMap map;
+    void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &map};
     void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS || plan->kernel == FS_KERNEL_LISTED_ROWS ? rows
                 : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : numbers;
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
     if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype), problem->interleave))
-        FS_TRY_GPU(fs_gpu_line_maps(gpu, A, (int)fs_plan_width(plan), problem->mapped, &line_maps));
+        FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
     cudaLaunchAttribute together;
     together.id = cudaLaunchAttributeClusterDimension;
     together.val.clusterDim.x = (unsigned)plan->cluster;

@@ -24,19 +24,15 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     p.down = A->row_stride == 1 && A->cols > 1;
     const int64_t pitch = (p.across ? A->row_stride : A->col_stride) * fs_dtype_size(A->dtype);
     p.aligned = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
+    /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
+    if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
     /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
     const int describable = A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
     if (p.across)
         p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;
-    else if (p.down && A->col_stride > 0 && A->dtype == FS_F32 && describable && pitch < (int64_t)1 << 38) {
-        /* Before the first coordinate of a map that must begin earlier there is something else, not zeros. */
-        const int straight = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
-        p.mapped = !straight && row0 % FS_LINE != 0 ? 0 : pitch % 16 == 0 ? 1 : pitch % 8 == 0 ? 2 : 4;
-    }
+    else p.mapped = p.down && A->col_stride > 0 && p.aligned && describable && pitch < (int64_t)1 << 40;
     p.once = S->words == 1 && S->accepts[0] && (S->out.larger == 0 || S->accepts[1]);
-    /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
-    if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     return p;
 }
 
@@ -255,7 +251,7 @@ static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_
 
 static int hopper_lines_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
-    return gpu->arch == 90 && p->down && !p->across && (p->mapped || (p->aligned && p->whole)) &&
+    return gpu->arch == 90 && p->down && !p->across && p->aligned &&
            p->shuffle == FS_DEF_LINES && p->kappa == 1 && p->block_rows <= 64 && halves_suffice(p);
 }
 /* `samples` of a thread block: 64 or 128; the other one where there is no such instance. */
@@ -264,7 +260,7 @@ static int plan_hopper_lines(const fs_problem *p, const fs_gpu_traits *gpu, int 
     int found = -1;
     for (int i = 0; i < FS_HOPPER_LINES_COUNT; i++)
         if (hopper_lines[i].dtype == p->dtype && hopper_lines[i].interleave == p->interleave &&
-            (hopper_lines[i].boxes ? p->mapped : p->aligned && p->whole) &&
+            (hopper_lines[i].boxes ? p->mapped : p->whole) &&
             hopper_lines[i].shared <= gpu->shared &&
             (found < 0 || hopper_lines[i].samples == samples))
             found = i;

@@ -46,7 +46,7 @@ typedef struct fs_problem {
     int across, down;      /* neighbours in memory are columns, or rows, of A */
     int aligned;           /* every row (or column) of it starts at a multiple of 16 bytes */
     int whole;             /* and is a multiple of 16 bytes long */
-    int mapped;            /* so many tensor maps of sm_90 can describe it (maps.cuh); 0: none can */
+    int mapped;            /* a tensor map of sm_90 can describe it (maps.cuh) */
     int once;              /* the nonzeros of a column under a permutation are one random word, never drawn again */
 } fs_problem;
 

@@ -395,8 +395,8 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
                 "gemm");
 }
 
-/* cuBLAS picks its kernel by the shape and by `count`, and gives the same bits from run to run: atomics and TF32 are off
- * unless asked for, and a handle has one stream. */
+/* cuBLAS picks its kernel by the shape and by `count`, and gives the same bits from run to run: atomics and TF32 are
+ * off unless asked for, and a handle has one stream. */
 static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A,
                                 int64_t lda, int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C,
                                 int64_t ldc, int64_t c_apart, int64_t count)

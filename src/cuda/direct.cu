@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_
     for (int other = 0; other < SHARES - 1; other++)
 #pragma unroll
         for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
-    store_samples<T>(a, p, to, total, p.column + first, 8);
+    store_samples<T>(a, p, to, total, p.column + first);
 #endif
 }
 

@@ -17,16 +17,15 @@
  * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
  * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
  * towards zero, small.  C = 1 does the same after 64 slots, or 256 of two-byte elements.
- * Whole lines of floats come by tensor maps, for all samples at once (or every second or fourth, where samples are not
- * 16-byte aligned, by maps of their own), everything else 16 bytes at a time.
+ * Whole lines of floats come by a tensor map, for all samples at once, everything else 16 bytes at a time.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
  * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
  * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
- *          contiguous; for whole lines of floats a matrix that maps.cu can describe, otherwise samples 16-byte aligned,
- *          rows and row0 whole 16 bytes */
+ *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; for whole lines of floats a matrix that maps.cu
+ *          can describe, otherwise rows that are whole 16 bytes */
 #include "instances.h"
 #include "maps.cuh"
 #include "tensor.cuh"
@@ -207,17 +206,16 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
     }
 }
 
-/* The same of lines that come by tensor maps: one lane copies them, all samples of a map at once.  Lines that there are
- * not are copied from behind the last row, where a map is zero. */
+/* The same of lines that come by a tensor map: one lane copies them, all samples at once.  Lines that there are not are
+ * copied from behind the last row, where a map is zero. */
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
-__device__ void copy_boxes(const fs_tile_args &a, const fs_line_maps &maps, const job &j,
+__device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const job &j,
                            const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
 {
     typedef shape<T, C, SAMPLES> sh;
     enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
     const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
-    const int classes = maps.classes, each = SAMPLES / classes;  /* samples of a map */
-    const int sample = __shfl_sync(~0u, (int)j.sample, 0) / classes;
+    const int sample = __shfl_sync(~0u, (int)j.sample, 0);
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
         const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
         const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
@@ -239,11 +237,7 @@ __device__ void copy_boxes(const fs_tile_args &a, const fs_line_maps &maps, cons
                 fs_mbarrier_arrive_expect(m.step_full(stage), sh::STEP_BYTES);
 #pragma unroll
                 for (int l = 0; l < sh::LINES; l++)
-#pragma unroll
-                    for (int c = 0; c < FS_LINE_CLASSES; c++)  /* which maps are known to the compiler, they must be */
-                        if (c < classes)
-                            fs_copy_box(to + (l * SAMPLES + c * each) * 128, &maps.of[c], starts[l] + maps.shift[c], 0,
-                                        sample, m.step_full(stage));
+                    fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
             }
             __syncwarp();
         }
@@ -343,7 +337,7 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
     }
 }
 
-/* The first of a thread's samples, as they are in shared memory; the other is 8 behind it.  Neighbours, which read
+/* The first of a thread's samples, within the thread block's; the other is 8 behind it.  Neighbours, which read
  * together, have samples whose places in a tensor map's box differ in just the bit in which they would agree. */
 template <class T, int C, int SAMPLES> __device__ __forceinline__ int sample_of(int side)
 {
@@ -690,7 +684,7 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const job &j, flo
 
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __global__ void __launch_bounds__(FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES), 1)
-hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_line_maps maps)
+hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUtensorMap map)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     typedef shape<T, C, SAMPLES> sh;
@@ -703,9 +697,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_
     fs_start_next_kernel();
     /* 1. mbarriers */
     if (tid == 0) {
-#pragma unroll
-        for (int c = 0; c < FS_LINE_CLASSES; c++)
-            if (sh::BOXES && c < maps.classes) fs_fetch_map(&maps.of[c]);
+        if (sh::BOXES) fs_fetch_map(&map);
         for (int i = 0; i < STAGES; i++) {
             fs_mbarrier_init(m.step_full(i), sh::BOXES ? 1 : 32 + (C > 1));
             fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
@@ -723,7 +715,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_
     if (tid < sh::PREPARE) {
         fs_fewer_registers<sh::FEWER>();
         if (tid < 32 * MAKERS) make_panels<T, C, SAMPLES>(a, j, m, shared, step_count * sh::STEP_PANELS);
-        else if (sh::BOXES) copy_boxes<T, C, SAMPLES>(a, maps, j, m, step_count);
+        else if (sh::BOXES) copy_boxes<T, C, SAMPLES>(a, map, j, m, step_count);
         else copy_lines<T, C, SAMPLES>(a, j, m, step_count);
         fs_barrier_or(1, sh::THREADS, false);
     } else {
@@ -752,14 +744,10 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_
 
         /* 4. scale once, store once */
         const fs_output to = fs_plane(a, 1, j.z);
-        /* A tensor map's samples are together; a thread's two are of one map. */
-        const int classes = sh::BOXES ? maps.classes : 1, each = SAMPLES / classes;
-        const int row = sample_of<T, C, SAMPLES>(side);
-        const int64_t sample = j.sample + row % each * classes + row / each;
+        const int64_t sample = j.sample + sample_of<T, C, SAMPLES>(side);
         const int block = C < 8 ? 0 : 4 * side;
 #pragma unroll
-        for (int t = 0; t < sh::BLOCKS; t++)
-            store_samples<T>(a, part_of(a, j, block + t), to, total[t], sample, 8 * classes);
+        for (int t = 0; t < sh::BLOCKS; t++) store_samples<T>(a, part_of(a, j, block + t), to, total[t], sample);
     }
 #endif
 }

@@ -63,20 +63,11 @@ fs_result fs_gpu_row_maps(fs_gpu *gpu, const fs_matrix *A, int64_t width, int bo
     return encode_rows(gpu, A, A->cols - width, width / group, width, box_rows, &maps->last);
 }
 
-fs_result fs_gpu_line_maps(fs_gpu *gpu, const fs_matrix *A, int samples, int classes, fs_line_maps *maps)
+fs_result fs_gpu_line_map(fs_gpu *gpu, const fs_matrix *A, int samples, CUtensorMap *map)
 {
     FS_TRY_GPU(find_encoder(gpu));
-    const cuuint64_t pitch = (cuuint64_t)A->col_stride * 4 * classes, strides[] = {pitch, pitch};
-    const cuuint32_t box[] = {FS_MAP_GROUP / 4, 1, (cuuint32_t)(samples / classes)};
-    maps->classes = classes;
-    for (int c = 0; c < classes; c++) {
-        /* Fewer samples than classes: what the map of none brings is stored nowhere; it is that of the first. */
-        const float *first = (const float *)A->data + (c < A->cols ? c : 0) * A->col_stride;
-        maps->shift[c] = (int32_t)((uintptr_t)first % 16 / 4);
-        const cuuint64_t dims[] = {(cuuint64_t)(A->rows + maps->shift[c]), 1,
-                                   (cuuint64_t)fs_div_up(A->cols - (c < A->cols ? c : 0), classes)};
-        FS_TRY_GPU(encode(gpu, CU_TENSOR_MAP_DATA_TYPE_UINT32, (void *)(first - maps->shift[c]), dims, strides, box,
-                          &maps->of[c]));
-    }
-    return FS_OK;
+    const cuuint64_t pitch = (cuuint64_t)A->col_stride * 4, strides[] = {pitch, pitch};
+    const cuuint64_t dims[] = {(cuuint64_t)A->rows, 1, (cuuint64_t)A->cols};
+    const cuuint32_t box[] = {FS_MAP_GROUP / 4, 1, (cuuint32_t)samples};
+    return encode(gpu, CU_TENSOR_MAP_DATA_TYPE_UINT32, A->data, dims, strides, box, map);
 }

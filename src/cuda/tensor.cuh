@@ -308,11 +308,11 @@ __device__ __noinline__ void put_rows(const fs_output &to, int64_t row, int64_t 
     if (valid > 1) fs_output_put(to, row + 1, sample, sum.y);
 }
 
-/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + apart, as fs_output_put would leave
- * them; floats two rows at a time where rows are contiguous. */
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them;
+ * floats two rows at a time where rows are contiguous. */
 template <class T>
 __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_part &p, const fs_output &to,
-                                              const float *total, int64_t sample, int apart)
+                                              const float *total, int64_t sample)
 {
     const int q = threadIdx.x & 3;
     const float factor = (float)to.factor, beta = (float)to.beta;
@@ -322,8 +322,8 @@ __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_pa
     };
 #pragma unroll
     for (int v = 0; v < 2; v++) {
-        if (sample + apart * v >= a.n) continue;
-        float *first = (float *)to.data + (sample + apart * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
+        if (sample + 8 * v >= a.n) continue;
+        float *first = (float *)to.data + (sample + 8 * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
         const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
 #pragma unroll
         for (int b = 0; b < 8; b++) {
@@ -331,7 +331,7 @@ __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_pa
             const float *sums = total + 4 * b + 2 * v;
             float *at = first + 8 * b * to.row_stride;
             if (sizeof(T) == 2 && to.dtype != FS_F32) {
-                put_rows(to, p.output_row + row, sample + apart * v, make_float2(sums[0], sums[1]), p.block_rows - row);
+                put_rows(to, p.output_row + row, sample + 8 * v, make_float2(sums[0], sums[1]), p.block_rows - row);
             } else if (pairs && row + 1 < p.block_rows) {
                 *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
             } else {

@@ -17,7 +17,8 @@ const gpu_kind gpus[] = {
     {"RTX 5090", {120, 170, 101376, 102400, 100663296}},
 };
 static const char *const memory_names[] = {"packed",   "padded", "odd",           "shifted", "backward",
-                                           "repeated", "batch",  "batch shifted", "spread"};
+                                           "repeated", "batch",  "batch shifted", "batch padded",
+                                           "spread"};
 
 fs_blockperm sketch_of_call(const call *c)
 {
@@ -40,6 +41,10 @@ static fs_matrix matrix_of_call(const call *c)
     case BATCH:
     case BATCH_SHIFTED:
         A = fs_batch_major(c->memory == BATCH ? buffer : buffer + size, n, c->rows, c->dtype);
+        break;
+    case BATCH_PADDED:
+        A = fs_batch_major(buffer, n, c->rows, c->dtype);
+        A.col_stride = (c->rows * size + 15) / 16 * 16 / size;
         break;
     case SPREAD: A.row_stride = 2 * n, A.col_stride = 2; break;
     default: break;
@@ -195,9 +200,10 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (plan->instance < 0 || plan->instance >= FS_HOPPER_LINES_COUNT) return "there is no such instance";
         if (gpu->arch != 90) return "the GPU cannot run it";
         if (!p->down || p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+        if (!p->aligned) return "its samples are not aligned";
         if (p->dtype == FS_F32 && p->interleave < 16) {
             if (!p->mapped) return "no tensor map describes this matrix";
-        } else if (!p->aligned || !p->whole) return "its samples are not whole 16 bytes";
+        } else if (!p->whole) return "its samples are not whole 16 bytes";
         if (p->shuffle != FS_DEF_LINES || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
             return "it cannot take this sketch";
         if (plan->length % (FS_LINE / p->interleave)) return "its parts cut lines";

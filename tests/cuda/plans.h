@@ -27,6 +27,7 @@ typedef enum memory {
     REPEATED,        /* every row is the same memory */
     BATCH,           /* columns contiguous */
     BATCH_SHIFTED,
+    BATCH_PADDED,    /* samples begin at multiples of 16 bytes */
     SPREAD,          /* nothing contiguous */
     MEMORIES
 } memory;
