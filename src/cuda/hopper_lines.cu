@@ -216,11 +216,13 @@ __device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const 
     enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
     const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
     const int sample = __shfl_sync(~0u, (int)j.sample, 0);
+    /* Boxes begin at multiples of 16 bytes. */
+    const int64_t behind = (a.rows + sh::CHUNK - 1) / sh::CHUNK * sh::CHUNK;
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
         const int64_t round = (int64_t)(warp + (turn + lane / sh::LINES) * COPIERS) * sh::LINES + lane % sh::LINES;
         const int64_t line = fs_blockperm_dealt_rolled(&a.B, j.H, j.first + round);
         const int64_t row = line * FS_LINE - a.row0;
-        const int start = (int)(round < j.rounds && row > -FS_LINE && row < a.rows ? row : a.rows);
+        const int start = (int)(round < j.rounds && row > -FS_LINE && row < a.rows ? row : behind);
         const uint32_t mask = C > 1 ? fs_blockperm_mask_rolled(&a.B, line) : 0;
 #pragma unroll 1
         for (int k = 0; k < AHEAD && warp + (turn + k) * COPIERS < step_count; k++) {

@@ -174,9 +174,10 @@ static void parts_are_added_in_the_order_of_ranks(void)
             twin A = rows_of_A(s->d, s->n, s->in, 0, real_at, is_gpu((cast)who));
             twin part = twin_of(s->k, s->n, FS_F32, 0), want = twin_of(s->k, s->n, FS_F32, 0);
             double *sums = room(s->k * s->n, sizeof *sums);
-            for (int64_t col = 0; col < s->n; col += tile) {
+            const int64_t step = ranks == 1 ? s->n : tile;  /* one rank makes all of Y at once */
+            for (int64_t col = 0; col < s->n; col += step) {
                 fs_matrix a = A.m, y = part.host;
-                a.cols = y.cols = s->n - col < tile ? s->n - col : tile;
+                a.cols = y.cols = s->n - col < step ? s->n - col : step;
                 a.offset = y.offset = col;
                 MUST(fs_apply(own((cast)who), S, first_row(s->d, rank), 1.0, &a, 0.0, &y));
             }
