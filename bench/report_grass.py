@@ -248,9 +248,9 @@ def points(times, scores, data, case, method):
 
 
 def figure(times, scores, machine, path):
-    """LDS against time, a panel for each data set and case; False where there is nothing to draw."""
+    """LDS against time, a panel for each data set and case with methods to compare; False where there is none."""
     panels = [(data, case) for data in scores.data() for case in ("masked", "all")
-              if any(points(times, scores, data, case, method) for method, *_ in STYLES)]
+              if sum(bool(points(times, scores, data, case, method)) for method, *_ in STYLES) > 1]
     if not panels:
         return False
     plt = pyplot()
