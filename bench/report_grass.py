@@ -36,6 +36,8 @@ SCORES_OF = {name: kind for name, _, kind in METHODS}
 
 OURS = "flashsketch"
 
+CASES = {"masked": "Masked", "runs": "Masked in runs of eight", "all": "All coordinates"}
+
 # Bars on a GPU.  Masked: a peer, and how many times as long as ours it must take; all coordinates: how many times the
 # floor ours may take.
 SPEED_BARS = [("sjlt-scatter", 5.0), ("algorithm1", 3.0)]
@@ -98,10 +100,10 @@ def bars_section(times):
         a, b = times.right(case, k, numerator), times.right(case, k, denominator)
         return a["ms"] / b["ms"] if a and b else None
 
-    for peer, bar in SPEED_BARS:
-        line(f"masked: {NAMES[peer]}, at least {bar:g} times our default's time",
-             [ratio("masked", k, peer, OURS) for k in times.ks], lambda v, bar=bar: v >= bar,
-             lambda v: f"{v:.2f}×")
+    for case in ("masked", "runs"):
+        for peer, bar in SPEED_BARS if times.methods(case) else ():
+            line(f"{CASES[case].lower()}: {NAMES[peer]}, at least {bar:g} times our default's time",
+                 [ratio(case, k, peer, OURS) for k in times.ks], lambda v, bar=bar: v >= bar, lambda v: f"{v:.2f}×")
     found = [times.right("all", k, OURS) for k in times.ks]
     line(f"all coordinates: {NAMES[OURS].replace('**', '')}, at most {FLOOR_BAR:g} times the floor",
          [r["ms"] / r["floor_ms"] if r else None for r in found], lambda v: v <= FLOOR_BAR, lambda v: f"{v:.2f}")
@@ -168,11 +170,12 @@ class Scores:
     def add(self, r):
         spec, parameters = r["spec"], r.get("parameters")
         kind, masked = kind_of(spec), r["mask"] not in (0, parameters)
-        if kind is None or r["lds"] is None or (masked and r["mask"] != 4 * spec["k"]):
+        if kind is None or r["lds"] is None or (masked and r["mask"] != 4 * spec["k"]) or r.get("run", 1) not in (1, 8):
             return
         self.lines.append(r)
         self.parameters.add(parameters)
-        where = (str(r.get("data", "")), "masked" if masked else "all", spec["k"], kind)
+        case = "all" if not masked else "runs" if r.get("run", 1) == 8 else "masked"
+        where = (str(r.get("data", "")), case, spec["k"], kind)
         self.by.setdefault(where, {})[spec.get("seed")] = r
 
     def data(self):
@@ -202,7 +205,7 @@ def data_name(data):
 def scores_section(scores):
     parts = []
     for data in scores.data():
-        for case in ("masked", "all"):
+        for case in CASES:
             mine = [where for where in scores.by if where[:2] == (data, case)]
             ks = sorted({where[2] for where in mine})
             rows = []
@@ -211,7 +214,7 @@ def scores_section(scores):
                 rows.append([KINDS[kind]] + [f"{s[0]:.4f} [{s[1]:.4f}, {s[2]:.4f}], ±{s[3]:.4f}, {s[4]}" if s else ""
                                              for s in found])
             if rows:
-                name = ", ".join(filter(None, (data_name(data), "masked" if case == "masked" else "all coordinates")))
+                name = ", ".join(filter(None, (data_name(data), CASES[case].lower())))
                 parts.append(f"**{name}**\n\n" + table(["LDS [95 % over images], ± over seeds, seeds"]
                                                        + [f"k = {k}" for k in ks], rows))
     return "\n\n".join(parts)
@@ -249,7 +252,7 @@ def points(times, scores, data, case, method):
 
 def figure(times, scores, machine, path):
     """LDS against time, a panel for each data set and case with methods to compare; False where there is none."""
-    panels = [(data, case) for data in scores.data() for case in ("masked", "all")
+    panels = [(data, case) for data in scores.data() for case in CASES
               if sum(bool(points(times, scores, data, case, method)) for method, *_ in STYLES) > 1]
     if not panels:
         return False
@@ -281,7 +284,7 @@ def figure(times, scores, machine, path):
                 leftmost[k] = min(leftmost.get(k, (x, y)), (x, y))
         for k, point in leftmost.items():
             ax.annotate(f"k = {k}", point, xytext=(-8, -3), textcoords="offset points", fontsize=8, ha="right")
-        name = "masked, 4 k coordinates" if case == "masked" else "all coordinates"
+        name = CASES[case].lower() + (", 4 k coordinates" if case != "all" else "")
         ax.set_title(", ".join(filter(None, (data_name(data), name))), fontsize=10, loc="left")
         ax.set_xscale("log")
         low, high = ax.get_xlim()
@@ -334,7 +337,7 @@ def machine_section(folder, scores, images):
     parts = [f"### {folder.name}\n\n{where}; {values('reps')} repetitions at most."]
     if times.gpu:
         parts.append("**Bars**\n\n" + bars_section(times))
-    for case, name in (("masked", "Masked"), ("all", "All coordinates")):
+    for case, name in CASES.items():
         if not times.methods(case):
             continue
         parts.append(f"**{name}**: milliseconds; over the floor; over our time in the line "

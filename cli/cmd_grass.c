@@ -14,7 +14,7 @@
 #include "spec_options.h"
 #include "where.h"
 
-enum { OPTION_DATA = SPEC_OTHER, OPTION_MASK, OPTION_SEEDS, OPTION_TRAIN, OPTION_TEST, OPTION_MODELS,
+enum { OPTION_DATA = SPEC_OTHER, OPTION_MASK, OPTION_RUN, OPTION_SEEDS, OPTION_TRAIN, OPTION_TEST, OPTION_MODELS,
        OPTION_CHECKPOINTS, OPTION_EPOCHS, OPTION_MODEL_SEED, OPTION_DAMPING, OPTION_RECORD, OPTION_FORGET,
        OPTION_COMMIT, OPTION_JSON };
 enum { MOST_SEEDS = 1000 };
@@ -77,6 +77,7 @@ static int take(void *options, int code, const char *value)
     switch (code) {
     case OPTION_DATA: o->data = value; return 0;
     case OPTION_MASK: return cli_number(name, "--mask", value, 0, INT64_MAX, &o->ask.mask);
+    case OPTION_RUN: return cli_number(name, "--run", value, 1, 1 << 20, &o->ask.run);
     case OPTION_SEEDS: return cli_number(name, "--seeds", value, 1, MOST_SEEDS, &o->ask.seeds);
     case OPTION_TRAIN: return cli_number(name, "--train", value, 2, INT32_MAX, &o->train);
     case OPTION_TEST: return cli_number(name, "--test", value, 2, INT32_MAX, &o->test);
@@ -136,7 +137,7 @@ static int take_words(grass_options *o, int count, char **words)
 static int run(int argc, char **argv)
 {
     grass_options o = {.ask = {.sketch = FS_SPEC_INIT, .k = {4096}, .family = {FS_BLOCKPERM}, .sizes = 1, .families = 1,
-                               .seeds = 1, .mask = -1},
+                               .seeds = 1, .mask = -1, .run = 1},
                        .where = FS_CONTEXT_INIT, .train = 5000, .test = 500, .recipe = EXPERIMENT_RECIPE_INIT,
                        .each = 8};
     o.ask.sketch.seed = 42;
@@ -146,6 +147,7 @@ static int run(int argc, char **argv)
     if (code) return code;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and gets its sentence */
     o.recipe.half = o.train / 2;
+    o.recipe.run = o.ask.run;
     o.recipe.validation = o.test / 10 > 0 ? o.test / 10 : 1;
     if (o.recipe.ensemble > o.recipe.models) o.recipe.ensemble = o.recipe.models;
     if (o.output && !(o.picture = output_open(o.output))) return EXIT_FAILURE;
@@ -158,6 +160,7 @@ static int run(int argc, char **argv)
 static const cli_option options[] = {
     {'k', NULL, "LIST", "values of a feature: rows of S; 1024,4096 (default 4096)", NULL},
     {OPTION_MASK, "mask", "N", "coordinates of a gradient that are kept, at random (default 4 k; 0: all)", NULL},
+    {OPTION_RUN, "run", "N", "neighbours that the mask keeps together (default 1); 8 are a GPU's least read", NULL},
     {SPEC_FAMILY, "family", "LIST", "of blockperm (default), sjlt, blockrow, srht and gaussian, or all",
      SPEC_FAMILIES " all"},
     {'M', "blocks", "N", "blocks", NULL},

@@ -17,9 +17,15 @@ static int make_cell(grass_cell *cell, const grass_ask *ask, fs_family family, i
                      int64_t parameters, const char *id)
 {
     fs_sketch *S = NULL;
+    char runs[40] = "";
     cell->mask = ask->mask >= 0 ? ask->mask : 4 * k < parameters ? 4 * k : parameters;
     if (cell->mask > parameters)
         return cli_fail("a mask of %" PRId64 " coordinates, gradients have %" PRId64, cell->mask, parameters);
+    if (cell->mask == parameters && ask->mask < 0) cell->mask -= cell->mask % ask->run;
+    if (cell->mask && cell->mask % ask->run)
+        return cli_fail("a mask of %" PRId64 " coordinates is not made of whole runs of %" PRId64, cell->mask,
+                        ask->run);
+    if (cell->mask && ask->run > 1) snprintf(runs, sizeof runs, " in runs of %" PRId64, ask->run);
     cell->spec = ask->sketch;
     cell->spec.family = family;
     cell->spec.k = k;
@@ -28,7 +34,7 @@ static int make_cell(grass_cell *cell, const grass_ask *ask, fs_family family, i
     grass_choose_shuffle(&cell->spec);
     const int code = spec_sketch(&cell->spec, &S, &cell->full);
     fs_sketch_describe(S, cell->text, sizeof cell->text);
-    snprintf(cell->name, sizeof cell->name, "%s; mask %" PRId64 "; %s", cell->text, cell->mask, id);
+    snprintf(cell->name, sizeof cell->name, "%s; mask %" PRId64 "%s; %s", cell->text, cell->mask, runs, id);
     fs_sketch_destroy(S);
     return code;
 }

@@ -21,6 +21,7 @@ typedef struct grass_ask {
     int sizes, families;
     int64_t seeds;
     int64_t mask; /* -1: 4 k, or all where that is more; 0: all */
+    int64_t run;  /* coordinates that a mask keeps together */
 } grass_ask;
 
 typedef struct grass_cell {

@@ -89,7 +89,11 @@ static void print_models(const session *s)
 static void print_one(const session *s, const grass_cell *cell)
 {
     const cJSON *line = grass_record_find(s->record, cell->name)->json;
-    if (cell->mask) printf("mask      %" PRId64 " of %" PRId64 " coordinates\n", cell->mask, s->e.parameters);
+    if (cell->mask) {
+        printf("mask      %" PRId64 " of %" PRId64 " coordinates", cell->mask, s->e.parameters);
+        if (s->o->ask.run > 1) printf(", in runs of %" PRId64, s->o->ask.run);
+        printf("\n");
+    }
     printf("S         %s\n", cell->text);
     printf("damping   %g, ", grass_number(line, "damping"));
     if (s->o->damping > 0) printf("given\n");
@@ -133,6 +137,7 @@ static cJSON *make_line(const session *s, const grass_cell *cell, const experime
     json_spec(spec, &cell->full);
     cJSON_AddItemToObject(out, "spec", spec);
     json_whole(out, "mask", cell->mask);
+    if (cell->mask && s->o->ask.run > 1) json_whole(out, "run", s->o->ask.run);
     cJSON_AddStringToObject(out, "data", o->data ? o->data : fashion);
     add_number(out, "mean", s->data->mean);
     add_number(out, "deviation", s->data->deviation);
@@ -258,6 +263,7 @@ static int print_kept_json(const session *s, const grass_cell *cell, const exper
     json_spec(spec, &cell->full);
     cJSON_AddItemToObject(out, "spec", spec);
     json_whole(out, "mask", cell->mask);
+    if (cell->mask && s->o->ask.run > 1) json_whole(out, "run", s->o->ask.run);
     cJSON_AddStringToObject(out, "folder", kept->folder);
     json_whole(out, "checkpoints", s->o->recipe.ensemble);
     json_whole(out, "train", s->o->train);

@@ -37,11 +37,13 @@ typedef struct fs_grass_options {
     int parts;                 /* tensors that a gradient comes in, at least 1 */
     const int64_t *parameters; /* elements of each; their order is that of the coordinates */
     int64_t mask;              /* coordinates that are kept, drawn at random from sketch.seed; 0: all of them */
+    int64_t run;               /* of the mask: so many neighbours are kept together, from multiples of `run` on; 0: 1.
+                                * Eight floats are what a GPU's memory delivers at once */
     double scale;              /* of the features; 0: 1 / sqrt(all parameters) */
     fs_spec sketch;            /* k, seed, family ...; d is the mask, or all parameters: leave it 0; shuffle 0 is lines
                                 * here, with interleave 1 where that is 0 too */
 } fs_grass_options;
-#define FS_GRASS_INIT { sizeof(fs_grass_options), 0, 0, NULL, 0, 0.0, FS_SPEC_INIT }
+#define FS_GRASS_INIT { sizeof(fs_grass_options), 0, 0, NULL, 0, 0, 0.0, FS_SPEC_INIT }
 
 /* The features of a model's training examples, and what makes scores of them. */
 typedef struct fs_grass fs_grass;

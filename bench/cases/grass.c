@@ -11,12 +11,12 @@ static int usage(FILE *to, int code)
     fprintf(to,
             "usage: fsbench grass [OPTION]...\n\n"
             "How long a batch of gradients takes to become features, as in GraSS: masked (a random mask keeps 4 k\n"
-            "coordinates) and of all coordinates, by this library's sketches and by what people use instead.  One\n"
-            "JSON object a line; what a record already holds is not measured again.\n\n"
+            "coordinates, one by one or in runs of eight) and of all coordinates, by this library's sketches and by\n"
+            "what people use instead.  One JSON object a line; what a record already holds is not measured again.\n\n"
             "options:\n"
             "  --cuda           on the first GPU (default: on the CPU)\n"
             "  --record FILE    continue this file (default: lines go to stdout)\n"
-            "  --case LIST      masked, all (default: both)\n"
+            "  --case LIST      masked, runs, all (default: all three)\n"
             "  --batch NxP      gradients of a batch and their coordinates (default: 512x109386)\n"
             "  --k LIST         values of a feature (default: 1024,2048,4096)\n"
             "  --method LIST    names (default: all)\n"
@@ -30,12 +30,13 @@ static int usage(FILE *to, int code)
         fprintf(to, "%s%s", i && i % 8 == 0 ? "\n         " : " ", grass_methods[i].name);
     fprintf(to,
             "\n         (sjlt-sparse-rows, srht-passes and gaussian-tf32 on a GPU only)\n\n"
-            "fields of a line: cell, case, op, method, by (library or peer), family, p, mask (coordinates kept; 0:\n"
-            "  all), d (columns of S), n, k, M, kappa, s, shuffle, interleave, layout, dtype, precision, floor_ms\n"
-            "  (reading the 32-byte sectors that hold what is kept, writing n k values), ms (median of the whole,\n"
-            "  S made beforehand), ms_min, ratio (ms / floor_ms), of peers gather_ms, transpose_ms (both of them) and\n"
-            "  product_ms alone and prep_ms (making S), call_us, error (relative, against the CPU in double on 8\n"
-            "  samples), backend, machine, driver, cuda, threads, reps, commit, date\n");
+            "fields of a line: cell, case, op, method, by (library or peer), family, p, mask (coordinates kept;\n"
+            "  0: all), run (neighbours that it keeps together), d (columns of S), n, k, M, kappa, s, shuffle,\n"
+            "  interleave, layout, dtype, precision, floor_ms (reading the 32-byte sectors that hold what is\n"
+            "  kept, writing n k values), ms (median of the whole, S made beforehand), ms_min, ratio (ms /\n"
+            "  floor_ms), of peers gather_ms, transpose_ms (both of them) and product_ms alone and prep_ms\n"
+            "  (making S), call_us, error (relative, against the CPU in double on 8 samples), backend, machine,\n"
+            "  driver, cuda, threads, reps, commit, date\n");
     return code;
 }
 
@@ -65,9 +66,10 @@ static int take_k(grass_options *o, const char *text)
 }
 static int take_case(grass_options *o, const char *text)
 {
-    const int which = !strcmp(text, "masked") ? GRASS_MASKED : !strcmp(text, "all") ? GRASS_ALL : 0;
+    const int which = !strcmp(text, "masked") ? GRASS_MASKED : !strcmp(text, "runs") ? GRASS_RUNS
+                    : !strcmp(text, "all") ? GRASS_ALL : 0;
     o->cases |= which;
-    return which ? 0 : wrong("--case", text, "masked or all");
+    return which ? 0 : wrong("--case", text, "masked, runs or all");
 }
 static int take_method(grass_options *o, const char *text)
 {
@@ -101,7 +103,7 @@ static int complete(grass_options *o)
 {
     static const int64_t sizes[] = {1024, 2048, 4096};
     nla_options *common = &o->common;
-    if (!o->cases) o->cases = GRASS_MASKED | GRASS_ALL;
+    if (!o->cases) o->cases = GRASS_MASKED | GRASS_RUNS | GRASS_ALL;
     if (!common->k_count) common->k_count = 3, memcpy(common->k, sizes, sizeof sizes);
     if (common->threads < 1 || common->repetitions < 3) {
         fprintf(stderr, "fsbench: --threads must be at least 1 and --reps at least 3\n");

@@ -1,7 +1,8 @@
 /* grass.h - the parts of `fsbench grass`: how long a batch of gradients takes to become features, as in GraSS.
  *
  * A batch is n gradients of p coordinates, f32, one after the other (n x p).  Features are n x k: of all p coordinates
- * (case `all`), or of those that a random mask of 4 k of them keeps, in ascending order (case `masked`).
+ * (case `all`), or of those that a random mask of 4 k of them keeps, in ascending order, one by one (case `masked`) or
+ * eight neighbours together (case `runs`).
  *
  * The library takes the batch as it lies, and the mask's list, in one call.  Peers need up to four steps, which are
  * timed as one sequence and then some of them alone:
@@ -16,9 +17,10 @@
 
 #include "randnla.h"
 
-enum { GRASS_MASKED = 1, GRASS_ALL = 2 }; /* cases */
+enum { GRASS_MASKED = 1, GRASS_RUNS = 2, GRASS_ALL = 4 }; /* cases */
 enum { GRASS_GATHER = 1, GRASS_TRANSPOSE = 2, GRASS_PRODUCT = 4, GRASS_STEPS = 7 };
 enum { GRASS_KEPT = 4 }; /* a mask keeps this many k coordinates */
+enum { GRASS_RUN = 8 };  /* of case `runs`, neighbours that it keeps together: a sector of a GPU's memory */
 
 typedef struct grass_options {
     nla_options common; /* cuda, threads, repetitions, quiet, commit, record, k, methods by name */
@@ -39,7 +41,6 @@ typedef struct grass_method {
     fs_shuffle shuffle;
     int64_t interleave;
     baseline_product product;
-    int cases;
 } grass_method;
 extern const grass_method grass_methods[];
 extern const int grass_method_count;

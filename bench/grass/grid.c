@@ -38,7 +38,7 @@ static int exists(const grid *g, const grass_method *method, int which, int64_t 
     for (const char *at = names; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         named |= strcspn(at, ",") == length && !strncmp(at, method->name, length);
     const int there = g->o->common.cuda ? method->gpu != NULL : method->cpu != NULL;
-    return named && there && (g->o->cases & method->cases & which) &&
+    return named && there && (g->o->cases & which) &&
            grass_columns(method, grass_kept(g->o, which, k), k) > 0;
 }
 
@@ -62,13 +62,14 @@ static int batch_open(grid *g, batch *b, int which, int64_t k)
 {
     const grass_options *o = g->o;
     nla_machine *base = &g->m.base;
-    *b = (batch){.name = which == GRASS_MASKED ? "masked" : "all", .which = which, .k = k,
+    *b = (batch){.name = which == GRASS_MASKED ? "masked" : which == GRASS_RUNS ? "runs" : "all", .which = which,
+                 .k = k,
                  .kept = grass_kept(o, which, k), .read = o->n * o->p * (int64_t)sizeof(float)};
     if (which == GRASS_ALL) return 0;
     const size_t bytes = sizeof *b->host * (size_t)b->kept;
     b->host = malloc(bytes), b->list = base->alloc(bytes);
     if (!b->host || !b->list) return 1;
-    grass_choose(SEED, GRASS_TAG_MASK, 0, o->p, b->kept, b->host);
+    grass_choose_mask(SEED, o->p, b->kept, which == GRASS_RUNS ? GRASS_RUN : 1, b->host);
     b->read = bytes_of_sectors(b, o->n, o->p);
     return base->copy(base, b->list, bytes, b->host, bytes, bytes, 1);
 }
@@ -151,6 +152,7 @@ static int write_line(grid *g, const char *cell, const batch *b, const projectio
     nla_line_word(&l, "family", families[spec->family]);
     nla_line_whole(&l, "p", p->p);
     nla_line_whole(&l, "mask", b->list ? b->kept : 0);
+    if (b->list) nla_line_whole(&l, "run", b->which == GRASS_RUNS ? GRASS_RUN : 1);
     nla_line_whole(&l, "d", spec->d);
     nla_line_whole(&l, "n", p->n);
     nla_line_whole(&l, "k", spec->k);
@@ -242,14 +244,14 @@ int grass_grid(const grass_options *o)
     for (int i = 0; i < o->common.k_count; i++) {
         if (o->common.k[i] > most_k) most_k = o->common.k[i];
         for (int j = 0; j < grass_method_count; j++)
-            for (int which = GRASS_MASKED; which <= GRASS_ALL; which++)
+            for (int which = GRASS_MASKED; which <= GRASS_ALL; which *= 2)
                 g.steps += exists(&g, &grass_methods[j], which, o->common.k[i]) != 0;
     }
     /* The record first: a broken one is refused before anything is measured. */
     int failed = nla_record_open(&g.record, o->common.record, "grass") || open_exact(&g) || g.m.open(&g.m, o, most_k);
     if (!failed) {
         g.bar = progress_start(1, o->common.quiet);
-        for (int which = GRASS_MASKED; which <= GRASS_ALL; which++)
+        for (int which = GRASS_MASKED; which <= GRASS_ALL; which *= 2)
             for (int i = 0; i < o->common.k_count; i++) run_batch(&g, which, o->common.k[i]);
         progress_end(&g.bar);
         if (g.late) fprintf(stderr, "fsbench: the time was up before %d of %d cells\n", g.late, g.steps);

@@ -55,7 +55,7 @@ from ._tasks import opened
 
 __all__ = ["Attributor", "top"]
 
-_OPTIONS = struct.Struct("@NqiPqd" + SPEC_FORMAT)  # fs_grass_options, with the padding of C
+_OPTIONS = struct.Struct("@NqiPqqd" + SPEC_FORMAT)  # fs_grass_options, with the padding of C
 _FORMAT = "flashsketch features 1"
 # What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
 _UNREADABLE = (
@@ -72,8 +72,9 @@ class Attributor:
     parameters: what a gradient consists of: the number of its elements, or the model's parameters, as a dict or a list
     (of dicts, of lists) of tensors or of their numbers of elements, or a torch.nn.Module; their order is that of the
     coordinates.  examples: N, how many training examples there are.  k: numbers of a feature.  mask: coordinates that
-    are kept, drawn at random from the seed; 0: all.  scale: of the features; 0: 1 / sqrt(all parameters).  The rest is
-    the sketch's, as fs.Sketch takes it: seed, family, kappa, s, ...; without a mask it is the one for batches.
+    are kept, drawn at random from the seed, `run` neighbours together (8 floats are a GPU's least read); 0: all.
+    scale: of the features; 0: 1 / sqrt(all parameters).  The rest is the sketch's, as fs.Sketch takes it: seed, family,
+    kappa, s, ...; where no shuffle is given whole lines of 32 coordinates are shuffled.
 
     like: an array of the framework, and in the memory, that gradients will come in; not given: parameters that are
     tensors tell, numbers mean host memory.  On a GPU work is queued on the framework's stream that was current when the
@@ -105,6 +106,7 @@ class Attributor:
         k: int,
         *,
         mask: int = 0,
+        run: int = 1,
         seed: int = 0,
         scale: float = 0.0,
         like: Any = None,
@@ -118,6 +120,7 @@ class Attributor:
         self._ends = self._counts.cumsum()
         every = int(self._counts.sum())
         self.examples, mask = whole("examples", examples, who="Attributor"), whole("mask", mask, who="Attributor")
+        run = whole("run", run, who="Attributor")
         if not {"shuffle", "batch_major"} & set(sketch) and sketch.get("family", "blockperm") == "blockperm":
             sketch["shuffle"], sketch["interleave"] = "lines", sketch.get("interleave", 1)  # as fs_grass_begin chooses
         self.sketch = Sketch(k, mask if mask > 0 else every, seed, **sketch)
@@ -132,7 +135,7 @@ class Attributor:
         self._stream = adapter.stream(self._device) if streamed else 0
         self._context, self._lock, out = Context(self._device, self._stream), threading.Lock(), ctypes.c_void_p()
         spec = tuple(map(int, self.sketch._key.split()))
-        self._options = (self.examples, len(leaves), mask, float(scale))
+        self._options = (self.examples, len(leaves), mask, run, float(scale))
         options = _OPTIONS.pack(
             _OPTIONS.size, *self._options[:2], self._counts.ctypes.data, *self._options[2:], SPEC.size, *spec
         )
@@ -244,13 +247,14 @@ class Attributor:
             check(lib.fs_grass_restore(self._pointer, begin, len(rows)))
 
     def _about(self) -> Dict[str, Any]:
-        _, _, mask, scale = self._options
+        _, _, mask, run, scale = self._options
         return {
             "format": _FORMAT,
             "definition": definition_version,
             "examples": self.examples,
             "parameters": int(self._counts.sum()),
             "mask": mask,
+            "run": run,
             "scale": scale,
             **self.sketch.spec,
         }

@@ -351,6 +351,7 @@ static fs_result begin(scoring *s, int64_t c, fs_grass **g)
     o.parts = 1;
     o.parameters = s->parameters;
     o.mask = s->mask;
+    o.run = s->e->recipe.run;
     o.sketch = s->sketch;
     o.sketch.seed += 100000 * (uint64_t)c;
     return fs_grass_begin(g, s->e->ctx, &o);
@@ -537,7 +538,7 @@ static fs_result name_features(const experiment *e, const fs_spec *sketch, int64
 {
     fs_sketch *S;
     uint64_t digest;
-    char text[512];
+    char text[512], run[32] = "";
     FS_REQUIRE(mask >= 0 && mask <= e->parameters, "a mask of %" PRId64 " coordinates, gradients have %" PRId64, mask,
                e->parameters);
     FS_TRY(fs_sketch_create(&S, sketch));
@@ -545,12 +546,13 @@ static fs_result name_features(const experiment *e, const fs_spec *sketch, int64
     const fs_result result = fs_sketch_digest(S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
     fs_sketch_destroy(S);
     FS_TRY(result);
+    if (mask && e->recipe.run > 1) snprintf(run, sizeof run, "-runs-of-%" PRId64, e->recipe.run);
     snprintf(identity, IDENTITY,
-             "flashsketch-grass features 1\ndefinition %d\nsketch %s\nmask %" PRId64 "\nparameters %" PRId64
+             "flashsketch-grass features 1\ndefinition %d\nsketch %s\nmask %" PRId64 "%s\nparameters %" PRId64
              "\ntest-images %" PRId64 " crc %08" PRIx32 "\n",
-             fs_definition_version(), text, mask, e->parameters, e->data->test.count, crc_of(&e->data->test));
-    snprintf(kept->folder, sizeof kept->folder, "%s/features-%.*s-%" PRId64 "-%016" PRIx64 "-%" PRId64,
-             e->kept.folder, (int)strcspn(text, " "), text, sketch->k, digest, mask);
+             fs_definition_version(), text, mask, run, e->parameters, e->data->test.count, crc_of(&e->data->test));
+    snprintf(kept->folder, sizeof kept->folder, "%s/features-%.*s-%" PRId64 "-%016" PRIx64 "-%" PRId64 "%s",
+             e->kept.folder, (int)strcspn(text, " "), text, sketch->k, digest, mask, run);
     return FS_OK;
 }
 

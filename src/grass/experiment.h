@@ -29,9 +29,10 @@ typedef struct experiment_recipe {
     int64_t half;              /* training images of a model */
     int64_t validation;        /* test images that choose the damping */
     int64_t batch;             /* gradients in memory at a time */
+    int64_t run;               /* coordinates that a mask keeps together (flashsketch_grass.h) */
     uint64_t seed;             /* of subsets and models */
 } experiment_recipe;
-#define EXPERIMENT_RECIPE_INIT { {3, {784, 128, 64, 10}}, TRAIN_RECIPE_INIT, 50, 10, 2500, 50, 512, 0 }
+#define EXPERIMENT_RECIPE_INIT { {3, {784, 128, 64, 10}}, TRAIN_RECIPE_INIT, 50, 10, 2500, 50, 512, 1, 0 }
 
 enum { EXPERIMENT_DAMPINGS = 10 }; /* 1e-7, 1e-6, ..., 100 */
 

@@ -49,6 +49,10 @@ static fs_result check_options(const fs_grass_options *given, fs_grass_options *
     FS_REQUIRE(*all >= 1, "%s: all %d parts together have no parameter", who, o->parts);
     FS_REQUIRE(o->mask >= 0 && o->mask <= *all, "%s: mask = %" PRId64 ", gradients have %" PRId64 " coordinates", who,
                o->mask, *all);
+    if (o->run == 0) o->run = 1;
+    FS_REQUIRE(o->run >= 1 && o->mask % o->run == 0 && o->mask / o->run <= *all / o->run,
+               "%s: a mask of %" PRId64 " coordinates is not made of whole runs of %" PRId64 " of %" PRId64
+               " coordinates", who, o->mask, o->run, *all);
     FS_REQUIRE(isfinite(o->scale) && o->scale >= 0, "%s: scale = %g, it must be positive, or 0 for the usual one", who,
                o->scale);
     const int64_t d = o->mask ? o->mask : *all;
@@ -60,14 +64,14 @@ static fs_result check_options(const fs_grass_options *given, fs_grass_options *
 }
 
 /* Draws the mask, and where the rows of S of each part begin. */
-static fs_result draw_mask(fs_grass *g, uint64_t seed, int64_t all)
+static fs_result draw_mask(fs_grass *g, uint64_t seed, int64_t run, int64_t all)
 {
     for (int i = 0; i < g->parts; i++) g->begin[i + 1] = g->begin[i] + g->parameters[i];
     if (!g->mask) return FS_OK;
     g->index = take(g->ctx, g->mask, sizeof *g->index);
     if (!g->index)
         return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for a mask of %" PRId64 " coordinates", g->mask);
-    grass_choose(seed, GRASS_TAG_MASK, 0, all, g->mask, g->index);
+    grass_choose_mask(seed, all, g->mask, run, g->index);
     int64_t start = 0, next = 0;
     for (int i = 0; i < g->parts; i++) {
         const int64_t end = start + g->parameters[i];
@@ -131,7 +135,7 @@ static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
     if (!g->parameters || !g->begin || !g->there || !g->host)
         return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %" PRId64 " examples", g->N);
     memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);
-    FS_TRY(draw_mask(g, o->sketch.seed, all));
+    FS_TRY(draw_mask(g, o->sketch.seed, o->run, all));
     return allocate(g);
 }
 

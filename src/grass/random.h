@@ -39,4 +39,12 @@ static inline void grass_choose(uint64_t seed, uint32_t tag, uint32_t which, int
     qsort(chosen, (size_t)count, sizeof *chosen, grass_ascending);
 }
 
+/* `mask` of `all` coordinates, ascending, in runs of `run` neighbours that begin at multiples of it.  The mask is whole
+ * runs; coordinates at the end of all that make none are not kept. */
+static inline void grass_choose_mask(uint64_t seed, int64_t all, int64_t mask, int64_t run, int64_t *chosen)
+{
+    grass_choose(seed, GRASS_TAG_MASK, 0, all / run, mask / run, chosen);
+    for (int64_t i = mask - 1; i >= 0; i--) chosen[i] = chosen[i / run] * run + i % run;
+}
+
 #endif

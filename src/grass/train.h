@@ -53,7 +53,8 @@ void trainer_close(trainer *t);
 FS_CHECK fs_result trainer_run(trainer *t, train_job *jobs, int64_t count);
 
 /* loss[i] = -log p_y of every image, p_y the probability of its label, dropout off.  images are in the context's
- * memory, loss in the host's; `work` holds as many numbers as images, in the context's memory.  The net has one model. */
+ * memory, loss in the host's; `work` holds as many numbers as images, in the context's memory.  The net has one
+ * model. */
 FS_CHECK fs_result train_losses(mlp *net, const grass_images *images, double *work, double *loss);
 
 #endif

@@ -22,14 +22,15 @@ grid() {
 
 grid whole.jsonl
 lines=$(wc -l <whole.jsonl)
-[ "$lines" -eq $((3 * (11 + 11))) ] || fail "$lines lines; 3 k, 11 methods masked and 11 of all coordinates make 66"
+[ "$lines" -eq $((3 * 3 * 11)) ] || fail "$lines lines; 3 cases, 3 k and 11 methods make 99"
 sed 's/.*"cell": "\([^"]*\)".* "error": \([^,]*\),.*/\1 \2/' whole.jsonl >errors
 wrong=$(awk '!($2 > 0 && $2 < 1e-5)' errors)
 [ -z "$wrong" ] || fail "these have errors: $wrong"
-[ "$(grep -c '"mask": 512,' whole.jsonl)" -eq 11 ] || fail "masks of k = 128 do not keep 512 coordinates"
+[ "$(grep -c '"mask": 512,' whole.jsonl)" -eq 22 ] || fail "masks of k = 128 do not keep 512 coordinates"
+[ "$(grep -c '"mask": 5000, "run": 8,' whole.jsonl)" -eq 11 ] || fail "runs of k = 1280 do not keep 5000 coordinates"
 [ "$(grep -c '"mask": 5003,' whole.jsonl)" -eq 11 ] || fail "masks of k = 1280 do not keep all 5003 coordinates"
-[ "$(grep -c '"gather_ms"' whole.jsonl)" -eq 9 ] || fail "3 peers at 3 k gather, others do not"
-[ "$(grep -c '"transpose_ms"' whole.jsonl)" -eq 18 ] || fail "3 peers at 3 k transpose in both cases, others do not"
+[ "$(grep -c '"gather_ms"' whole.jsonl)" -eq 18 ] || fail "3 peers at 3 k gather in two cases, others do not"
+[ "$(grep -c '"transpose_ms"' whole.jsonl)" -eq 27 ] || fail "3 peers at 3 k transpose in every case, others do not"
 
 # Again, and nothing is measured; a part, and the rest is.
 cp whole.jsonl before.jsonl
@@ -38,7 +39,7 @@ cmp whole.jsonl before.jsonl || fail "a finished record was measured again"
 grid parts.jsonl --case all
 [ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "--case all made $(wc -l <parts.jsonl) lines, not 33"
 grid parts.jsonl --time 1e-9 2>said
-grep -q "the time was up before 33 of 66 cells" said || fail "--time said: $(cat said)"
+grep -q "the time was up before 66 of 99 cells" said || fail "--time said: $(cat said)"
 [ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "cells were measured after the time was up"
 
 # refused SENTENCE COMMAND...: the command fails and says the sentence.
@@ -51,7 +52,7 @@ refused() {
 echo 'not a record' >other.jsonl
 refused "other.jsonl: line 1 is not a line of 'fsbench grass'" grid other.jsonl
 refused "'magic' is not a method" "$fsbench" grass --method magic
-refused "'some' is not masked or all" "$fsbench" grass --case some
+refused "'some' is not masked, runs or all" "$fsbench" grass --case some
 refused "'512' is not GRADIENTSxCOORDINATES" "$fsbench" grass --batch 512
 refused "'0x5' is not GRADIENTSxCOORDINATES" "$fsbench" grass --batch 0x5
 refused "k = 64, but a gradient has 63 coordinates" "$fsbench" grass --batch 4x63 --k 64

@@ -120,6 +120,34 @@ static void masks_are_ascending_and_do_not_depend_on_the_parts(void **state)
     fs_context_destroy(ctx);
 }
 
+/* A run begins at a multiple of its length and is kept whole; all runs are as likely as the others. */
+static void masks_in_runs_keep_neighbours_together(void **state)
+{
+    enum { DRAWS = 400, RUN = 8, RUNS = 25, KEPT = 5 };
+    fs_context *ctx = cpu();
+    int64_t mask[RUN * KEPT];
+    int often[RUNS] = {0};
+    (void)state;
+    for (int draw = 0; draw < DRAWS; draw++) {
+        fs_grass_options o = options_of(&recipes[0], 3, cut, PARTS, RUN * KEPT, 16);
+        fs_grass *g;
+        o.run = RUN;
+        o.sketch.seed = (uint64_t)draw;
+        MUST(fs_grass_begin(&g, ctx, &o));
+        MUST(fs_grass_mask(g, mask));
+        for (int i = 0; i < RUN * KEPT; i++) {
+            assert_true(mask[i] % RUN == i % RUN && mask[i] / RUN == mask[i / RUN * RUN] / RUN);
+            assert_true(mask[i] >= 0 && mask[i] < RUN * RUNS && (i == 0 || mask[i] > mask[i - 1]));
+            if (i % RUN == 0) often[mask[i] / RUN]++;
+        }
+        fs_grass_destroy(g);
+    }
+    /* 80 of each are expected, with a deviation of 8 */
+    for (int i = 0; i < RUNS; i++)
+        if (often[i] < 40 || often[i] > 120) fail_msg("run %d was kept %d times of %d", i, often[i], DRAWS);
+    fs_context_destroy(ctx);
+}
+
 /* X = K^-1 X by elimination, X k x cols, K symmetric positive definite, spoilt. */
 static void eliminate(double *K, int64_t k, double *X, int64_t cols)
 {
@@ -334,6 +362,10 @@ static void wrong_arguments_are_refused_with_the_numbers(void **state)
     REFUSED(fs_grass_begin(&g, ctx, &o), FS_EINVAL, "examples = 0");
     o = good, o.parts = 0;
     REFUSED(fs_grass_begin(&g, ctx, &o), FS_EINVAL, "parts = 0");
+    o = good, o.mask = 100, o.run = 8;
+    REFUSED(fs_grass_begin(&g, ctx, &o), FS_EINVAL, "a mask of 100", "runs of 8");
+    o = good, o.mask = 96, o.run = -1;
+    REFUSED(fs_grass_begin(&g, ctx, &o), FS_EINVAL, "runs of -1");
     o = good, o.mask = 201;
     REFUSED(fs_grass_begin(&g, ctx, &o), FS_EINVAL, "mask = 201", "200 coordinates");
     o = good, o.sketch.d = 95;
@@ -424,6 +456,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_are_masked_and_sketched_gradients),
         cmocka_unit_test(masks_are_ascending_and_do_not_depend_on_the_parts),
+        cmocka_unit_test(masks_in_runs_keep_neighbours_together),
         cmocka_unit_test(scores_are_those_of_their_definition),
         cmocka_unit_test(dampings_too_small_for_f64_are_refused),
         cmocka_unit_test(features_taken_out_and_put_back_give_the_same_scores),

@@ -29,7 +29,7 @@ static grass_images blobs(int64_t count, uint64_t seed)
 }
 
 static const experiment_recipe reduced = {{3, {PIXELS, 16, 12, CLASSES}}, {0.05, 0.9, 0.1, 16, 15}, 40, 5, TRAIN / 2,
-                                          10, 64, 7};
+                                          10, 64, 1, 7};
 
 static fs_context *cpu(void)
 {

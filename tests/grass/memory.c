@@ -26,7 +26,7 @@ static int is_out(void)
 void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
 void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
 
-static const experiment_recipe smallest = {{2, {4, 3, 10}}, {0.05, 0.9, 0.1, 4, 1}, 3, 2, 4, 2, 3, 1};
+static const experiment_recipe smallest = {{2, {4, 3, 10}}, {0.05, 0.9, 0.1, 4, 1}, 3, 2, 4, 2, 3, 1, 1};
 static char folder[] = "grass-XXXXXX";
 static fs_context *ctx;
 static grass_data data;

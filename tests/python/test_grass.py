@@ -76,6 +76,12 @@ def test_the_mask_is_drawn_from_the_seed_over_all_coordinates():
     assert (Attributor(P, N, K, mask=96, seed=1).mask == masks[0]).all() and made().mask is None
 
 
+def test_a_mask_in_runs_keeps_neighbours_together():
+    mask = Attributor(1003, N, K, mask=96, run=8).mask
+    assert (mask.reshape(-1, 8) - mask[::8, None] == np.arange(8)).all() and (mask[::8] % 8 == 0).all()
+    assert (np.diff(mask) > 0).all() and mask[-1] < 1000
+
+
 def test_the_scale_is_what_it_is_told_to_be():
     model = made(scale=2.0)
     np.testing.assert_allclose(model.features, features_of(model, gradients(), 2.0), rtol=1e-4, atol=1e-4)
@@ -332,6 +338,7 @@ WRONG = [
     (lambda: Attributor(P, N, 0), ValueError, "k = 0"),
     (lambda: Attributor(P, N, K, mask=P + 1), ValueError, f"mask = {P + 1}, gradients have {P} coordinates"),
     (lambda: Attributor(P, N, K, mask=-1), ValueError, "mask = -1"),
+    (lambda: Attributor(P, N, K, mask=90, run=8), ValueError, f"mask of 90 coordinates is not .* runs of 8 of {P} "),
     (lambda: Attributor(P, N, K, scale=-1), ValueError, "scale = -1, it must be positive"),
     (lambda: Attributor(P, N, K, family="fast"), ValueError, "family is 'fast'"),
     (lambda: Attributor(P, N, K, kapa=2), TypeError, "kapa"),

@@ -23,4 +23,6 @@ grep -c '"lds_low":0' json
 grep -c '"less_gaussian_low":-*0' json
 flashsketch grass run $small --json --forget kept | grep -c project_seconds
 flashsketch grass lds $small kept
+flashsketch grass run $small --run 8 kept | grep -e mask -e LDS
+flashsketch grass run $small --run 8 --json kept | grep -c '"mask":256,"run":8,'
 flashsketch grass query $small -m 2 -o top.png kept 0 39 && check_picture top.png

@@ -19,6 +19,7 @@ labels >data/t10k-labels-idx1-ubyte
 small="--data data --train 10 --test 10 --models 2 --checkpoints 1 --epochs 1"
 flashsketch grass run $small -k 16 -M 17 kept
 flashsketch grass run $small -k 16 --mask 109387 kept
+flashsketch grass run $small -k 16 --mask 60 --run 8 kept
 flashsketch grass run $small -k 16 kept >/dev/null || exit
 flashsketch grass run $small -k 16 --model-seed 1 kept
 flashsketch grass run $small -k 16 no/folder
