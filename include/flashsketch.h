@@ -254,8 +254,8 @@ FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t 
  * the best speed, and S has as many columns as the mask has entries.  Otherwise as fs_apply.
  *
  * A CUDA context takes A, the list and Y in device memory alone, and does not look at the list on the host: a number
- * that is not a row of A makes NaN of what that row would have gone to.  (Sketches that the GPU does not read straight
- * through the list, as told in docs/sketches.md, are made from a copy of the rows in memory of ctx.)
+ * that is not a row of A makes NaN of what that row would have gone to.  It reads A through the list for BlockPerm-SJLT
+ * with blocks of at most 64 rows in f32, f16 and bf16, and copies the listed rows into memory of ctx for all else.
  *
  * FS_EINVAL: a number of a list in host memory is not a row of A; Y is left as it was. */
 FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
