@@ -269,16 +269,16 @@ FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t 
 FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                         const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
 
-/* Y = beta Y + alpha S[:, row0 : row0 + pairs.count] X,   X[i][j] = sum over t of F[a_i][j tokens + t] F[b_i][j tokens + t]
+/* Y = beta Y + alpha S[:, row0 : row0 + pairs.count] X, with X[i][j] = sum over t of F[a_i][j T + t] F[b_i][j T + t]
  *
- * fs_apply of a matrix X of products that nobody forms.  F is the factors, `factor_count` matrices, stacked: its rows
- * are counted over all of them.  Column j of Y has `tokens` neighbouring columns of F, so factors[f] is w_f x
- * (Y.cols tokens); row i of X comes from pair i, and is F[a_i] summed over the tokens where b_i is -1.
+ * fs_apply of a matrix X of products that nobody forms.  T is `tokens`.  F is the factors, `factor_count` matrices,
+ * stacked: its rows are counted over all of them.  Column j of Y has T neighbouring columns of F, so factors[f] is
+ * w_f x (Y.cols T); row i of X comes from pair i, and is F[a_i] summed over the tokens where b_i is -1.
  *
- * So gradients of linear layers are sketched from what they are made of: that of a weight is slopes times inputs, summed
- * over the tokens of a sequence.  A tensor of n x tokens x width is the factor fs_batch_major(data, n tokens, width);
- * weight (u, v) is the pair (row of slope u, row of input v), bias u is (row of slope u, -1), and a mask is a list of
- * some of them.  Instead of 4 bytes a parameter, 4 bytes a neuron and token of an example are read.
+ * So gradients of linear layers are sketched from what they are made of: a weight's is slope times input, summed over
+ * the tokens of a sequence.  A tensor of n x T x width is the factor fs_batch_major(data, n T, width); weight (u, v) is
+ * the pair (row of slope u, row of input v), bias u is (row of slope u, -1), and a mask is a list of some of them.
+ * Instead of 4 bytes a parameter, 4 bytes a neuron and token of an example are read.
  *
  * Factors are f32, f16 or bf16, each in a type and layout of its own, Y is f32.  Elements are widened to f32 first;
  * X[i][j] is the rounded product of token 0, to which the others are added in the order of t by fused multiply-adds.

@@ -125,7 +125,8 @@ static fs_result check_factors(const char *who, const fs_context *ctx, const fs_
                    "%s: %s has %" PRId64 " columns, it must have %" PRId64 " tokens of %" PRId64 " columns of Y", who,
                    name, F->cols, tokens, Y->cols);
         FS_REQUIRE(F->rows <= INT32_MAX - *width,
-                   "%s: the factors have %" PRId64 " + %" PRId64 " rows, pairs can name 2^31 - 1", who, *width, F->rows);
+                   "%s: the factors have at least %" PRId64 " + %" PRId64 " rows, pairs can name 2^31 - 1 of them", who,
+                   *width, F->rows);
         FS_REQUIRE(!fs_matrix_overlap(F, Y), "%s: %s and Y overlap in memory", who, name);
         FS_TRY(fs_context_check_place(who, name, ctx, F->place));
         *width += F->rows;

@@ -133,6 +133,8 @@ enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
 #define FS_DIRECT(X) X(float, FS_F32) X(__half, FS_F16) X(__nv_bfloat16, FS_BF16)
 #endif
 enum { FS_DIRECT_COUNT = 0 FS_DIRECT(FS_COUNT_ONE) };
+/* The same of products, which are floats; as many lines as the f32 ones above, in their order. */
+#define FS_DIRECT_PRODUCTS(X) X(float, FS_F32)
 /* Threads, each of which makes a slot of a chunk; samples of a thread block; panels of S (64 slots) and where the rows
  * are.  (H200, 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32 and 128 samples made no difference beyond
  * 5 %.  Two chunks of S, made while the elements of the first 32 slots are on their way, took 1.03 to 1.06 times as
@@ -182,7 +184,7 @@ enum {
 
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
     *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[],
-    *const fs_direct_kernels[];
+    *const fs_direct_kernels[], *const fs_direct_products_kernels[];
 
 #ifdef __cplusplus
 }

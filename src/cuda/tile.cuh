@@ -10,6 +10,7 @@
 #define FS_CUDA_TILE_CUH
 
 #include "element.cuh"
+#include "products.cuh"
 #include "slots.h"
 
 typedef struct fs_tile_args {
@@ -27,6 +28,7 @@ typedef struct fs_tile_args {
     int64_t length;          /* slots of a part */
     int32_t parts;           /* z = 0 ... parts - 1 */
     int32_t cluster;         /* so many neighbouring parts add their sums among themselves */
+    fs_factors factors;      /* direct.cu: row i of the piece is the product of pair i; elsewhere no pairs */
 } fs_tile_args;
 
 /* Where row i of the piece is; -1 if the list names a row that is not there. */

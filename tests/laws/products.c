@@ -110,8 +110,8 @@ static void products_are_sketched_like_the_matrix_of_them(void **state)
         for (int t = 0; t < 3; t++, turn++) {
             const recipe *R = &recipes[r];
             if (turn % THIN) continue;
-            same_as_the_matrix(R, R->d, 0, R->d, columns[turn / 3 % 3], tokens[t], (layout)(turn % OUTPUT_LAYOUTS), turn,
-                               turn % 2 ? 0.0 : 1.0);
+            same_as_the_matrix(R, R->d, 0, R->d, columns[turn / 3 % 3], tokens[t], (layout)(turn % OUTPUT_LAYOUTS),
+                               turn, turn % 2 ? 0.0 : 1.0);
         }
 }
 
