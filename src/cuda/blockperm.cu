@@ -31,7 +31,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
                                : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
-                               : a->factors.pairs ? fs_direct_products_kernels
+                               : plan->kernel == FS_KERNEL_PRODUCTS ? fs_direct_products_kernels
                                : plan->kernel == FS_KERNEL_DIRECT ? fs_direct_kernels
                                : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
@@ -51,7 +51,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
         FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
     /* Products come from a copy of factors, which runs while this kernel makes its first panels of S. */
     cudaLaunchAttribute how;
-    if (a->factors.pairs) {
+    if (plan->kernel == FS_KERNEL_PRODUCTS) {
         how.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         how.val.programmaticStreamSerializationAllowed = 1;
     } else {
@@ -65,7 +65,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     config.dynamicSmemBytes = (size_t)plan->shared;
     config.stream = gpu->stream;
     config.attrs = &how;
-    config.numAttrs = plan->cluster > 1 || (a->factors.pairs && gpu->traits.arch >= 90);
+    config.numAttrs = plan->cluster > 1 || (plan->kernel == FS_KERNEL_PRODUCTS && gpu->traits.arch >= 90);
     return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], with),
                         "sketching");
 }
@@ -126,7 +126,7 @@ static int plan_products(const fs_gpu *gpu, const fs_blockperm *S, int64_t row0,
                          fs_problem *problem, fs_plan *plan)
 {
     *problem = fs_problem_of(S, row0, X, gpu->precision);
-    return fs_choose_listed(problem, &gpu->traits, plan);
+    return fs_choose_products(problem, &gpu->traits, plan);
 }
 /* The products as a matrix, of which there is nothing but the shape. */
 static fs_matrix shape_of(int64_t rows, int64_t n)

@@ -12,7 +12,7 @@
  * Accuracy, Inf and NaN: as in tensor_rows.cu.  An element of a row that is not there is taken for NaN.
  *
  * grid     kappa x M x tiles of samples x parts, in this order, in x
- * threads  8 warps: two for each 16 of 64 samples
+ * threads  8 warps: two for each 16 of 64 samples; four of 32, where products would leave processors idle
  * shared   a chunk of S (256 slots, four panels) and where in A its rows are; then the sums of all but the first warp
  *          of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
@@ -22,8 +22,7 @@
 namespace {
 
 enum {
-    THREADS = FS_DIRECT_THREADS, GROUPS = FS_DIRECT_SAMPLES / 16, SHARES = THREADS / 32 / GROUPS,
-    CHUNK = THREADS, PANELS = CHUNK / 64, UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
+    THREADS = FS_DIRECT_THREADS, CHUNK = THREADS, PANELS = CHUNK / 64, UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
 };
 static_assert(FS_DIRECT_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
 
@@ -102,11 +101,11 @@ __device__ __forceinline__ void multiply_factors(const fs_factors &F, const int2
     }
 }
 
-template <class T, bool PRODUCTS>
+template <class T, bool PRODUCTS, int SAMPLES>
 __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
-    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, SAMPLES = FS_DIRECT_SAMPLES;
+    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, GROUPS = SAMPLES / 16, SHARES = THREADS / 32 / GROUPS;
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + PANELS * PANEL_BYTES);
     int2 *pairs = (int2 *)offsets;  /* of products, in their place */
@@ -187,7 +186,7 @@ __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_
 
 }  // namespace
 
-#define KERNEL(T, dtype) (const void *)direct<T, false>,
-#define PRODUCT(T, dtype) (const void *)direct<T, true>,
+#define KERNEL(T, dtype) (const void *)direct<T, false, FS_DIRECT_SAMPLES>,
+#define PRODUCT(T, samples) (const void *)direct<T, true, samples>,
 extern "C" const void *const fs_direct_kernels[] = {FS_DIRECT(KERNEL)};
 extern "C" const void *const fs_direct_products_kernels[] = {FS_DIRECT_PRODUCTS(PRODUCT)};

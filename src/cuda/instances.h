@@ -133,8 +133,6 @@ enum { FS_HOPPER_LINES_COUNT = 0 FS_HOPPER_LINES(FS_COUNT_ONE) };
 #define FS_DIRECT(X) X(float, FS_F32) X(__half, FS_F16) X(__nv_bfloat16, FS_BF16)
 #endif
 enum { FS_DIRECT_COUNT = 0 FS_DIRECT(FS_COUNT_ONE) };
-/* The same of products, which are floats; as many lines as the f32 ones above, in their order. */
-#define FS_DIRECT_PRODUCTS(X) X(float, FS_F32)
 /* Threads, each of which makes a slot of a chunk; samples of a thread block; panels of S (64 slots) and where the rows
  * are.  (H200, 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32 and 128 samples made no difference beyond
  * 5 %.  Two chunks of S, made while the elements of the first 32 slots are on their way, took 1.03 to 1.06 times as
@@ -143,6 +141,10 @@ enum {
     FS_DIRECT_THREADS = 256, FS_DIRECT_SAMPLES = 64,
     FS_DIRECT_SHARED = FS_DIRECT_THREADS / 64 * 8192 + 8 * FS_DIRECT_THREADS
 };
+
+/* direct.cu, products of rows: element type, samples of a thread block. */
+#define FS_DIRECT_PRODUCTS(X) X(float, FS_DIRECT_SAMPLES) X(float, FS_DIRECT_SAMPLES / 2)
+enum { FS_DIRECT_PRODUCTS_COUNT = 0 FS_DIRECT_PRODUCTS(FS_COUNT_ONE) };
 
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES

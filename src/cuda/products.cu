@@ -14,7 +14,8 @@
 
 namespace {
 
-enum { TILE = 32, THREADS = 256, STEP = THREADS / TILE, TOGETHER = 32, EXAMPLES = 64 };
+/* A tile of the copy, and its threads: few, each with many loads in flight, so that direct.cu has room beside them. */
+enum { ROWS = 32, EXAMPLES = 64, THREADS = 128, LINES = THREADS / 32, TOGETHER = 32 };
 const int64_t most_floats = (int64_t)1 << 28;
 
 /* A factor, or (data NULL) a row of ones. */
@@ -30,48 +31,63 @@ typedef struct some_factors {
     int count;
 } some_factors;
 
-/* tile[row][example] = a tile of the factor at one token; lanes run along what is closer in memory. */
-template <class T>
+/* tile[row][example] = a tile of the factor at one token; lanes run along its rows, or along examples. */
+template <class T, bool ALONG_ROWS>
 __device__ __forceinline__ void read_tile(const factor &f, int64_t row, int64_t example, int64_t examples,
-                                          int64_t tokens, int64_t token, float (&tile)[TILE][TILE + 1])
+                                          int64_t tokens, int64_t token, float (&tile)[ROWS][EXAMPLES + 1])
 {
-    const int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;
-    const bool along_rows = f.row_stride * f.row_stride < f.col_stride * f.col_stride;
-    float x[TILE / STEP];
+    enum { COUNT = ROWS * EXAMPLES / THREADS };
+    const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
+    float x[COUNT];
 #pragma unroll
-    for (int i = 0; i < TILE / STEP; i++) {
-        const int other = line + i * STEP;
-        const int64_t r = row + (along_rows ? lane : other), e = example + (along_rows ? other : lane);
-        const T *at = (const T *)f.data + r * f.row_stride + (e * tokens + token) * f.col_stride;
-        x[i] = r < f.rows && e < examples ? (float)fs_widen(*at) : 0.0f;
+    for (int i = 0; i < COUNT; i++) {
+        const int r = ALONG_ROWS ? lane : line + i / 2 * LINES, e = ALONG_ROWS ? line + i * LINES : lane + i % 2 * 32;
+        const T *at = (const T *)f.data + (row + r) * f.row_stride + ((example + e) * tokens + token) * f.col_stride;
+        x[i] = row + r < f.rows && example + e < examples ? (float)fs_widen(*at) : 0.0f;
     }
 #pragma unroll
-    for (int i = 0; i < TILE / STEP; i++)
-        tile[along_rows ? lane : line + i * STEP][along_rows ? line + i * STEP : lane] = x[i];
+    for (int i = 0; i < COUNT; i++) {
+        const int r = ALONG_ROWS ? lane : line + i / 2 * LINES, e = ALONG_ROWS ? line + i * LINES : lane + i % 2 * 32;
+        tile[r][e] = x[i];
+    }
+}
+/* Along what is closer in memory. */
+template <class T>
+__device__ __forceinline__ void read_either(const factor &f, int64_t row, int64_t example, int64_t examples,
+                                            int64_t tokens, int64_t token, float (&tile)[ROWS][EXAMPLES + 1])
+{
+    if (llabs(f.row_stride) < llabs(f.col_stride))
+        read_tile<T, true>(f, row, example, examples, tokens, token, tile);
+    else
+        read_tile<T, false>(f, row, example, examples, tokens, token, tile);
 }
 
 /* grid: tiles of examples x tokens x tiles of rows, in this order. */
 __global__ void __launch_bounds__(THREADS) widen(const __grid_constant__ some_factors from, int64_t tiles,
                                                  int64_t examples, int64_t pitch, int64_t tokens, float *to)
 {
-    __shared__ float tile[TILE][TILE + 1];
-    const int lane = threadIdx.x % TILE, line = threadIdx.x / TILE;
+    __shared__ float tile[ROWS][EXAMPLES + 1];
+    const int lane = threadIdx.x % 32, line = threadIdx.x / 32;
     fs_start_next_kernel();
     for (int64_t id = blockIdx.x; id < tiles; id += gridDim.x) {
-        const int64_t example = id % (pitch / TILE) * TILE, next = id / (pitch / TILE);
+        const int64_t example = id % (pitch / EXAMPLES) * EXAMPLES, next = id / (pitch / EXAMPLES);
         const int64_t token = next % tokens, tile_row = next / tokens;
         int which = 0;
         while (which + 1 < from.count && tile_row >= from.of[which + 1].tile) which++;
         const factor &f = from.of[which];
-        const int64_t row = (tile_row - f.tile) * TILE;
-        if (!f.data) tile[line][lane] = 1.0f;
-        else if (f.dtype == FS_F32) read_tile<float>(f, row, example, examples, tokens, token, tile);
-        else if (f.dtype == FS_F16) read_tile<__half>(f, row, example, examples, tokens, token, tile);
-        else read_tile<__nv_bfloat16>(f, row, example, examples, tokens, token, tile);
+        const int64_t row = (tile_row - f.tile) * ROWS;
+        if (!f.data) tile[0][threadIdx.x % EXAMPLES] = 1.0f;
+        else if (f.dtype == FS_F32) read_either<float>(f, row, example, examples, tokens, token, tile);
+        else if (f.dtype == FS_F16) read_either<__half>(f, row, example, examples, tokens, token, tile);
+        else read_either<__nv_bfloat16>(f, row, example, examples, tokens, token, tile);
         __syncthreads();
 #pragma unroll
-        for (int i = line; i < TILE; i += STEP)
-            if (row + i < f.rows) to[((f.to + row + i) * tokens + token) * pitch + example + lane] = tile[i][lane];
+        for (int i = line; i < ROWS; i += LINES) {
+            float *at = to + ((f.to + row + i) * tokens + token) * pitch + example + lane;
+            if (row + i >= f.rows) break;
+            at[0] = tile[i][lane];
+            at[32] = tile[i][lane + 32];
+        }
         __syncthreads();
     }
 }
@@ -79,7 +95,7 @@ __global__ void __launch_bounds__(THREADS) widen(const __grid_constant__ some_fa
 fs_result launch(fs_gpu *gpu, const some_factors *some, int64_t row_tiles, int64_t examples, int64_t pitch,
                  int64_t tokens, float *to)
 {
-    const int64_t tiles = row_tiles * tokens * (pitch / TILE);
+    const int64_t tiles = row_tiles * tokens * (pitch / EXAMPLES);
     widen<<<(unsigned)(tiles < 1 << 20 ? tiles : 1 << 20), THREADS, 0, gpu->stream>>>(*some, tiles, examples, pitch,
                                                                                       tokens, to);
     return FS_LAUNCHED(gpu, "copying factors");
@@ -100,7 +116,7 @@ fs_result widen_all(fs_gpu *gpu, const fs_products *p, int64_t first, int64_t ex
         }
         some.of[some.count++] = one;
         row += one.rows;
-        row_tiles += fs_div_up(one.rows, TILE);
+        row_tiles += fs_div_up(one.rows, ROWS);
         if (some.count < TOGETHER && f < p->factor_count) continue;
         if (row_tiles > 0) FS_TRY_GPU(launch(gpu, &some, row_tiles, examples, pitch, p->tokens, to));
         some.count = 0;
