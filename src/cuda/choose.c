@@ -27,8 +27,9 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
     if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
-    /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
-    const int describable = A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
+    /* Strides of a map are positive, its sides too, its coordinates are of 31 bits, and a part may end behind the last
+     * row. */
+    const int describable = A->rows > 0 && A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
     if (p.across)
         p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;
     else p.mapped = p.down && A->col_stride > 0 && p.aligned && describable && pitch < (int64_t)1 << 40;

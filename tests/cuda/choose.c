@@ -223,6 +223,18 @@ static void every_candidate_fits_and_the_chosen_plan_is_one(void **state)
     }
 }
 
+/* A tensor map has no side of 0: an empty piece, which scales Y and nothing more, is left to other kernels. */
+static void an_empty_piece_has_no_tensor_map(void **state)
+{
+    (void)state;
+    const call c = {65536, 1024, 0, 4, 1, DEALT, 0, 5, 0, 1024, FS_F32, FULL, PACKED};
+    const fs_problem p = problem_of_call(&c);
+    const fs_plan plan = fs_choose(&p, &gpus[H200].traits, NULL);
+    if (p.mapped || plan.kernel == FS_KERNEL_HOPPER_ROWS || plan.kernel == FS_KERNEL_LISTED_ROWS)
+        fail_msg("%s: chosen is %s", say_call(&c, &gpus[H200]), say_plan(&plan));
+    expect_fits("of nothing", &c, &gpus[H200], &p, &plan);
+}
+
 /* Of listed rows; elsewhere they are copied first. */
 static void every_plan_of_listed_rows_fits(void **state)
 {
@@ -300,6 +312,7 @@ int main(void)
         cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
         cmocka_unit_test(every_plan_fits),
         cmocka_unit_test(every_candidate_fits_and_the_chosen_plan_is_one),
+        cmocka_unit_test(an_empty_piece_has_no_tensor_map),
         cmocka_unit_test(every_plan_of_listed_rows_fits),
         cmocka_unit_test(every_plan_of_products_fits),
         cmocka_unit_test(candidates_stay_within_their_room),

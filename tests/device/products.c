@@ -1,5 +1,6 @@
 /* products.c - products of rows of factors in device memory are sketched as on the CPU; a pair that names a row that is
  * not there, and an element that is not finite, reach what their products would have gone to, and nothing else. */
+#include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -97,14 +98,14 @@ static void check(const lane *l, const call *c, const kind *k, int64_t tokens)
 static void check_case(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const int64_t widths[] = {1, 3, 17, 64, 65, 130}, depths[] = {1, 40, 257, 700}, tokens[] = {1, 2, 7};
+    static const int64_t widths[] = {1, 3, 17, 64, 65, 130}, depths[] = {1, 40, 257, 700, 0, 64}, tokens[] = {1, 2, 7};
     static const int64_t heights[] = {5, 1, 40, 0, 33};
     const recipe *R = &recipes[number % recipe_count];
     const uint64_t draw = bits_at(71, number);
     const int64_t many = tokens[number / recipe_count % 3];
     const kind k = {draw & 64 ? 4 : 1 + (int)((draw >> 7) % MOST_FACTORS), heights, 5, 0, draw >> 50};
     call c = {.in = FS_F32, .out = FS_F32, .row0 = (int64_t)(draw & 63), .limit = 9 * many};
-    c.rows = depths[draw >> 14 & 3];
+    c.rows = depths[(draw >> 20) % 6];
     c.n = widths[(draw >> 16) % 6];
     c.to = (layout)((draw >> 32) % OUTPUT_LAYOUTS);
     c.spec = spec_at(R, c.row0 + c.rows + 3, draw >> 40 & 1 ? 65 : 257, 21);
@@ -219,12 +220,125 @@ static void a_spoiled_product_reaches_its_sums_and_no_others(void **state)
     for_each_case((int64_t)recipe_count * 6, 20, check_spoiled, NULL);
 }
 
+/* queues ---------------------------------------------------------------------------------------------------- */
+
+/* A call whose result is known, and where the device leaves it. */
+typedef struct job {
+    call c;
+    fs_sketch *S;
+    factors *F;
+    view want;
+    mirror to;
+} job;
+static job job_make(const lane *l, int number)
+{
+    static const int64_t heights[][3] = {{300, 40, 7}, {33, 500, 64}, {128, 10, 1}};
+    static const recipe kinds[] = {{"lines", FS_BLOCKPERM, FS_SHUFFLE_LINES, 0, 1, 4, 1, 0, 0, 1},
+                                   {"rows", FS_BLOCKPERM, FS_SHUFFLE_ROWS, 0, 4, 1, 0, 0, 0, 1},
+                                   {"sjlt", FS_SJLT, (fs_shuffle)0, 0, 0, 4, 0, 0, 0, 1}};
+    const kind k = {3, heights[number], 3, 1, 0};
+    job j = {.c = {.in = FS_F32, .out = FS_F32, .large = 1, .alpha = 1, .to = COLUMNS, .limit = 18}};
+    j.c.n = small_set ? 70 : 200 + 150 * number;
+    j.c.rows = small_set ? 500 : 4096 << number;
+    j.c.spec = spec_at(&kinds[number], j.c.rows, j.c.rows / 4, 3);
+    call_name(&j.c, kinds[number].name);
+    j.S = sketch_of(&j.c.spec);
+    j.F = room(1, sizeof *j.F);
+    factors_open(l, j.F, &k, j.c.n, 1 + number % 2, j.c.rows);
+    j.want = call_output(&j.c);
+    j.to = mirror_make(l, &j.want);
+    return j;
+}
+static fs_result job_queue(const lane *l, job *j)
+{
+    return fs_apply_products(l->gpu, j->S, 0, 1.0, j->F->m[1], j->F->count, j->F->tokens, &j->F->pairs[1], 0.0,
+                             &j->to.m);
+}
+/* Forgets what was there, so that what is not written is seen. */
+static void job_expect(const lane *l, job *j)
+{
+    view got = call_output(&j->c), blank = call_output(&j->c);
+    MUST(fs_apply_products(l->tuned, j->S, 0, 1.0, j->F->m[0], j->F->count, j->F->tokens, &j->F->pairs[0], 0.0,
+                           &j->want.m));
+    mirror_fetch(l, j->c.name, &j->to, &got);
+    call_compare(&j->c, j->S, &got, &j->want);
+    mirror_load(l, &j->to, &blank);
+    view_free(&got), view_free(&blank);
+}
+static void job_free(const lane *l, job *j)
+{
+    mirror_free(l, &j->to);
+    view_free(&j->want);
+    factors_close(l, j->F);
+    free(j->F);
+    fs_sketch_destroy(j->S);
+}
+
+/* Copies of factors lie where those of the call before did, and a call begins while its copy is made: each must have
+ * left them to the next.  In the first round scratch grows while earlier calls run. */
+static void calls_queued_back_to_back_do_not_disturb_each_other(void **state)
+{
+    enum { JOBS = 3, ROUNDS = 8 };
+    (void)state;
+    lane own = {stream_make(), NULL, NULL, lanes[0].tuned};
+    own.gpu = gpu_context(own.stream, FS_PRECISION_FULL);
+    job jobs[JOBS];
+    for (int i = 0; i < JOBS; i++) jobs[i] = job_make(&own, i);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < JOBS; i++) MUST(job_queue(&own, &jobs[i]));
+        stream_wait(own.stream);
+        for (int i = 0; i < JOBS; i++) job_expect(&own, &jobs[i]);
+    }
+    for (int i = 0; i < JOBS; i++) job_free(&own, &jobs[i]);
+    fs_context_destroy(own.gpu);
+    stream_free(own.stream);
+}
+
+static void expect_cuda(cudaError_t error) { if (error) fail_msg("CUDA said: %s", cudaGetErrorString(error)); }
+
+/* Once as a call, then captured, and replayed on other factors. */
+static void a_call_that_has_run_can_be_captured_and_replayed(void **state)
+{
+    (void)state;
+    if (dry) skip_because("graphs are CUDA's");
+    for (int i = 0; i < 3; i++) {
+        lane own = {stream_make(), NULL, NULL, lanes[0].tuned};
+        own.gpu = gpu_context(own.stream, FS_PRECISION_FULL);
+        job j = job_make(&own, i);
+        cudaGraph_t graph;
+        cudaGraphExec_t replayed;
+        MUST(job_queue(&own, &j));
+        stream_wait(own.stream);
+        expect_cuda(cudaStreamBeginCapture((cudaStream_t)own.stream, cudaStreamCaptureModeGlobal));
+        const fs_result result = job_queue(&own, &j);
+        expect_cuda(cudaStreamEndCapture((cudaStream_t)own.stream, &graph));
+        MUST(result);
+        expect_cuda(cudaGraphInstantiate(&replayed, graph, 0));
+        for (int replay = 0; replay < 3; replay++) {
+            for (int f = 0; f < j.F->count; f++) {
+                fill_whole(&j.F->host[f].m, (uint64_t)(100 + 10 * replay + f), 3);
+                mirror_load(&own, &j.F->device[f], &j.F->host[f]);
+            }
+            expect_cuda(cudaGraphLaunch(replayed, (cudaStream_t)own.stream));
+            stream_wait(own.stream);
+            job_expect(&own, &j);
+        }
+        expect_cuda(cudaGraphExecDestroy(replayed));
+        expect_cuda(cudaGraphDestroy(graph));
+        job_free(&own, &j);
+        fs_context_destroy(own.gpu);
+        stream_free(own.stream);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_sketched_as_on_the_cpu),
         cmocka_unit_test(masks_of_layers_are_sketched_as_on_the_cpu),
         cmocka_unit_test(a_spoiled_product_reaches_its_sums_and_no_others),
+        cmocka_unit_test(calls_queued_back_to_back_do_not_disturb_each_other),
+        cmocka_unit_test(a_call_that_has_run_can_be_captured_and_replayed),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);
 }
