@@ -69,7 +69,7 @@ class Recorder:
                     "recorded: name it in `others` and give its gradients to `layers`, or leave it out, "
                     "requires_grad_(False)"
                 )
-            self._names[module] = where or "the model"
+            self._names[module] = f"layer {where!r}" if where else "the model"
         self._holders[name] = [module for _, module, _ in held]
         self._roles[name] = held[0][2]
 
