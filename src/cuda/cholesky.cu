@@ -79,10 +79,10 @@ static __device__ __forceinline__ bool last_to_leave(int *gone)
 
 /* tiles ------------------------------------------------------------------------------------------------------ */
 
-/* Begins to copy a tile to shared memory. */
-static __device__ __forceinline__ void fetch(double *to, const double *tile)
+/* Begins to copy columns first ... end - 1 of a tile to shared memory; this is thread `rank` of `ranks` that do. */
+static __device__ __forceinline__ void fetch(double *to, const double *tile, int first, int end, int rank, int ranks)
 {
-    for (int e = threadIdx.x; e < ELEMENTS / 2; e += THREADS)
+    for (int e = first * TILE / 2 + rank; e < end * TILE / 2; e += ranks)
         fs_copy16(fs_shared_address(to + e / (TILE / 2) * PITCH + e % (TILE / 2) * 2), tile + 2 * e);
 }
 static __device__ __forceinline__ void arrive(void)
@@ -150,8 +150,8 @@ static __device__ __forceinline__ double reciprocal_root(double x)
 }
 
 /* Eliminates columns first ... first + 15 of the rows of D and, where it is there, T; returns which of the 16 had no
- * pivot, as bits.  Four warps do it, 32 rows each, and every one of them has the 16 rows on the diagonal too, in `d`:
- * what a column needs from other rows is in the warp.
+ * pivot, as bits.  Four warps do it, or two, 32 rows each, and every one of them has the 16 rows on the diagonal too,
+ * in `d`: what a column needs from other rows is in the warp.
  *
  * A column waits for its pivot, and the pivot for the column before.  So pivots are made first of all, by every lane,
  * from two elements that have been there for longer; a column is divided by its root when all is done. */
@@ -165,6 +165,7 @@ static __device__ __forceinline__ unsigned eliminate(double *D, double *T, int f
     unsigned bad = 0;
 #pragma unroll
     for (int c = 0; c < STRIP; c++) a[c] = own[c * PITCH], d[c] = diagonal[c * PITCH];
+    fs_barrier(1, T ? 128 : 64); /* now all have the rows on the diagonal, and they may change */
     double pivot = __shfl_sync(all, d[0], 0);
 #pragma unroll
     for (int c = 0; c < STRIP; c++) {
@@ -189,38 +190,85 @@ static __device__ __forceinline__ unsigned eliminate(double *D, double *T, int f
     return bad;
 }
 
-/* Columns first + 16 ... of D (below its diagonal) and T less what columns first ... first + 15 make of them. */
-static __device__ __forceinline__ void update(double *D, double *T, int first)
+/* Columns first ... end - 1 of D -= P P', below its diagonal, and of T -= Q P', P and Q having K columns; this is warp
+ * `rank` of `ranks` that do.  A block of 16 x 16 is always the same warp's. */
+template <int K>
+static __device__ __forceinline__ void subtract(double *D, double *T, const double *P, const double *Q, int first,
+                                                int end, int rank, int ranks)
 {
-    const int left = TILE / STRIP - 1 - first / STRIP, lower = left * (left + 1) / 2;
-    const int count = lower + (T ? TILE / STRIP * left : 0);
-    for (int u = threadIdx.x / 32; u < count; u += WARPS) {
-        int i = 0, j = u;
-        if (u < lower)
-            while (j > i) j -= ++i;
-        else i = (u - lower) / left, j = (u - lower) % left;
-        const int r = u < lower ? first + STRIP * (1 + i) : STRIP * i, c = first + STRIP * (1 + j);
-        double *tile = u < lower ? D : T;
-        subtract_product<STRIP, 2>(tile + c * PITCH + r, tile + first * PITCH + r, D + first * PITCH + c);
-    }
+#pragma unroll 1
+    for (int c = first; c < end; c += STRIP)
+#pragma unroll 1
+        for (int r = STRIP * rank; r < (T ? 2 : 1) * TILE; r += STRIP * ranks) { /* rows of T follow those of D */
+            double *C = (r < TILE ? D : T) + c * PITCH + r % TILE;
+            if (r >= c) subtract_product<K, STRIP / 8>(C, (r < TILE ? P : Q) + r % TILE, P + c);
+        }
 }
 
-/* L(j,j) in D, and T L(j,j)^-T in T; returns 0, or the first of the columns without a pivot, from 1 on. */
-static __device__ __forceinline__ int factor(double *D, double *T, int width, double *columns)
+/* A row of tiles on its way: these are in shared memory. */
+struct row_state {
+    int i;
+    double *D, *T;       /* R(j,j) and R(i,j), to become L(j,j) and L(i,j) */
+    double *before;      /* L(i,j-1), then R(i,j+1) */
+    double *V;           /* L(j,j-1) */
+    double *columns;     /* for eliminate() */
+};
+
+/* Columns first ... end - 1 of L(i,j) for the others. */
+static __device__ __forceinline__ void publish(const row_state &w, int j, const board &b, int first, int end, int rank,
+                                               int ranks)
 {
-    const int warp = threadIdx.x / 32;
+    double2 *tile = (double2 *)(b.tiles + slot(w.i, j) * (int64_t)ELEMENTS);
+    for (int e = first * TILE / 2 + rank; e < end * TILE / 2; e += ranks)
+        tile[e] = *(const double2 *)(w.T + e / (TILE / 2) * PITCH + e % (TILE / 2) * 2);
+}
+
+/* Begins to copy R(j,j), less its last STRIP columns, and R(i,j).  The warps that do not eliminate do it, while the
+ * last columns of D are. */
+static __device__ __forceinline__ void ask(const row_state &w, int j, const board &b)
+{
+    const int rank = threadIdx.x - THREADS / 2;
+    if (threadIdx.x % 32 == 0) {
+        await(b.made + slot(j, j));
+        await(b.made + slot(w.i, j));
+    }
+    __syncwarp();
+    fetch(w.D, b.tiles + slot(j, j) * (int64_t)ELEMENTS, 0, TILE - STRIP, rank, THREADS / 2);
+    if (j < w.i) fetch(w.before, b.tiles + slot(w.i, j) * (int64_t)ELEMENTS, 0, TILE, rank, THREADS / 2);
+}
+
+/* Subtracts the last term from D and T and makes L(j,j) and L(i,j) of them (where i = j, the first alone), of which the
+ * last STRIP columns are left to publish.  Returns 0, or the first of the columns without a pivot, from 1 on.
+ *
+ * Strip after strip: all warps subtract from a strip what the strip before it, or the last term, makes of it; then half
+ * of them eliminate it.  The others subtract the same from the strips to come (the last term from the last strip one
+ * turn later, for it is the most work), publish the strip before, and ask for the next tiles. */
+static __device__ __forceinline__ int factor(const row_state &w, int j, int width, const board &b)
+{
+    const int warp = threadIdx.x / 32, rank = warp - WARPS / 2, ranks = WARPS / 2;
+    double *T = j < w.i ? w.T : NULL;
     int broken = 0;
 #pragma unroll 1
     for (int first = 0; first < width; first += STRIP) {
-        if (warp < (T ? 4 : 2)) {
-            const unsigned bad = eliminate(D, T, first, columns + warp * 2 * STRIP);
-            if (bad && !broken) broken = first + __ffs((int)bad);
+        const int next = first + STRIP, last = first - STRIP;
+        const double *P = w.D + last * PITCH, *Q = w.T + last * PITCH; /* after the first strip */
+        if (first > 0) subtract<STRIP>(w.D, T, P, Q, first, next, warp, WARPS);
+        else if (j > 0) subtract<TILE>(w.D, T, w.V, w.before, first, next, warp, WARPS);
+        __syncthreads();
+        if (warp < WARPS / 2) {
+            if (warp < 2 || T) {
+                const unsigned bad = eliminate(w.D, T, first, w.columns + warp * 2 * STRIP);
+                if (bad && !broken) broken = first + __ffs((int)bad);
+            }
+        } else {
+            if (first > 0) subtract<STRIP>(w.D, T, P, Q, next, TILE, rank, ranks);
+            if (first <= STRIP && j > 0)
+                subtract<TILE>(w.D, T, w.V, w.before, first ? TILE - STRIP : next, first ? TILE : TILE - STRIP, rank,
+                               ranks);
+            if (first > 0 && T) publish(w, j, b, last, first, threadIdx.x - THREADS / 2, THREADS / 2);
+            if (next == TILE && j < w.i) ask(w, j + 1, b);
         }
         __syncthreads();
-        if (first + STRIP < width) {
-            update(D, T, first);
-            __syncthreads();
-        }
     }
     return broken;
 }
@@ -230,76 +278,75 @@ static __device__ __forceinline__ int factor(double *D, double *T, int width, do
 /* Row i of tiles. */
 static __device__ void make_row(int i, int n, double *G, int64_t ld, const board &b, double *shared)
 {
-    const int warp = threadIdx.x / 32;
-    double *D = shared, *T = D + TILE * PITCH, *next = T + TILE * PITCH, *V = next + TILE * PITCH;
-    double *columns = V + TILE * PITCH;
+    enum { PLACE = TILE * PITCH };
+    row_state w = {i, shared, shared + PLACE, shared + 2 * PLACE, shared + 3 * PLACE, shared + 4 * PLACE};
+    int broken = 0;
+    if (threadIdx.x >= THREADS / 2) ask(w, 0, b);
+    __syncthreads();
 #pragma unroll 1
     for (int j = 0; j <= i; j++) {
-        if (threadIdx.x == 0) await(b.made + slot(j, j));
-        if (threadIdx.x == 32) await(b.made + slot(i, j));
-        __syncthreads();
-        fetch(D, b.tiles + slot(j, j) * (int64_t)ELEMENTS);
-        if (j < i) fetch(next, b.tiles + slot(i, j) * (int64_t)ELEMENTS);
         if (0 < j && j < i) {
             if (threadIdx.x == 0) await(b.done + slot(j, j - 1));
             __syncthreads();
-            fetch(V, b.tiles + slot(j, j - 1) * (int64_t)ELEMENTS);
+            fetch(w.V, b.tiles + slot(j, j - 1) * (int64_t)ELEMENTS, 0, TILE, threadIdx.x, THREADS);
         }
+        fetch(w.D, b.tiles + slot(j, j) * (int64_t)ELEMENTS, TILE - STRIP, TILE, threadIdx.x, THREADS);
+        if (j > 0) write_out(w.T, i, j - 1, n, G, ld); /* meanwhile */
         arrive();
-        if (j > 0) { /* the last term: L(i,j-1) is in T, L(j,j-1) in V or, where i = j, also in T */
-            const double *last = j < i ? V : T;
-            if (j < i) {
-                const int r = warp / 2 * 16, c = warp % 2 * 32;
-                subtract_product<TILE, 4>(next + c * PITCH + r, T + r, last + c);
-            }
-            for (int u = warp; u < 10; u += WARPS) {
-                int r = 0, c = u;
-                while (c > r) c -= ++r;
-                subtract_product<TILE, 2>(D + c * 16 * PITCH + r * 16, last + r * 16, last + c * 16);
-            }
-            __syncthreads();
-        }
-        double *free = T;
-        T = next;
-        next = free;
-        const int broken = factor(D, j < i ? T : NULL, min(TILE, n - TILE * j), columns);
-        if (j < i) {
-            double *tile = b.tiles + slot(i, j) * (int64_t)ELEMENTS;
-            for (int e = threadIdx.x; e < ELEMENTS / 2; e += THREADS)
-                ((double2 *)tile)[e] = *(const double2 *)(T + e / (TILE / 2) * PITCH + e % (TILE / 2) * 2);
-            raise(b.done + slot(i, j));
-            write_out(T, i, j, n, G, ld);
-        } else {
-            write_out(D, i, i, n, G, ld);
-            if (threadIdx.x == 0) b.broken[i] = broken ? TILE * i + broken : 0;
-        }
+        double *made = w.T;
+        w.T = w.before;
+        w.before = made;
+        if (j == i) w.V = made;
+        broken = factor(w, j, min((int)TILE, n - TILE * j), b);
+        if (j == i) break;
+        publish(w, j, b, TILE - STRIP, TILE, threadIdx.x, THREADS);
+        raise(b.done + slot(i, j));
     }
+    write_out(w.D, i, i, n, G, ld);
+    if (threadIdx.x == 0) b.broken[i] = broken ? TILE * i + broken : 0;
 }
 
 /* R(i,j).  What is outside of G are rows and columns of the unit matrix. */
 static __device__ void make_rest(int i, int j, int n, const double *G, int64_t ld, const board &b, double *shared)
 {
+    enum { PLACE = TILE * PITCH };
     const int warp = threadIdx.x / 32, top = warp / 2 * 16, left = warp % 2 * 32;
-    double *A = shared, *B = i == j ? A : A + TILE * PITCH;
-    double sums[4][4] = {};
-#pragma unroll 1
-    for (int k = 0; k < j - 1; k++) {
-        if (threadIdx.x == 0) await(b.done + slot(i, k));
-        if (threadIdx.x == 32) await(b.done + slot(j, k));
-        __syncthreads(); /* and the tiles before have been multiplied */
-        fetch(A, b.tiles + slot(i, k) * (int64_t)ELEMENTS);
-        if (i != j) fetch(B, b.tiles + slot(j, k) * (int64_t)ELEMENTS);
-        arrive();
-        multiply<TILE, 4>(sums, A + top, B + left);
-    }
     double *tile = b.tiles + slot(i, j) * (int64_t)ELEMENTS;
+    double sums[4][4]; /* -R */
 #pragma unroll
     for (int u = 0; u < 4; u++)
 #pragma unroll
         for (int q = 0; q < 4; q++) {
-            const int r = top + row_of(q), c = left + column_of(u, q), row = TILE * i + r, at = TILE * j + c;
-            tile[c * TILE + r] = row < n && at < n ? G[max(row, at) + min(row, at) * ld] - sums[u][q] : row == at;
+            const int r = TILE * i + top + row_of(q), c = TILE * j + left + column_of(u, q);
+            sums[u][q] = r < n && c < n ? -G[max(r, c) + min(r, c) * ld] : -(double)(r == c);
         }
+    /* Two of the threads look at flags: for the term that is next to be fetched, here k or k + 1. */
+    const int *flags = threadIdx.x == 0 ? b.done + slot(i, 0) : threadIdx.x == 32 ? b.done + slot(j, 0) : NULL;
+    auto fetch_term = [&](int k) {
+        double *A = shared + k % 2 * 2 * PLACE;
+        fetch(A, b.tiles + slot(i, k) * (int64_t)ELEMENTS, 0, TILE, threadIdx.x, THREADS);
+        if (i != j) fetch(A + PLACE, b.tiles + slot(j, k) * (int64_t)ELEMENTS, 0, TILE, threadIdx.x, THREADS);
+        fs_copy_commit();
+    };
+    bool fetched = false;
+#pragma unroll 1
+    for (int k = 0; k < j - 1; k++) {
+        if (!fetched) {
+            if (flags) await(flags + k);
+            __syncthreads();
+            fetch_term(k);
+        }
+        fetched = __syncthreads_and(k + 2 < j && (!flags || fs_load_acquire(flags + k + 1)));
+        if (fetched) fetch_term(k + 1), fs_copy_wait<1>();
+        else fs_copy_wait<0>();
+        __syncthreads();
+        const double *A = shared + k % 2 * 2 * PLACE, *B = i == j ? A : A + PLACE;
+        multiply<TILE, 4>(sums, A + top, B + left);
+    }
+#pragma unroll
+    for (int u = 0; u < 4; u++)
+#pragma unroll
+        for (int q = 0; q < 4; q++) tile[(left + column_of(u, q)) * TILE + top + row_of(q)] = -sums[u][q];
     raise(b.made + slot(i, j));
 }
 
@@ -338,7 +385,9 @@ static __global__ void __launch_bounds__(THREADS, 1) cholesky(int n, double *G, 
 /* W = L^-1 for a lower triangle, both TILE x TILE in shared memory; what is above the diagonal of L is spoilt.
  *
  * The inverses of the blocks of 16 on the diagonal, a column to a lane; then, for blocks twice as large each time,
- *     (P 0; Q R)^-1 = (P^-1 0; -R^-1 Q P^-1 R^-1). */
+ *     (P 0; Q R)^-1 = (P^-1 0; -R^-1 Q P^-1 R^-1).
+ * The error of a solution is then the condition number of L in roundings, if not that of its residual; L itself, a
+ * factor of normal equations, has that number's square. */
 static __device__ __forceinline__ void invert(double *L, double *W)
 {
     const int lane = threadIdx.x % 32, at = threadIdx.x / 32 * STRIP;
@@ -350,7 +399,7 @@ static __device__ __forceinline__ void invert(double *L, double *W)
         for (int r = 0; r < STRIP; r++) w[r] = r == lane;
 #pragma unroll
         for (int c = 0; c < STRIP; c++) {
-            w[c] /= L[(at + c) * PITCH + at + c];
+            w[c] *= reciprocal(L[(at + c) * PITCH + at + c]);
 #pragma unroll
             for (int r = c + 1; r < STRIP; r++) w[r] = fma(-L[(at + c) * PITCH + at + r], w[c], w[r]);
         }
@@ -358,7 +407,9 @@ static __device__ __forceinline__ void invert(double *L, double *W)
         for (int r = 0; r < STRIP; r++) W[(at + lane) * PITCH + at + r] = w[r];
     }
     __syncthreads();
+#pragma unroll
     for (int half = STRIP; half < TILE; half *= 2)
+#pragma unroll
         for (int step = 0; step < 2; step++) { /* Q P^-1 above the diagonal of L, then its product with R^-1 */
             for (int e = threadIdx.x; e < TILE / 2 * half; e += THREADS) {
                 const int r = e % half, c = e / half % half, low = e / (half * half) * 2 * half, high = low + half;
