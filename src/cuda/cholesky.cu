@@ -6,11 +6,11 @@
  * (which is why all must run at the same time: a cooperative launch).  G is cut into tiles of 64 x 64; tile (i, j) of
  * the factor is
  *
- *     L(i,j) = (A(i,j) - sum over k < j of L(i,k) L(j,k)') L(j,j)^-T
+ *     L(i,j) = (G(i,j) - sum over k < j of L(i,k) L(j,k)') L(j,j)^-T
  *
  * and there are two kinds of thread blocks:
  *
- *     helpers   make R(i,j) = A(i,j) - sum over k < j - 1, every term as soon as its tiles are there
+ *     helpers   make R(i,j) = G(i,j) - sum over k < j - 1, every term as soon as its tiles are there
  *     rows      one for each row i of tiles, column after column: subtract the last term, whose L(i,j-1) the block has
  *               just made, from R(i,j) and, all of them the same, from R(j,j); then eliminate both together
  *
@@ -286,7 +286,7 @@ static __device__ void make_row(int i, int n, double *G, int64_t ld, const board
 #pragma unroll 1
     for (int j = 0; j <= i; j++) {
         if (0 < j && j < i) {
-            if (threadIdx.x == 0) await(b.done + slot(j, j - 1));
+            if (threadIdx.x == 32) await(b.done + slot(j, j - 1)); /* thread 0 is still raising a flag */
             __syncthreads();
             fetch(w.V, b.tiles + slot(j, j - 1) * (int64_t)ELEMENTS, 0, TILE, threadIdx.x, THREADS);
         }
