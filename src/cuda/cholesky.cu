@@ -30,12 +30,13 @@ enum {
     STRIP = 16,         /* columns that are eliminated in registers */
     WARPS = 8,
     THREADS = 32 * WARPS,
+    PLACE = TILE * PITCH,
     PLACES = 4,         /* tiles in shared memory */
     SHARES = THREADS / TILE,  /* of a row or column, in a substitution */
     ELEMENTS = TILE * TILE,
     MOST_TILES = 40     /* in a column: above that cuSOLVER is used */
 };
-const int64_t SHARED_BYTES = (PLACES * TILE * PITCH + 4 * 2 * STRIP) * (int64_t)sizeof(double);
+const int64_t SHARED_BYTES = (PLACES * PLACE + 4 * 2 * STRIP) * (int64_t)sizeof(double);
 
 /* What thread blocks share.  Flags are 0 before and after a factorization. */
 struct board {
@@ -278,7 +279,6 @@ static __device__ __forceinline__ int factor(const row_state &w, int j, int widt
 /* Row i of tiles. */
 static __device__ void make_row(int i, int n, double *G, int64_t ld, const board &b, double *shared)
 {
-    enum { PLACE = TILE * PITCH };
     row_state w = {i, shared, shared + PLACE, shared + 2 * PLACE, shared + 3 * PLACE, shared + 4 * PLACE};
     int broken = 0;
     if (threadIdx.x >= THREADS / 2) ask(w, 0, b);
@@ -309,7 +309,6 @@ static __device__ void make_row(int i, int n, double *G, int64_t ld, const board
 /* R(i,j).  What is outside of G are rows and columns of the unit matrix. */
 static __device__ void make_rest(int i, int j, int n, const double *G, int64_t ld, const board &b, double *shared)
 {
-    enum { PLACE = TILE * PITCH };
     const int warp = threadIdx.x / 32, top = warp / 2 * 16, left = warp % 2 * 32;
     double *tile = b.tiles + slot(i, j) * (int64_t)ELEMENTS;
     double sums[4][4]; /* -R */
@@ -391,7 +390,7 @@ static __global__ void __launch_bounds__(THREADS, 1) cholesky(int n, double *G, 
 static __device__ __forceinline__ void invert(double *L, double *W)
 {
     const int lane = threadIdx.x % 32, at = threadIdx.x / 32 * STRIP;
-    for (int e = threadIdx.x; e < TILE * PITCH; e += THREADS) W[e] = 0;
+    for (int e = threadIdx.x; e < PLACE; e += THREADS) W[e] = 0;
     __syncthreads();
     if (at < TILE && lane < STRIP) {
         double w[STRIP];
@@ -439,7 +438,7 @@ static __global__ void __launch_bounds__(THREADS, 1) substitute(int n, const dou
 {
     extern __shared__ __align__(16) double shared[];
     __shared__ double heard[2][TILE], rest[TILE];
-    double *D = shared, *W = D + TILE * PITCH;
+    double *D = shared, *W = D + PLACE;
     const int tiles = (n + TILE - 1) / TILE, j = tiles - 1 - (int)blockIdx.x;
     const int c = threadIdx.x / SHARES, share = threadIdx.x % SHARES, at = TILE * j + c;
     for (int e = threadIdx.x; e < ELEMENTS; e += THREADS) {
@@ -490,7 +489,7 @@ static __global__ void __launch_bounds__(THREADS, 1) substitute(int n, const dou
 
 /* the host's side -------------------------------------------------------------------------------------------- */
 
-const int64_t SUBSTITUTE_BYTES = 2 * TILE * PITCH * (int64_t)sizeof(double);
+const int64_t SUBSTITUTE_BYTES = 2 * PLACE * (int64_t)sizeof(double);
 
 static int tiles_of(int64_t n) { return (int)fs_div_up(n, TILE); }
 
