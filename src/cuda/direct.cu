@@ -22,35 +22,34 @@
 namespace {
 
 enum {
-    THREADS = FS_DIRECT_THREADS, CHUNK = THREADS, PANELS = CHUNK / 64, UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
+    THREADS = FS_DIRECT_THREADS, CHUNK = THREADS, PANELS = CHUNK / 64,
+    UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
 };
 static_assert(FS_DIRECT_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
 
+/* What an element is kept as: a float, or two bytes as they are. */
+template <class T> struct kept { typedef uint16_t type; };
+template <> struct kept<float> { typedef float type; };
+
 /* The 32 slots of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8, or of products
  * `first` and first + 1. */
-template <class T> struct elements;
-template <> struct elements<float> {
-    enum { PASSES = 3 };
-    float x[STEPS][4][2];
-    __device__ __forceinline__ void take(int step, int i, int v, const float *at) { x[step][i][v] = *at; }
-    __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
-    {
-        pieces<float, PASSES, 1, 0> p;
-        p.cut(x[step]);
-#pragma unroll
-        for (int i = 0; i < PASSES; i++) of[i] = p.of[i];
-    }
-};
-/* Two bytes each, taken as they are. */
 template <class T> struct elements {
-    enum { PASSES = 1 };
-    uint16_t x[STEPS][4][2];
-    __device__ __forceinline__ void take(int step, int i, int v, const T *at) { x[step][i][v] = *(const uint16_t *)at; }
+    enum { PASSES = is_float<T>::value ? 3 : 1 };
+    typedef typename kept<T>::type element;
+    element x[STEPS][4][2];
+    __device__ __forceinline__ void take(int step, int i, int v, const T *at) { x[step][i][v] = *(const element *)at; }
     __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
     {
+        if constexpr (is_float<T>::value) {
+            pieces<float, PASSES, 1, 0> p;
+            p.cut(x[step]);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            of[0].tile[0][i] = x[step][i & 2][i & 1] | (uint32_t)x[step][(i & 2) + 1][i & 1] << 16;
+            for (int i = 0; i < PASSES; i++) of[i] = p.of[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                of[0].tile[0][i] = x[step][i & 2][i & 1] | (uint32_t)x[step][(i & 2) + 1][i & 1] << 16;
+        }
     }
 };
 
@@ -79,8 +78,9 @@ __device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t panel, in
 }
 
 /* The elements of a unit as products of its slots' pairs, two neighbouring examples from column on. */
+template <class T>
 __device__ __forceinline__ void multiply_factors(const fs_factors &F, const int2 *pairs, int64_t column,
-                                                 elements<float> &e)
+                                                 elements<T> &e)
 {
     const char *base = fs_factor_at(F, 0, column);
 #pragma unroll 1
