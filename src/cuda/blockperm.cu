@@ -46,11 +46,11 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS || plan->kernel == FS_KERNEL_LISTED_ROWS ? rows
                 : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : numbers;
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
-    if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype), problem->interleave))
+    if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype)))
         FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
     cudaLaunchAttribute together;
     together.id = cudaLaunchAttributeClusterDimension;
-    together.val.clusterDim.x = (unsigned)plan->cluster;
+    together.val.clusterDim.x = (unsigned)fs_plan_cluster(plan);
     together.val.clusterDim.y = together.val.clusterDim.z = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
@@ -58,7 +58,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     config.dynamicSmemBytes = (size_t)plan->shared;
     config.stream = gpu->stream;
     config.attrs = &together;
-    config.numAttrs = plan->cluster > 1;
+    config.numAttrs = fs_plan_cluster(plan) > 1;
     return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], with),
                         "sketching");
 }

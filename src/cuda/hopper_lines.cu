@@ -36,7 +36,8 @@ enum { MULTIPLY = 256, MAKERS = 2 };
 
 template <class T, int C, int SAMPLES> struct shape {
     enum {
-        BOXES = FS_HOPPER_LINES_BOXES(sizeof(T), C),     /* lines come by a tensor map */
+        BOXES = FS_HOPPER_LINES_BOXES(sizeof(T)),        /* lines come by a tensor map */
+        CLUSTER = FS_HOPPER_LINES_CLUSTER(sizeof(T), C), /* thread blocks that get the same lines */
         THREADS = FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES),
         PREPARE = THREADS - MULTIPLY,
         COPIERS = PREPARE / 32 - MAKERS,
@@ -50,8 +51,8 @@ template <class T, int C, int SAMPLES> struct shape {
         APART = C < 8 && SAMPLES == 64,                  /* the warpgroups have different lines */
         LINES = PANEL_LINES * (APART ? 2 : 1),           /* of a step */
         CHUNK = 16 / (int)sizeof(T),                     /* coordinates of a copy */
-        PLACES = (C == 16 ? 16 : FS_LINE) / CHUNK,       /* copies of a line in a step */
-        HALF_SECTORS = C == 16 && CHUNK == 8,
+        PLACES = (C == 16 && !BOXES ? 16 : FS_LINE) / CHUNK,  /* 16-byte pieces of a line in a step */
+        HALF_SECTORS = C == 16 && !BOXES,
         STEP_BYTES = SAMPLES * LINES * PLACES * 16
     };
 };
@@ -100,44 +101,36 @@ template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_til
     j.rounds = left < 0 ? 0 : left < length ? left : length;
     return j;
 }
-/* The quad of a line that is at place 0 ... PLACES - 1: with C = 8, 16 odd places are for the second warpgroup. */
-template <int C> __device__ __forceinline__ int quad_at(int place, int group, uint32_t mask)
+/* The quad of a line that a panel of warpgroup `side` has as number `index` of its PANEL_QUADS of line `line`.  They are
+ * exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different banks. */
+template <class T, int C>
+__device__ __forceinline__ int quad_of(int index, int line, int group, int side, uint32_t mask)
 {
     const int sides = C < 8 ? 1 : C / 4;  /* a quad of every so many is for four given blocks */
-    if (C < 8) return place;
-    return sides * (place >> 1) + ((group * 2 + (place & 1)) ^ ((int)mask >> 2 & (sides - 1)));
+    if (FS_HOPPER_LINES_BOXES(sizeof(T)))
+        index ^= C == 4 ? line & 1 : C == 8 ? line & 3 : C == 16 ? line >> 1 & 1 : 0;
+    return C < 8 ? index : (sides * index + 2 * group + side) ^ ((int)mask >> 2 & (sides - 1));
 }
 
-/* The quad of a line that a panel has as number `index` of its PANEL_QUADS of line `line`, before the mask is applied.
- * They are exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different
- * banks. */
-template <class T, int C> __device__ __forceinline__ int place_in_line(int index, int line, int side)
+/* The 16 bytes of a line of two-byte elements that are copied to a place. */
+template <int C> __device__ __forceinline__ int chunk_at(int place, int group, uint32_t mask)
 {
-    if (C >= 8) return 2 * (FS_HOPPER_LINES_BOXES(sizeof(T), C) ? index ^ (line & 3) : index) + side;
-    return FS_HOPPER_LINES_BOXES(sizeof(T), C) && C == 4 ? index ^ (line & 1) : index;
-}
-
-/* The 16 bytes of a line that are copied to a place. */
-template <class T, int C> __device__ __forceinline__ int chunk_at(int place, int group, uint32_t mask)
-{
-    if (sizeof(T) == 4) return quad_at<C>(place, group, mask);
     return C == 16 ? 2 * place + (group ^ ((int)mask >> 3 & 1)) : place;
 }
 
 /* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that
  * write 128 bytes and those that read meet all banks: `turned` differs in just those bits in which the readers' places
- * agree.  Eight lanes read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16: one of four
- * lines); of two-byte elements so with C = 4, otherwise 16 lanes 8 bytes each of four samples, half a place, which with
- * C = 8 and 16 is one of two that the masks decide, so that every second read meets another one.  A tensor map's boxes
- * have an order of their own, which place_in_line and sample_of suit. */
+ * agree.  Of two-byte elements eight lanes read 16 bytes each of two samples with C = 4, two places of two lines,
+ * otherwise 16 lanes 8 bytes each of four samples, half a place, which with C = 8 and 16 is one of two that the masks
+ * decide, so that every second read meets another one.  A tensor map's boxes have an order of their own, which quad_of,
+ * sample_of and source::quad suit. */
 template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
 {
     const int odd = sample & 1, next = sample & 2;
-    const int turned = FS_HOPPER_LINES_BOXES(sizeof(T), C) ? sample & 7
-                     : sizeof(T) == 2 ? 4 * odd ^ (C == 1 ? next
-                                                 : C == 4 ? line & 1
-                                                 : C == 8 ? next ^ (line & 1) : next ^ (line >> 1 & 1))
-                     : (line & 6) ^ 5 * odd;
+    const int turned = FS_HOPPER_LINES_BOXES(sizeof(T)) ? sample & 7
+                     : 4 * odd ^ (C == 1 ? next
+                                : C == 4 ? line & 1
+                                : C == 8 ? next ^ (line & 1) : next ^ (line >> 1 & 1));
     const int row = (line * SAMPLES + sample) * shape<T, C, SAMPLES>::PLACES / 8;
     return row * 128 + (place ^ turned) * 16;
 }
@@ -184,7 +177,7 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
             for (int l = 0; l < sh::LINES; l++) {
                 const int from = k * sh::LINES + l;
                 const uint32_t its = C > 4 ? __shfl_sync(~0u, mask, from) : 0;
-                const int64_t row = __shfl_sync(~0u, start, from) + sh::CHUNK * chunk_at<T, C>(place, j.group, its);
+                const int64_t row = __shfl_sync(~0u, start, from) + sh::CHUNK * chunk_at<C>(place, j.group, its);
                 const bool there = row >= 0 && row < a.rows;
                 const int valid = there ? samples : 0;
                 const T *source = data + row;
@@ -207,15 +200,17 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
 }
 
 /* The same of lines that come by a tensor map: one lane copies them, all samples at once.  Lines that there are not are
- * copied from behind the last row, where a map is zero. */
+ * copied from behind the last row, where a map is zero.  The thread blocks of a cluster copy a share of the lines of a
+ * step each, to all of them, when all have read what was there. */
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const job &j,
                            const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
 {
     typedef shape<T, C, SAMPLES> sh;
-    enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
+    enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS, SHARE = sh::LINES / sh::CLUSTER };
     const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
     const int sample = __shfl_sync(~0u, (int)j.sample, 0);
+    const int own = sh::CLUSTER > 1 ? __shfl_sync(~0u, j.group * SHARE, 0) : 0;
     /* Boxes begin at multiples of 16 bytes. */
     const int64_t behind = (a.rows + sh::CHUNK - 1) / sh::CHUNK * sh::CHUNK;
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
@@ -227,23 +222,29 @@ __device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const 
 #pragma unroll 1
         for (int k = 0; k < AHEAD && warp + (turn + k) * COPIERS < step_count; k++) {
             const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
-            const uint32_t to = m.steps + stage * sh::STEP_BYTES;
+            const uint32_t to = m.steps + stage * sh::STEP_BYTES + own * SAMPLES * 128;
             if (step > 0 && step < 2 * COPIERS) fs_mbarrier_wait(m.begun(), 0);
             fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
             if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)mask;
-            int starts[sh::LINES];
+            int starts[SHARE];
 #pragma unroll
-            for (int l = 0; l < sh::LINES; l++) starts[l] = __shfl_sync(~0u, start, k * sh::LINES + l);
+            for (int l = 0; l < SHARE; l++) starts[l] = __shfl_sync(~0u, start, k * sh::LINES + own + l);
             __syncwarp();
             if (fs_elect()) {
                 fs_mbarrier_arrive_expect(m.step_full(stage), sh::STEP_BYTES);
 #pragma unroll
-                for (int l = 0; l < sh::LINES; l++)
-                    fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
+                for (int l = 0; l < SHARE; l++)
+                    if (sh::CLUSTER > 1)
+                        fs_copy_box_to_both(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
+                    else
+                        fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
             }
             __syncwarp();
         }
     }
+    /* Nobody ends while others of the cluster may still read what this warp copied, or arrive here. */
+    for (int step = step_count - STAGES; sh::CLUSTER > 1 && step < step_count; step++)
+        if (step >= 0 && step % COPIERS == warp) fs_mbarrier_wait(m.step_empty(step % STAGES), step / STAGES & 1);
 }
 
 /* A warp that makes panels of S: of the two, each has every second pair of neighbouring panels, and a lane a quad.
@@ -286,9 +287,8 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
         const int from = number % AHEAD * LINES + quad / sh::PANEL_QUADS + (C < 8 ? second * sh::PANEL_LINES : 0);
         const int64_t line = __shfl_sync(~0u, ahead, from);
         const uint32_t mask = C > 1 ? __shfl_sync(~0u, masks, from) : 0;
-        const int index = quad % sh::PANEL_QUADS;
-        const int place = place_in_line<T, C>(index, quad / sh::PANEL_QUADS, side);
-        const int64_t column = line * FS_LINE + 4 * quad_at<C>(place, j.group, mask);
+        const int64_t column = line * FS_LINE + 4 * quad_of<T, C>(quad % sh::PANEL_QUADS, quad / sh::PANEL_QUADS,
+                                                                  j.group, side, mask);
         fs_quad words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, 0);
         fs_split parts[4];
         uint32_t at[4];  /* of the column's K position */
@@ -344,7 +344,7 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
 template <class T, int C, int SAMPLES> __device__ __forceinline__ int sample_of(int side)
 {
     const int i = threadIdx.x >> 2 & 7;
-    const int turned = !FS_HOPPER_LINES_BOXES(sizeof(T), C) ? i
+    const int turned = !FS_HOPPER_LINES_BOXES(sizeof(T)) ? i
                      : C == 1 ? (i & 1) << 2 | (i & 2) | i >> 2
                      : C == 4 ? (i & 1) << 1 | (i >> 1 & 1) | (i & 4) : i;
     return (SAMPLES == 128 ? 64 * side : 0) + (threadIdx.x >> 5 & 3) * 16 + turned;
@@ -374,7 +374,7 @@ template <class T, int C, int SAMPLES> struct source {
     typedef shape<T, C, SAMPLES> sh;
     uint32_t from;         /* of the step */
     const uint8_t *masks;  /* of its lines */
-    int side, sample;
+    int group, side, sample;
     /* With floats the line that quad i of the thread is in, quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
     __device__ __forceinline__ int line(int i) const
     {
@@ -382,13 +382,23 @@ template <class T, int C, int SAMPLES> struct source {
         return (sh::APART ? side * sh::PANEL_LINES : 0) +
                (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
     }
+    /* The quad, and how its elements must be exchanged, as a mask.  With C = 16 which of four quads of a line it is is
+     * random.  So 16 lanes read half of it at a time, of four samples, and thereby meet each 16 bytes of the banks twice;
+     * those who meet have read the same index of different lines, and begin with different halves. */
     __device__ __forceinline__ float4 quad(int i, int v) const
     {
         const int q = threadIdx.x & 3;
         const int index = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : C == 8 ? i : i & 1;
-        int place = place_in_line<T, C>(index, C == 4 ? q >> 1 : q, side);
-        if (sh::BOXES && C == 8) place ^= masks[line(i)] >> 2 & 1;
-        return fs_shared_float4(from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16);
+        const int place = quad_of<T, C>(index, C == 4 ? q >> 1 : line(i), group, side, C < 8 ? 0 : masks[line(i)]);
+        const uint32_t at = from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16;
+        if (C < 16) return fs_shared_float4(at);
+        const uint32_t half = 4 * (q & 2);
+        const float2 first = fs_shared_float2(at + half), second = fs_shared_float2(at + (half ^ 8));
+        return make_float4(first.x, first.y, second.x, second.y);
+    }
+    __device__ __forceinline__ int order(int i) const
+    {
+        return masks[line(i)] ^ (C == 16 ? threadIdx.x & 2 : 0);
     }
 };
 
@@ -413,7 +423,7 @@ __device__ __forceinline__ void load(const source<float, C, SAMPLES> &s, const f
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const float4 y = s.quad(2 * h + e, v);
-                const int mask = s.masks[s.line(2 * h + e)];
+                const int mask = s.order(2 * h + e);
                 const float a = mask & 1 ? y.y : y.x, b = mask & 1 ? y.x : y.y;
                 const float c = mask & 1 ? y.w : y.z, d = mask & 1 ? y.z : y.w;
                 x[e][0] = mask & 2 ? c : a, x[e][1] = mask & 2 ? d : b;
@@ -535,20 +545,22 @@ template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
     typedef shape<T, C, SAMPLES> sh;
     typedef memory<STAGES, PANELS, sh::STEP_BYTES> memory_t;
     const memory_t &m;
-    int side, stage, parity;
-    __device__ __forceinline__ explicit position(const memory_t &m)
-        : m(m), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0) {}
+    int group, side, stage, parity;
+    __device__ __forceinline__ position(const memory_t &m, int group)
+        : m(m), group(group), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0) {}
     __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
     {
         fs_mbarrier_wait(m.step_full(stage), parity);
-        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, side,
+        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, group, side,
                                          sample_of<T, C, SAMPLES>(side)};
         return s;
     }
     __device__ __forceinline__ void leave_step()
     {
+        const int lane = threadIdx.x & 31;
         __syncwarp();
-        if ((threadIdx.x & 31) == 0) fs_mbarrier_arrive(m.step_empty(stage));
+        if (sh::CLUSTER > 1 && lane < sh::CLUSTER) fs_mbarrier_arrive_in(lane, m.step_empty(stage));
+        if (sh::CLUSTER == 1 && lane == 0) fs_mbarrier_arrive(m.step_empty(stage));
         if (++stage == STAGES) stage = 0, parity ^= 1;
     }
     __device__ __forceinline__ int number(int step) const { return sh::STEP_PANELS == 2 ? 2 * step + side : step; }
@@ -702,7 +714,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         if (sh::BOXES) fs_fetch_map(&map);
         for (int i = 0; i < STAGES; i++) {
             fs_mbarrier_init(m.step_full(i), sh::BOXES ? 1 : 32 + (C > 1));
-            fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
+            fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32 * sh::CLUSTER);
         }
         for (int i = 0; i < PANELS; i++) {
             fs_mbarrier_init(m.panel_full(i), 1);
@@ -711,7 +723,8 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         fs_mbarrier_init(m.begun(), 1);
     }
     fs_proxy_fence();
-    __syncthreads();
+    if (sh::CLUSTER > 1) fs_cluster_begin();
+    else __syncthreads();
 
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
@@ -724,7 +737,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         fs_more_registers<sh::MORE>();
         const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127;
         float total[sh::BLOCKS][32], zero = 0.0f;
-        multiply_steps(position<T, C, SAMPLES, STAGES, PANELS>(m), step_count, total);
+        multiply_steps(position<T, C, SAMPLES, STAGES, PANELS>(m, j.group), step_count, total);
 #pragma unroll
         for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         float *tile = (float *)shared;
@@ -758,7 +771,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
 
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, c, samples, stages, panels) \
-    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), stages, panels) == panels * PANEL_BYTES + \
+    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), c, stages, panels) == panels * PANEL_BYTES + \
                       stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + 8 * stages, \
                   "instances.h disagrees");
 FS_HOPPER_LINES(SHARED)
