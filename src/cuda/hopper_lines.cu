@@ -369,37 +369,43 @@ template <class T, int TILES> struct unit {
     }
 };
 
-/* Where a thread finds the elements of a step, of the two samples from `sample` on. */
+/* The line of a step in which a thread finds its quad i: quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ int line_of(int i, int side)
+{
+    typedef shape<T, C, SAMPLES> sh;
+    const int q = threadIdx.x & 3;
+    return (sh::APART ? side * sh::PANEL_LINES : 0) +
+           (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
+}
+/* Where its quad 0 of floats is, of its first sample, in a line whose mask is 0. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t first_place(int group, int side)
+{
+    const int q = threadIdx.x & 3, line = line_of<T, C, SAMPLES>(0, side);
+    const int quad = quad_of<T, C>(C == 1 ? q : C == 4 ? 4 * (q & 1) : 0, line, group, side, 0);
+    return place_of<T, C, SAMPLES>(line, sample_of<T, C, SAMPLES>(side), quad) + (C == 16 ? 4 * (q & 2) : 0);
+}
+
+/* Where a thread finds the elements of a step, of its two samples. */
 template <class T, int C, int SAMPLES> struct source {
     typedef shape<T, C, SAMPLES> sh;
-    uint32_t from;         /* of the step */
-    const uint8_t *masks;  /* of its lines */
-    int group, side, sample;
-    /* With floats the line that quad i of the thread is in, quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
-    __device__ __forceinline__ int line(int i) const
-    {
-        const int q = threadIdx.x & 3;
-        return (sh::APART ? side * sh::PANEL_LINES : 0) +
-               (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
-    }
-    /* The quad, and how its elements must be exchanged, as a mask.  With C = 16 which of four quads of a line it is is
-     * random.  So 16 lanes read half of it at a time, of four samples, and thereby meet each 16 bytes of the banks twice;
-     * those who meet have read the same index of different lines, and begin with different halves. */
+    uint32_t from;   /* the step; of floats first_place in it */
+    uint32_t masks;  /* of the line that its quads are in; with C = 16 they are in two, a byte each */
+    int side;
+    __device__ __forceinline__ int mask(int i) const { return (int)(C == 16 ? masks >> 8 * (i >> 1) : masks); }
+    /* Quad i of floats, of sample v.  Quads of a line, and those of different masks, differ in bits of their place.
+     * With C = 16 which of four quads of a line it is is random.  So 16 lanes read half of it at a time, of four
+     * samples, and thereby meet each 16 bytes of the banks twice; those who meet have read the same index of different
+     * lines, and begin with different halves: `order` is the mask of what they have read. */
     __device__ __forceinline__ float4 quad(int i, int v) const
     {
-        const int q = threadIdx.x & 3;
-        const int index = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : C == 8 ? i : i & 1;
-        const int place = quad_of<T, C>(index, C == 4 ? q >> 1 : line(i), group, side, C < 8 ? 0 : masks[line(i)]);
-        const uint32_t at = from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16;
-        if (C < 16) return fs_shared_float4(at);
-        const uint32_t half = 4 * (q & 2);
-        const float2 first = fs_shared_float2(at + half), second = fs_shared_float2(at + (half ^ 8));
+        const int quad = C == 4 ? i : C == 8 ? 2 * i : 4 * (i & 1), line = C == 1 || C == 16 ? i >> 1 : 0;
+        const uint32_t at = from ^ 16 * quad ^ (C < 8 ? 0 : mask(i) << 2 & (4 * C - 16));
+        const uint32_t behind = (line * SAMPLES + 8 * v) * sh::PLACES * 16;
+        if (C < 16) return fs_shared_float4(at + behind);
+        const float2 first = fs_shared_float2(at + behind), second = fs_shared_float2((at ^ 8) + behind);
         return make_float4(first.x, first.y, second.x, second.y);
     }
-    __device__ __forceinline__ int order(int i) const
-    {
-        return masks[line(i)] ^ (C == 16 ? threadIdx.x & 2 : 0);
-    }
+    __device__ __forceinline__ int order(int i) const { return mask(i) ^ (C == 16 ? threadIdx.x & 2 : 0); }
 };
 
 /* Tiles FIRST ... FIRST + TILES - 1 of a step; with C > 1 all of them. */
@@ -440,33 +446,32 @@ template <int FIRST, class T, int C, int SAMPLES, int TILES>
 __device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float (&)[2], unit<T, TILES> &to)
 {
     typedef shape<T, C, SAMPLES> sh;
-    const int q = threadIdx.x & 3, first = sh::APART ? s.side * sh::PANEL_LINES : 0;
+    const int q = threadIdx.x & 3, sample = sample_of<T, C, SAMPLES>(s.side);
 #pragma unroll
     for (int v = 0; v < 2; v++) {
-        const auto place_at = [=](int line, int place) {
-            return s.from + place_of<T, C, SAMPLES>(line, s.sample + 8 * v, place);
+        const auto place_at = [=](int i, int place) {
+            return s.from + place_of<T, C, SAMPLES>(line_of<T, C, SAMPLES>(i, s.side), sample + 8 * v, place);
         };
 #pragma unroll
         for (int i = FIRST; i < FIRST + TILES && C == 1; i++) {
             /* quad 4 i + q of the panel */
-            const uint2 y = fs_shared_uint2(place_at(first + (i >> 1), 2 * (i & 1) + (q >> 1)) + 8 * (q & 1));
+            const uint2 y = fs_shared_uint2(place_at(i, 2 * (i & 1) + (q >> 1)) + 8 * (q & 1));
             to.of[0][i - FIRST][v] = y.x, to.of[0][i - FIRST][2 + v] = y.y;
         }
 #pragma unroll
         for (int h = 0; h < 2 && C > 1; h++) {
             /* quads 4 q + 2 h and the next one: a pair of K positions */
-            const int line = first + (C == 4 ? q >> 1 : C == 8 ? q : 2 * q + h);
-            const int mask = s.masks[line];
+            const int mask = s.mask(2 * h);
             uint2 a, b;
             if (C == 4) {
-                const float4 y = fs_shared_float4(place_at(line, 2 * (q & 1) + h));
+                const float4 y = fs_shared_float4(place_at(2 * h, 2 * (q & 1) + h));
                 a = make_uint2(__float_as_uint(y.x), __float_as_uint(y.y));
                 b = make_uint2(__float_as_uint(y.z), __float_as_uint(y.w));
             } else {
                 const int place = C == 8 ? 2 * h : 0;
                 const uint32_t half = 8 * (s.side ^ (mask >> 2 & 1));
-                a = fs_shared_uint2(place_at(line, place) + half);
-                b = fs_shared_uint2(place_at(line, place + 1) + half);
+                a = fs_shared_uint2(place_at(2 * h, place) + half);
+                b = fs_shared_uint2(place_at(2 * h, place + 1) + half);
             }
             const uint32_t a0 = mask & 2 ? a.y : a.x, a2 = mask & 2 ? a.x : a.y;
             const uint32_t b0 = mask & 2 ? b.y : b.x, b2 = mask & 2 ? b.x : b.y;
@@ -545,14 +550,23 @@ template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
     typedef shape<T, C, SAMPLES> sh;
     typedef memory<STAGES, PANELS, sh::STEP_BYTES> memory_t;
     const memory_t &m;
-    int group, side, stage, parity;
+    int side, stage, parity;
+    uint32_t place, line;  /* of quad 0 */
     __device__ __forceinline__ position(const memory_t &m, int group)
-        : m(m), group(group), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0) {}
+        : m(m), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0)
+    {
+        place = sizeof(T) == 4 ? first_place<T, C, SAMPLES>(group, side) : 0;
+        line = (uint32_t)line_of<T, C, SAMPLES>(0, side);
+        asm volatile("" : "+r"(place), "+r"(line));  /* not to be worked out again for every step */
+        /* The warpgroups have panels of their own then, whose addresses the tensor cores take from uniform registers. */
+        if (sh::STEP_PANELS == 2) side = __shfl_sync(~0u, side, 0);
+    }
     __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
     {
         fs_mbarrier_wait(m.step_full(stage), parity);
-        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, group, side,
-                                         sample_of<T, C, SAMPLES>(side)};
+        const uint8_t *mask = m.masks + stage * 8 + line;
+        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES + place,
+                                         C == 1 ? 0u : C == 16 ? *(const uint16_t *)mask : *mask, side};
         return s;
     }
     __device__ __forceinline__ void leave_step()
