@@ -2,30 +2,34 @@
  *
  * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
  * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is one Philox call;
- * of floats it is 16 bytes, one copy and one read of a thread, of two-byte elements half of a copy.  Where lines stay
- * whole (C = 1) a quad is four K positions of one block; where a line goes to C blocks it is one K position of each of
- * four blocks, in an order that the line's mask decides.  A panel of S is 16 quads.  In a step a warpgroup multiplies
- * 64 samples by a panel, for one block (C = 1: four K steps of 16) or for four (a K step each):
+ * of floats it is 16 bytes, of two-byte elements half of that.  Where lines stay whole (C = 1) a quad is four K
+ * positions of one block; where a line goes to C blocks it is one K position of each of four blocks, in an order that
+ * the line's mask decides.  A panel of S is 16 quads.  In a step a warpgroup multiplies 64 samples by a panel, for one
+ * block (C = 1: four K steps of 16) or for four (a K step each):
  *
  *   C = 1, 4     the warpgroups take the halves of 128 samples and share a panel (SAMPLES = 128), or have a panel each
  *                for 64 samples, and their sums are added at the end (SAMPLES = 64)
- *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line of
- *                floats: less would be half a sector of memory, and L2 would deliver everything twice, as it does for
- *                two-byte elements with C = 16.
+ *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples, so that a thread block makes eight.
+ *                With C = 16 two thread blocks make the halves of a super-block, out of the same lines.
  *
+ * Lines of floats come by a tensor map, for all samples at once.  Those two thread blocks are a cluster, and each
+ * copies half of the lines to both.  (Copies of what one of them needs alone, every second 32 bytes, are more requests
+ * than L2 answers in the time of the read: H200, 70748d2, 1.5 to 1.86 times as long.)  Two-byte elements are copied 16
+ * bytes at a time; with C = 16 that is half a sector of memory, and L2 delivers everything twice.
  * Floats are cut into two f16 pieces, with a scale for every sample: see cut_pair in tensor.cuh.
  * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
  * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
  * towards zero, small.  C = 1 does the same after 64 slots, or 256 of two-byte elements.
- * Whole lines of floats come by a tensor map, for all samples at once, everything else 16 bytes at a time.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
+ * cluster  floats with C = 16: the two groups
  * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
- * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
+ * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (floats with C = 16: 64, two-byte elements:
+ *          16), mbarriers, masks
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
- *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; for whole lines of floats a matrix that maps.cu
- *          can describe, otherwise rows that are whole 16 bytes */
+ *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that maps.cu can describe,
+ *          otherwise rows that are whole 16 bytes */
 #include "instances.h"
 #include "maps.cuh"
 #include "tensor.cuh"
@@ -101,8 +105,9 @@ template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_til
     j.rounds = left < 0 ? 0 : left < length ? left : length;
     return j;
 }
-/* The quad of a line that a panel of warpgroup `side` has as number `index` of its PANEL_QUADS of line `line`.  They are
- * exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different banks. */
+/* The quad of a line that a panel of warpgroup `side` has as number `index` of its PANEL_QUADS of line `line`.  They
+ * are exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different
+ * banks. */
 template <class T, int C>
 __device__ __forceinline__ int quad_of(int index, int line, int group, int side, uint32_t mask)
 {
@@ -243,6 +248,7 @@ __device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const 
         }
     }
     /* Nobody ends while others of the cluster may still read what this warp copied, or arrive here. */
+#pragma unroll 1
     for (int step = step_count - STAGES; sh::CLUSTER > 1 && step < step_count; step++)
         if (step >= 0 && step % COPIERS == warp) fs_mbarrier_wait(m.step_empty(step % STAGES), step / STAGES & 1);
 }
@@ -558,7 +564,7 @@ template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
         place = sizeof(T) == 4 ? first_place<T, C, SAMPLES>(group, side) : 0;
         line = (uint32_t)line_of<T, C, SAMPLES>(0, side);
         asm volatile("" : "+r"(place), "+r"(line));  /* not to be worked out again for every step */
-        /* The warpgroups have panels of their own then, whose addresses the tensor cores take from uniform registers. */
+        /* Then the warpgroups have panels of their own, whose addresses wgmma takes from uniform registers. */
         if (sh::STEP_PANELS == 2) side = __shfl_sync(~0u, side, 0);
     }
     __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
