@@ -256,14 +256,6 @@ __device__ __noinline__ void put_anywhere(const fs_output &to, int64_t row, int6
     fs_output_put4(to, row, column, sum, valid);
 }
 
-/* Two neighbours in two bytes each. */
-__device__ __forceinline__ uint32_t two_halves(fs_dtype dtype, float x, float y)
-{
-    if (dtype == FS_F16)
-        return __half_as_ushort(__float2half_rn(x)) | (uint32_t)__half_as_ushort(__float2half_rn(y)) << 16;
-    return __bfloat16_as_ushort(__float2bfloat16_rn(x)) | (uint32_t)__bfloat16_as_ushort(__float2bfloat16_rn(y)) << 16;
-}
-
 /* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its
  * tiles.  Where a row is one plain store it is a few instructions. */
 template <int TILES>
@@ -293,8 +285,8 @@ __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part 
         });
     else if (plain)
         each_row([=](int row, float4 x) {
-            const uint32_t left = two_halves(to.dtype, f * x.x, f * x.y);
-            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, two_halves(to.dtype, f * x.z, f * x.w));
+            const uint32_t left = fs_two_halves(to.dtype, f * x.x, f * x.y);
+            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, fs_two_halves(to.dtype, f * x.z, f * x.w));
             else *(uint32_t *)(first + row * pitch) = left;
         });
     else
