@@ -47,7 +47,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS || plan->kernel == FS_KERNEL_LISTED_ROWS ? rows
                 : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : numbers;
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
-    if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype), problem->interleave))
+    if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype)))
         FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
     /* Products come from a copy of factors, which runs while this kernel makes its first panels of S. */
     cudaLaunchAttribute how;
@@ -56,7 +56,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
         how.val.programmaticStreamSerializationAllowed = 1;
     } else {
         how.id = cudaLaunchAttributeClusterDimension;
-        how.val.clusterDim.x = (unsigned)plan->cluster;
+        how.val.clusterDim.x = (unsigned)fs_plan_cluster(plan);
         how.val.clusterDim.y = how.val.clusterDim.z = 1;
     }
     cudaLaunchConfig_t config = {};
@@ -65,7 +65,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     config.dynamicSmemBytes = (size_t)plan->shared;
     config.stream = gpu->stream;
     config.attrs = &how;
-    config.numAttrs = plan->cluster > 1 || (plan->kernel == FS_KERNEL_PRODUCTS && gpu->traits.arch >= 90);
+    config.numAttrs = fs_plan_cluster(plan) > 1 || (plan->kernel == FS_KERNEL_PRODUCTS && gpu->traits.arch >= 90);
     return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], with),
                         "sketching");
 }

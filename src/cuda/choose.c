@@ -94,11 +94,13 @@ static const struct { fs_dtype dtype; int outs; } listed_rows[] = {
     FS_LISTED_ROWS(LINE)
 #undef LINE
 };
-static const struct { fs_dtype dtype; int interleave, samples, boxes, threads; int64_t shared; } hopper_lines[] = {
+static const struct { fs_dtype dtype; int interleave, samples, boxes, cluster, threads; int64_t shared; }
+hopper_lines[] = {
 #define LINE(T, dtype, interleave, samples, stages, panels) \
-    {dtype, interleave, samples, FS_HOPPER_LINES_BOXES(dtype == FS_F32 ? 4 : 2, interleave), \
+    {dtype, interleave, samples, FS_HOPPER_LINES_BOXES(dtype == FS_F32 ? 4 : 2), \
+     FS_HOPPER_LINES_CLUSTER(dtype == FS_F32 ? 4 : 2, interleave), \
      FS_HOPPER_LINES_THREADS(dtype == FS_F32 ? 4 : 2, interleave, samples), \
-     FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, stages, panels)},
+     FS_HOPPER_LINES_SHARED(dtype == FS_F32 ? 4 : 2, interleave, stages, panels)},
     FS_HOPPER_LINES(LINE)
 #undef LINE
 };
@@ -149,6 +151,11 @@ int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan)
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return p->M / p->interleave * div_up(p->interleave, 8);
     if (plan->kernel == FS_KERNEL_NARROW) return div_up(p->M, plan->threads / 32);
     return p->M * div_up(p->kappa, plan->group);
+}
+
+int fs_plan_cluster(const fs_plan *plan)
+{
+    return plan->kernel == FS_KERNEL_HOPPER_LINES ? hopper_lines[plan->instance].cluster : plan->cluster;
 }
 
 /* The tensor cores take blocks of at most 64 rows, and rows of A that are contiguous and whole 16 bytes. */

@@ -91,6 +91,10 @@ int fs_plan_box(const fs_problem *p, const fs_plan *plan);
 /* Thread blocks of a plan for one column tile and one part. */
 int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan);
 
+/* Thread blocks of a plan that run together, a cluster: parts that add their sums, or those of hopper_lines.cu that get
+ * the same lines; 1 elsewhere. */
+int fs_plan_cluster(const fs_plan *plan);
+
 /* Planes of partial sums that a plan leaves to combine.cu; 0 when it writes Y itself. */
 int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan);
 

@@ -2,30 +2,34 @@
  *
  * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
  * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is one Philox call;
- * of floats it is 16 bytes, one copy and one read of a thread, of two-byte elements half of a copy.  Where lines stay
- * whole (C = 1) a quad is four K positions of one block; where a line goes to C blocks it is one K position of each of
- * four blocks, in an order that the line's mask decides.  A panel of S is 16 quads.  In a step a warpgroup multiplies
- * 64 samples by a panel, for one block (C = 1: four K steps of 16) or for four (a K step each):
+ * of floats it is 16 bytes, of two-byte elements half of that.  Where lines stay whole (C = 1) a quad is four K
+ * positions of one block; where a line goes to C blocks it is one K position of each of four blocks, in an order that
+ * the line's mask decides.  A panel of S is 16 quads.  In a step a warpgroup multiplies 64 samples by a panel, for one
+ * block (C = 1: four K steps of 16) or for four (a K step each):
  *
  *   C = 1, 4     the warpgroups take the halves of 128 samples and share a panel (SAMPLES = 128), or have a panel each
  *                for 64 samples, and their sums are added at the end (SAMPLES = 64)
- *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples.  Eight blocks are 32 bytes of a line of
- *                floats: less would be half a sector of memory, and L2 would deliver everything twice, as it does for
- *                two-byte elements with C = 16.
+ *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples, so that a thread block makes eight.
+ *                With C = 16 two thread blocks make the halves of a super-block, out of the same lines.
  *
+ * Lines of floats come by a tensor map, for all samples at once.  Those two thread blocks are a cluster, and each
+ * copies half of the lines to both.  (Copies of what one of them needs alone, every second 32 bytes, are more requests
+ * than L2 answers in the time of the read: H200, 70748d2, 1.5 to 1.86 times as long.)  Two-byte elements are copied 16
+ * bytes at a time; with C = 16 that is half a sector of memory, and L2 delivers everything twice.
  * Floats are cut into two f16 pieces, with a scale for every sample: see cut_pair in tensor.cuh.
  * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 slots, are multiplied into 32
  * other registers and added to its sums at once; sums of 16 slots also keep what the tensor cores cut off, which round
  * towards zero, small.  C = 1 does the same after 64 slots, or 256 of two-byte elements.
- * Whole lines of floats come by a tensor map, for all samples at once, everything else 16 bytes at a time.
  * Inf and NaN: as in tensor_rows.cu.
  *
  * grid     groups of eight blocks (C = 16: two, else one) x super-blocks x sample tiles x parts, in this order, in x
+ * cluster  floats with C = 16: the two groups
  * threads  384 or 512: two warps make S, two or six copy, two warpgroups multiply; registers move to those
- * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (two-byte elements: 16), mbarriers, masks
+ * shared   a ring of PANELS panels of S, a ring of STAGES steps of 32 KiB (floats with C = 16: 64, two-byte elements:
+ *          16), mbarriers, masks
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
- *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; for whole lines of floats a matrix that maps.cu
- *          can describe, otherwise rows that are whole 16 bytes */
+ *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that maps.cu can describe,
+ *          otherwise rows that are whole 16 bytes */
 #include "instances.h"
 #include "maps.cuh"
 #include "tensor.cuh"
@@ -36,7 +40,8 @@ enum { MULTIPLY = 256, MAKERS = 2 };
 
 template <class T, int C, int SAMPLES> struct shape {
     enum {
-        BOXES = FS_HOPPER_LINES_BOXES(sizeof(T), C),     /* lines come by a tensor map */
+        BOXES = FS_HOPPER_LINES_BOXES(sizeof(T)),        /* lines come by a tensor map */
+        CLUSTER = FS_HOPPER_LINES_CLUSTER(sizeof(T), C), /* thread blocks that get the same lines */
         THREADS = FS_HOPPER_LINES_THREADS(sizeof(T), C, SAMPLES),
         PREPARE = THREADS - MULTIPLY,
         COPIERS = PREPARE / 32 - MAKERS,
@@ -50,8 +55,8 @@ template <class T, int C, int SAMPLES> struct shape {
         APART = C < 8 && SAMPLES == 64,                  /* the warpgroups have different lines */
         LINES = PANEL_LINES * (APART ? 2 : 1),           /* of a step */
         CHUNK = 16 / (int)sizeof(T),                     /* coordinates of a copy */
-        PLACES = (C == 16 ? 16 : FS_LINE) / CHUNK,       /* copies of a line in a step */
-        HALF_SECTORS = C == 16 && CHUNK == 8,
+        PLACES = (C == 16 && !BOXES ? 16 : FS_LINE) / CHUNK,  /* 16-byte pieces of a line in a step */
+        HALF_SECTORS = C == 16 && !BOXES,
         STEP_BYTES = SAMPLES * LINES * PLACES * 16
     };
 };
@@ -100,44 +105,37 @@ template <int C, int SAMPLES> __device__ __forceinline__ job job_of(const fs_til
     j.rounds = left < 0 ? 0 : left < length ? left : length;
     return j;
 }
-/* The quad of a line that is at place 0 ... PLACES - 1: with C = 8, 16 odd places are for the second warpgroup. */
-template <int C> __device__ __forceinline__ int quad_at(int place, int group, uint32_t mask)
+/* The quad of a line that a panel of warpgroup `side` has as number `index` of its PANEL_QUADS of line `line`.  They
+ * are exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different
+ * banks. */
+template <class T, int C>
+__device__ __forceinline__ int quad_of(int index, int line, int group, int side, uint32_t mask)
 {
     const int sides = C < 8 ? 1 : C / 4;  /* a quad of every so many is for four given blocks */
-    if (C < 8) return place;
-    return sides * (place >> 1) + ((group * 2 + (place & 1)) ^ ((int)mask >> 2 & (sides - 1)));
+    if (FS_HOPPER_LINES_BOXES(sizeof(T)))
+        index ^= C == 4 ? line & 1 : C == 8 ? line & 3 : C == 16 ? line >> 1 & 1 : 0;
+    return C < 8 ? index : (sides * index + 2 * group + side) ^ ((int)mask >> 2 & (sides - 1));
 }
 
-/* The quad of a line that a panel has as number `index` of its PANEL_QUADS of line `line`, before the mask is applied.
- * They are exchanged so that those who read the same index of neighbouring lines of a tensor map's box meet different
- * banks. */
-template <class T, int C> __device__ __forceinline__ int place_in_line(int index, int line, int side)
+/* The 16 bytes of a line of two-byte elements that are copied to a place. */
+template <int C> __device__ __forceinline__ int chunk_at(int place, int group, uint32_t mask)
 {
-    if (C >= 8) return 2 * (FS_HOPPER_LINES_BOXES(sizeof(T), C) ? index ^ (line & 3) : index) + side;
-    return FS_HOPPER_LINES_BOXES(sizeof(T), C) && C == 4 ? index ^ (line & 1) : index;
-}
-
-/* The 16 bytes of a line that are copied to a place. */
-template <class T, int C> __device__ __forceinline__ int chunk_at(int place, int group, uint32_t mask)
-{
-    if (sizeof(T) == 4) return quad_at<C>(place, group, mask);
     return C == 16 ? 2 * place + (group ^ ((int)mask >> 3 & 1)) : place;
 }
 
 /* Where line, sample and place are in a step.  Places are exchanged within 128 bytes so that both the eight lanes that
  * write 128 bytes and those that read meet all banks: `turned` differs in just those bits in which the readers' places
- * agree.  Eight lanes read 16 bytes each of two samples (C = 1: four places; 4: two of two lines; 8, 16: one of four
- * lines); of two-byte elements so with C = 4, otherwise 16 lanes 8 bytes each of four samples, half a place, which with
- * C = 8 and 16 is one of two that the masks decide, so that every second read meets another one.  A tensor map's boxes
- * have an order of their own, which place_in_line and sample_of suit. */
+ * agree.  Of two-byte elements eight lanes read 16 bytes each of two samples with C = 4, two places of two lines,
+ * otherwise 16 lanes 8 bytes each of four samples, half a place, which with C = 8 and 16 is one of two that the masks
+ * decide, so that every second read meets another one.  A tensor map's boxes have an order of their own, which quad_of,
+ * sample_of and source::quad suit. */
 template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t place_of(int line, int sample, int place)
 {
     const int odd = sample & 1, next = sample & 2;
-    const int turned = FS_HOPPER_LINES_BOXES(sizeof(T), C) ? sample & 7
-                     : sizeof(T) == 2 ? 4 * odd ^ (C == 1 ? next
-                                                 : C == 4 ? line & 1
-                                                 : C == 8 ? next ^ (line & 1) : next ^ (line >> 1 & 1))
-                     : (line & 6) ^ 5 * odd;
+    const int turned = FS_HOPPER_LINES_BOXES(sizeof(T)) ? sample & 7
+                     : 4 * odd ^ (C == 1 ? next
+                                : C == 4 ? line & 1
+                                : C == 8 ? next ^ (line & 1) : next ^ (line >> 1 & 1));
     const int row = (line * SAMPLES + sample) * shape<T, C, SAMPLES>::PLACES / 8;
     return row * 128 + (place ^ turned) * 16;
 }
@@ -184,7 +182,7 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
             for (int l = 0; l < sh::LINES; l++) {
                 const int from = k * sh::LINES + l;
                 const uint32_t its = C > 4 ? __shfl_sync(~0u, mask, from) : 0;
-                const int64_t row = __shfl_sync(~0u, start, from) + sh::CHUNK * chunk_at<T, C>(place, j.group, its);
+                const int64_t row = __shfl_sync(~0u, start, from) + sh::CHUNK * chunk_at<C>(place, j.group, its);
                 const bool there = row >= 0 && row < a.rows;
                 const int valid = there ? samples : 0;
                 const T *source = data + row;
@@ -207,15 +205,17 @@ __device__ void copy_lines(const fs_tile_args &a, const job &j,
 }
 
 /* The same of lines that come by a tensor map: one lane copies them, all samples at once.  Lines that there are not are
- * copied from behind the last row, where a map is zero. */
+ * copied from behind the last row, where a map is zero.  The thread blocks of a cluster copy a share of the lines of a
+ * step each, to all of them, when all have read what was there. */
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
 __device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const job &j,
                            const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
 {
     typedef shape<T, C, SAMPLES> sh;
-    enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS };
+    enum { AHEAD = 32 / sh::LINES, COPIERS = sh::COPIERS, SHARE = sh::LINES / sh::CLUSTER };
     const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)(threadIdx.x >> 5) - MAKERS, 0);
     const int sample = __shfl_sync(~0u, (int)j.sample, 0);
+    const int own = sh::CLUSTER > 1 ? __shfl_sync(~0u, j.group * SHARE, 0) : 0;
     /* Boxes begin at multiples of 16 bytes. */
     const int64_t behind = (a.rows + sh::CHUNK - 1) / sh::CHUNK * sh::CHUNK;
     for (int turn = 0; warp + turn * COPIERS < step_count; turn += AHEAD) {
@@ -227,23 +227,30 @@ __device__ void copy_boxes(const fs_tile_args &a, const CUtensorMap &map, const 
 #pragma unroll 1
         for (int k = 0; k < AHEAD && warp + (turn + k) * COPIERS < step_count; k++) {
             const int step = warp + (turn + k) * COPIERS, stage = step % STAGES;
-            const uint32_t to = m.steps + stage * sh::STEP_BYTES;
+            const uint32_t to = m.steps + stage * sh::STEP_BYTES + own * SAMPLES * 128;
             if (step > 0 && step < 2 * COPIERS) fs_mbarrier_wait(m.begun(), 0);
             fs_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
             if (C > 1 && lane / sh::LINES == k) m.masks[stage * 8 + lane % sh::LINES] = (uint8_t)mask;
-            int starts[sh::LINES];
+            int starts[SHARE];
 #pragma unroll
-            for (int l = 0; l < sh::LINES; l++) starts[l] = __shfl_sync(~0u, start, k * sh::LINES + l);
+            for (int l = 0; l < SHARE; l++) starts[l] = __shfl_sync(~0u, start, k * sh::LINES + own + l);
             __syncwarp();
             if (fs_elect()) {
                 fs_mbarrier_arrive_expect(m.step_full(stage), sh::STEP_BYTES);
 #pragma unroll
-                for (int l = 0; l < sh::LINES; l++)
-                    fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
+                for (int l = 0; l < SHARE; l++)
+                    if (sh::CLUSTER > 1)
+                        fs_copy_box_to_both(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
+                    else
+                        fs_copy_box(to + l * SAMPLES * 128, &map, starts[l], 0, sample, m.step_full(stage));
             }
             __syncwarp();
         }
     }
+    /* Nobody ends while others of the cluster may still read what this warp copied, or arrive here. */
+#pragma unroll 1
+    for (int step = step_count - STAGES; sh::CLUSTER > 1 && step < step_count; step++)
+        if (step >= 0 && step % COPIERS == warp) fs_mbarrier_wait(m.step_empty(step % STAGES), step / STAGES & 1);
 }
 
 /* A warp that makes panels of S: of the two, each has every second pair of neighbouring panels, and a lane a quad.
@@ -286,9 +293,8 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
         const int from = number % AHEAD * LINES + quad / sh::PANEL_QUADS + (C < 8 ? second * sh::PANEL_LINES : 0);
         const int64_t line = __shfl_sync(~0u, ahead, from);
         const uint32_t mask = C > 1 ? __shfl_sync(~0u, masks, from) : 0;
-        const int index = quad % sh::PANEL_QUADS;
-        const int place = place_in_line<T, C>(index, quad / sh::PANEL_QUADS, side);
-        const int64_t column = line * FS_LINE + 4 * quad_at<C>(place, j.group, mask);
+        const int64_t column = line * FS_LINE + 4 * quad_of<T, C>(quad % sh::PANEL_QUADS, quad / sh::PANEL_QUADS,
+                                                                  j.group, side, mask);
         fs_quad words = fs_blockperm_quad_rolled(&a.B, column >> 2, 1, 0);
         fs_split parts[4];
         uint32_t at[4];  /* of the column's K position */
@@ -344,7 +350,7 @@ __device__ void make_panels(const fs_tile_args &a, const job &j,
 template <class T, int C, int SAMPLES> __device__ __forceinline__ int sample_of(int side)
 {
     const int i = threadIdx.x >> 2 & 7;
-    const int turned = !FS_HOPPER_LINES_BOXES(sizeof(T), C) ? i
+    const int turned = !FS_HOPPER_LINES_BOXES(sizeof(T)) ? i
                      : C == 1 ? (i & 1) << 2 | (i & 2) | i >> 2
                      : C == 4 ? (i & 1) << 1 | (i >> 1 & 1) | (i & 4) : i;
     return (SAMPLES == 128 ? 64 * side : 0) + (threadIdx.x >> 5 & 3) * 16 + turned;
@@ -369,27 +375,43 @@ template <class T, int TILES> struct unit {
     }
 };
 
-/* Where a thread finds the elements of a step, of the two samples from `sample` on. */
+/* The line of a step in which a thread finds its quad i: quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ int line_of(int i, int side)
+{
+    typedef shape<T, C, SAMPLES> sh;
+    const int q = threadIdx.x & 3;
+    return (sh::APART ? side * sh::PANEL_LINES : 0) +
+           (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
+}
+/* Where its quad 0 of floats is, of its first sample, in a line whose mask is 0. */
+template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t first_place(int group, int side)
+{
+    const int q = threadIdx.x & 3, line = line_of<T, C, SAMPLES>(0, side);
+    const int quad = quad_of<T, C>(C == 1 ? q : C == 4 ? 4 * (q & 1) : 0, line, group, side, 0);
+    return place_of<T, C, SAMPLES>(line, sample_of<T, C, SAMPLES>(side), quad) + (C == 16 ? 4 * (q & 2) : 0);
+}
+
+/* Where a thread finds the elements of a step, of its two samples. */
 template <class T, int C, int SAMPLES> struct source {
     typedef shape<T, C, SAMPLES> sh;
-    uint32_t from;         /* of the step */
-    const uint8_t *masks;  /* of its lines */
-    int side, sample;
-    /* With floats the line that quad i of the thread is in, quad 4 i + q of the panel (C = 1), or quad 4 q + i. */
-    __device__ __forceinline__ int line(int i) const
-    {
-        const int q = threadIdx.x & 3;
-        return (sh::APART ? side * sh::PANEL_LINES : 0) +
-               (C == 1 ? i >> 1 : C == 4 ? q >> 1 : C == 8 ? q : 2 * q + (i >> 1));
-    }
+    uint32_t from;   /* the step; of floats first_place in it */
+    uint32_t masks;  /* of the line that its quads are in; with C = 16 they are in two, a byte each */
+    int side;
+    __device__ __forceinline__ int mask(int i) const { return (int)(C == 16 ? masks >> 8 * (i >> 1) : masks); }
+    /* Quad i of floats, of sample v.  Quads of a line, and those of different masks, differ in bits of their place.
+     * With C = 16 which of four quads of a line it is is random.  So 16 lanes read half of it at a time, of four
+     * samples, and thereby meet each 16 bytes of the banks twice; those who meet have read the same index of different
+     * lines, and begin with different halves: `order` is the mask of what they have read. */
     __device__ __forceinline__ float4 quad(int i, int v) const
     {
-        const int q = threadIdx.x & 3;
-        const int index = C == 1 ? 4 * (i & 1) + q : C == 4 ? 4 * (q & 1) + i : C == 8 ? i : i & 1;
-        int place = place_in_line<T, C>(index, C == 4 ? q >> 1 : q, side);
-        if (sh::BOXES && C == 8) place ^= masks[line(i)] >> 2 & 1;
-        return fs_shared_float4(from + place_of<T, C, SAMPLES>(line(i), sample, place) + v * 8 * sh::PLACES * 16);
+        const int quad = C == 4 ? i : C == 8 ? 2 * i : 4 * (i & 1), line = C == 1 || C == 16 ? i >> 1 : 0;
+        const uint32_t at = from ^ 16 * quad ^ (C < 8 ? 0 : mask(i) << 2 & (4 * C - 16));
+        const uint32_t behind = (line * SAMPLES + 8 * v) * sh::PLACES * 16;
+        if (C < 16) return fs_shared_float4(at + behind);
+        const float2 first = fs_shared_float2(at + behind), second = fs_shared_float2((at ^ 8) + behind);
+        return make_float4(first.x, first.y, second.x, second.y);
     }
+    __device__ __forceinline__ int order(int i) const { return mask(i) ^ (C == 16 ? threadIdx.x & 2 : 0); }
 };
 
 /* Tiles FIRST ... FIRST + TILES - 1 of a step; with C > 1 all of them. */
@@ -413,7 +435,7 @@ __device__ __forceinline__ void load(const source<float, C, SAMPLES> &s, const f
 #pragma unroll
             for (int e = 0; e < 2; e++) {
                 const float4 y = s.quad(2 * h + e, v);
-                const int mask = s.masks[s.line(2 * h + e)];
+                const int mask = s.order(2 * h + e);
                 const float a = mask & 1 ? y.y : y.x, b = mask & 1 ? y.x : y.y;
                 const float c = mask & 1 ? y.w : y.z, d = mask & 1 ? y.z : y.w;
                 x[e][0] = mask & 2 ? c : a, x[e][1] = mask & 2 ? d : b;
@@ -430,33 +452,32 @@ template <int FIRST, class T, int C, int SAMPLES, int TILES>
 __device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float (&)[2], unit<T, TILES> &to)
 {
     typedef shape<T, C, SAMPLES> sh;
-    const int q = threadIdx.x & 3, first = sh::APART ? s.side * sh::PANEL_LINES : 0;
+    const int q = threadIdx.x & 3, sample = sample_of<T, C, SAMPLES>(s.side);
 #pragma unroll
     for (int v = 0; v < 2; v++) {
-        const auto place_at = [=](int line, int place) {
-            return s.from + place_of<T, C, SAMPLES>(line, s.sample + 8 * v, place);
+        const auto place_at = [=](int i, int place) {
+            return s.from + place_of<T, C, SAMPLES>(line_of<T, C, SAMPLES>(i, s.side), sample + 8 * v, place);
         };
 #pragma unroll
         for (int i = FIRST; i < FIRST + TILES && C == 1; i++) {
             /* quad 4 i + q of the panel */
-            const uint2 y = fs_shared_uint2(place_at(first + (i >> 1), 2 * (i & 1) + (q >> 1)) + 8 * (q & 1));
+            const uint2 y = fs_shared_uint2(place_at(i, 2 * (i & 1) + (q >> 1)) + 8 * (q & 1));
             to.of[0][i - FIRST][v] = y.x, to.of[0][i - FIRST][2 + v] = y.y;
         }
 #pragma unroll
         for (int h = 0; h < 2 && C > 1; h++) {
             /* quads 4 q + 2 h and the next one: a pair of K positions */
-            const int line = first + (C == 4 ? q >> 1 : C == 8 ? q : 2 * q + h);
-            const int mask = s.masks[line];
+            const int mask = s.mask(2 * h);
             uint2 a, b;
             if (C == 4) {
-                const float4 y = fs_shared_float4(place_at(line, 2 * (q & 1) + h));
+                const float4 y = fs_shared_float4(place_at(2 * h, 2 * (q & 1) + h));
                 a = make_uint2(__float_as_uint(y.x), __float_as_uint(y.y));
                 b = make_uint2(__float_as_uint(y.z), __float_as_uint(y.w));
             } else {
                 const int place = C == 8 ? 2 * h : 0;
                 const uint32_t half = 8 * (s.side ^ (mask >> 2 & 1));
-                a = fs_shared_uint2(place_at(line, place) + half);
-                b = fs_shared_uint2(place_at(line, place + 1) + half);
+                a = fs_shared_uint2(place_at(2 * h, place) + half);
+                b = fs_shared_uint2(place_at(2 * h, place + 1) + half);
             }
             const uint32_t a0 = mask & 2 ? a.y : a.x, a2 = mask & 2 ? a.x : a.y;
             const uint32_t b0 = mask & 2 ? b.y : b.x, b2 = mask & 2 ? b.x : b.y;
@@ -536,19 +557,30 @@ template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
     typedef memory<STAGES, PANELS, sh::STEP_BYTES> memory_t;
     const memory_t &m;
     int side, stage, parity;
-    __device__ __forceinline__ explicit position(const memory_t &m)
-        : m(m), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0) {}
+    uint32_t place, line;  /* of quad 0 */
+    __device__ __forceinline__ position(const memory_t &m, int group)
+        : m(m), side((int)(threadIdx.x - sh::PREPARE) >> 7), stage(0), parity(0)
+    {
+        place = sizeof(T) == 4 ? first_place<T, C, SAMPLES>(group, side) : 0;
+        line = (uint32_t)line_of<T, C, SAMPLES>(0, side);
+        asm volatile("" : "+r"(place), "+r"(line));  /* not to be worked out again for every step */
+        /* Then the warpgroups have panels of their own, whose addresses wgmma takes from uniform registers. */
+        if (sh::STEP_PANELS == 2) side = __shfl_sync(~0u, side, 0);
+    }
     __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
     {
         fs_mbarrier_wait(m.step_full(stage), parity);
-        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES, m.masks + stage * 8, side,
-                                         sample_of<T, C, SAMPLES>(side)};
+        const uint8_t *mask = m.masks + stage * 8 + line;
+        const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES + place,
+                                         C == 1 ? 0u : C == 16 ? *(const uint16_t *)mask : *mask, side};
         return s;
     }
     __device__ __forceinline__ void leave_step()
     {
+        const int lane = threadIdx.x & 31;
         __syncwarp();
-        if ((threadIdx.x & 31) == 0) fs_mbarrier_arrive(m.step_empty(stage));
+        if (sh::CLUSTER > 1 && lane < sh::CLUSTER) fs_mbarrier_arrive_in(lane, m.step_empty(stage));
+        if (sh::CLUSTER == 1 && lane == 0) fs_mbarrier_arrive(m.step_empty(stage));
         if (++stage == STAGES) stage = 0, parity ^= 1;
     }
     __device__ __forceinline__ int number(int step) const { return sh::STEP_PANELS == 2 ? 2 * step + side : step; }
@@ -702,7 +734,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         if (sh::BOXES) fs_fetch_map(&map);
         for (int i = 0; i < STAGES; i++) {
             fs_mbarrier_init(m.step_full(i), sh::BOXES ? 1 : 32 + (C > 1));
-            fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32);
+            fs_mbarrier_init(m.step_empty(i), MULTIPLY / 32 * sh::CLUSTER);
         }
         for (int i = 0; i < PANELS; i++) {
             fs_mbarrier_init(m.panel_full(i), 1);
@@ -711,7 +743,8 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         fs_mbarrier_init(m.begun(), 1);
     }
     fs_proxy_fence();
-    __syncthreads();
+    if (sh::CLUSTER > 1) fs_cluster_begin();
+    else __syncthreads();
 
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
@@ -724,7 +757,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
         fs_more_registers<sh::MORE>();
         const int side = (tid - sh::PREPARE) >> 7, thread = tid & 127;
         float total[sh::BLOCKS][32], zero = 0.0f;
-        multiply_steps(position<T, C, SAMPLES, STAGES, PANELS>(m), step_count, total);
+        multiply_steps(position<T, C, SAMPLES, STAGES, PANELS>(m, j.group), step_count, total);
 #pragma unroll
         for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         float *tile = (float *)shared;
@@ -758,7 +791,7 @@ hopper_lines(const __grid_constant__ fs_tile_args a, const __grid_constant__ CUt
 
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, c, samples, stages, panels) \
-    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), stages, panels) == panels * PANEL_BYTES + \
+    static_assert(FS_HOPPER_LINES_SHARED(sizeof(T), c, stages, panels) == panels * PANEL_BYTES + \
                       stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + 8 * stages, \
                   "instances.h disagrees");
 FS_HOPPER_LINES(SHARED)

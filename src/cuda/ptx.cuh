@@ -245,6 +245,15 @@ static __device__ __forceinline__ void fs_copy_box(uint32_t to, const CUtensorMa
                  "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier),
                  "l"(0x12F0000000000000ull) : "memory");
 }
+/* The same into both thread blocks of a cluster of two: to the same places of their shared memory, each reported to its
+ * own mbarrier. */
+static __device__ __forceinline__ void fs_copy_box_to_both(uint32_t to, const CUtensorMap *map, int x, int y, int z,
+                                                           uint32_t mbarrier)
+{
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+                 ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6, %7;" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z),
+                 "r"(mbarrier), "h"((uint16_t)3), "l"(0x12F0000000000000ull) : "memory");
+}
 /* fs_copy16_part of what is read once, with the same policy. */
 static __device__ __forceinline__ void fs_copy16_once(uint32_t to, const void *from, int bytes)
 {
@@ -286,6 +295,21 @@ static __device__ __forceinline__ float4 fs_cluster_float4(uint32_t at, int rank
                  "ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [there]; }"
                  : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at), "r"(rank) : "memory");
     return x;
+}
+/* A barrier of all threads of a cluster behind which their mbarriers are initialised, and nothing else is ordered. */
+static __device__ __forceinline__ void fs_cluster_begin(void)
+{
+    asm volatile("fence.mbarrier_init.release.cluster;\n"
+                 "barrier.cluster.arrive.relaxed.aligned;\n"
+                 "barrier.cluster.wait.aligned;" ::: "memory");
+}
+/* Arrives at the mbarrier of thread block `rank` of the cluster.  There this orders what has been read before, but not
+ * what has been written: that would take a fence of the whole GPU. */
+static __device__ __forceinline__ void fs_mbarrier_arrive_in(int rank, uint32_t at)
+{
+    asm volatile("{.reg .b32 there;\n"
+                 "mapa.shared::cluster.u32 there, %0, %1;\n"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(at), "r"(rank) : "memory");
 }
 /* Registers given back by, and lent to, a warpgroup. */
 template <int N> static __device__ __forceinline__ void fs_fewer_registers(void)

@@ -107,7 +107,8 @@ static const struct bar {
     {H200, BATCH, FS_F16, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FS_KERNEL_DIRECT},
     /* Tensor maps take samples of any length; 16 bytes at a time do not. */
     {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FS_KERNEL_HOPPER_LINES},
-    {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, LINES, 16, gradients, tall, FS_KERNEL_DIRECT},
+    {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, LINES, 16, gradients, tall, FS_KERNEL_HOPPER_LINES},
+    {H200, BATCH_PADDED, FS_F16, FULL, 0, 1, 4, LINES, 16, gradients, tall, FS_KERNEL_DIRECT},
     {H200, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
     {H200, PACKED, FS_F32, FULL, 1, 1, 1, NONE, 0, matrices, tall, FS_KERNEL_SORTED},
     {H200, PACKED, FS_F64, FULL, 1, 1, 4, NONE, 0, matrices, tall, FS_KERNEL_SORTED},

@@ -201,13 +201,16 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (gpu->arch != 90) return "the GPU cannot run it";
         if (!p->down || p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
         if (!p->aligned) return "its samples are not aligned";
-        if (p->dtype == FS_F32 && p->interleave < 16) {
+        if (p->dtype == FS_F32) {
             if (!p->mapped) return "no tensor map describes this matrix";
         } else if (!p->whole) return "its samples are not whole 16 bytes";
         if (p->shuffle != FS_DEF_LINES || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
             return "it cannot take this sketch";
         if (plan->length % (FS_LINE / p->interleave)) return "its parts cut lines";
         if (fs_plan_blocks(p, plan) * 8 < p->M) return "its thread blocks do not make all of Y";
+        if (fs_plan_cluster(plan) != (p->dtype == FS_F32 && p->interleave == 16 ? 2 : 1))
+            return "its clusters are not the thread blocks that get the same lines";
+        if (fs_plan_blocks(p, plan) % fs_plan_cluster(plan)) return "its thread blocks are not whole clusters";
         return NULL;
     case FS_KERNEL_PRODUCTS:
         if (plan->instance < 0 || plan->instance >= FS_DIRECT_PRODUCTS_COUNT) return "there is no such instance";
