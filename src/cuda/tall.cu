@@ -174,7 +174,8 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
         from = first > from ? first : from;
         to = last < to ? last : to;
     }
-    const unsigned inside = (unsigned)from, insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
+    const unsigned inside = (unsigned)from;
+    const unsigned insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
     const int64_t column = p.first * per_round;
     const uint64_t row = (uint64_t)a.data + (uint64_t)((column - a.row0) * row_stride) +
                          (uint64_t)min(first_column + VECTOR * g, a.n - VECTOR) * sizeof(T);

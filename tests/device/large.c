@@ -129,8 +129,8 @@ static void few_columns_of_many_rows_equal_the_cpu(void **state)
     for_each_case(count, count, check_narrow, NULL);
 }
 
-/* Up to 64 columns and blocks of 64 rows, whose S is made in registers: every number of nonzeros that has such a kernel,
- * few blocks and many, rows of every alignment, pieces. */
+/* Up to 64 columns and blocks of 64 rows, whose S is made in registers: every number of nonzeros that has such a
+ * kernel, few blocks and many, rows of every alignment, pieces. */
 static void check_tall(const lane *l, int64_t number, const void *data)
 {
     (void)data;
