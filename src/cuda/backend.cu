@@ -64,6 +64,7 @@ static fs_result allow_shared_memory(fs_gpu *gpu)
     const struct { const void *const *kernels; int count, least_arch; } tables[] = {
         {fs_columns_kernels, FS_COLUMNS_COUNT, 75},
         {fs_narrow_kernels, FS_NARROW_COUNT, 75},
+        {fs_tall_kernels, FS_TALL_COUNT, 80},
         {fs_tensor_rows_kernels, FS_TENSOR_ROWS_COUNT, 80},
         {fs_hopper_rows_kernels, FS_HOPPER_ROWS_COUNT, 90},
         {fs_listed_rows_kernels, FS_LISTED_ROWS_COUNT, 90},

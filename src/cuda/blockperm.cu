@@ -28,6 +28,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
 {
     const void *const *kernels = plan->kernel == FS_KERNEL_COLUMNS ? fs_columns_kernels
                                : plan->kernel == FS_KERNEL_NARROW ? fs_narrow_kernels
+                               : plan->kernel == FS_KERNEL_TALL ? fs_tall_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
                                : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
@@ -43,9 +44,10 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     int team = plan->team, chunk = plan->chunk, group = plan->group;
     fs_row_maps maps;
     CUtensorMap map;
-    void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &map};
+    fs_philox_keys keys = fs_philox_keys_of(a->B.seed);
+    void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &map}, *keyed[] = {a, &keys};
     void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS || plan->kernel == FS_KERNEL_LISTED_ROWS ? rows
-                : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : numbers;
+                : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : plan->kernel == FS_KERNEL_TALL ? keyed : numbers;
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
     if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype)))
         FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));

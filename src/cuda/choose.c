@@ -126,10 +126,18 @@ static const struct { fs_dtype dtype; int nonzeros; } narrow[] = {
 #undef LINE
 };
 
+static const struct { fs_dtype dtype; int vector, nonzeros, warps; int64_t shared; } tall[] = {
+#define LINE(T, dtype, vector, nonzeros, stages, warps) \
+    {dtype, vector, nonzeros, warps, FS_TALL_SHARED(dtype == FS_F32 ? 4 : 2, vector, stages, warps)},
+    FS_TALL(LINE)
+#undef LINE
+};
+
 /* Columns of A that a thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan)
 {
     if (plan->kernel == FS_KERNEL_NARROW) return FS_NARROW_COLUMNS;
+    if (plan->kernel == FS_KERNEL_TALL) return 8 * (int64_t)tall[plan->instance].vector;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return hopper_rows[plan->instance].width;
     if (plan->kernel == FS_KERNEL_LISTED_ROWS)
         return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
@@ -149,7 +157,7 @@ int fs_plan_box(const fs_problem *p, const fs_plan *plan)
 int64_t fs_plan_blocks(const fs_problem *p, const fs_plan *plan)
 {
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return p->M / p->interleave * div_up(p->interleave, 8);
-    if (plan->kernel == FS_KERNEL_NARROW) return div_up(p->M, plan->threads / 32);
+    if (plan->kernel == FS_KERNEL_NARROW || plan->kernel == FS_KERNEL_TALL) return div_up(p->M, plan->threads / 32);
     return p->M * div_up(p->kappa, plan->group);
 }
 
@@ -368,6 +376,48 @@ static int plan_narrow(const fs_problem *p, const fs_gpu_traits *gpu, int warps,
     return 1;
 }
 
+/* Few columns, blocks of 64 rows; s is a matter of the instances. */
+static int tall_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch >= 80 && p->n <= FS_TALL_COLUMNS && p->kappa == 1 && p->once &&
+           p->block_rows == FS_TALL_HEIGHT && p->k == p->M * FS_TALL_HEIGHT && p->M <= FS_TALL_BLOCKS &&
+           p->shuffle != FS_DEF_LINES;
+}
+static int plan_tall(const fs_problem *p, const fs_gpu_traits *gpu, int vector, int parts, fs_plan *plan)
+{
+    for (int i = 0; i < FS_TALL_COUNT; i++) {
+        if (tall[i].dtype != p->dtype || tall[i].vector != vector || tall[i].nonzeros != p->s ||
+            tall[i].shared > gpu->shared)
+            continue;
+        memset(plan, 0, sizeof *plan);
+        plan->cluster = 1;
+        plan->kernel = FS_KERNEL_TALL;
+        plan->instance = i;
+        plan->threads = 32 * tall[i].warps;
+        plan->group = 1;
+        plan->shared = tall[i].shared;
+        const int64_t blocks = fs_plan_blocks(p, plan) * div_up(p->n, 8 * vector);
+        cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 1, 512), 128);
+        return plan->length < INT32_MAX / p->M;
+    }
+    return 0;
+}
+/* As many columns of a thread as one copy brings, and of these such that the work is least: a chunk of slots costs its
+ * S, about three times as many instructions as a tile of 8 columns. */
+static int choose_tall(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    int64_t least_work = INT64_MAX;
+    for (int vector = 1; vector <= 4; vector *= 2) {
+        const int64_t work = div_up(p->n, 8 * vector) * (3 + vector);
+        const int fast = p->across && p->n % vector == 0 && (p->aligned || (vector == 1 && p->dtype == FS_F32));
+        fs_plan own;
+        if (!fast || work >= least_work || !plan_tall(p, gpu, vector, 0, &own)) continue;
+        least_work = work;
+        *plan = own;
+    }
+    return least_work < INT64_MAX;
+}
+
 /* The widest loads that the matrix allows: 16 bytes, 8 for two-byte elements. */
 static int widest(const fs_problem *p)
 {
@@ -449,7 +499,10 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_LISTED_ROWS || listed_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_DIRECT || direct_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_TALL || tall_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
+    if (tall_fits(p, gpu) && p->n >= 9 && p->rows >= 32768 && p->slots >= 256 && choose_tall(p, gpu, &plan))
+        return plan;
     /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
      * 1.07 ms, by narrow.cu 1.19; 64 columns 1.78, by hopper_rows.cu 2.04. */
     if (half_a_tile(p, gpu) && plan_columns(p, gpu, 2, 64, 1, 0, &plan)) return plan;
@@ -521,6 +574,14 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
             const int around[] = {own.parts, own.parts / 2, own.parts * 2, own.parts + 1, own.parts - 1};
             for (int i = 0; i < 5; i++)
                 if (around[i] > 0 && count < room && plan_narrow(p, gpu, warps, own.chunk, around[i], &plan))
+                    plans[count++] = plan;
+        }
+    if (tall_fits(p, gpu))
+        for (int vector = 1; vector <= 4; vector *= 2) {
+            if (!plan_tall(p, gpu, vector, 0, &plan)) continue;
+            const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
+            for (int i = 0; i < 5; i++)
+                if (around[i] > 0 && count < room && plan_tall(p, gpu, vector, around[i], &plan))
                     plans[count++] = plan;
         }
     if (direct_fits(p, gpu) && p->down && !p->across && plan_direct(p, gpu, 0, &plan)) {
@@ -639,6 +700,12 @@ static int sound(const entry *e)
                plan_narrow(p, &any, plan->threads / 32, plan->chunk, plan->parts, &again) &&
                again.instance == plan->instance && again.shared == plan->shared && again.team == plan->team &&
                again.group == plan->group && plan->length % plan->chunk == 0;
+    if (plan->kernel == FS_KERNEL_TALL)
+        return plan->instance >= 0 && plan->instance < FS_TALL_COUNT && tall_fits(p, &any) &&
+               plan_tall(p, &any, tall[plan->instance].vector, plan->parts, &again) &&
+               again.instance == plan->instance && again.shared == plan->shared && again.threads == plan->threads &&
+               again.group == plan->group && plan->team == 0 && plan->chunk == 0 && plan->length % 128 == 0 &&
+               plan->length < INT32_MAX / p->M;
     if (plan->kernel == FS_KERNEL_HOPPER_LINES)
         return plan->instance >= 0 && plan->instance < FS_HOPPER_LINES_COUNT && hopper_lines_fits(p, &hopper) &&
                plan_hopper_lines(p, &hopper, hopper_lines[plan->instance].samples, plan->parts, &again) &&

@@ -34,7 +34,8 @@ typedef enum fs_kernel {
     FS_KERNEL_NARROW,        /* narrow.cu: few columns, a warp owns a block's sums */
     FS_KERNEL_LISTED_ROWS,   /* listed_rows.cu: rows of A contiguous, few nonzeros, sums in registers */
     FS_KERNEL_DIRECT,        /* direct.cu: rows of A that a list names, batches that no other kernel takes */
-    FS_KERNEL_PRODUCTS       /* direct.cu: products of rows */
+    FS_KERNEL_PRODUCTS,      /* direct.cu: products of rows */
+    FS_KERNEL_TALL           /* tall.cu: few columns, blocks of 64 rows, mma.sync, S in registers */
 } fs_kernel;
 
 /* What the choice depends on. */

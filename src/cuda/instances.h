@@ -187,9 +187,30 @@ enum {
 #define FS_NARROW_SHARED(warps, sum, rounds, pitch, row, words) \
     ((int64_t)(warps) * FS_NARROW_HEIGHT * 32 * (sum) + 2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
 
+/* tall.cu: element type, neighbouring columns of a thread, nonzeros of a slot, chunks of the ring, warps. */
+#ifdef FS_FEW_INSTANCES
+#define FS_TALL(X) X(float, FS_F32, 2, 4, 4, 16)
+#else
+#define FS_TALL_FLOAT(X, nonzeros) \
+    X(float, FS_F32, 1, nonzeros, 4, 16) X(float, FS_F32, 2, nonzeros, 4, 16) X(float, FS_F32, 4, nonzeros, 4, 8)
+#define FS_TALL_HALF(X, T, dtype) X(T, dtype, 2, 4, 4, 16) X(T, dtype, 4, 4, 4, 8)
+#define FS_TALL(X) \
+    FS_TALL_FLOAT(X, 1) FS_TALL_FLOAT(X, 2) FS_TALL_FLOAT(X, 4) FS_TALL_FLOAT(X, 8) \
+    FS_TALL_HALF(X, __half, FS_F16) FS_TALL_HALF(X, __nv_bfloat16, FS_BF16)
+#endif
+enum { FS_TALL_COUNT = 0 FS_TALL(FS_COUNT_ONE) };
+/* Rounds of a span; rows of a block; most columns and blocks. */
+enum { FS_TALL_SPAN = 512, FS_TALL_HEIGHT = 64, FS_TALL_COLUMNS = 64, FS_TALL_BLOCKS = 1 << 20 };
+/* Bytes of a warp's ring of chunks of 32 slots, where its sums are in the end; and of everything: turns of two spans,
+ * and of every warp its ring, places and words of 32 slots, and a part (tile.cuh). */
+#define FS_TALL_RING(size, vector, stages) \
+    ((stages) * (int)(size) < 8 ? 2048 * (vector) : 256 * (stages) * (vector) * (int)(size))
+#define FS_TALL_SHARED(size, vector, stages, warps) \
+    (8 * FS_TALL_SPAN + (warps) * (FS_TALL_RING(size, vector, stages) + 128 * ((stages) + 1) + 48))
+
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
     *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[],
-    *const fs_direct_kernels[], *const fs_direct_products_kernels[];
+    *const fs_direct_kernels[], *const fs_direct_products_kernels[], *const fs_tall_kernels[];
 
 #ifdef __cplusplus
 }

@@ -33,6 +33,16 @@ template <int BYTES> static __device__ __forceinline__ void fs_copy_small(uint32
                  : "memory");
 #endif
 }
+/* 4, 8 or 16 bytes that are there. */
+template <int BYTES> static __device__ __forceinline__ void fs_copy_there(uint32_t to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(BYTES) : "memory");
+#endif
+}
 static __device__ __forceinline__ void fs_copy_commit(void)
 {
 #if __CUDA_ARCH__ >= 800
@@ -165,6 +175,16 @@ static __device__ __forceinline__ uint32_t fs_shared_uint(uint32_t at)
     return x;
 }
 
+/* 8 or 16 bytes. */
+template <int BYTES> static __device__ __forceinline__ void fs_shared_words(uint32_t *x, uint32_t at)
+{
+    if constexpr (BYTES == 16)
+        asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at));
+    else
+        asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(x[0]), "=r"(x[1]) : "r"(at));
+}
+
 static __device__ __forceinline__ uint32_t fs_shared_short(uint32_t at)
 {
     uint16_t x;
@@ -177,6 +197,38 @@ template <int SELECT> static __device__ __forceinline__ uint32_t fs_bytes(uint32
 {
     uint32_t r;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "n"(SELECT));
+    return r;
+}
+
+/* 1 in bf16 (HALF 0) or f16 (HALF 1) where the halves of two words, as numbers of that type, are equal, 0 where not. */
+template <int HALF> static __device__ __forceinline__ uint32_t fs_equal_ones(uint32_t a, uint32_t b)
+{
+    uint32_t r;
+    if (HALF) asm("set.eq.f16x2.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#if __CUDA_ARCH__ >= 900
+    else asm("set.eq.bf16x2.bf16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+#else
+    else {  /* numbers of f16 are as different */
+        asm("set.eq.u32.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+        r &= 0x3F803F80u;
+    }
+#endif
+    return r;
+}
+
+/* x with the signs of its halves changed where those of `signs` are set. */
+static __device__ __forceinline__ uint32_t fs_turned_halves(uint32_t x, uint32_t signs)
+{
+    uint32_t r;
+    asm("lop3.b32 %0, %1, %2, 0x80008000, 0x78;" : "=r"(r) : "r"(x), "r"(signs));
+    return r;
+}
+
+/* a b + c; of the same in C ptxas 13.0 makes an addition of 0 besides. */
+static __device__ __forceinline__ uint64_t fs_mad_wide(uint32_t a, uint32_t b, uint64_t c)
+{
+    uint64_t r;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(r) : "r"(a), "r"(b), "l"(c));
     return r;
 }
 

@@ -1,5 +1,5 @@
 /* tensor.cuh - what the kernels that multiply by S on the tensor cores share (tensor_rows.cu, direct.cu,
- * hopper_rows.cu, hopper_lines.cu); listed_rows.cu, which adds, takes its slots and its stores from here.
+ * hopper_rows.cu, hopper_lines.cu, tall.cu); listed_rows.cu, which adds, takes its slots and its stores from here.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
  * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three

@@ -68,27 +68,33 @@ static __device__ __forceinline__ fs_part fs_part_for(const fs_tile_args &a, fs_
     p.block_rows = (int)fs_split_size(&a.B.out, g);
     return p;
 }
+/* Part z of block h for permutation l, columns from `column` on. */
+static __device__ __forceinline__ fs_part fs_part_at(const fs_tile_args &a, uint32_t h, int l, int64_t column, int z)
+{
+    fs_part p;
+    p.h = h;
+    p.z = z;
+    p.column = column;
+    fs_slots all = a.slots;
+    if (a.B.shuffle == FS_DEF_NONE) all = fs_slots_of(&a.B, h, a.row0, a.rows);
+    const int64_t from = z * a.length, left = all.count - from;
+    p.first = all.first + from;
+    p.count = left < 0 ? 0 : left < a.length ? left : a.length;
+    return fs_part_for(a, p, l);
+}
 /* The part of this thread block, in a grid of cluster x ceil(kappa / group) x M x column tiles x (parts / cluster), in
  * this order. */
 static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int group, int width)
 {
-    fs_part p;
     uint32_t id = blockIdx.x;
     const uint32_t groups = ((uint32_t)a.B.kappa + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
     const uint32_t rank = id % (uint32_t)a.cluster;
     id /= (uint32_t)a.cluster;
     const int l = 1 + (int)(id % groups) * group;
     id /= groups;
-    p.h = id % M;
+    const uint32_t h = id % M;
     id /= M;
-    p.column = (int64_t)(id % tiles) * width;
-    p.z = (int)(id / tiles * (uint32_t)a.cluster + rank);
-    fs_slots all = a.slots;
-    if (a.B.shuffle == FS_DEF_NONE) all = fs_slots_of(&a.B, p.h, a.row0, a.rows);
-    const int64_t from = p.z * a.length, left = all.count - from;
-    p.first = all.first + from;
-    p.count = left < 0 ? 0 : left < a.length ? left : a.length;
-    return fs_part_for(a, p, l);
+    return fs_part_at(a, h, l, (int64_t)(id % tiles) * width, (int)(id / tiles * (uint32_t)a.cluster + rank));
 }
 
 /* The same in shared memory, for each of the `group` permutations that the thread block makes together, worked out by a

@@ -228,6 +228,12 @@ FS_DEF fs_quad fs_blockperm_quad(const fs_blockperm *B, int64_t i, int64_t l, in
     return fs_random_quad(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q), 0);
 }
 
+/* Those of the only word under the only permutation, by keys of B->seed. */
+FS_DEF fs_quad fs_blockperm_only_quad(const fs_philox_keys *keys, int64_t i)
+{
+    return fs_philox_by(keys, fs_random_counter(FS_TAG_COLUMN, (uint64_t)i, 0, 0));
+}
+
 FS_DEF fs_quad fs_blockperm_quad_rolled(const fs_blockperm *B, int64_t i, int64_t l, int64_t q)
 {
     return fs_random_quad_rolled(B->seed, FS_TAG_COLUMN, (uint64_t)i, fs_blockperm_address(B, l, q));

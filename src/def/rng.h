@@ -40,6 +40,24 @@ FS_DEF fs_quad fs_philox(fs_quad x, uint32_t key0, uint32_t key1)
     return x;
 }
 
+/* The same with the keys of all rounds at hand, for a GPU, where adding to them takes a third of all instructions. */
+typedef struct fs_philox_keys { uint32_t key[10][2]; } fs_philox_keys;
+
+FS_DEF fs_philox_keys fs_philox_keys_of(uint64_t seed)
+{
+    fs_philox_keys keys;
+    for (uint32_t round = 0; round < 10; round++) {
+        keys.key[round][0] = (uint32_t)seed + round * 0x9E3779B9u;
+        keys.key[round][1] = (uint32_t)(seed >> 32) + round * 0xBB67AE85u;
+    }
+    return keys;
+}
+FS_DEF fs_quad fs_philox_by(const fs_philox_keys *keys, fs_quad x)
+{
+    for (int round = 0; round < 10; round++) x = fs_philox_round(x, keys->key[round][0], keys->key[round][1]);
+    return x;
+}
+
 /* The counter of address (tag, item, e, attempt); item < 2^48, e < 2^32, attempt < 2^16. */
 FS_DEF fs_quad fs_random_counter(uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
 {

@@ -14,13 +14,15 @@ static const shape odd_widths[] = {{65536, 1001}, {65536, 258}, {0, 0}};
 static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const shape gradients[] = {{109386, 512}, {109385, 100}, {0, 0}};
 static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
-static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {16777216, 16}, {65536, 32}, {0, 0}};
+static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {65536, 8}, {0, 0}};
+static const shape few_columns[] = {{16777216, 12}, {16777216, 16}, {65536, 32}, {16777216, 64}, {0, 0}};
+static const shape odd_columns[] = {{16777216, 9}, {65536, 31}, {0, 0}};
 static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
-static const shape one_tile[] = {{65536, 64}, {65536, 128}, {0, 0}};
+static const shape one_tile[] = {{65536, 96}, {65536, 128}, {0, 0}};
 static const shape half_a_tile[] = {{16777216, 32}, {16777216, 64}, {0, 0}};
 static const shape square[] = {{8192, 512}, {12288, 1024}, {0, 0}};
 static const shape ragged[] = {{65536, 1000}, {65536, 260}, {65536, 132}, {0, 0}};
-static const shape ragged_tile[] = {{65536, 100}, {65536, 52}, {0, 0}};
+static const shape ragged_tile[] = {{65536, 100}, {65536, 68}, {0, 0}};
 static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[] = {256, 1024, 4096, 0},
                      uneven[] = {1000, 1500, 0};
 static const int64_t tall[] = {4096, 0};
@@ -76,8 +78,19 @@ static const struct bar {
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile, usual, FS_KERNEL_COLUMNS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, half_a_tile + 1, usual, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile, uneven, FS_KERNEL_COLUMNS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, half_a_tile + 1, uneven, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 1, NONE, 0, few_columns, usual, FS_KERNEL_TALL},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, few_columns, usual, FS_KERNEL_TALL},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, few_columns, usual, FS_KERNEL_TALL},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, few_columns + 1, usual, FS_KERNEL_TALL},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_columns, usual, FS_KERNEL_TALL},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, few_columns, usual, FS_KERNEL_TALL},
+    /* Columns that are not neighbours, or not two of them one copy, nonzeros in parts of other sizes. */
+    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_columns, usual, FS_KERNEL_NARROW},
+    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, DEALT, 0, odd_columns, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 3, DEALT, 0, odd_columns, usual, FS_KERNEL_NARROW},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_columns, uneven, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FS_KERNEL_NARROW},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
@@ -127,7 +140,7 @@ static const struct bar {
     {T4, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {T4, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_COLUMNS},
     {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
-    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile + 1, usual, FS_KERNEL_TENSOR_ROWS},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile + 1, uneven, FS_KERNEL_TENSOR_ROWS},
     {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FS_KERNEL_NARROW},
     {T4, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FS_KERNEL_COLUMNS},

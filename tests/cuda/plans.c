@@ -176,6 +176,14 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
             return "its chunks are not whole steps of its lanes";
         if (plan->length % plan->chunk) return "its parts are not whole chunks";
         return NULL;
+    case FS_KERNEL_TALL:
+        if (plan->instance < 0 || plan->instance >= FS_TALL_COUNT) return "there is no such instance";
+        if (gpu->arch < 80) return "the GPU cannot run it";
+        if (p->n > 64 || p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == LINES ||
+            (p->s != 1 && p->s != 2 && p->s != 4 && p->s != 8) || p->dtype == FS_F64)
+            return "it cannot take this problem";
+        if (plan->length > INT32_MAX / p->M) return "its parts have too many rows";
+        return NULL;
     case FS_KERNEL_TENSOR_ROWS:
         if (plan->instance < 0 || plan->instance >= FS_TENSOR_ROWS_COUNT) return "there is no such instance";
         if (gpu->arch < 80) return "the GPU cannot run it";

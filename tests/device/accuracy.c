@@ -28,6 +28,8 @@ static const shape shapes[] = {
     SHAPE(NONE, 16, 1, 1, 0, 65536, 1024, 32, ROWS, 0),
     SHAPE(ROWS, 1, 1, 4, 0, 200001, 64, 16, ROWS, 0),
     SHAPE(ROWS, 16, 1, 4, 0, 1 << 20, 1024, 8, ROWS, 0),
+    SHAPE(ROWS, 16, 1, 4, 0, 1 << 20, 1024, 16, ROWS, 0),
+    SHAPE(ROWS, 16, 1, 8, 0, 1 << 19, 1024, 64, ROWS, 0),
     SHAPE(ROWS, 64, 4, 4, 0, 1 << 20, 4096, 1, ROWS, 0),
     SHAPE(LINES, 16, 1, 4, 16, 16384, 1024, 128, COLUMNS, 0),
     SHAPE(LINES, 16, 1, 4, 1, 1 << 17, 1024, 64, COLUMNS, 0),

@@ -129,6 +129,31 @@ static void few_columns_of_many_rows_equal_the_cpu(void **state)
     for_each_case(count, count, check_narrow, NULL);
 }
 
+/* Up to 64 columns and blocks of 64 rows, whose S is made in registers: every number of nonzeros that has such a
+ * kernel, few blocks and many, rows of every alignment, pieces. */
+static void check_tall(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    static const int64_t columns[] = {16, 9, 32, 12, 64, 10, 24, 31, 40, 20, 33}, blocks[] = {16, 1, 5, 17, 64, 2};
+    const type_pair types = type_pairs[number % TYPE_PAIRS];
+    const int64_t align = number / 5 % COUNT(alignments), s = (int64_t)1 << number / 2 % 4;
+    call c = {.in = types.in, .out = types.out, .large = 1, .n = columns[number % COUNT(columns)],
+              .rows = 33001 + 10013 * (number % 7), .row0 = number % 4 == 3 ? 1237 : 0,
+              .pad = alignments[align].pad, .lead = alignments[align].lead, .to = number % 3 == 2 ? COLUMNS : ROWS};
+    const fs_shuffle shuffle = number % 5 == 4 ? FS_SHUFFLE_NONE : FS_SHUFFLE_ROWS;
+    const recipe R = {"blocks of 64", FS_BLOCKPERM, shuffle, blocks[number % COUNT(blocks)], 1, s, 0, 0, 0, 1};
+    c.spec = spec_at(&R, c.row0 + c.rows + (number % 2 ? 99 : 0), 64 * R.M, 51 + (uint64_t)number);
+    draw_scalars(&c, (uint64_t)number);
+    call_name(&c, R.name);
+    call_check(l, &c);
+}
+static void blocks_of_64_rows_and_few_columns_equal_the_cpu(void **state)
+{
+    (void)state;
+    const int64_t count = small_set ? 3 : 240;
+    for_each_case(count, count, check_tall, NULL);
+}
+
 /* The other families at sizes where their kernels have several tiles in every direction. */
 static void check_family(const lane *l, int64_t number, const void *data)
 {
@@ -168,6 +193,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_blockperm_products_equal_the_cpu),
         cmocka_unit_test(few_blocks_of_many_rows_equal_the_cpu),
         cmocka_unit_test(few_columns_of_many_rows_equal_the_cpu),
+        cmocka_unit_test(blocks_of_64_rows_and_few_columns_equal_the_cpu),
         cmocka_unit_test(other_large_families_equal_the_cpu),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);

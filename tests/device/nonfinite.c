@@ -10,10 +10,11 @@
 #include "call.h"
 
 /* Columns and order of A: few columns, a tile and a bit, and both ways for tensor cores; tall: as many rows as it takes
- * until few columns have a kernel of their own. */
+ * until few columns have a kernel of their own, or (2) blocks of 64 rows have. */
 static const struct { layout how; int64_t n; int tall; } places[] = {
     {ROWS, 1, 0},    {ROWS, 19, 0},     {ROWS, 128, 0},   {ROWS, 132, 0},      {COLUMNS, 1, 0}, {COLUMNS, 19, 0},
     {COLUMNS, 64, 0}, {COLUMNS, 128, 0}, {ROWS_SPREAD, 7, 0}, {ROWS, 1, 1},   {COLUMNS, 5, 1},
+    {ROWS, 20, 2},
 };
 enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65, TALL_D = 32801 };
 
@@ -38,7 +39,8 @@ static call call_at(int64_t number, int adjoint, const recipe *R)
     c.n = places[place].n;
     c.rows = places[place].tall && R->family == FS_BLOCKPERM ? TALL_D : small_set ? SMALL_D : D;
     if (c.from == COLUMNS && c.n >= 64) c.rows -= c.rows % 4;  /* whole 16 bytes, for tensor cores */
-    c.spec = spec_at(R, c.rows, small_set ? SMALL_K : K, 13);
+    const int64_t k = small_set ? SMALL_K : K;
+    c.spec = spec_at(R, c.rows, places[place].tall == 2 ? k - 1 : k, 13);
     call_name(&c, R->name);
     return c;
 }

@@ -1,0 +1,312 @@
+/* tall.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has a block of S,
+ * which it makes in registers.
+ *
+ * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its slots the K axis, 8 columns
+ * of A the N axis.  Where the parts of a block are powers of two, a nonzero is some bits of its slot's random word
+ * (fs_blockperm_next), so a thread makes its elements of S by comparing those bits with the row it has, two slots at
+ * once: S goes through no memory.  Elements of A are copied by the thread that multiplies them, VECTOR neighbouring
+ * columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, so that nobody waits for another.
+ * Warps of a thread block have neighbouring blocks and walk over the same rounds of the deal, of which they read all
+ * rows together; they meet once in a span of rounds, whose turns all of them make.
+ * Accuracy, Inf and NaN: as in tensor_rows.cu; floats are cut into three pieces of bf16, 32 slots are added on the
+ * tensor cores, small pieces first, and those sums in float.
+ *
+ * grid     groups of `each` blocks x tiles of 8 VECTOR columns x parts, in this order, in x
+ * threads  WARPS warps: teams of a warp for each block of the group, which take 32 slots in turn
+ * shared   of every warp: its ring of elements, and then its sums; turns of two spans; of every warp: places and words
+ *          of slots, its part
+ * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle, M <= 2^20, less than
+ *          2^31 rows of A for a part; any strides, fast where a thread's columns are one copy */
+#include "instances.h"
+#include "tensor.cuh"
+
+namespace {
+
+/* Slots of a chunk, whose elements are copied together; rounds of a span, whose turns are made together. */
+enum { CHUNK = 32, UNITS = CHUNK / STEP, SPAN = FS_TALL_SPAN };
+
+/* A column's nonzeros, t = 0 ... s - 1, are in order the next bits of its word: row in part t, then the sign.  Here
+ * they are laid out in two halves of 16 bits, so that a row's bits in a half, the others cleared, are a number, f16 or
+ * bf16, that is finite and not negative: rows are equal where these are.  The first nonzero of a half begins at bit
+ * TOP; the sign of the last, which there may be no place left for below it, is at bit 15 then. */
+template <int NONZEROS> struct digits {
+    enum {
+        ROWS = HEIGHT / NONZEROS, BITS = NONZEROS == 1 ? 6 : NONZEROS == 2 ? 5 : NONZEROS == 4 ? 4 : 3,
+        EACH = NONZEROS > 1 ? NONZEROS / 2 : 1, USED = EACH * (BITS + 1), TOP = USED == 16 ? 14 : 13
+    };
+    static_assert(ROWS == 1 << BITS && USED <= 16, "NONZEROS must be 1, 2, 4 or 8");
+    static __device__ __forceinline__ uint32_t laid_out(uint32_t word)
+    {
+        if (USED == 16) return (word >> 1 & 0x7FFF7FFFu) | (word << 15 & 0x80008000u);
+        return fs_bytes<0x7610>(word >> (15 - TOP + 16 - USED), word >> (15 - TOP));
+    }
+    /* Halves `high` and `low` of two slots: +-1 where a slot has a nonzero in row `first` + g, +-0 elsewhere; `first`,
+     * a multiple of 8, is known at compile time. */
+    template <int HALF>
+    static __device__ __forceinline__ uint32_t ones(uint32_t high, uint32_t low, int first, uint32_t g_twice)
+    {
+        const int t = first / ROWS, shift = TOP + 1 - BITS - t % EACH * (BITS + 1), to_sign = (16 - shift) & 15;
+        const uint32_t two = t < EACH ? high : low, mask = ((ROWS - 1) << shift) * 0x10001u;
+        const uint32_t row = (g_twice << shift) + (first % ROWS << shift) * 0x10001u;
+        return fs_turned_halves(fs_equal_ones<HALF>(two & mask, row), two << to_sign);
+    }
+};
+
+/* A thread's elements of a unit of 16 slots: its slots 4 q ... 4 q + 3 are K positions 2 q, 2 q + 1, 2 q + 8 and
+ * 2 q + 9 of the fragments, its columns VECTOR g ... of the tile are column g of VECTOR fragments.  cut() makes these,
+ * of large pieces first. */
+template <class T, int VECTOR> struct elements {
+    enum { PASSES = 1, WORDS = VECTOR / 2 };
+    uint32_t x[4 * WORDS];
+    __device__ __forceinline__ void cut(uint32_t (&of)[PASSES][VECTOR][2])
+    {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+#pragma unroll
+            for (int pair = 0; pair < 2; pair++) {
+                const uint32_t first = x[2 * pair * WORDS + v / 2], second = x[(2 * pair + 1) * WORDS + v / 2];
+                of[0][v][pair] = v % 2 ? fs_bytes<0x7632>(first, second) : fs_bytes<0x5410>(first, second);
+            }
+    }
+};
+template <int VECTOR> struct elements<float, VECTOR> {
+    enum { PASSES = 3, WORDS = VECTOR };
+    uint32_t x[4 * WORDS];
+    __device__ __forceinline__ void cut(uint32_t (&of)[PASSES][VECTOR][2])
+    {
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+#pragma unroll
+            for (int pair = 0; pair < 2; pair++) {
+                float first = __uint_as_float(x[2 * pair * WORDS + v]);
+                float second = __uint_as_float(x[(2 * pair + 1) * WORDS + v]);
+#pragma unroll
+                for (int i = 0; i < PASSES; i++) {
+                    of[i][v][pair] = fs_bytes<0x7632>(__float_as_uint(first), __float_as_uint(second));
+                    if (i + 1 < PASSES) keep_rest(first, second, of[i][v][pair]);
+                }
+            }
+    }
+};
+/* Where they are in a stage of a lane's ring: 16 bytes, or all of them if they are fewer, at a time, those of all lanes
+ * side by side.  `at` is the lane's first; byte `offset` of its elements is that far behind it. */
+template <int BYTES> __device__ __forceinline__ int stage_offset(int offset)
+{
+    enum { LINE = 4 * BYTES < 16 ? 4 * BYTES : 16 };
+    return offset / LINE * (32 * LINE) + offset % LINE;
+}
+
+/* The one of x and x + M that is a member of a round: the other is, without sign, M or more. */
+__device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t M) { return min(x, x + M); }
+
+/* Out of the way, so that the loop has its registers to itself: turns of a span of part z, by all warps together; */
+__device__ __noinline__ void make_turns(const fs_tile_args &a, int z, int span, uint32_t *turns)
+{
+    uint32_t turn[4];
+    if (threadIdx.x >= SPAN / 4) return;
+    const int64_t first = a.slots.first + z * a.length + (int64_t)span * SPAN;
+    fs_blockperm_turns(&a.B, (first >> 2) + threadIdx.x, turn);
+    *(uint4 *)(turns + span % 2 * SPAN + 4 * threadIdx.x) = make_uint4(turn[0], turn[1], turn[2], turn[3]);
+}
+/* and this lane's elements of any chunk, of any strides, zeros of empty slots.  `first` is the chunk's first slot,
+ * `places` where its slots' columns of S are, counted from `column` on. */
+template <class T, int VECTOR>
+__device__ __noinline__ void copy_slowly(const fs_tile_args &a, const fs_part &p, unsigned first, int64_t column,
+                                         const uint32_t *places, char *to)
+{
+    const int lane = threadIdx.x & 31, before = a.B.shuffle == FS_DEF_ROWS ? (int)(p.first & 3) : 0;
+#pragma unroll 1
+    for (int i = 0; i < UNITS * 4; i++) {
+        const int number = i / 4 * STEP + 4 * (lane & 3) + i % 4;
+        const int64_t slot = (int64_t)first + number - before, row = column + places[number] - a.row0;
+        const bool there = slot >= 0 && slot < p.count && row >= 0 && row < a.rows;
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) {
+            const int64_t j = min(p.column + VECTOR * (lane >> 2) + v, a.n - 1);
+            T x = T();
+            if (there) x = ((const T *)a.data)[row * a.row_stride + j * a.col_stride];
+            *(T *)(to + stage_offset<VECTOR * sizeof(T)>((i * VECTOR + v) * (int)sizeof(T))) = x;
+        }
+    }
+}
+
+/* A ring of STAGES chunks. */
+template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS>
+__global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs_tile_args a,
+                                                      const __grid_constant__ fs_philox_keys keys)
+{
+#if __CUDA_ARCH__ >= 800
+    constexpr int HALF = is_half<T>::value, WIDTH = 8 * VECTOR, BYTES = VECTOR * sizeof(T);
+    constexpr int STAGE_BYTES = CHUNK * WIDTH * (int)sizeof(T), RING_BYTES = FS_TALL_RING(sizeof(T), VECTOR, STAGES);
+    enum { PASSES = elements<T, VECTOR>::PASSES, LINE = 4 * BYTES < 16 ? 4 * BYTES : 16 };
+    static_assert(SPAN / 128 <= WARPS && WARPS <= SPAN / CHUNK, "see begin_span");
+    static_assert((STAGES & (STAGES - 1)) == 0 && RING_BYTES >= STAGES * STAGE_BYTES &&
+                  RING_BYTES >= HEIGHT * WIDTH * 4, "instances.h disagrees");
+    extern __shared__ __align__(16) char shared[];
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
+    char *ring = shared + warp * RING_BYTES;
+    uint32_t *turns = (uint32_t *)(shared + WARPS * RING_BYTES);
+    uint32_t *places = turns + 2 * SPAN + warp * (STAGES + 1) * CHUNK, *words = places + CHUNK;
+    fs_part *parts = (fs_part *)(turns + 2 * SPAN + WARPS * (STAGES + 1) * CHUNK);
+    fs_start_next_kernel();
+
+    /* 1. this warp's block and part; warps behind the last block or team have none */
+    const int M = (int)a.B.M, groups = (M + WARPS - 1) / WARPS, each = (M + groups - 1) / groups, teams = WARPS / each;
+    const int block = warp % each, team = warp / each, h = (int)(blockIdx.x % groups) * each + block;
+    const int64_t first_column = (int64_t)(blockIdx.x / groups % a.tiles) * WIDTH;
+    const bool dealt = a.B.shuffle == FS_DEF_ROWS, mine = block < each && h < M && team < teams;
+    const int z = (int)(blockIdx.x / groups / a.tiles);
+    fs_part p = fs_part_at(a, h < M ? h : 0, 1, first_column, z);
+    if (lane == 0) parts[warp] = p;
+    const int lead = dealt ? align_slots(p) : 0, per_round = dealt ? M : 1;  /* columns of S */
+    const unsigned count = (unsigned)p.count;
+    const int spans = dealt ? (int)((count + SPAN - 1) / SPAN) : 0;
+
+    /* 2. Elements are copied fast where they can be: VECTOR columns of a row at once, of chunks without an empty slot,
+     * which begin at slots `inside` ... inside + insides - 1.  A lane's columns that are behind the last are the last
+     * again.  Slots are counted from the first of the part, and so are places, which are columns of S. */
+    const int64_t row_stride = a.row_stride * (int64_t)sizeof(T);
+    const bool fast = a.col_stride == 1 && a.n % VECTOR == 0 && row_stride == (uint32_t)row_stride &&
+                      (((uint64_t)a.data | (uint64_t)row_stride) & (BYTES - 1)) == 0;
+    int64_t from = lead, to = count;
+    if (dealt) {
+        const int64_t first = (a.row0 + M - 1) / M - p.first, last = (a.row0 + a.rows) / M - p.first;
+        from = first > from ? first : from;
+        to = last < to ? last : to;
+    }
+    const unsigned inside = (unsigned)from;
+    const unsigned insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
+    const int64_t column = p.first * per_round;
+    const uint64_t row = (uint64_t)a.data + (uint64_t)((column - a.row0) * row_stride) +
+                         (uint64_t)min(first_column + VECTOR * g, a.n - VECTOR) * sizeof(T);
+
+    int span = -1;
+    auto begin_span = [&]() {
+        __syncthreads();
+        span++;
+        if (span + 1 < spans) make_turns(a, z, span + 1, turns);
+    };
+    /* Places and words of the slots of the chunk that begins at slot `first`, and copies of its elements. */
+    auto make = [&](unsigned first, unsigned stage) {
+        if (dealt && (int)(first / SPAN) > span) begin_span();
+        const uint32_t turn = dealt ? turns[(first + lane) % (2 * SPAN)] : h;
+        const uint32_t place = (first + lane) * per_round + wrapped(h - turn, M);
+        const int64_t j = column + place;
+        __syncwarp();
+        places[lane] = place;
+        words[stage * CHUNK + lane] =
+            digits<NONZEROS>::laid_out(fs_quad_word(fs_blockperm_only_quad(&keys, j >> 2), (uint32_t)j));
+        __syncwarp();
+        char *to = ring + stage * STAGE_BYTES + lane * LINE;
+        if (first - inside < insides)
+#pragma unroll
+            for (int u = 0; u < UNITS; u++) {
+                const uint4 four = *(const uint4 *)(places + STEP * u + 4 * q);
+                const uint32_t its[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    fs_copy_there<BYTES>(fs_shared_address(to) + stage_offset<BYTES>((4 * u + i) * BYTES),
+                                         (const void *)fs_mad_wide(its[i], (uint32_t)row_stride, row));
+            }
+        else copy_slowly<T, VECTOR>(a, parts[warp], first, column, places, to);
+    };
+    float total[4][VECTOR][4];
+#pragma unroll
+    for (int i = 0; i < 16 * VECTOR; i++) total[i / (4 * VECTOR)][i / 4 % VECTOR][i % 4] = 0.0f;
+    /* total += the products of a chunk: the small pieces of all units first, then the large ones. */
+    auto multiply = [&](unsigned stage) {
+        uint32_t of[UNITS][PASSES][VECTOR][2], high[UNITS][2], low[UNITS][2];
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) {
+            const char *at = ring + stage * STAGE_BYTES + lane * LINE;
+            elements<T, VECTOR> e;
+#pragma unroll
+            for (int i = 0; i < 4 * BYTES; i += LINE)
+                fs_shared_words<LINE>(e.x + i / 4, fs_shared_address(at) + stage_offset<BYTES>(4 * u * BYTES + i));
+            e.cut(of[u]);
+            const uint4 four = *(const uint4 *)(words + stage * CHUNK + STEP * u + 4 * q);
+            high[u][0] = fs_bytes<0x7632>(four.x, four.y), high[u][1] = fs_bytes<0x7632>(four.z, four.w);
+            low[u][0] = fs_bytes<0x5410>(four.x, four.y), low[u][1] = fs_bytes<0x5410>(four.z, four.w);
+        }
+#pragma unroll
+        for (int m = 0; m < 4; m++) {
+            uint32_t s[UNITS][4];
+            float d[VECTOR][4];
+#pragma unroll
+            for (int i = 0; i < UNITS * 4; i++)
+                s[i / 4][i % 4] = digits<NONZEROS>::template ones<HALF>(high[i / 4][i / 2 % 2], low[i / 4][i / 2 % 2],
+                                                                        16 * m + 8 * (i % 2), g * 0x10001u);
+#pragma unroll
+            for (int i = 0; i < 4 * VECTOR; i++) d[i / 4][i % 4] = 0.0f;
+#pragma unroll
+            for (int i = PASSES - 1; i >= 0; i--)
+#pragma unroll
+                for (int u = 0; u < UNITS; u++)
+#pragma unroll
+                    for (int v = 0; v < VECTOR; v++) fs_mma<HALF>(d[v], s[u], of[u][i][v][0], of[u][i][v][1]);
+#pragma unroll
+            for (int i = 0; i < 4 * VECTOR; i++) total[m][i / 4][i % 4] += d[i / 4][i % 4];
+        }
+    };
+
+    /* 3. while a chunk is multiplied, the elements of the next STAGES - 1 are on their way */
+    const unsigned step = teams * CHUNK;
+    if (dealt) make_turns(a, z, 0, turns);
+    if (mine) {
+        unsigned next = team * CHUNK, stage = 0;
+#pragma unroll 1
+        for (unsigned i = 0; i < STAGES - 1; i++, next += step) {
+            if (next < count) make(next, i);
+            fs_copy_commit();
+        }
+#pragma unroll 1
+        for (unsigned c = team * CHUNK; c < count; c += step, next += step, stage = (stage + 1) % STAGES) {
+            if (next < count) make(next, (stage + STAGES - 1) % STAGES);
+            fs_copy_commit();
+            fs_copy_wait<STAGES - 1>();
+            multiply(stage);
+        }
+    }
+    while (span + 1 < spans) begin_span();
+
+    /* 4. sums of all teams, if they are finite, or by plain additions; added in order, scaled once, stored once */
+    float *sums = (float *)ring, zero = 0.0f;
+    fs_copy_wait<0>();
+    __syncwarp();
+#pragma unroll
+    for (int m = 0; m < 4; m++)
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                sums[(16 * m + 8 * (i / 2) + g) * WIDTH + VECTOR * (2 * q + i % 2) + v] = total[m][v][i];
+                zero = fmaf(total[m][v][i], 0.0f, zero);
+            }
+    const bool all = __all_sync(~0u, zero == 0.0f);
+    if (lane == 0) *places = all;
+    __syncthreads();
+    bool finite = mine;
+    for (int f = 0; f < teams && mine; f++) finite = finite && places[(f - team) * each * (STAGES + 1) * CHUNK];
+    const fs_part whole = parts[warp];
+    if (mine && team == 0 && !finite && lane < WIDTH)
+        make_again<T>(a, whole, first_column + lane, sums + lane, WIDTH);
+    __syncthreads();
+    if (!mine) return;
+    const fs_output out = fs_plane(a, 1, z);
+    const bool down = out.row_stride == 1 && out.col_stride != 1;  /* neighbours in memory are rows of Y */
+    const int width = (int)(a.n - first_column < WIDTH ? a.n - first_column : WIDTH);
+    const int apart = each * (RING_BYTES / 4);  /* sums of a team from the last one's */
+    for (int i = team * 32 + lane; i < HEIGHT * width; i += teams * 32) {
+        const int r = down ? i % HEIGHT : i / width, j = down ? i / HEIGHT : i % width;
+        const float *at = sums - team * apart + r * WIDTH + j;
+        float sum = at[0];
+        for (int f = 1; f < teams && finite; f++) sum += at[f * apart];
+        fs_output_put(out, whole.output_row + r, first_column + j, sum);
+    }
+#endif
+}
+
+}  // namespace
+
+#define KERNEL(T, dtype, vector, nonzeros, stages, warps) (const void *)tall<T, vector, nonzeros, stages, warps>,
+extern "C" const void *const fs_tall_kernels[] = {FS_TALL(KERNEL)};
