@@ -36,7 +36,8 @@ SCORES_OF = {name: kind for name, _, kind in METHODS}
 
 OURS = "flashsketch"
 
-CASES = {"masked": "Masked", "runs": "Masked in runs of eight", "all": "All coordinates"}
+CASES = {"masked": "Masked", "runs": "Masked in runs of eight", "layers": "Masked, ours from layers",
+         "all": "All coordinates"}
 
 # Bars on a GPU.  Masked: a peer, and how many times as long as ours it must take; all coordinates: how many times the
 # floor ours may take.
@@ -100,7 +101,7 @@ def bars_section(times):
         a, b = times.right(case, k, numerator), times.right(case, k, denominator)
         return a["ms"] / b["ms"] if a and b else None
 
-    for case in ("masked", "runs"):
+    for case in ("masked", "runs", "layers"):
         for peer, bar in SPEED_BARS if times.methods(case) else ():
             line(f"{CASES[case].lower()}: {NAMES[peer]}, at least {bar:g} times our default's time",
                  [ratio(case, k, peer, OURS) for k in times.ks], lambda v, bar=bar: v >= bar, lambda v: f"{v:.2f}×")
@@ -113,8 +114,12 @@ def bars_section(times):
 def times_section(times, case):
     """One line a method: milliseconds, times the floor, and how many times as long as ours."""
     ours, rows = OURS, []
-    floors = {k: [r["floor_ms"] for r in times.lines if r["case"] == case and r["k"] == k] for k in times.ks}
-    rows.append(["the floor"] + [time_text(statistics.median(floors[k])) if floors[k] else "" for k in times.ks])
+    for source, what in (("gradients", ""), ("layers", ", of inputs and slopes")):
+        floors = {k: [r["floor_ms"] for r in times.lines
+                      if (r["case"], r["k"], r.get("from", "gradients")) == (case, k, source)] for k in times.ks}
+        if any(floors.values()):
+            rows.append(["the floor" + what] + [time_text(statistics.median(floors[k])) if floors[k] else ""
+                                                for k in times.ks])
     for name in times.methods(case):
         cells = []
         for k in times.ks:
@@ -315,12 +320,15 @@ INTRODUCTION = """A batch of 512 gradients of 109386 coordinates, f32, becomes 5
 paper's data-attribution experiment: of a random mask of 4 k coordinates, or of all. Batch and features lie in the
 device's memory, one gradient after the other, and no batch is in L2 beforehand. This library takes the batch and the
 mask's list in one call; the others gather the masked coordinates first and, where they take rows, transpose before
-and after; that is one sequence, timed as a whole with S made beforehand, and its parts alone are shown below. The
-floor reads the 32-byte sectors that hold a coordinate which is kept, and writes the features; it is the same for every
-sketch, although FlashBlockRow reads less. Gather, transposes, scatter-add, Algorithm 1 and the Hadamard transform are
-our own implementations ([`bench/grass`](../bench/grass), [`bench/baselines`](../bench/baselines)); where blocks must be
-whole, Algorithm 1 gets rows of zeros. Every result is compared with features made in double on the CPU.
-`make bench-grass` measures on a GPU, `fsbench grass` on a CPU."""
+and after; that is one sequence, timed as a whole with S made beforehand, and its parts alone are shown below. In
+“masked, ours from layers” the gradients are those of the experiment's perceptron: this library gets the inputs and
+the slopes of its three layers, of which gradients are products, and the same mask (`fs_apply_products`), so that no
+gradient is formed; the others get gradients that are already there, and forming them is not counted against them. The
+floor reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and slopes, and writes the
+features; it is the same for every sketch, although FlashBlockRow reads less. Gather, transposes, scatter-add,
+Algorithm 1 and the Hadamard transform are our own implementations ([`bench/grass`](../bench/grass),
+[`bench/baselines`](../bench/baselines)); where blocks must be whole, Algorithm 1 gets rows of zeros. Every result is
+compared with features made in double on the CPU. `make bench-grass` measures on a GPU, `fsbench grass` on a CPU."""
 
 
 def machine_section(folder, scores, images):

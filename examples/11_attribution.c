@@ -85,7 +85,7 @@ int main(void)
     make_data();
     train();
     fs_context_options where = FS_CONTEXT_INIT;
-    where.backend = FS_BACKEND_CPU; /* masks are for CPUs so far */
+    where.backend = FS_BACKEND_CPU; /* a GPU takes gradients in its own memory where there is a mask */
     fs_grass_options o = FS_GRASS_INIT;
     o.examples = N, o.parts = 1, o.parameters = parameters;
     o.mask = D / 25, o.sketch.k = K, o.sketch.seed = 7;

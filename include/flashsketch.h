@@ -229,6 +229,14 @@ typedef struct fs_rows {
     fs_place place;            /* where `index` is */
 } fs_rows;
 
+/* Pairs of rows of a matrix, each by its two numbers, from 0; a second number of -1 is no row: the first stands
+ * alone. */
+typedef struct fs_pairs {
+    int64_t count;
+    const int32_t *index;      /* 2 count of them: a_0, b_0, a_1, b_1, ... */
+    fs_place place;            /* where `index` is */
+} fs_pairs;
+
 /* the verb -------------------------------------------------------------------------------------------------- */
 
 /* Y = beta Y + alpha S[:, row0 : row0 + A.rows] A
@@ -260,6 +268,32 @@ FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t 
  * FS_EINVAL: a number of a list in host memory is not a row of A; Y is left as it was. */
 FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                         const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
+
+/* Y = beta Y + alpha S[:, row0 : row0 + pairs.count] X, with X[i][j] = sum over t of F[a_i][j T + t] F[b_i][j T + t]
+ *
+ * fs_apply of a matrix X of products that nobody forms.  T is `tokens`.  F is the factors, `factor_count` matrices,
+ * stacked: its rows are counted over all of them.  Column j of Y has T neighbouring columns of F, so factors[f] is
+ * w_f x (Y.cols T); row i of X comes from pair i, and is F[a_i] summed over the tokens where b_i is -1.
+ *
+ * So gradients of linear layers are sketched from what they are made of: a weight's is slope times input, summed over
+ * the tokens of a sequence.  A tensor of n x T x width is the factor fs_batch_major(data, n T, width); weight (u, v) is
+ * the pair (row of slope u, row of input v), bias u is (row of slope u, -1), and a mask is a list of some of them.
+ * Instead of 4 bytes a parameter, 4 bytes a neuron and token of an example are read.
+ *
+ * Factors are f32, f16 or bf16, each in a type and layout of its own, Y is f32.  Elements are widened to f32 first;
+ * X[i][j] is the rounded product of token 0, to which the others are added in the order of t by fused multiply-adds.
+ * Otherwise as fs_apply: every family, the same bits for any number of threads, a non-finite element of X reaches the
+ * rows of Y where its column of S is not zero.  A context makes copies of the factors in its own memory, in f32 with
+ * examples side by side.
+ *
+ * A CUDA context takes factors, pairs and Y in device memory alone, and does not look at the list on the host: a number
+ * that is not a row of F makes NaN of what its product would have gone to.  It makes products where they are multiplied
+ * for BlockPerm-SJLT with blocks of at most 64 rows, and X in memory of ctx for all else.
+ *
+ * FS_EINVAL: a number of a list in host memory is not a row of F; Y is left as it was. */
+FS_API FS_CHECK fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                            const fs_matrix *factors, int factor_count, int64_t tokens,
+                                            const fs_pairs *pairs, double beta, fs_matrix *Y);
 
 /* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y
  *

@@ -14,6 +14,9 @@
  *     fs_grass_scores(g, &phi, weights, 1.0, 0.0, &scores);    queries x N
  *     fs_grass_top(&scores, 0, 10, 0, examples, values);       the most helpful ones for query 0
  *
+ * The gradient of a linear layer need not be formed: it is an outer product, and features are made from its two factors
+ * (fs_grass_add_layers), which have a number for each neuron instead of each weight.
+ *
  * A model is one object; for several (an ensemble of checkpoints) make one of each after the other, with seeds of their
  * own, and let the scores of the next add to those of the last: alpha = 1 / models, beta = 1.
  *
@@ -49,8 +52,8 @@ typedef struct fs_grass_options {
 typedef struct fs_grass fs_grass;
 
 /* Begins: memory for N x k features in f32 and two n x n matrices in f64, n the smaller of N and k, in ctx's memory;
- * nothing is allocated later but scratch of ctx.  FS_EINVAL: an option is wrong.  FS_EBACKEND: no linear algebra
- * (OpenBLAS; cuBLAS and cuSOLVER).  FS_ENOMEM. */
+ * later calls allocate scratch of ctx alone, and the first with layers what it says below.  FS_EINVAL: an option is
+ * wrong.  FS_EBACKEND: no linear algebra (OpenBLAS; cuBLAS and cuSOLVER).  FS_ENOMEM. */
 FS_API FS_CHECK fs_result fs_grass_begin(fs_grass **out, fs_context *ctx, const fs_grass_options *options);
 
 /* Frees it; NULL is nothing. */
@@ -67,6 +70,36 @@ FS_API FS_CHECK fs_result fs_grass_project(fs_grass *g, const fs_matrix *gradien
  * batches; examples that were there before are replaced.  FS_EINVAL: a gradient is not finite where S reads
  * it; the sentence names the first example, and the examples of this batch count as not added. */
 FS_API FS_CHECK fs_result fs_grass_add(fs_grass *g, int64_t first, const fs_matrix *gradients);
+
+/* A part of a gradient as a linear layer y = W x + b leaves it.  An example meets the layer at `tokens` positions t;
+ * the gradient of W is the sum over them of slopes(t) inputs(t)', that of b the sum of slopes(t).
+ *
+ * slopes: d objective / d y, out x (n tokens) for n examples, the tokens of an example being neighbours: a tensor of
+ * n x tokens x out is fs_batch_major(data, n tokens, out).  inputs: x, in x (n tokens), alike; the part is a weight of
+ * out x in, W(u, v) being its coordinate u in + v.  inputs.data NULL: the part is a bias of `out` parameters, or, with
+ * one token, any other tensor, whose gradients the slopes then are.  f32, f16 or bf16, any layout, in ctx's memory. */
+typedef struct fs_grass_layer {
+    fs_matrix slopes;
+    fs_matrix inputs;
+    int64_t tokens;    /* at least 1 */
+} fs_grass_layer;
+
+/* fs_grass_project and fs_grass_add of `parts` layers, in the order of options.parameters, without their gradients
+ * being formed: the features are the same up to rounding, and on whole numbers exactly.  An example with fewer tokens
+ * than the others has slopes of 0 at those that it lacks.
+ *
+ * Parts that follow each other with the same number of tokens are one fs_apply_products, and a matrix that several of
+ * them name, as a weight and its bias do the slopes, is one of its factors; a tensor of more than k parameters that is
+ * given as it is goes through fs_apply, or fs_apply_rows with a mask.
+ *
+ * The first call allocates a list of 8 bytes for each coordinate that is sketched, in ctx's memory, and some 200 bytes
+ * for each part on the host; it makes the list, on a GPU from copies on the host that live as long as that takes.  A
+ * later call whose widths differ, or which matrices are the same, makes it again.
+ *
+ * FS_EINVAL: widths do not make parameters[part], numbers of examples or tokens do not fit, or a gradient is not
+ * finite, which is as fs_grass_add says. */
+FS_API FS_CHECK fs_result fs_grass_project_layers(fs_grass *g, const fs_grass_layer *layers, fs_matrix *phi);
+FS_API FS_CHECK fs_result fs_grass_add_layers(fs_grass *g, int64_t first, const fs_grass_layer *layers);
 
 /* A view of the N x k features, packed rows, in ctx's memory: to be kept in a file, or filled from one and then
  * declared by fs_grass_restore, which adds them as fs_grass_add does. */

@@ -12,12 +12,16 @@ static int usage(FILE *to, int code)
             "usage: fsbench grass [OPTION]...\n\n"
             "How long a batch of gradients takes to become features, as in GraSS: masked (a random mask keeps 4 k\n"
             "coordinates, one by one or in runs of eight) and of all coordinates, by this library's sketches and by\n"
-            "what people use instead.  One JSON object a line; what a record already holds is not measured again.\n\n"
+            "what people use instead; in case layers the library gets the inputs and slopes of a perceptron's layers,\n"
+            "of which its gradients are products, and the others get the gradients.  One JSON object a line; what a\n"
+            "record already holds is not measured again.\n\n"
             "options:\n"
             "  --cuda           on the first GPU (default: on the CPU)\n"
             "  --record FILE    continue this file (default: lines go to stdout)\n"
-            "  --case LIST      masked, runs, all (default: all three)\n"
+            "  --case LIST      masked, runs, layers, all (default: all four)\n"
             "  --batch NxP      gradients of a batch and their coordinates (default: 512x109386)\n"
+            "  --layers LIST    widths of the perceptron of case layers, from its input to its output, whose parameters\n"
+            "                   are the coordinates (default: 784,128,64,10; for others there is no case layers)\n"
             "  --k LIST         values of a feature (default: 1024,2048,4096)\n"
             "  --method LIST    names (default: all)\n"
             "  --time SECONDS   begin no cell after so many\n"
@@ -30,13 +34,13 @@ static int usage(FILE *to, int code)
         fprintf(to, "%s%s", i && i % 8 == 0 ? "\n         " : " ", grass_methods[i].name);
     fprintf(to,
             "\n         (sjlt-sparse-rows, srht-passes and gaussian-tf32 on a GPU only)\n\n"
-            "fields of a line: cell, case, op, method, by (library or peer), family, p, mask (coordinates kept;\n"
-            "  0: all), run (neighbours that it keeps together), d (columns of S), n, k, M, kappa, s, shuffle,\n"
-            "  interleave, layout, dtype, precision, floor_ms (reading the 32-byte sectors that hold what is\n"
-            "  kept, writing n k values), ms (median of the whole, S made beforehand), ms_min, ratio (ms /\n"
-            "  floor_ms), of peers gather_ms, transpose_ms (both of them) and product_ms alone and prep_ms\n"
-            "  (making S), call_us, error (relative, against the CPU in double on 8 samples), backend, machine,\n"
-            "  driver, cuda, threads, reps, commit, date\n");
+            "fields of a line: cell, case, op, method, by (library or peer), from (gradients or layers), family, p,\n"
+            "  mask (coordinates kept; 0: all), run (neighbours that it keeps together), d (columns of S), n, k, M,\n"
+            "  kappa, s, shuffle, interleave, layout, dtype, precision, floor_ms (reading the 32-byte sectors that\n"
+            "  hold what is kept, or all inputs and slopes, writing n k values), ms (median of the whole, S made\n"
+            "  beforehand), ms_min, ratio (ms / floor_ms), of peers gather_ms, transpose_ms (both of them) and\n"
+            "  product_ms alone and prep_ms (making S), call_us, error (relative, against the CPU in double on 8\n"
+            "  samples), backend, machine, driver, cuda, threads, reps, commit, date\n");
     return code;
 }
 
@@ -67,9 +71,19 @@ static int take_k(grass_options *o, const char *text)
 static int take_case(grass_options *o, const char *text)
 {
     const int which = !strcmp(text, "masked") ? GRASS_MASKED : !strcmp(text, "runs") ? GRASS_RUNS
-                    : !strcmp(text, "all") ? GRASS_ALL : 0;
+                    : !strcmp(text, "layers") ? GRASS_LAYERS : !strcmp(text, "all") ? GRASS_ALL : 0;
     o->cases |= which;
-    return which ? 0 : wrong("--case", text, "masked, runs or all");
+    return which ? 0 : wrong("--case", text, "masked, runs, layers or all");
+}
+static int take_layer(grass_options *o, const char *text)
+{
+    enum { MOST = 1 << 20 };
+    char *end;
+    const int64_t width = strtoll(text, &end, 10);
+    if (*end || width < 1 || width > MOST) return wrong("--layers", text, "a width, 1048576 at most");
+    if (o->layers.widths == GRASS_WIDTHS) return wrong("--layers", text, "among the first 16");
+    o->layers.width[o->layers.widths++] = width;
+    return 0;
 }
 static int take_method(grass_options *o, const char *text)
 {
@@ -102,8 +116,16 @@ static int take_time(grass_options *o, const char *text)
 static int complete(grass_options *o)
 {
     static const int64_t sizes[] = {1024, 2048, 4096};
+    static const grass_layers layers = {4, {784, 128, 64, 10}};
     nla_options *common = &o->common;
-    if (!o->cases) o->cases = GRASS_MASKED | GRASS_RUNS | GRASS_ALL;
+    const int asked = o->layers.widths > 0 || o->cases & GRASS_LAYERS;
+    if (!o->layers.widths) o->layers = layers;
+    if (asked && grass_layers_parameters(&o->layers) != o->p) {
+        fprintf(stderr, "fsbench: the layers have %lld parameters, but a gradient has %lld coordinates\n",
+                (long long)grass_layers_parameters(&o->layers), (long long)o->p);
+        return 2;
+    }
+    if (!o->cases) o->cases = GRASS_MASKED | GRASS_RUNS | GRASS_LAYERS | GRASS_ALL;
     if (!common->k_count) common->k_count = 3, memcpy(common->k, sizes, sizeof sizes);
     if (common->threads < 1 || common->repetitions < 3) {
         fprintf(stderr, "fsbench: --threads must be at least 1 and --reps at least 3\n");
@@ -126,15 +148,15 @@ static int complete(grass_options *o)
 
 int bench_grass(int argc, char **argv)
 {
-    enum { CUDA = 256, RECORD, CASE, BATCH, K, METHOD, TIME, THREADS, REPS, COMMIT, QUIET };
+    enum { CUDA = 256, RECORD, CASE, BATCH, LAYERS, K, METHOD, TIME, THREADS, REPS, COMMIT, QUIET };
     static const struct option known[] = {
         {"cuda", no_argument, NULL, CUDA},             {"record", required_argument, NULL, RECORD},
         {"case", required_argument, NULL, CASE},       {"batch", required_argument, NULL, BATCH},
-        {"k", required_argument, NULL, K},             {"method", required_argument, NULL, METHOD},
-        {"time", required_argument, NULL, TIME},       {"threads", required_argument, NULL, THREADS},
-        {"reps", required_argument, NULL, REPS},       {"commit", required_argument, NULL, COMMIT},
-        {"quiet", no_argument, NULL, QUIET},           {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+        {"layers", required_argument, NULL, LAYERS},   {"k", required_argument, NULL, K},
+        {"method", required_argument, NULL, METHOD},   {"time", required_argument, NULL, TIME},
+        {"threads", required_argument, NULL, THREADS}, {"reps", required_argument, NULL, REPS},
+        {"commit", required_argument, NULL, COMMIT},   {"quiet", no_argument, NULL, QUIET},
+        {"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0}};
     grass_options *o = calloc(1, sizeof *o);
     if (!o) return 1;
     nla_options *common = &o->common;
@@ -146,6 +168,7 @@ int bench_grass(int argc, char **argv)
         case RECORD: common->record = optarg; break;
         case CASE: code = take_list(o, optarg, take_case); break;
         case BATCH: code = take_batch(o, optarg); break;
+        case LAYERS: code = take_list(o, optarg, take_layer); break;
         case K: code = take_list(o, optarg, take_k); break;
         case METHOD: code = take_list(o, optarg, take_method); break;
         case TIME: code = take_time(o, optarg); break;

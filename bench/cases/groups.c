@@ -32,6 +32,8 @@ const bench_group bench_groups[] = {
     {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, three_k, 1, 1},
     {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, three_k, 1, 1},
     {"batch-one", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 1, batches, two_k, 1, 1},
+    {"batch-4", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 4, batches, two_k, 1, 1},
+    {"batch-8", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 8, batches, two_k, 1, 1},
     {"batch-largest", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 0, batches, two_k, 1, 1},
     {"narrow", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, narrow, k_1024, 1, 1},
     {"adjoint-none", 1, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, NONE, 0, one, k_4096, 1, 0},

@@ -3,7 +3,8 @@
  *
  * Lines with op "ridge" and "solve" are the library's functions, A and b in device memory: sketch_ms and solve_ms
  * between events on the stream, wall_ms on the host's clock from the first call to the last return, without a report.
- * Lines with op "part" are single calls: what src/cuda/dense.cu uses, and what it could. */
+ * Lines with op "part" are single calls: what src/cuda/dense.cu uses (potrf and trsv where cholesky.cu does not), and
+ * what it could. */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <flashsketch_tasks.h>

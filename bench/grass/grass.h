@@ -2,7 +2,9 @@
  *
  * A batch is n gradients of p coordinates, f32, one after the other (n x p).  Features are n x k: of all p coordinates
  * (case `all`), or of those that a random mask of 4 k of them keeps, in ascending order, one by one (case `masked`) or
- * eight neighbours together (case `runs`).
+ * eight neighbours together (case `runs`).  In case `layers` the gradients are a perceptron's: the library gets the
+ * inputs and the slopes of its layers, of which they are products, and the same mask; peers get gradients that are
+ * already there, as in `masked`.
  *
  * The library takes the batch as it lies, and the mask's list, in one call.  Peers need up to four steps, which are
  * timed as one sequence and then some of them alone:
@@ -11,23 +13,43 @@
  *   transpose  to d x n, and of the features to n x k    where the peer takes rows
  *   product    S times that, S made beforehand
  *
- * The floor reads the 32-byte sectors that hold a coordinate which is kept, and writes the features. */
+ * The floor reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and slopes, and writes the
+ * features. */
 #ifndef FS_BENCH_GRASS_H
 #define FS_BENCH_GRASS_H
 
 #include "randnla.h"
 
-enum { GRASS_MASKED = 1, GRASS_RUNS = 2, GRASS_ALL = 4 }; /* cases */
+enum { GRASS_MASKED = 1, GRASS_RUNS = 2, GRASS_LAYERS = 4, GRASS_ALL = 8 }; /* cases */
 enum { GRASS_GATHER = 1, GRASS_TRANSPOSE = 2, GRASS_PRODUCT = 4, GRASS_STEPS = 7 };
 enum { GRASS_KEPT = 4 }; /* a mask keeps this many k coordinates */
 enum { GRASS_RUN = 8 };  /* of case `runs`, neighbours that it keeps together: a sector of a GPU's memory */
 
+/* layers.c: a perceptron, from the width of its input to that of its output. */
+enum { GRASS_WIDTHS = 16 };
+typedef struct grass_layers {
+    int widths;
+    int64_t width[GRASS_WIDTHS];
+} grass_layers;
+
 typedef struct grass_options {
     nla_options common; /* cuda, threads, repetitions, quiet, commit, record, k, methods by name */
     int64_t n, p;
+    grass_layers layers; /* of case `layers`; p is the number of their parameters */
     int cases;          /* bits */
     double seconds;     /* no case begins after so many; 0: no limit */
 } grass_options;
+
+/* layers.c -------------------------------------------------------------------------------------------------- */
+
+/* Coordinates of a gradient; inputs and slopes of an example. */
+int64_t grass_layers_parameters(const grass_layers *l);
+int64_t grass_layers_values(const grass_layers *l);
+/* The factors that lie in a batch, at most 2 GRASS_WIDTHS; returns how many. */
+int grass_layers_factors(const grass_layers *l, float *batch, int64_t n, fs_place place, fs_matrix *factors);
+/* The two rows of the factors whose product a coordinate is, the second -1 for a bias; and a row's value. */
+void grass_layers_pair(const grass_layers *l, int64_t coordinate, int32_t pair[2]);
+double grass_layers_value(const grass_layers *l, const float *batch, int64_t n, int64_t example, int32_t row);
 
 /* methods.c ------------------------------------------------------------------------------------------------- */
 
@@ -100,13 +122,16 @@ typedef struct projection {
     int64_t pitch;            /* from sample to sample: p, or where the library reads p rounded up to whole lines, as it
                                * keeps gradients of its own */
     const int64_t *list;      /* the mask, in the machine's memory; NULL: all */
+    const int32_t *pairs;     /* the same as pairs of rows of the layers' factors; NULL: from gradients.  pitch is then
+                               * what an example has of all factors */
+    const grass_layers *layers;
     float *gathered, *turned, *features; /* n x kept, d x n, k x n; NULL where that step is not needed */
     int unsupported;          /* the library said that it cannot do this here; fs_error_message has the sentence */
 } projection;
 
-/* 0, or 1 after a sentence; close it all the same. */
+/* 0, or 1 after a sentence; close it all the same.  pairs: of case `layers`, for the library. */
 int projection_open(projection *p, grass_machine *m, const grass_options *o, const grass_method *method, int64_t kept,
-                    const int64_t *list, int64_t k);
+                    const int64_t *list, const int32_t *pairs, int64_t k);
 void projection_close(projection *p);
 
 /* Some steps of a projection, all of them being GRASS_STEPS, from a batch to its features.  0, or 1 after a sentence

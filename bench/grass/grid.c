@@ -27,6 +27,7 @@ typedef struct batch {
     int which;
     int64_t k, kept;
     int64_t *host, *list; /* NULL: all */
+    int32_t *pairs;       /* of case `layers`, in the machine's memory; NULL elsewhere */
     int64_t read;         /* bytes of the sectors that hold what is kept, of all samples */
 } batch;
 
@@ -38,6 +39,7 @@ static int exists(const grid *g, const grass_method *method, int which, int64_t 
     for (const char *at = names; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
         named |= strcspn(at, ",") == length && !strncmp(at, method->name, length);
     const int there = g->o->common.cuda ? method->gpu != NULL : method->cpu != NULL;
+    if (which == GRASS_LAYERS && grass_layers_parameters(&g->o->layers) != g->o->p) return 0;
     return named && there && (g->o->cases & which) &&
            grass_columns(method, grass_kept(g->o, which, k), k) > 0;
 }
@@ -58,12 +60,25 @@ static int64_t bytes_of_sectors(const batch *b, int64_t n, int64_t p)
     return bytes < all ? bytes : all;
 }
 
+static int make_pairs(grid *g, batch *b)
+{
+    nla_machine *base = &g->m.base;
+    const size_t bytes = 2 * sizeof *b->pairs * (size_t)b->kept;
+    int32_t *host = malloc(bytes);
+    b->pairs = base->alloc(bytes);
+    for (int64_t i = 0; host && i < b->kept; i++) grass_layers_pair(&g->o->layers, b->host[i], host + 2 * i);
+    const int bad = !host || !b->pairs || base->copy(base, b->pairs, bytes, host, bytes, bytes, 1);
+    free(host);
+    return bad;
+}
+
 static int batch_open(grid *g, batch *b, int which, int64_t k)
 {
+    static const char *const names[] = {[GRASS_MASKED] = "masked", [GRASS_RUNS] = "runs", [GRASS_LAYERS] = "layers",
+                                        [GRASS_ALL] = "all"};
     const grass_options *o = g->o;
     nla_machine *base = &g->m.base;
-    *b = (batch){.name = which == GRASS_MASKED ? "masked" : which == GRASS_RUNS ? "runs" : "all", .which = which,
-                 .k = k,
+    *b = (batch){.name = names[which], .which = which, .k = k,
                  .kept = grass_kept(o, which, k), .read = o->n * o->p * (int64_t)sizeof(float)};
     if (which == GRASS_ALL) return 0;
     const size_t bytes = sizeof *b->host * (size_t)b->kept;
@@ -71,11 +86,12 @@ static int batch_open(grid *g, batch *b, int which, int64_t k)
     if (!b->host || !b->list) return 1;
     grass_choose_mask(SEED, o->p, b->kept, which == GRASS_RUNS ? GRASS_RUN : 1, b->host);
     b->read = bytes_of_sectors(b, o->n, o->p);
-    return base->copy(base, b->list, bytes, b->host, bytes, bytes, 1);
+    return base->copy(base, b->list, bytes, b->host, bytes, bytes, 1) || (which == GRASS_LAYERS && make_pairs(g, b));
 }
 static void batch_close(grid *g, batch *b)
 {
     free(b->host);
+    g->m.base.release(b->pairs);
     g->m.base.release(b->list);
 }
 
@@ -107,7 +123,7 @@ static int measure_part(grid *g, const batch *b, projection *p, int steps, grass
 {
     part w = {p, steps};
     const int64_t to = p->n * b->k * (int64_t)sizeof(float), from = p->n * p->pitch * (int64_t)sizeof(float);
-    const grass_work work = {from, to, b->read, to, run_part, &w};
+    const grass_work work = {from, to, p->pairs ? from : b->read, to, run_part, &w};
     return g->m.measure(&g->m, &work, t);
 }
 
@@ -149,6 +165,7 @@ static int write_line(grid *g, const char *cell, const batch *b, const projectio
     nla_line_word(&l, "op", "project");
     nla_line_word(&l, "method", p->method->name);
     nla_line_word(&l, "by", p->peer ? "peer" : "library");
+    nla_line_word(&l, "from", p->pairs ? "layers" : "gradients");
     nla_line_word(&l, "family", families[spec->family]);
     nla_line_whole(&l, "p", p->p);
     nla_line_whole(&l, "mask", b->list ? b->kept : 0);
@@ -201,7 +218,7 @@ static void run_cell(grid *g, const batch *b, const grass_method *method)
         g->late++;
         return;
     }
-    const int bad = projection_open(&p, &g->m, g->o, method, b->kept, b->list, b->k) || measure(g, b, &p, &times) ||
+    const int bad = projection_open(&p, &g->m, g->o, method, b->kept, b->list, b->pairs, b->k) || measure(g, b, &p, &times) ||
                     write_line(g, cell, b, &p, &times);
     /* What the library cannot do yet in some place is no failure of the benchmark; it has no line. */
     if (bad && p.unsupported) fprintf(stderr, "fsbench: %s is unsupported: %s\n", cell, fs_error_message());

@@ -47,12 +47,13 @@ static int reserve_turned(projection *p)
 }
 
 int projection_open(projection *p, grass_machine *m, const grass_options *o, const grass_method *method, int64_t kept,
-                    const int64_t *list, int64_t k)
+                    const int64_t *list, const int32_t *pairs, int64_t k)
 {
     const baseline *b = m->base.place == FS_CUDA ? method->gpu : method->cpu;
-    *p = (projection){.m = m, .method = method, .n = o->n, .p = o->p, .kept = kept, .list = list};
+    *p = (projection){.m = m, .method = method, .n = o->n, .p = o->p, .kept = kept, .list = list, .layers = &o->layers};
     p->peer = b == &baseline_library ? NULL : b;
-    p->pitch = p->peer ? o->p : grass_pitch(o->p);
+    p->pairs = p->peer ? NULL : pairs;
+    p->pitch = p->peer ? o->p : p->pairs ? grass_layers_values(p->layers) : grass_pitch(o->p);
     p->problem = (baseline_problem){m->base.g, m->base.context, FS_SPEC_INIT, NULL, o->n, !by_rows(p), FS_F32,
                                     method->product};
     if (make_sketch(p, grass_columns(method, kept, k), k)) return 1;
@@ -77,6 +78,13 @@ int projection_steps(const projection *p)
     return GRASS_PRODUCT | (p->gathered ? GRASS_GATHER : 0) | (p->turned ? GRASS_TRANSPOSE : 0);
 }
 
+static fs_result run_layers(projection *p, void *from, fs_matrix *Y)
+{
+    fs_matrix factors[2 * GRASS_WIDTHS];
+    const int count = grass_layers_factors(p->layers, from, p->n, Y->place, factors);
+    const fs_pairs pairs = {p->kept, p->pairs, Y->place};
+    return fs_apply_products(p->problem.context, p->S, 0, 1.0, factors, count, 1, &pairs, 0.0, Y);
+}
 static int run_library(projection *p, void *from, void *to)
 {
     const fs_rows mask = {p->kept, FS_INDEX64, p->list, p->m->base.place};
@@ -84,7 +92,8 @@ static int run_library(projection *p, void *from, void *to)
     A.col_stride = p->pitch, A.size = p->n * p->pitch;
     fs_matrix Y = fs_batch_major(to, p->n, p->problem.spec.k, FS_F32);
     A.place = Y.place = p->m->base.place;
-    const fs_result result = p->list ? fs_apply_rows(p->problem.context, p->S, 0, 1.0, &A, &mask, 0.0, &Y)
+    const fs_result result = p->pairs ? run_layers(p, from, &Y)
+                           : p->list ? fs_apply_rows(p->problem.context, p->S, 0, 1.0, &A, &mask, 0.0, &Y)
                                      : fs_apply(p->problem.context, p->S, 0, 1.0, &A, 0.0, &Y);
     p->unsupported = result == FS_EUNSUPPORTED;
     return p->unsupported || bench_fs_failed(result, "projecting gradients");
@@ -134,15 +143,31 @@ static int exactly(const projection *p, fs_context *exact, const fs_matrix *X, f
     return bad;
 }
 
+/* What is kept of samples 0, step, 2 step ..., kept x count. */
+static int fetch_kept(const projection *p, const int64_t *list, int64_t step, int64_t count, double *to)
+{
+    float *A = p->pairs ? fetch(p, p->m->A, p->pitch, 1, p->n) : fetch(p, p->m->A, p->pitch, step, count);
+    for (int64_t i = 0; A && i < p->kept; i++) {
+        int32_t pair[2];
+        if (p->pairs) grass_layers_pair(p->layers, list[i], pair);
+        for (int64_t c = 0; c < count; c++) {
+            double *x = &to[i * count + c];
+            if (!p->pairs) *x = A[c * p->pitch + (list ? list[i] : i)];
+            else *x = grass_layers_value(p->layers, A, p->n, c * step, pair[0]);
+            if (p->pairs && pair[1] >= 0) *x *= grass_layers_value(p->layers, A, p->n, c * step, pair[1]);
+        }
+    }
+    free(A);
+    return !A;
+}
+
 int projection_error(const projection *p, fs_context *exact, const int64_t *host_list, double *error)
 {
     const int64_t d = p->problem.spec.d, k = p->problem.spec.k, count = p->n < CHECKED ? p->n : CHECKED;
-    float *A = fetch(p, p->m->A, p->pitch, p->n / count, count), *Y = fetch(p, p->m->Y, k, p->n / count, count);
+    float *Y = fetch(p, p->m->Y, k, p->n / count, count);
     double *in = calloc((size_t)(d * count), sizeof *in), *out = calloc((size_t)(k * count), sizeof *out);
-    int bad = !A || !Y || !in || !out;
+    int bad = !Y || !in || !out || fetch_kept(p, host_list, p->n / count, count, in);
     if (!bad) {
-        for (int64_t i = 0; i < p->kept; i++)
-            for (int64_t c = 0; c < count; c++) in[i * count + c] = A[c * p->pitch + (host_list ? host_list[i] : i)];
         const fs_matrix X = fs_row_major(in, d, count, FS_F64);
         fs_matrix features = fs_row_major(out, k, count, FS_F64);
         bad = exactly(p, exact, &X, &features);
@@ -157,7 +182,6 @@ int projection_error(const projection *p, fs_context *exact, const int64_t *host
         fprintf(stderr, "fsbench: %lld samples could not be checked: no memory for them, or no copy of them\n",
                 (long long)count);
     }
-    free(A);
     free(Y);
     free(in);
     free(out);

@@ -23,6 +23,7 @@ const nla_method nla_methods[] = {
     {"flashsketch", LIBRARY, FS_BLOCKPERM, 2, 1, ROWS, 0, 0},
     {"flashsketch", LIBRARY, FS_BLOCKPERM, 2, 2, ROWS, 0, 0},
     {"flashsketch", LIBRARY, FS_BLOCKPERM, 4, 1, ROWS, 0, 0},
+    {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 8, ROWS, 0, 0},
     {"contiguous", LIBRARY, FS_BLOCKPERM, 1, 4, NONE, 0, 0},
     {"contiguous", LIBRARY, FS_BLOCKPERM, 1, 1, NONE, 0, 0},
     {"contiguous", LIBRARY, FS_BLOCKPERM, 1, 2, NONE, 0, 0},

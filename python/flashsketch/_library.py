@@ -120,6 +120,8 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_grass_mask", integer, [address, address]),
         ("fs_grass_project", integer, [address, address, address]),
         ("fs_grass_add", integer, [address, count, address]),
+        ("fs_grass_project_layers", integer, [address, address, address]),
+        ("fs_grass_add_layers", integer, [address, count, address]),
         ("fs_grass_added", integer, [address, address]),
         ("fs_grass_features", integer, [address, address]),
         ("fs_grass_restore", integer, [address, count, count]),

@@ -2,7 +2,8 @@
 
 An example's feature is phi = scale S g[mask], g its gradient; the score of training example i for a query is
 phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own: TRAK's, with the mask and the sketch of GraSS.  Gradients
-come from whoever has them, in batches, and are never kept.
+come from whoever has them, in batches, and are never kept.  Those of linear layers need not even be formed: add_layers
+takes the two factors that they are products of, which a Recorder takes from a PyTorch model.
 
 >>> import numpy as np, flashsketch as fs
 >>> rng = np.random.default_rng(0)
@@ -36,7 +37,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 import numpy
 
 from . import _cuda
-from ._arrays import Adapter, adapter_of, matrix, place
+from ._arrays import Adapter, Reading, adapter_of, matrix, place
 from ._library import (
     HOST,
     ITEMSIZE,
@@ -53,9 +54,11 @@ from ._library import (
 from ._sketch import Sketch, whole
 from ._tasks import opened
 
-__all__ = ["Attributor", "top"]
+__all__ = ["Attributor", "top"]  # and Recorder, below
 
 _OPTIONS = struct.Struct("@NqiPqqd" + SPEC_FORMAT)  # fs_grass_options, with the padding of C
+_TOKENS = struct.Struct("@q")  # fs_grass_layer is two matrices, then this
+_NO_MATRIX = bytes(pack_matrix_size)
 _FORMAT = "flashsketch features 1"
 # What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
 _UNREADABLE = (
@@ -64,6 +67,14 @@ _UNREADABLE = (
 )
 
 Path = Tuple[Union[str, int], ...]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Recorder":  # needs PyTorch
+        from ._recorder import Recorder
+
+        return Recorder
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Attributor:
@@ -174,6 +185,41 @@ class Attributor:
         with self._lock:
             parts.before()
             check(lib.fs_grass_project(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
+            parts.after()
+        return phi
+
+    def add_layers(self, layers: Any, first: Optional[int] = None) -> None:
+        """add, of a batch whose gradients are not formed: what an example's gradient of a linear layer is made of.
+
+        layers: a dict or a list like `parameters`, and in the place of each parameter a tuple or an array.
+        (slopes, inputs) is a weight, out x in: the slopes of the objective at the layer's outputs, n x out, and the
+        layer's inputs, n x in, or n x tokens x out and n x tokens x in where an example meets the layer several times
+        (there may be several axes of tokens).  (slopes, None) is a bias.  An array is the gradients of any other
+        parameter, as add takes it.  Types and frameworks are those of gradients; a weight and its bias are best given
+        the same array of slopes.  The features are those of `add` up to rounding.
+
+        >>> import numpy as np, flashsketch as fs
+        >>> rng = np.random.default_rng(0)
+        >>> slopes, inputs = rng.standard_normal((40, 8), "f"), rng.standard_normal((40, 30), "f")
+        >>> model = fs.grass.Attributor({"weight": 8 * 30, "bias": 8}, examples=40, k=16, mask=64)
+        >>> model.add_layers({"weight": (slopes, inputs), "bias": (slopes, None)})
+        >>> formed = model.project({"weight": slopes[:, :, None] * inputs[:, None, :], "bias": slopes})
+        >>> np.allclose(model.features, formed, atol=1e-5)
+        True
+        """
+        parts = _Layers(self, layers)
+        with self._lock:
+            parts.before()
+            check(lib.fs_grass_add_layers(self._pointer, self._first(first), parts.packed))
+
+    def project_layers(self, layers: Any) -> Any:
+        """project, of a batch as add_layers takes it."""
+        parts = _Layers(self, layers)
+        phi = parts.adapter.empty(parts.arrays[0], (parts.examples, self.k), "float32")
+        reading = parts.adapter.read(phi)
+        with self._lock:
+            parts.before()
+            check(lib.fs_grass_project_layers(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
             parts.after()
         return phi
 
@@ -365,28 +411,25 @@ class _Memory:
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": "<f4", "version": 3}
 
 
-class _Parts:
-    """A batch of gradients as fs_grass takes it: for each part a matrix parameters x examples."""
+class _Batch:
+    """Arrays of one framework, where an attributor is, on their way to it."""
 
-    def __init__(self, of: Attributor, gradients: Any) -> None:
-        self.of = of
-        cut = isinstance(gradients, (Mapping, list, tuple))
-        self.arrays = _matched(of._paths, gradients) if cut else [gradients]
-        self.adapter = _dense(self.arrays[0])
+    def __init__(self, of: Attributor, arrays: List[Any]) -> None:
+        self.of, self.arrays = of, arrays
+        self.adapter = _dense(arrays[0])
         self.keep: List[Any] = []
-        views = [self.view(array) for array in self.arrays]
-        if not cut:
-            views = self.pieces(views[0])
-        self.examples = views[0][2]
-        self.packed = b"".join(map(pack_matrix, views))
 
-    def view(self, array: Any) -> View:
-        """An array n x any shape as a matrix elements x n."""
+    def read(self, array: Any) -> Reading:
         adapter = _dense(array)
         if adapter is not self.adapter:
             raise TypeError(f"gradients are {self.adapter.name}'s and {adapter.name}'s: all must be of one framework")
         reading = adapter.read(array)
         self.of._check_place("gradients are", reading[4])
+        return reading
+
+    def view(self, array: Any) -> View:
+        """An array n x any shape as a matrix elements x n."""
+        adapter, reading = self.adapter, self.read(array)
         if not reading[1]:
             raise ValueError("an array of gradients has shape (): its first axis must be that of the examples")
         step = _stride(reading[1][1:], reading[2][1:])
@@ -398,6 +441,25 @@ class _Parts:
         address, shape, strides, dtype, device, _ = reading
         elements = int(numpy.prod(shape[1:], dtype=numpy.int64))
         return address, elements, shape[0], step, strides[0], dtype, device
+
+    def before(self) -> None:
+        if self.of._elsewhere(self.adapter):
+            _cuda.wait(self.of._device)
+
+    after = before
+
+
+class _Parts(_Batch):
+    """A batch of gradients as fs_grass takes it: for each part a matrix parameters x examples."""
+
+    def __init__(self, of: Attributor, gradients: Any) -> None:
+        cut = isinstance(gradients, (Mapping, list, tuple))
+        super().__init__(of, _matched(of._paths, "gradients", _leaves(gradients)) if cut else [gradients])
+        views = [self.view(array) for array in self.arrays]
+        if not cut:
+            views = self.pieces(views[0])
+        self.examples = views[0][2]
+        self.packed = b"".join(map(pack_matrix, views))
 
     def pieces(self, view: View) -> List[View]:
         """The matrices of the parts, of that of whole gradients."""
@@ -411,35 +473,87 @@ class _Parts:
             for count, end in zip(self.of._counts.tolist(), ends)
         ]
 
-    def before(self) -> None:
-        if self.of._elsewhere(self.adapter):
-            _cuda.wait(self.of._device)
 
-    after = before
+class _Layers(_Batch):
+    """A batch of layers as fs_grass takes it: for each part slopes and inputs, values x (examples x tokens)."""
+
+    def __init__(self, of: Attributor, layers: Any) -> None:
+        leaves = _matched(of._paths, "layers", _leaves(layers, list))
+        pairs = [_pair(path, leaf) for path, leaf in zip(of._paths, leaves)]
+        super().__init__(of, [pair[0] for pair in pairs])
+        self.views: Dict[int, Tuple[View, int]] = {}  # of an array by its id: one that is given twice is one matrix
+        parts = [self.part(path, *pair) for path, pair in zip(of._paths, pairs)]
+        self.examples = parts[0][0]
+        self.packed = b"".join(packed for _, packed in parts)
+
+    def part(self, path: Path, slopes: Any, inputs: Any, linear: bool) -> Tuple[int, bytes]:
+        """A part's examples, and its fs_grass_layer."""
+        if not linear:
+            view = self.view(slopes)
+            return view[2], pack_matrix(view) + _NO_MATRIX + _TOKENS.pack(1)
+        view, tokens = self.across(path, "slopes", slopes)
+        packed, examples = _NO_MATRIX, view[2] // tokens if tokens else 0
+        if inputs is not None:
+            beside, others = self.across(path, "inputs", inputs)
+            if others != tokens:
+                raise ValueError(f"slopes of {_named(path)} have {tokens} tokens an example, and its inputs {others}")
+            # An address that is 0, of no elements, would say that there are no inputs.
+            packed = pack_matrix((beside[0] or ITEMSIZE[beside[5]], *beside[1:]))
+        return examples, pack_matrix(view) + packed + _TOKENS.pack(tokens)
+
+    def across(self, path: Path, what: str, array: Any) -> Tuple[View, int]:
+        """An array n x tokens (of any number of axes) x values as a matrix values x (n tokens), and the tokens."""
+        if id(array) in self.views:
+            return self.views[id(array)]
+        reading = self.read(array)
+        shape, tokens = reading[1], int(numpy.prod(reading[1][1:-1], dtype=numpy.int64))
+        if len(shape) < 2:
+            raise ValueError(
+                f"{what} of {_named(path)} have shape {tuple(shape)}, they must be examples x values or "
+                "examples x tokens x values"
+            )
+        step = _stride(shape[:-1], reading[2][:-1])
+        if step is None:
+            reading = self.adapter.read(self.adapter.reshape(array, (shape[0] * tokens, shape[-1])))
+            step = reading[2][0]
+        self.keep.append(reading[5])
+        address, _, strides, dtype, device, _ = reading
+        view = address, shape[-1], shape[0] * tokens, strides[-1], step, dtype, device
+        self.views[id(array)] = view, tokens
+        return view, tokens
 
 
-def _leaves(tree: Any, path: Path = ()) -> Iterator[Tuple[Path, Any]]:
+def _pair(path: Path, leaf: Any) -> Tuple[Any, Any, bool]:
+    """Slopes, inputs (None for a bias) and whether they are a linear layer's; otherwise the slopes are gradients."""
+    if not isinstance(leaf, tuple):
+        return leaf, None, False
+    if len(leaf) != 2:
+        raise ValueError(f"{_named(path)} is a tuple of {len(leaf)}, it must be (slopes, inputs) or (slopes, None)")
+    return leaf[0], leaf[1], True
+
+
+def _leaves(tree: Any, lists: Any = (list, tuple), path: Path = ()) -> Iterator[Tuple[Path, Any]]:
     """What a dict or a list of dicts and lists has in it, and where."""
     if isinstance(tree, Mapping):
         for name, value in tree.items():
-            yield from _leaves(value, (*path, name))
-    elif isinstance(tree, (list, tuple)):
+            yield from _leaves(value, lists, (*path, name))
+    elif isinstance(tree, lists):
         for number, value in enumerate(tree):
-            yield from _leaves(value, (*path, number))
+            yield from _leaves(value, lists, (*path, number))
     else:
         yield path, tree
 
 
-def _matched(paths: List[Path], gradients: Any) -> List[Any]:
-    """The arrays of a batch, in the order of the parameters."""
-    arrays: Dict[Path, Any] = dict(_leaves(gradients))
+def _matched(paths: List[Path], what: str, leaves: Iterator[Tuple[Path, Any]]) -> List[Any]:
+    """The leaves of a batch, in the order of the parameters."""
+    found: Dict[Path, Any] = dict(leaves)
     for path in paths:
-        if path not in arrays:
-            raise ValueError(f"gradients have no {_named(path)}, which the attributor was made with")
-    for path in arrays:
+        if path not in found:
+            raise ValueError(f"{what} have no {_named(path)}, which the attributor was made with")
+    for path in found:
         if path not in paths:
-            raise ValueError(f"gradients have {_named(path)}, which the attributor was not made with")
-    return [arrays[path] for path in paths]
+            raise ValueError(f"{what} have {_named(path)}, which the attributor was not made with")
+    return [found[path] for path in paths]
 
 
 def _named(path: Path) -> str:

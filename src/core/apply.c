@@ -1,5 +1,6 @@
 /* apply.c - the door of the verbs: every argument is checked here, once, and only here. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "context.h"
 #include "dtype.h"
@@ -104,6 +105,72 @@ fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, doubl
     FS_TRY(fs_context_check_place(who, "Y", ctx, Y->place));
     const fs_matrix from = fs_matrix_at_origin(A), to = fs_matrix_at_origin(Y);
     return ctx->backend->apply_rows(ctx->state, &S->def, row0, alpha, &from, rows, beta, &to);
+}
+
+/* The factors are sound and stand side by side: *width, the rows of all of them. */
+static fs_result check_factors(const char *who, const fs_context *ctx, const fs_matrix *factors, int count,
+                               int64_t tokens, const fs_matrix *Y, int64_t *width)
+{
+    FS_REQUIRE(factors, "%s: factors is NULL", who);
+    FS_REQUIRE(count >= 1, "%s: factor_count is %d, it must be at least 1", who, count);
+    FS_REQUIRE(tokens >= 1, "%s: tokens is %" PRId64 ", it must be at least 1", who, tokens);
+    *width = 0;
+    for (int f = 0; f < count; f++) {
+        const fs_matrix *F = &factors[f];
+        char name[32];
+        snprintf(name, sizeof name, "factors[%d]", f);
+        FS_TRY(fs_matrix_check(who, name, F));
+        FS_REQUIRE(F->dtype != FS_F64, "%s: %s is f64; products are made in f32, of f32, f16 or bf16", who, name);
+        FS_REQUIRE(F->cols / tokens == Y->cols && F->cols % tokens == 0,
+                   "%s: %s has %" PRId64 " columns, it must have %" PRId64 " tokens of %" PRId64 " columns of Y", who,
+                   name, F->cols, tokens, Y->cols);
+        FS_REQUIRE(F->rows <= INT32_MAX - *width,
+                   "%s: the factors have at least %" PRId64 " + %" PRId64 " rows, pairs can name 2^31 - 1 of them", who,
+                   *width, F->rows);
+        FS_REQUIRE(!fs_matrix_overlap(F, Y), "%s: %s and Y overlap in memory", who, name);
+        FS_TRY(fs_context_check_place(who, name, ctx, F->place));
+        *width += F->rows;
+    }
+    return FS_OK;
+}
+
+static fs_result check_pairs(const char *who, const fs_pairs *pairs, int64_t width, const fs_matrix *Y)
+{
+    FS_REQUIRE(pairs, "%s: pairs is NULL", who);
+    FS_REQUIRE(pairs->place == FS_HOST || pairs->place == FS_CUDA, "%s: pairs.place %d does not exist", who,
+               (int)pairs->place);
+    FS_REQUIRE(pairs->count >= 0 && pairs->count <= INT64_MAX / 8,
+               "%s: pairs.count is %" PRId64 ", it must be 0 to 2^60 - 1", who, pairs->count);
+    FS_REQUIRE(pairs->index || pairs->count == 0, "%s: pairs.index is NULL", who);
+    FS_REQUIRE((uintptr_t)pairs->index % 4 == 0, "%s: pairs.index is not aligned to its elements (4 bytes)", who);
+    fs_matrix list = fs_row_major((void *)pairs->index, 1, 2 * pairs->count, FS_F32);
+    list.place = pairs->place;
+    FS_REQUIRE(!fs_matrix_overlap(&list, Y), "%s: pairs.index and Y overlap in memory", who);
+    if (pairs->place != FS_HOST) return FS_OK;
+    for (int64_t i = 0; i < 2 * pairs->count; i++)
+        FS_REQUIRE(pairs->index[i] >= -(int32_t)(i % 2) && pairs->index[i] < width,
+                   "%s: pair %" PRId64 " is (%d, %d), but the factors have %" PRId64 " rows", who, i / 2,
+                   (int)pairs->index[i / 2 * 2], (int)pairs->index[i / 2 * 2 + 1], width);
+    return FS_OK;
+}
+
+fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *factors,
+                            int factor_count, int64_t tokens, const fs_pairs *pairs, double beta, fs_matrix *Y)
+{
+    const char *who = "fs_apply_products";
+    fs_products products = {factors, factor_count, tokens, 0, pairs};
+    FS_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
+    FS_TRY(fs_matrix_check_output(who, "Y", Y));
+    FS_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fs_dtype_name(Y->dtype));
+    if (!ctx->backend->apply_products)
+        return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of products; a CPU context has", who);
+    FS_TRY(check_factors(who, ctx, factors, factor_count, tokens, Y, &products.width));
+    FS_TRY(check_pairs(who, pairs, products.width, Y));
+    FS_TRY(check_shapes(who, S, row0, pairs->count, Y->cols, "the list", Y));
+    FS_TRY(fs_context_check_place(who, "pairs", ctx, pairs->place));
+    FS_TRY(fs_context_check_place(who, "Y", ctx, Y->place));
+    const fs_matrix to = fs_matrix_at_origin(Y);
+    return ctx->backend->apply_products(ctx->state, &S->def, row0, alpha, &products, beta, &to);
 }
 
 fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *Y,

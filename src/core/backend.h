@@ -11,7 +11,7 @@
 #include "flashsketch.h"
 #include "models.h"
 
-#define FS_BACKEND_ABI 5
+#define FS_BACKEND_ABI 6
 #define FS_BACKEND_ENTRY "fs_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -28,6 +28,15 @@ typedef struct fs_team {
     fs_result (*apply)(void *team, const fs_def *S, const int64_t *row0, double alpha, const fs_matrix *A, double beta,
                        const fs_matrix *Y);
 } fs_team;
+
+/* What fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
+typedef struct fs_products {
+    const fs_matrix *factors;
+    int factor_count;
+    int64_t tokens;
+    int64_t width;           /* rows of all factors */
+    const fs_pairs *pairs;   /* in the backend's memory; what a list in host memory holds has been checked */
+} fs_products;
 
 typedef struct fs_backend {
     int abi;
@@ -55,6 +64,9 @@ typedef struct fs_backend {
     fs_result (*apply_rows)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
                             const fs_rows *rows, double beta, const fs_matrix *Y);
     const fs_models *models; /* what perceptrons need beside `dense`; NULL: it has none */
+    /* fs_apply_products; NULL: it has none. */
+    fs_result (*apply_products)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_products *products,
+                                double beta, const fs_matrix *Y);
 } fs_backend;
 
 typedef const fs_backend *(*fs_backend_entry)(void);

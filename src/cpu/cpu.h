@@ -20,14 +20,23 @@ typedef struct fs_cpu_ops {
                          const fs_matrix *X);
     fs_result (*sparse)(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                         const fs_matrix *Y);
+    /* A row of products: x[c] = sum over t of a[t n + c] b[t n + c], c < n, t < tokens, in the order of t by fused
+     * multiply-adds, begun by `x` if `more`, otherwise by the product of t = 0; b NULL: 1. */
+    void (*multiply)(int64_t n, int64_t tokens, int more, const float *a, const float *b, float *x);
 } fs_cpu_ops;
+
+/* Memory that grows. */
+typedef struct fs_cpu_pool {
+    void *memory;
+    size_t bytes;
+} fs_cpu_pool;
 
 struct fs_cpu {
     fs_host host;
     const fs_cpu_ops *ops;
     int threads;
-    void *scratch;
-    size_t scratch_bytes;
+    fs_cpu_pool scratch;  /* of one product */
+    fs_cpu_pool panels;   /* of matrices that are made before it (products.c) */
     fs_blas blas;  /* for the Gaussian's products; without it a loop of our own does them */
 };
 
@@ -47,6 +56,12 @@ static inline int64_t fs_row_at(const fs_rows *list, int64_t i)
 /* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and the sentence when there is none.
  * What an earlier call got is gone. */
 void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes);
+/* The same of another pool of the context. */
+void *fs_cpu_take(fs_cpu *cpu, fs_cpu_pool *pool, int64_t bytes);
+
+/* fs_apply_products, by the apply of cpu's variant (products.c). */
+fs_result fs_cpu_products(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_products *products,
+                          double beta, const fs_matrix *Y);
 
 /* The weights that S's unit entries carry: S = weight[0] T_0 + weight[1] T_1, the T with entries +-1 (normals for the
  * Gaussian).  Only FlashBlockRow with uneven blocks has two. */

@@ -108,6 +108,17 @@ static void NAME(gather_block)(const NAME(gather) *G, const NAME(columns) *cols,
 static void NAME(gather_flush)(const NAME(gather) *G, const NAME(columns) *cols, int64_t start, int64_t rows,
                                const SUM *sums)
 {
+    if (G->Y->row_stride == 1 && G->Y->col_stride != 1) {
+        for (int64_t t = 0; t < cols->tiles; t++)
+            NAME(store_tile)(G->Y, start, rows, cols->first + t * TILE, TILE, TILE, sums + t * rows * TILE, G->scale,
+                             G->beta);
+        for (int64_t v = 0; v < cols->singles; v++) {
+            const int64_t col = cols->tiles * TILE + v * LANES;
+            NAME(store_tile)(G->Y, start, rows, cols->first + col, fs_min64(LANES, cols->count - col), LANES,
+                             sums + col * rows, G->scale, G->beta);
+        }
+        return;
+    }
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t t = 0; t < cols->tiles; t++)
             NAME(store_row)(G->Y, start + r, cols->first + t * TILE, TILE, sums + (t * rows + r) * TILE, G->scale, G->beta);

@@ -70,4 +70,25 @@ static fs_result sparse(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha
     BY_TYPE(A->dtype, sparse, cpu, S, row0, alpha, A, beta, Y)
 }
 
-const fs_cpu_ops PASTE(fs_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse};
+/* Rows of products. */
+static void multiply_one(int64_t n, const float *restrict a, const float *restrict b, float *restrict x)
+{
+    if (b)
+        for (int64_t c = 0; c < n; c++) x[c] = a[c] * b[c];
+    else
+        memcpy(x, a, (size_t)n * sizeof *x);
+}
+static void multiply_add(int64_t n, const float *restrict a, const float *restrict b, float *restrict x)
+{
+    if (b)
+        for (int64_t c = 0; c < n; c++) x[c] = __builtin_fmaf(a[c], b[c], x[c]);
+    else
+        for (int64_t c = 0; c < n; c++) x[c] += a[c];
+}
+static void multiply(int64_t n, int64_t tokens, int more, const float *a, const float *b, float *x)
+{
+    for (int64_t t = 0; t < tokens; t++)
+        (t > 0 || more ? multiply_add : multiply_one)(n, a + t * n, b ? b + t * n : NULL, x);
+}
+
+const fs_cpu_ops PASTE(fs_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse, multiply};

@@ -2,6 +2,8 @@
  *
  * Sums are made in the type the contract says (f32, or f64 for f64) and scaled once at the end, as every other
  * variant does, so that on whole numbers all of them agree exactly.  Columns are taken 64 at a time. */
+#include <math.h>
+
 #include "cpu.h"
 
 enum { WIDTH = 64, TALL = 4096 };
@@ -181,4 +183,13 @@ static fs_result ref_sparse(fs_cpu *cpu, const fs_def *S, int64_t row0, double a
     return FS_OK;
 }
 
-const fs_cpu_ops fs_cpu_ref = {"ref", ref_apply, ref_adjoint, ref_sparse};
+static void ref_multiply(int64_t n, int64_t tokens, int more, const float *a, const float *b, float *x)
+{
+    for (int64_t c = 0; c < n; c++)
+        for (int64_t t = 0; t < tokens; t++) {
+            const float p = a[t * n + c], q = b ? b[t * n + c] : 1.0f;
+            x[c] = t > 0 || more ? fmaf(p, q, x[c]) : p * q;
+        }
+}
+
+const fs_cpu_ops fs_cpu_ref = {"ref", ref_apply, ref_adjoint, ref_sparse, ref_multiply};

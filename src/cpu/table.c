@@ -72,7 +72,8 @@ static void cpu_close(void *state)
 {
     fs_cpu *cpu = state;
     const fs_allocator memory = cpu->host.allocator;
-    if (cpu->scratch) memory.release(memory.user, cpu->scratch);
+    if (cpu->scratch.memory) memory.release(memory.user, cpu->scratch.memory);
+    if (cpu->panels.memory) memory.release(memory.user, cpu->panels.memory);
     fs_blas_close(&cpu->blas);
     memory.release(memory.user, cpu);
 }
@@ -84,23 +85,28 @@ static int cpu_describe(const void *state, char *text, size_t bytes)
                     cpu->threads == 1 ? "" : "s", cpu->blas.sgemm ? "OpenBLAS found" : "no OpenBLAS");
 }
 
-static size_t cpu_scratch(const void *state) { return ((const fs_cpu *)state)->scratch_bytes; }
+static size_t cpu_scratch(const void *state)
+{
+    const fs_cpu *cpu = state;
+    return cpu->scratch.bytes + cpu->panels.bytes;
+}
 
-void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes)
+void *fs_cpu_take(fs_cpu *cpu, fs_cpu_pool *pool, int64_t bytes)
 {
     const size_t needed = (size_t)bytes + 64;
     const fs_allocator memory = cpu->host.allocator;
-    if (needed > cpu->scratch_bytes) {
-        if (cpu->scratch) memory.release(memory.user, cpu->scratch);
-        cpu->scratch = memory.alloc(memory.user, needed);
-        cpu->scratch_bytes = cpu->scratch ? needed : 0;
-        if (!cpu->scratch) {
+    if (needed > pool->bytes) {
+        if (pool->memory) memory.release(memory.user, pool->memory);
+        pool->memory = memory.alloc(memory.user, needed);
+        pool->bytes = pool->memory ? needed : 0;
+        if (!pool->memory) {
             cpu->host.fail(FS_ENOMEM, "no memory for %zu bytes of scratch", needed);
             return NULL;
         }
     }
-    return (void *)(((uintptr_t)cpu->scratch + 63) & ~(uintptr_t)63);
+    return (void *)(((uintptr_t)pool->memory + 63) & ~(uintptr_t)63);
 }
+void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes) { return fs_cpu_take(cpu, &cpu->scratch, bytes); }
 
 fs_weights fs_cpu_weights(const fs_def *S)
 {
@@ -127,6 +133,11 @@ static fs_result cpu_apply_rows(void *state, const fs_def *S, int64_t row0, doub
     listed.rows = rows->count;
     return cpu->ops->apply(cpu, S, row0, alpha, &listed, rows, beta, Y);
 }
+static fs_result cpu_apply_products(void *state, const fs_def *S, int64_t row0, double alpha,
+                                    const fs_products *products, double beta, const fs_matrix *Y)
+{
+    return fs_cpu_products(state, S, row0, alpha, products, beta, Y);
+}
 static fs_result cpu_adjoint(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                              const fs_matrix *X)
 {
@@ -150,6 +161,7 @@ const fs_backend *fs_cpu_backend(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
                                        cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,
-                                       NULL,           &fs_cpu_dense, cpu_add, NULL, cpu_apply_rows, &fs_cpu_models};
+                                       NULL,           &fs_cpu_dense, cpu_add, NULL, cpu_apply_rows, &fs_cpu_models,
+                                       cpu_apply_products};
     return &backend;
 }

@@ -235,6 +235,14 @@ static fs_result gpu_apply_rows(void *state, const fs_def *S, int64_t row0, doub
     return fs_gpu_rows_apply(gpu, S, row0, alpha, A, rows, beta, Y);
 }
 
+static fs_result gpu_apply_products(void *state, const fs_def *S, int64_t row0, double alpha,
+                                    const fs_products *products, double beta, const fs_matrix *Y)
+{
+    fs_gpu *gpu = (fs_gpu *)state;
+    on_device here(gpu->device);
+    return fs_gpu_products_apply(gpu, S, row0, alpha, products, beta, Y);
+}
+
 extern "C" __attribute__((visibility("default"))) const fs_backend *fs_backend_entry_point(void)
     __asm__(FS_BACKEND_ENTRY);
 const fs_backend *fs_backend_entry_point(void)
@@ -242,6 +250,6 @@ const fs_backend *fs_backend_entry_point(void)
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA,     gpu_open,   gpu_close,  gpu_describe, gpu_scratch,
                                        gpu_apply,      gpu_adjoint, gpu_sparse, gpu_digest, gpu_csr,
                                        &fs_gpu_dense,  gpu_add,     &fs_gpu_team, gpu_apply_rows,
-                                       &fs_gpu_models};
+                                       &fs_gpu_models, gpu_apply_products};
     return &backend;
 }

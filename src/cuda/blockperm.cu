@@ -32,6 +32,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
                                : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
+                               : plan->kernel == FS_KERNEL_PRODUCTS ? fs_direct_products_kernels
                                : plan->kernel == FS_KERNEL_DIRECT ? fs_direct_kernels
                                : fs_hopper_rows_kernels;
     a->tiles = fs_div_up(a->n, fs_plan_width(plan));
@@ -50,25 +51,32 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
     if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype), problem->interleave))
         FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
-    cudaLaunchAttribute together;
-    together.id = cudaLaunchAttributeClusterDimension;
-    together.val.clusterDim.x = (unsigned)plan->cluster;
-    together.val.clusterDim.y = together.val.clusterDim.z = 1;
+    /* Products come from a copy of factors, which runs while this kernel makes its first panels of S. */
+    cudaLaunchAttribute how;
+    if (plan->kernel == FS_KERNEL_PRODUCTS) {
+        how.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        how.val.programmaticStreamSerializationAllowed = 1;
+    } else {
+        how.id = cudaLaunchAttributeClusterDimension;
+        how.val.clusterDim.x = (unsigned)plan->cluster;
+        how.val.clusterDim.y = how.val.clusterDim.z = 1;
+    }
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3((unsigned)plan->threads);
     config.dynamicSmemBytes = (size_t)plan->shared;
     config.stream = gpu->stream;
-    config.attrs = &together;
-    config.numAttrs = plan->cluster > 1;
+    config.attrs = &how;
+    config.numAttrs = plan->cluster > 1 || (plan->kernel == FS_KERNEL_PRODUCTS && gpu->traits.arch >= 90);
     return fs_gpu_check(gpu, cudaLaunchKernelExC(&config, kernels[plan->instance], with),
                         "sketching");
 }
 
-/* rows NULL: all of `from`; otherwise the plan is direct.cu's. */
+/* rows and factors NULL: all of `from`; otherwise the plan is direct.cu's.  With factors `from` is the shape of their
+ * products alone. */
 static fs_result carry_out(fs_gpu *gpu, const fs_problem *problem, const fs_plan *plan, const fs_blockperm *S,
                            double scale, int64_t row0, double alpha, const fs_matrix *from, const fs_rows *rows,
-                           double beta, const fs_matrix *to)
+                           const fs_factors *factors, double beta, const fs_matrix *to)
 {
     const int64_t planes = fs_plan_planes(problem, plan);
     const int down = to->row_stride == 1 && to->cols > 1;
@@ -87,6 +95,7 @@ static fs_result carry_out(fs_gpu *gpu, const fs_problem *problem, const fs_plan
     a.length = plan->length;
     a.parts = plan->parts;
     a.cluster = plan->cluster;
+    a.factors = factors ? *factors : fs_factors{};
     FS_TRY_GPU(open_output(gpu, from, to, planes, down, alpha * scale, beta, &a));
     FS_TRY_GPU(launch(gpu, problem, plan, from, &a));
     if (planes == 0) return FS_OK;
@@ -99,7 +108,7 @@ FS_GPU_OP(fs_gpu_blockperm_apply, fs_blockperm)
     const fs_problem problem = fs_problem_of(S, row0, from, gpu->precision);
     const fs_plan plan = fs_choose(&problem, &gpu->traits, gpu->tuning);
     if (plan.kernel == FS_KERNEL_SORTED) return fs_gpu_sorted_apply(gpu, S, scale, row0, alpha, from, beta, to);
-    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, NULL, beta, to);
+    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, NULL, NULL, beta, to);
 }
 
 fs_result fs_gpu_blockperm_listed(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
@@ -112,5 +121,36 @@ fs_result fs_gpu_blockperm_listed(fs_gpu *gpu, const fs_blockperm *S, double sca
     fs_plan plan;
     *done = from->rows > 0 && fs_choose_listed(&problem, &gpu->traits, &plan);
     if (!*done) return FS_OK;
-    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, rows, beta, to);
+    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, from, rows, NULL, beta, to);
+}
+
+static int plan_products(const fs_gpu *gpu, const fs_blockperm *S, int64_t row0, const fs_matrix *X,
+                         fs_problem *problem, fs_plan *plan)
+{
+    *problem = fs_problem_of(S, row0, X, gpu->precision);
+    return fs_choose_products(problem, &gpu->traits, plan);
+}
+/* The products as a matrix, of which there is nothing but the shape. */
+static fs_matrix shape_of(int64_t rows, int64_t n)
+{
+    const fs_matrix X = {NULL, rows, n, n, 1, 0, 0, FS_F32, FS_CUDA};
+    return X;
+}
+int fs_gpu_blockperm_multiplies(const fs_gpu *gpu, const fs_blockperm *S, int64_t row0, int64_t count, int64_t n)
+{
+    const fs_matrix X = shape_of(count, n);
+    fs_problem problem;
+    fs_plan plan;
+    return plan_products(gpu, S, row0, &X, &problem, &plan);
+}
+fs_result fs_gpu_blockperm_products(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
+                                    const fs_factors *factors, int64_t count, double beta, const fs_matrix *to)
+{
+    const fs_matrix X = shape_of(count, to->cols);
+    fs_problem problem;
+    fs_plan plan;
+    if (!plan_products(gpu, S, row0, &X, &problem, &plan))
+        return gpu->host.fail(FS_EUNSUPPORTED, "no kernel multiplies by blocks of %lld rows",
+                              (long long)problem.block_rows);
+    return carry_out(gpu, &problem, &plan, S, scale, row0, alpha, &X, NULL, factors, beta, to);
 }

@@ -27,8 +27,9 @@ fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A
     /* Lines of 32 coordinates start at multiples of 32 of the whole input. */
     if (p.down && row0 * fs_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fs_dtype_size(A->dtype) % 16 == 0;
-    /* Strides of a map are positive, its coordinates are of 31 bits, and a part may end behind the last row. */
-    const int describable = A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
+    /* Strides of a map are positive, its sides too, its coordinates are of 31 bits, and a part may end behind the last
+     * row. */
+    const int describable = A->rows > 0 && A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
     if (p.across)
         p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;
     else p.mapped = p.down && A->col_stride > 0 && p.aligned && describable && pitch < (int64_t)1 << 40;
@@ -106,6 +107,11 @@ static const fs_dtype direct[] = {
     FS_DIRECT(LINE)
 #undef LINE
 };
+static const int products[] = {
+#define LINE(T, samples) samples,
+    FS_DIRECT_PRODUCTS(LINE)
+#undef LINE
+};
 static const struct { fs_dtype dtype; int vector, nonzeros; } columns[] = {
 #define LINE(T, dtype, vector, nonzeros) {dtype, vector, nonzeros},
     FS_COLUMNS(LINE)
@@ -135,6 +141,7 @@ int64_t fs_plan_width(const fs_plan *plan)
         return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
     if (plan->kernel == FS_KERNEL_DIRECT) return FS_DIRECT_SAMPLES;
+    if (plan->kernel == FS_KERNEL_PRODUCTS) return products[plan->instance];
     if (plan->kernel == FS_KERNEL_TENSOR_ROWS) return 128 * (int64_t)tensor_rows[plan->instance].groups;
     return (int64_t)plan->team * columns[plan->instance].vector;
 }
@@ -438,19 +445,26 @@ static int direct_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch >= 80 && p->block_rows <= 64 && p->dtype != FS_F64;
 }
+/* An instance of direct.cu; returns its thread blocks. */
+static int64_t fill_direct(const fs_problem *p, const fs_gpu_traits *gpu, fs_kernel kernel, int instance, int parts,
+                           fs_plan *plan)
+{
+    memset(plan, 0, sizeof *plan);
+    plan->cluster = 1;
+    plan->kernel = kernel;
+    plan->instance = instance;
+    plan->threads = FS_DIRECT_THREADS;
+    plan->group = 1;
+    plan->shared = FS_DIRECT_SHARED;
+    const int64_t blocks = p->M * p->kappa * div_up(p->n, fs_plan_width(plan));
+    cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 2, 256), FS_DIRECT_THREADS);
+    return blocks * plan->parts;
+}
 static int plan_direct(const fs_problem *p, const fs_gpu_traits *gpu, int parts, fs_plan *plan)
 {
     for (int i = 0; i < FS_DIRECT_COUNT; i++) {
         if (direct[i] != p->dtype) continue;
-        memset(plan, 0, sizeof *plan);
-        plan->cluster = 1;
-        plan->kernel = FS_KERNEL_DIRECT;
-        plan->instance = i;
-        plan->threads = FS_DIRECT_THREADS;
-        plan->group = 1;
-        plan->shared = FS_DIRECT_SHARED;
-        const int64_t blocks = p->M * p->kappa * div_up(p->n, FS_DIRECT_SAMPLES);
-        cut(plan, p, parts ? parts : choose_parts(p, gpu, blocks, 2, 256), FS_DIRECT_THREADS);
+        fill_direct(p, gpu, FS_KERNEL_DIRECT, i, parts, plan);
         return 1;
     }
     return 0;
@@ -458,6 +472,14 @@ static int plan_direct(const fs_problem *p, const fs_gpu_traits *gpu, int parts,
 int fs_choose_listed(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
     return direct_fits(p, gpu) && plan_direct(p, gpu, 0, plan);
+}
+/* Samples of a thread block as many as leave every processor its two thread blocks, or nearly. */
+int fs_choose_products(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    if (!direct_fits(p, gpu) || p->dtype != FS_F32) return 0;
+    for (int i = 0; i < FS_DIRECT_PRODUCTS_COUNT; i++)
+        if (fill_direct(p, gpu, FS_KERNEL_PRODUCTS, i, 0, plan) > gpu->processors) break;
+    return 1;
 }
 
 static int find_entry(const fs_tuning *table, const fs_problem *p, fs_plan *plan);

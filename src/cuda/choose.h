@@ -34,6 +34,7 @@ typedef enum fs_kernel {
     FS_KERNEL_NARROW,        /* narrow.cu: few columns, a warp owns a block's sums */
     FS_KERNEL_LISTED_ROWS,   /* listed_rows.cu: rows of A contiguous, few nonzeros, sums in registers */
     FS_KERNEL_DIRECT,        /* direct.cu: rows of A that a list names, batches that no other kernel takes */
+    FS_KERNEL_PRODUCTS,      /* direct.cu: products of rows */
     FS_KERNEL_TALL           /* tall.cu: few columns, blocks of 64 rows, mma.sync, S in registers */
 } fs_kernel;
 
@@ -74,6 +75,10 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
 /* The plan of direct.cu for a problem whose rows are those of a list; 0 where it has none, and the listed rows are
  * copied first. */
 int fs_choose_listed(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan);
+
+/* The plan of direct.cu for products of rows, a problem in f32 of which there is nothing but the shape; 0 where it has
+ * none, and a matrix of them is made first. */
+int fs_choose_products(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan);
 
 /* The plans worth trying, at most `room`; returns how many. */
 int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plans, int room);

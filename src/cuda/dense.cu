@@ -1,4 +1,5 @@
-/* dense.cu - the linear algebra of tasks on a GPU: cuBLAS and cuSOLVER, and a few kernels for what they do not have.
+/* dense.cu - the linear algebra of tasks on a GPU: cuBLAS and cuSOLVER, cholesky.cu where that is faster, and a few
+ * kernels for what none of them has.
  *
  * Both libraries are opened when the first workspace is made, and never linked: the plugin loads where neither is
  * installed.  Their functions are declared here, by the few that are used, so that neither's headers are needed to
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cholesky.h"
 #include "element.cuh"
 #include "gpu.h"
 
@@ -46,7 +48,9 @@ typedef struct gpu_dense {
     gpu_libraries lib;
     void *blas, *solver;              /* their handles */
     double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
-    int *info;                        /* what potrf came to; then what eigen and svd did */
+    fs_cholesky cholesky;             /* our own potrf and trsv, where they are faster */
+    int *info;                        /* what potrf came to; then what eigen and svd did: host memory that the GPU
+                                         writes, so that no copy is waited for */
     int lwork;
     size_t bytes;
     cudaEvent_t mark[FS_DENSE_MARKS];
@@ -128,7 +132,8 @@ static void dense_close(void *handle)
         if (event) cudaEventDestroy(event);
     cudaFree(h->work);
     cudaFree(h->values);
-    cudaFree(h->info);
+    cudaFree(h->cholesky.memory);
+    cudaFreeHost(h->info);
     if (h->lib.cusolver) dlclose(h->lib.cusolver);
     if (h->lib.cublas) dlclose(h->lib.cublas);
     memory.release(memory.user, h);
@@ -151,9 +156,11 @@ static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
                             "taking cuSOLVER's work space"));
     FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMalloc((void **)&h->values, (size_t)(n > p ? n : p) * sizeof(double)),
                             "taking memory for eigenvalues"));
-    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaMalloc((void **)&h->info, 2 * sizeof(int)), "taking memory for an answer"));
-    FS_TRY_GPU(
-        fs_gpu_check(h->gpu, cudaMemsetAsync(h->info, 0, 2 * sizeof(int), h->gpu->stream), "clearing an answer"));
+    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaHostAlloc((void **)&h->info, 2 * sizeof(int), cudaHostAllocDefault),
+                            "taking memory for an answer"));
+    h->info[0] = h->info[1] = 0;
+    FS_TRY_GPU(fs_cholesky_open(h->gpu, n, &h->cholesky));
+    h->bytes += h->cholesky.bytes;
     for (cudaEvent_t &event : h->mark) FS_TRY_GPU(fs_gpu_check(h->gpu, cudaEventCreate(&event), "making an event"));
     return FS_OK;
 }
@@ -417,6 +424,8 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
     on_device here(h->gpu->device);
     const double one = 1;
     /* One row times the inverse of op(L) is the inverse of its transpose times a column, which trsv is made for. */
+    if (!left && m == 1 && !transposed && h->cholesky.memory)
+        return fs_cholesky_substitute(h->gpu, &h->cholesky, n, L, ldl, B, ldb);
     if (!left && m == 1)
         return good(h,
                     h->lib.dtrsv(h->blas, LOWER, transposed ? OP_N : OP_T, NON_UNIT, (int)n, L, (int)ldl, B, (int)ldb),
@@ -425,23 +434,19 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
                                 &one, L, (int)ldl, B, (int)ldb), "trsm");
 }
 
-/* Most of a fit's time.  (H200, 2026-11-15: 460 us for 1025 columns, 250 for 513.  A factorization of our own, 64
- * columns in two launches, took as long.) */
 static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    if (h->cholesky.memory) return fs_cholesky_factor(h->gpu, &h->cholesky, n, G, ld, h->info);
     return good(h, h->lib.potrf(h->solver, LOWER, (int)n, G, (int)ld, h->work, h->lwork, h->info), "potrf");
 }
 
 /* FS_OK, or FS_EBACKEND where the last eigen or svd did not converge; waits. */
 static fs_result converged(gpu_dense *h, const char *what, int64_t rows, int64_t cols)
 {
-    int info = 0;
-    FS_TRY_GPU(fs_gpu_check(h->gpu,
-                            cudaMemcpyAsync(&info, h->info + 1, sizeof info, cudaMemcpyDeviceToHost, h->gpu->stream),
-                            "copying an answer"));
     FS_TRY_GPU(fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task"));
+    const int info = h->info[1];
     if (info == 0) return FS_OK;
     return h->gpu->host.fail(FS_EBACKEND, "the %s of a %lld x %lld matrix did not converge (info %d)", what,
                              (long long)rows, (long long)cols, info);
@@ -481,11 +486,9 @@ static fs_result dense_wait(void *handle, int *info)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    if (info)
-        FS_TRY_GPU(fs_gpu_check(h->gpu,
-                                cudaMemcpyAsync(info, h->info, sizeof *info, cudaMemcpyDeviceToHost, h->gpu->stream),
-                                "copying an answer"));
-    return fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task");
+    FS_TRY_GPU(fs_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task"));
+    if (info) *info = h->info[0];
+    return FS_OK;
 }
 static double dense_seconds(void *handle, int from, int to)
 {

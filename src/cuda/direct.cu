@@ -1,16 +1,18 @@
 /* direct.cu - BlockPerm-SJLT on the tensor cores by mma.sync, elements of A straight from global memory: the rows that
- * a list names (a mask and a sketch in one pass), and batches, columns of A contiguous, that hopper_lines.cu does not
- * take.
+ * a list names (a mask and a sketch in one pass), products of rows (products.cu), and batches, columns of A contiguous,
+ * that hopper_lines.cu does not take.
  *
  * Formulation.  As in tensor.cuh, but nothing is staged: a listed row of a batch of gradients is one element of every
  * sample, 32 bytes are fetched for four of them whoever reads it, and so the elements of a fragment go straight from
  * global memory into the registers of the thread that multiplies them.  A thread has the 16 elements of 32 slots in
  * flight at once, 16 warps of a processor do.  Warps that share samples take 32 slots in turn; their sums are added in
  * order.
+ * Products are made on the way: examples of a factor's row are contiguous and in L2, a thread has two neighbours of
+ * each, in 32 of which a slot is 64 bytes twice; one factor of neighbouring slots is often the same and in L1.
  * Accuracy, Inf and NaN: as in tensor_rows.cu.  An element of a row that is not there is taken for NaN.
  *
  * grid     kappa x M x tiles of samples x parts, in this order, in x
- * threads  8 warps: two for each 16 of 64 samples
+ * threads  8 warps: two for each 16 of 64 samples; four of 32, where products would leave processors idle
  * shared   a chunk of S (256 slots, four panels) and where in A its rows are; then the sums of all but the first warp
  *          of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
@@ -20,35 +22,34 @@
 namespace {
 
 enum {
-    THREADS = FS_DIRECT_THREADS, GROUPS = FS_DIRECT_SAMPLES / 16, SHARES = THREADS / 32 / GROUPS,
-    CHUNK = THREADS, PANELS = CHUNK / 64, UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
+    THREADS = FS_DIRECT_THREADS, CHUNK = THREADS, PANELS = CHUNK / 64,
+    UNIT = 32, STEPS = UNIT / STEP, UNITS = CHUNK / UNIT
 };
 static_assert(FS_DIRECT_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
 
-/* The 32 slots of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8. */
-template <class T> struct elements;
-template <> struct elements<float> {
-    enum { PASSES = 3 };
-    float x[STEPS][4][2];
-    __device__ __forceinline__ void take(int step, int i, int v, const float *at) { x[step][i][v] = *at; }
-    __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
-    {
-        pieces<float, PASSES, 1, 0> p;
-        p.cut(x[step]);
-#pragma unroll
-        for (int i = 0; i < PASSES; i++) of[i] = p.of[i];
-    }
-};
-/* Two bytes each, taken as they are. */
+/* What an element is kept as: a float, or two bytes as they are. */
+template <class T> struct kept { typedef uint16_t type; };
+template <> struct kept<float> { typedef float type; };
+
+/* The 32 slots of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8, or of products
+ * `first` and first + 1. */
 template <class T> struct elements {
-    enum { PASSES = 1 };
-    uint16_t x[STEPS][4][2];
-    __device__ __forceinline__ void take(int step, int i, int v, const T *at) { x[step][i][v] = *(const uint16_t *)at; }
+    enum { PASSES = is_float<T>::value ? 3 : 1 };
+    typedef typename kept<T>::type element;
+    element x[STEPS][4][2];
+    __device__ __forceinline__ void take(int step, int i, int v, const T *at) { x[step][i][v] = *(const element *)at; }
     __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
     {
+        if constexpr (is_float<T>::value) {
+            pieces<float, PASSES, 1, 0> p;
+            p.cut(x[step]);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            of[0].tile[0][i] = x[step][i & 2][i & 1] | (uint32_t)x[step][(i & 2) + 1][i & 1] << 16;
+            for (int i = 0; i < PASSES; i++) of[i] = p.of[i];
+        } else {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                of[0].tile[0][i] = x[step][i & 2][i & 1] | (uint32_t)x[step][(i & 2) + 1][i & 1] << 16;
+        }
     }
 };
 
@@ -76,17 +77,43 @@ __device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t panel, in
     for (int i = 0; i < 32; i++) total[i] += sums[i];
 }
 
+/* The elements of a unit as products of its slots' pairs, two neighbouring examples from column on. */
 template <class T>
+__device__ __forceinline__ void multiply_factors(const fs_factors &F, const int2 *pairs, int64_t column,
+                                                 elements<T> &e)
+{
+    const char *base = fs_factor_at(F, 0, column);
+#pragma unroll 1
+    for (int t = 0; t < F.tokens; t++, base += F.token) {
+        float2 x[UNIT / 4], y[UNIT / 4];
+#pragma unroll
+        for (int i = 0; i < UNIT / 4; i++) {
+            const int2 pair = pairs[4 * i];
+            x[i] = *(const float2 *)(base + (uint64_t)(uint32_t)pair.x * F.row);
+            y[i] = *(const float2 *)(base + (uint64_t)(uint32_t)pair.y * F.row);
+        }
+#pragma unroll
+        for (int i = 0; i < UNIT / 4; i++) {
+            float (&sum)[2] = e.x[i >> 2][i & 3];
+            sum[0] = t == 0 ? __fmul_rn(x[i].x, y[i].x) : __fmaf_rn(x[i].x, y[i].x, sum[0]);
+            sum[1] = t == 0 ? __fmul_rn(x[i].y, y[i].y) : __fmaf_rn(x[i].y, y[i].y, sum[1]);
+        }
+    }
+}
+
+template <class T, bool PRODUCTS, int SAMPLES>
 __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
-    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, SAMPLES = FS_DIRECT_SAMPLES;
+    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, GROUPS = SAMPLES / 16, SHARES = THREADS / 32 / GROUPS;
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + PANELS * PANEL_BYTES);
+    int2 *pairs = (int2 *)offsets;  /* of products, in their place */
     const int tid = threadIdx.x, warp = tid >> 5, group = warp % GROUPS, share = warp / GROUPS;
-    const int lane = tid & 31, q = lane & 3, first = group * 16 + (lane >> 2);
+    const int lane = tid & 31, q = lane & 3, first = group * 16 + (PRODUCTS ? 2 : 1) * (lane >> 2);
     const fs_part p = fs_part_of(a, 1, SAMPLES);
-    /* Samples behind the last are the last again and not stored; slots that are empty have row 0 and no nonzeros. */
+    /* Samples behind the last are the last again and not stored; slots that are empty have row 0, or as a product two
+     * rows of ones, and no nonzeros. */
     const T *sample[2];
 #pragma unroll
     for (int v = 0; v < 2; v++)
@@ -100,20 +127,27 @@ __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_
     for (int64_t c = 0; c < p.count; c += CHUNK) {
         /* 1. a slot for each thread: where its row is, and its nonzeros */
         const int64_t row = c + tid < p.count ? fs_slot_row(&a.B, p.h, p.first + c + tid, a.row0, a.rows) : -1;
-        const int64_t from = row < 0 ? 0 : fs_source_row(a, row);
-        missing |= from < 0;
+        int64_t from = 0;
+        int2 pair = make_int2(a.factors.width, a.factors.width);
+        if (PRODUCTS && row >= 0) pair = fs_pair_at(a.factors, row);
+        if (!PRODUCTS) from = row < 0 ? 0 : fs_source_row(a, row);
+        missing |= PRODUCTS ? pair.x < 0 : from < 0;
         uint4 *panels = (uint4 *)shared;
         __syncthreads();
-        offsets[tid] = from < 0 ? 0 : from * a.row_stride;
+        if (PRODUCTS) pairs[tid] = make_int2(pair.x < 0 ? a.factors.width : pair.x, pair.y);
+        else offsets[tid] = from < 0 ? 0 : from * a.row_stride;
 #pragma unroll
         for (int i = 0; i < PANELS * PANEL_BYTES / 16; i += THREADS) panels[i + tid] = make_uint4(0, 0, 0, 0);
         __syncthreads();
         put_nonzeros<ONE>(a, p, shared + (tid >> 6) * PANEL_BYTES, tid, row);
+        if (PRODUCTS) fs_await_last_kernel();
         __syncthreads();
 #pragma unroll 1
         for (int unit = share; unit < UNITS && c + UNIT * unit < p.count; unit += SHARES) {
             /* 2. elements */
             elements<T> e;
+            if constexpr (PRODUCTS) multiply_factors(a.factors, pairs + UNIT * unit + q, p.column + first, e);
+            else
 #pragma unroll
             for (int i = 0; i < UNIT / 4; i++) {
                 const int64_t offset = offsets[UNIT * unit + 4 * i + q];
@@ -133,7 +167,7 @@ __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_
     if (__syncthreads_or(missing || zero != 0.0f)) {
         const int64_t column = p.column + tid;
         if (tid >= SAMPLES || column >= a.n) return;
-        make_again<T>(a, p, column, tile + tid, SAMPLES);
+        make_again<T, PRODUCTS>(a, p, column, tile + tid, SAMPLES);
         for (int r = 0; r < p.block_rows; r++) fs_output_put(to, p.output_row + r, column, tile[r * SAMPLES + tid]);
         return;
     }
@@ -146,11 +180,13 @@ __global__ void __launch_bounds__(THREADS, 2) direct(const __grid_constant__ fs_
     for (int other = 0; other < SHARES - 1; other++)
 #pragma unroll
         for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
-    store_samples<T>(a, p, to, total, p.column + first);
+    store_samples<T, PRODUCTS ? 1 : 8>(a, p, to, total, p.column + first);
 #endif
 }
 
 }  // namespace
 
-#define KERNEL(T, dtype) (const void *)direct<T>,
+#define KERNEL(T, dtype) (const void *)direct<T, false, FS_DIRECT_SAMPLES>,
+#define PRODUCT(T, samples) (const void *)direct<T, true, samples>,
 extern "C" const void *const fs_direct_kernels[] = {FS_DIRECT(KERNEL)};
+extern "C" const void *const fs_direct_products_kernels[] = {FS_DIRECT_PRODUCTS(PRODUCT)};

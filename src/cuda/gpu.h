@@ -31,7 +31,7 @@ typedef struct fs_gpu {
     fs_tuning *tuning;        /* measured choices ($FLASHSKETCH_TUNING), NULL: choose.c's own */
     char name[256];
     fs_gpu_pool scratch;      /* of one product */
-    fs_gpu_pool copies;       /* rows that a list names, where they are copied before the product (rows.cu) */
+    fs_gpu_pool copies;       /* rows that a list names, where they are copied before the product (rows.cu); factors */
     void *encode_map;         /* the driver's function, found by the first call that needs it */
     struct fs_staging *staging;  /* pinned buffers, made by the first call with a host matrix */
 } fs_gpu;
@@ -82,6 +82,10 @@ FS_GPU_OP(fs_gpu_sorted_apply, fs_blockperm);   /* blocks too tall for a tile: S
 fs_result fs_gpu_blockperm_listed(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
                                   const fs_matrix *from, const fs_rows *rows, double beta, const fs_matrix *to,
                                   int *done);
+/* Whether this sketch is one for direct.cu to multiply products of rows by, `count` of them; and the product, if so. */
+int fs_gpu_blockperm_multiplies(const fs_gpu *gpu, const fs_blockperm *S, int64_t row0, int64_t count, int64_t n);
+fs_result fs_gpu_blockperm_products(fs_gpu *gpu, const fs_blockperm *S, double scale, int64_t row0, double alpha,
+                                    const struct fs_factors *factors, int64_t count, double beta, const fs_matrix *to);
 FS_GPU_OP(fs_gpu_blockrow_apply, fs_blockrow);
 FS_GPU_OP(fs_gpu_blockrow_adjoint, fs_blockrow);
 FS_GPU_OP(fs_gpu_hadamard_apply, fs_srht);
@@ -98,6 +102,9 @@ fs_result fs_gpu_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t row0
 /* S times the rows of `from` that are listed; the list is in device memory too. */
 fs_result fs_gpu_rows_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *from,
                             const fs_rows *rows, double beta, const fs_matrix *to);
+/* S times products of rows; factors and pairs are in device memory. */
+fs_result fs_gpu_products_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_products *products,
+                                double beta, const fs_matrix *to);
 fs_result fs_gpu_sparse_apply(fs_gpu *gpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                               const fs_matrix *Y);
 fs_result fs_gpu_digest(fs_gpu *gpu, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);

@@ -142,6 +142,10 @@ enum {
     FS_DIRECT_SHARED = FS_DIRECT_THREADS / 64 * 8192 + 8 * FS_DIRECT_THREADS
 };
 
+/* direct.cu, products of rows: element type, samples of a thread block. */
+#define FS_DIRECT_PRODUCTS(X) X(float, FS_DIRECT_SAMPLES) X(float, FS_DIRECT_SAMPLES / 2)
+enum { FS_DIRECT_PRODUCTS_COUNT = 0 FS_DIRECT_PRODUCTS(FS_COUNT_ONE) };
+
 /* columns.cu: element type, neighbouring columns of a thread, nonzeros of a slot (0: any number). */
 #ifdef FS_FEW_INSTANCES
 #define FS_COLUMNS_OF(X, T, dtype) X(T, dtype, 1, 0)
@@ -207,7 +211,7 @@ enum {
 
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
     *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[],
-    *const fs_direct_kernels[], *const fs_tall_kernels[];
+    *const fs_direct_kernels[], *const fs_direct_products_kernels[], *const fs_tall_kernels[];
 
 #ifdef __cplusplus
 }

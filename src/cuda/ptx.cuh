@@ -56,6 +56,52 @@ template <int N> static __device__ __forceinline__ void fs_copy_wait(void)
 #endif
 }
 
+/* mma: d += a b, 16 x 8 x 16, of f64.  Lane l has a[q] = A(l / 4 + q % 2 * 8, l % 4 + q / 2 * 4), b[q] = B(l % 4 + 4 q,
+ * l / 4) and d[q] = D(l / 4 + q / 2 * 8, l % 4 * 2 + q % 2): on sm_80 it is eight products of 8 x 8 x 4. */
+static __device__ __forceinline__ void fs_mma_f64(double (&d)[4], const double (&a)[8], const double (&b)[4])
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+                 "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+                 : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
+                 : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]),
+                   "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#elif __CUDA_ARCH__ >= 800
+#pragma unroll
+    for (int q = 0; q < 8; q++)
+        asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                     : "+d"(d[q % 2 * 2]), "+d"(d[q % 2 * 2 + 1])
+                     : "d"(a[q]), "d"(b[q / 2]));
+#endif
+}
+
+/* 1 / x and 1 / sqrt(x) to some 20 bits; 0 where that is below 2^-1022. */
+static __device__ __forceinline__ double fs_reciprocal_guess(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return y;
+}
+static __device__ __forceinline__ double fs_reciprocal_root_guess(double x)
+{
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return y;
+}
+
+/* Flags between thread blocks: what was written before the store, by threads that a barrier has brought together with
+ * this one, is seen after a load that finds its value. */
+static __device__ __forceinline__ int fs_load_acquire(const int *at)
+{
+    int x;
+    asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(at) : "memory");
+    return x;
+}
+static __device__ __forceinline__ void fs_store_release(int *at, int x)
+{
+    asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(at), "r"(x) : "memory");
+}
+
 /* Programmatic dependent launch: the kernel queued next may take its place on the GPU already, if it was launched so;
  * there fs_await_last_kernel waits until this one is done and its writes are visible. */
 static __device__ __forceinline__ void fs_start_next_kernel(void)

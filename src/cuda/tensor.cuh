@@ -256,14 +256,6 @@ __device__ __noinline__ void put_anywhere(const fs_output &to, int64_t row, int6
     fs_output_put4(to, row, column, sum, valid);
 }
 
-/* Two neighbours in two bytes each. */
-__device__ __forceinline__ uint32_t two_halves(fs_dtype dtype, float x, float y)
-{
-    if (dtype == FS_F16)
-        return __half_as_ushort(__float2half_rn(x)) | (uint32_t)__half_as_ushort(__float2half_rn(y)) << 16;
-    return __bfloat16_as_ushort(__float2bfloat16_rn(x)) | (uint32_t)__bfloat16_as_ushort(__float2bfloat16_rn(y)) << 16;
-}
-
 /* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its
  * tiles.  Where a row is one plain store it is a few instructions. */
 template <int TILES>
@@ -293,8 +285,8 @@ __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part 
         });
     else if (plain)
         each_row([=](int row, float4 x) {
-            const uint32_t left = two_halves(to.dtype, f * x.x, f * x.y);
-            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, two_halves(to.dtype, f * x.z, f * x.w));
+            const uint32_t left = fs_two_halves(to.dtype, f * x.x, f * x.y);
+            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, fs_two_halves(to.dtype, f * x.z, f * x.w));
             else *(uint32_t *)(first + row * pitch) = left;
         });
     else
@@ -308,9 +300,9 @@ __device__ __noinline__ void put_rows(const fs_output &to, int64_t row, int64_t 
     if (valid > 1) fs_output_put(to, row + 1, sample, sum.y);
 }
 
-/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + 8, as fs_output_put would leave them;
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + APART, as fs_output_put would leave them;
  * floats two rows at a time where rows are contiguous. */
-template <class T>
+template <class T, int APART = 8>
 __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_part &p, const fs_output &to,
                                               const float *total, int64_t sample)
 {
@@ -322,8 +314,8 @@ __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_pa
     };
 #pragma unroll
     for (int v = 0; v < 2; v++) {
-        if (sample + 8 * v >= a.n) continue;
-        float *first = (float *)to.data + (sample + 8 * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
+        if (sample + APART * v >= a.n) continue;
+        float *first = (float *)to.data + (sample + APART * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
         const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
 #pragma unroll
         for (int b = 0; b < 8; b++) {
@@ -331,7 +323,7 @@ __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_pa
             const float *sums = total + 4 * b + 2 * v;
             float *at = first + 8 * b * to.row_stride;
             if (sizeof(T) == 2 && to.dtype != FS_F32) {
-                put_rows(to, p.output_row + row, sample + 8 * v, make_float2(sums[0], sums[1]), p.block_rows - row);
+                put_rows(to, p.output_row + row, sample + APART * v, make_float2(sums[0], sums[1]), p.block_rows - row);
             } else if (pairs && row + 1 < p.block_rows) {
                 *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
             } else {
@@ -343,7 +335,7 @@ __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_pa
 }
 /* A part by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine
  * on. */
-template <class T>
+template <class T, bool PRODUCTS = false>
 __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p, int64_t column, float *mine, int width)
 {
     const fs_split parts = a.B.parts[p.block_rows > a.B.out.small];
@@ -351,9 +343,14 @@ __device__ __noinline__ void make_again(const fs_tile_args &a, const fs_part &p,
     for (int64_t i = 0; i < p.count; i++) {
         const int64_t row = fs_slot_row(&a.B, p.h, p.first + i, a.row0, a.rows);
         if (row < 0 || column >= a.n) continue;
-        const int64_t from = fs_source_row(a, row);
-        const float x = from < 0 ? fs_no_row() : fs_widen(((const T *)a.data)[from * a.row_stride +
-                                                                              column * a.col_stride]);
+        float x;
+        if constexpr (PRODUCTS) {
+            const int2 pair = fs_pair_at(a.factors, row);
+            x = pair.x < 0 ? fs_no_row() : fs_product_at(a.factors, pair, column);
+        } else {
+            const int64_t from = fs_source_row(a, row);
+            x = from < 0 ? fs_no_row() : fs_widen(((const T *)a.data)[from * a.row_stride + column * a.col_stride]);
+        }
         for (int q = 0, t = 0; q < (int)a.B.words; q++) {
             uint32_t word = fs_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
             for (int c = fs_blockperm_count(&a.B, q); c > 0; c--, t++) {

@@ -10,6 +10,7 @@
 #define FS_CUDA_TILE_CUH
 
 #include "element.cuh"
+#include "products.cuh"
 #include "slots.h"
 
 typedef struct fs_tile_args {
@@ -27,6 +28,7 @@ typedef struct fs_tile_args {
     int64_t length;          /* slots of a part */
     int32_t parts;           /* z = 0 ... parts - 1 */
     int32_t cluster;         /* so many neighbouring parts add their sums among themselves */
+    fs_factors factors;      /* direct.cu: row i of the piece is the product of pair i; elsewhere no pairs */
 } fs_tile_args;
 
 /* Where row i of the piece is; -1 if the list names a row that is not there. */
@@ -139,6 +141,14 @@ static __device__ __forceinline__ void fs_tall_blocks(const fs_blockperm &B, uin
         tall[l] = fs_split_size(&B.out, fs_output_block(B, h, first_l + l)) > B.out.small;
 }
 
+/* Two neighbours in two bytes each. */
+static __device__ __forceinline__ uint32_t fs_two_halves(fs_dtype dtype, float x, float y)
+{
+    if (dtype == FS_F16)
+        return __half_as_ushort(__float2half_rn(x)) | (uint32_t)__half_as_ushort(__float2half_rn(y)) << 16;
+    return __bfloat16_as_ushort(__float2bfloat16_rn(x)) | (uint32_t)__bfloat16_as_ushort(__float2bfloat16_rn(y)) << 16;
+}
+
 /* Four neighbouring columns of one row at once where memory allows it; `valid` of them exist. */
 static __device__ __forceinline__ void fs_output_put4(const fs_output &to, int64_t i, int64_t j, float4 sum, int valid)
 {
@@ -155,6 +165,13 @@ static __device__ __forceinline__ void fs_output_put4(const fs_output &to, int64
             y.w = __fadd_rn(__fmul_rn(b, old.w), y.w);
         }
         *(float4 *)p = y;
+        return;
+    }
+    uint16_t *h = (uint16_t *)to.data + i * to.row_stride + j;
+    if (valid >= 4 && to.dtype != FS_F32 && to.col_stride == 1 && to.beta == 0.0 && ((uintptr_t)h & 7) == 0) {
+        const float f = (float)to.factor;
+        *(uint2 *)h = make_uint2(fs_two_halves(to.dtype, __fmul_rn(f, sum.x), __fmul_rn(f, sum.y)),
+                                 fs_two_halves(to.dtype, __fmul_rn(f, sum.z), __fmul_rn(f, sum.w)));
         return;
     }
     if (valid > 0) fs_output_put(to, i, j, sum.x);

@@ -1,4 +1,5 @@
-/* attribution.h - the object of flashsketch_grass.h: features (features.c) and what makes scores of them (scores.c).
+/* attribution.h - the object of flashsketch_grass.h: features (features.c, and from layers layers.c) and what makes
+ * scores of them (scores.c).
  *
  * Everything is a sequence of fs_apply and dense.h, the same in every place.  Phi is widened to f64 a panel at a time:
  * `panel` examples, k x panel, column-major, a column for each; or, where there are fewer examples than features,
@@ -10,6 +11,12 @@
 #include "context.h"
 #include "error.h"
 #include "flashsketch_grass.h"
+
+/* Where a part's factors are among the rows of all factors of its fs_apply_products: slope u at slopes + u, input v at
+ * inputs + v; width, how many inputs there are: 0 for none, -1 where nothing is known yet. */
+typedef struct fs_grass_rows {
+    int64_t slopes, inputs, width;
+} fs_grass_rows;
 
 struct fs_grass {
     fs_context *ctx;
@@ -31,10 +38,23 @@ struct fs_grass {
     double *Z, *X;         /* k x panel each */
     double *C;             /* panel x panel */
     int gram_ready, finished;
+    fs_matrix *factors;    /* of layers, which come later or not at all: up to 2 for each part, ... */
+    fs_grass_rows *rows;   /* ... where they were for each part when pairs were made, ... */
+    int32_t *pairs;        /* ... and the two rows of each coordinate that is sketched, in the backend's memory */
 };
 
 /* Calls a function of the object's table: GRASS(g, syrk, n, k, ...). */
 #define GRASS(g, function, ...) FS_TRY((g)->dense->function((g)->handle, __VA_ARGS__))
+
+/* Zeroed memory of the host, NULL where there is none, and its end. */
+void *fs_grass_take(fs_context *ctx, int64_t count, size_t bytes);
+void fs_grass_give(fs_context *ctx, void *memory);
+
+/* Y += scale S g[mask], the share of one part, the first of which Y begins with: Y is features transposed, k x n. */
+fs_result fs_grass_sketch_part(fs_grass *g, int part, const fs_matrix *gradients, fs_matrix *Y);
+
+/* Y = scale S g[mask] for layers that have been checked; `who` fails. */
+fs_result fs_grass_sketch_layers(fs_grass *g, const char *who, const fs_grass_layer *layers, fs_matrix *Y);
 
 /* Examples first ... first + count - 1 of Phi, at most `panel` of them, as columns of Z. */
 fs_result fs_grass_widen(fs_grass *g, int64_t first, int64_t count);

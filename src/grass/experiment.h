@@ -63,7 +63,8 @@ typedef struct experiment_result {
     lds_summary lds;                        /* of the test images that did not choose the damping */
     double damping;
     double validation[EXPERIMENT_DAMPINGS]; /* mean LDS there, NaN where K is singular, or one was given */
-    double project_seconds;                 /* to mask and sketch batches of gradients of training images, ... */
+    double project_seconds;                 /* to mask and sketch batches of gradients of training images, which with
+                                             * a mask includes that products make them, ... */
     int64_t project_batches;                /* ... and how many they were; 0: all features were kept */
 } experiment_result;
 

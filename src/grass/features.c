@@ -1,7 +1,9 @@
-/* features.c - gradients to features: the mask and the sketch in one pass over a batch, which is then forgotten. */
+/* features.c - gradients to features: the mask and the sketch in one pass over a batch, which is then forgotten.  A
+ * batch is gradients, or layers that they are products of. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ enum { PANEL = 1024 }; /* examples or features at a time: products of this width
 
 /* beginning -------------------------------------------------------------------------------------------------- */
 
-static void *take(fs_context *ctx, int64_t count, size_t bytes)
+void *fs_grass_take(fs_context *ctx, int64_t count, size_t bytes)
 {
     size_t all;
     if (__builtin_mul_overflow((size_t)count, bytes, &all)) return NULL;
@@ -23,7 +25,7 @@ static void *take(fs_context *ctx, int64_t count, size_t bytes)
     if (memory) memset(memory, 0, all);
     return memory;
 }
-static void give(fs_context *ctx, void *memory)
+void fs_grass_give(fs_context *ctx, void *memory)
 {
     if (memory) ctx->allocator.release(ctx->allocator.user, memory);
 }
@@ -68,7 +70,7 @@ static fs_result draw_mask(fs_grass *g, uint64_t seed, int64_t run, int64_t all)
 {
     for (int i = 0; i < g->parts; i++) g->begin[i + 1] = g->begin[i] + g->parameters[i];
     if (!g->mask) return FS_OK;
-    g->index = take(g->ctx, g->mask, sizeof *g->index);
+    g->index = fs_grass_take(g->ctx, g->mask, sizeof *g->index);
     if (!g->index)
         return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for a mask of %" PRId64 " coordinates", g->mask);
     grass_choose_mask(seed, all, g->mask, run, g->index);
@@ -128,10 +130,10 @@ static fs_result fill(fs_grass *g, const fs_grass_options *o, int64_t all)
     g->k = o->sketch.k;
     g->order = fs_min64(g->N, g->k);
     g->panel = fs_min64(PANEL, g->N > g->k ? g->N : g->k);
-    g->parameters = take(g->ctx, g->parts, sizeof *g->parameters);
-    g->begin = take(g->ctx, g->parts + 1, sizeof *g->begin);
-    g->there = take(g->ctx, g->N, 1);
-    g->host = take(g->ctx, g->panel * g->panel > g->N ? g->panel * g->panel : g->N, sizeof *g->host);
+    g->parameters = fs_grass_take(g->ctx, g->parts, sizeof *g->parameters);
+    g->begin = fs_grass_take(g->ctx, g->parts + 1, sizeof *g->begin);
+    g->there = fs_grass_take(g->ctx, g->N, 1);
+    g->host = fs_grass_take(g->ctx, g->panel * g->panel > g->N ? g->panel * g->panel : g->N, sizeof *g->host);
     if (!g->parameters || !g->begin || !g->there || !g->host)
         return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %" PRId64 " examples", g->N);
     memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);
@@ -147,7 +149,7 @@ fs_result fs_grass_begin(fs_grass **out, fs_context *ctx, const fs_grass_options
     int64_t all = 0;
     FS_TRY(check_options(options, &full, &all));
     if (!ctx->backend->dense) return fs_fail(FS_EUNSUPPORTED, "fs_grass_begin: this backend has no linear algebra");
-    fs_grass *g = take(ctx, 1, sizeof *g);
+    fs_grass *g = fs_grass_take(ctx, 1, sizeof *g);
     if (!g) return fs_fail(FS_ENOMEM, "fs_grass_begin: no memory for %zu bytes", sizeof *g);
     g->ctx = ctx;
     g->dense = ctx->backend->dense;
@@ -161,17 +163,19 @@ void fs_grass_destroy(fs_grass *g)
 {
     if (!g) return;
     fs_context *ctx = g->ctx;
-    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C, g->list};
+    void *const memory[] = {g->Phi, g->gram, g->factor, g->Z, g->X, g->C, g->list, g->pairs};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
         if (memory[i]) g->dense->release(g->handle, memory[i]);
     if (g->handle) g->dense->close(g->handle);
     fs_sketch_destroy(g->S);
-    give(ctx, g->parameters);
-    give(ctx, g->begin);
-    give(ctx, g->index);
-    give(ctx, g->there);
-    give(ctx, g->host);
-    give(ctx, g);
+    fs_grass_give(ctx, g->parameters);
+    fs_grass_give(ctx, g->begin);
+    fs_grass_give(ctx, g->index);
+    fs_grass_give(ctx, g->there);
+    fs_grass_give(ctx, g->host);
+    fs_grass_give(ctx, g->factors);
+    fs_grass_give(ctx, g->rows);
+    fs_grass_give(ctx, g);
 }
 
 fs_result fs_grass_mask(const fs_grass *g, int64_t *coordinates)
@@ -201,38 +205,89 @@ static fs_result check_gradients(const char *who, const fs_grass *g, const fs_ma
     return FS_OK;
 }
 
-/* phi' = scale S g[mask], part by part: Y is phi transposed, k x n. */
-static fs_result project(fs_grass *g, const fs_matrix *gradients, fs_matrix *Y)
+/* A matrix of a layer, called `name`, is sound, where ctx's memory is, and of n examples. */
+static fs_result check_factor(const char *who, const fs_grass *g, int part, const char *name, const fs_matrix *m,
+                              int64_t n, int64_t tokens)
 {
+    char whole[40];
+    snprintf(whole, sizeof whole, "layers[%d].%s", part, name);
+    FS_TRY(fs_matrix_check(who, whole, m));
+    FS_REQUIRE(m->cols % tokens == 0 && m->cols / tokens == n,
+               "%s: %s has %" PRId64 " columns, it must have %" PRId64 " examples of %" PRId64 " tokens", who, whole,
+               m->cols, n, tokens);
+    FS_REQUIRE(m->dtype != FS_F64, "%s: %s is f64; features are f32, of f32, f16 or bf16", who, whole);
+    return fs_context_check_place(who, whole, g->ctx, m->place);
+}
+
+/* *n: the examples of the layers. */
+static fs_result check_layers(const char *who, const fs_grass *g, const fs_grass_layer *layers, int64_t *n)
+{
+    FS_REQUIRE(layers, "%s: layers is NULL", who);
     for (int i = 0; i < g->parts; i++) {
-        const int64_t row0 = g->begin[i];
-        const double beta = i ? 1.0 : 0.0;
-        if (!g->mask) {
-            FS_TRY(fs_apply(g->ctx, g->S, row0, g->scale, &gradients[i], beta, Y));
-            continue;
-        }
-        const int64_t *mask = g->list ? g->list : g->index;
-        const fs_rows list = {g->begin[i + 1] - row0, FS_INDEX64, mask + row0, g->ctx->backend->place};
-        FS_TRY(fs_apply_rows(g->ctx, g->S, row0, g->scale, &gradients[i], &list, beta, Y));
+        const fs_grass_layer *l = &layers[i];
+        const int64_t out = l->slopes.rows, in = l->inputs.data ? l->inputs.rows : 1;
+        int64_t made;
+        FS_REQUIRE(l->tokens >= 1, "%s: layers[%d].tokens = %" PRId64 ", there must be at least 1", who, i, l->tokens);
+        if (i == 0) *n = l->slopes.cols / l->tokens;
+        FS_TRY(check_factor(who, g, i, "slopes", &l->slopes, *n, l->tokens));
+        if (l->inputs.data) FS_TRY(check_factor(who, g, i, "inputs", &l->inputs, *n, l->tokens));
+        FS_REQUIRE(!__builtin_mul_overflow(out, in, &made) && made == g->parameters[i],
+                   "%s: layers[%d] is a %s of %" PRId64 " x %" PRId64 ", but parameters[%d] = %" PRId64, who, i,
+                   l->inputs.data ? "weight" : "bias", out, in, i, g->parameters[i]);
     }
+    return FS_OK;
+}
+
+fs_result fs_grass_sketch_part(fs_grass *g, int part, const fs_matrix *gradients, fs_matrix *Y)
+{
+    const int64_t row0 = g->begin[part];
+    const double beta = part ? 1.0 : 0.0;
+    if (!g->mask) return fs_apply(g->ctx, g->S, row0, g->scale, gradients, beta, Y);
+    const int64_t *mask = g->list ? g->list : g->index;
+    const fs_rows list = {g->begin[part + 1] - row0, FS_INDEX64, mask + row0, g->ctx->backend->place};
+    return fs_apply_rows(g->ctx, g->S, row0, g->scale, gradients, &list, beta, Y);
+}
+
+static fs_result sketch(fs_grass *g, const fs_matrix *gradients, fs_matrix *Y)
+{
+    for (int i = 0; i < g->parts; i++) FS_TRY(fs_grass_sketch_part(g, i, &gradients[i], Y));
+    return FS_OK;
+}
+
+/* Y is phi, n x k in f32, transposed. */
+static fs_result transpose(const char *who, const fs_grass *g, int64_t n, const fs_matrix *phi, fs_matrix *Y)
+{
+    FS_TRY(fs_matrix_check_output(who, "phi", phi));
+    FS_REQUIRE(phi->rows == n && phi->cols == g->k && phi->dtype == FS_F32,
+               "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who,
+               phi->rows, phi->cols, fs_dtype_name(phi->dtype), n, g->k);
+    *Y = *phi;
+    Y->rows = phi->cols;
+    Y->cols = phi->rows;
+    Y->row_stride = phi->col_stride;
+    Y->col_stride = phi->row_stride;
     return FS_OK;
 }
 
 fs_result fs_grass_project(fs_grass *g, const fs_matrix *gradients, fs_matrix *phi)
 {
     const char *who = "fs_grass_project";
+    fs_matrix Y;
     FS_REQUIRE(g, "%s: g is NULL", who);
     FS_TRY(check_gradients(who, g, gradients));
-    FS_TRY(fs_matrix_check_output(who, "phi", phi));
-    FS_REQUIRE(phi->rows == gradients[0].cols && phi->cols == g->k && phi->dtype == FS_F32,
-               "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who,
-               phi->rows, phi->cols, fs_dtype_name(phi->dtype), gradients[0].cols, g->k);
-    fs_matrix Y = *phi;
-    Y.rows = phi->cols;
-    Y.cols = phi->rows;
-    Y.row_stride = phi->col_stride;
-    Y.col_stride = phi->row_stride;
-    return project(g, gradients, &Y);
+    FS_TRY(transpose(who, g, gradients[0].cols, phi, &Y));
+    return sketch(g, gradients, &Y);
+}
+
+fs_result fs_grass_project_layers(fs_grass *g, const fs_grass_layer *layers, fs_matrix *phi)
+{
+    const char *who = "fs_grass_project_layers";
+    int64_t n;
+    fs_matrix Y;
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_TRY(check_layers(who, g, layers, &n));
+    FS_TRY(transpose(who, g, n, phi, &Y));
+    return fs_grass_sketch_layers(g, who, layers, &Y);
 }
 
 fs_result fs_grass_features(fs_grass *g, fs_matrix *Phi)
@@ -280,18 +335,37 @@ static fs_result check_range(const char *who, const fs_grass *g, int64_t first, 
     return FS_OK;
 }
 
+/* Where the features of examples first ... are made, transposed: k x count.  They count as missing until then. */
+static fs_result make_room(const char *who, fs_grass *g, int64_t first, int64_t count, fs_matrix *Y)
+{
+    FS_TRY(check_range(who, g, first, count));
+    *Y = fs_batch_major(g->Phi + first * g->k, count, g->k, FS_F32);
+    Y->place = g->ctx->backend->place;
+    forget(g, first, count);
+    return FS_OK;
+}
+
 fs_result fs_grass_add(fs_grass *g, int64_t first, const fs_matrix *gradients)
 {
     const char *who = "fs_grass_add";
+    fs_matrix Y;
     FS_REQUIRE(g, "%s: g is NULL", who);
     FS_TRY(check_gradients(who, g, gradients));
-    const int64_t count = gradients[0].cols;
-    FS_TRY(check_range(who, g, first, count));
-    fs_matrix Y = fs_batch_major(g->Phi + first * g->k, count, g->k, FS_F32);
-    Y.place = g->ctx->backend->place;
-    forget(g, first, count);
-    FS_TRY(project(g, gradients, &Y));
-    return accept(g, who, first, count);
+    FS_TRY(make_room(who, g, first, gradients[0].cols, &Y));
+    FS_TRY(sketch(g, gradients, &Y));
+    return accept(g, who, first, Y.cols);
+}
+
+fs_result fs_grass_add_layers(fs_grass *g, int64_t first, const fs_grass_layer *layers)
+{
+    const char *who = "fs_grass_add_layers";
+    int64_t n;
+    fs_matrix Y;
+    FS_REQUIRE(g, "%s: g is NULL", who);
+    FS_TRY(check_layers(who, g, layers, &n));
+    FS_TRY(make_room(who, g, first, n, &Y));
+    FS_TRY(fs_grass_sketch_layers(g, who, layers, &Y));
+    return accept(g, who, first, n);
 }
 
 fs_result fs_grass_restore(fs_grass *g, int64_t first, int64_t count)

@@ -193,6 +193,25 @@ fs_result mlp_gradient_sum(mlp *net, int64_t rows, float *g)
     return FS_OK;
 }
 
+/* Rows of a batch as columns of a matrix. */
+static fs_matrix columns(const mlp *net, const float *x, int64_t rows, int64_t width)
+{
+    fs_matrix m = fs_batch_major((void *)x, net->models * rows, width, FS_F32);
+    m.place = net->ctx->backend->place;
+    return m;
+}
+fs_result mlp_layers(mlp *net, int64_t rows, fs_grass_layer *layers)
+{
+    FS_TRY(backward(net, rows));
+    for (int l = 0; l < net->shape.layers; l++) {
+        const fs_matrix slopes = columns(net, net->delta[l + 1], rows, net->shape.width[l + 1]);
+        const float *a = l ? net->activation[l] : net->input;
+        layers[2 * l] = (fs_grass_layer){slopes, columns(net, a, rows, net->shape.width[l]), 1};
+        layers[2 * l + 1] = (fs_grass_layer){slopes, {.data = NULL}, 1};
+    }
+    return FS_OK;
+}
+
 fs_result mlp_gradients(mlp *net, int64_t rows, float *G, int64_t ld)
 {
     FS_TRY(backward(net, rows));

@@ -8,12 +8,13 @@
  *
  *     mlp_forward(net, x, rows, dropout);             activations of all layers, logits last
  *     mlp_margin(net, rows, label, f);                or mlp_cross_entropy: values, and their slopes at the logits
- *     mlp_gradients(net, rows, G, ld);                or mlp_gradient_sum: slopes of theta */
+ *     mlp_layers(net, rows, layers);                  what the gradient of each row is made of; or mlp_gradients, all
+ *                                                     of them written out, or mlp_gradient_sum, their sum */
 #ifndef FS_GRASS_MLP_H
 #define FS_GRASS_MLP_H
 
 #include "context.h"
-#include "flashsketch.h"
+#include "flashsketch_grass.h"
 
 enum { MLP_LAYERS = 8, MLP_MODELS = FS_MODELS_MOST };
 
@@ -76,6 +77,10 @@ FS_CHECK fs_result mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *labe
 
 /* g (models x parameters) = the sums over the rows of their gradients. */
 FS_CHECK fs_result mlp_gradient_sum(mlp *net, int64_t rows, float *g);
+
+/* The gradients of all rows as layers[2 l], W of layer l, and layers[2 l + 1], its b: views of the net's memory and of
+ * x, until the next mlp_forward. */
+FS_CHECK fs_result mlp_layers(mlp *net, int64_t rows, fs_grass_layer *layers);
 
 /* Row i of G = the gradient of row i; rows begin ld >= parameters numbers apart. */
 FS_CHECK fs_result mlp_gradients(mlp *net, int64_t rows, float *G, int64_t ld);

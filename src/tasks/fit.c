@@ -92,10 +92,9 @@ static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
     int broken;
     FS_TRY(fs_workspace_load(w, 1));
     CALL(w, syrk, N, w->shape.k, w->Z, w->pitch, 0.0, w->G, w->pitch);
-    CALL(w, diagonal, N, w->G, w->pitch, w->d, 0.0);
-    if (lambda > 0) CALL(w, diagonal, n, w->G, w->pitch, NULL, lambda);
-    else CALL(w, ones, n, w->G, w->pitch);
-    CALL(w, diagonal, rhs, w->G + n + n * w->pitch, w->pitch, NULL, far_above);
+    CALL(w, diagonal, n, w->G, w->pitch, w->d, lambda);
+    if (lambda == 0) CALL(w, ones, n, w->G, w->pitch);
+    CALL(w, diagonal, rhs, w->G + n + n * w->pitch, w->pitch, w->d + n, far_above);
     CALL(w, potrf, N, w->G, w->pitch);
     CALL(w, diagonal, n, w->G, w->pitch, w->d + N, 0.0);
     CALL(w, widen, &below, w->X, rhs);

@@ -40,6 +40,10 @@ good = [time("masked", k, method, ms) for k in (64, 128)
         for method, ms in (("flashsketch", 1.0), ("sjlt-scatter", 5.0), ("algorithm1", 3.0))]
 good += [time("all", k, "flashsketch", 1.4) for k in (64, 128)]
 law(verdicts(good) == ["yes"] * 3, f"what keeps every bar is told as {verdicts(good)}")
+layers = [dict(line, case="layers", cell="layers" + line["cell"]) for line in good[:6]]
+law(verdicts(good + layers) == ["yes"] * 5, f"with layers they are told as {verdicts(good + layers)}")
+late = dict(time("layers", 64, "sjlt-scatter", 4.9), cell=layers[1]["cell"])
+law(verdicts(good + layers + [late]) == ["yes", "yes", "no", "yes", "yes"], "a slow case of layers is not told")
 for late, expected in ((time("masked", 128, "sjlt-scatter", 4.9), ["no", "yes", "yes"]),
                        (time("masked", 64, "algorithm1", 2.9), ["yes", "no", "yes"]),
                        (time("all", 128, "flashsketch", 1.41), ["yes", "yes", "no"]),
@@ -52,14 +56,14 @@ with tempfile.TemporaryDirectory() as temporary:
     results = pathlib.Path(temporary)
     record = results / "small" / "grass.jsonl"
     record.parent.mkdir()
-    subprocess.run([fsbench, "grass", "--quiet", "--record", record, "--batch", "16x4000", "--k", "64,128", "--reps",
-                    "3", "--commit", "test"], check=True)
+    subprocess.run([fsbench, "grass", "--quiet", "--record", record, "--batch", "16x4000", "--layers", "84,42,10", "--k",
+                    "64,128", "--reps", "3", "--commit", "test"], check=True)
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     for field in ("cell", "case", "method", "family", "p", "mask", "d", "n", "k", "floor_ms", "ms", "ratio", "error",
                   "backend", "machine", "commit", "date"):
         law(all(field in line for line in lines), f"a line has no {field}")
     law(len({line["cell"] for line in lines}) == len(lines), "a cell has two lines")
-    law(len(lines) == 2 * 3 * 12, f"{len(lines)} lines; 12 methods in 3 cases, at 2 k, make 72")
+    law(len(lines) == 2 * 4 * 12, f"{len(lines)} lines; 12 methods in 4 cases, at 2 k, make 96")
 
     # Seeds are averaged, another mask and other parameters are left alone, a later line of a seed counts.
     def score(k, seed, lds, mask=None, family="blockperm", shuffle="rows", s=4):

@@ -236,6 +236,18 @@ static void every_candidate_fits_and_the_chosen_plan_is_one(void **state)
     }
 }
 
+/* A tensor map has no side of 0: an empty piece, which scales Y and nothing more, is left to other kernels. */
+static void an_empty_piece_has_no_tensor_map(void **state)
+{
+    (void)state;
+    const call c = {65536, 1024, 0, 4, 1, DEALT, 0, 5, 0, 1024, FS_F32, FULL, PACKED};
+    const fs_problem p = problem_of_call(&c);
+    const fs_plan plan = fs_choose(&p, &gpus[H200].traits, NULL);
+    if (p.mapped || plan.kernel == FS_KERNEL_HOPPER_ROWS || plan.kernel == FS_KERNEL_LISTED_ROWS)
+        fail_msg("%s: chosen is %s", say_call(&c, &gpus[H200]), say_plan(&plan));
+    expect_fits("of nothing", &c, &gpus[H200], &p, &plan);
+}
+
 /* Of listed rows; elsewhere they are copied first. */
 static void every_plan_of_listed_rows_fits(void **state)
 {
@@ -260,6 +272,31 @@ static void every_plan_of_listed_rows_fits(void **state)
         expect_fits("of listed rows", &c, gpu, &p, &plan);
     }
     assert_true(plans > 100);
+}
+
+/* Of products of rows, which are floats; elsewhere a matrix of them is made first.  Tiles are narrow where wide ones
+ * would leave every processor one thread block at most. */
+static void every_plan_of_products_fits(void **state)
+{
+    (void)state;
+    call c;
+    const gpu_kind *gpu;
+    int64_t plans[FS_DIRECT_PRODUCTS_COUNT] = {0};
+    for (int64_t i = 0; sweep(i, &c, &gpu); i += STEP) {
+        const fs_problem p = problem_of_call(&c);
+        fs_plan plan;
+        const int meant = gpu->traits.arch >= 80 && p.block_rows <= 64 && p.dtype == FS_F32;
+        if (fs_choose_products(&p, &gpu->traits, &plan) != meant)
+            fail_msg("%s: products are %s", say_call(&c, gpu), meant ? "not taken" : "taken");
+        if (!meant) continue;
+        if (plan.kernel != FS_KERNEL_PRODUCTS) fail_msg("%s: chosen is %s", say_call(&c, gpu), say_plan(&plan));
+        expect_fits("of products", &c, gpu, &p, &plan);
+        const int64_t wide = p.M * p.kappa * ((p.n + 63) / 64);
+        if (plan.instance == 1 && wide > gpu->traits.processors)
+            fail_msg("%s: %s, although wide tiles are %d", say_call(&c, gpu), say_plan(&plan), (int)wide);
+        plans[plan.instance]++;
+    }
+    assert_true(plans[0] > 100 && plans[1] > 100);
 }
 
 static void candidates_stay_within_their_room(void **state)
@@ -288,7 +325,9 @@ int main(void)
         cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
         cmocka_unit_test(every_plan_fits),
         cmocka_unit_test(every_candidate_fits_and_the_chosen_plan_is_one),
+        cmocka_unit_test(an_empty_piece_has_no_tensor_map),
         cmocka_unit_test(every_plan_of_listed_rows_fits),
+        cmocka_unit_test(every_plan_of_products_fits),
         cmocka_unit_test(candidates_stay_within_their_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

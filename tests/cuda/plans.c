@@ -217,6 +217,12 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (plan->length % (FS_LINE / p->interleave)) return "its parts cut lines";
         if (fs_plan_blocks(p, plan) * 8 < p->M) return "its thread blocks do not make all of Y";
         return NULL;
+    case FS_KERNEL_PRODUCTS:
+        if (plan->instance < 0 || plan->instance >= FS_DIRECT_PRODUCTS_COUNT) return "there is no such instance";
+        if (gpu->arch < 80) return "the GPU cannot run it";
+        if (p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this problem";
+        if (plan->length % plan->threads) return "its parts are not whole chunks";
+        return NULL;
     case FS_KERNEL_DIRECT:
         if (plan->instance < 0 || plan->instance >= FS_DIRECT_COUNT) return "there is no such instance";
         if (gpu->arch < 80) return "the GPU cannot run it";

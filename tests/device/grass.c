@@ -355,6 +355,112 @@ static void masked_features_and_scores_are_those_of_plain_loops(void **state)
     for (int r = 0; r < recipe_count; r++) check_attribution(l, &recipes[r], 37, 400);
 }
 
+/* features from layers --------------------------------------------------------------------------------------- */
+
+/* Parts of the same 1048 coordinates: a weight of 30 x 25 and its bias with three tokens, a weight of 8 x 16 with one,
+ * and a tensor as it is, longer than a feature.  Their gradients are formed here, by plain loops. */
+enum { LAYERS = 4, TOKENS = 3, OUT = 30, IN = 25, OTHER_OUT = 8, OTHER_IN = 16, TENSOR = 140 };
+
+typedef struct layered {
+    float *slopes, *inputs, *other_slopes, *other_inputs, *tensor; /* batch-major, in the lane's memory */
+    fs_grass_layer layers[LAYERS];
+    double *gradients; /* N x ALL, on the host */
+} layered;
+
+static float *send_normals(const lane *l, int64_t count, uint64_t seed, float **host)
+{
+    *host = room(count, sizeof **host);
+    for (int64_t i = 0; i < count; i++) (*host)[i] = (float)normal_at(seed, i);
+    return sent(l, *host, count * (int64_t)sizeof **host);
+}
+static fs_matrix placed_batch(float *data, int64_t rows, int64_t width)
+{
+    fs_matrix m = fs_batch_major(data, rows, width, FS_F32);
+    m.place = device_place();
+    return m;
+}
+static layered layered_open(const lane *l, int64_t N)
+{
+    layered b = {.gradients = room(N * ALL, sizeof(double))};
+    float *s, *x, *t, *y, *z;
+    b.slopes = send_normals(l, N * TOKENS * OUT, 1, &s), b.inputs = send_normals(l, N * TOKENS * IN, 2, &x);
+    b.other_slopes = send_normals(l, N * OTHER_OUT, 3, &t), b.other_inputs = send_normals(l, N * OTHER_IN, 4, &y);
+    b.tensor = send_normals(l, N * TENSOR, 5, &z);
+    const fs_matrix slopes = placed_batch(b.slopes, N * TOKENS, OUT), none = {.data = NULL};
+    b.layers[0] = (fs_grass_layer){slopes, placed_batch(b.inputs, N * TOKENS, IN), TOKENS};
+    b.layers[1] = (fs_grass_layer){slopes, none, TOKENS};
+    b.layers[2].slopes = placed_batch(b.other_slopes, N, OTHER_OUT);
+    b.layers[2].inputs = placed_batch(b.other_inputs, N, OTHER_IN);
+    b.layers[2].tokens = 1;
+    b.layers[3] = (fs_grass_layer){placed_batch(b.tensor, N, TENSOR), none, 1};
+    memset(b.gradients, 0, (size_t)(N * ALL) * sizeof *b.gradients);
+    for (int64_t n = 0; n < N; n++) {
+        double *weight = b.gradients + n * ALL, *bias = weight + OUT * IN, *other = bias + OUT;
+        for (int64_t at = n * TOKENS; at < (n + 1) * TOKENS; at++)
+            for (int64_t u = 0; u < OUT; u++) {
+                bias[u] += s[at * OUT + u];
+                for (int64_t v = 0; v < IN; v++) weight[u * IN + v] += (double)s[at * OUT + u] * x[at * IN + v];
+            }
+        for (int64_t i = 0; i < OTHER_OUT * OTHER_IN; i++)
+            other[i] = (double)t[n * OTHER_OUT + i / OTHER_IN] * y[n * OTHER_IN + i % OTHER_IN];
+        for (int64_t i = 0; i < TENSOR; i++) other[OTHER_OUT * OTHER_IN + i] = z[n * TENSOR + i];
+    }
+    free(s), free(x), free(t), free(y), free(z);
+    return b;
+}
+static void layered_close(const lane *l, layered *b)
+{
+    device_free(l->stream, b->slopes), device_free(l->stream, b->inputs);
+    device_free(l->stream, b->other_slopes), device_free(l->stream, b->other_inputs);
+    device_free(l->stream, b->tensor);
+    free(b->gradients);
+}
+
+static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask)
+{
+    const int64_t counts[LAYERS] = {OUT * IN, OUT, OTHER_OUT * OTHER_IN, TENSOR};
+    fs_grass_options o = FS_GRASS_INIT;
+    o.examples = N, o.parts = LAYERS, o.parameters = counts, o.mask = mask;
+    o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
+    const int64_t d = o.sketch.d, k = o.sketch.k;
+    layered b = layered_open(l, N);
+    float *features = room(N * k, sizeof *features);
+    int64_t *kept = room(ALL, sizeof *kept);
+    fs_grass *g;
+    fs_matrix Phi;
+    MUST(fs_grass_begin(&g, l->gpu, &o));
+    MUST(fs_grass_add_layers(g, 0, b.layers));
+    MUST(fs_grass_add_layers(g, 0, b.layers)); /* the list of pairs is there already */
+    MUST(fs_grass_features(g, &Phi));
+    for (int64_t j = 0; j < ALL; j++) kept[j] = j;
+    MUST(fs_grass_mask(g, kept));
+    copy_out(l->stream, features, Phi.data, N * k * (int64_t)sizeof *features);
+    fs_sketch *S = sketch_of(&o.sketch);
+    double *T = columns_of(S, 0, d);
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t i = 0; i < k; i++) {
+            double want = 0, size = 0;
+            for (int64_t j = 0; j < d; j++) {
+                const double term = T[i * d + j] * b.gradients[n * ALL + kept[j]] / sqrt(ALL);
+                want += term, size += fabs(term);
+            }
+            if (!(fabs(features[n * k + i] - want) <= 1e-5 * size))
+                fail_msg("%s, mask %d, layers: feature %d of example %d is %.9g, not %.9g", R->name, (int)mask, (int)i,
+                         (int)n, (double)features[n * k + i], want);
+        }
+    free(T);
+    fs_sketch_destroy(S);
+    fs_grass_destroy(g);
+    layered_close(l, &b);
+    free(features), free(kept);
+}
+static void features_from_layers_are_those_of_plain_loops(void **state)
+{
+    (void)state;
+    const lane *l = lane_with_algebra();
+    for (int r = 0; r < recipe_count; r++) check_layers(l, &recipes[r], 37, 0), check_layers(l, &recipes[r], 37, 400);
+}
+
 /* the experiment --------------------------------------------------------------------------------------------- */
 
 enum { PIXELS = 36, TRAIN = 200, TESTS = 60, HALF = TRAIN / 2, SUBSETS = 40, ENSEMBLE = 5, FEATURES = 96 };
@@ -371,13 +477,15 @@ static grass_images blobs(int64_t count, uint64_t seed)
     return d;
 }
 
-/* Adds a model's scores of the test images. */
+/* Adds a model's scores of the test images: by layers with a mask, by formed gradients without one, as the experiment
+ * does. */
 static void score(const lane *l, mlp *net, const grass_images *train_images, const grass_images *test_images,
                   int64_t mask, int64_t model, double *scores)
 {
-    const int64_t p = net->parameters;
+    const int64_t p = net->parameters, *w = blob_shape.width;
+    const int64_t counts[] = {w[0] * w[1], w[1], w[1] * w[2], w[2], w[2] * w[3], w[3]};
     fs_grass_options o = FS_GRASS_INIT;
-    o.examples = TRAIN, o.parts = 1, o.parameters = &p, o.mask = mask;
+    o.examples = TRAIN, o.parts = mask ? 6 : 1, o.parameters = mask ? counts : &p, o.mask = mask;
     o.sketch.k = FEATURES, o.sketch.seed = 42 + 100000 * (uint64_t)model;
     float *gradients = device_alloc(l->stream, TRAIN * p * (int64_t)sizeof *gradients);
     float *features = device_alloc(l->stream, TESTS * FEATURES * (int64_t)sizeof *features);
@@ -388,10 +496,15 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
     MUST(fs_grass_begin(&g, l->gpu, &o));
     for (int test = 0; test < 2; test++) {
         const grass_images *images = test ? test_images : train_images;
-        fs_matrix G = fs_batch_major(gradients, images->count, p, FS_F32);
-        G.place = device_place();
+        const fs_matrix G = placed_batch(gradients, images->count, p);
+        fs_grass_layer layers[6];
         MUST(mlp_forward(net, images->x, images->count, NULL));
         MUST(mlp_margin(net, images->count, images->label, margins));
+        if (mask) {
+            MUST(mlp_layers(net, images->count, layers));
+            MUST(test ? fs_grass_project_layers(g, layers, &phi) : fs_grass_add_layers(g, 0, layers));
+            continue;
+        }
         MUST(mlp_gradients(net, images->count, gradients, p));
         MUST(test ? fs_grass_project(g, &G, &phi) : fs_grass_add(g, 0, &G));
     }
@@ -464,6 +577,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(training_is_that_of_plain_loops_and_the_same_bits_again),
         cmocka_unit_test(features_and_scores_are_those_of_plain_loops),
         cmocka_unit_test(masked_features_and_scores_are_those_of_plain_loops),
+        cmocka_unit_test(features_from_layers_are_those_of_plain_loops),
         cmocka_unit_test(sketched_gradients_predict_what_models_say),
         cmocka_unit_test(masked_gradients_predict_what_models_say),
     };

@@ -185,6 +185,72 @@ static void shortest_solutions(void **state)
     for_each_case(4, 4, check_shortest, NULL);
 }
 
+/* The GPU's own factorization and substitution (src/cuda/cholesky.cu) work on tiles of 64 columns and strips of 16, and
+ * thread blocks hand them on: n + 1 columns that end everywhere in a tile, that fill it, and that are many tiles.  X is
+ * the minimum, and has the same bits whenever it is made. */
+static const int64_t orders[] = {1, 2, 14, 15, 16, 30, 31, 32, 62, 63, 64, 65, 126, 127, 128, 199, 512, 700, 1024};
+static void check_order(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const int64_t n = orders[number / 2], ridge = number % 2;
+    const double lambda = ridge ? 0.1 : 0;
+    fixture f = fixture_make(l, 2 * n + 40, n, 1, n + n / 2 + 20, FS_F32, 10, 0);
+    sketch(l, &f);
+    view X = view_make(ROWS, n, 1, FS_F64), again = view_make(ROWS, n, 1, FS_F64);
+    fs_fit_report report = FS_FIT_REPORT_INIT;
+    for (int64_t turn = 0; turn < 4; turn++) {
+        view *to = turn ? &again : &X;
+        MUST(ridge ? fs_ridge(f.w, lambda, &to->m, &report) : fs_solve(f.w, 0.0, &to->m, &report));
+        if (report.method != FS_METHOD_CHOLESKY) fail_msg("n = %d: not solved by Cholesky", (int)n);
+        if (turn) expect_equal("X once more", &again.m, &X.m);
+    }
+    const double off = gradient(&f, &X.m, lambda);
+    if (!(off <= 1e-9)) fail_msg("n = %d: the gradient is %g", (int)n, off);
+    view_free(&X), view_free(&again);
+    fixture_free(l, &f);
+}
+static void factors_of_every_order(void **state)
+{
+    (void)state;
+    for_each_case(2 * COUNT(orders), 8, check_order, NULL);
+}
+
+/* A column that is there twice leaves no pivot, be it among the first, in the middle or the last: singular values take
+ * over, and both get the same coefficient.  Afterwards a factorization is as it was. */
+static void check_broken(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    const int64_t n = number / 3 ? 300 : 70, second = number % 3 == 0 ? 1 : number % 3 == 1 ? n / 2 : n - 1;
+    fixture f = fixture_make(l, 2 * n + 40, n, 1, n + n / 2 + 20, FS_F32, 3, 0);
+    view X = view_make(ROWS, n, 1, FS_F64), before = view_make(ROWS, n, 1, FS_F64);
+    fs_fit_report report = FS_FIT_REPORT_INIT;
+    sketch(l, &f);
+    MUST(fs_solve(f.w, 0.0, &before.m, NULL));
+    for (int64_t i = 0; i < f.d; i++) put(&f.A.m, i, second, at(&f.A.m, i, second - 1));
+    mirror twice = mirror_make(l, &f.A), whole = f.a;
+    f.a = twice;
+    sketch(l, &f);
+    MUST(fs_solve(f.w, 0.0, &X.m, &report));
+    if (report.method != FS_METHOD_SVD || report.rank != n - 1)
+        fail_msg("n = %d, column %d twice: method %d, rank %d", (int)n, (int)second, (int)report.method,
+                 (int)report.rank);
+    const double off = gradient(&f, &X.m, 0), one = at(&X.m, second - 1, 0), other = at(&X.m, second, 0);
+    if (!(off <= 1e-9)) fail_msg("n = %d, column %d twice: the gradient is %g", (int)n, (int)second, off);
+    if (!(fabs(one - other) <= 1e-9 * fabs(one))) fail_msg("one column has %g, its copy %g", one, other);
+    f.a = whole;
+    sketch(l, &f);
+    MUST(fs_solve(f.w, 0.0, &X.m, NULL));
+    expect_equal("X of the matrix before", &X.m, &before.m);
+    mirror_free(l, &twice);
+    view_free(&X), view_free(&before);
+    fixture_free(l, &f);
+}
+static void missing_pivots(void **state)
+{
+    (void)state;
+    for_each_case(6, 3, check_broken, NULL);
+}
+
 /* G is Y'Y, and its error what loops say. */
 static void check_gram(const lane *l, int64_t number, const void *data)
 {
@@ -302,7 +368,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fits_are_minima),     cmocka_unit_test(shortest_solutions),
         cmocka_unit_test(grams_are_products),  cmocka_unit_test(embedding_errors_belong_to_the_range),
-        cmocka_unit_test(degenerate_problems),
+        cmocka_unit_test(degenerate_problems), cmocka_unit_test(factors_of_every_order),
+        cmocka_unit_test(missing_pivots),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);
 }

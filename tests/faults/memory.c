@@ -29,9 +29,9 @@ static void meter_release(void *user, void *memory)
     free(memory);
 }
 
-typedef enum verb { APPLY, ADJOINT, BY_ROWS, BY_COLUMNS, COUNT_NONZEROS, EXPORT, VERBS } verb;
-static const char *const verb_names[] = {"fs_apply", "fs_apply_adjoint", "fs_apply_csr, CSR", "fs_apply_csr, CSC",
-                                         "fs_sketch_nnz", "fs_sketch_to_csr"};
+typedef enum verb { APPLY, PRODUCTS, ADJOINT, BY_ROWS, BY_COLUMNS, COUNT_NONZEROS, EXPORT, VERBS } verb;
+static const char *const verb_names[] = {"fs_apply", "fs_apply_products", "fs_apply_adjoint", "fs_apply_csr, CSR",
+                                         "fs_apply_csr, CSC", "fs_sketch_nnz", "fs_sketch_to_csr"};
 
 enum { D = 150, N = 70 };
 
@@ -83,10 +83,20 @@ static void expect_nothing_written(const char *what, const work *w)
     if (w->nnz != -7) fail_msg("%s: nnz was written: %" PRId64, what, w->nnz);
 }
 
+/* Rows of A times the row behind them. */
+static fs_result products(fs_context *ctx, const fs_sketch *S, work *w)
+{
+    int32_t index[2 * (D - 1)];
+    for (int32_t i = 0; i < 2 * (D - 1); i++) index[i] = i / 2 + i % 2;
+    const fs_pairs pairs = {D - 1, index, FS_HOST};
+    return fs_apply_products(ctx, S, 0, 1.0, &w->A.m, 1, 1, &pairs, 0.0, &w->Y.m);
+}
+
 static fs_result run(verb how, fs_context *ctx, const fs_sketch *S, work *w)
 {
     switch (how) {
     case APPLY: return fs_apply(ctx, S, 0, 1.0, &w->A.m, 0.0, &w->Y.m);
+    case PRODUCTS: return products(ctx, S, w);
     case ADJOINT: return fs_apply_adjoint(ctx, S, 0, 1.0, &w->Y.m, 0.0, &w->X.m);
     case BY_ROWS: return fs_apply_csr(ctx, S, 0, 1.0, &w->rows, 0.0, &w->Y.m);
     case BY_COLUMNS: return fs_apply_csr(ctx, S, 0, 1.0, &w->columns, 0.0, &w->Y.m);

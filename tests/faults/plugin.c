@@ -62,7 +62,7 @@ const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {PLUGIN_ABI,     FS_CUDA, plugin_open, plugin_close, plugin_describe,
                                        plugin_scratch, product, product,     sparse, NULL, NULL, NULL, NULL, NULL,
-                                       NULL, NULL};
+                                       NULL, NULL, NULL};
     return &backend;
 }
 #endif

@@ -164,6 +164,68 @@ static void what_is_missing_is_made_again_with_the_same_bits(void **state)
     assert_memory_equal(&first.lds, &again.lds, sizeof first.lds);
 }
 
+/* The features of checkpoint c as the recipe has them: gradients formed, masked and sketched. */
+static void expect_features(const experiment *e, const experiment_kept *kept, const fs_spec *spec, int64_t mask,
+                            int64_t c)
+{
+    const int64_t p = e->parameters, k = spec->k;
+    float *G = room(TRAIN * p, sizeof *G), *had = room(TRAIN * k, sizeof *had);
+    const fs_matrix gradients = fs_batch_major(G, TRAIN, p, FS_F32), file = fs_row_major(had, TRAIN, k, FS_F32);
+    fs_grass_options o = FS_GRASS_INIT;
+    cache folder_of = {.lock = -1};
+    double margins[TRAIN], error = 0, size = 0;
+    char name[32];
+    fs_grass *g;
+    fs_matrix Phi;
+    mlp net;
+    int found;
+    o.examples = TRAIN, o.parts = 1, o.parameters = &p, o.mask = mask, o.sketch = *spec;
+    o.sketch.seed += 100000 * (uint64_t)c;
+    MUST(mlp_open(&net, ctx, &reduced.shape, TRAIN, 1));
+    MUST(mlp_set(&net, 0, e->theta + c * p));
+    MUST(mlp_forward(&net, data.train.x, TRAIN, NULL));
+    MUST(mlp_margin(&net, TRAIN, data.train.label, margins));
+    MUST(mlp_gradients(&net, TRAIN, G, p));
+    MUST(fs_grass_begin(&g, ctx, &o));
+    MUST(fs_grass_add(g, 0, &gradients));
+    MUST(fs_grass_features(g, &Phi));
+    snprintf(folder_of.folder, sizeof folder_of.folder, "%.4000s", kept->folder);
+    snprintf(name, sizeof name, "train-%03d", (int)c);
+    MUST(cache_get(&folder_of, name, &file, &found));
+    assert_true(found);
+    for (int64_t i = 0; i < TRAIN * k; i++) {
+        const double x = ((float *)Phi.data)[i];
+        error += (had[i] - x) * (had[i] - x);
+        size += x * x;
+    }
+    if (!(size > 0 && sqrt(error / size) < 1e-6))
+        fail_msg("mask %d, checkpoint %d: features differ by %g of their size", (int)mask, (int)c, sqrt(error / size));
+    fs_grass_destroy(g);
+    mlp_close(&net);
+    free(G);
+    free(had);
+}
+
+/* However they are made, with a mask and without: every family, the first checkpoint and the last. */
+static void features_are_those_of_formed_gradients(void **state)
+{
+    experiment e;
+    experiment_result result;
+    experiment_kept kept;
+    (void)state;
+    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_models(&e));
+    for (int family = FS_BLOCKPERM; family <= FS_GAUSSIAN; family++)
+        for (int64_t mask = 0; mask <= 128; mask += 128) {
+            const fs_spec spec = spec_of((fs_family)family, 32);
+            MUST(experiment_features(&e, &spec, mask, &result));
+            MUST(experiment_look(&e, &spec, mask, &kept));
+            expect_features(&e, &kept, &spec, mask, 0);
+            expect_features(&e, &kept, &spec, mask, reduced.ensemble - 1);
+        }
+    experiment_close(&e);
+}
+
 /* The damping that the grid chose, given, makes the same scores: what LDS is made of. */
 static void a_given_damping_is_taken_and_scores_are_handed_out(void **state)
 {
@@ -327,6 +389,7 @@ int main(void)
         cmocka_unit_test(every_family_predicts_what_models_say),
         cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_made_again),
         cmocka_unit_test(what_is_missing_is_made_again_with_the_same_bits),
+        cmocka_unit_test(features_are_those_of_formed_gradients),
         cmocka_unit_test(a_given_damping_is_taken_and_scores_are_handed_out),
         cmocka_unit_test(features_alone_are_those_of_lds_and_can_be_forgotten),
         cmocka_unit_test(families_with_the_same_sketch_do_not_meet),

@@ -50,6 +50,6 @@ const fs_backend *fs_backend_entry_point(void)
 {
     static const fs_backend backend = {FS_BACKEND_ABI, FS_CUDA, late_open, late_close, late_describe, late_scratch,
                                        late_apply,     NULL,    NULL,      NULL,       NULL,          NULL,
-                                       NULL,           NULL,    NULL,      NULL};
+                                       NULL,           NULL,    NULL,      NULL,       NULL};
     return &backend;
 }

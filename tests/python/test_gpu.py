@@ -435,6 +435,24 @@ def check_grass(to_gpu, to_host, half=None):
         close(model.scores(phi, weights, alpha=0.5, add_to=expected.copy()), 1.5 * expected, 1e-9)
         check_cache(model, phi, mask, on_gpu)
         check_refusals(model, on_gpu, to_gpu)
+        check_layers(mask, to_gpu, to_host)
+
+
+def check_layers(mask, to_gpu, to_host):
+    """Features from layers, with tokens and without, a bias that shares the slopes, and a tensor as it is."""
+    rng, parameters = np.random.default_rng(2), {"weight": 40 * 60, "bias": 40, "rest": 500}
+    for tokens in ((), (7,)):
+        slopes, inputs = (rng.standard_normal((N, *tokens, width)).astype("float32") for width in (40, 60))
+        rest = rng.standard_normal((N, 500)).astype("float32")
+        there = to_gpu(slopes)
+        model = fs.grass.Attributor(parameters, N, K, mask=mask, seed=3, like=there)
+        layers = {"weight": (there, to_gpu(inputs)), "bias": (there, None), "rest": to_gpu(rest)}
+        model.add_layers(layers)
+        flat, beside = slopes.reshape(N, -1, 40), inputs.reshape(N, -1, 60)
+        grads = {"weight": np.einsum("ntu,ntv->nuv", flat, beside), "bias": flat.sum(1), "rest": rest}
+        expected = model.project({name: to_gpu(grad) for name, grad in grads.items()})
+        close(model.features, to_host(expected), 1e-5)
+        close(to_host(model.project_layers(layers)), to_host(expected), 1e-5)
 
 
 def check_cache(model, phi, mask, on_gpu):

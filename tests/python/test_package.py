@@ -65,18 +65,24 @@ def test_what_readme_shows_works(tmp_path):
         assert told.stdout.splitlines() == promised
 
 
-def test_what_the_tutorial_shows_works():
-    """All blocks ```pycon of the tutorial are one session, and print what stands there."""
-    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-    # Everything else becomes empty lines, so that a failure names the tutorial's own line.
+@pytest.mark.parametrize("page, least", [("tutorial", 10), ("attribution", 5)])
+def test_what_a_page_shows_works(page, least):
+    """All blocks ```pycon of a page are one session, and print what stands there."""
+    if page == "attribution":
+        try:
+            fs.grass.Attributor(3, examples=1, k=2)
+        except fs.BackendError as error:
+            pytest.skip(f"attribution cannot run here: {error}")
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    # Everything else becomes empty lines, so that a failure names the page's own line.
     session, inside = [], False
     for line in text.splitlines():
         fence = line.startswith("```")
         session.append(line if inside and not fence else "")
         inside = line == "```pycon" if fence else inside
     told = []
-    test = doctest.DocTestParser().get_doctest("\n".join(session) + "\n", {}, "tutorial", "docs/tutorial.md", 0)
-    assert len(test.examples) > 10, "docs/tutorial.md shows hardly any Python"
+    test = doctest.DocTestParser().get_doctest("\n".join(session) + "\n", {}, page, f"docs/{page}.md", 0)
+    assert len(test.examples) > least, f"docs/{page}.md shows hardly any Python"
     failed, _ = doctest.DocTestRunner(verbose=False).run(test, out=told.append)
     assert not failed, "".join(told)
 
