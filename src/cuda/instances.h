@@ -199,14 +199,18 @@ enum {
     FS_TALL_HALF(X, __half, FS_F16) FS_TALL_HALF(X, __nv_bfloat16, FS_BF16)
 #endif
 enum { FS_TALL_COUNT = 0 FS_TALL(FS_COUNT_ONE) };
-/* Rounds of a span; rows of a block; most columns and blocks. */
-enum { FS_TALL_SPAN = 512, FS_TALL_HEIGHT = 64, FS_TALL_COLUMNS = 64, FS_TALL_BLOCKS = 1 << 20 };
-/* Bytes of a warp's ring of chunks of 32 slots, where its sums are in the end; and of everything: turns of two spans,
- * and of every warp its ring, places and words of 32 slots, and a part (tile.cuh). */
+/* Rounds of a span, and of the spans whose turns and words are kept; words from block to block; rows of a block; most
+ * columns and blocks. */
+enum {
+    FS_TALL_SPAN = 256, FS_TALL_KEPT = 4 * FS_TALL_SPAN, FS_TALL_PITCH = FS_TALL_KEPT + 4, FS_TALL_HEIGHT = 64,
+    FS_TALL_COLUMNS = 64, FS_TALL_BLOCKS = 1 << 20
+};
+/* Bytes of a warp's ring of chunks of 32 slots, where its sums are in the end; and of everything: turns, and of every
+ * warp its ring, words, places of 32 slots, and a part (tile.cuh). */
 #define FS_TALL_RING(size, vector, stages) \
     ((stages) * (int)(size) < 8 ? 2048 * (vector) : 256 * (stages) * (vector) * (int)(size))
 #define FS_TALL_SHARED(size, vector, stages, warps) \
-    (8 * FS_TALL_SPAN + (warps) * (FS_TALL_RING(size, vector, stages) + 128 * ((stages) + 1) + 48))
+    (4 * FS_TALL_KEPT + (warps) * (FS_TALL_RING(size, vector, stages) + 4 * FS_TALL_PITCH + 128 + 48))
 
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
     *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[],

@@ -7,14 +7,14 @@
  * once: S goes through no memory.  Elements of A are copied by the thread that multiplies them, VECTOR neighbouring
  * columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, so that nobody waits for another.
  * Warps of a thread block have neighbouring blocks and walk over the same rounds of the deal, of which they read all
- * rows together; they meet once in a span of rounds, whose turns all of them make.
+ * rows together; they meet once in a span of rounds, whose turns all of them make, and words, four neighbours' at once.
  * Accuracy, Inf and NaN: as in tensor_rows.cu; floats are cut into three pieces of bf16, 32 slots are added on the
  * tensor cores, small pieces first, and those sums in float.
  *
  * grid     groups of `each` blocks x tiles of 8 VECTOR columns x parts, in this order, in x
  * threads  WARPS warps: teams of a warp for each block of the group, which take 32 slots in turn
- * shared   of every warp: its ring of elements, and then its sums; turns of two spans; of every warp: places and words
- *          of slots, its part
+ * shared   of every warp: its ring of elements, and then its sums; turns of four spans; of every block their words; of
+ *          every warp: places of slots, its part
  * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle, M <= 2^20, less than
  *          2^31 rows of A for a part; any strides, fast where a thread's columns are one copy */
 #include "instances.h"
@@ -22,8 +22,9 @@
 
 namespace {
 
-/* Slots of a chunk, whose elements are copied together; rounds of a span, whose turns are made together. */
-enum { CHUNK = 32, UNITS = CHUNK / STEP, SPAN = FS_TALL_SPAN };
+/* Slots of a chunk, whose elements are copied together; rounds of a span, whose turns and words are made together; and
+ * of all spans that are kept, from one to another block's words. */
+enum { CHUNK = 32, UNITS = CHUNK / STEP, SPAN = FS_TALL_SPAN, KEPT = FS_TALL_KEPT, PITCH = FS_TALL_PITCH };
 
 /* A column's nonzeros, t = 0 ... s - 1, are in order the next bits of its word: row in part t, then the sign.  Here
  * they are laid out in two halves of 16 bits, so that a row's bits in a half, the others cleared, are a number, f16 or
@@ -96,30 +97,67 @@ template <int BYTES> __device__ __forceinline__ int stage_offset(int offset)
     return offset / LINE * (32 * LINE) + offset % LINE;
 }
 
-/* The one of x and x + M that is a member of a round: the other is, without sign, M or more. */
-__device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t M) { return min(x, x + M); }
+/* The one of x and x + by, by = M or -M, that is a member of a round: the other is, without sign, M or more. */
+__device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
 
-/* Out of the way, so that the loop has its registers to itself: turns of a span of part z, by all warps together; */
-__device__ __noinline__ void make_turns(const fs_tile_args &a, int z, int span, uint32_t *turns)
+/* Slot 0 of a warp's slots: the first of its part, moved down to a multiple of 4 where four rounds share a call. */
+__device__ __forceinline__ int64_t first_slot(const fs_blockperm &B, const fs_part &p)
+{
+    return B.shuffle == FS_DEF_ROWS ? p.first & ~(int64_t)3 : p.first;
+}
+/* Its column of S; places of other slots are counted from there. */
+__device__ __forceinline__ int64_t first_place(const fs_blockperm &B, const fs_part &p)
+{
+    return first_slot(B, p) * (B.shuffle == FS_DEF_ROWS ? B.M : 1);
+}
+
+/* Out of the way, so that the loop has its registers to itself: turns of the span of rounds that begins at `slot`; */
+__device__ __noinline__ void make_turns(const fs_blockperm &B, const fs_part &p, unsigned slot, uint32_t *turns)
 {
     uint32_t turn[4];
     if (threadIdx.x >= SPAN / 4) return;
-    const int64_t first = a.slots.first + z * a.length + (int64_t)span * SPAN;
-    fs_blockperm_turns(&a.B, (first >> 2) + threadIdx.x, turn);
-    *(uint4 *)(turns + span % 2 * SPAN + 4 * threadIdx.x) = make_uint4(turn[0], turn[1], turn[2], turn[3]);
+    fs_blockperm_turns(&B, ((first_slot(B, p) + slot) >> 2) + threadIdx.x, turn);
+    *(uint4 *)(turns + slot % KEPT + 4 * threadIdx.x) = make_uint4(turn[0], turn[1], turn[2], turn[3]);
 }
-/* and this lane's elements of any chunk, of any strides, zeros of empty slots.  `first` is the chunk's first slot,
- * `places` where its slots' columns of S are, counted from `column` on. */
+/* its words, for blocks h0 ... h0 + blocks - 1, of four neighbouring columns at once, M being a multiple of 4; */
+template <int NONZEROS>
+__device__ __noinline__ void make_words(const fs_blockperm &B, const fs_part &p, const fs_philox_keys &keys,
+                                        uint32_t h0, uint32_t blocks, unsigned slot, const uint32_t *turns,
+                                        uint32_t *words)
+{
+    const uint32_t M = (uint32_t)B.M;
+    const unsigned quads = min(M / 4, (blocks + 6) / 4), item = threadIdx.x % quads, step = blockDim.x / quads;
+    if (threadIdx.x >= step * quads) return;
+    for (unsigned r = threadIdx.x / quads; r < SPAN; r += step) {
+        const uint32_t member = wrapped(h0 - turns[slot % KEPT + r], M), lead = member & 3;  /* h0's */
+        const uint32_t place = wrapped(member - lead + 4 * item, 0u - M);
+        const fs_quad quad = fs_blockperm_only_quad(&keys, ((first_slot(B, p) + slot + r) * M + place) >> 2);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const uint32_t block = wrapped(4 * item + j - lead, M);
+            if (block < blocks) words[block * PITCH + slot % KEPT + r] = digits<NONZEROS>::laid_out(quad.w[j]);
+        }
+    }
+}
+/* the word of one slot, where they are not made so; */
+template <int NONZEROS>
+__device__ __noinline__ uint32_t make_word(const fs_blockperm &B, const fs_part &p, const fs_philox_keys &keys,
+                                           uint32_t place)
+{
+    const int64_t column = first_place(B, p) + place;
+    return digits<NONZEROS>::laid_out(fs_quad_word(fs_blockperm_only_quad(&keys, column >> 2), (uint64_t)column));
+}
+/* and this lane's elements of any chunk, of any strides, zeros of empty slots; `first` is the chunk's first slot. */
 template <class T, int VECTOR>
-__device__ __noinline__ void copy_slowly(const fs_tile_args &a, const fs_part &p, unsigned first, int64_t column,
+__device__ __noinline__ void copy_slowly(const fs_tile_args &a, const fs_part &p, unsigned first,
                                          const uint32_t *places, char *to)
 {
-    const int lane = threadIdx.x & 31, before = a.B.shuffle == FS_DEF_ROWS ? (int)(p.first & 3) : 0;
+    const int lane = threadIdx.x & 31;
 #pragma unroll 1
     for (int i = 0; i < UNITS * 4; i++) {
         const int number = i / 4 * STEP + 4 * (lane & 3) + i % 4;
-        const int64_t slot = (int64_t)first + number - before, row = column + places[number] - a.row0;
-        const bool there = slot >= 0 && slot < p.count && row >= 0 && row < a.rows;
+        const int64_t slot = first_slot(a.B, p) + first + number, row = first_place(a.B, p) + places[number] - a.row0;
+        const bool there = slot >= p.first && slot < p.first + p.count && row >= 0 && row < a.rows;
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) {
             const int64_t j = min(p.column + VECTOR * (lane >> 2) + v, a.n - 1);
@@ -139,28 +177,31 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
     constexpr int HALF = is_half<T>::value, WIDTH = 8 * VECTOR, BYTES = VECTOR * sizeof(T);
     constexpr int STAGE_BYTES = CHUNK * WIDTH * (int)sizeof(T), RING_BYTES = FS_TALL_RING(sizeof(T), VECTOR, STAGES);
     enum { PASSES = elements<T, VECTOR>::PASSES, LINE = 4 * BYTES < 16 ? 4 * BYTES : 16 };
-    static_assert(SPAN / 128 <= WARPS && WARPS <= SPAN / CHUNK, "see begin_span");
+    static_assert(SPAN / 128 <= WARPS && KEPT == 4 * SPAN && (STAGES - 1) * (WARPS / 4) * CHUNK <= 2 * SPAN,
+                  "see begin_span");
     static_assert((STAGES & (STAGES - 1)) == 0 && RING_BYTES >= STAGES * STAGE_BYTES &&
                   RING_BYTES >= HEIGHT * WIDTH * 4, "instances.h disagrees");
     extern __shared__ __align__(16) char shared[];
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
     char *ring = shared + warp * RING_BYTES;
     uint32_t *turns = (uint32_t *)(shared + WARPS * RING_BYTES);
-    uint32_t *places = turns + 2 * SPAN + warp * (STAGES + 1) * CHUNK, *words = places + CHUNK;
-    fs_part *parts = (fs_part *)(turns + 2 * SPAN + WARPS * (STAGES + 1) * CHUNK);
+    uint32_t *all_words = turns + KEPT, *places = all_words + WARPS * PITCH + warp * CHUNK;
+    fs_part *parts = (fs_part *)(all_words + WARPS * PITCH + WARPS * CHUNK);
     fs_start_next_kernel();
 
     /* 1. this warp's block and part; warps behind the last block or team have none */
     const int M = (int)a.B.M, groups = (M + WARPS - 1) / WARPS, each = (M + groups - 1) / groups, teams = WARPS / each;
-    const int block = warp % each, team = warp / each, h = (int)(blockIdx.x % groups) * each + block;
+    const int block = warp % each, team = warp / each, h0 = (int)(blockIdx.x % groups) * each, h = h0 + block;
     const int64_t first_column = (int64_t)(blockIdx.x / groups % a.tiles) * WIDTH;
     const bool dealt = a.B.shuffle == FS_DEF_ROWS, mine = block < each && h < M && team < teams;
     const int z = (int)(blockIdx.x / groups / a.tiles);
-    fs_part p = fs_part_at(a, h < M ? h : 0, 1, first_column, z);
-    if (lane == 0) parts[warp] = p;
-    const int lead = dealt ? align_slots(p) : 0, per_round = dealt ? M : 1;  /* columns of S */
-    const unsigned count = (unsigned)p.count;
-    const int spans = dealt ? (int)((count + SPAN - 1) / SPAN) : 0;
+    const fs_part p = fs_part_at(a, h < M ? h : 0, 1, first_column, z);
+    fs_part *part = parts + warp;
+    if (lane == 0) *part = p;
+    const unsigned count = (unsigned)(p.first + p.count - first_slot(a.B, p)), per_round = dealt ? M : 1;
+    const bool together = dealt && M % 4 == 0;  /* words are made by all warps */
+    uint32_t *words = all_words + (together ? block : warp) * PITCH;
+    __syncwarp();
 
     /* 2. Elements are copied fast where they can be: VECTOR columns of a row at once, of chunks without an empty slot,
      * which begin at slots `inside` ... inside + insides - 1.  A lane's columns that are behind the last are the last
@@ -168,34 +209,37 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
     const int64_t row_stride = a.row_stride * (int64_t)sizeof(T);
     const bool fast = a.col_stride == 1 && a.n % VECTOR == 0 && row_stride == (uint32_t)row_stride &&
                       (((uint64_t)a.data | (uint64_t)row_stride) & (BYTES - 1)) == 0;
-    int64_t from = lead, to = count;
+    int64_t from = p.first, to = p.first + p.count;
     if (dealt) {
-        const int64_t first = (a.row0 + M - 1) / M - p.first, last = (a.row0 + a.rows) / M - p.first;
-        from = first > from ? first : from;
-        to = last < to ? last : to;
+        from = max(from, (a.row0 + M - 1) / M);
+        to = min(to, (a.row0 + a.rows) / M);
     }
-    const unsigned inside = (unsigned)from;
+    const unsigned inside = (unsigned)(from - first_slot(a.B, p));
     const unsigned insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
-    const int64_t column = p.first * per_round;
-    const uint64_t row = (uint64_t)a.data + (uint64_t)((column - a.row0) * row_stride) +
+    const uint64_t row = (uint64_t)a.data + (uint64_t)((first_place(a.B, p) - a.row0) * row_stride) +
                          (uint64_t)min(first_column + VECTOR * g, a.n - VECTOR) * sizeof(T);
 
-    int span = -1;
+    /* The next span of rounds begins: its turns and words are there, those of the next are made, and turns of the one
+     * after that.  A chunk is multiplied at most two spans after it was made, so four are kept. */
+    auto make_span = [&](unsigned slot) {
+        if (together && slot < count)
+            make_words<NONZEROS>(a.B, *part, keys, h0, M - h0 < each ? M - h0 : each, slot, turns, all_words);
+    };
+    unsigned begun = 0;
     auto begin_span = [&]() {
         __syncthreads();
-        span++;
-        if (span + 1 < spans) make_turns(a, z, span + 1, turns);
+        begun += SPAN;
+        make_span(begun);
+        if (begun + SPAN < count) make_turns(a.B, *part, begun + SPAN, turns);
     };
     /* Places and words of the slots of the chunk that begins at slot `first`, and copies of its elements. */
     auto make = [&](unsigned first, unsigned stage) {
-        if (dealt && (int)(first / SPAN) > span) begin_span();
-        const uint32_t turn = dealt ? turns[(first + lane) % (2 * SPAN)] : h;
+        while (dealt && first >= begun) begin_span();
+        const uint32_t turn = dealt ? turns[(first + lane) % KEPT] : h;
         const uint32_t place = (first + lane) * per_round + wrapped(h - turn, M);
-        const int64_t j = column + place;
         __syncwarp();
         places[lane] = place;
-        words[stage * CHUNK + lane] =
-            digits<NONZEROS>::laid_out(fs_quad_word(fs_blockperm_only_quad(&keys, j >> 2), (uint32_t)j));
+        if (!together) words[stage * CHUNK + lane] = make_word<NONZEROS>(a.B, *part, keys, place);
         __syncwarp();
         char *to = ring + stage * STAGE_BYTES + lane * LINE;
         if (first - inside < insides)
@@ -208,23 +252,24 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
                     fs_copy_there<BYTES>(fs_shared_address(to) + stage_offset<BYTES>((4 * u + i) * BYTES),
                                          (const void *)fs_mad_wide(its[i], (uint32_t)row_stride, row));
             }
-        else copy_slowly<T, VECTOR>(a, parts[warp], first, column, places, to);
+        else copy_slowly<T, VECTOR>(a, *part, first, places, to);
     };
     float total[4][VECTOR][4];
 #pragma unroll
     for (int i = 0; i < 16 * VECTOR; i++) total[i / (4 * VECTOR)][i / 4 % VECTOR][i % 4] = 0.0f;
     /* total += the products of a chunk: the small pieces of all units first, then the large ones. */
-    auto multiply = [&](unsigned stage) {
+    auto multiply = [&](unsigned first, unsigned stage) {
+        const unsigned at = together ? first % KEPT : stage * CHUNK;
         uint32_t of[UNITS][PASSES][VECTOR][2], high[UNITS][2], low[UNITS][2];
 #pragma unroll
         for (int u = 0; u < UNITS; u++) {
-            const char *at = ring + stage * STAGE_BYTES + lane * LINE;
+            const char *mine = ring + stage * STAGE_BYTES + lane * LINE;
             elements<T, VECTOR> e;
 #pragma unroll
             for (int i = 0; i < 4 * BYTES; i += LINE)
-                fs_shared_words<LINE>(e.x + i / 4, fs_shared_address(at) + stage_offset<BYTES>(4 * u * BYTES + i));
+                fs_shared_words<LINE>(e.x + i / 4, fs_shared_address(mine) + stage_offset<BYTES>(4 * u * BYTES + i));
             e.cut(of[u]);
-            const uint4 four = *(const uint4 *)(words + stage * CHUNK + STEP * u + 4 * q);
+            const uint4 four = *(const uint4 *)(words + at + STEP * u + 4 * q);
             high[u][0] = fs_bytes<0x7632>(four.x, four.y), high[u][1] = fs_bytes<0x7632>(four.z, four.w);
             low[u][0] = fs_bytes<0x5410>(four.x, four.y), low[u][1] = fs_bytes<0x5410>(four.z, four.w);
         }
@@ -251,7 +296,12 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
 
     /* 3. while a chunk is multiplied, the elements of the next STAGES - 1 are on their way */
     const unsigned step = teams * CHUNK;
-    if (dealt) make_turns(a, z, 0, turns);
+    if (dealt) {
+        make_turns(a.B, *part, 0, turns);
+        if (SPAN < count) make_turns(a.B, *part, SPAN, turns);
+        __syncthreads();
+        make_span(0);
+    }
     if (mine) {
         unsigned next = team * CHUNK, stage = 0;
 #pragma unroll 1
@@ -264,10 +314,10 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
             if (next < count) make(next, (stage + STAGES - 1) % STAGES);
             fs_copy_commit();
             fs_copy_wait<STAGES - 1>();
-            multiply(stage);
+            multiply(c, stage);
         }
     }
-    while (span + 1 < spans) begin_span();
+    while (dealt && begun < count) begin_span();
 
     /* 4. sums of all teams, if they are finite, or by plain additions; added in order, scaled once, stored once */
     float *sums = (float *)ring, zero = 0.0f;
@@ -286,22 +336,21 @@ __global__ void __launch_bounds__(32 * WARPS, 1) tall(const __grid_constant__ fs
     if (lane == 0) *places = all;
     __syncthreads();
     bool finite = mine;
-    for (int f = 0; f < teams && mine; f++) finite = finite && places[(f - team) * each * (STAGES + 1) * CHUNK];
-    const fs_part whole = parts[warp];
+    for (int f = 0; f < teams && mine; f++) finite = finite && places[(f - team) * each * CHUNK];
     if (mine && team == 0 && !finite && lane < WIDTH)
-        make_again<T>(a, whole, first_column + lane, sums + lane, WIDTH);
+        make_again<T>(a, *part, part->column + lane, sums + lane, WIDTH);
     __syncthreads();
     if (!mine) return;
-    const fs_output out = fs_plane(a, 1, z);
+    const fs_output out = fs_plane(a, 1, part->z);
     const bool down = out.row_stride == 1 && out.col_stride != 1;  /* neighbours in memory are rows of Y */
-    const int width = (int)(a.n - first_column < WIDTH ? a.n - first_column : WIDTH);
+    const int width = (int)min(a.n - part->column, (int64_t)WIDTH);
     const int apart = each * (RING_BYTES / 4);  /* sums of a team from the last one's */
     for (int i = team * 32 + lane; i < HEIGHT * width; i += teams * 32) {
         const int r = down ? i % HEIGHT : i / width, j = down ? i / HEIGHT : i % width;
         const float *at = sums - team * apart + r * WIDTH + j;
         float sum = at[0];
         for (int f = 1; f < teams && finite; f++) sum += at[f * apart];
-        fs_output_put(out, whole.output_row + r, first_column + j, sum);
+        fs_output_put(out, part->output_row + r, part->column + j, sum);
     }
 #endif
 }

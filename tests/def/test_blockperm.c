@@ -213,7 +213,8 @@ static void rolled_forms_give_the_same_bits(void **state)
 {
     (void)state;
     static const int64_t ways[] = {1, 3, 1000, ((int64_t)3 << 29) + 1};
-    fs_blockperm B = fs_blockperm_make(13, 1 << 20, 1024, 16, 2, 4, FS_DEF_LINES, 1);
+    fs_blockperm B = fs_blockperm_make(0xFEDCBA9876543213u, 1 << 20, 1024, 16, 2, 4, FS_DEF_LINES, 1);
+    const fs_philox_keys keys = fs_philox_keys_of(B.seed);
     for (int64_t i = 0; i < 500; i++) {
         const int64_t columns[] = {i, 77 * i + 1, ((int64_t)1 << 47) + 3 * i, i * i + 2};
         uint32_t words[4];
@@ -224,6 +225,8 @@ static void rolled_forms_give_the_same_bits(void **state)
         assert_int_equal(fs_blockperm_mask_rolled(&B, i), fs_blockperm_mask(&B, i));
         const fs_quad plain = fs_blockperm_quad(&B, i, 2, 0), rolled = fs_blockperm_quad_rolled(&B, i, 2, 0);
         assert_memory_equal(&plain, &rolled, sizeof plain);
+        const fs_quad first = fs_blockperm_quad(&B, i, 1, 0), only = fs_blockperm_only_quad(&keys, i);
+        assert_memory_equal(&first, &only, sizeof first);
         fs_blockperm_words_once(&B, columns, 2, 0, words);
         for (int j = 0; j < 4; j++) assert_int_equal(words[j], fs_blockperm_word_once(&B, columns[j], 2, 0));
     }
