@@ -17,6 +17,10 @@
  * so that only one tile, L(j,j-1), has to travel from block to block in a column's time, and no tile is divided by a
  * triangle that another block has made.  Sums have a fixed order: the same bits from run to run.
  *
+ * H200, 2026-11-16, at 6b19344: 513 columns take 114 us, 1025 218, 2560 534, where cuSOLVER takes 244, 458 and 1075;
+ * the substitution 23, 33 and 60, cuBLAS 50, 81 and 177.  A column of tiles takes 27000 clocks, of which 22000 are the
+ * elimination of 64 columns one after the other.
+ *
  * What is ready is never waited for in a circle.  A helper's tiles are in the order of columns, and a tile needs those
  * of columns before its own alone; a row's are in that order too. */
 #include "cholesky.h"

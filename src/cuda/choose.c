@@ -402,20 +402,12 @@ static int plan_tall(const fs_problem *p, const fs_gpu_traits *gpu, int vector, 
     }
     return 0;
 }
-/* As many columns of a thread as one copy brings, and of these such that the work is least: a chunk of slots costs its
- * S, about three times as many instructions as a tile of 8 columns. */
+/* Two neighbouring columns of a thread where one copy brings them. */
 static int choose_tall(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
-    int64_t least_work = INT64_MAX;
-    for (int vector = 1; vector <= 4; vector *= 2) {
-        const int64_t work = div_up(p->n, 8 * vector) * (3 + vector);
-        const int fast = p->across && p->n % vector == 0 && (p->aligned || (vector == 1 && p->dtype == FS_F32));
-        fs_plan own;
-        if (!fast || work >= least_work || !plan_tall(p, gpu, vector, 0, &own)) continue;
-        least_work = work;
-        *plan = own;
-    }
-    return least_work < INT64_MAX;
+    if (!p->across) return 0;
+    if (p->aligned && p->n % 2 == 0 && plan_tall(p, gpu, 2, 0, plan)) return 1;
+    return p->dtype == FS_F32 && plan_tall(p, gpu, 1, 0, plan);
 }
 
 /* The widest loads that the matrix allows: 16 bytes, 8 for two-byte elements. */
@@ -501,6 +493,8 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
         (plan.kernel != FS_KERNEL_DIRECT || direct_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TALL || tall_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TENSOR_ROWS || tensor_rows_fits(p, gpu))) return plan;
+    /* Few columns.  H200, 16777216 rows, k = 1024, s = 4 (2026-11-16, on top of 9c3528b): 16 columns take 458 us, by
+     * narrow.cu 610; 8 take 317, there 320; 64 take 1.9 ms, by plain additions 1.78. */
     if (tall_fits(p, gpu) && p->n >= 9 && p->rows >= 32768 && p->slots >= 256 && choose_tall(p, gpu, &plan))
         return plan;
     /* Half a tile of columns: H200, 16777216 rows, s = 4, `fsbench tune` of 2026-11-15: 32 columns by plain additions
@@ -577,7 +571,7 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
                     plans[count++] = plan;
         }
     if (tall_fits(p, gpu))
-        for (int vector = 1; vector <= 4; vector *= 2) {
+        for (int vector = 1; vector <= 2; vector *= 2) {
             if (!plan_tall(p, gpu, vector, 0, &plan)) continue;
             const int around[] = {plan.parts, plan.parts / 2, plan.parts * 2, plan.parts + 1, plan.parts - 1};
             for (int i = 0; i < 5; i++)

@@ -263,8 +263,12 @@ static double now(void)
 
 /* Whether features are made from layers, without gradients being formed.  With a mask few products are made: at
  * k = 1024 a batch takes 7 ms from layers, and 11 + 14 where gradients are formed and then sketched; without a mask it
- * takes 53 from layers, and 12 + 30 (one thread of an AMD EPYC, on top of a1a851d, 2026-11-16). */
-static int from_layers(const experiment *e, int64_t mask) { return mask > 0 && e->ctx->backend->apply_products; }
+ * takes 53 from layers, and 12 + 30 (one thread of an AMD EPYC, on top of a1a851d, 2026-11-16).  On an H200 (on top of
+ * 9c3528b, the same day) layers take 27 us, and 159 + 52 is the other way; without a mask 140, and 159 + 76. */
+static int from_layers(const experiment *e, int64_t mask)
+{
+    return e->ctx->backend->apply_products && (mask > 0 || e->ctx->backend->place != FS_HOST);
+}
 
 /* A batch of gradients: what they are made of, or they themselves. */
 typedef struct batch {
