@@ -228,28 +228,30 @@ def scores_section(scores):
 # the figure ----------------------------------------------------------------------------------------------------------
 
 # A colour for each family, as in the figures of randnla; the library's are full markers and lines, peers hollow and
-# dashed.
+# dashed.  The last is the case that the time is of, where it is not the panel's: masked features from layers are those
+# of masked gradients, but for rounding.
 STYLES = [
-    ("flashsketch", "FlashSketch", "#D55E00", "o"),
-    ("contiguous", "FlashSketch, contiguous", "#E69F00", "s"),
-    ("rows", "FlashSketch, rows shuffled", "#B8860B", "D"),
-    ("algorithm1", "Algorithm 1 with transposes", "#CC79A7", "v"),
-    ("sjlt", "SJLT, this library", "#0072B2", "^"),
-    ("sjlt-scatter", "SJLT, scatter-add (as GraSS)", "#56B4E9", "<"),
-    ("sjlt-sparse", "SJLT, sparse matrix", "#0072B2", ">"),
-    ("blockrow", "FlashBlockRow, this library", "#999999", "X"),
-    ("srht", "SRHT, this library", "#009E73", "P"),
-    ("srht-passes", "SRHT, transform in memory", "#66C2A5", "p"),
-    ("gaussian", "Gaussian, this library", "#000000", "*"),
-    ("gaussian-blas", "Gaussian, BLAS", "#555555", "h"),
+    ("flashsketch", "FlashSketch", "#D55E00", "o", None),
+    ("flashsketch", "FlashSketch, from layers", "#8C2D04", "d", "layers"),
+    ("contiguous", "FlashSketch, contiguous", "#E69F00", "s", None),
+    ("rows", "FlashSketch, rows shuffled", "#B8860B", "D", None),
+    ("algorithm1", "Algorithm 1 with transposes", "#CC79A7", "v", None),
+    ("sjlt", "SJLT, this library", "#0072B2", "^", None),
+    ("sjlt-scatter", "SJLT, scatter-add (as GraSS)", "#56B4E9", "<", None),
+    ("sjlt-sparse", "SJLT, sparse matrix", "#0072B2", ">", None),
+    ("blockrow", "FlashBlockRow, this library", "#999999", "X", None),
+    ("srht", "SRHT, this library", "#009E73", "P", None),
+    ("srht-passes", "SRHT, transform in memory", "#66C2A5", "p", None),
+    ("gaussian", "Gaussian, this library", "#000000", "*", None),
+    ("gaussian-blas", "Gaussian, BLAS", "#555555", "h", None),
 ]
 
 
-def points(times, scores, data, case, method):
+def points(times, scores, data, case, method, timed):
     """(k, ms, mean, low, high) where both a time and a score are known."""
     found = []
-    for k in times.ks:
-        r, score = times.right(case, k, method), scores.score(data, case, k, SCORES_OF[method])
+    for k in times.ks if timed is None or case == "masked" else ():
+        r, score = times.right(timed or case, k, method), scores.score(data, case, k, SCORES_OF[method])
         if r and score and scores.parameters <= {r["p"], None}:
             found.append((k, r["ms"]) + score[:3])
     return found
@@ -258,7 +260,7 @@ def points(times, scores, data, case, method):
 def figure(times, scores, machine, path):
     """LDS against time, a panel for each data set and case with methods to compare; False where there is none."""
     panels = [(data, case) for data in scores.data() for case in CASES
-              if sum(bool(points(times, scores, data, case, method)) for method, *_ in STYLES) > 1]
+              if sum(bool(points(times, scores, data, case, method, timed)) for method, *_, timed in STYLES) > 1]
     if not panels:
         return False
     plt = pyplot()
@@ -273,12 +275,12 @@ def figure(times, scores, machine, path):
     for i, (data, case) in enumerate(panels):
         ax = axes[i // across][i % across]
         leftmost = {}
-        for method, label, colour, marker in STYLES:
-            found = points(times, scores, data, case, method)
+        for method, label, colour, marker, timed in STYLES:
+            found = points(times, scores, data, case, method, timed)
             if not found:
                 continue
             ks, ms, mean, low, high = zip(*found)
-            peer = times.by[(case, ks[0], method)]["by"] == "peer"
+            peer = times.by[(timed or case, ks[0], method)]["by"] == "peer"
             ends = ([m - l for m, l in zip(mean, low)], [h - m for m, h in zip(mean, high)])
             drawn = ax.errorbar(ms, mean, yerr=ends, color=colour, marker=marker, markersize=8 if marker == "*" else 6,
                                 linewidth=2.2 if method == OURS else 1.2, linestyle="--" if peer else "-",

@@ -79,11 +79,16 @@ with tempfile.TemporaryDirectory() as temporary:
     law(seeds == 2 and abs(mean - 0.35) < 1e-9 and abs(low - 0.34) < 1e-9 and abs(high - 0.37) < 1e-9,
         f"the score of two seeds is {mean} from {low} to {high} of {seeds}")
     times = report_grass.Times(record)
-    found = report_grass.points(times, scores, "", "masked", "rows")
+    found = report_grass.points(times, scores, "", "masked", "rows", None)
     ms = next(r["ms"] for r in lines if (r["case"], r["k"], r["method"]) == ("masked", 64, "rows"))
     law([point[:2] for point in found] == [(64, ms)], f"the figure has {found}")
-    law(len(report_grass.points(times, scores, "", "all", "rows")) == 1, "the figure lacks unmasked points")
-    law(len(report_grass.points(times, scores, "", "masked", "gaussian-blas")) == 1, "a peer lacks its family's score")
+    law(len(report_grass.points(times, scores, "", "all", "rows", None)) == 1, "the figure lacks unmasked points")
+    law(len(report_grass.points(times, scores, "", "masked", "gaussian-blas", None)) == 1,
+        "a peer lacks its family's score")
+    found = report_grass.points(times, scores, "", "masked", "rows", "layers")
+    ms = next(r["ms"] for r in lines if (r["case"], r["k"], r["method"]) == ("layers", 64, "rows"))
+    law([point[:2] for point in found] == [(64, ms)], f"the figure has {found} from layers")
+    law(not report_grass.points(times, scores, "", "all", "rows", "layers"), "layers are timed with a mask")
 
     (results / "h200").mkdir()
     (results / "h200" / "cuda.jsonl").symlink_to(root / "bench" / "results" / "h200" / "cuda.jsonl")
