@@ -1,7 +1,7 @@
 /* layers.c - the perceptron of case `layers`: its gradients as products of inputs and slopes.
  *
- * Layer l has an input of width[l] and width[l + 1] slopes; its coordinates are those of its weights, u width[l] + v for
- * slope u and input v, and then of its biases.  A batch is, for every layer, n inputs and then n slopes, each one
+ * Layer l has an input of width[l] and width[l + 1] slopes; its coordinates are those of its weights, u width[l] + v
+ * for slope u and input v, and then of its biases.  A batch is, for every layer, n inputs and then n slopes, each one
  * example after the other.  Rows of the factors are counted in the same order. */
 #include "grass.h"
 

@@ -191,8 +191,9 @@ enum {
 #ifdef FS_FEW_INSTANCES
 #define FS_TALL(X) X(float, FS_F32, 2, 4, 2, 16)
 #else
-/* H200, 2026-11-16, on top of 9c3528b, 16777216 rows, k = 1024, s = 4: 16 columns take 458 us with a ring of two chunks,
- * 515 with four, and two tiles of one column a thread 653; four columns a thread, 8 warps, make 32 columns in 983. */
+/* H200, 2026-11-16, on top of 9c3528b, 16777216 rows, k = 1024, s = 4: 16 columns take 458 us with a ring of two
+ * chunks, 515 with four, and two tiles of one column a thread 653; four columns a thread, 8 warps, make 32 columns in
+ * 983. */
 #define FS_TALL_FLOAT(X, nonzeros) X(float, FS_F32, 1, nonzeros, 2, 16) X(float, FS_F32, 2, nonzeros, 2, 16)
 #define FS_TALL(X) \
     FS_TALL_FLOAT(X, 1) FS_TALL_FLOAT(X, 2) FS_TALL_FLOAT(X, 4) FS_TALL_FLOAT(X, 8) \

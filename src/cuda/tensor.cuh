@@ -286,7 +286,8 @@ __device__ __forceinline__ void store_tile(const fs_tile_args &a, const fs_part 
     else if (plain)
         each_row([=](int row, float4 x) {
             const uint32_t left = fs_two_halves(to.dtype, f * x.x, f * x.y);
-            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, fs_two_halves(to.dtype, f * x.z, f * x.w));
+            const uint32_t right = fs_two_halves(to.dtype, f * x.z, f * x.w);
+            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, right);
             else *(uint32_t *)(first + row * pitch) = left;
         });
     else
@@ -300,8 +301,8 @@ __device__ __noinline__ void put_rows(const fs_output &to, int64_t row, int64_t 
     if (valid > 1) fs_output_put(to, row + 1, sample, sum.y);
 }
 
-/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + APART, as fs_output_put would leave them;
- * floats two rows at a time where rows are contiguous. */
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + APART, as fs_output_put would leave
+ * them; floats two rows at a time where rows are contiguous. */
 template <class T, int APART = 8>
 __device__ __forceinline__ void store_samples(const fs_tile_args &a, const fs_part &p, const fs_output &to,
                                               const float *total, int64_t sample)
