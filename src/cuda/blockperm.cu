@@ -41,6 +41,8 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
         return gpu->host.fail(FS_EUNSUPPORTED,
                               "%lld x %lld with %lld blocks needs %lld thread blocks, a GPU has at most 2^31 - 1",
                               (long long)a->rows, (long long)a->n, (long long)a->B.M, (long long)blocks);
+    a->blocks = blocks;
+    const bool fewer = fs_plan_takes_many(plan) && blocks > gpu->traits.processors;
     int team = plan->team, chunk = plan->chunk, group = plan->group;
     fs_row_maps maps;
     CUtensorMap map;
@@ -62,7 +64,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
         how.val.clusterDim.y = how.val.clusterDim.z = 1;
     }
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks);
+    config.gridDim = dim3((unsigned)(fewer ? gpu->traits.processors : blocks));
     config.blockDim = dim3((unsigned)plan->threads);
     config.dynamicSmemBytes = (size_t)plan->shared;
     config.stream = gpu->stream;

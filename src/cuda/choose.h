@@ -86,6 +86,9 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
 /* Columns of A that one thread block of a plan makes. */
 int64_t fs_plan_width(const fs_plan *plan);
 
+/* Whether there are no more thread blocks than processors, and each takes piece after piece. */
+int fs_plan_takes_many(const fs_plan *plan);
+
 /* Rows of A that one copy of hopper_rows.cu or listed_rows.cu brings. */
 int fs_plan_box(const fs_problem *p, const fs_plan *plan);
 

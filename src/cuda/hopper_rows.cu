@@ -11,15 +11,17 @@
  *     4           64           the same 64 columns as the other, two blocks
  *
  * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or
- * an address.
+ * an address.  Where there are more pieces of work than processors, hopper_pieces has a thread block for each of them
+ * that takes piece after piece: those who copy and who make S are at the next one while sums are stored.
  * Parts of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
  * some rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
  * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in tensor_rows.cu.
  *
- * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x
+ * grid     cluster x (kappa / OUTS) x M x column tiles x (parts / cluster), in this order, in x; of hopper_pieces these
+ *          are the pieces
  * threads  512; registers move from the warpgroups that prepare to those that multiply
- * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers
+ * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers, the parts that are under way
  * needs    sm_90; blocks of at most 64 rows; a matrix that maps.cu can describe, of whole groups of 128 bytes or at
  *          least as wide as a tile */
 #include "instances.h"
@@ -50,7 +52,8 @@ template <class T, int OUTS, int TILES> struct shape {
     };
 };
 
-/* Shared memory: sets of panels, stages, the mbarriers of stages and of sets, and the thread block's part. */
+/* Shared memory: sets of panels, stages, the mbarriers of stages and of sets; then parts, OUTS for each of the last
+ * pieces (instances.h). */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
     typedef shape<T, OUTS, TILES> sh;
     uint32_t sets, barriers;
@@ -68,31 +71,57 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A warp that makes panels of S, those of one permutation, of every set or of every second or fourth; every lane four
- * slots.  Words are known before the place of the set is empty.  The place holds a set that the warp made AGO sets ago:
- * few nonzeros are taken out again one by one, of more the whole place is cleared.  (H200, kappa 4, s 1: 6 % of the
- * sketch; panels are cleared through the same shared memory that the tensor cores read.) */
+/* The thread block's mbarriers; the caller synchronises. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void make_panels(const fs_tile_args &a, const fs_part *parts,
-                            const memory<T, OUTS, TILES, STAGES, SETS> &m, uint8_t *sets, int set_count)
+__device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAGES, SETS> &m)
+{
+    for (int i = 0; i < STAGES; i++) {
+        fs_mbarrier_init(m.ring.full(i), COPIERS);
+        fs_mbarrier_init(m.ring.empty(i), MULTIPLY / 32);
+    }
+    for (int i = 0; i < SETS; i++) {
+        fs_mbarrier_init(m.set_full(i), OUTS);
+        fs_mbarrier_init(m.set_empty(i), MULTIPLY / 32);
+    }
+}
+
+/* Panels of S, 64 slots each, of a part, which begins with a slot made by fours; at least one. */
+__device__ __forceinline__ int panels_of(fs_part p)
+{
+    align_slots(p);
+    return p.count > 0 ? (int)((p.count + PANEL - 1) / PANEL) : 1;
+}
+/* Which of the sets of a piece, behind `before` of earlier ones, is the first that this warp makes. */
+template <int OUTS> __device__ __forceinline__ int first_set(int before)
+{
+    return ((int)(threadIdx.x >> 5 & (MAKERS - 1)) / OUTS - before) & (MAKERS / OUTS - 1);
+}
+/* A warp that makes panels of S for a piece, those of one permutation, of every set or of every second or fourth; every
+ * lane four slots.  Words are known before the place of the set is empty.  The place holds a set that the warp made AGO
+ * sets ago: few nonzeros are taken out again one by one, of more, or of another piece's, the whole place is cleared.
+ * (H200, kappa 4, s 1: 6 % of the sketch; panels are cleared through the same shared memory that the tensor cores
+ * read.) */
+template <class T, int OUTS, int TILES, int STAGES, int SETS>
+__device__ void make_panels(const fs_tile_args &a, fs_part p, const memory<T, OUTS, TILES, STAGES, SETS> &m,
+                            uint8_t *sets, int set_count, int before)
 {
     typedef shape<T, OUTS, TILES> sh;
     enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, AGO = SETS * OUTS / MAKERS };
     static_assert(SETS * OUTS % MAKERS == 0, "a warp comes back to the places of its own sets");
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (MAKERS - 1), out = warp % OUTS;
-    fs_part p = parts[out];
+    const int lane = threadIdx.x & 31, out = (threadIdx.x >> 5 & (MAKERS - 1)) % OUTS;
     const int lead = align_slots(p);
     const bool fours = made_by_fours(a, p), few = fours && a.B.s <= 4;
     uint32_t words[AGO][4];
     int valids[AGO];
-    for (int t = warp / OUTS; t < set_count; t += MAKERS / OUTS) {
+    for (int t = first_set<OUTS>(before); t < set_count; t += MAKERS / OUTS) {
         const int64_t slot = (int64_t)t * SET + 4 * lane;
+        const int number = before + t, place = number % SETS;
         int64_t column[4];
         uint32_t word[4];
         int valid = 0;
         if (fours) valid = number_slots(a, p, slot, lead, column, word);
-        fs_mbarrier_wait(m.set_empty(t % SETS), t / SETS & 1 ^ 1);
-        uint8_t *panels = sets + t % SETS * sh::SET_BYTES + out * PANEL_BYTES,
+        fs_mbarrier_wait(m.set_empty(place), number / SETS & 1 ^ 1);
+        uint8_t *panels = sets + place * sh::SET_BYTES + out * PANEL_BYTES,
                 *mine = panels + (lane >> 4) * sh::HALF_SET;
         if (few && t >= SETS) put_slots<NOTHING>(a, p, mine, (int)slot, valids[AGO - 1], words[AGO - 1]);
         else
@@ -113,7 +142,7 @@ __device__ void make_panels(const fs_tile_args &a, const fs_part *parts,
             for (int i = slot < lead ? lead : 0; i < 4; i++) put_slot<ONE>(a, p, mine, slot + i);
         fs_proxy_fence();
         __syncwarp();
-        if (lane == 0) fs_mbarrier_arrive(m.set_full(t % SETS));
+        if (lane == 0) fs_mbarrier_arrive(m.set_full(place));
     }
 }
 
@@ -245,18 +274,18 @@ __device__ __forceinline__ int promotion(int s, int block_rows)
 
 /* A warpgroup that multiplies: total = its part of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
- * panels, a power of two. */
+ * panels, a power of two.  `before` sets were for earlier pieces; `at` goes on from piece to piece. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
-                                                int every, int column, int out,
+                                                int every, int column, int out, int before, ring_place &at,
                                                 float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
     typedef shape<T, OUTS, TILES> sh;
     typedef unit<T, TILES, sh::ROW_BYTES> unit_t;
     enum { UNITS = PANEL / unit_t::ROWS };
     const int lane = threadIdx.x & 31;
-    const uint32_t place = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
-    const uint32_t from = m.ring.stages + (place ^ (place >> 3 & 0x70));
+    const uint32_t start = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
+    const uint32_t from = m.ring.stages + (start ^ (start >> 3 & 0x70));
     float sums[sh::SUMS], up[sh::COLUMNS];
     /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then
      * keeps their uses behind. */
@@ -266,7 +295,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
         for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
     };
     unit_t x[2] = {};
-    int stage = 0, parity = 0;
+    int stage = at.stage, parity = at.parity;
 #pragma unroll
     for (int i = 0; i < sh::SUMS; i++) total[i] = 0.0f;
 #pragma unroll
@@ -275,8 +304,8 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
     for (int t = 0; t < panel_count;) {
 #pragma unroll 1
         do {
-            const int at = (t >> 1) % SETS;
-            const uint32_t panel = m.sets + at * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
+            const int number = before + (t >> 1), place = number % SETS;
+            const uint32_t panel = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
 #pragma unroll
             for (int u = 0; u < UNITS; u++) {
                 unit_t &now = x[u & 1];
@@ -299,7 +328,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                     if (lane == 0) fs_mbarrier_arrive(m.ring.empty(stage));
                     if (++stage == STAGES) stage = 0, parity ^= 1;
                 }
-                if (u == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(at), (t >> 1) / SETS & 1);
+                if (u == 0 && (t & 1) == 0) fs_mbarrier_wait(m.set_full(place), number / SETS & 1);
                 fs_wgmma_fence();
                 multiply<T, sh::BLOCKS>(sums, now, panel + u * 2 * unit_t::ROWS, u > 0 || (t & (every - 1)) > 0);
                 fs_wgmma_commit();
@@ -307,12 +336,13 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
                 x[(u + 1) & 1].keep();
                 /* the set before this one was read to its end */
                 if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0)
-                    fs_mbarrier_arrive(m.set_empty((at + SETS - 1) % SETS));
+                    fs_mbarrier_arrive(m.set_empty((place + SETS - 1) % SETS));
             }
         } while (++t < panel_count && (t & (every - 1)) > 0);
         wait_for_sums();
         promote<T, TILES>(total, sums, up);
     }
+    at.stage = stage, at.parity = parity;
 }
 
 /* A thread's sums of a block in shared memory, from the warp's first column on; PITCH makes neighbouring rows of a warp
@@ -348,16 +378,7 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     /* 1. what to do; mbarriers */
     fs_parts_once(a, OUTS, sh::WIDTH, parts);
     if (tid == 32 * OUTS) fs_fetch_map(&maps.all);
-    if (tid == 32 * OUTS + 32) {
-        for (int i = 0; i < STAGES; i++) {
-            fs_mbarrier_init(m.ring.full(i), COPIERS);
-            fs_mbarrier_init(m.ring.empty(i), MULTIPLY / 32);
-        }
-        for (int i = 0; i < SETS; i++) {
-            fs_mbarrier_init(m.set_full(i), OUTS);
-            fs_mbarrier_init(m.set_empty(i), MULTIPLY / 32);
-        }
-    }
+    if (tid == 32 * OUTS + 32) make_mbarriers(m);
     fs_proxy_fence();
     __syncthreads();
     fs_part p = parts[0];
@@ -369,11 +390,13 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
     if (tid < PREPARE) {
         fs_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS)
-            make_panels<T, OUTS, TILES, STAGES, SETS>(a, parts, m, shared, (panel_count + 1) / 2);
-        else
+            make_panels<T, OUTS, TILES, STAGES, SETS>(a, parts[(tid >> 5) % OUTS], m, shared, (panel_count + 1) / 2, 0);
+        else {
+            ring_place at = {0, 1};
             copy_rows(a, maps, aligned, owned, lead, m.ring,
                       FS_HOPPER_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FS_DEF_NONE) > 1,
-                      panel_count * PANEL / sh::STAGE);
+                      panel_count * PANEL / sh::STAGE, at);
+        }
         fs_barrier_or(1, THREADS, false);
         if (a.cluster > 1)
             add_parts<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, parts, p.column, owned, (float *)shared, tid);
@@ -384,7 +407,8 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
                            (thread >> 5 & 3) * TILES * 16;  /* the warp's first */
         float total[sh::SUMS];
         const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
-        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, every, column, out, total);
+        ring_place at = {0, 0};
+        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, every, column, out, 0, at, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
@@ -417,15 +441,114 @@ __global__ void __launch_bounds__(THREADS, 1) hopper_rows(const __grid_constant_
 #endif
 }
 
+/* Calls with_piece(piece, number) for every piece of a thread block. */
+template <class F> __device__ __forceinline__ void each_piece(const fs_tile_args &a, F with_piece)
+{
+    int number = 0;
+    uint32_t piece = blockIdx.x;
+#pragma unroll 1
+    do with_piece(piece, number++);
+    while ((piece += gridDim.x) < a.blocks);
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* A column of a part by plain additions: see make_again. */
+template <class T>
+__device__ __noinline__ void put_again(const fs_tile_args &a, const fs_part &p, int64_t column, int64_t owned)
+{
+    float sums[HEIGHT];
+    make_again<T>(a, p, column, sums, 1);
+    if (column >= owned && column < a.n)
+        for (int r = 0; r < p.block_rows; r++)
+            fs_output_put(fs_plane(a, p.l, p.z), p.output_row + r, column, sums[r]);
+}
+#endif
+
+/* One block of Y for a piece, no clusters. */
+template <class T, int TILES, int STAGES, int SETS>
+__global__ void __launch_bounds__(THREADS, 1) hopper_pieces(const __grid_constant__ fs_tile_args a,
+                                                            const __grid_constant__ fs_row_maps maps)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    typedef shape<T, 1, TILES> sh;
+    extern __shared__ __align__(1024) uint8_t shared[];
+    const memory<T, 1, TILES, STAGES, SETS> m(shared);
+    const int tid = threadIdx.x;
+    fs_part *parts = (fs_part *)(shared + FS_HOPPER_ROWS_PARTS(sizeof(T), 1, TILES, STAGES, SETS));
+
+    fs_start_next_kernel();
+    /* 1. mbarriers */
+    if (tid == 32) fs_fetch_map(&maps.all);
+    if (tid == 64) make_mbarriers(m);
+    fs_proxy_fence();
+    __syncthreads();
+
+    /* 2. two warpgroups prepare, two multiply.  Who makes the first set of a piece leaves its part for those who
+     * multiply. */
+    if (tid < PREPARE) {
+        fs_fewer_registers<sh::PREPARING>();
+        if (tid < 32 * MAKERS) {
+            int before = 0;
+            each_piece(a, [&](uint32_t piece, int number) {
+                const fs_part p = fs_part_of(a, 1, sh::WIDTH, piece);
+                if (first_set<1>(before) == 0 && (tid & 31) == 0) parts[number % FS_HOPPER_ROWS_AHEAD(1, SETS, 1)] = p;
+                const int set_count = (panels_of(p) + 1) / 2;
+                make_panels<T, 1, TILES, STAGES, SETS>(a, p, m, shared, set_count, before);
+                before += set_count;
+            });
+        } else {
+            ring_place at = {0, 1};
+            each_piece(a, [&](uint32_t piece, int) {
+                fs_part p = fs_part_of(a, 1, sh::WIDTH, piece);
+                const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
+                const int panel_count = panels_of(p), lead = align_slots(p);
+                copy_rows(a, maps, p, owned, lead, m.ring,
+                          FS_HOPPER_ROWS_BOX(sizeof(T), 1, TILES, a.B.shuffle == FS_DEF_NONE) > 1,
+                          panel_count * PANEL / sh::STAGE, at);
+            });
+        }
+        return;
+    }
+    fs_more_registers<256 - sh::PREPARING>();
+    const int thread = tid - PREPARE, column = (thread >> 7) * TILES * 64 + (thread >> 5 & 3) * TILES * 16;
+    ring_place at = {0, 0};
+    int before = 0;
+    each_piece(a, [&](uint32_t, int number) {
+        fs_mbarrier_wait(m.set_full(before % SETS), before / SETS & 1);  /* then the part is there too */
+        const fs_part *part = parts + number % FS_HOPPER_ROWS_AHEAD(1, SETS, 1);
+        const int panel_count = panels_of(*part);
+        const int every = is_float<T>::value ? promotion((int)a.B.s, part->block_rows) : 4;
+        float total[sh::SUMS], zero = 0.0f;
+        multiply_panels<T, 1, TILES, STAGES, SETS>(m, panel_count, every, column, 0, before, at, total);
+        before += (panel_count + 1) / 2;
+        if ((tid & 31) == 0) fs_mbarrier_arrive(m.set_empty((before - 1) % SETS));
+
+        /* 3. all finite: scale once, store once */
+#pragma unroll
+        for (int i = 0; i < sh::SUMS; i++) zero = fmaf(total[i], 0.0f, zero);
+        const bool again = fs_barrier_or(1, MULTIPLY, zero != 0.0f);
+        fs_part p = *part;
+        const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
+        if (again) {
+            if (thread < sh::WIDTH) put_again<T>(a, *part, p.column + thread, owned);
+        } else {
+            const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
+            if (own >= owned) store_tile<TILES>(a, p, total, own);
+        }
+    });
+#endif
+}
+
 }  // namespace
 
 /* choose.c knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, outs, tiles, stages, sets) \
-    static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets) == \
+#define SHARED(T, dtype, outs, tiles, stages, sets, many) \
+    static_assert(FS_HOPPER_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets, many) == \
                   sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + \
-                      16 * (stages + sets) + outs * sizeof(fs_part), \
+                      16 * (stages + sets) + FS_HOPPER_ROWS_AHEAD(outs, sets, many) * outs * sizeof(fs_part), \
                   "instances.h disagrees");
 FS_HOPPER_ROWS(SHARED)
-#define KERNEL(T, dtype, outs, tiles, stages, sets) \
-    (const void *)hopper_rows<T, outs, tiles, stages, sets>,
+#define KERNEL_0(T, outs, tiles, stages, sets) (const void *)hopper_rows<T, outs, tiles, stages, sets>,
+#define KERNEL_1(T, outs, tiles, stages, sets) (const void *)hopper_pieces<T, tiles, stages, sets>,
+#define KERNEL(T, dtype, outs, tiles, stages, sets, many) KERNEL_##many(T, outs, tiles, stages, sets)
 extern "C" const void *const fs_hopper_rows_kernels[] = {FS_HOPPER_ROWS(KERNEL)};

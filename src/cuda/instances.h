@@ -33,21 +33,24 @@ enum { FS_TENSOR_ROWS_COUNT = 0 FS_TENSOR_ROWS(FS_COUNT_ONE) };
 #define FS_TENSOR_ROWS_SHARED(size, groups, stages) \
     (2 * 16384 + 4 * 128 * 8 + (groups) * (stages) * 16 * 128 * (int)(size))
 
-/* hopper_rows.cu: element type, permutations together, tiles of 64 columns of a warpgroup, stages
- * of rows, sets of panels of S.  As many sets as warps that make them in turn, so that none laps. */
+/* hopper_rows.cu: element type, permutations together, tiles of 64 columns of a warpgroup, stages of rows, sets of
+ * panels of S, whether thread blocks take many pieces.  As many sets as warps that make them in turn, so that none
+ * laps. */
 #ifdef FS_FEW_INSTANCES
-#define FS_HOPPER_ROWS(X) X(float, FS_F32, 1, 1, 6, 4)
+#define FS_HOPPER_ROWS(X) X(float, FS_F32, 1, 1, 6, 4, 0)
 #else
 #define FS_HOPPER_ROWS_HALF(X, T, dtype) \
-    X(T, dtype, 1, 2, 6, 4) \
-    X(T, dtype, 1, 1, 8, 4) \
-    X(T, dtype, 2, 1, 6, 4) \
-    X(T, dtype, 4, 1, 6, 2)
+    X(T, dtype, 1, 2, 6, 4, 0) \
+    X(T, dtype, 1, 2, 6, 4, 1) \
+    X(T, dtype, 1, 1, 8, 4, 0) \
+    X(T, dtype, 2, 1, 6, 4, 0) \
+    X(T, dtype, 4, 1, 6, 2, 0)
 #define FS_HOPPER_ROWS(X) \
-    X(float, FS_F32, 1, 2, 3, 4) \
-    X(float, FS_F32, 1, 1, 6, 4) \
-    X(float, FS_F32, 2, 1, 4, 4) \
-    X(float, FS_F32, 4, 1, 6, 2) \
+    X(float, FS_F32, 1, 2, 3, 4, 0) \
+    X(float, FS_F32, 1, 2, 3, 4, 1) \
+    X(float, FS_F32, 1, 1, 6, 4, 0) \
+    X(float, FS_F32, 2, 1, 4, 4, 0) \
+    X(float, FS_F32, 4, 1, 6, 2, 0) \
     FS_HOPPER_ROWS_HALF(X, __half, FS_F16) FS_HOPPER_ROWS_HALF(X, __nv_bfloat16, FS_BF16)
 #endif
 enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
@@ -63,14 +66,17 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_BOX(size, outs, tiles, contiguous) \
     ((contiguous) && FS_HOPPER_ROWS_GROUPS(size, outs, tiles) % 4 == 2 \
          ? FS_HOPPER_ROWS_STAGE(size, outs, tiles) / 4 : 1)
-/* Sets of 2 `outs` panels, the ring, two mbarriers for each of them; and then `outs` parts of 48 bytes
- * (tile.cuh). */
+/* Sets of 2 `outs` panels, the ring, two mbarriers for each of them; and then `outs` parts of 48 bytes (tile.cuh) for
+ * each of the last pieces, if there are many.  A warp that begins to make S for a piece has made the last but 4 / outs
+ * sets before it, so those who multiply have read the last but 4 / outs + sets, and a piece has at least one set: the
+ * parts of one more are kept. */
+#define FS_HOPPER_ROWS_AHEAD(outs, sets, many) ((many) ? 4 / (outs) + (sets) + 1 : 1)
 #define FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) \
     ((sets) * (outs) * 16384 + \
      (stages) * FS_HOPPER_ROWS_STAGE(size, outs, tiles) * FS_HOPPER_ROWS_PITCH(size, outs, tiles) + \
      16 * ((stages) + (sets)))
-#define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets) \
-    (FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) + 48 * (outs))
+#define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets, many) \
+    (FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) + FS_HOPPER_ROWS_AHEAD(outs, sets, many) * 48 * (outs))
 
 /* listed_rows.cu: element type, permutations together. */
 #ifdef FS_FEW_INSTANCES

@@ -222,9 +222,10 @@ __global__ void __launch_bounds__(THREADS, 1) listed_rows(const __grid_constant_
         fs_part p = parts[tid < 32 * COPIERS ? 0 : (tid >> 5) % OUTS];
         const int64_t owned = place_columns<float, sh::WIDTH>(a, p);
         const int lead = align_slots(p);
-        if (tid < 32 * COPIERS)
-            copy_rows(a, maps, p, owned, lead, ring, a.B.shuffle == FS_DEF_NONE, stage_count);
-        else {
+        if (tid < 32 * COPIERS) {
+            ring_place first = {0, 1};
+            copy_rows(a, maps, p, owned, lead, ring, a.B.shuffle == FS_DEF_NONE, stage_count, first);
+        } else {
             const int warp = (tid >> 5) - COPIERS;
             list_nonzeros<OUTS>(a, p, lead, ring, places, (uint4 *)masks + warp * HEIGHT, warp, stage_count);
         }

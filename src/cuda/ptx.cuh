@@ -339,6 +339,12 @@ static __device__ __forceinline__ void fs_cluster_barrier(void)
     asm volatile("barrier.cluster.arrive.release.aligned;\n"
                  "barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+/* The same, which orders nothing: what has been read from another, and used, has been read. */
+static __device__ __forceinline__ void fs_cluster_meet(void)
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n"
+                 "barrier.cluster.wait.aligned;" ::: "memory");
+}
 static __device__ __forceinline__ float4 fs_cluster_float4(uint32_t at, int rank)
 {
     float4 x;

@@ -42,10 +42,13 @@ template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(c
  * lane copies row after row, or all of them at once where they are `together`.  (That its operands come from
  * __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
  * An empty slot copies row -1, which is zero, as are columns behind the last; copied together, slots outside of the
- * part bring rows that its columns of S, all zero, leave without effect. */
+ * part bring rows that its columns of S, all zero, leave without effect.
+ * `at` goes on from call to call. */
+struct ring_place { int stage, parity; };  /* parity that says that the stage is empty */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
 __device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const fs_part &p, int64_t owned, int lead,
-                          const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count)
+                          const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count,
+                          ring_place &at)
 {
     typedef row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> ring_t;
     enum { ROWS = ring_t::ROWS, AHEAD = 32 / ROWS, BATCH = ROWS < 8 ? ROWS : 8, BYTES = WIDTH * (int)sizeof(T) };
@@ -53,7 +56,7 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const 
     const bool moved = p.column != owned;
     const CUtensorMap *map = (const CUtensorMap *)__shfl_sync(~0u, (uint64_t)(moved ? &maps.last : &maps.all), 0);
     const int group = __shfl_sync(~0u, moved ? 0 : (int)(p.column / ring_t::GROUP), 0);
-    int stage = 0, parity = 1;
+    int stage = at.stage, parity = at.parity;
     for (int t = 0; t < stage_count; t += AHEAD) {
         const int64_t slot = (int64_t)(t + lane / ROWS) * STAGE + warp * ROWS + lane % ROWS;
         const int64_t row = together ? p.first + slot - a.row0
@@ -79,6 +82,7 @@ __device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const 
             if (++stage == STAGES) stage = 0, parity ^= 1;
         }
     }
+    at.stage = stage, at.parity = parity;
 }
 
 #endif

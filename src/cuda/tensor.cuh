@@ -394,7 +394,7 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part *
         }
     }
     __syncwarp();
-    fs_cluster_barrier();
+    fs_cluster_meet();  /* nobody ends while others read its memory */
 }
 #endif
 

@@ -25,6 +25,7 @@ typedef struct fs_tile_args {
     int64_t plane;           /* bytes from plane to plane; 0: straight to Y */
     fs_slots slots;          /* of every input block, when shuffled */
     int64_t tiles;           /* thread blocks along the columns */
+    int64_t blocks;          /* thread blocks in all, or where there are fewer, pieces of work for them */
     int64_t length;          /* slots of a part */
     int32_t parts;           /* z = 0 ... parts - 1 */
     int32_t cluster;         /* so many neighbouring parts add their sums among themselves */
@@ -82,11 +83,11 @@ static __device__ __forceinline__ fs_part fs_part_at(const fs_tile_args &a, uint
     p.count = left < 0 ? 0 : left < a.length ? left : a.length;
     return fs_part_for(a, p, l);
 }
-/* The part of this thread block, in a grid of cluster x ceil(kappa / group) x M x column tiles x (parts / cluster), in
- * this order. */
-static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int group, int width)
+/* Part `id`, that of this thread block, in a grid of cluster x ceil(kappa / group) x M x column tiles x
+ * (parts / cluster), in this order. */
+static __device__ __forceinline__ fs_part fs_part_of(const fs_tile_args &a, int group, int width,
+                                                     uint32_t id = blockIdx.x)
 {
-    uint32_t id = blockIdx.x;
     const uint32_t groups = ((uint32_t)a.B.kappa + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
     const uint32_t rank = id % (uint32_t)a.cluster;
     id /= (uint32_t)a.cluster;

@@ -181,6 +181,28 @@ static void a_small_matrix_has_narrow_tiles_rather_than_parts(void **state)
                      say_call(&c, &gpus[H200]), (long long)cases[i].width, (long long)cases[i].parts, say_plan(&plan));
     }
 }
+
+/* Two rounds of thread blocks would leave the memory waiting while the first store their sums. */
+static void thread_blocks_take_many_pieces_where_there_are_more_than_processors(void **state)
+{
+    (void)state;
+    const fs_dtype types[] = {FS_F32, FS_F16, FS_BF16};
+    int with_many = 0, without = 0;
+    for (const shape *A = matrices; A->d; A++)
+        for (const int64_t *k = usual; *k; k++)
+            for (int i = 0; i < COUNT(types); i++) {
+                const call c = {A->d, *k, 0, 1, 4, DEALT, 0, 0, A->d, A->n, types[i], FULL, PACKED};
+                const fs_problem p = problem_of_call(&c);
+                const fs_plan plan = fs_choose(&p, &gpus[H200].traits, NULL);
+                const int64_t width = fs_plan_width(&plan), tiles = (A->n + width - 1) / width;
+                const int more = fs_plan_blocks(&p, &plan) * tiles * plan.parts > gpus[H200].traits.processors;
+                if (fs_plan_takes_many(&plan) != more)
+                    fail_msg("%s: %lld tiles, chosen is %s, whose thread blocks take %s", say_call(&c, &gpus[H200]),
+                             (long long)tiles, say_plan(&plan), more ? "one piece each" : "many pieces");
+                with_many += more, without += !more;
+            }
+    if (with_many < 6 || without < 6) fail_msg("%d matrices of many pieces, %d of few", with_many, without);
+}
 #endif
 
 /* what is chosen ---------------------------------------------------------------------------------------------- */
@@ -322,6 +344,7 @@ int main(void)
 #ifndef FS_FEW_INSTANCES
         cmocka_unit_test(every_bar_gets_the_kernel_meant_for_it),
         cmocka_unit_test(a_small_matrix_has_narrow_tiles_rather_than_parts),
+        cmocka_unit_test(thread_blocks_take_many_pieces_where_there_are_more_than_processors),
 #endif
         cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
         cmocka_unit_test(every_plan_fits),

@@ -194,6 +194,8 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (gpu->arch != 90) return "the GPU cannot run it";
         if (!p->across || !p->whole || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
         if (p->kappa % plan->group) return "its permutations do not divide kappa";
+        if (fs_plan_takes_many(plan) && (plan->cluster != 1 || plan->group != 1))
+            return "thread blocks that take many pieces make one block each and are no cluster";
         return NULL;
     case FS_KERNEL_LISTED_ROWS:
         if (plan->instance < 0 || plan->instance >= FS_LISTED_ROWS_COUNT) return "there is no such instance";

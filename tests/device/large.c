@@ -101,6 +101,37 @@ static void few_blocks_of_many_rows_equal_the_cpu(void **state)
     for_each_case(10, 10, check_split, NULL);
 }
 
+/* More pieces of work than processors, which take several each: pieces of one panel and of many, uneven blocks, tiles
+ * that are moved, parts of the rows of S, both outputs. */
+static void check_pieces(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    static const struct { int64_t k, n, rows, row0; fs_dtype in, out; fs_shuffle shuffle; int64_t s; } cases[] = {
+        {4096, 1024, 9000, 0, FS_F32, FS_F32, FS_SHUFFLE_ROWS, 4},
+        {4096, 1024, 16384, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, 4},
+        {4100, 772, 8192, 0, FS_F32, FS_F32, FS_SHUFFLE_NONE, 8},
+        {8192, 520, 12345, 777, FS_BF16, FS_F32, FS_SHUFFLE_ROWS, 1},
+        {2048, 2048, 5000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, 4},
+        {1000, 3000, 20000, 5, FS_F32, FS_F32, FS_SHUFFLE_ROWS, 7},
+        {5000, 1040, 9001, 0, FS_F16, FS_F32, FS_SHUFFLE_LINES, 4},
+        {4096, 1024, 65536, 0, FS_F32, FS_F32, FS_SHUFFLE_ROWS, 4},
+    };
+    call c = {.in = cases[number].in, .out = cases[number].out, .large = 1, .n = cases[number].n,
+              .rows = small_set ? 700 : cases[number].rows, .row0 = cases[number].row0, .from = ROWS, .to = ROWS,
+              .alpha = 1};
+    const int64_t k = cases[number].k;
+    const recipe R = {"many pieces", FS_BLOCKPERM, cases[number].shuffle, (k + 63) / 64, 1, cases[number].s,
+                      0, 0, 0, 1};
+    c.spec = spec_at(&R, c.row0 + c.rows + 100, k, 78);
+    call_name(&c, R.name);
+    call_check(l, &c);
+}
+static void more_pieces_than_processors_equal_the_cpu(void **state)
+{
+    (void)state;
+    for_each_case(8, 8, check_pieces, NULL);
+}
+
 /* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, pieces, blocks that are
  * uneven, draw words again or need two. */
 static void check_narrow(const lane *l, int64_t number, const void *data)
@@ -192,6 +223,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_blockperm_products_equal_the_cpu),
         cmocka_unit_test(few_blocks_of_many_rows_equal_the_cpu),
+        cmocka_unit_test(more_pieces_than_processors_equal_the_cpu),
         cmocka_unit_test(few_columns_of_many_rows_equal_the_cpu),
         cmocka_unit_test(blocks_of_64_rows_and_few_columns_equal_the_cpu),
         cmocka_unit_test(other_large_families_equal_the_cpu),

@@ -9,12 +9,13 @@
 
 #include "call.h"
 
-/* Columns and order of A: few columns, a tile and a bit, and both ways for tensor cores; tall: as many rows as it takes
- * until few columns have a kernel of their own, or (2) blocks of 64 rows have. */
+/* Columns and order of A: few columns, a tile and a bit, both ways for tensor cores, and more tiles than a GPU has
+ * processors; tall: as many rows as it takes until few columns have a kernel of their own, or (2) blocks of 64 rows
+ * have. */
 static const struct { layout how; int64_t n; int tall; } places[] = {
     {ROWS, 1, 0},    {ROWS, 19, 0},     {ROWS, 128, 0},   {ROWS, 132, 0},      {COLUMNS, 1, 0}, {COLUMNS, 19, 0},
     {COLUMNS, 64, 0}, {COLUMNS, 128, 0}, {ROWS_SPREAD, 7, 0}, {ROWS, 1, 1},   {COLUMNS, 5, 1},
-    {ROWS, 20, 2},
+    {ROWS, 20, 2},   {ROWS, 8712, 0},
 };
 enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65, TALL_D = 32801 };
 
