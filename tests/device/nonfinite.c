@@ -38,7 +38,7 @@ static call call_at(int64_t number, int adjoint, const recipe *R)
     const int64_t place = number / recipe_count / TYPE_PAIRS % COUNT(places);
     c.from = c.to = places[place].how;
     c.n = places[place].n;
-    c.rows = places[place].tall && R->family == FS_BLOCKPERM ? TALL_D : small_set ? SMALL_D : D;
+    c.rows = places[place].tall && R->family == FS_BLOCKPERM ? TALL_D : small_set || c.n > D ? SMALL_D : D;
     if (c.from == COLUMNS && c.n >= 64) c.rows -= c.rows % 4;  /* whole 16 bytes, for tensor cores */
     const int64_t k = small_set ? SMALL_K : K;
     c.spec = spec_at(R, c.rows, places[place].tall == 2 ? k - 1 : k, 13);
