@@ -7,6 +7,7 @@
 #include "gpu.h"
 #include "instances.h"
 #include "staging.h"
+#include "tuning.h"
 
 fs_result fs_gpu_check(fs_gpu *gpu, cudaError_t error, const char *what)
 {

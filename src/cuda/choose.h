@@ -7,7 +7,6 @@
 #define FS_CUDA_CHOOSE_H
 
 #include <stdint.h>
-#include <stdio.h>
 
 #include "blockperm.h"
 #include "flashsketch.h"
@@ -102,12 +101,8 @@ int fs_plan_cluster(const fs_plan *plan);
 /* Planes of partial sums that a plan leaves to combine.cu; 0 when it writes Y itself. */
 int64_t fs_plan_planes(const fs_problem *p, const fs_plan *plan);
 
-/* Tables of measured choices.  An entry is one line: the problem and the plan that was best for it. */
-void fs_tuning_write_head(FILE *to, const char *gpu_name);
-void fs_tuning_write(FILE *to, const fs_problem *problem, const fs_plan *plan);
-
-/* Reads a table; NULL, with what is wrong in `why`, if the file cannot be read or is none.  free() releases it. */
-fs_tuning *fs_tuning_read(const char *path, char *why, size_t bytes);
+/* Whether a plan is one that the candidates could have held on some GPU. */
+int fs_plan_sound(const fs_problem *p, const fs_plan *plan);
 
 #ifdef __cplusplus
 }

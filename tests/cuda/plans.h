@@ -4,7 +4,7 @@
 #ifndef FS_TESTS_CUDA_PLANS_H
 #define FS_TESTS_CUDA_PLANS_H
 
-#include "choose.h"
+#include "tuning.h"
 #include "support.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
