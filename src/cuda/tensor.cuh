@@ -381,6 +381,8 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part *
 #pragma unroll 1
         for (int i = thread; i < rows * WIDTH / 4; i += THREADS) {
             const int row = rank * rows + i / (WIDTH / 4), place = i % (WIDTH / 4) * 4;
+            const int64_t column = first + place, left = a.n - column;
+            if (row >= mine.block_rows || column < owned || left <= 0) continue;
             const uint32_t at = fs_shared_address(tiles + (out * HEIGHT + row) * PITCH + place);
             float4 sum = fs_cluster_float4(at, 0);
 #pragma unroll 1
@@ -388,13 +390,12 @@ __device__ __forceinline__ void add_parts(const fs_tile_args &a, const fs_part *
                 const float4 next = fs_cluster_float4(at, c);
                 sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
             }
-            const int64_t column = first + place, left = a.n - column;
-            if (row < mine.block_rows && column >= owned && left > 0)
-                fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
+            fs_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
         }
     }
+    /* Nobody ends while others read its memory: all that has been read has been stored. */
     __syncwarp();
-    fs_cluster_meet();  /* nobody ends while others read its memory */
+    fs_cluster_meet();
 }
 #endif
 
