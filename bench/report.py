@@ -191,25 +191,41 @@ THEIRS = [
     ("gaussian_tf32", "dense Gaussian, TF32, S ready"),
 ]
 
+THEIR_PAGE = """**Other people's programs themselves**, timed in PyTorch on an H200 with the same driver and CUDA, each
+over our default at the same k, k = {first} … {last} ([`peers.json`](../bench/results/{path}) has the times, and what
+each is). Our own implementations above are faster than most of these, and the harder test. Over the read alone, a dense
+product in f32 takes {gaussian} times at k = {first}, and the paper's kernel with κ = s = 1 {lightest} times: nothing
+can be more times as fast than that.
+
+{table}"""
+
 
 def theirs_section(records, path):
     """Times of other people's programs over that of our default, a column a shape."""
-    if not path.exists():
-        return "Not measured."
-    ours = {(r["d"], r["n"], r["k"]): r["ms"] for r in records if r["case"] == "rows-s4-rows"}
-    theirs = json.loads(path.read_text())["rows"]
-    shapes = sorted({(r["d"], r["n"]) for r in theirs})
+    ours = {(r["d"], r["n"], r["k"]): r for r in records if r["case"] == "rows-s4-rows"}
+    theirs = json.loads(path.read_text())["rows"] if path.exists() else []
+    both = [(r, ours[key]) for r in theirs if (key := (r["d"], r["n"], r["k"])) in ours]
+    if not both:
+        return ""
+    shapes = sorted({(r["d"], r["n"]) for r, _ in both})
     rows = []
     for field, name in THEIRS:
         cells = []
         for shape in shapes:
-            ratios = [(r[field] / ours[key], r["k"]) for r in theirs if (key := (r["d"], r["n"], r["k"])) in ours
-                      and key[:2] == shape]
+            ratios = [(r[field] / mine["ms"], r["k"]) for r, mine in both if (r["d"], r["n"]) == shape]
             mean = statistics.geometric_mean(ratio for ratio, _ in ratios)
             least, k = min(ratios)
             cells.append(f"{mean:.1f}×, least {least:.1f}× at k = {k}")
         rows.append([name] + cells)
-    return table(["over our default"] + [f"{d} × {n}" for d, n in shapes], rows)
+
+    def reads(field, ks):
+        times = [r[field] / mine["floor_ms"] for r, mine in both if r["k"] in ks]
+        return f"{min(times):.1f} to {max(times):.1f}"
+
+    ks = sorted({r["k"] for r, _ in both})
+    return THEIR_PAGE.format(path=f"{path.parent.name}/{path.name}", first=ks[0], last=ks[-1],
+                             gaussian=reads("gaussian_f32", ks[:1]), lightest=reads("authors_k1_s1", ks),
+                             table=table(["over our default"] + [f"{d} × {n}" for d, n in shapes], rows))
 
 
 def errors_section(records):
@@ -329,12 +345,6 @@ S: what is measured includes making it. The kernel of Algorithm 1 and the scatte
 ([`bench/baselines`](../bench/baselines)). Every result is compared with a product in double.
 
 {peers}
-
-**Other people's programs themselves**, timed in PyTorch on an H200 with the same driver and CUDA, each over our default
-at the same k, k = 64 … 4096 ([`peers.json`](../bench/results/h200/peers.json) has the times, and what each is). Our own
-implementations above are faster than most of these, and the harder test. At k = 64 a dense product in f32 takes 3.4 to
-4.0 times the read, and the paper's kernel with κ = s = 1 mostly less than 3.5 times: nothing can be five, or four,
-times as fast as those.
 
 {theirs}
 

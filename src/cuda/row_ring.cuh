@@ -37,6 +37,9 @@ template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(c
     return owned;
 }
 
+/* The stage that comes next, and the parity of the mbarrier of its that is waited for. */
+struct ring_place { int stage, parity; };
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
  * lane copies row after row, or all of them at once where they are `together`.  (That its operands come from
@@ -44,7 +47,6 @@ template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(c
  * An empty slot copies row -1, which is zero, as are columns behind the last; copied together, slots outside of the
  * part bring rows that its columns of S, all zero, leave without effect.
  * `at` goes on from call to call. */
-struct ring_place { int stage, parity; };  /* parity that says that the stage is empty */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
 __device__ void copy_rows(const fs_tile_args &a, const fs_row_maps &maps, const fs_part &p, int64_t owned, int lead,
                           const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count,

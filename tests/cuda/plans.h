@@ -4,8 +4,8 @@
 #ifndef FS_TESTS_CUDA_PLANS_H
 #define FS_TESTS_CUDA_PLANS_H
 
-#include "tuning.h"
 #include "support.h"
+#include "tuning.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 enum { ROOM = 256 };
