@@ -9,7 +9,7 @@ static const bench_shape batches[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const bench_shape narrow[] = {{16777216, 1},  {16777216, 2},  {16777216, 4},  {16777216, 8},
                                      {16777216, 16}, {16777216, 32}, {16777216, 64}, {0, 0}};
 static const int64_t all_k[] = {64, 256, 512, 1024, 2048, 4096, 0}, from_256[] = {256, 512, 1024, 2048, 4096, 0};
-static const int64_t three_k[] = {256, 1024, 4096, 0}, two_k[] = {1024, 4096, 0};
+static const int64_t two_k[] = {1024, 4096, 0};
 static const int64_t k_1024[] = {1024, 0}, k_4096[] = {4096, 0};
 
 #define NONE FS_SHUFFLE_NONE
@@ -29,8 +29,8 @@ const bench_group bench_groups[] = {
     /* k = 64 is one block of the default height, which kappa > 1 cannot have. */
     {"kappa2", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 2, NONE, 0, matrices, from_256, 32, 1},
     {"kappa4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 1, NONE, 0, matrices, from_256, 32, 1},
-    {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, three_k, 1, 1},
-    {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, three_k, 1, 1},
+    {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
+    {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
     {"batch-one", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 1, batches, two_k, 1, 1},
     {"batch-4", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 4, batches, two_k, 1, 1},
     {"batch-8", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 8, batches, two_k, 1, 1},

@@ -68,6 +68,7 @@ static fs_result allow_shared_memory(fs_gpu *gpu)
         {fs_tall_kernels, FS_TALL_COUNT, 80},
         {fs_tensor_rows_kernels, FS_TENSOR_ROWS_COUNT, 80},
         {fs_hopper_rows_kernels, FS_HOPPER_ROWS_COUNT, 90},
+        {fs_half_rows_kernels, FS_HALF_ROWS_COUNT, 90},
         {fs_listed_rows_kernels, FS_LISTED_ROWS_COUNT, 90},
         {fs_hopper_lines_kernels, FS_HOPPER_LINES_COUNT, 90},
     };

@@ -31,6 +31,7 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
                                : plan->kernel == FS_KERNEL_TALL ? fs_tall_kernels
                                : plan->kernel == FS_KERNEL_TENSOR_ROWS ? fs_tensor_rows_kernels
                                : plan->kernel == FS_KERNEL_HOPPER_LINES ? fs_hopper_lines_kernels
+                               : plan->kernel == FS_KERNEL_HALF_ROWS ? fs_half_rows_kernels
                                : plan->kernel == FS_KERNEL_LISTED_ROWS ? fs_listed_rows_kernels
                                : plan->kernel == FS_KERNEL_PRODUCTS ? fs_direct_products_kernels
                                : plan->kernel == FS_KERNEL_DIRECT ? fs_direct_kernels
@@ -49,7 +50,8 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     fs_philox_keys keys = fs_philox_keys_of(a->B.seed);
     void *numbers[] = {a, &team, &chunk, &group}, *rows[] = {a, &maps}, *lines[] = {a, &map}, *keyed[] = {a, &keys};
     void **with = plan->kernel == FS_KERNEL_HOPPER_ROWS || plan->kernel == FS_KERNEL_LISTED_ROWS ? rows
-                : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines : plan->kernel == FS_KERNEL_TALL ? keyed : numbers;
+                : plan->kernel == FS_KERNEL_HOPPER_LINES ? lines
+                : plan->kernel == FS_KERNEL_TALL || plan->kernel == FS_KERNEL_HALF_ROWS ? keyed : numbers;
     if (with == rows) FS_TRY_GPU(fs_gpu_row_maps(gpu, A, fs_plan_width(plan), fs_plan_box(problem, plan), &maps));
     if (with == lines && FS_HOPPER_LINES_BOXES(fs_dtype_size(A->dtype)))
         FS_TRY_GPU(fs_gpu_line_map(gpu, A, (int)fs_plan_width(plan), &map));
@@ -65,6 +67,10 @@ static fs_result launch(fs_gpu *gpu, const fs_problem *problem, const fs_plan *p
     }
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)(fewer ? gpu->traits.processors : blocks));
+    /* Thread blocks that need not divide to know their part begin to copy 0.3 us earlier (H200). */
+    if (plan->kernel == FS_KERNEL_HALF_ROWS)
+        config.gridDim = dim3((unsigned)(plan->cluster * problem->M), (unsigned)a->tiles,
+                              (unsigned)(plan->parts / plan->cluster));
     config.blockDim = dim3((unsigned)plan->threads);
     config.dynamicSmemBytes = (size_t)plan->shared;
     config.stream = gpu->stream;

@@ -87,6 +87,13 @@ static const struct { fs_dtype dtype; int outs, tiles, many, box; int64_t width,
     FS_HOPPER_ROWS(LINE)
 #undef LINE
 };
+static const struct { fs_dtype dtype; int nonzeros, threads, resident, cluster; int64_t shared; } half_rows[] = {
+#define LINE(T, dtype, nonzeros, places, preparers, groups, cluster) \
+    {dtype, nonzeros, 32 * preparers + FS_HALF_ROWS_GROUP * groups, FS_HALF_ROWS_RESIDENT(places), cluster, \
+     FS_HALF_ROWS_SHARED(nonzeros, places, groups, cluster)},
+    FS_HALF_ROWS(LINE)
+#undef LINE
+};
 static const struct { fs_dtype dtype; int outs; } listed_rows[] = {
 #define LINE(T, dtype, outs) {dtype, outs},
     FS_LISTED_ROWS(LINE)
@@ -137,6 +144,7 @@ int64_t fs_plan_width(const fs_plan *plan)
     if (plan->kernel == FS_KERNEL_NARROW) return FS_NARROW_COLUMNS;
     if (plan->kernel == FS_KERNEL_TALL) return 8 * (int64_t)tall[plan->instance].vector;
     if (plan->kernel == FS_KERNEL_HOPPER_ROWS) return hopper_rows[plan->instance].width;
+    if (plan->kernel == FS_KERNEL_HALF_ROWS) return FS_HALF_ROWS_COLUMNS;
     if (plan->kernel == FS_KERNEL_LISTED_ROWS)
         return FS_LISTED_ROWS_BYTES / fs_dtype_size(listed_rows[plan->instance].dtype);
     if (plan->kernel == FS_KERNEL_HOPPER_LINES) return hopper_lines[plan->instance].samples;
@@ -282,6 +290,52 @@ static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_
     const int two = p->n > 128 && plan_hopper_rows(p, gpu, 2, 0, plan);
     if (one && (!two || (small && thin.parts < plan->parts))) *plan = thin;
     return one || two;
+}
+
+/* Blocks of 64 rows, the nonzeros of a column in parts of powers of two; s and the type are a matter of the
+ * instances. */
+static int half_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
+{
+    return gpu->arch == 90 && p->across && p->mapped && p->kappa == 1 && p->once && p->block_rows == 64 &&
+           p->k == p->M * 64 && p->shuffle != FS_DEF_LINES && p->n <= 65535 * (int64_t)FS_HALF_ROWS_COLUMNS;
+}
+/* The instance with `resident` thread blocks for a processor and parts that are one cluster of so many. */
+static int plan_half_rows(const fs_problem *p, const fs_gpu_traits *gpu, int resident, int cluster, fs_plan *plan)
+{
+    for (int i = 0; i < FS_HALF_ROWS_COUNT; i++) {
+        if (half_rows[i].dtype != p->dtype || half_rows[i].nonzeros != p->s || half_rows[i].resident != resident ||
+            half_rows[i].cluster != cluster || half_rows[i].shared > gpu->shared)
+            continue;
+        memset(plan, 0, sizeof *plan);
+        plan->kernel = FS_KERNEL_HALF_ROWS;
+        plan->instance = i;
+        plan->threads = half_rows[i].threads;
+        plan->group = 1;
+        plan->shared = half_rows[i].shared;
+        plan->cluster = cluster;
+        cut(plan, p, cluster, FS_HALF_ROWS_UNIT);
+        return plan->parts == cluster;
+    }
+    return 0;
+}
+/* Where all thread blocks run at once and fill seven tenths of the GPU.  H200, f16 (2026-11-16, on top of 60fb146), in
+ * us, by hopper_rows.cu in brackets: k = 256 of 16384 x 1024 14.7 (19.6), of 65536 x 1024 37.4 (41.1); k = 512 14.4
+ * (19.7), 36.8 (41.0), of 131072 x 512 37.3 (41.3); k = 1024 of 131072 x 512 36.7 (41.1), of 262144 x 512 67.1 (70.6).
+ * Six parts, or two thread blocks on a processor, are better for small matrices alone: k = 64 of 16384 x 1024 16.3
+ * (19.3), of 65536 x 1024 52 (42); k = 1024 of 16384 x 1024 15.3 (17.6), of 65536 x 1024 38.5 (37.9).  132 processors
+ * hold 17 clusters of six, but 15 of eight. */
+static int choose_half_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
+{
+    static const struct { int resident, cluster; int64_t most_elements; } ways[] = {
+        {1, 1, INT64_MAX}, {1, 2, INT64_MAX}, {1, 6, (int64_t)1 << 25}, {2, 1, (int64_t)1 << 25}};
+    for (int i = 0; i < 4; i++) {
+        const int64_t room = (int64_t)gpu->processors * ways[i].resident;
+        const int64_t blocks = p->M * div_up(p->n, FS_HALF_ROWS_COLUMNS) * ways[i].cluster;
+        if (blocks <= room && 10 * blocks >= 7 * room && p->rows <= ways[i].most_elements / p->n &&
+            p->slots >= 256 * ways[i].cluster && plan_half_rows(p, gpu, ways[i].resident, ways[i].cluster, plan))
+            return 1;
+    }
+    return 0;
 }
 
 static int hopper_lines_fits(const fs_problem *p, const fs_gpu_traits *gpu)
@@ -500,6 +554,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
     if (table && fs_tuning_find(table, p, &plan) && plan.shared <= gpu->shared &&
         (plan.kernel != FS_KERNEL_HOPPER_ROWS || hopper_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_LISTED_ROWS || listed_rows_fits(p, gpu)) &&
+        (plan.kernel != FS_KERNEL_HALF_ROWS || half_rows_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_HOPPER_LINES || hopper_lines_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_DIRECT || direct_fits(p, gpu)) &&
         (plan.kernel != FS_KERNEL_TALL || tall_fits(p, gpu)) &&
@@ -515,6 +570,7 @@ fs_plan fs_choose(const fs_problem *p, const fs_gpu_traits *gpu, const fs_tuning
      * takes 144 us and kappa 2, s 2 136, on tensor cores 282 and 159.  With kappa 1, s 4 it is 134 both ways, and the
      * tensor cores do not mind small blocks: k = 4096 of 16384 x 1024 takes 31 there and 42 here. */
     if (together(p) > 1 && listed_rows_fits(p, gpu) && p->n >= 48 && plan_listed_rows(p, gpu, 0, &plan)) return plan;
+    if (half_rows_fits(p, gpu) && p->n >= 48 && choose_half_rows(p, gpu, &plan)) return plan;
     if (hopper_rows_fits(p, gpu) && p->n >= 48 && choose_hopper_rows(p, gpu, &plan)) return plan;
     /* Fewer samples than a quarter of a tile are left to plain additions. */
     if (hopper_lines_fits(p, gpu) && p->n >= 16 && plan_hopper_lines(p, gpu, p->n > 64 ? 128 : 64, 0, &plan))
@@ -543,6 +599,11 @@ int fs_choose_candidates(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan 
 {
     int count = 0;
     fs_plan plan;
+    if (half_rows_fits(p, gpu))
+        for (int i = 0; i < FS_HALF_ROWS_COUNT; i++)
+            if (half_rows[i].dtype == p->dtype && half_rows[i].nonzeros == p->s && count < room &&
+                plan_half_rows(p, gpu, half_rows[i].resident, half_rows[i].cluster, &plan))
+                plans[count++] = plan;
     if (hopper_rows_fits(p, gpu))
         for (int tiles = 2; tiles >= 1; tiles--) {
             if (!plan_hopper_rows(p, gpu, tiles, 0, &plan)) continue;
@@ -606,7 +667,8 @@ int fs_plan_sound(const fs_problem *p, const fs_plan *plan)
 {
     const fs_gpu_traits any = {1000, 1, INT64_MAX, INT64_MAX, 0}, hopper = {90, 1, INT64_MAX, INT64_MAX, 0};
     fs_plan again;
-    if (plan->parts < 1 || plan->cluster < 1 || (plan->kernel != FS_KERNEL_HOPPER_ROWS && plan->cluster != 1) ||
+    if (plan->parts < 1 || plan->cluster < 1 ||
+        (plan->kernel != FS_KERNEL_HOPPER_ROWS && plan->kernel != FS_KERNEL_HALF_ROWS && plan->cluster != 1) ||
         plan->length < div_up(p->slots, plan->parts) || plan->length < 1 ||
         (plan->parts > 1 && plan->length > (p->slots - 1) / (plan->parts - 1)))
         return 0;
@@ -624,6 +686,13 @@ int fs_plan_sound(const fs_problem *p, const fs_plan *plan)
                plan->shared == hopper_rows[plan->instance].shared &&
                again.threads == plan->threads && again.group == plan->group && plan->team == 0 && plan->chunk == 0 &&
                again.cluster % plan->cluster == 0 && plan->length % 64 == 0;
+    if (plan->kernel == FS_KERNEL_HALF_ROWS)
+        return plan->instance >= 0 && plan->instance < FS_HALF_ROWS_COUNT && half_rows_fits(p, &hopper) &&
+               plan_half_rows(p, &hopper, half_rows[plan->instance].resident, half_rows[plan->instance].cluster,
+                              &again) &&
+               again.instance == plan->instance && again.shared == plan->shared && again.threads == plan->threads &&
+               again.group == plan->group && again.cluster == plan->cluster && again.parts == plan->parts &&
+               plan->team == 0 && plan->chunk == 0 && plan->length % FS_HALF_ROWS_UNIT == 0;
     if (plan->kernel == FS_KERNEL_LISTED_ROWS)
         return plan->instance >= 0 && plan->instance < FS_LISTED_ROWS_COUNT && listed_rows_fits(p, &hopper) &&
                plan_listed_rows(p, &hopper, plan->parts, &again) && again.instance == plan->instance &&

@@ -34,7 +34,8 @@ typedef enum fs_kernel {
     FS_KERNEL_LISTED_ROWS,   /* listed_rows.cu: rows of A contiguous, few nonzeros, sums in registers */
     FS_KERNEL_DIRECT,        /* direct.cu: rows of A that a list names, batches that no other kernel takes */
     FS_KERNEL_PRODUCTS,      /* direct.cu: products of rows */
-    FS_KERNEL_TALL           /* tall.cu: few columns, blocks of 64 rows, mma.sync, S in registers */
+    FS_KERNEL_TALL,          /* tall.cu: few columns, blocks of 64 rows, mma.sync, S in registers */
+    FS_KERNEL_HALF_ROWS      /* half_rows.cu: rows of A contiguous, two-byte elements, wgmma, S in registers */
 } fs_kernel;
 
 /* What the choice depends on. */
@@ -60,8 +61,8 @@ typedef struct fs_plan {
                                        * permutations together;
                                        * narrow.cu: team is the lanes of a round, chunk its rounds */
     int64_t shared;     /* bytes of shared memory */
-    int cluster;        /* hopper_rows.cu: parts that are a cluster of thread blocks and add their sums themselves;
-                         * 1 elsewhere */
+    int cluster;        /* hopper_rows.cu, half_rows.cu: parts that are a cluster of thread blocks and add their sums
+                         * themselves; 1 elsewhere */
 } fs_plan;
 
 fs_problem fs_problem_of(const fs_blockperm *S, int64_t row0, const fs_matrix *A, fs_precision precision);

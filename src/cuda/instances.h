@@ -78,6 +78,30 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
 #define FS_HOPPER_ROWS_SHARED(size, outs, tiles, stages, sets, many) \
     (FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) + FS_HOPPER_ROWS_AHEAD(outs, sets, many) * 48 * (outs))
 
+/* half_rows.cu: element type, nonzeros of a slot, places of units, warps that prepare, groups that multiply, thread
+ * blocks of a cluster. */
+#define FS_HALF_ROWS_OF(X, T, dtype, nonzeros) \
+    X(T, dtype, nonzeros, 6, 2, 1, 1) \
+    X(T, dtype, nonzeros, 12, 4, 2, 1) \
+    X(T, dtype, nonzeros, 8, 4, 2, 2) \
+    X(T, dtype, nonzeros, 8, 4, 2, 6)
+#ifdef FS_FEW_INSTANCES
+#define FS_HALF_ROWS(X) FS_HALF_ROWS_OF(X, __half, FS_F16, 4)
+#else
+#define FS_HALF_ROWS(X) FS_HALF_ROWS_OF(X, __half, FS_F16, 4) FS_HALF_ROWS_OF(X, __nv_bfloat16, FS_BF16, 4)
+#endif
+enum { FS_HALF_ROWS_COUNT = 0 FS_HALF_ROWS(FS_COUNT_ONE) };
+/* Columns of a tile, slots of a unit, threads of a group. */
+enum { FS_HALF_ROWS_COLUMNS = 64, FS_HALF_ROWS_UNIT = 128, FS_HALF_ROWS_GROUP = 128 };
+/* Thread blocks of a processor. */
+#define FS_HALF_ROWS_RESIDENT(places) ((places) <= 6 ? 2 : 1)
+/* Rows and codes of a place and its three mbarriers; eight rows of sums of each other site, and an mbarrier, for every
+ * eight that the thread block adds up. */
+#define FS_HALF_ROWS_OWNED(groups, cluster) ((groups) * (cluster) > 1 ? (8 + (cluster) - 1) / (cluster) : 0)
+#define FS_HALF_ROWS_SHARED(nonzeros, places, groups, cluster) \
+    ((places) * (FS_HALF_ROWS_UNIT * 2 * (FS_HALF_ROWS_COLUMNS + (nonzeros)) + 24) + \
+     FS_HALF_ROWS_OWNED(groups, cluster) * (((groups) * (cluster) - 1) * 8 * FS_HALF_ROWS_COLUMNS * 4 + 8))
+
 /* listed_rows.cu: element type, permutations together. */
 #ifdef FS_FEW_INSTANCES
 #define FS_LISTED_ROWS(X) X(float, FS_F32, 1)
@@ -221,7 +245,8 @@ enum {
 
 extern const void *const fs_hopper_rows_kernels[], *const fs_hopper_lines_kernels[], *const fs_tensor_rows_kernels[],
     *const fs_columns_kernels[], *const fs_narrow_kernels[], *const fs_listed_rows_kernels[],
-    *const fs_direct_kernels[], *const fs_direct_products_kernels[], *const fs_tall_kernels[];
+    *const fs_direct_kernels[], *const fs_half_rows_kernels[], *const fs_direct_products_kernels[],
+    *const fs_tall_kernels[];
 
 #ifdef __cplusplus
 }

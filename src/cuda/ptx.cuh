@@ -150,6 +150,10 @@ static __device__ __forceinline__ void fs_shared_put(uint32_t at, double x)
 {
     asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(x) : "memory");
 }
+static __device__ __forceinline__ void fs_shared_put2(uint32_t at, uint32_t x, uint32_t y)
+{
+    asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(at), "r"(x), "r"(y) : "memory");
+}
 static __device__ __forceinline__ float4 fs_shared_float4(uint32_t at)
 {
     float4 x;
@@ -212,6 +216,17 @@ template <int HALF> static __device__ __forceinline__ uint32_t fs_equal_ones(uin
         asm("set.eq.u32.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
         r &= 0x3F803F80u;
     }
+#endif
+    return r;
+}
+
+/* The same of two words without the signs of the first, for sm_90. */
+template <int HALF> static __device__ __forceinline__ uint32_t fs_equal_sizes(uint32_t a, uint32_t b)
+{
+    uint32_t r = 0;
+#if __CUDA_ARCH__ >= 900
+    if (HALF) asm("{.reg .b32 size; abs.f16x2 size, %1; set.eq.f16x2.f16x2 %0, size, %2;}" : "=r"(r) : "r"(a), "r"(b));
+    else asm("{.reg .b32 size; abs.bf16x2 size, %1; set.eq.bf16x2.bf16x2 %0, size, %2;}" : "=r"(r) : "r"(a), "r"(b));
 #endif
     return r;
 }
@@ -317,6 +332,14 @@ static __device__ __forceinline__ void fs_fetch_map(const CUtensorMap *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
+/* Whether the phase of this parity has ended; does not wait. */
+static __device__ __forceinline__ bool fs_mbarrier_test(uint32_t at, int parity)
+{
+    int ended;
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p;}"
+                 : "=r"(ended) : "r"(at), "r"(parity) : "memory");
+    return ended;
+}
 /* Waits for the end of the phase of this parity. */
 static __device__ __forceinline__ void fs_mbarrier_wait(uint32_t at, int parity)
 {
@@ -354,12 +377,30 @@ static __device__ __forceinline__ float4 fs_cluster_float4(uint32_t at, int rank
                  : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at), "r"(rank) : "memory");
     return x;
 }
-/* A barrier of all threads of a cluster behind which their mbarriers are initialised, and nothing else is ordered. */
-static __device__ __forceinline__ void fs_cluster_begin(void)
+/* Two floats to a shared address of another, reported to its mbarrier. */
+static __device__ __forceinline__ void fs_cluster_send(int rank, uint32_t at, float x, float y, uint32_t mbarrier)
+{
+    asm volatile("{.reg .b32 there, report;\n"
+                 "mapa.shared::cluster.u32 there, %0, %4;\n"
+                 "mapa.shared::cluster.u32 report, %3, %4;\n"
+                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [there], {%1, %2}, [report]; }"
+                 ::"r"(at), "r"(__float_as_uint(x)), "r"(__float_as_uint(y)), "r"(mbarrier), "r"(rank) : "memory");
+}
+/* A barrier of all threads of a cluster in two halves: what comes behind the second finds the mbarriers that were
+ * initialised before the first; nothing else is ordered. */
+static __device__ __forceinline__ void fs_cluster_arrive(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;\n"
-                 "barrier.cluster.arrive.relaxed.aligned;\n"
-                 "barrier.cluster.wait.aligned;" ::: "memory");
+                 "barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+static __device__ __forceinline__ void fs_cluster_await(void)
+{
+    asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+static __device__ __forceinline__ void fs_cluster_begin(void)
+{
+    fs_cluster_arrive();
+    fs_cluster_await();
 }
 /* Arrives at the mbarrier of thread block `rank` of the cluster.  There this orders what has been read before, but not
  * what has been written: that would take a fence of the whole GPU. */
@@ -409,12 +450,12 @@ static __device__ __forceinline__ uint64_t fs_wgmma_operand(uint32_t at)
                    "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), \
                    "+f"(d[14]), "+f"(d[15]) \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
-#define FS_WGMMA_64X64X16(type) \
+#define FS_WGMMA_64X64X16(type, across) \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %37, 0;\n" \
                  "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" \
                  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
                  "%25,%26,%27,%28,%29,%30,%31" \
-                 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;}" \
+                 "}, {%32,%33,%34,%35}, %36, p, 1, 1, " across ";}" \
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), \
                    "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), \
                    "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), \
@@ -446,10 +487,17 @@ static __device__ __forceinline__ void fs_wgmma(float *d, const uint32_t (&a)[4]
 {
     if (N == 32 && HALF) FS_WGMMA_64X32X16("f16");
     else if (N == 32) FS_WGMMA_64X32X16("bf16");
-    else if (N == 64 && HALF) FS_WGMMA_64X64X16("f16");
-    else if (N == 64) FS_WGMMA_64X64X16("bf16");
+    else if (N == 64 && HALF) FS_WGMMA_64X64X16("f16", "0");
+    else if (N == 64) FS_WGMMA_64X64X16("bf16", "0");
     else if (HALF) FS_WGMMA_64X128X16("f16");
     else FS_WGMMA_64X128X16("bf16");
+}
+/* The same for N = 64, of which 64 neighbours along N, not along K, are a row of 128 bytes of b. */
+template <int HALF>
+static __device__ __forceinline__ void fs_wgmma_across(float *d, const uint32_t (&a)[4], uint64_t b, int keep)
+{
+    if (HALF) FS_WGMMA_64X64X16("f16", "1");
+    else FS_WGMMA_64X64X16("bf16", "1");
 }
 #endif
 

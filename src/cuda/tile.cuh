@@ -69,11 +69,12 @@ static __device__ __forceinline__ fs_part fs_part_for(const fs_tile_args &a, fs_
     p.block_rows = (int)fs_split_size(&a.B.out, g);
     return p;
 }
-/* Part z of block h for permutation l, columns from `column` on. */
-static __device__ __forceinline__ fs_part fs_part_at(const fs_tile_args &a, uint32_t h, int l, int64_t column, int z)
+/* Part z of block h for permutation l, columns from `column` on; where it goes is left open. */
+static __device__ __forceinline__ fs_part fs_share_at(const fs_tile_args &a, uint32_t h, int l, int64_t column, int z)
 {
     fs_part p;
     p.h = h;
+    p.l = l;
     p.z = z;
     p.column = column;
     fs_slots all = a.slots;
@@ -81,7 +82,12 @@ static __device__ __forceinline__ fs_part fs_part_at(const fs_tile_args &a, uint
     const int64_t from = z * a.length, left = all.count - from;
     p.first = all.first + from;
     p.count = left < 0 ? 0 : left < a.length ? left : a.length;
-    return fs_part_for(a, p, l);
+    return p;
+}
+/* The same with the block of Y that it goes to. */
+static __device__ __forceinline__ fs_part fs_part_at(const fs_tile_args &a, uint32_t h, int l, int64_t column, int z)
+{
+    return fs_part_for(a, fs_share_at(a, h, l, column, z), l);
 }
 /* Part `id`, that of this thread block, in a grid of cluster x ceil(kappa / group) x M x column tiles x
  * (parts / cluster), in this order. */

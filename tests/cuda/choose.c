@@ -26,6 +26,10 @@ static const shape ragged_tile[] = {{65536, 100}, {65536, 68}, {0, 0}};
 static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[] = {256, 1024, 4096, 0},
                      uneven[] = {1000, 1500, 0};
 static const int64_t tall[] = {4096, 0};
+static const shape small_matrix[] = {{16384, 1024}, {0, 0}}, wide_matrix[] = {{65536, 1024}, {0, 0}};
+static const shape tall_matrices[] = {{131072, 512}, {262144, 512}, {0, 0}};
+static const int64_t to_1024[] = {64, 256, 512, 1024, 0}, from_2048[] = {2048, 4096, 0}, few_blocks[] = {256, 512, 0},
+                     many_blocks[] = {64, 1024, 2048, 4096, 0}, some_blocks[] = {512, 1024, 0};
 
 /* One line: a GPU, matrices, a sketch, and the kernel that is meant for them. */
 static const struct bar {
@@ -47,8 +51,19 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FAST, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, LINES, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
+    /* Two-byte elements: narrow tiles where they are as many as processors, or half as many, or in small matrices a
+     * sixth or twice as many; wide ones elsewhere, and for other nonzeros and blocks of other heights. */
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, small_matrix, to_1024, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, NONE, 0, small_matrix, to_1024, FS_KERNEL_HALF_ROWS},
+    {H200, PADDED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, small_matrix, to_1024, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, small_matrix, from_2048, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, few_blocks, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, many_blocks, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, some_blocks, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, from_2048, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, LINES, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 8, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, uneven, FS_KERNEL_HOPPER_ROWS},
     {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     /* No tensor map has a negative stride, nor groups of 128 bytes out of fewer columns than a tile has. */
     {H200, BACKWARD, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_TENSOR_ROWS},
@@ -165,13 +180,14 @@ static void every_bar_gets_the_kernel_meant_for_it(void **state)
             }
 }
 
-/* Cutting a matrix into parts costs a second pass over their sums: a small matrix of floats is cut into narrower tiles
- * instead, a large one is not. */
+/* Cutting a matrix into parts costs a second pass over their sums: a small matrix is cut into narrower tiles instead, a
+ * large one is not. */
 static void a_small_matrix_has_narrow_tiles_rather_than_parts(void **state)
 {
     (void)state;
     const struct { int64_t d, n; fs_dtype dtype; int64_t width, parts; } cases[] = {
-        {16384, 1024, FS_F32, 128, 1}, {65536, 1024, FS_F32, 256, 2}, {16384, 1024, FS_BF16, 256, 2}};
+        {16384, 1024, FS_F32, 128, 1}, {65536, 1024, FS_F32, 256, 2}, {16384, 1024, FS_BF16, 64, 1},
+        {65536, 1024, FS_BF16, 256, 2}};
     for (int i = 0; i < COUNT(cases); i++) {
         const call c = {cases[i].d, 1024, 0, 1, 4, DEALT, 0, 0, cases[i].d, cases[i].n, cases[i].dtype, FULL, PACKED};
         const fs_problem p = problem_of_call(&c);
@@ -195,6 +211,7 @@ static void thread_blocks_take_many_pieces_where_there_are_more_than_processors(
                 const fs_problem p = problem_of_call(&c);
                 const fs_plan plan = fs_choose(&p, &gpus[H200].traits, NULL);
                 const int64_t width = fs_plan_width(&plan), tiles = (A->n + width - 1) / width;
+                if (plan.kernel == FS_KERNEL_HALF_ROWS) continue;
                 const int more = fs_plan_blocks(&p, &plan) * tiles * plan.parts > gpus[H200].traits.processors;
                 if (fs_plan_takes_many(&plan) != more)
                     fail_msg("%s: %lld tiles, chosen is %s, whose thread blocks take %s", say_call(&c, &gpus[H200]),
@@ -202,6 +219,29 @@ static void thread_blocks_take_many_pieces_where_there_are_more_than_processors(
                 with_many += more, without += !more;
             }
     if (with_many < 6 || without < 6) fail_msg("%d matrices of many pieces, %d of few", with_many, without);
+}
+
+/* Narrow tiles gain where all of them are at work at once and most processors have one; no sums are left to a second
+ * kernel. */
+static void narrow_tiles_are_at_work_at_once(void **state)
+{
+    (void)state;
+    int chosen = 0;
+    for (int64_t rows = 1024; rows <= 1 << 20; rows *= 2)
+        for (int64_t n = 48; n <= 4096; n += 16)
+            for (int64_t M = 1; M <= 64; M += M < 8 ? 1 : 4) {
+                const call c = {rows, 64 * M, M, 1, 4, DEALT, 0, 0, rows, n, FS_BF16, FULL, PACKED};
+                const fs_problem p = problem_of_call(&c);
+                const fs_plan plan = fs_choose(&p, &gpus[H200].traits, NULL);
+                if (plan.kernel != FS_KERNEL_HALF_ROWS) continue;
+                const int64_t blocks = M * ((n + 63) / 64) * plan.parts, processors = gpus[H200].traits.processors;
+                const int resident = 2 * (plan.shared + 1024) <= gpus[H200].traits.shared_per_processor ? 2 : 1;
+                if (blocks > resident * processors || 2 * blocks < processors || fs_plan_planes(&p, &plan) != 0)
+                    fail_msg("%s: %lld thread blocks, %d on a processor: %s", say_call(&c, &gpus[H200]),
+                             (long long)blocks, resident, say_plan(&plan));
+                chosen++;
+            }
+    assert_true(chosen > 100);
 }
 #endif
 
@@ -345,6 +385,7 @@ int main(void)
         cmocka_unit_test(every_bar_gets_the_kernel_meant_for_it),
         cmocka_unit_test(a_small_matrix_has_narrow_tiles_rather_than_parts),
         cmocka_unit_test(thread_blocks_take_many_pieces_where_there_are_more_than_processors),
+        cmocka_unit_test(narrow_tiles_are_at_work_at_once),
 #endif
         cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
         cmocka_unit_test(every_plan_fits),

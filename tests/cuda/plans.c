@@ -147,7 +147,8 @@ static const char *fault_of_numbers(const fs_problem *p, const fs_plan *plan, co
     if (fs_plan_width(plan) < 1) return "it makes no columns";
     const int64_t planes = fs_plan_planes(p, plan);
     if (plan->cluster < 1 || plan->parts % plan->cluster != 0) return "its parts are no clusters";
-    if (plan->cluster > 1 && plan->kernel != FS_KERNEL_HOPPER_ROWS) return "its kernel adds no parts itself";
+    if (plan->cluster > 1 && plan->kernel != FS_KERNEL_HOPPER_ROWS && plan->kernel != FS_KERNEL_HALF_ROWS)
+        return "its kernel adds no parts itself";
     const int64_t sums = plan->parts / plan->cluster * p->kappa;
     if (planes != sums && planes != 0) return "it leaves another number of planes than it makes sums";
     if (planes == 0 && sums > 1) return "its parts are never added";
@@ -196,6 +197,17 @@ static const char *fault_of_kernel(const fs_problem *p, const fs_plan *plan, con
         if (p->kappa % plan->group) return "its permutations do not divide kappa";
         if (fs_plan_takes_many(plan) && (plan->cluster != 1 || plan->group != 1))
             return "thread blocks that take many pieces make one block each and are no cluster";
+        return NULL;
+    case FS_KERNEL_HALF_ROWS:
+        if (plan->instance < 0 || plan->instance >= FS_HALF_ROWS_COUNT) return "there is no such instance";
+        if (gpu->arch != 90) return "the GPU cannot run it";
+        if (!p->across || !p->whole || p->rows > INT32_MAX || (p->dtype != FS_F16 && p->dtype != FS_BF16))
+            return "it cannot take this matrix";
+        if (p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == LINES || p->s != 4)
+            return "it cannot take this sketch";
+        if (plan->parts != plan->cluster) return "its parts are not one cluster";
+        if (plan->length % FS_HALF_ROWS_UNIT) return "its parts are not whole units";
+        if ((p->n + 63) / 64 > 65535) return "it has too many tiles";
         return NULL;
     case FS_KERNEL_LISTED_ROWS:
         if (plan->instance < 0 || plan->instance >= FS_LISTED_ROWS_COUNT) return "there is no such instance";

@@ -132,6 +132,41 @@ static void more_pieces_than_processors_equal_the_cpu(void **state)
     for_each_case(8, 8, check_pieces, NULL);
 }
 
+/* Narrow tiles of two-byte elements: one part, two, six, two thread blocks for a processor; parts of the rows of S,
+ * last rounds that are not whole, a last tile of few columns, every kind of output. */
+static void check_halves(const lane *l, int64_t number, const void *data)
+{
+    (void)data;
+    static const struct { int64_t k, n, rows, row0; fs_dtype in, out; fs_shuffle shuffle; layout to; int64_t lead; }
+    cases[] = {
+        {512, 1024, 2100, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {512, 1024, 16384, 0, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, ROWS, 0},
+        {512, 1000, 9001, 777, FS_F16, FS_F32, FS_SHUFFLE_ROWS, ROWS, 0},
+        {256, 1024, 2100, 3, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {256, 1024, 16384, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {256, 1000, 12345, 1001, FS_F16, FS_F16, FS_SHUFFLE_NONE, ROWS, 0},
+        {1024, 1024, 4200, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {1024, 968, 16384, 5, FS_F16, FS_F16, FS_SHUFFLE_ROWS, COLUMNS, 0},
+        {64, 1024, 1700, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {64, 1000, 16384, 9, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 8},
+        {128, 4032, 20000, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 8},
+        {2048, 256, 40000, 1, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, COLUMNS, 8},
+    };
+    call c = {.in = cases[number].in, .out = cases[number].out, .large = 1, .n = cases[number].n,
+              .rows = small_set ? least(cases[number].rows, 4200) : cases[number].rows, .row0 = cases[number].row0,
+              .from = ROWS, .to = cases[number].to, .lead = cases[number].lead};
+    draw_scalars(&c, number % 3 == 2 ? bits_at(79, number) : 0);
+    const recipe R = {"narrow tiles", FS_BLOCKPERM, cases[number].shuffle, cases[number].k / 64, 1, 4, 0, 0, 0, 1};
+    c.spec = spec_at(&R, c.row0 + c.rows + (number % 2 ? 0 : 77), cases[number].k, 79);
+    call_name(&c, R.name);
+    call_check(l, &c);
+}
+static void narrow_tiles_of_two_byte_elements_equal_the_cpu(void **state)
+{
+    (void)state;
+    for_each_case(12, 12, check_halves, NULL);
+}
+
 /* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, pieces, blocks that are
  * uneven, draw words again or need two. */
 static void check_narrow(const lane *l, int64_t number, const void *data)
@@ -224,6 +259,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_blockperm_products_equal_the_cpu),
         cmocka_unit_test(few_blocks_of_many_rows_equal_the_cpu),
         cmocka_unit_test(more_pieces_than_processors_equal_the_cpu),
+        cmocka_unit_test(narrow_tiles_of_two_byte_elements_equal_the_cpu),
         cmocka_unit_test(few_columns_of_many_rows_equal_the_cpu),
         cmocka_unit_test(blocks_of_64_rows_and_few_columns_equal_the_cpu),
         cmocka_unit_test(other_large_families_equal_the_cpu),

@@ -1,0 +1,413 @@
+/* half_rows.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, for matrices
+ * that are read in few microseconds.
+ *
+ * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its slots the K axis, 64 columns
+ * of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were copied
+ * to.  The blocks of S are their other operand, in registers: where parts of a block are powers of two, a thread makes
+ * its elements by comparing rows of nonzeros with the row that it has, two slots at once.
+ * So tiles can be narrow: a place in shared memory is rows of A and little else, and hardly any sums have to be added
+ * between thread blocks, which takes a third of the time of a matrix that is read in ten microseconds.  (Narrow tiles
+ * make S once for every 64 columns instead of 256: hopper_rows.cu reads large matrices as fast with fewer
+ * instructions.)
+ *
+ * Warps that prepare take units of 128 slots in turn: they work out the rows, copy them, and leave codes of the
+ * nonzeros behind.  Groups of four warps take units in turn too, and multiply.  Groups of a thread block, or of a
+ * cluster, have parts of the same sums: each sends eight rows of them to the group that they belong to, which adds
+ * them in order; nobody waits for more than what is sent to it.
+ * Accuracy, Inf and NaN: as in hopper_rows.cu; sums are promoted every 256 slots.
+ *
+ * grid     x: CLUSTER x M, y: column tiles, z: parts / CLUSTER
+ * threads  GROUPS x 128 that multiply, PREPARERS x 32 that prepare
+ * shared   PLACES places of a unit: its rows, then its codes; sums that are sent here; mbarriers
+ * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle; rows of whole
+ *          16 bytes at multiples of 16, fewer than 2^32 of them */
+#include "instances.h"
+#include "tensor.cuh"
+
+namespace {
+
+enum {
+    COLUMNS = FS_HALF_ROWS_COLUMNS, UNIT = FS_HALF_ROWS_UNIT, STEPS = UNIT / STEP, GROUP = FS_HALF_ROWS_GROUP,
+    ROW_BYTES = 2 * COLUMNS, UNIT_BYTES = UNIT * ROW_BYTES, CODES_BYTES = 2 * UNIT,
+    EIGHTS = HEIGHT / 8, EIGHT_BYTES = 8 * COLUMNS * 4,  /* eight rows of sums */
+    PITCH = COLUMNS + 8                                  /* floats of a row of sums that were made again */
+};
+
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
+    enum {
+        SITES = GROUPS * CLUSTER,  /* groups that have parts of the same sums */
+        OWNED = SITES > 1 ? (EIGHTS + CLUSTER - 1) / CLUSTER : 0  /* eights that may be added up in a thread block */
+    };
+    uint32_t rows, codes, sums, barriers;
+    __device__ __forceinline__ explicit memory(const void *shared)
+    {
+        rows = fs_shared_address(shared);
+        codes = rows + PLACES * UNIT_BYTES;
+        sums = codes + PLACES * NONZEROS * CODES_BYTES;
+        barriers = sums + OWNED * (SITES - 1) * EIGHT_BYTES;
+    }
+    __device__ __forceinline__ uint32_t copied(int i) const { return barriers + 8 * i; }
+    __device__ __forceinline__ uint32_t drawn(int i) const { return barriers + 8 * (PLACES + i); }
+    __device__ __forceinline__ uint32_t empty(int i) const { return barriers + 8 * (2 * PLACES + i); }
+    __device__ __forceinline__ uint32_t received(int i) const { return barriers + 8 * (3 * PLACES + i); }
+    /* Where sums of `from`, another site than `to`, go in the thread block of `to`. */
+    __device__ __forceinline__ uint32_t sent(int eight, int to, int from) const
+    {
+        return sums + (eight / CLUSTER * (SITES - 1) + from - (from > to)) * EIGHT_BYTES;
+    }
+};
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m)
+{
+    typedef memory<NONZEROS, PLACES, GROUPS, CLUSTER> memory_t;
+    for (int i = 0; i < PLACES; i++) {
+        fs_mbarrier_init(m.copied(i), 32);
+        fs_mbarrier_init(m.drawn(i), 1);
+        fs_mbarrier_init(m.empty(i), GROUP / 32);
+    }
+    for (int i = 0; i < memory_t::OWNED; i++) {
+        fs_mbarrier_init(m.received(i), 1);
+        fs_mbarrier_arrive_expect(m.received(i), (memory_t::SITES - 1) * EIGHT_BYTES);
+    }
+}
+
+/* The codes of nonzero t of two slots: the sign at bit 15 of a half, the row of its part from bit 8 on.  A word holds
+ * a column's nonzeros in order from its top, row and sign, as fs_blockperm_next would take them out of it. */
+template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t low, uint32_t high, int t)
+{
+    enum { BITS = NONZEROS == 1 ? 6 : NONZEROS == 2 ? 5 : NONZEROS == 4 ? 4 : 3, ROW = ((1 << BITS) - 1) << 8 };
+    static_assert(HEIGHT / NONZEROS == 1 << BITS, "NONZEROS must be 1, 2, 4 or 8");
+    const uint32_t two = fs_bytes<0x7632>(low << t * (BITS + 1), high << t * (BITS + 1));
+    return (two >> (8 - BITS) & ROW * 0x10001u) | (two << BITS & 0x80008000u);
+}
+
+/* A warp that prepares.  A lane has four neighbouring slots 4 q ... 4 q + 3 of 16; they are K positions 2 q, 2 q + 1,
+ * 2 q + 8 and 2 q + 9, as in the registers of a thread that multiplies, and so are their rows in shared memory, whose
+ * 16-byte chunks are exchanged as the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.
+ * Empty slots have rows of zeros, as are columns behind the last.  The first copies do not wait for the mbarriers,
+ * which all threads do once: it is `begun` that does. */
+template <int PREPARERS, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, class F>
+__device__ __forceinline__ void prepare_units(const fs_tile_args &a, const fs_philox_keys &keys, fs_part p,
+                                              const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int warp, F begun)
+{
+    static_assert(PLACES % PREPARERS == 0, "a place is always the same warp's");
+    const int lane = threadIdx.x & 31, q = lane >> 3, chunk = lane & 7;
+    const int lead = align_slots(p), unit_count = (int)((p.count + UNIT - 1) / UNIT);
+    const uint64_t from = (uint64_t)a.data + (p.column + 8 * chunk) * 2, stride = 2 * a.row_stride;
+    const int bytes = p.column + 8 * chunk < a.n ? 16 : 0;
+    const uint32_t even = 2 * q * ROW_BYTES + ((chunk ^ (2 * q)) << 4);
+    const uint32_t odd = (2 * q + 1) * ROW_BYTES + ((chunk ^ (2 * q + 1)) << 4);
+    const int64_t ways = in_order(a.B) ? 1 : a.B.ways;
+    /* codes of four slots for a thread in two steps, side by side */
+    const uint32_t to_codes = (lane >> 3) * 64 + (lane & 3) * 16 + (lane >> 2 & 1) * 8;
+    const auto offset = [=](int i) {  /* of slot 4 q + i % 4 of 16 number i / 4 */
+        return (i & 1 ? odd : even) + (i >> 1 & 1) * 8 * ROW_BYTES + (i >> 2) * STEP * ROW_BYTES;
+    };
+#pragma unroll 1
+    for (int t = warp; t < unit_count; t += PREPARERS) {
+        const int64_t slot = (int64_t)t * UNIT + 4 * lane;
+        const int place = t % PLACES;
+        int64_t column[4];
+        uint32_t word[4], row[4];
+        place_slots(a, p, slot, column);
+        /* most units have a row in every slot */
+        const int64_t begin = (p.first + t * UNIT) * ways - a.row0, end = begin + UNIT * ways;
+        const bool whole = t * UNIT >= lead && (t + 1) * UNIT <= p.count && begin >= 0 && end <= a.rows;
+        const int valid = whole ? 15 : slots_there(a, p, slot, lead, column);
+#pragma unroll
+        for (int i = 0; i < 4; i++) row[i] = valid >> i & 1 ? (uint32_t)(column[i] - a.row0) : ~0u;
+        if (t >= PLACES) fs_mbarrier_wait(m.empty(place), t / PLACES & 1 ^ 1);
+        const uint32_t to = m.rows + place * UNIT_BYTES;
+        if (whole && stride >> 32 == 0)
+#pragma unroll
+            for (int i = 0; i < UNIT / 4; i++) {
+                const uint32_t r = __shfl_sync(~0u, row[i & 3], (i & ~3) + q);
+                fs_copy16_once(to + offset(i), (const void *)fs_mad_wide(r, (uint32_t)stride, from), bytes);
+            }
+        else
+#pragma unroll 1
+            for (int i = 0; i < UNIT / 4; i++) {
+                const uint32_t mine = i & 2 ? (i & 1 ? row[3] : row[2]) : (i & 1 ? row[1] : row[0]);
+                const uint32_t r = __shfl_sync(~0u, mine, (i & ~3) + q);
+                fs_copy16_once(to + offset(i), (const void *)(from + (r == ~0u ? 0 : r) * stride),
+                               r == ~0u ? 0 : bytes);
+            }
+        if (t == warp) begun();
+        fs_mbarrier_arrive_copied(m.copied(place));
+        if (in_order(a.B)) {
+            const fs_quad quad = fs_blockperm_only_quad(&keys, column[0] >> 2);
+#pragma unroll
+            for (int i = 0; i < 4; i++) word[i] = quad.w[i];
+        } else
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                word[i] = fs_quad_word(fs_blockperm_only_quad(&keys, column[i] >> 2), (uint64_t)column[i]);
+        const uint32_t codes = m.codes + place * NONZEROS * CODES_BYTES + to_codes;
+#pragma unroll
+        for (int i = 0; i < NONZEROS; i++)
+            fs_shared_put2(codes + i * CODES_BYTES, code_pair<NONZEROS>(word[0], word[1], i),
+                           code_pair<NONZEROS>(word[2], word[3], i));
+        __syncwarp();
+        if (lane == 0) fs_mbarrier_arrive(m.drawn(place));
+    }
+    if (warp >= unit_count) begun();
+}
+
+/* A group that multiplies: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows of
+ * one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on the
+ * tensor cores.  A place is given back when its unit is done, at the latest before the next one is waited for. */
+template <class T, int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int group,
+                                               int unit_count, float (&total)[32])
+{
+    enum { HALF = is_half<T>::value, ROWS = HEIGHT / NONZEROS, FIRST = 0, SECOND = STEPS / 2 };
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
+    const uint32_t number = ((lane >> 2) + 16 * warp % ROWS) * 0x1000100u;  /* as in a code, twice */
+    const uint32_t number8 = number + (ROWS > 8 ? 0x8000800u : 0);          /* of the eighth row behind it */
+    const uint32_t codes = m.codes + 16 * warp / ROWS * CODES_BYTES + 16 * (lane & 3);
+    float sums[32];
+    uint32_t x[STEPS][4];
+    const auto make = [&](int t, int half) {
+        const uint32_t from = codes + t % PLACES * NONZEROS * CODES_BYTES;
+        if (half == FIRST) fs_mbarrier_wait(m.drawn(t % PLACES), t / PLACES & 1);
+        uint32_t of[2][4];  /* two steps at a time */
+#pragma unroll
+        for (int k = half; k < half + STEPS / 2; k++) {
+            if (k % 2 == 0) fs_shared_words<16>(of[0], from + k * 32);
+            if (k % 2 == 0 && ROWS == 8) fs_shared_words<16>(of[1], from + CODES_BYTES + k * 32);
+            const uint32_t *c = of[0] + k % 2 * 2, *c8 = of[ROWS == 8] + k % 2 * 2;
+            x[k][0] = fs_turned_halves(fs_equal_sizes<HALF>(c[0], number), c[0]);
+            x[k][1] = fs_turned_halves(fs_equal_sizes<HALF>(c8[0], number8), c8[0]);
+            x[k][2] = fs_turned_halves(fs_equal_sizes<HALF>(c[1], number), c[1]);
+            x[k][3] = fs_turned_halves(fs_equal_sizes<HALF>(c8[1], number8), c8[1]);
+        }
+    };
+    const auto multiply = [&](int t, int half, bool more) {
+        const uint64_t rows = fs_wgmma_operand(m.rows + t % PLACES * UNIT_BYTES);
+        fs_wgmma_fence();
+#pragma unroll
+        for (int k = half; k < half + STEPS / 2; k++)
+            fs_wgmma_across<HALF>(sums, x[k], rows + k * (STEP * ROW_BYTES >> 4), more || k > half);
+        fs_wgmma_commit();
+    };
+    /* Registers that wgmma reads keep their values until here. */
+    const auto keep = [&](int half) {
+#pragma unroll
+        for (int i = 0; i < 2 * STEPS; i++) asm volatile("" ::"r"(x[half + i / 4][i % 4]));
+    };
+    const auto give_back = [&](int t) {
+        __syncwarp();
+        if (lane == 0) fs_mbarrier_arrive(m.empty(t % PLACES));
+    };
+#pragma unroll
+    for (int i = 0; i < 32; i++) total[i] = 0.0f;
+    if (group < unit_count) make(group, FIRST);
+#pragma unroll 1
+    for (int t = group; t < unit_count; t += 2 * GROUPS) {
+        fs_mbarrier_wait(m.copied(t % PLACES), t / PLACES & 1);
+        fs_proxy_fence();
+        multiply(t, FIRST, false);
+        make(t, SECOND);
+        multiply(t, SECOND, true);
+        fs_wgmma_wait<1>();
+        keep(FIRST);
+        const int u = t + GROUPS;
+        if (u < unit_count) {
+            make(u, FIRST);
+            const bool there = fs_mbarrier_test(m.copied(u % PLACES), u / PLACES & 1);
+            if (!there) {
+                fs_wgmma_wait<0>();
+                give_back(t);
+                fs_mbarrier_wait(m.copied(u % PLACES), u / PLACES & 1);
+            }
+            fs_proxy_fence();
+            multiply(u, FIRST, true);
+            fs_wgmma_wait<1>();
+            keep(SECOND);
+            if (there) give_back(t);
+            make(u, SECOND);
+            multiply(u, SECOND, true);
+            fs_wgmma_wait<1>();
+            keep(FIRST);
+            if (u + GROUPS < unit_count) make(u + GROUPS, FIRST);
+        }
+        fs_wgmma_wait<0>();
+        keep(SECOND);
+        give_back(u < unit_count ? u : t);
+        /* The compiler does not know that sums change until wgmma is waited for. */
+#pragma unroll
+        for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
+#pragma unroll
+        for (int i = 0; i < 32; i++) total[i] += sums[i];
+    }
+}
+
+/* A thread's sums, total[4 b + 2 v + i]: row 8 (2 warp + v) + lane / 4, column 8 b + 2 (lane % 4) + i of the tile.
+ * Eight rows with one v are added up by one site; those that are this one's come back as bits. */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int group,
+                                        float (&total)[32])
+{
+    typedef memory<NONZEROS, PLACES, GROUPS, CLUSTER> memory_t;
+    enum { SITES = memory_t::SITES };
+    if (SITES == 1) return 3;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
+    const int here = group * CLUSTER + (CLUSTER > 1 ? fs_cluster_rank() : 0);
+    int owned = 0;
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const int eight = 2 * warp + v, site = eight % SITES;
+        owned |= (site == here) << v;
+        const uint32_t at = m.sent(eight, site, here) + 8 * lane;
+        if (site != here)
+#pragma unroll
+            for (int b = 0; b < 8; b++) {
+                const float x = total[4 * b + 2 * v], y = total[4 * b + 2 * v + 1];
+                if (CLUSTER > 1) fs_cluster_send(site % CLUSTER, at + b * 256, x, y, m.received(eight / CLUSTER));
+                else fs_shared_put2(at + b * 256, __float_as_uint(x), __float_as_uint(y));
+            }
+    }
+    if (CLUSTER == 1) fs_barrier(1, GROUP * GROUPS);
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        const int eight = 2 * warp + v;
+        if (!(owned >> v & 1)) continue;
+        if (CLUSTER > 1) fs_mbarrier_wait(m.received(eight / CLUSTER), 0);
+        float sum[16] = {};
+#pragma unroll
+        for (int from = 0; from < SITES; from++) {
+            const uint32_t at = m.sent(eight, here, from) + 8 * lane;
+#pragma unroll
+            for (int b = 0; b < 8; b++) {
+                float2 next = make_float2(total[4 * b + 2 * v], total[4 * b + 2 * v + 1]);
+                if (from != here) next = fs_shared_float2(at + b * 256);
+                sum[2 * b] += next.x, sum[2 * b + 1] += next.y;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 16; i++) total[(i >> 1) * 4 + 2 * v + (i & 1)] = sum[i];
+    }
+    return owned;
+}
+
+/* Where a thread's sums go if all of the tile is in Y, a plain matrix of A's type: its first; else NULL. */
+template <class T> struct target {
+    char *first;
+    int64_t eight;  /* bytes from a row to the eighth behind it */
+    float factor;
+    target() = default;
+    __device__ __forceinline__ target(const fs_tile_args &a, const fs_part &p, int row, int64_t column)
+    {
+        const fs_output to = fs_plane(a, p.l, p.z);
+        first = (char *)to.data + ((p.output_row + row) * to.row_stride + column) * 2;
+        eight = to.row_stride * 16;
+        factor = (float)to.factor;
+        if (to.dtype != (is_half<T>::value ? FS_F16 : FS_BF16) || to.col_stride != 1 || to.beta != 0.0 ||
+            to.row_stride % 2 != 0 || ((uintptr_t)first & 3) != 0 || p.column + COLUMNS > a.n)
+            first = NULL;
+    }
+};
+/* Two neighbouring columns of any output; out of the way. */
+__device__ __noinline__ void put_pair(const fs_tile_args &a, const fs_part &p, int row, int64_t column, float2 sum)
+{
+    const int valid = (int)(a.n - column < 2 ? a.n - column : 2);
+    fs_output_put4(fs_plane(a, p.l, p.z), p.output_row + row, column, make_float4(sum.x, sum.y, 0.0f, 0.0f), valid);
+}
+template <class T>
+__device__ __forceinline__ void store_sums(const fs_tile_args &a, const fs_part &p, const target<T> &to, int owned,
+                                           int row, int64_t column, const float (&total)[32])
+{
+    const fs_dtype dtype = is_half<T>::value ? FS_F16 : FS_BF16;
+    if (to.first) {
+#pragma unroll
+        for (int i = 0; i < 16; i++)
+            if (owned >> (i & 1) & 1)
+                *(uint32_t *)(to.first + i % 2 * to.eight + i / 2 * 16) =
+                    fs_two_halves(dtype, __fmul_rn(to.factor, total[2 * i]), __fmul_rn(to.factor, total[2 * i + 1]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < 16; i++)
+            if (owned >> (i & 1) & 1)
+                put_pair(a, p, row + i % 2 * 8, column + i / 2 * 8, make_float2(total[2 * i], total[2 * i + 1]));
+    }
+}
+#endif
+
+template <class T, int NONZEROS, int PLACES, int PREPARERS, int GROUPS, int CLUSTER>
+__global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FS_HALF_ROWS_RESIDENT(PLACES))
+half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_philox_keys keys)
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    enum { MULTIPLY = GROUP * GROUPS, THREADS = MULTIPLY + 32 * PREPARERS };
+    extern __shared__ __align__(1024) uint8_t shared[];
+    const memory<NONZEROS, PLACES, GROUPS, CLUSTER> m(shared);
+    const int tid = threadIdx.x, row = (tid >> 5 & 3) * 16 + (tid >> 2 & 7), column = 2 * (tid & 3);
+    /* That these come from __shfl_sync tells the compiler that they are the same for a warp. */
+    const int warp = __shfl_sync(~0u, tid >> 5, 0), group = GROUPS > 1 ? warp / (GROUP / 32) : 0;
+    target<T> to;
+    float total[32];
+    int owned = 0;
+
+    fs_start_next_kernel();
+    /* 1. what to do; mbarriers */
+    fs_part p = fs_share_at(a, blockIdx.x / CLUSTER, 1, (int64_t)blockIdx.y * COLUMNS,
+                            (int)(blockIdx.z * CLUSTER + blockIdx.x % CLUSTER));
+    if (tid == 0) make_mbarriers(m);
+    __syncwarp();
+    if (tid >= MULTIPLY) {
+        /* 2. rows and codes; then these warps go on to the end with nothing to store, so that its instructions are
+         * there when the others come */
+        prepare_units<PREPARERS>(a, keys, p, m, warp - MULTIPLY / 32, [&]() {
+            if (CLUSTER > 1) fs_cluster_arrive();
+            fs_barrier(0, THREADS);
+        });
+        if (CLUSTER > 1) fs_cluster_await();
+        to.first = (char *)a.data, to.eight = 0, to.factor = 0.0f;
+#pragma unroll
+        for (int i = 0; i < 32; i++) total[i] = 0.0f;
+    } else {
+        if (CLUSTER > 1) fs_cluster_arrive();
+        p = fs_part_for(a, p, 1);
+        to = target<T>(a, p, row, p.column + column);
+        fs_part aligned = p;
+        align_slots(aligned);
+        fs_barrier(0, THREADS);
+        /* 3. products */
+        multiply_units<T>(m, group, (int)((aligned.count + UNIT - 1) / UNIT), total);
+        /* 4. if they are not finite, the first group makes all of them again */
+        float zero[4] = {}, *tile = (float *)shared;
+#pragma unroll
+        for (int i = 0; i < 32; i++) zero[i & 3] = fmaf(total[i], 0.0f, zero[i & 3]);
+        if (fs_barrier_or(1, MULTIPLY, zero[0] + zero[1] + zero[2] + zero[3] != 0.0f)) {
+            if (tid < COLUMNS) make_again<T>(a, p, p.column + tid, tile + tid, PITCH);
+            fs_barrier(1, MULTIPLY);
+#pragma unroll
+            for (int i = 0; i < 32; i++)
+                total[i] = tid >= GROUP ? 0.0f
+                         : tile[(row + (i >> 1 & 1) * 8) * PITCH + column + (i >> 2) * 8 + (i & 1)];
+        }
+        /* 5. sums of all sites */
+        if (CLUSTER > 1) fs_cluster_await();
+        owned = add_sums(m, group, total);
+    }
+    /* 6. scale once, store once */
+    store_sums(a, p, to, owned, row, p.column + column, total);
+#endif
+}
+
+}  // namespace
+
+/* choose.c knows how much shared memory an instance takes. */
+#define SHARED(T, dtype, nonzeros, places, preparers, groups, cluster) \
+    static_assert(FS_HALF_ROWS_SHARED(nonzeros, places, groups, cluster) == \
+                  places * (UNIT_BYTES + nonzeros * CODES_BYTES + 3 * 8) + \
+                      memory<nonzeros, places, groups, cluster>::OWNED * \
+                          ((memory<nonzeros, places, groups, cluster>::SITES - 1) * EIGHT_BYTES + 8), \
+                  "instances.h disagrees");
+FS_HALF_ROWS(SHARED)
+#define KERNEL(T, dtype, nonzeros, places, preparers, groups, cluster) \
+    (const void *)half_rows<T, nonzeros, places, preparers, groups, cluster>,
+extern "C" const void *const fs_half_rows_kernels[] = {FS_HALF_ROWS(KERNEL)};
