@@ -74,6 +74,45 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
     }
 }
 
+/* Whether neighbouring slots are neighbouring columns, the number of a slot being its column: where one block gets all
+ * cards of a deal, too. */
+__device__ __forceinline__ bool in_order(const fs_blockperm &B) { return B.shuffle == FS_DEF_NONE || B.ways == 1; }
+/* Columns of slots slot ... slot + 3, p.first + slot a multiple of 4. */
+__device__ __forceinline__ void place_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int64_t (&column)[4])
+{
+    const int64_t first = p.first + slot;
+    uint32_t turn[4];
+    if (!in_order(a.B)) fs_blockperm_turns(&a.B, first >> 2, turn);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        column[i] = in_order(a.B) ? first + i : fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
+}
+/* Which of them hold a row, as bits. */
+__device__ __forceinline__ int slots_there(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
+                                           const int64_t (&column)[4])
+{
+    int valid = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
+            valid |= 1 << i;
+    return valid;
+}
+/* Their words; that is tensor.cuh's number_slots in three steps, so that rows are on their way before words are drawn,
+ * by keys at hand. */
+__device__ __forceinline__ void draw_slots(const fs_blockperm &B, const fs_philox_keys &keys,
+                                           const int64_t (&column)[4], uint32_t (&word)[4])
+{
+    if (in_order(B)) {
+        const fs_quad quad = fs_blockperm_only_quad(&keys, column[0] >> 2);
+#pragma unroll
+        for (int i = 0; i < 4; i++) word[i] = quad.w[i];
+    } else
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = fs_quad_word(fs_blockperm_only_quad(&keys, column[i] >> 2), (uint64_t)column[i]);
+}
+
 /* The codes of nonzero t of two slots: the sign at bit 15 of a half, the row of its part from bit 8 on.  A word holds
  * a column's nonzeros in order from its top, row and sign, as fs_blockperm_next would take them out of it. */
 template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t low, uint32_t high, int t)
@@ -137,14 +176,7 @@ __device__ __forceinline__ void prepare_units(const fs_tile_args &a, const fs_ph
             }
         if (t == warp) begun();
         fs_mbarrier_arrive_copied(m.copied(place));
-        if (in_order(a.B)) {
-            const fs_quad quad = fs_blockperm_only_quad(&keys, column[0] >> 2);
-#pragma unroll
-            for (int i = 0; i < 4; i++) word[i] = quad.w[i];
-        } else
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                word[i] = fs_quad_word(fs_blockperm_only_quad(&keys, column[i] >> 2), (uint64_t)column[i]);
+        draw_slots(a.B, keys, column, word);
         const uint32_t codes = m.codes + place * NONZEROS * CODES_BYTES + to_codes;
 #pragma unroll
         for (int i = 0; i < NONZEROS; i++)

@@ -213,48 +213,29 @@ __device__ __forceinline__ bool made_by_fours(const fs_tile_args &a, const fs_pa
 {
     return a.B.shuffle != FS_DEF_LINES && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
 }
-/* Whether neighbouring slots are neighbouring columns, the number of a slot being its column: one block gets all cards
- * of a deal. */
-__device__ __forceinline__ bool in_order(const fs_blockperm &B) { return B.shuffle == FS_DEF_NONE || B.ways == 1; }
-/* Columns of slots slot ... slot + 3, p.first + slot a multiple of 4. */
-__device__ __forceinline__ void place_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int64_t (&column)[4])
+/* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which of them hold a row, as
+ * bits. */
+__device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
+                                            int64_t (&column)[4], uint32_t (&word)[4])
 {
     const int64_t first = p.first + slot;
-    uint32_t turn[4];
-    if (!in_order(a.B)) fs_blockperm_turns(&a.B, first >> 2, turn);
+    if (a.B.shuffle == FS_DEF_NONE) {
+        const fs_quad quad = fs_blockperm_quad(&a.B, first >> 2, p.l, 0);
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        column[i] = in_order(a.B) ? first + i : fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
-}
-/* Which of them hold a row, as bits. */
-__device__ __forceinline__ int slots_there(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
-                                           const int64_t (&column)[4])
-{
+        for (int i = 0; i < 4; i++) column[i] = first + i, word[i] = quad.w[i];
+    } else {
+        uint32_t turn[4];
+        fs_blockperm_turns(&a.B, first >> 2, turn);
+#pragma unroll
+        for (int i = 0; i < 4; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
+        fs_blockperm_words_once(&a.B, column, p.l, 0, word);
+    }
     int valid = 0;
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
             valid |= 1 << i;
     return valid;
-}
-/* Their words. */
-__device__ __forceinline__ void draw_slots(const fs_tile_args &a, const fs_part &p, int64_t slot,
-                                           const int64_t (&column)[4], uint32_t (&word)[4])
-{
-    if (in_order(a.B)) {
-        const fs_quad quad = fs_blockperm_quad(&a.B, (p.first + slot) >> 2, p.l, 0);
-#pragma unroll
-        for (int i = 0; i < 4; i++) word[i] = quad.w[i];
-    } else
-        fs_blockperm_words_once(&a.B, column, p.l, 0, word);
-}
-/* All of that. */
-__device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
-                                            int64_t (&column)[4], uint32_t (&word)[4])
-{
-    place_slots(a, p, slot, column);
-    draw_slots(a, p, slot, column, word);
-    return slots_there(a, p, slot, lead, column);
 }
 /* Their nonzeros, or NOTHING in their places. */
 template <int ONE>
