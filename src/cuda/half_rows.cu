@@ -13,7 +13,7 @@
  * Warps that prepare take units of 128 slots in turn: they work out the rows, copy them, and leave codes of the
  * nonzeros behind.  Groups of four warps take units in turn too, and multiply.  Groups of a thread block, or of a
  * cluster, have parts of the same sums: each sends eight rows of them to the group that they belong to, which adds
- * them in order; nobody waits for more than what is sent to it.
+ * them in order; nobody waits for more than what is sent to it.  A site is one group of one thread block.
  * Accuracy, Inf and NaN: as in hopper_rows.cu; sums are promoted every 256 slots.
  *
  * grid     x: CLUSTER x M, y: column tiles, z: parts / CLUSTER
@@ -87,18 +87,7 @@ __device__ __forceinline__ void place_slots(const fs_tile_args &a, const fs_part
     for (int i = 0; i < 4; i++)
         column[i] = in_order(a.B) ? first + i : fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
 }
-/* Which of them hold a row, as bits. */
-__device__ __forceinline__ int slots_there(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
-                                           const int64_t (&column)[4])
-{
-    int valid = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
-            valid |= 1 << i;
-    return valid;
-}
-/* Their words; that is tensor.cuh's number_slots in three steps, so that rows are on their way before words are drawn,
+/* Their words.  That is tensor.cuh's number_slots in two steps, so that rows are on their way before words are drawn,
  * by keys at hand. */
 __device__ __forceinline__ void draw_slots(const fs_blockperm &B, const fs_philox_keys &keys,
                                            const int64_t (&column)[4], uint32_t (&word)[4])
@@ -298,6 +287,7 @@ __device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, C
 #pragma unroll
             for (int b = 0; b < 8; b++) {
                 const float x = total[4 * b + 2 * v], y = total[4 * b + 2 * v + 1];
+                /* (st.async is an illegal instruction where no clusters were launched.) */
                 if (CLUSTER > 1) fs_cluster_send(site % CLUSTER, at + b * 256, x, y, m.received(eight / CLUSTER));
                 else fs_shared_put2(at + b * 256, __float_as_uint(x), __float_as_uint(y));
             }

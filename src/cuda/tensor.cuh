@@ -213,6 +213,17 @@ __device__ __forceinline__ bool made_by_fours(const fs_tile_args &a, const fs_pa
 {
     return a.B.shuffle != FS_DEF_LINES && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
 }
+/* Which of slots slot ... slot + 3, the first `lead` of the part left out, hold a row, as bits. */
+__device__ __forceinline__ int slots_there(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
+                                           const int64_t (&column)[4])
+{
+    int valid = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
+            valid |= 1 << i;
+    return valid;
+}
 /* Columns and words of slots slot ... slot + 3, p.first + slot a multiple of 4; returns which of them hold a row, as
  * bits. */
 __device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part &p, int64_t slot, int lead,
@@ -230,12 +241,7 @@ __device__ __forceinline__ int number_slots(const fs_tile_args &a, const fs_part
         for (int i = 0; i < 4; i++) column[i] = fs_blockperm_dealt_from(&a.B, p.h, first + i, turn[i]);
         fs_blockperm_words_once(&a.B, column, p.l, 0, word);
     }
-    int valid = 0;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (slot + i >= lead && slot + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
-            valid |= 1 << i;
-    return valid;
+    return slots_there(a, p, slot, lead, column);
 }
 /* Their nonzeros, or NOTHING in their places. */
 template <int ONE>
