@@ -292,8 +292,8 @@ static int choose_hopper_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_
     return one || two;
 }
 
-/* Blocks of 64 rows, the nonzeros of a column in parts of powers of two; s and the type are a matter of the
- * instances. */
+/* Blocks of 64 rows, the nonzeros of a column in parts of powers of two; rows of whole 16 bytes, numbers of rows and
+ * strides that a tensor map would take, too, although there is none.  s and the type are a matter of the instances. */
 static int half_rows_fits(const fs_problem *p, const fs_gpu_traits *gpu)
 {
     return gpu->arch == 90 && p->across && p->mapped && p->kappa == 1 && p->once && p->block_rows == 64 &&
@@ -326,13 +326,14 @@ static int plan_half_rows(const fs_problem *p, const fs_gpu_traits *gpu, int res
  * hold 17 clusters of six, but 15 of eight. */
 static int choose_half_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
-    static const struct { int resident, cluster; int64_t most_elements; } ways[] = {
-        {1, 1, INT64_MAX}, {1, 2, INT64_MAX}, {1, 6, (int64_t)1 << 25}, {2, 1, (int64_t)1 << 25}};
-    for (int i = 0; i < 4; i++) {
-        const int64_t room = (int64_t)gpu->processors * ways[i].resident;
-        const int64_t blocks = p->M * div_up(p->n, FS_HALF_ROWS_COLUMNS) * ways[i].cluster;
-        if (blocks <= room && 10 * blocks >= 7 * room && p->rows <= ways[i].most_elements / p->n &&
-            p->slots >= 256 * ways[i].cluster && plan_half_rows(p, gpu, ways[i].resident, ways[i].cluster, plan))
+    static const struct { int resident, cluster; int64_t most; } forms[] = {
+        {1, 1, INT64_MAX}, {1, 2, INT64_MAX}, {1, 6, (int64_t)1 << 25}, {2, 1, (int64_t)1 << 25}};  /* elements of A */
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const int resident = forms[i].resident, cluster = forms[i].cluster;
+        const int64_t room = (int64_t)gpu->processors * resident;
+        const int64_t blocks = p->M * div_up(p->n, FS_HALF_ROWS_COLUMNS) * cluster;
+        if (blocks <= room && 10 * blocks >= 7 * room && p->rows <= forms[i].most / p->n && p->slots >= 256 * cluster &&
+            plan_half_rows(p, gpu, resident, cluster, plan))
             return 1;
     }
     return 0;

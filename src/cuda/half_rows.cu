@@ -106,8 +106,7 @@ __device__ __forceinline__ void draw_slots(const fs_blockperm &B, const fs_philo
  * a column's nonzeros in order from its top, row and sign, as fs_blockperm_next would take them out of it. */
 template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t low, uint32_t high, int t)
 {
-    enum { BITS = NONZEROS == 1 ? 6 : NONZEROS == 2 ? 5 : NONZEROS == 4 ? 4 : 3, ROW = ((1 << BITS) - 1) << 8 };
-    static_assert(HEIGHT / NONZEROS == 1 << BITS, "NONZEROS must be 1, 2, 4 or 8");
+    enum { BITS = row_bits<NONZEROS>::value, ROW = ((1 << BITS) - 1) << 8 };
     const uint32_t two = fs_bytes<0x7632>(low << t * (BITS + 1), high << t * (BITS + 1));
     return (two >> (8 - BITS) & ROW * 0x10001u) | (two << BITS & 0x80008000u);
 }

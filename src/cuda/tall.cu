@@ -32,10 +32,10 @@ enum { CHUNK = 32, UNITS = CHUNK / STEP, SPAN = FS_TALL_SPAN, KEPT = FS_TALL_KEP
  * TOP; the sign of the last, which there may be no place left for below it, is at bit 15 then. */
 template <int NONZEROS> struct digits {
     enum {
-        ROWS = HEIGHT / NONZEROS, BITS = NONZEROS == 1 ? 6 : NONZEROS == 2 ? 5 : NONZEROS == 4 ? 4 : 3,
+        ROWS = HEIGHT / NONZEROS, BITS = row_bits<NONZEROS>::value,
         EACH = NONZEROS > 1 ? NONZEROS / 2 : 1, USED = EACH * (BITS + 1), TOP = USED == 16 ? 14 : 13
     };
-    static_assert(ROWS == 1 << BITS && USED <= 16, "NONZEROS must be 1, 2, 4 or 8");
+    static_assert(USED <= 16, "there is no place for all nonzeros");
     static __device__ __forceinline__ uint32_t laid_out(uint32_t word)
     {
         if (USED == 16) return (word >> 1 & 0x7FFF7FFFu) | (word << 15 & 0x80008000u);

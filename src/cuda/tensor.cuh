@@ -207,6 +207,12 @@ __device__ __forceinline__ void put_slot(const fs_tile_args &a, const fs_part &p
     put_nonzeros<ONE>(a, p, panel, (int)slot, row);
 }
 
+/* Bits of a row in one of NONZEROS parts of a block of 64 rows. */
+template <int NONZEROS> struct row_bits {
+    enum { value = NONZEROS == 1 ? 6 : NONZEROS == 2 ? 5 : NONZEROS == 4 ? 4 : 3 };
+    static_assert(NONZEROS << value == HEIGHT, "NONZEROS must be 1, 2, 4 or 8");
+};
+
 /* Four neighbouring slots of the usual sketches, whose columns need one word that is never drawn again, are made
  * together: random words come four at a time, and chains of instructions overlap. */
 __device__ __forceinline__ bool made_by_fours(const fs_tile_args &a, const fs_part &p)

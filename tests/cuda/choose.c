@@ -236,7 +236,8 @@ static void narrow_tiles_are_at_work_at_once(void **state)
                 if (plan.kernel != FS_KERNEL_HALF_ROWS) continue;
                 const int64_t blocks = M * ((n + 63) / 64) * plan.parts, processors = gpus[H200].traits.processors;
                 const int resident = 2 * (plan.shared + 1024) <= gpus[H200].traits.shared_per_processor ? 2 : 1;
-                if (blocks > resident * processors || 2 * blocks < processors || fs_plan_planes(&p, &plan) != 0)
+                if (blocks > resident * processors || 10 * blocks < 7 * resident * processors ||
+                    fs_plan_planes(&p, &plan) != 0)
                     fail_msg("%s: %lld thread blocks, %d on a processor: %s", say_call(&c, &gpus[H200]),
                              (long long)blocks, resident, say_plan(&plan));
                 chosen++;
