@@ -151,7 +151,8 @@ typedef enum fs_precision {
 typedef struct fs_context_options {
     size_t size;             /* sizeof(fs_context_options): set by FS_CONTEXT_INIT */
     fs_backend_kind backend; /* auto if nothing else is said */
-    int threads;             /* CPU threads; 0: OpenMP's own number.  With CUDA, those that copy host matrices */
+    int threads;             /* CPU threads; 0: OpenMP's own number.  With CUDA, those that copy host matrices; 0: the
+                              * same, but at most 10 */
     int device;              /* CUDA device number */
     void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
     fs_allocator allocator;  /* alloc NULL: malloc */

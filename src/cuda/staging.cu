@@ -2,10 +2,10 @@
  *
  * The d-row matrix (A of a sketch, X of an adjoint) is cut into panels along whichever direction its memory runs, so
  * that a panel is a few long pieces.  Two buffers on the device take turns: while a kernel works on one panel the next
- * is copied.  Memory that CUDA has pinned is copied from where it is; other memory goes through two pinned buffers that
- * host threads fill, since the GPU cannot reach it by itself at full speed.  Panels cut along the rows are pieces of
- * one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix is small and is copied
- * whole. */
+ * is copied.  Memory that CUDA has pinned is copied from where it is.  The GPU cannot reach other memory by itself at
+ * full speed: host threads fill chunks of pinned memory with it, one being filled while others are copied.  Panels cut
+ * along the rows are pieces of one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix
+ * is small and is copied whole. */
 #include "staging.h"
 
 #include <omp.h>
@@ -13,18 +13,26 @@
 
 #include "combine.cuh"
 
-enum { BUFFERS = 2 };
+enum { BUFFERS = 2, CHUNKS = 3 };
 
 struct fs_staging {
     cudaStream_t copier;               /* copies run here, kernels on the context's stream */
     cudaEvent_t filled[BUFFERS], used[BUFFERS];
-    char *pinned[BUFFERS];
-    size_t pinned_bytes, device_bytes; /* of each pinned buffer; of device memory */
     char *device;                      /* panels, then the narrow matrix, then sums */
+    char *pinned[CHUNKS];
+    cudaEvent_t copied[CHUNKS];
+    size_t device_bytes, chunk_bytes;
+    int next;                          /* the chunk whose turn it is */
     int threads;
 };
 
-static const int64_t PANEL_BYTES = (int64_t)64 << 20;
+/* H200 behind 16 cores, 2026-11-16, copying alone, GB/s (pinned memory 55.4): 6 threads 45, 8 threads 49 to 54, 10 and
+ * 12 threads 54.5, 16 threads the same, or 43 where one of them did not get its core in time.  Two whole panels in turn
+ * 47 to 54; chunks of 8 MiB 54, of 4 MiB 25 to 31, since threads wait for each other at the end of each; chunks of 1, 2
+ * and 4 MiB that every thread fills and sends by itself 45, 51 and 52. */
+enum { ENOUGH_THREADS = 10 };  /* if the caller has not said how many */
+static const int64_t PANEL_BYTES = (int64_t)64 << 20, CHUNK_BYTES = (int64_t)16 << 20,
+                     PIECE_BYTES = (int64_t)512 << 10;
 
 size_t fs_staging_bytes(const fs_gpu *gpu) { return gpu->staging ? gpu->staging->device_bytes : 0; }
 
@@ -35,6 +43,9 @@ void fs_staging_close(fs_gpu *gpu)
     for (int i = 0; i < BUFFERS; i++) {
         if (s->filled[i]) cudaEventDestroy(s->filled[i]);
         if (s->used[i]) cudaEventDestroy(s->used[i]);
+    }
+    for (int i = 0; i < CHUNKS; i++) {
+        if (s->copied[i]) cudaEventDestroy(s->copied[i]);
         if (s->pinned[i]) cudaFreeHost(s->pinned[i]);
     }
     if (s->copier) cudaStreamDestroy(s->copier);
@@ -43,6 +54,10 @@ void fs_staging_close(fs_gpu *gpu)
     gpu->staging = NULL;
 }
 
+static fs_result make_event(fs_gpu *gpu, cudaEvent_t *event)
+{
+    return fs_gpu_check(gpu, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event");
+}
 static fs_result open_staging(fs_gpu *gpu)
 {
     if (gpu->staging) return FS_OK;
@@ -50,14 +65,15 @@ static fs_result open_staging(fs_gpu *gpu)
     if (!s) return gpu->host.fail(FS_ENOMEM, "no memory for the %zu bytes of staging", sizeof *s);
     memset(s, 0, sizeof *s);
     gpu->staging = s;
-    s->threads = gpu->threads > 0 ? gpu->threads : omp_get_max_threads();
+    s->threads = omp_get_max_threads() < ENOUGH_THREADS ? omp_get_max_threads() : ENOUGH_THREADS;
+    if (gpu->threads > 0) s->threads = gpu->threads;
     FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamCreateWithFlags(&s->copier, cudaStreamNonBlocking),
                             "making a stream for copies"));
     for (int i = 0; i < BUFFERS; i++) {
-        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->filled[i], cudaEventDisableTiming),
-                                "making an event"));
-        FS_TRY_GPU(fs_gpu_check(gpu, cudaEventCreateWithFlags(&s->used[i], cudaEventDisableTiming), "making an event"));
+        FS_TRY_GPU(make_event(gpu, &s->filled[i]));
+        FS_TRY_GPU(make_event(gpu, &s->used[i]));
     }
+    for (int i = 0; i < CHUNKS; i++) FS_TRY_GPU(make_event(gpu, &s->copied[i]));
     return FS_OK;
 }
 
@@ -78,18 +94,21 @@ static fs_result need_device(fs_gpu *gpu, int64_t bytes)
 static fs_result need_pinned(fs_gpu *gpu, int64_t bytes)
 {
     fs_staging *s = gpu->staging;
-    if (s->pinned_bytes >= (size_t)bytes) return FS_OK;
-    for (int i = 0; i < BUFFERS; i++) {
-        if (s->pinned[i]) cudaFreeHost(s->pinned[i]);
+    if (s->chunk_bytes >= (size_t)bytes) return FS_OK;
+    for (int i = 0; i < CHUNKS; i++) {
+        if (s->pinned[i]) {
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventSynchronize(s->copied[i]), "waiting for a copy"));
+            cudaFreeHost(s->pinned[i]);
+        }
         s->pinned[i] = NULL;
     }
-    s->pinned_bytes = 0;
-    for (int i = 0; i < BUFFERS; i++)
+    s->chunk_bytes = 0;
+    for (int i = 0; i < CHUNKS; i++)
         if (cudaHostAlloc((void **)&s->pinned[i], (size_t)bytes, cudaHostAllocDefault) != cudaSuccess) {
             cudaGetLastError();
             return gpu->host.fail(FS_ENOMEM, "no %lld bytes of pinned host memory to stage a matrix", (long long)bytes);
         }
-    s->pinned_bytes = (size_t)bytes;
+    s->chunk_bytes = (size_t)bytes;
     return FS_OK;
 }
 
@@ -134,53 +153,105 @@ static bool is_pinned(const void *data)
     return attributes.type == cudaMemoryTypeHost;
 }
 
-/* Packs host runs into a contiguous buffer, or spreads them from it; all host threads together. */
-static void move_runs(const layout *l, char *matrix, char *buffer, int64_t runs, int64_t length, int to_buffer,
-                      int threads)
+/* Runs cut into pieces of about as many elements as asked for: whole runs, or parts of one. */
+typedef struct pieces {
+    int64_t runs, length;           /* of all */
+    int64_t together, part, parts;  /* runs and elements of a piece; pieces of a run */
+    int64_t count;
+} pieces;
+static pieces cut_runs(int64_t runs, int64_t length, int64_t elements)
 {
-    const int64_t bytes = length * l->size, piece = 1 << 20;
-    if (l->packed_runs && l->pitch == length) {  /* one long run: cut it so that every thread has its share */
-        const int64_t total = runs * bytes;
-#pragma omp parallel for num_threads(threads) schedule(static)
-        for (int64_t at = 0; at < total; at += piece) {
-            const size_t part = (size_t)(total - at < piece ? total - at : piece);
-            if (to_buffer) memcpy(buffer + at, matrix + at, part);
-            else memcpy(matrix + at, buffer + at, part);
-        }
-        return;
-    }
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t r = 0; r < runs; r++) {
-        char *in_matrix = matrix + r * l->pitch * l->size, *in_buffer = buffer + r * bytes;
-        if (l->packed_runs) {
-            if (to_buffer) memcpy(in_buffer, in_matrix, (size_t)bytes);
-            else memcpy(in_matrix, in_buffer, (size_t)bytes);
-        } else {
-            for (int64_t i = 0; i < length; i++) {
-                char *there = in_matrix + i * l->step * l->size, *here = in_buffer + i * l->size;
-                if (to_buffer) memcpy(here, there, (size_t)l->size);
-                else memcpy(there, here, (size_t)l->size);
-            }
-        }
-    }
+    pieces p = {runs, length, 1, length, 1, 0};
+    if (length > elements) p.part = elements;
+    else p.together = elements / length < runs ? elements / length : runs;
+    p.parts = fs_div_up(p.length, p.part);
+    p.count = fs_div_up(runs, p.together) * p.parts;
+    return p;
+}
+typedef struct piece { int64_t run, from, runs, length; } piece;  /* elements from ... from + length - 1 of some runs */
+static piece piece_at(const pieces *p, int64_t i)
+{
+    const int64_t run = i / p->parts * p->together, from = i % p->parts * p->part;
+    const int64_t runs = p->runs - run, length = p->length - from;
+    const piece at = {run, from, runs < p->together ? runs : p->together, length < p->part ? length : p->part};
+    return at;
+}
+static char *in_host(const layout *l, char *host, const piece *p)
+{
+    return host + (p->run * l->pitch + p->from * l->step) * l->size;
+}
+static int64_t in_packed(const layout *l, int64_t length, const piece *p)
+{
+    return (p->run * length + p->from) * l->size;
 }
 
+/* Packs host runs into contiguous memory, `pitch` elements from run to run, or spreads them from it. */
+static void move_runs(const layout *l, char *host, char *buffer, int64_t runs, int64_t length, int64_t pitch,
+                      int to_buffer)
+{
+    int64_t bytes = length * l->size;
+    if (l->packed_runs && l->pitch == length && pitch == length) bytes *= runs, runs = 1;  /* one long run */
+    for (int64_t r = 0; r < runs; r++) {
+        char *there = host + r * l->pitch * l->size, *here = buffer + r * pitch * l->size;
+        if (l->packed_runs) memcpy(to_buffer ? here : there, to_buffer ? there : here, (size_t)bytes);
+        else
+            for (int64_t i = 0; i < length; i++, there += l->step * l->size, here += l->size)
+                memcpy(to_buffer ? here : there, to_buffer ? there : here, (size_t)l->size);
+    }
+}
+/* A chunk, by all host threads; small pieces, so that one who does not get its core in time holds up little. */
+static void move_chunk(const fs_staging *s, const layout *l, char *host, char *pinned, const piece *chunk,
+                       int to_pinned)
+{
+    const pieces all = cut_runs(chunk->runs, chunk->length, PIECE_BYTES / l->size);
+    host = in_host(l, host, chunk);
+#pragma omp parallel for num_threads(s->threads) schedule(dynamic) if (all.count > 1)
+    for (int64_t i = 0; i < all.count; i++) {
+        const piece p = piece_at(&all, i);
+        move_runs(l, in_host(l, host, &p), pinned + in_packed(l, chunk->length, &p), p.runs, p.length, chunk->length,
+                  to_pinned);
+    }
+}
+/* Runs of a host matrix, from `host` on, to packed ones on the device, or back.  Copies to the device are queued on
+ * return, and the host's memory is free again; those from it are done. */
+static fs_result copy_runs(fs_gpu *gpu, cudaStream_t stream, const layout *l, char *host, char *device, int64_t runs,
+                           int to_device)
+{
+    fs_staging *s = gpu->staging;
+    const pieces chunks = cut_runs(runs, l->length, CHUNK_BYTES / l->size);
+    FS_TRY_GPU(need_pinned(gpu, chunks.together * chunks.part * l->size));
+    const int behind = to_device ? 0 : CHUNKS - 1;  /* what comes from the device is spread while others come */
+    for (int64_t i = 0; i < chunks.count + behind; i++) {
+        if (i < chunks.count) {
+            const piece chunk = piece_at(&chunks, i);
+            const int b = (s->next + i) % CHUNKS;
+            char *there = device + in_packed(l, l->length, &chunk);
+            const size_t bytes = (size_t)(chunk.runs * chunk.length * l->size);
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventSynchronize(s->copied[b]), "waiting for a copy"));
+            if (to_device) move_chunk(s, l, host, s->pinned[b], &chunk, 1);
+            FS_TRY_GPU(fs_gpu_check(gpu,
+                                    to_device ? cudaMemcpyAsync(there, s->pinned[b], bytes, cudaMemcpyHostToDevice,
+                                                                stream)
+                                              : cudaMemcpyAsync(s->pinned[b], there, bytes, cudaMemcpyDeviceToHost,
+                                                                stream),
+                                    "copying a host matrix"));
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->copied[b], stream), "marking a copy"));
+        }
+        if (!to_device && i >= behind) {
+            const piece chunk = piece_at(&chunks, i - behind);
+            const int b = (s->next + i - behind) % CHUNKS;
+            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventSynchronize(s->copied[b]), "waiting for a copy"));
+            move_chunk(s, l, host, s->pinned[b], &chunk, 0);
+        }
+    }
+    s->next = (int)((s->next + chunks.count) % CHUNKS);
+    return FS_OK;
+}
 /* The whole of a small host matrix to the device, packed, or back. */
 static fs_result copy_whole(fs_gpu *gpu, const fs_matrix *host, const layout *l, void *device, int to_device)
 {
-    fs_staging *s = gpu->staging;
-    const int64_t bytes = l->count * l->length * l->size;
-    FS_TRY_GPU(need_pinned(gpu, bytes));
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "waiting for the GPU"));
-    if (to_device) move_runs(l, (char *)host->data, s->pinned[0], l->count, l->length, 1, s->threads);
-    FS_TRY_GPU(fs_gpu_check(gpu,
-                            cudaMemcpyAsync(to_device ? device : s->pinned[0], to_device ? s->pinned[0] : device,
-                                            (size_t)bytes, to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
-                                            gpu->stream),
-                            "copying a host matrix"));
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "copying a host matrix"));
-    if (!to_device) move_runs(l, (char *)host->data, s->pinned[0], l->count, l->length, 0, s->threads);
-    return FS_OK;
+    FS_TRY_GPU(copy_runs(gpu, gpu->stream, l, (char *)host->data, (char *)device, l->count, to_device));
+    return fs_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "copying a host matrix");
 }
 
 /* A panel of the wide matrix: runs first ... first + runs - 1 of its layout. */
@@ -218,30 +289,21 @@ static fs_matrix narrow_part(const stream_call *c, int64_t first, int64_t runs)
     return y;
 }
 
-static fs_result copy_panel(fs_gpu *gpu, const stream_call *c, int buffer, char *device, int64_t first, int64_t runs,
-                            int to_device)
+/* Runs first ... first + runs - 1 to a panel on the device, or back. */
+static fs_result copy_panel(fs_gpu *gpu, const stream_call *c, char *device, int64_t first, int64_t runs, int to_device)
 {
-    fs_staging *s = gpu->staging;
+    const cudaStream_t copier = gpu->staging->copier;
     const layout *l = &c->l;
     char *host = (char *)c->wide->data + first * l->pitch * l->size;
-    const size_t bytes = (size_t)(runs * l->length * l->size), run = (size_t)(l->length * l->size);
-    if (c->pinned && l->packed_runs && l->pitch >= l->length)
-        return fs_gpu_check(gpu,
-                            to_device ? cudaMemcpy2DAsync(device, run, host, (size_t)(l->pitch * l->size), run,
-                                                          (size_t)runs, cudaMemcpyHostToDevice, s->copier)
-                                      : cudaMemcpy2DAsync(host, (size_t)(l->pitch * l->size), device, run, run,
-                                                          (size_t)runs, cudaMemcpyDeviceToHost, s->copier),
-                            "copying a panel");
-    if (to_device) move_runs(l, host, s->pinned[buffer], runs, l->length, 1, s->threads);
-    FS_TRY_GPU(fs_gpu_check(gpu,
-                            cudaMemcpyAsync(to_device ? device : s->pinned[buffer],
-                                            to_device ? s->pinned[buffer] : device, bytes,
-                                            to_device ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, s->copier),
-                            "copying a panel"));
-    if (to_device) return FS_OK;
-    FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "copying a panel"));
-    move_runs(l, host, s->pinned[buffer], runs, l->length, 0, s->threads);
-    return FS_OK;
+    const size_t run = (size_t)(l->length * l->size), pitch = (size_t)(l->pitch * l->size);
+    if (!c->pinned || !l->packed_runs || l->pitch < l->length)
+        return copy_runs(gpu, copier, l, host, device, runs, to_device);
+    return fs_gpu_check(gpu,
+                        to_device ? cudaMemcpy2DAsync(device, run, host, pitch, run, (size_t)runs,
+                                                      cudaMemcpyHostToDevice, copier)
+                                  : cudaMemcpy2DAsync(host, pitch, device, run, run, (size_t)runs,
+                                                      cudaMemcpyDeviceToHost, copier),
+                        "copying a panel");
 }
 
 /* Y from panels of A.  Panels cut along rows add up: the first replaces (beta of the call), the others add. */
@@ -251,12 +313,9 @@ static fs_result stream_apply(fs_gpu *gpu, const stream_call *c, char *panels[BU
     for (int64_t first = 0, i = 0; first < c->l.count; first += c->runs, i++) {
         const int b = (int)(i % BUFFERS);
         const int64_t runs = c->runs < c->l.count - first ? c->runs : c->l.count - first;
-        /* the buffer, and the pinned memory behind it, must be free again */
-        if (i >= BUFFERS) {
-            FS_TRY_GPU(fs_gpu_check(gpu, cudaEventSynchronize(s->filled[b]), "waiting for a copy"));
+        if (i >= BUFFERS)
             FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(s->copier, s->used[b], 0), "waiting for a kernel"));
-        }
-        FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 1));
+        FS_TRY_GPU(copy_panel(gpu, c, panels[b], first, runs, 1));
         FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->filled[b], s->copier), "marking a copy"));
         FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
         const fs_matrix A = panel_view(c, panels[b], runs), Y = narrow_part(c, first, runs);
@@ -279,7 +338,7 @@ static fs_result stream_adjoint(fs_gpu *gpu, const stream_call *c, char *panels[
             FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
         if (c->beta != 0.0) {
             FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for a copy"));
-            FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 1));
+            FS_TRY_GPU(copy_panel(gpu, c, panels[b], first, runs, 1));
             FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->filled[b], s->copier), "marking a copy"));
             FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(gpu->stream, s->filled[b], 0), "waiting for a copy"));
         }
@@ -288,7 +347,7 @@ static fs_result stream_adjoint(fs_gpu *gpu, const stream_call *c, char *panels[
         FS_TRY_GPU(fs_gpu_product(gpu, c->S, 1, row0, c->alpha, &Y, c->beta, &X));
         FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->used[b], gpu->stream), "marking a kernel"));
         FS_TRY_GPU(fs_gpu_check(gpu, cudaStreamWaitEvent(s->copier, s->used[b], 0), "waiting for a kernel"));
-        FS_TRY_GPU(copy_panel(gpu, c, b, panels[b], first, runs, 0));
+        FS_TRY_GPU(copy_panel(gpu, c, panels[b], first, runs, 0));
         FS_TRY_GPU(fs_gpu_check(gpu, cudaEventRecord(s->filled[b], s->copier), "marking a copy"));
     }
     return fs_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for the last copy");
@@ -332,7 +391,6 @@ fs_result fs_staged_product(fs_gpu *gpu, const fs_def *S, int adjoint, int64_t r
     FS_TRY_GPU(need_device(gpu, BUFFERS * panel + whole + sums + 256));
     char *device = gpu->staging->device, *panels[BUFFERS] = {device, device + panel};
     c.pinned = wide_host && is_pinned(wide->data);
-    if (wide_host) FS_TRY_GPU(need_pinned(gpu, panel > whole ? panel : whole));
 
     /* 2. the narrow matrix, if it is read and not there */
     fs_matrix Y = narrow_host ? packed(narrow, &nl, device + BUFFERS * panel) : *narrow;
