@@ -318,22 +318,26 @@ static int plan_half_rows(const fs_problem *p, const fs_gpu_traits *gpu, int res
     }
     return 0;
 }
-/* Where all thread blocks run at once and fill seven tenths of the GPU.  H200, f16 (2026-11-16, on top of 60fb146), in
- * us, by hopper_rows.cu in brackets: k = 256 of 16384 x 1024 14.7 (19.6), of 65536 x 1024 37.4 (41.1); k = 512 14.4
- * (19.7), 36.8 (41.0), of 131072 x 512 37.3 (41.3); k = 1024 of 131072 x 512 36.7 (41.1), of 262144 x 512 67.1 (70.6).
- * Six parts, or two thread blocks on a processor, are better for small matrices alone: k = 64 of 16384 x 1024 16.3
- * (19.3), of 65536 x 1024 52 (42); k = 1024 of 16384 x 1024 15.3 (17.6), of 65536 x 1024 38.5 (37.9).  132 processors
- * hold 17 clusters of six, but 15 of eight. */
+/* Where all thread blocks run at once and fill seven tenths of the GPU.  H200, f16 (2026-11-16, on top of 4d6ab92), in
+ * us, by hopper_rows.cu in brackets, 16384 x 1024: k = 64 14.3 (19.3), 256 14.0 (19.6), 512 13.7 (19.7), 1024 14.7
+ * (17.6); 65536 x 1024: 37.5 (41.5), 35.7 (41.1), 35.3 (41.0), 36.0 (38.5); 131072 x 512: k = 256 39.5 (42.5), 512 35.8
+ * (41.3), 1024 35.7 (41.1), 2048 36.0 (38.5); 262144 x 512: 512 66.2 (70.2), 1024 66.2 (70.6), 2048 67.5 (69.4), but
+ * 256, seven parts, 74 (72.5).  Three parts take 45 us where seven take 39.5: 96 processors do not prepare dealt rows
+ * as fast as they are read.  Sixteen parts, two of them on a processor, take 54 us for k = 64 of 131072 x 512 (42). */
 static int choose_half_rows(const fs_problem *p, const fs_gpu_traits *gpu, fs_plan *plan)
 {
-    static const struct { int resident, cluster; int64_t most; } forms[] = {
-        {1, 1, INT64_MAX}, {1, 2, INT64_MAX}, {1, 6, (int64_t)1 << 25}, {2, 1, (int64_t)1 << 25}};  /* elements of A */
+    static const struct {
+        int resident, cluster;
+        int fit;       /* thread blocks of such clusters on 132 processors (cudaOccupancyMaxActiveClusters) */
+        int64_t most;  /* elements of A */
+    } forms[] = {{1, 1, 132, INT64_MAX}, {1, 2, 132, INT64_MAX}, {1, 6, 102, INT64_MAX}, {2, 1, 264, INT64_MAX},
+                 {2, 7, 224, (int64_t)1 << 26}};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const int resident = forms[i].resident, cluster = forms[i].cluster;
-        const int64_t room = (int64_t)gpu->processors * resident;
         const int64_t blocks = p->M * div_up(p->n, FS_HALF_ROWS_COLUMNS) * cluster;
-        if (blocks <= room && 10 * blocks >= 7 * room && p->rows <= forms[i].most / p->n && p->slots >= 256 * cluster &&
-            plan_half_rows(p, gpu, resident, cluster, plan))
+        if (132 * blocks <= (int64_t)forms[i].fit * gpu->processors &&
+            10 * blocks >= 7 * (int64_t)gpu->processors * resident && p->rows <= forms[i].most / p->n &&
+            p->slots >= 256 * cluster && plan_half_rows(p, gpu, resident, cluster, plan))
             return 1;
     }
     return 0;

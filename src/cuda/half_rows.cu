@@ -1,5 +1,5 @@
-/* half_rows.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, for matrices
- * that are read in few microseconds.
+/* half_rows.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where one round
+ * of thread blocks makes all of Y.
  *
  * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its slots the K axis, 64 columns
  * of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were copied
@@ -7,18 +7,22 @@
  * its elements by comparing rows of nonzeros with the row that it has, two slots at once.
  * So tiles can be narrow: a place in shared memory is rows of A and little else, and hardly any sums have to be added
  * between thread blocks, which takes a third of the time of a matrix that is read in ten microseconds.  (Narrow tiles
- * make S once for every 64 columns instead of 256: hopper_rows.cu reads large matrices as fast with fewer
- * instructions.)
+ * make S once for every 64 columns instead of 256; hopper_rows.cu, which makes it with fewer instructions, has thread
+ * blocks that take tile after tile.)
  *
  * Warps that prepare take units of 128 slots in turn: they work out the rows, copy them, and leave codes of the
- * nonzeros behind.  Groups of four warps take units in turn too, and multiply.  Groups of a thread block, or of a
- * cluster, have parts of the same sums: each sends eight rows of them to the group that they belong to, which adds
- * them in order; nobody waits for more than what is sent to it.  A site is one group of one thread block.
+ * nonzeros behind.  Groups of four warps take units in turn too, and multiply.  Two groups of a thread block add their
+ * sums in shared memory.  Thread blocks of a cluster then have parts of the same sums: each sends the others what they
+ * add up, and nobody waits for more than what is sent to it.  (From processor to processor is a slow way, 1700 cycles
+ * for 30 KB out of every one of six: so groups add theirs first, and everybody adds up the same share.)
+ * Warps that prepare end by going through the steps at the end without doing anything: all of these instructions are
+ * executed once, and fetching them takes longer than executing them.
  * Accuracy, Inf and NaN: as in hopper_rows.cu; sums are promoted every 256 slots.
  *
  * grid     x: CLUSTER x M, y: column tiles, z: parts / CLUSTER
  * threads  GROUPS x 128 that multiply, PREPARERS x 32 that prepare
- * shared   PLACES places of a unit: its rows, then its codes; sums that are sent here; mbarriers
+ * shared   PLACES places of a unit: its rows, then its codes; sums for the other group; sums that are sent here;
+ *          mbarriers
  * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle; rows of whole
  *          16 bytes at multiples of 16, fewer than 2^32 of them */
 #include "instances.h"
@@ -30,13 +34,15 @@ enum {
     COLUMNS = FS_HALF_ROWS_COLUMNS, UNIT = FS_HALF_ROWS_UNIT, STEPS = UNIT / STEP, GROUP = FS_HALF_ROWS_GROUP,
     ROW_BYTES = 2 * COLUMNS, UNIT_BYTES = UNIT * ROW_BYTES, CODES_BYTES = 2 * UNIT,
     EIGHTS = HEIGHT / 8, EIGHT_BYTES = 8 * COLUMNS * 4,  /* eight rows of sums */
+    QUARTERS = 4 * EIGHTS, QUARTER_BYTES = 512,          /* 16 columns of them */
     PITCH = COLUMNS + 8                                  /* floats of a row of sums that were made again */
 };
 
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
     enum {
-        SITES = GROUPS * CLUSTER,  /* groups that have parts of the same sums */
-        OWNED = SITES > 1 ? (EIGHTS + CLUSTER - 1) / CLUSTER : 0  /* eights that may be added up in a thread block */
+        TWICE = GROUPS > 1 ? EIGHTS * EIGHT_BYTES : 0,   /* sums that groups have for each other */
+        OWNED = (QUARTERS + CLUSTER - 1) / CLUSTER,      /* quarters that a thread block adds up, at most */
+        SENT = (CLUSTER - 1) * OWNED * QUARTER_BYTES     /* sums of other thread blocks */
     };
     uint32_t rows, codes, sums, barriers;
     __device__ __forceinline__ explicit memory(const void *shared)
@@ -44,16 +50,18 @@ template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
         rows = fs_shared_address(shared);
         codes = rows + PLACES * UNIT_BYTES;
         sums = codes + PLACES * NONZEROS * CODES_BYTES;
-        barriers = sums + OWNED * (SITES - 1) * EIGHT_BYTES;
+        barriers = sums + TWICE + SENT;
     }
     __device__ __forceinline__ uint32_t copied(int i) const { return barriers + 8 * i; }
     __device__ __forceinline__ uint32_t drawn(int i) const { return barriers + 8 * (PLACES + i); }
     __device__ __forceinline__ uint32_t empty(int i) const { return barriers + 8 * (2 * PLACES + i); }
-    __device__ __forceinline__ uint32_t received(int i) const { return barriers + 8 * (3 * PLACES + i); }
-    /* Where sums of `from`, another site than `to`, go in the thread block of `to`. */
-    __device__ __forceinline__ uint32_t sent(int eight, int to, int from) const
+    __device__ __forceinline__ uint32_t received(int eight) const { return barriers + 8 * (3 * PLACES + eight); }
+    /* Sums that one group leaves for the other. */
+    __device__ __forceinline__ uint32_t left(int eight) const { return sums + eight * EIGHT_BYTES; }
+    /* A quarter of another thread block, number i of the others, in that which adds it up. */
+    __device__ __forceinline__ uint32_t sent(int quarter, int i) const
     {
-        return sums + (eight / CLUSTER * (SITES - 1) + from - (from > to)) * EIGHT_BYTES;
+        return sums + TWICE + (quarter / CLUSTER * (CLUSTER - 1) + i) * QUARTER_BYTES;
     }
 };
 
@@ -62,16 +70,18 @@ template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m)
 {
-    typedef memory<NONZEROS, PLACES, GROUPS, CLUSTER> memory_t;
     for (int i = 0; i < PLACES; i++) {
         fs_mbarrier_init(m.copied(i), 32);
         fs_mbarrier_init(m.drawn(i), 1);
         fs_mbarrier_init(m.empty(i), GROUP / 32);
     }
-    for (int i = 0; i < memory_t::OWNED; i++) {
-        fs_mbarrier_init(m.received(i), 1);
-        fs_mbarrier_arrive_expect(m.received(i), (memory_t::SITES - 1) * EIGHT_BYTES);
-    }
+    if (CLUSTER > 1)
+        for (int eight = 0; eight < EIGHTS; eight++) {
+            int owned = 0;
+            for (int i = 0; i < 4; i++) owned += (4 * eight + i) % CLUSTER == fs_cluster_rank();
+            fs_mbarrier_init(m.received(eight), 1);
+            fs_mbarrier_arrive_expect(m.received(eight), owned * (CLUSTER - 1) * QUARTER_BYTES);
+        }
 }
 
 /* Whether neighbouring slots are neighbouring columns, the number of a slot being its column: where one block gets all
@@ -266,50 +276,73 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
 }
 
 /* A thread's sums, total[4 b + 2 v + i]: row 8 (2 warp + v) + lane / 4, column 8 b + 2 (lane % 4) + i of the tile.
- * Eight rows with one v are added up by one site; those that are this one's come back as bits. */
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int group,
-                                        float (&total)[32])
+ * Of eight rows, those of one v, columns from 16 q on are quarter q. */
+__device__ __forceinline__ float4 quarter_of(const float (&total)[32], int v, int q)
 {
-    typedef memory<NONZEROS, PLACES, GROUPS, CLUSTER> memory_t;
-    enum { SITES = memory_t::SITES };
-    if (SITES == 1) return 3;
+    return make_float4(total[8 * q + 2 * v], total[8 * q + 2 * v + 1], total[8 * q + 2 * v + 4],
+                       total[8 * q + 2 * v + 5]);
+}
+__device__ __forceinline__ void add_to(float4 &sum, const float4 &x)
+{
+    sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
+}
+/* Two groups go on with four eights each, those of v = group: it leaves the others for the other one ... */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ void leave_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int group,
+                                           const float (&total)[32])
+{
+    if (GROUPS == 1) return;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
-    const int here = group * CLUSTER + (CLUSTER > 1 ? fs_cluster_rank() : 0);
+    const uint32_t at = m.left(2 * warp + 1 - group) + 16 * lane;
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        fs_shared_put4(live, at + q * QUARTER_BYTES, group ? quarter_of(total, 0, q) : quarter_of(total, 1, q));
+}
+/* ... and adds, behind a barrier, what that has left for it. */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ void take_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int group,
+                                          const float (&total)[32], float4 (&mine)[2 / GROUPS][4])
+{
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
+#pragma unroll
+    for (int q = 0; q < 4; q++)
+        if (GROUPS == 1) {
+            mine[0][q] = quarter_of(total, 0, q), mine[2 / GROUPS - 1][q] = quarter_of(total, 1, q);
+        } else {
+            float4 other = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            mine[0][q] = group ? quarter_of(total, 1, q) : quarter_of(total, 0, q);
+            fs_shared_get4(live, m.left(2 * warp + group) + 16 * lane + q * QUARTER_BYTES, &other);
+            add_to(mine[0][q], other);
+        }
+}
+/* mine: sums of eight rows of this thread block, then of all of the cluster: thread block `quarter % CLUSTER` gets a
+ * quarter from all others, and adds them to its own in their order.  Those that are this one's come back as bits. */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int eight,
+                                        float4 (&mine)[4])
+{
+    if (CLUSTER == 1) return live ? 15 : 0;
+    const int lane = threadIdx.x & 31, rank = fs_cluster_rank();
     int owned = 0;
 #pragma unroll
-    for (int v = 0; v < 2; v++) {
-        const int eight = 2 * warp + v, site = eight % SITES;
-        owned |= (site == here) << v;
-        const uint32_t at = m.sent(eight, site, here) + 8 * lane;
-        if (site != here)
-#pragma unroll
-            for (int b = 0; b < 8; b++) {
-                const float x = total[4 * b + 2 * v], y = total[4 * b + 2 * v + 1];
-                /* (st.async is an illegal instruction where no clusters were launched.) */
-                if (CLUSTER > 1) fs_cluster_send(site % CLUSTER, at + b * 256, x, y, m.received(eight / CLUSTER));
-                else fs_shared_put2(at + b * 256, __float_as_uint(x), __float_as_uint(y));
-            }
+    for (int q = 0; q < 4; q++) {
+        const int quarter = 4 * eight + q, to = quarter % CLUSTER;
+        owned |= (live && to == rank) << q;
+        const uint32_t at = m.sent(quarter, rank - (rank > to)) + 16 * lane;
+        fs_cluster_send4(live && to != rank, fs_cluster_address(at, to), mine[q],
+                         fs_cluster_address(m.received(eight), to));
     }
-    if (CLUSTER == 1) fs_barrier(1, GROUP * GROUPS);
+    if (owned) fs_mbarrier_wait(m.received(eight), 0);
 #pragma unroll
-    for (int v = 0; v < 2; v++) {
-        const int eight = 2 * warp + v;
-        if (!(owned >> v & 1)) continue;
-        if (CLUSTER > 1) fs_mbarrier_wait(m.received(eight / CLUSTER), 0);
-        float sum[16] = {};
+    for (int q = 0; q < 4; q++) {
+        if (live && !(owned >> q & 1)) continue;
+        const uint32_t at = m.sent(4 * eight + q, 0) + 16 * lane;
 #pragma unroll
-        for (int from = 0; from < SITES; from++) {
-            const uint32_t at = m.sent(eight, here, from) + 8 * lane;
-#pragma unroll
-            for (int b = 0; b < 8; b++) {
-                float2 next = make_float2(total[4 * b + 2 * v], total[4 * b + 2 * v + 1]);
-                if (from != here) next = fs_shared_float2(at + b * 256);
-                sum[2 * b] += next.x, sum[2 * b + 1] += next.y;
-            }
+        for (int i = 0; i < CLUSTER - 1; i++) {
+            float4 next = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            fs_shared_get4(live, at + i * QUARTER_BYTES, &next);
+            add_to(mine[q], next);
         }
-#pragma unroll
-        for (int i = 0; i < 16; i++) total[(i >> 1) * 4 + 2 * v + (i & 1)] = sum[i];
     }
     return owned;
 }
@@ -332,27 +365,30 @@ template <class T> struct target {
     }
 };
 /* Two neighbouring columns of any output; out of the way. */
-__device__ __noinline__ void put_pair(const fs_tile_args &a, const fs_part &p, int row, int64_t column, float2 sum)
+__device__ __noinline__ void put_pair(const fs_tile_args &a, fs_part p, int row, int64_t column, float2 sum)
 {
     const int valid = (int)(a.n - column < 2 ? a.n - column : 2);
     fs_output_put4(fs_plane(a, p.l, p.z), p.output_row + row, column, make_float4(sum.x, sum.y, 0.0f, 0.0f), valid);
 }
+/* The quarters of eight rows that `owned` tells, `behind` bytes behind the first. */
 template <class T>
-__device__ __forceinline__ void store_sums(const fs_tile_args &a, const fs_part &p, const target<T> &to, int owned,
-                                           int row, int64_t column, const float (&total)[32])
+__device__ __forceinline__ void store_sums(const fs_tile_args &a, const fs_part &p, const target<T> &to, int64_t behind,
+                                           int owned, int row, int64_t column, const float4 (&mine)[4])
 {
     const fs_dtype dtype = is_half<T>::value ? FS_F16 : FS_BF16;
+    const auto pair = [&](int i) {
+        return i % 2 ? make_float2(mine[i / 2].z, mine[i / 2].w) : make_float2(mine[i / 2].x, mine[i / 2].y);
+    };
     if (to.first) {
 #pragma unroll
-        for (int i = 0; i < 16; i++)
-            if (owned >> (i & 1) & 1)
-                *(uint32_t *)(to.first + i % 2 * to.eight + i / 2 * 16) =
-                    fs_two_halves(dtype, __fmul_rn(to.factor, total[2 * i]), __fmul_rn(to.factor, total[2 * i + 1]));
+        for (int i = 0; i < 8; i++)
+            if (owned >> i / 2 & 1)
+                *(uint32_t *)(to.first + behind + 16 * i) =
+                    fs_two_halves(dtype, __fmul_rn(to.factor, pair(i).x), __fmul_rn(to.factor, pair(i).y));
     } else {
 #pragma unroll
-        for (int i = 0; i < 16; i++)
-            if (owned >> (i & 1) & 1)
-                put_pair(a, p, row + i % 2 * 8, column + i / 2 * 8, make_float2(total[2 * i], total[2 * i + 1]));
+        for (int i = 0; i < 8; i++)
+            if (owned >> i / 2 & 1) put_pair(a, p, row, column + 8 * i, pair(i));
     }
 }
 #endif
@@ -362,14 +398,20 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FS_HALF_ROWS_
 half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_philox_keys keys)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    enum { MULTIPLY = GROUP * GROUPS, THREADS = MULTIPLY + 32 * PREPARERS };
+    enum {
+        MULTIPLY = GROUP * GROUPS, THREADS = MULTIPLY + 32 * PREPARERS,
+        HELD = 2 / GROUPS  /* eights of a warp, when the groups have added theirs */
+    };
     extern __shared__ __align__(1024) uint8_t shared[];
     const memory<NONZEROS, PLACES, GROUPS, CLUSTER> m(shared);
-    const int tid = threadIdx.x, row = (tid >> 5 & 3) * 16 + (tid >> 2 & 7), column = 2 * (tid & 3);
+    const int tid = threadIdx.x;
     /* That these come from __shfl_sync tells the compiler that they are the same for a warp. */
     const int warp = __shfl_sync(~0u, tid >> 5, 0), group = GROUPS > 1 ? warp / (GROUP / 32) : 0;
+    const int eight = 2 * (warp & 3) + group, row = 8 * eight + (tid >> 2 & 7), column = 2 * (tid & 3);
+    const bool live = warp < MULTIPLY / 32;  /* warps that multiply; for the others all below 3. is without effect */
     target<T> to;
     float total[32];
+    float4 mine[HELD][4];
     int owned = 0;
 
     fs_start_next_kernel();
@@ -378,9 +420,8 @@ half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_phi
                             (int)(blockIdx.z * CLUSTER + blockIdx.x % CLUSTER));
     if (tid == 0) make_mbarriers(m);
     __syncwarp();
-    if (tid >= MULTIPLY) {
-        /* 2. rows and codes; then these warps go on to the end with nothing to store, so that its instructions are
-         * there when the others come */
+    if (!live) {
+        /* 2. rows and codes */
         prepare_units<PREPARERS>(a, keys, p, m, warp - MULTIPLY / 32, [&]() {
             if (CLUSTER > 1) fs_cluster_arrive();
             fs_barrier(0, THREADS);
@@ -396,26 +437,35 @@ half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_phi
         fs_part aligned = p;
         align_slots(aligned);
         fs_barrier(0, THREADS);
+        if (CLUSTER > 1) fs_cluster_await();
         /* 3. products */
         multiply_units<T>(m, group, (int)((aligned.count + UNIT - 1) / UNIT), total);
-        /* 4. if they are not finite, the first group makes all of them again */
-        float zero[4] = {}, *tile = (float *)shared;
-#pragma unroll
-        for (int i = 0; i < 32; i++) zero[i & 3] = fmaf(total[i], 0.0f, zero[i & 3]);
-        if (fs_barrier_or(1, MULTIPLY, zero[0] + zero[1] + zero[2] + zero[3] != 0.0f)) {
-            if (tid < COLUMNS) make_again<T>(a, p, p.column + tid, tile + tid, PITCH);
-            fs_barrier(1, MULTIPLY);
-#pragma unroll
-            for (int i = 0; i < 32; i++)
-                total[i] = tid >= GROUP ? 0.0f
-                         : tile[(row + (i >> 1 & 1) * 8) * PITCH + column + (i >> 2) * 8 + (i & 1)];
-        }
-        /* 5. sums of all sites */
-        if (CLUSTER > 1) fs_cluster_await();
-        owned = add_sums(m, group, total);
     }
+    /* 4. sums of the thread block; if they are not finite, the first group makes all of them again */
+    leave_sums(m, live, group, total);
+    float zero[4] = {};
+#pragma unroll
+    for (int i = 0; i < 32; i++) zero[i & 3] = fmaf(total[i], 0.0f, zero[i & 3]);
+    if (live && fs_barrier_or(1, MULTIPLY, zero[0] + zero[1] + zero[2] + zero[3] != 0.0f)) {
+        const fs_part again = p;
+        float *tile = (float *)shared;
+        if (tid < COLUMNS) make_again<T>(a, again, p.column + tid, tile + tid, PITCH);
+        fs_barrier(1, MULTIPLY);
+#pragma unroll
+        for (int i = 0; i < 4 * HELD; i++) {
+            const float *at = tile + (row + i / 4 * 8) * PITCH + column + i % 4 * 16;
+            mine[i / 4][i % 4] = make_float4(at[0], at[1], at[8], at[9]);
+        }
+    } else {
+        take_sums(m, live, group, total, mine);
+    }
+    /* 5. sums of the cluster */
+#pragma unroll
+    for (int i = 0; i < HELD; i++) owned |= add_sums(m, live, eight + i, mine[i]) << 4 * i;
     /* 6. scale once, store once */
-    store_sums(a, p, to, owned, row, p.column + column, total);
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        store_sums(a, p, to, i * to.eight, owned >> 4 * i & 15, row + 8 * i, p.column + column, mine[i]);
 #endif
 }
 
@@ -425,8 +475,8 @@ half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_phi
 #define SHARED(T, dtype, nonzeros, places, preparers, groups, cluster) \
     static_assert(FS_HALF_ROWS_SHARED(nonzeros, places, groups, cluster) == \
                   places * (UNIT_BYTES + nonzeros * CODES_BYTES + 3 * 8) + \
-                      memory<nonzeros, places, groups, cluster>::OWNED * \
-                          ((memory<nonzeros, places, groups, cluster>::SITES - 1) * EIGHT_BYTES + 8), \
+                      memory<nonzeros, places, groups, cluster>::TWICE + \
+                      memory<nonzeros, places, groups, cluster>::SENT + (cluster > 1 ? 8 * EIGHTS : 0), \
                   "instances.h disagrees");
 FS_HALF_ROWS(SHARED)
 #define KERNEL(T, dtype, nonzeros, places, preparers, groups, cluster) \

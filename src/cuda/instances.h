@@ -79,15 +79,17 @@ enum { FS_HOPPER_ROWS_COUNT = 0 FS_HOPPER_ROWS(FS_COUNT_ONE) };
     (FS_HOPPER_ROWS_PARTS(size, outs, tiles, stages, sets) + FS_HOPPER_ROWS_AHEAD(outs, sets, many) * 48 * (outs))
 
 /* half_rows.cu: element type, nonzeros of a slot, places of units, warps that prepare, groups that multiply, thread
- * blocks of a cluster.  H200, f16, 16384 x 1024, 2026-11-16, just before cf38fe2, in us, with 6 to 12 places, a
- * multiple of the warps that prepare: k = 1024 with 1, 2, 3 such warps 17.4, 15.3, 15.5; k = 512 with 2, 3, 4, 6 17.8,
- * 15.1, 14.4, 15.3; k = 256 with 2, 3, 4, 5 18.5, 15.8, 14.7, 15.6; k = 64 with 2, 3, 4, 5 18.3, 16.5, 16.3, 16.7, and
- * with three groups that multiply 17.9. */
+ * blocks of a cluster.  H200, f16, 16384 x 1024, 2026-11-16, on top of 4d6ab92, in us, by places and warps that
+ * prepare: k = 1024 4,2 14.6, 6,2 15.1, 6,3 15.9, 6,1 17.4; k = 512 8,4 13.5, 12,4 13.9, 10,5 14.0, 9,3 14.6, 12,3 and
+ * 12,6 14.7; k = 256 8,4 14.1, 10,5 14.8, 9,3 and 8,8 15.1, 10,2 17.8; k = 64 9,3 14.4, 8,4 14.6, 10,5 15.2, 8,2 16.4,
+ * 10,2 17.0.  So 128 KB of rows on their way to a processor are enough, and where rows are not dealt (k = 64) three
+ * warps keep up. */
 #define FS_HALF_ROWS_OF(X, T, dtype, nonzeros) \
-    X(T, dtype, nonzeros, 6, 2, 1, 1) \
-    X(T, dtype, nonzeros, 12, 4, 2, 1) \
+    X(T, dtype, nonzeros, 4, 2, 1, 1) \
+    X(T, dtype, nonzeros, 8, 4, 2, 1) \
     X(T, dtype, nonzeros, 8, 4, 2, 2) \
-    X(T, dtype, nonzeros, 8, 4, 2, 6)
+    X(T, dtype, nonzeros, 9, 3, 2, 6) \
+    X(T, dtype, nonzeros, 4, 2, 1, 7)
 #ifdef FS_FEW_INSTANCES
 #define FS_HALF_ROWS(X) FS_HALF_ROWS_OF(X, __half, FS_F16, 4)
 #else
@@ -98,12 +100,11 @@ enum { FS_HALF_ROWS_COUNT = 0 FS_HALF_ROWS(FS_COUNT_ONE) };
 enum { FS_HALF_ROWS_COLUMNS = 64, FS_HALF_ROWS_UNIT = 128, FS_HALF_ROWS_GROUP = 128 };
 /* Thread blocks of a processor. */
 #define FS_HALF_ROWS_RESIDENT(places) ((places) <= 6 ? 2 : 1)
-/* Rows and codes of a place and its three mbarriers; eight rows of sums of each other site, and an mbarrier, for every
- * eight that the thread block adds up. */
-#define FS_HALF_ROWS_OWNED(groups, cluster) ((groups) * (cluster) > 1 ? (8 + (cluster) - 1) / (cluster) : 0)
+/* Rows and codes of a place and its three mbarriers; sums that two groups leave for each other; quarters of eight rows
+ * of sums from every other thread block of a cluster, and eight mbarriers for them. */
 #define FS_HALF_ROWS_SHARED(nonzeros, places, groups, cluster) \
-    ((places) * (FS_HALF_ROWS_UNIT * 2 * (FS_HALF_ROWS_COLUMNS + (nonzeros)) + 24) + \
-     FS_HALF_ROWS_OWNED(groups, cluster) * (((groups) * (cluster) - 1) * 8 * FS_HALF_ROWS_COLUMNS * 4 + 8))
+    ((places) * (FS_HALF_ROWS_UNIT * 2 * (FS_HALF_ROWS_COLUMNS + (nonzeros)) + 24) + ((groups) > 1 ? 16384 : 0) + \
+     ((cluster) - 1) * ((32 + (cluster) - 1) / (cluster)) * 512 + ((cluster) > 1 ? 64 : 0))
 
 /* listed_rows.cu: element type, permutations together. */
 #ifdef FS_FEW_INSTANCES

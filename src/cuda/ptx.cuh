@@ -160,6 +160,19 @@ static __device__ __forceinline__ float4 fs_shared_float4(uint32_t at)
     asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
     return x;
 }
+/* The same, and a store, if so: a predicate, no branch, and the instruction is fetched in any case. */
+static __device__ __forceinline__ void fs_shared_get4(bool so, uint32_t at, float4 *x)
+{
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0;\n"
+                 "@p ld.shared.v4.f32 {%0,%1,%2,%3}, [%4]; }"
+                 : "+f"(x->x), "+f"(x->y), "+f"(x->z), "+f"(x->w) : "r"(at), "r"((uint32_t)so));
+}
+static __device__ __forceinline__ void fs_shared_put4(bool so, uint32_t at, float4 x)
+{
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0;\n"
+                 "@p st.shared.v4.f32 [%0], {%1,%2,%3,%4}; }"
+                 ::"r"(at), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"((uint32_t)so) : "memory");
+}
 static __device__ __forceinline__ float2 fs_shared_float2(uint32_t at)
 {
     float2 x;
@@ -377,14 +390,19 @@ static __device__ __forceinline__ float4 fs_cluster_float4(uint32_t at, int rank
                  : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at), "r"(rank) : "memory");
     return x;
 }
-/* Two floats to a shared address of another, reported to its mbarrier. */
-static __device__ __forceinline__ void fs_cluster_send(int rank, uint32_t at, float x, float y, uint32_t mbarrier)
+/* A shared address of this thread block as that of thread block `rank`. */
+static __device__ __forceinline__ uint32_t fs_cluster_address(uint32_t at, int rank)
 {
-    asm volatile("{.reg .b32 there, report;\n"
-                 "mapa.shared::cluster.u32 there, %0, %4;\n"
-                 "mapa.shared::cluster.u32 report, %3, %4;\n"
-                 "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [there], {%1, %2}, [report]; }"
-                 ::"r"(at), "r"(__float_as_uint(x)), "r"(__float_as_uint(y)), "r"(mbarrier), "r"(rank) : "memory");
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
+    return there;
+}
+/* Four floats to such an address, reported to an mbarrier there, if so (as fs_shared_put4). */
+static __device__ __forceinline__ void fs_cluster_send4(bool so, uint32_t there, float4 x, uint32_t mbarrier)
+{
+    asm volatile("{.reg .pred p; setp.ne.u32 p, %6, 0;\n"
+                 "@p st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1,%2,%3,%4}, [%5]; }"
+                 ::"r"(there), "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(mbarrier), "r"((uint32_t)so) : "memory");
 }
 /* A barrier of all threads of a cluster in two halves: what comes behind the second finds the mbarriers that were
  * initialised before the first; nothing else is ordered. */

@@ -16,7 +16,7 @@ struct fs_tuning {
 };
 
 /* A new number whenever instances.h numbers instances anew. */
-#define HEAD "flashsketch-tuning 4"
+#define HEAD "flashsketch-tuning 5"
 #define PROBLEM_FORMAT "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 \
     " interleave=%" SCNd64 " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
     " down=%d aligned=%d whole=%d mapped=%d once=%d"

@@ -27,9 +27,10 @@ static const int64_t usual[] = {64, 256, 512, 1024, 2048, 4096, 0}, with_kappa[]
                      uneven[] = {1000, 1500, 0};
 static const int64_t tall[] = {4096, 0};
 static const shape small_matrix[] = {{16384, 1024}, {0, 0}}, wide_matrix[] = {{65536, 1024}, {0, 0}};
-static const shape tall_matrices[] = {{131072, 512}, {262144, 512}, {0, 0}};
-static const int64_t to_1024[] = {64, 256, 512, 1024, 0}, from_2048[] = {2048, 4096, 0}, few_blocks[] = {256, 512, 0},
-                     many_blocks[] = {64, 1024, 2048, 4096, 0}, some_blocks[] = {512, 1024, 0};
+static const shape tall_matrices[] = {{131072, 512}, {262144, 512}, {0, 0}}, tall_matrix[] = {{131072, 512}, {0, 0}},
+                   taller_matrix[] = {{262144, 512}, {0, 0}};
+static const int64_t to_1024[] = {64, 256, 512, 1024, 0}, from_2048[] = {2048, 4096, 0},
+                     to_2048[] = {512, 1024, 2048, 0}, only_256[] = {256, 0}, ends[] = {64, 4096, 0};
 
 /* One line: a GPU, matrices, a sketch, and the kernel that is meant for them. */
 static const struct bar {
@@ -51,16 +52,18 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FAST, 0, 1, 4, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, LINES, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
-    /* Two-byte elements: narrow tiles where they are as many as processors, or half as many, or in small matrices a
-     * sixth or twice as many; wide ones elsewhere, and for other nonzeros and blocks of other heights. */
+    /* Two-byte elements: narrow tiles where they are as many as processors, or twice or half as many, or a sixth, or in
+     * smaller matrices a quarter; wide ones elsewhere, and for other nonzeros and blocks of other heights. */
     {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, small_matrix, to_1024, FS_KERNEL_HALF_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, NONE, 0, small_matrix, to_1024, FS_KERNEL_HALF_ROWS},
     {H200, PADDED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, small_matrix, to_1024, FS_KERNEL_HALF_ROWS},
     {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, small_matrix, from_2048, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, few_blocks, FS_KERNEL_HALF_ROWS},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, many_blocks, FS_KERNEL_HOPPER_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, some_blocks, FS_KERNEL_HALF_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, from_2048, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, to_1024, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, from_2048, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, to_2048, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrix, only_256, FS_KERNEL_HALF_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, taller_matrix, only_256, FS_KERNEL_HOPPER_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, ends, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, LINES, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 8, DEALT, 0, matrices, usual, FS_KERNEL_HOPPER_ROWS},
     {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, uneven, FS_KERNEL_HOPPER_ROWS},
@@ -180,14 +183,14 @@ static void every_bar_gets_the_kernel_meant_for_it(void **state)
             }
 }
 
-/* Cutting a matrix into parts costs a second pass over their sums: a small matrix is cut into narrower tiles instead, a
- * large one is not. */
-static void a_small_matrix_has_narrow_tiles_rather_than_parts(void **state)
+/* Cutting a matrix into parts costs a second pass over their sums: a small matrix, or one of two-byte elements, is cut
+ * into narrower tiles instead, a large one of floats is not. */
+static void narrow_tiles_are_taken_rather_than_parts(void **state)
 {
     (void)state;
     const struct { int64_t d, n; fs_dtype dtype; int64_t width, parts; } cases[] = {
         {16384, 1024, FS_F32, 128, 1}, {65536, 1024, FS_F32, 256, 2}, {16384, 1024, FS_BF16, 64, 1},
-        {65536, 1024, FS_BF16, 256, 2}};
+        {65536, 1024, FS_BF16, 64, 1}};
     for (int i = 0; i < COUNT(cases); i++) {
         const call c = {cases[i].d, 1024, 0, 1, 4, DEALT, 0, 0, cases[i].d, cases[i].n, cases[i].dtype, FULL, PACKED};
         const fs_problem p = problem_of_call(&c);
@@ -236,8 +239,9 @@ static void narrow_tiles_are_at_work_at_once(void **state)
                 if (plan.kernel != FS_KERNEL_HALF_ROWS) continue;
                 const int64_t blocks = M * ((n + 63) / 64) * plan.parts, processors = gpus[H200].traits.processors;
                 const int resident = 2 * (plan.shared + 1024) <= gpus[H200].traits.shared_per_processor ? 2 : 1;
-                if (blocks > resident * processors || 10 * blocks < 7 * resident * processors ||
-                    fs_plan_planes(&p, &plan) != 0)
+                /* what an H200 holds of clusters, as its driver says */
+                const int64_t fit = plan.cluster == 6 ? 6 * 17 : plan.cluster == 7 ? 7 * 32 : resident * processors;
+                if (blocks > fit || 10 * blocks < 7 * resident * processors || fs_plan_planes(&p, &plan) != 0)
                     fail_msg("%s: %lld thread blocks, %d on a processor: %s", say_call(&c, &gpus[H200]),
                              (long long)blocks, resident, say_plan(&plan));
                 chosen++;
@@ -384,7 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifndef FS_FEW_INSTANCES
         cmocka_unit_test(every_bar_gets_the_kernel_meant_for_it),
-        cmocka_unit_test(a_small_matrix_has_narrow_tiles_rather_than_parts),
+        cmocka_unit_test(narrow_tiles_are_taken_rather_than_parts),
         cmocka_unit_test(thread_blocks_take_many_pieces_where_there_are_more_than_processors),
         cmocka_unit_test(narrow_tiles_are_at_work_at_once),
 #endif

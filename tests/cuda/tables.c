@@ -334,8 +334,8 @@ static void another_head_is_refused(void **state)
     (void)state;
     char *good = good_text(), *text = room((int64_t)strlen(good) + 100, 1);
     const char *entries = strchr(good, '\n');
-    static const char *const heads[] = {"", " flashsketch-tuning 4 GPU", "flashsketch-tuning 3 GPU",
-                                        "flashsketch-tuning 40 GPU", "flashsketch-tuning", "FLASHSKETCH-TUNING 4 GPU"};
+    static const char *const heads[] = {"", " flashsketch-tuning 5 GPU", "flashsketch-tuning 4 GPU",
+                                        "flashsketch-tuning 50 GPU", "flashsketch-tuning", "FLASHSKETCH-TUNING 5 GPU"};
     for (int i = 0; i < COUNT(heads); i++) {
         sprintf(text, "%s%s", heads[i], entries);
         char what[80];

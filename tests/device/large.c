@@ -132,8 +132,8 @@ static void more_pieces_than_processors_equal_the_cpu(void **state)
     for_each_case(8, 8, check_pieces, NULL);
 }
 
-/* Narrow tiles of two-byte elements: one part, two, six, two thread blocks for a processor; parts of the rows of S,
- * last rounds that are not whole, a last tile of few columns, every kind of output. */
+/* Narrow tiles of two-byte elements: one part, two, six, seven, two thread blocks for a processor; parts of the rows of
+ * S, last rounds that are not whole, a last tile of few columns, every kind of output. */
 static void check_halves(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -151,9 +151,12 @@ static void check_halves(const lane *l, int64_t number, const void *data)
         {64, 1000, 16384, 9, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 8},
         {128, 4032, 20000, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 8},
         {2048, 256, 40000, 1, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, COLUMNS, 8},
+        {256, 512, 7300, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {128, 1000, 12345, 1001, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 0},
+        {64, 1088, 33000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
     };
     call c = {.in = cases[number].in, .out = cases[number].out, .large = 1, .n = cases[number].n,
-              .rows = small_set ? least(cases[number].rows, 4200) : cases[number].rows, .row0 = cases[number].row0,
+              .rows = small_set ? least(cases[number].rows, 7300) : cases[number].rows, .row0 = cases[number].row0,
               .from = ROWS, .to = cases[number].to, .lead = cases[number].lead};
     draw_scalars(&c, number % 3 == 2 ? bits_at(79, number) : 0);
     const recipe R = {"narrow tiles", FS_BLOCKPERM, cases[number].shuffle, cases[number].k / 64, 1, 4, 0, 0, 0, 1};
@@ -164,7 +167,7 @@ static void check_halves(const lane *l, int64_t number, const void *data)
 static void narrow_tiles_of_two_byte_elements_equal_the_cpu(void **state)
 {
     (void)state;
-    for_each_case(12, 12, check_halves, NULL);
+    for_each_case(15, 15, check_halves, NULL);
 }
 
 /* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, pieces, blocks that are

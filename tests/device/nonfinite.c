@@ -11,13 +11,13 @@
 
 /* Columns and order of A: few columns, a tile and a bit, both ways for tensor cores, and more tiles than a GPU has
  * processors; tall: as many rows as it takes until few columns have a kernel of their own, or (2) blocks of 64 rows
- * have, or (3) narrow tiles of two-byte elements, which are one for each processor. */
+ * have, or (3) narrow tiles of two-byte elements, which are one for each processor, or (4) in seven parts. */
 static const struct { layout how; int64_t n; int tall; } places[] = {
     {ROWS, 1, 0},    {ROWS, 19, 0},     {ROWS, 128, 0},   {ROWS, 132, 0},      {COLUMNS, 1, 0}, {COLUMNS, 19, 0},
     {COLUMNS, 64, 0}, {COLUMNS, 128, 0}, {ROWS_SPREAD, 7, 0}, {ROWS, 1, 1},   {COLUMNS, 5, 1},
-    {ROWS, 20, 2},   {ROWS, 8712, 0},    {ROWS, 1000, 3},
+    {ROWS, 20, 2},   {ROWS, 8712, 0},    {ROWS, 1000, 3},  {ROWS, 504, 4},
 };
-enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65, TALL_D = 32801, WIDE_D = 2101 };
+enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65, TALL_D = 32801, WIDE_D = 2101, PARTS_D = 7301 };
 
 /* The signs with which the rows of the result read an element's row; 0 where they do not.  T is S, exported. */
 static signed char *signs_of(const call *c, const fs_sparse *T, int64_t element)
@@ -39,7 +39,7 @@ static call call_at(int64_t number, int adjoint, const recipe *R)
     c.from = c.to = places[place].how;
     c.n = places[place].n;
     const int tall = R->family == FS_BLOCKPERM ? places[place].tall : 0;
-    c.rows = tall == 3 ? WIDE_D : tall ? TALL_D : small_set || c.n > D ? SMALL_D : D;
+    c.rows = tall == 4 ? PARTS_D : tall == 3 ? WIDE_D : tall ? TALL_D : small_set || c.n > D ? SMALL_D : D;
     if (c.from == COLUMNS && c.n >= 64) c.rows -= c.rows % 4;  /* whole 16 bytes, for tensor cores */
     const int64_t k = small_set ? SMALL_K : K;
     c.spec = spec_at(R, c.rows, places[place].tall >= 2 ? k - 1 : k, 13);
