@@ -156,7 +156,7 @@ static void check_halves(const lane *l, int64_t number, const void *data)
         {64, 1088, 33000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
     };
     call c = {.in = cases[number].in, .out = cases[number].out, .large = 1, .n = cases[number].n,
-              .rows = small_set ? least(cases[number].rows, 7300) : cases[number].rows, .row0 = cases[number].row0,
+              .rows = small_set ? least(cases[number].rows, 4200) : cases[number].rows, .row0 = cases[number].row0,
               .from = ROWS, .to = cases[number].to, .lead = cases[number].lead};
     draw_scalars(&c, number % 3 == 2 ? bits_at(79, number) : 0);
     const recipe R = {"narrow tiles", FS_BLOCKPERM, cases[number].shuffle, cases[number].k / 64, 1, 4, 0, 0, 0, 1};

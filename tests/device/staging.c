@@ -44,12 +44,15 @@ enum { LINE = 128, HEIGHT = 1024, PERIOD = 1000003 };
 static int64_t lines(void) { return small_set || dry ? 3000 : 600000; }
 static int64_t buffer_bytes(void) { return lines() * LINE * 4; }
 
-/* Views of one buffer of 600000 x 128 floats, 307 MB: packed, and with padding on both sides of every line. */
-typedef enum shape { PACKED_ROWS, INNER_ROWS, PACKED_SAMPLES, INNER_SAMPLES, SHAPES } shape;
+/* Views of one buffer of 600000 x 128 floats, 307 MB: packed, with padding on both sides of every line, and as two
+ * samples that are longer than all staging memory. */
+typedef enum shape { PACKED_ROWS, INNER_ROWS, PACKED_SAMPLES, INNER_SAMPLES, LONG_SAMPLES, SHAPES } shape;
+static int64_t rows_of(shape how) { return how == LONG_SAMPLES ? lines() * LINE / 2 : lines(); }
 static fs_matrix view_of(shape how, void *buffer, fs_place place)
 {
-    fs_matrix m = how < PACKED_SAMPLES ? fs_row_major(buffer, lines(), LINE, FS_F32)
-                                       : fs_batch_major(buffer, LINE, lines(), FS_F32);
+    const int64_t across = lines() * LINE / rows_of(how);
+    fs_matrix m = how < PACKED_SAMPLES ? fs_row_major(buffer, rows_of(how), across, FS_F32)
+                                       : fs_batch_major(buffer, across, rows_of(how), FS_F32);
     if (how == INNER_ROWS) m.offset = 1, m.cols -= 3;
     if (how == INNER_SAMPLES) m.offset = 1, m.rows -= 5;
     m.size = lines() * LINE;
@@ -60,7 +63,7 @@ static fs_sketch *sketch_for(shape how)
 {
     const fs_shuffle shuffle = how < PACKED_SAMPLES ? FS_SHUFFLE_ROWS : FS_SHUFFLE_LINES;
     const recipe R = {"staged", FS_BLOCKPERM, shuffle, 16, 1, 4, shuffle == FS_SHUFFLE_LINES ? 16 : 0, 0, 0, 1};
-    const fs_spec spec = spec_at(&R, lines(), HEIGHT, 23);
+    const fs_spec spec = spec_at(&R, rows_of(how), HEIGHT, 23);
     return sketch_of(&spec);
 }
 static void fill_buffer(float *buffer)
