@@ -164,7 +164,7 @@ def members(body):
     found = []
     for code, comment in re.findall(r"\s*([^/]*?)[ \n]*(?:/\*(.*?)\*/|\n|$)", body, re.DOTALL):
         if code.strip() or comment:
-            found.append([code.strip(), " ".join(comment.split())])
+            found.append([code.strip(), " ".join(re.sub(r"\n *\* ", " ", comment).split())])
     return found
 
 
