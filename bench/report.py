@@ -334,8 +334,8 @@ n samples of d contiguous coordinates, lines of 32 shuffled, each spread over on
 ### A in host memory
 
 8 GiB stream through the GPU; the floor is a plain copy from pinned memory to the GPU. Pageable memory is copied by the
-host's cores first: on a machine where others used them too it was 0.50 of the copy rate (6185e7d, 2026-11-16), not what
-stands here.
+host's cores first. In the run of all other lines others used those cores too, and it was 0.50 of the copy rate; what
+stands here was measured by itself on another machine, the same day and with the same code.
 
 {host}
 

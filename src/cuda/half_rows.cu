@@ -364,7 +364,7 @@ template <class T> struct target {
             first = NULL;
     }
 };
-/* Two neighbouring columns of any output; out of the way. */
+/* Two neighbouring columns of any output; out of the way.  (p is a copy, so that the caller's can be in registers.) */
 __device__ __noinline__ void put_pair(const fs_tile_args &a, fs_part p, int row, int64_t column, float2 sum)
 {
     const int valid = (int)(a.n - column < 2 ? a.n - column : 2);
@@ -427,7 +427,7 @@ half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_phi
             fs_barrier(0, THREADS);
         });
         if (CLUSTER > 1) fs_cluster_await();
-        to.first = (char *)a.data, to.eight = 0, to.factor = 0.0f;
+        to.first = (char *)a.data, to.eight = 0, to.factor = 0.0f;  /* on the way of plain stores, none of them made */
 #pragma unroll
         for (int i = 0; i < 32; i++) total[i] = 0.0f;
     } else {
@@ -447,7 +447,7 @@ half_rows(const __grid_constant__ fs_tile_args a, const __grid_constant__ fs_phi
 #pragma unroll
     for (int i = 0; i < 32; i++) zero[i & 3] = fmaf(total[i], 0.0f, zero[i & 3]);
     if (live && fs_barrier_or(1, MULTIPLY, zero[0] + zero[1] + zero[2] + zero[3] != 0.0f)) {
-        const fs_part again = p;
+        const fs_part again = p;  /* the address of p itself would keep it in memory from the start */
         float *tile = (float *)shared;
         if (tid < COLUMNS) make_again<T>(a, again, p.column + tid, tile + tid, PITCH);
         fs_barrier(1, MULTIPLY);
