@@ -73,8 +73,8 @@ bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; on
 bench-randnla: ## the paper's RandNLA grid on this machine's GPU, continued in bench/results/GPU/randnla.jsonl (SECONDS=360)
 	@sh scripts/bench_randnla.sh $(or $(SECONDS),360)
 
-install: build ## install under PREFIX (default /usr/local)
-	@cmake --install $(release) --prefix "$(PREFIX)"
+install: build ## install under PREFIX (default /usr/local); says what to set where the loader does not search PREFIX
+	@sh scripts/install.sh $(release) "$(PREFIX)"
 
 clean: ## remove everything that was built
 	rm -rf build

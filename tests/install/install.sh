@@ -7,10 +7,14 @@
 #     install.sh mpi MPICC MPIRUN PREFIX EXAMPLE                        exits 77 without pkg-config
 #     install.sh plugin COMPILER PREFIX PROGRAM
 #     install.sh libdir CMAKE SOURCE PREFIX                             exits 77 without pkg-config
+#     install.sh system COMPILER BUILD PREFIX EXAMPLE SOURCE            exits 77 without root or namespaces
+#     install.sh home COMPILER BUILD PREFIX EXAMPLE SOURCE              exits 77 without pkg-config
 #
 # plugin runs PROGRAM where the CUDA plugin can be found beside the library alone, and with every GPU hidden from it.
 # libdir configures for libraries in lib/<triplet>, as Debian has them in /usr, and sees that flashsketch.pc finds the
-# header from there too.
+# header from there too.  system and home run `make install`'s script and then what README.md says, in a shell that knows
+# nothing else: for /usr/local, in a mount namespace with copies of /usr/local's folders and /etc, no variable is set;
+# for a prefix of one's own, the variables that the script prints are.
 set -eu
 how=$1 tool=$2
 unset LD_LIBRARY_PATH LIBRARY_PATH CPATH || true
@@ -83,5 +87,41 @@ libdir)
     include=$(PKG_CONFIG_PATH=$prefix/lib/some-triplet/pkgconfig pkg-config --variable=includedir flashsketch)
     echo "flashsketch.pc in lib/some-triplet/pkgconfig says the header is in $include"
     test -f "$include/flashsketch.h"
+    ;;
+system)
+    build=$3 work=$4.system example=$5 source=$6
+    command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
+    [ "$(id -u)" -eq 0 ] && unshare -m true 2>/dev/null || { echo "no mount namespaces here"; exit 77; }
+    rm -rf "$work" && mkdir -p "$work"
+    export tool build work example source
+    result=0
+    unshare -m sh -eu -c '
+        for folder in /etc /usr/local/bin /usr/local/include /usr/local/lib /usr/local/share; do
+            mkdir -p "$folder" "$work$folder"
+            cp -a "$folder/." "$work$folder"
+            mount --bind "$work$folder" "$folder" || { echo "no bind mounts here"; exit 77; }
+        done
+        sh "$source/scripts/install.sh" "$build" /usr/local >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+        if grep LD_LIBRARY_PATH "$work/log"; then echo "the loader does not search /usr/local/lib"; exit 1; fi
+        cd "$work"
+        "$tool" "$example" $(pkg-config --cflags --libs flashsketch) -lm
+        ./a.out
+        flashsketch version' || result=$?
+    rm -rf "$work"
+    exit $result
+    ;;
+home)
+    build=$3 prefix=$4.home example=$5 source=$6
+    command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
+    rm -rf "$prefix"
+    sh "$source/scripts/install.sh" "$build" "$prefix" >"$prefix.log" 2>&1 || { cat "$prefix.log"; exit 1; }
+    lines=$(sed -n 's/^    \(export .*\)/\1/p' "$prefix.log")
+    echo "$lines"
+    eval "$lines"
+    cd "$prefix"
+    # shellcheck disable=SC2046  # several words
+    "$tool" "$example" $(pkg-config --cflags --libs flashsketch) -lm
+    ./a.out
+    flashsketch version
     ;;
 esac
