@@ -2,13 +2,18 @@
 # test.sh - builds and tests CMake presets, and the Python package, one after the other and counts.
 #
 # usage: test.sh PRESET|python...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits
-# the number of compilers at a time.  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the
-# other presets build none.
+# the number of compilers and of tests at a time (default: the processors, but at most 4 tests, since a test itself may
+# use all of them).  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the other presets build
+# none.
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build
 summary=build/test-summary.txt
 printf '%-10s %6s %7s %8s %7s %8s\n' preset tests passed skipped failed seconds >$summary
 failed=0
+processors=$(nproc 2>/dev/null || echo 1)
+tests_at_once=${JOBS:-$((processors < 4 ? processors : 4))}
+# Threads that wait do not spin: tests run side by side.
+export OMP_WAIT_POLICY=passive
 
 # A clang that compiles OpenMP, for the presets that use it: where there is none they are skipped, and it is said.
 usable() {
@@ -35,7 +40,7 @@ run() {
     cmake --preset "$1" $cuda -DFS_BUILD_TESTS=ON --log-level=WARNING &&
         cmake --build --preset "$1" ${JOBS:+-j "$JOBS"} || { echo "$1: the build failed" >>$summary; return 1; }
     echo "== $1: testing"
-    ctest --preset "$1" --output-junit "$report"
+    ctest --preset "$1" -j "$tests_at_once" --output-junit "$report"
     result=$?
     [ -f "$report" ] || { echo "$1: the tests could not be run" >>$summary; return 1; }
     tests=$(attribute tests "$report") bad=$(attribute failures "$report")
