@@ -1,5 +1,4 @@
 /* cmd_fit.c - flashsketch solve and flashsketch ridge: least squares for matrices in files, by their sketches. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -129,13 +128,13 @@ static int run(const cli_command *command, fit_options *o, int argc, char **argv
 static int run_solve(int argc, char **argv)
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
-    const int code = cli_parse(&solve_command, argc, argv, take_solve, &o);
+    const int code = cli_parse(&solve_command, &argc, argv, take_solve, &o);
     return code ? code : run(&solve_command, &o, argc, argv);
 }
 static int run_ridge(int argc, char **argv)
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
-    const int code = cli_parse(&ridge_command, argc, argv, take_ridge, &o);
+    const int code = cli_parse(&ridge_command, &argc, argv, take_ridge, &o);
     return code ? code : run(&ridge_command, &o, argc, argv);
 }
 

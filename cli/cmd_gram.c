@@ -1,5 +1,4 @@
 /* cmd_gram.c - flashsketch gram: (SA)'SA in place of A'A, and how far from it that is. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +73,7 @@ static int measure(task *t)
 static int run(int argc, char **argv)
 {
     task_options o = TASK_OPTIONS_INIT;
-    int code = cli_parse(&gram_command, argc, argv, take, &o);
+    int code = cli_parse(&gram_command, &argc, argv, take, &o);
     if (!code) code = input_path(&o.input, argc, argv, &o.path);
     if (code) return code;
     task t;

@@ -1,6 +1,5 @@
 /* cmd_info.c - flashsketch info: what a file holds, or what this machine has. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,7 +200,7 @@ static int about_machine(int json)
         if (json) cJSON_AddItemToArray(gpus, cJSON_CreateString(gpu));
         else printf("gpu       %s\n", gpu);
     if (!json) {
-        if (device == 0) printf("gpu       none: %s\n", gpu);
+        if (device == 0) printf("gpu       none (%s)\n", gpu);
         return 0;
     }
     cJSON_AddItemToObject(out, "gpus", gpus);
@@ -212,10 +211,10 @@ static int about_machine(int json)
 static int run(int argc, char **argv)
 {
     info_options o = {NULL, 0};
-    const int code = cli_parse(&info_command, argc, argv, take, &o);
+    const int code = cli_parse(&info_command, &argc, argv, take, &o);
     if (code) return code;
-    if (optind + 1 < argc) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[optind + 1]);
-    if (optind < argc) return about_file(argv[optind], &o);
+    if (argc > 2) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
+    if (argc > 1) return about_file(argv[1], &o);
     if (o.tensor) return cli_usage(argv[0], "name the file that --tensor is in");
     return about_machine(o.json);
 }

@@ -1,5 +1,4 @@
 /* cmd_ose.c - flashsketch ose: how well S keeps lengths in the range of A. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -59,7 +58,7 @@ static int measure(task *t, int64_t columns)
 static int run(int argc, char **argv)
 {
     ose_options o = {.task = TASK_OPTIONS_INIT, .columns = 256};
-    int code = cli_parse(&ose_command, argc, argv, take, &o);
+    int code = cli_parse(&ose_command, &argc, argv, take, &o);
     if (!code) code = input_path(&o.task.input, argc, argv, &o.task.path);
     if (code) return code;
     task t;

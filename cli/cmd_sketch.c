@@ -3,7 +3,6 @@
  * A is a stream of panels: it may be larger than memory.  A single file that must be read whole (Matrix Market, IDX) is
  * read whole. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ typedef struct sketch_options {
     input_options input;
     fs_spec spec;
     fs_context_options where;
-    int64_t row0;
+    int64_t row0;   /* negative: not said, and 0 */
     int64_t memory; /* 0: not said */
     int64_t every;  /* seconds between two states; negative: not said */
     int resume;
@@ -60,6 +59,9 @@ static int check_options(const sketch_options *o)
 {
     const char *name = sketch_command.name;
     if (!o->spec.k) return cli_usage(name, "say how many rows Y has, with -k N");
+    if (o->row0 >= 0 && !o->spec.d)
+        return cli_usage(name, "--row0 says where a piece begins in a whole matrix; say how many rows that has, with "
+                               "-d N, or S is another one for each piece");
     if (o->out == FS_BF16) return cli_usage(name, "npy files have no bf16; --output-dtype is f16, f32 or f64");
     if (o->resume && !strcmp(o->output, "-"))
         return cli_usage(name, "--resume keeps its state beside the output; name one with -o FILE");
@@ -142,8 +144,8 @@ static int open_sketch(work *w)
     if (!spec.d) spec.d = w->o->row0 + w->d;
     if (spec.d - w->o->row0 < w->d)
         return cli_fail("%s has %" PRId64 " rows from row %" PRId64 " on, but S has only %" PRId64
-                        " columns; give a larger -d, or none", w->o->files > 1 ? "A" : w->in.name, w->d, w->o->row0,
-                        spec.d);
+                        " columns; give a larger -d%s", w->o->files > 1 ? "A" : w->in.name, w->d, w->o->row0, spec.d,
+                        w->o->row0 ? " or a smaller --row0" : ", or none");
     return spec_sketch(&spec, &w->S, &w->id.spec);
 }
 
@@ -223,13 +225,15 @@ static int write_output(const work *w, FILE *out)
 
 static int run(int argc, char **argv)
 {
-    sketch_options o = {.output = "-", .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .every = -1};
-    int code = cli_parse(&sketch_command, argc, argv, take, &o);
+    sketch_options o = {.output = "-", .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .row0 = -1,
+                        .every = -1};
+    int code = cli_parse(&sketch_command, &argc, argv, take, &o);
     if (!code) code = input_paths(&o.input, argc, argv);
     if (!code) code = check_options(&o);
     if (code) return code;
-    o.paths = argv + optind;
-    o.files = argc - optind;
+    if (o.row0 < 0) o.row0 = 0;
+    o.paths = argv + 1;
+    o.files = argc - 1;
 
     work w = {.o = &o};
     w.id.spec = o.spec;
@@ -256,7 +260,9 @@ static int run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    SPEC_OPTIONS, INPUT_OPTIONS,
+    SPEC_OPTIONS,
+    INPUT_OPTIONS("the file holds n x d, a sample in each row; Y is written n x k too.\n"
+                  "S is the same; --shuffle lines is the one that is fast here"),
     {ROW0, "row0", "N", "A is a piece: its first row is row N of the whole, which has -d rows", NULL},
     WHERE_OPTIONS,
     {MEMORY, "memory", "SIZE", "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n"

@@ -106,7 +106,8 @@ static void bash(void)
 {
     fputs("# bash completion for flashsketch\n_flashsketch()\n{\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-          "    COMPREPLY=()\n    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W '", stdout);
+          "    COMPREPLY=()\n    if ((COMP_CWORD == 1)) || [[ $command == help && $word != -* ]]; then\n"
+          "        COMPREPLY=($(compgen -W '", stdout);
     for (int i = 0; cli_commands[i]; i++) printf("%s ", cli_commands[i]->name);
     fputs("--help --version' -- \"$word\"))\n        return\n    fi\n    case $command:$before in\n", stdout);
     for (int i = 0; cli_commands[i]; i++) bash_values(cli_commands[i]);
@@ -148,7 +149,8 @@ static void zsh_option(const cli_option *option)
 
 static void zsh(void)
 {
-    fputs("#compdef flashsketch\n_flashsketch()\n{\n    if ((CURRENT == 2)); then\n"
+    fputs("#compdef flashsketch\n_flashsketch()\n{\n"
+          "    if ((CURRENT == 2)) || [[ ${words[2]} == help && $PREFIX != -* ]]; then\n"
           "        local -a commands=(\n", stdout);
     for (int i = 0; cli_commands[i]; i++) {
         printf("            '%s:", cli_commands[i]->name);

@@ -26,14 +26,6 @@ void identity_free(identity *id)
 
 /* writing ---------------------------------------------------------------------------------------------------- */
 
-/* As a text, because programs that read numbers as doubles would round it. */
-static void add_exact(cJSON *object, const char *name, const char *format, uint64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, format, value);
-    cJSON_AddStringToObject(object, name, text);
-}
-
 static void add_pair(cJSON *array, int64_t a, int64_t b)
 {
     cJSON *pair = cJSON_CreateArray();
@@ -52,8 +44,6 @@ char *identity_text(const identity *id)
     json_whole(all, "definition", id->definition);
     cJSON *spec = cJSON_AddObjectToObject(all, "spec");
     json_spec(spec, &id->spec);
-    cJSON_DeleteItemFromObject(spec, "seed");
-    add_exact(spec, "seed", "%" PRIu64, id->spec.seed);
     cJSON *rows = cJSON_AddArrayToObject(all, "rows");
     for (int64_t i = 0; i < id->count; i++) add_pair(rows, id->rows[i].first, id->rows[i].end);
     json_whole(all, "n", id->n);
@@ -71,7 +61,7 @@ char *identity_text(const identity *id)
             cJSON *one = cJSON_CreateObject();
             json_whole(one, "bytes", id->file[i].bytes);
             json_whole(one, "start", id->file[i].start);
-            add_exact(one, "changed_ns", "%" PRIu64, (uint64_t)id->file[i].changed);
+            json_exact(one, "changed_ns", (uint64_t)id->file[i].changed);
             cJSON_AddItemToArray(files, one);
         }
     }

@@ -183,13 +183,11 @@ void json_real(cJSON *object, const char *name, double value)
 cJSON *task_json(const task *t, double sketch, double solve)
 {
     cJSON *out = cJSON_CreateObject(), *spec = cJSON_CreateObject();
-    char text[512];
     json_spec(spec, &t->spec);
     cJSON_AddItemToObject(out, "spec", spec);
     json_whole(out, "rows", t->in.d);
     json_whole(out, "cols", t->in.n);
-    fs_context_describe(t->ctx, text, sizeof text);
-    cJSON_AddStringToObject(out, "device", text);
+    json_device(out, t->ctx);
     json_real(out, "sketch_seconds", sketch);
     json_real(out, "solve_seconds", solve);
     json_real(out, "total_seconds", sketch + solve);

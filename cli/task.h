@@ -15,7 +15,7 @@
 #include "where.h"
 
 #define TASK_OPTIONS                                                                                            \
-    SPEC_OPTIONS, INPUT_OPTIONS, WHERE_OPTIONS,                                                                 \
+    SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), WHERE_OPTIONS,                                                                 \
     {TASK_JSON, "json", NULL, "print a JSON object", NULL}, {'q', "quiet", NULL, "no progress bar", NULL}
 enum { TASK_JSON = INPUT_OTHER + 100 };
 
