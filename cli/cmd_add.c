@@ -35,14 +35,9 @@ static int open_all(summand *all, int count, char **paths)
 {
     for (int i = 0; i < count; i++) {
         all[i].path = paths[i];
-        if (identity_open(paths[i], &all[i].file, &all[i].id)) return cli_library_fail();
-        if (all[i].id.panels)
-            return cli_fail("%s is the state of a run that is not over; let 'flashsketch sketch --resume' end it",
-                            paths[i]);
-        if (identity_agree(paths[0], &all[0].id, paths[i], &all[i].id)) return cli_library_fail();
-        if (all[i].id.definition != fs_definition_version())
-            return cli_fail("%s is by definition %" PRId64 " of S, and this flashsketch has definition %d", paths[i],
-                            all[i].id.definition, fs_definition_version());
+        if (identity_open_finished(paths[i], &all[i].file, &all[i].id) ||
+            identity_agree(paths[0], &all[0].id, paths[i], &all[i].id))
+            return cli_library_fail();
     }
     return 0;
 }

@@ -59,10 +59,11 @@ static int run(int argc, char **argv)
 {
     ose_options o = {.task = TASK_OPTIONS_INIT, .columns = 256};
     int code = cli_parse(&ose_command, &argc, argv, take, &o);
-    if (!code) code = input_path(&o.task.input, argc, argv, &o.task.path);
+    if (!code) code = task_arguments(&ose_command, &o.task, 0, argc, argv);
+    if (!code && argc > 2) code = cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
     if (code) return code;
     task t;
-    code = task_open(&t, &ose_command, &o.task, o.columns);
+    code = task_open(&t, &o.task, o.columns);
     if (!code) code = measure(&t, t.in.n < o.columns ? t.in.n : o.columns);
     task_close(&t);
     return code;

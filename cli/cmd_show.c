@@ -252,7 +252,7 @@ const cli_command show_command = {
     "Draws S, as PNG or SVG: every nonzero is a dot, its colour the permutation it belongs to (blockperm) or\n"
     "its sign (the other families).",
     options,
-    "Without -d and -k this is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.  With one\n"
-    "of them, or another family, the library chooses what is not given, as 'flashsketch sketch' does; 0 lets it choose\n"
-    "in the figure too.",
+    "Without -d and -k this is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.  With\n"
+    "one of them, or another family, the library chooses what is not given, as for 'flashsketch sketch'; 0 lets it\n"
+    "choose in the figure too.",
     run};

@@ -119,7 +119,8 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
 
 static int run(int argc, char **argv)
 {
-    sketch_options o = {.output = "-", .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .how = SKETCHING_INIT, .row0 = -1};
+    sketch_options o = {.output = "-", .how = SKETCHING_INIT, .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT,
+                        .row0 = -1};
     int code = cli_parse(&sketch_command, &argc, argv, take, &o);
     if (!code) code = input_paths(&o.input, argc, argv);
     if (!code) code = check_options(&o);

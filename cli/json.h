@@ -14,8 +14,8 @@ void json_exact(cJSON *object, const char *name, uint64_t value);
 void json_versions(cJSON *object);
 void json_spec(cJSON *object, const fs_spec *spec);
 
-/* Members "device", the backend that ctx computes with, and, where it is the CPU because a CUDA plugin that is there could
- * not be used, "device_reason". */
+/* Members "device", the backend that ctx computes with, and, where it is the CPU because a CUDA plugin that is there
+ * could not be used, "device_reason". */
 void json_device(cJSON *object, const fs_context *ctx);
 
 /* For records: what computed, where and when.  commit NULL: not said. */

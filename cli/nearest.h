@@ -15,8 +15,8 @@ typedef struct nearest {
 nearest nearest_start(const char *word);
 
 /* Takes `name` into account, which is shown as prefix and name.  A name that begins with the word has the distance 0,
- * any other the number of letters to insert, remove, replace or swap with a neighbour; of those nearest, the first three
- * are kept.  A distance above a third of the word's length is too far. */
+ * any other the number of letters to insert, remove, replace or swap with a neighbour; of those nearest, the first
+ * three are kept.  A distance above a third of the word's length is too far. */
 void nearest_add(nearest *n, const char *prefix, const char *name);
 
 /* The same with a distance that the caller knows. */

@@ -1,8 +1,8 @@
 /* sketching.h - Y = S A for a matrix A in files: in panels, so that A may be larger than memory, and resumable.
  *
- * A is a stream of panels (flashsketch_files.h) where its files can be one, and where --memory, --resume or several files
- * ask for it; a single file that must be read whole (Matrix Market, IDX) is in memory otherwise.  `flashsketch sketch`
- * and the tasks make Y by the same calls: the same options give the same bits, and a state of the same content. */
+ * A is a stream of panels (flashsketch_files.h) where its files can be one, and where --memory, --resume or several
+ * files ask for it; a single file that must be read whole (Matrix Market, IDX) is in memory otherwise.  The command
+ * sketch and the tasks make Y by the same calls: the same options give the same bits, and the same state. */
 #ifndef FLASHSKETCH_CLI_SKETCHING_H
 #define FLASHSKETCH_CLI_SKETCHING_H
 
@@ -68,12 +68,13 @@ int sketching_begin(sketching *s, const fs_context *ctx, int64_t k, int threads)
 int sketching_keep(sketching *s, const char *output);
 
 /* Y = S[:, row0 : row0 + d] A for the S of the full spec; with --resume from the state on, if there is one.  Y is k x n
- * in ctx's memory, or with --resume in the host's: packed rows, or packed columns (batch-major), in the type of sums of A
- * or another, to which the panels of a stream are converted.  s->id says what Y is; its batch_major is the
+ * in ctx's memory, or with --resume in the host's: packed rows, or packed columns (batch-major), in the type of sums
+ * of A or another, to which the panels of a stream are converted.  s->id says what Y is; its batch_major is the
  * caller's to set.  Returns as sketching_open. */
 int sketching_run(sketching *s, fs_context *ctx, const fs_sketch *S, const fs_spec *spec, int64_t row0, fs_matrix *Y);
 
-/* Writes the state of a run that is over, because others must end before its Y is written.  sketching_end removes it. */
+/* Writes the state of a run that is over, because others must end before its Y is written.  sketching_end removes it.
+ */
 void sketching_save(sketching *s, const fs_matrix *Y);
 void sketching_end(sketching *s);
 
