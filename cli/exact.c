@@ -49,16 +49,20 @@ int exact_dense(const input *in, fs_matrix *dense, void **copy)
 
 int exact_possible(task *t)
 {
+    fs_matrix shape;
     fs_panel first;
     if (!t->A.stream) return 0;
     if (!t->rhs_name)
         return cli_fail("the error of a Gram matrix takes all of A at once: --exact goes with one file, without "
                         "--memory and --resume");
+    if (fs_stream_shape(t->A.stream, &shape)) return cli_library_fail();
+    if (shape.col_stride != 1 || (t->A.in.is_sparse && t->input.batch_major))
+        return cli_fail("--exact adds up over whole rows of A, and %s is stored by columns; give one file, without "
+                        "--memory and --resume", t->in.name);
     if (fs_stream_next(t->A.stream, &first) || fs_stream_seek(t->A.stream, 0)) return cli_library_fail();
     if (first.A.cols == t->in.n) return 0;
-    return cli_fail("--exact reads A in panels of whole rows, but here %" PRId64 " of %" PRId64 " columns come at a "
-                    "time; give one file without --memory and --resume, or a larger --memory where A is stored by rows",
-                    first.A.cols, t->in.n);
+    return cli_fail("--exact adds up over whole rows of A, and --memory has room for %" PRId64 " of %" PRId64
+                    " elements of a row; give a larger --memory", first.A.cols, t->in.n);
 }
 
 /* All of B, d x rhs, packed rows of f64. */
