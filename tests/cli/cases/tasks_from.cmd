@@ -1,4 +1,4 @@
-# Tasks by sketches that are there: what they print is what they print of the matrices, and each mistake has its message.
+# Tasks by sketches that are there: they print what they print of the matrices, and each mistake has its message.
 awk 'BEGIN {
     print "%%MatrixMarket matrix array real general" >"A.mtx"; print 3000, 6 >"A.mtx"
     print "%%MatrixMarket matrix array real general" >"B.mtx"; print 3000, 2 >"B.mtx"
