@@ -21,7 +21,7 @@ static int take(const char *command, void *options, int code, const char *value)
     const int taken = task_option(command, code, value, &o->task);
     if (taken >= 0) return taken;
     switch (code) {
-    case RHS: return task_rhs(&o->task, value);
+    case RHS: o->task.rhs[o->task.rhs_files++] = value; return 0;
     case EXACT: o->task.exact = 1; return 0;
     case LAMBDA: return cli_real(command, "--lambda", value, 0, INFINITY, &o->lambda);
     case RCOND: return cli_real(command, "--rcond", value, 0, 1, &o->rcond);
@@ -100,33 +100,31 @@ static int solve(task *t, const fit_options *o)
     return code;
 }
 
-static int run(const cli_command *command, fit_options *o, int argc, char **argv)
+static int fit(const cli_command *command, fit_options *o, int argc, char **argv)
 {
     int code = task_arguments(command, &o->task, 1, argc, argv);
-    if (!code && command == &ridge_command && !(o->lambda > 0))
-        code = cli_usage(command->name, "say how much to regularize, with --lambda X");
-    if (code) {
-        free(o->task.rhs);
-        return code;
-    }
+    if (code) return code;
+    if (command == &ridge_command && !(o->lambda > 0))
+        return cli_usage(command->name, "say how much to regularize, with --lambda X");
     task t;
     code = task_open(&t, &o->task, 0);
     if (!code) code = solve(&t, o);
     task_close(&t);
     return code;
 }
-static int run_solve(int argc, char **argv)
+
+static int run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
-    const int code = cli_parse(&solve_command, &argc, argv, take_solve, &o);
-    return code ? code : run(&solve_command, &o, argc, argv);
+    o.task.rhs = cli_array(argc, 1, sizeof *o.task.rhs); /* there are no more files than words */
+    if (!o.task.rhs) return cli_fail("there is no memory for the names of %d files", argc);
+    int code = cli_parse(command, &argc, argv, takes, &o);
+    if (!code) code = fit(command, &o, argc, argv);
+    free(o.task.rhs);
+    return code;
 }
-static int run_ridge(int argc, char **argv)
-{
-    fit_options o = {.task = TASK_OPTIONS_INIT};
-    const int code = cli_parse(&ridge_command, &argc, argv, take_ridge, &o);
-    return code ? code : run(&ridge_command, &o, argc, argv);
-}
+static int run_solve(int argc, char **argv) { return run(&solve_command, argc, argv, take_solve); }
+static int run_ridge(int argc, char **argv) { return run(&ridge_command, argc, argv, take_ridge); }
 
 #define FIT_OPTIONS                                                                                               \
     {RHS, "rhs", "FILE", "B, d x anything: a right-hand side in each column; any format that says its own shape.\n" \

@@ -28,15 +28,6 @@ int task_option(const char *command, int code, const char *value, task_options *
     return -1;
 }
 
-int task_rhs(task_options *o, const char *path)
-{
-    const char **more = realloc(o->rhs, (size_t)(o->rhs_files + 1) * sizeof *more);
-    if (!more) return cli_fail("there is no memory for the names of %" PRId64 " files", o->rhs_files + 1);
-    o->rhs = more;
-    o->rhs[o->rhs_files++] = path;
-    return 0;
-}
-
 /* What does not go with --from. */
 static int check_from(const cli_command *command, const task_options *o, int rhs)
 {
@@ -198,7 +189,6 @@ void task_close(task *t)
     fs_context_destroy(t->ctx);
     fs_sketch_destroy(t->S);
     free(t->copy);
-    free(t->o->rhs);
     sketching_close(&t->A);
     sketching_close(&t->rhs);
     output_abandon();

@@ -27,7 +27,7 @@ enum { TASK_JSON = INPUT_OTHER + 100, TASK_FROM };
 typedef struct task_options {
     const char *const *paths; /* of A; with --from, of the sketches */
     int64_t files;
-    const char **rhs;         /* the files of B, rhs_files of them; owned */
+    const char **rhs;         /* the files of B, rhs_files of them; the command's */
     int64_t rhs_files;
     const char *output;       /* NULL: nothing is written */
     input_options input;
@@ -60,9 +60,6 @@ typedef struct task {
 
 /* Takes one of TASK_OPTIONS; returns -1 where the code is not one of them, otherwise as cli_number. */
 int task_option(const char *command, int code, const char *value, task_options *o);
-
-/* Adds a file of B.  Returns 0, or EXIT_FAILURE after saying that there is no memory. */
-int task_rhs(task_options *o, const char *path);
 
 /* Takes the arguments that are no options, and sees that all goes together; `rhs`: the task needs a B.  Returns 0, or
  * EXIT_USAGE after saying what was wrong. */
