@@ -143,7 +143,7 @@ static int run(int argc, char **argv)
 
 static const cli_option options[] = {
     SPEC_OPTIONS_OF("blockperm, the only family whose coherence is defined", "blockperm"),
-    INPUT_OPTIONS(INPUT_TRANSPOSED),
+    INPUT_OPTIONS("the file holds n x d, a sample in each row; A is its transpose"),
     {DELTA, "delta", "P", "the bounds hold with probability 1 - P (default 0.05)", NULL},
     {JSON, "json", NULL, "print a JSON object", NULL},
     {'q', "quiet", NULL, "no progress bar", NULL},

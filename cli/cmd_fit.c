@@ -139,7 +139,7 @@ static int run_ridge(int argc, char **argv) { return run(&ridge_command, argc, a
 static const cli_option solve_options[] = {
     FIT_OPTIONS,
     {RCOND, "rcond", "X", "singular values of S A below X times the largest count as 0", NULL},
-    TASK_OPTIONS, SKETCHING_OPTIONS,
+    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
     {0}};
 const cli_command solve_command = {
     "solve", "-k N --rhs FILE [OPTION]... FILE...\n       flashsketch solve --from [OPTION]... FILE FILE",
@@ -150,7 +150,7 @@ const cli_command solve_command = {
 static const cli_option ridge_options[] = {
     FIT_OPTIONS,
     {LAMBDA, "lambda", "X", "how much to regularize", NULL},
-    TASK_OPTIONS, SKETCHING_OPTIONS,
+    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
     {0}};
 const cli_command ridge_command = {
     "ridge",

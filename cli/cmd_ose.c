@@ -70,7 +70,7 @@ static int run(int argc, char **argv)
 }
 
 static const cli_option options[] = {{'r', NULL, "N", "the range of the first N columns of A (default 256)", NULL},
-                                     TASK_OPTIONS,
+                                     TASK_OPTIONS(WHERE_OPTIONS_OF("auto (default) or cpu", "auto cpu")),
                                      {0}};
 const cli_command ose_command = {
     "ose",

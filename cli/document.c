@@ -22,11 +22,24 @@ static void roff(const char *text)
     }
 }
 
-static void man_command(const cli_command *command)
+/* The first line of the usage is the heading; each of the others has its own. */
+static void man_usage(const cli_command *command)
 {
     printf(".SS flashsketch %s ", command->name);
-    roff(command->arguments);
-    putchar('\n');
+    for (const char *at = command->arguments, *end; *at; at = end + strspn(end, "\n ")) {
+        char line[160];
+        end = at + strcspn(at, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+        if (at != command->arguments) fputs(".br\n", stdout);
+        roff(line);
+        putchar('\n');
+    }
+    if (strchr(command->arguments, '\n')) fputs(".PP\n", stdout);
+}
+
+static void man_command(const cli_command *command)
+{
+    man_usage(command);
     roff(command->text);
     putchar('\n');
     for (const cli_option *option = command->options; option->code; option++) {

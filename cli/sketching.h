@@ -13,8 +13,9 @@
 
 /* A command puts these in its table of options. */
 #define SKETCHING_OPTIONS                                                                                         \
-    {SKETCHING_MEMORY, "memory", "SIZE", "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n" \
-     "four times Y, but 64M to 192M)", NULL},                                                                     \
+    {SKETCHING_MEMORY, "memory", "SIZE",                                                                          \
+     "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n"                                 \
+     "four times Y, but 64M to 192M; 192M for a GPU)", NULL},                                                     \
     {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL}, \
     {SKETCHING_EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL}
 enum { SKETCHING_MEMORY = 1024, SKETCHING_RESUME, SKETCHING_EVERY };

@@ -15,13 +15,13 @@
 #include "spec_options.h"
 #include "where.h"
 
-#define TASK_OPTIONS                                                                                            \
-    SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), WHERE_OPTIONS,                                               \
+#define TASK_OPTIONS(where_options)                                                                             \
+    SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), where_options,                                               \
     {TASK_JSON, "json", NULL, "print a JSON object", NULL}, {'q', "quiet", NULL, "no progress bar", NULL}
 #define TASK_FROM_OPTION(text) {TASK_FROM, "from", NULL, text, NULL}
 #define TASK_TEXT                                                                                               \
-    "Several files are one matrix, joined along their first dimension in the order given, and A may be larger than\n" \
-    "memory, as for 'flashsketch sketch': --memory and --resume are the same there."
+    "Several files are one matrix, joined along their first dimension in the order given.  A is read in panels, as\n" \
+    "by 'flashsketch sketch', so that it may be larger than memory."
 enum { TASK_JSON = INPUT_OTHER + 100, TASK_FROM };
 
 typedef struct task_options {
