@@ -523,6 +523,25 @@ def on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits():
         a_run_that_is_killed_goes_on_and_gives_the_same_bits("--device", "cuda")
 
 
+def on_a_gpu_tasks_take_files_and_panels_of_any_size():
+    """Whole numbers: S A and S B are exact, so one GPU solves the same equations to the same bits."""
+    if not has_a_gpu("on_a_gpu_tasks_take_files_and_panels_of_any_size"):
+        return
+    npy("A.npy", WHOLE)
+    npy("B.npy", RHS)
+    run("sketch", *HOW, "A.npy", "-o", "Y.npy")
+    run("sketch", *HOW, "B.npy", "-o", "C.npy")
+    on = ["--device", "cuda"]
+    for task in TASKS:
+        run(*by(task, ["A.npy"], ["B.npy"], *HOW, *on), "-o", "X.npy")
+        for options in ["--memory", "8K"], ["--memory", "8K", "--resume", "--every", 0]:
+            files = shards("A", WHOLE, CUTS[1])
+            run(*by(task, files, shards("B", RHS, CUTS[2]), *HOW, *on, *options), "-o", "X1.npy")
+            assert npy_bytes("X1.npy") == npy_bytes("X.npy"), f"{task} {options}"
+        run(*TASKS[task], "--from", "Y.npy", *([] if task == "gram" else ["C.npy"]), *on, "-o", "X1.npy")
+        assert npy_bytes("X1.npy") == npy_bytes("X.npy"), f"{task} --from"
+
+
 LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, files_of_every_format_are_shards,
         pieces_add_up_in_any_order, what_does_not_add_up_is_refused,
         a_run_that_is_killed_goes_on_and_gives_the_same_bits,
@@ -530,6 +549,7 @@ LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere,
         memory_does_not_grow_with_the_file,
         tasks_take_files_and_panels_of_any_size, tasks_have_the_bits_of_the_sketch,
         a_task_that_is_killed_goes_on_and_gives_the_same_bits, memory_of_a_task_does_not_grow_with_the_file,
+        on_a_gpu_tasks_take_files_and_panels_of_any_size,
         on_a_gpu_panels_give_the_same_bits, on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits)
 failed = 0
 for law in LAWS:
