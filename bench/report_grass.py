@@ -181,7 +181,7 @@ class Scores:
         self.parameters.add(parameters)
         case = "all" if not masked else "runs" if r.get("run", 1) == 8 else "masked"
         where = (str(r.get("data", "")), case, spec["k"], kind)
-        self.by.setdefault(where, {})[spec.get("seed")] = r
+        self.by.setdefault(where, {})[str(spec.get("seed"))] = r  # a text; older records have a number
 
     def data(self):
         return sorted({where[0] for where in self.by})

@@ -103,6 +103,12 @@ int cli_seed(const char *command, const char *text, uint64_t *seed)
     return 0;
 }
 
+int cli_ends_with(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), last = strlen(ending);
+    return length > last && !strcmp(name + length - last, ending);
+}
+
 void *cli_array(int64_t rows, int64_t cols, size_t bytes)
 {
     if (rows < 0 || cols < 0 || (cols && rows > INT64_MAX / cols)) return NULL;

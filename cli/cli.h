@@ -35,6 +35,9 @@ int cli_size(const char *command, const char *option, const char *text, int64_t 
 /* Reads a seed: 64 bits, decimal or 0x hexadecimal.  Returns as cli_number. */
 int cli_seed(const char *command, const char *text, uint64_t *seed);
 
+/* Whether a name ends in `ending` and has something before it. */
+int cli_ends_with(const char *name, const char *ending);
+
 /* rows x cols things of `bytes` bytes each from malloc; NULL also when that many bytes cannot be counted. */
 void *cli_array(int64_t rows, int64_t cols, size_t bytes);
 

@@ -3,7 +3,6 @@
  * Files are added in the order of their rows, whatever the order of the arguments, in double, and rounded once: the
  * same files give the same bits. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +35,9 @@ static int open_all(summand *all, int count, char **paths)
 {
     for (int i = 0; i < count; i++) {
         all[i].path = paths[i];
-        if (identity_open(paths[i], &all[i].file, &all[i].id)) return cli_library_fail();
-        if (all[i].id.panels)
-            return cli_fail("%s is the state of a run that is not over; let 'flashsketch sketch --resume' end it",
-                            paths[i]);
-        if (identity_agree(paths[0], &all[0].id, paths[i], &all[i].id)) return cli_library_fail();
-        if (all[i].id.definition != fs_definition_version())
-            return cli_fail("%s is by definition %" PRId64 " of S, and this flashsketch has definition %d", paths[i],
-                            all[i].id.definition, fs_definition_version());
+        if (identity_open_finished(paths[i], &all[i].file, &all[i].id) ||
+            identity_agree(paths[0], &all[0].id, paths[i], &all[i].id))
+            return cli_library_fail();
     }
     return 0;
 }
@@ -127,14 +121,14 @@ static int add(summand *all, int count, char **paths, FILE *out)
 static int run(int argc, char **argv)
 {
     const char *output = "-";
-    const int parsed = cli_parse(&add_command, argc, argv, take, &output);
+    const int parsed = cli_parse(&add_command, &argc, argv, take, &output);
     if (parsed) return parsed;
-    const int count = argc - optind;
+    const int count = argc - 1;
     if (count < 1) return cli_usage(argv[0], "name the sketches to add");
     FILE *out = output_open(output);
     if (!out) return EXIT_FAILURE;
     summand *all = calloc((size_t)count, sizeof *all);
-    int code = all ? add(all, count, argv + optind, out) : cli_fail("there is no memory for %d files", count);
+    int code = all ? add(all, count, argv + 1, out) : cli_fail("there is no memory for %d files", count);
     for (int i = 0; all && i < count; i++) {
         file_close(&all[i].file);
         identity_free(&all[i].id);

@@ -1,6 +1,5 @@
 /* cmd_coherence.c - flashsketch coherence: how well the blocks of a sketch suit a matrix, by the paper's section 6. */
 #include <flashsketch_tasks.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -109,7 +108,7 @@ static int measure(const coherence_options *o, const input *in, progress *bar)
         return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", in->name, in->d, spec.d);
     int code = spec_sketch(&spec, &S, &p);
     if (!code && p.family != FS_BLOCKPERM)
-        code = cli_fail("coherence is about the blocks of --family blockperm; %s has none", spec_family_name(p.family));
+        code = cli_fail("coherence is defined for --family blockperm, not for %s", spec_family_name(p.family));
     if (!code && fs_context_create(&ctx, &where)) code = cli_library_fail();
     if (!code) {
         fs_coherence_report c = FS_COHERENCE_REPORT_INIT;
@@ -129,7 +128,7 @@ static int measure(const coherence_options *o, const input *in, progress *bar)
 static int run(int argc, char **argv)
 {
     coherence_options o = {.spec = FS_SPEC_INIT, .delta = 0.05};
-    int code = cli_parse(&coherence_command, argc, argv, take, &o);
+    int code = cli_parse(&coherence_command, &argc, argv, take, &o);
     if (!code) code = input_path(&o.input, argc, argv, &o.path);
     if (code) return code;
     if (!o.spec.k) return cli_usage(argv[0], "say how many rows S has, with -k N");
@@ -143,7 +142,8 @@ static int run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    SPEC_OPTIONS, INPUT_OPTIONS,
+    SPEC_OPTIONS_OF("blockperm, the only family whose coherence is defined", "blockperm"),
+    INPUT_OPTIONS("the file holds n x d, a sample in each row; A is its transpose"),
     {DELTA, "delta", "P", "the bounds hold with probability 1 - P (default 0.05)", NULL},
     {JSON, "json", NULL, "print a JSON object", NULL},
     {'q', "quiet", NULL, "no progress bar", NULL},

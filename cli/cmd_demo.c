@@ -3,7 +3,6 @@
  * Two comparisons.  The first is the matrix as it is, at several k: there all good sketches are equally accurate and
  * time decides.  The second makes a few neighbouring rows heavy: there the sketch must mix, and contiguous blocks
  * do not. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
@@ -197,10 +196,12 @@ static int demo(int argc, char **argv)
 {
     demo_options o = {.output = "flashsketch-demo.svg", .rows = 60000, .seed = 1};
     demo_matrix A;
-    int code = cli_parse(&demo_command, argc, argv, take, &o);
+    int code = cli_parse(&demo_command, &argc, argv, take, &o);
     if (code) return code;
-    if (optind < argc)
-        return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[optind]);
+    if (argc > 1)
+        return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[1]);
+    if (!cli_ends_with(o.output, ".svg"))
+        return cli_usage(argv[0], "the picture is SVG: -o names a file that ends in .svg, not '%s'", o.output);
     code = demo_load(&A, o.data, o.rows);
     if (code) return code;
     code = run(&A, &o);

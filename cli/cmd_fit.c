@@ -1,11 +1,11 @@
 /* cmd_fit.c - flashsketch solve and flashsketch ridge: least squares for matrices in files, by their sketches. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
+#include "exact.h"
 #include "task.h"
 
 typedef struct fit_options {
@@ -21,7 +21,7 @@ static int take(const char *command, void *options, int code, const char *value)
     const int taken = task_option(command, code, value, &o->task);
     if (taken >= 0) return taken;
     switch (code) {
-    case RHS: o->task.rhs = value; return 0;
+    case RHS: o->task.rhs[o->task.rhs_files++] = value; return 0;
     case EXACT: o->task.exact = 1; return 0;
     case LAMBDA: return cli_real(command, "--lambda", value, 0, INFINITY, &o->lambda);
     case RCOND: return cli_real(command, "--rcond", value, 0, 1, &o->rcond);
@@ -35,19 +35,6 @@ static int take_solve(void *options, int code, const char *value)
 static int take_ridge(void *options, int code, const char *value)
 {
     return take(ridge_command.name, options, code, value);
-}
-
-/* |A X - B| itself, by reading A once more. */
-static int exact_residual(task *t, double *x, double *residual)
-{
-    const fs_matrix X = fs_row_major(x, t->in.n, t->B.cols, FS_F64);
-    double *norms = cli_array(t->B.cols, 1, sizeof *norms);
-    int code = norms ? task_dense(t) : cli_fail("there is no memory for %" PRId64 " residuals", t->B.cols);
-    if (!code && fs_residual(t->w, &t->dense, &t->B, &X, norms)) code = cli_library_fail();
-    *residual = 0;
-    for (int64_t j = 0; !code && j < t->B.cols; j++) *residual = hypot(*residual, norms[j]);
-    free(norms);
-    return code;
 }
 
 static void print(const task *t, const fs_fit_report *r, double lambda, double exact)
@@ -101,7 +88,7 @@ static int solve(task *t, const fit_options *o)
     int code = 0;
     if (o->lambda > 0 ? fs_ridge(t->w, o->lambda, &X, &report) : fs_solve(t->w, o->rcond, &X, &report))
         code = cli_library_fail();
-    if (!code && t->o->exact) code = exact_residual(t, x, &exact);
+    if (!code && t->o->exact) code = exact_residual(t, &X, &exact);
     if (!code) code = task_write(t, x, n, rhs);
     if (code || task_is_piped(t)) {
         free(x);
@@ -113,56 +100,62 @@ static int solve(task *t, const fit_options *o)
     return code;
 }
 
-static int run(const cli_command *command, fit_options *o, int argc, char **argv)
+static int fit(const cli_command *command, fit_options *o, int argc, char **argv)
 {
-    int code = input_path(&o->task.input, argc, argv, &o->task.path);
+    int code = task_arguments(command, &o->task, 1, argc, argv);
     if (code) return code;
-    if (!o->task.rhs) return cli_usage(command->name, "name the file of B, with --rhs FILE");
     if (command == &ridge_command && !(o->lambda > 0))
         return cli_usage(command->name, "say how much to regularize, with --lambda X");
     task t;
-    code = task_open(&t, command, &o->task, 0);
+    code = task_open(&t, &o->task, 0);
     if (!code) code = solve(&t, o);
     task_close(&t);
     return code;
 }
-static int run_solve(int argc, char **argv)
+
+static int run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
-    const int code = cli_parse(&solve_command, argc, argv, take_solve, &o);
-    return code ? code : run(&solve_command, &o, argc, argv);
+    o.task.rhs = cli_array(argc, 1, sizeof *o.task.rhs); /* there are no more files than words */
+    if (!o.task.rhs) return cli_fail("there is no memory for the names of %d files", argc);
+    int code = cli_parse(command, &argc, argv, takes, &o);
+    if (!code) code = fit(command, &o, argc, argv);
+    free(o.task.rhs);
+    return code;
 }
-static int run_ridge(int argc, char **argv)
-{
-    fit_options o = {.task = TASK_OPTIONS_INIT};
-    const int code = cli_parse(&ridge_command, argc, argv, take_ridge, &o);
-    return code ? code : run(&ridge_command, &o, argc, argv);
-}
+static int run_solve(int argc, char **argv) { return run(&solve_command, argc, argv, take_solve); }
+static int run_ridge(int argc, char **argv) { return run(&ridge_command, argc, argv, take_ridge); }
 
 #define FIT_OPTIONS                                                                                               \
-    {RHS, "rhs", "FILE", "B, d x anything: a right-hand side in each column; any format that says its own shape", \
-     CLI_FILES},                                                                                                  \
-    {EXACT, "exact", NULL, "read A again, and tell |A X - B| itself", NULL},                                      \
-    {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES}
+    {RHS, "rhs", "FILE", "B, d x anything: a right-hand side in each column; any format that says its own shape.\n" \
+     "Given several times, the files are one matrix, joined as those of A are", CLI_FILES},                       \
+    {EXACT, "exact", NULL, "print |A X - B| itself: A is read again, and B is held in memory", \
+     NULL},                                                                                                       \
+    {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES},                     \
+    TASK_FROM_OPTION("the FILEs are S A and S B, which 'flashsketch sketch' or 'add' wrote")
 #define FIT_NOTES                                                                                                 \
     "The residual is estimated from the sketch alone; the interval holds for inputs that S treats like a Gaussian\n" \
     "sketch does ('flashsketch ose' tells)."
 static const cli_option solve_options[] = {
     FIT_OPTIONS,
     {RCOND, "rcond", "X", "singular values of S A below X times the largest count as 0", NULL},
-    TASK_OPTIONS,
+    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
     {0}};
 const cli_command solve_command = {
-    "solve", "-k N --rhs FILE [OPTION]... FILE", "least squares by a sketch: X that minimises |S A X - S B|",
+    "solve", "-k N --rhs FILE [OPTION]... FILE...\n       flashsketch solve --from [OPTION]... FILE FILE",
+    "least squares by a sketch: X that minimises |S A X - S B|",
     "Solves A X = B in the sense of least squares with the k equations of S A X = S B in place of the d ones of A.\n"
-    "Where those have many solutions, X is the shortest.\n" INPUT_TEXT,
+    "Where those have many solutions, X is the shortest.\n" INPUT_TEXT "\n" TASK_TEXT,
     solve_options, FIT_NOTES, run_solve};
 static const cli_option ridge_options[] = {
     FIT_OPTIONS,
     {LAMBDA, "lambda", "X", "how much to regularize", NULL},
-    TASK_OPTIONS,
+    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
     {0}};
 const cli_command ridge_command = {
-    "ridge", "-k N --lambda X --rhs FILE [OPTION]... FILE", "ridge regression by a sketch",
-    "X minimises |S A X - S B|^2 + lambda |X|^2 in place of |A X - B|^2 + lambda |X|^2.\n" INPUT_TEXT,
+    "ridge",
+    "-k N --lambda X --rhs FILE [OPTION]... FILE...\n"
+    "       flashsketch ridge --from --lambda X [OPTION]... FILE FILE",
+    "ridge regression by a sketch",
+    "X minimises |S A X - S B|^2 + lambda |X|^2 in place of |A X - B|^2 + lambda |X|^2.\n" INPUT_TEXT "\n" TASK_TEXT,
     ridge_options, FIT_NOTES, run_ridge};

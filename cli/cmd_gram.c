@@ -1,5 +1,4 @@
 /* cmd_gram.c - flashsketch gram: (SA)'SA in place of A'A, and how far from it that is. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -74,26 +73,27 @@ static int measure(task *t)
 static int run(int argc, char **argv)
 {
     task_options o = TASK_OPTIONS_INIT;
-    int code = cli_parse(&gram_command, argc, argv, take, &o);
-    if (!code) code = input_path(&o.input, argc, argv, &o.path);
+    int code = cli_parse(&gram_command, &argc, argv, take, &o);
+    if (!code) code = task_arguments(&gram_command, &o, 0, argc, argv);
     if (code) return code;
     task t;
-    code = task_open(&t, &gram_command, &o, 0);
+    code = task_open(&t, &o, 0);
     if (!code) code = measure(&t);
     task_close(&t);
     return code;
 }
 
 static const cli_option options[] = {
-    {EXACT, "exact", NULL, "read A again, and tell the error itself", NULL},
+    {EXACT, "exact", NULL, "print the error itself: A is one file, mapped or in memory", NULL},
     {'o', "output", "FILE", "where G goes, n x n, npy (default: nowhere)", CLI_FILES},
-    TASK_OPTIONS,
+    TASK_FROM_OPTION("FILE is S A, which 'flashsketch sketch' or 'add' wrote"),
+    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
     {0}};
 const cli_command gram_command = {
     "gram",
-    "-k N [OPTION]... FILE",
+    "-k N [OPTION]... FILE...\n       flashsketch gram --from [OPTION]... FILE",
     "(SA)'SA, an estimate of A'A, and its error",
-    "Makes G = (SA)'SA, n x n, and judges from S A alone how far it is from A'A.\n" INPUT_TEXT,
+    "Makes G = (SA)'SA, n x n, and judges from S A alone how far it is from A'A.\n" INPUT_TEXT "\n" TASK_TEXT,
     options,
     "The interval holds for inputs that S treats like a Gaussian sketch does ('flashsketch ose' tells); where a few\n"
     "rows outweigh all others the error may be smaller.",

@@ -1,5 +1,4 @@
 /* cmd_grass.c - flashsketch grass: the paper's data-attribution experiment on images in IDX files. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -106,6 +105,8 @@ static int check_task(const grass_options *o)
     if (o->task == GRASS_QUERY && sketches > 1)
         return cli_usage(name, "'grass query' takes one sketch, these are %" PRId64, sketches);
     if (o->task != GRASS_QUERY && o->output) return cli_usage(name, "-o is for 'grass query'");
+    if (o->output && !cli_ends_with(o->output, ".png"))
+        return cli_usage(name, "the picture is PNG: -o names a file that ends in .png, not '%s'", o->output);
     if (!results && o->record) return cli_usage(name, "--record is for 'grass run' and 'grass lds'");
     if (o->task != GRASS_RUN && o->forget) return cli_usage(name, "--forget is for 'grass run'");
     if (o->task == GRASS_FEATURES && o->damping > 0)
@@ -142,8 +143,8 @@ static int run(int argc, char **argv)
                        .each = 8};
     o.ask.sketch.seed = 42;
     o.where.backend = FS_BACKEND_CPU;
-    int code = cli_parse(&grass_command, argc, argv, take, &o);
-    if (!code) code = take_words(&o, argc - optind, argv + optind);
+    int code = cli_parse(&grass_command, &argc, argv, take, &o);
+    if (!code) code = take_words(&o, argc - 1, argv + 1);
     if (code) return code;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and gets its sentence */
     o.recipe.half = o.train / 2;

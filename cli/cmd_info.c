@@ -1,6 +1,5 @@
 /* cmd_info.c - flashsketch info: what a file holds, or what this machine has. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +97,7 @@ static void print_identity(const identity *id)
         printf("%s %" PRId64 " to %" PRId64, i ? "," : "of rows  ", id->rows[i].first, id->rows[i].end - 1);
     printf(", of %" PRId64 "\n", id->spec.d);
     if (id->panels)
-        printf("state     %" PRId64 " of %" PRId64 " panels are in it; 'flashsketch sketch --resume' goes on from it\n",
+        printf("state     %" PRId64 " of %" PRId64 " panels are in it; its command with --resume goes on from it\n",
                id->done, id->panels);
 }
 static void add_identity(cJSON *out, const identity *id)
@@ -201,7 +200,7 @@ static int about_machine(int json)
         if (json) cJSON_AddItemToArray(gpus, cJSON_CreateString(gpu));
         else printf("gpu       %s\n", gpu);
     if (!json) {
-        if (device == 0) printf("gpu       none: %s\n", gpu);
+        if (device == 0) printf("gpu       none (%s)\n", gpu);
         return 0;
     }
     cJSON_AddItemToObject(out, "gpus", gpus);
@@ -212,10 +211,10 @@ static int about_machine(int json)
 static int run(int argc, char **argv)
 {
     info_options o = {NULL, 0};
-    const int code = cli_parse(&info_command, argc, argv, take, &o);
+    const int code = cli_parse(&info_command, &argc, argv, take, &o);
     if (code) return code;
-    if (optind + 1 < argc) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[optind + 1]);
-    if (optind < argc) return about_file(argv[optind], &o);
+    if (argc > 2) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
+    if (argc > 1) return about_file(argv[1], &o);
     if (o.tensor) return cli_usage(argv[0], "name the file that --tensor is in");
     return about_machine(o.json);
 }

@@ -1,5 +1,4 @@
 /* cmd_ose.c - flashsketch ose: how well S keeps lengths in the range of A. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -59,18 +58,19 @@ static int measure(task *t, int64_t columns)
 static int run(int argc, char **argv)
 {
     ose_options o = {.task = TASK_OPTIONS_INIT, .columns = 256};
-    int code = cli_parse(&ose_command, argc, argv, take, &o);
-    if (!code) code = input_path(&o.task.input, argc, argv, &o.task.path);
+    int code = cli_parse(&ose_command, &argc, argv, take, &o);
+    if (!code) code = task_arguments(&ose_command, &o.task, 0, argc, argv);
+    if (!code && argc > 2) code = cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
     if (code) return code;
     task t;
-    code = task_open(&t, &ose_command, &o.task, o.columns);
+    code = task_open(&t, &o.task, o.columns);
     if (!code) code = measure(&t, t.in.n < o.columns ? t.in.n : o.columns);
     task_close(&t);
     return code;
 }
 
 static const cli_option options[] = {{'r', NULL, "N", "the range of the first N columns of A (default 256)", NULL},
-                                     TASK_OPTIONS,
+                                     TASK_OPTIONS(WHERE_OPTIONS_OF("auto (default) or cpu", "auto cpu")),
                                      {0}};
 const cli_command ose_command = {
     "ose",

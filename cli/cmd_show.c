@@ -3,7 +3,6 @@
  * Every nonzero is a dot; for blockperm its colour is the permutation that its block belongs to, otherwise its sign.
  * The picture has whole pixels for whole entries as long as S fits; it is a PNG, or an SVG of the same pixels. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -157,8 +156,7 @@ static int draw(const fs_sketch *const *sketch, const fs_spec *spec, int panels,
 {
     panel panel_of[PANELS];
     canvas c = {MARGIN, 0, NULL};
-    const size_t length = strlen(path);
-    const int svg = length > 4 && !strcmp(path + length - 4, ".svg");
+    const int svg = cli_ends_with(path, ".svg");
     uint32_t palette[COLOURS];
     make_palette(palette);
     for (int i = 0; i < panels; i++) {
@@ -201,10 +199,12 @@ static int take(void *options, int code, const char *value)
     return 0;
 }
 
-/* What was not said: the paper's figure for blockperm, the library's choice otherwise. */
+/* What was not said: the paper's figure for a blockperm of its size, the library's choice otherwise. */
 static void complete(fs_spec *spec)
 {
-    const int figure = spec->family == 0 || spec->family == FS_BLOCKPERM;
+    const int figure = (spec->family == 0 || spec->family == FS_BLOCKPERM) && !spec->d && !spec->k;
+    if (!spec->d) spec->d = 2048;
+    if (!spec->k) spec->k = 1024;
     if (spec->M == UNSAID) spec->M = figure ? 16 : 0;
     if (spec->kappa == UNSAID) spec->kappa = figure ? 4 : 0;
     if (spec->s == UNSAID) spec->s = figure ? 2 : 0;
@@ -214,11 +214,14 @@ static void complete(fs_spec *spec)
 static int run(int argc, char **argv)
 {
     show_options o = {"flashsketch.png", FS_SPEC_INIT, (fs_shuffle)0};
-    o.spec.d = 2048, o.spec.k = 1024, o.spec.seed = 1;
+    o.spec.seed = 1;
     o.spec.M = o.spec.kappa = o.spec.s = UNSAID;
-    int code = cli_parse(&show_command, argc, argv, take, &o);
+    int code = cli_parse(&show_command, &argc, argv, take, &o);
     if (code) return code;
-    if (optind < argc) return cli_usage(argv[0], "'%s' is not expected here; -o names the picture", argv[optind]);
+    if (argc > 1) return cli_usage(argv[0], "'%s' is not expected here; -o names the picture", argv[1]);
+    if (!cli_ends_with(o.output, ".png") && !cli_ends_with(o.output, ".svg"))
+        return cli_usage(argv[0], "the picture is PNG or SVG: -o names a file that ends in .png or .svg, not '%s'",
+                         o.output);
     complete(&o.spec);
 
     fs_sketch *sketch[PANELS] = {NULL};
@@ -249,6 +252,7 @@ const cli_command show_command = {
     "Draws S, as PNG or SVG: every nonzero is a dot, its colour the permutation it belongs to (blockperm) or\n"
     "its sign (the other families).",
     options,
-    "The default is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.\n"
-    "0 lets the library choose, as it does for what another family leaves open.",
+    "Without -d and -k this is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.  With\n"
+    "one of them, or another family, the library chooses what is not given, as for 'flashsketch sketch'; 0 lets it\n"
+    "choose in the figure too.",
     run};

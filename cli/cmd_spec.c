@@ -1,6 +1,5 @@
 /* cmd_spec.c - flashsketch spec: the sketch that a spec gives, with every value that was chosen. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -137,9 +136,9 @@ static int print_json(const facts *f)
 static int run(int argc, char **argv)
 {
     spec_options o = {.spec = FS_SPEC_INIT};
-    int code = cli_parse(&spec_command, argc, argv, take, &o);
+    int code = cli_parse(&spec_command, &argc, argv, take, &o);
     if (code) return code;
-    if (optind < argc) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[optind]);
+    if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
     if (!o.spec.d || !o.spec.k) return cli_usage(argv[0], "say how large S is, with -d N and -k N");
     fs_sketch *S = NULL;
     facts f = {.nonzeros = 0};

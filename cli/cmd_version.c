@@ -1,6 +1,5 @@
 /* cmd_version.c - flashsketch version: two numbers, because S has a version of its own. */
 #include <flashsketch.h>
-#include <getopt.h>
 #include <stdio.h>
 
 #include "cli.h"
@@ -19,9 +18,9 @@ static int take(void *options, int code, const char *value)
 static int run(int argc, char **argv)
 {
     int json = 0;
-    const int code = cli_parse(&version_command, argc, argv, take, &json);
+    const int code = cli_parse(&version_command, &argc, argv, take, &json);
     if (code) return code;
-    if (optind < argc) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[optind]);
+    if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
     if (!json) {
         printf("flashsketch %s, definition of S %d\n", fs_version(), fs_definition_version());
         return 0;

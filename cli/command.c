@@ -1,13 +1,14 @@
-/* command.c - options read by getopt_long and told by --help, both from a command's table. */
+/* command.c - the options of a command line, read by a command's table; and --help, printed from it. */
 #include "command.h"
 
-#include <getopt.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
+#include "nearest.h"
 
-enum { MOST_OPTIONS = 40, COLUMN = 22 };
+enum { COLUMN = 22 };
 
 int cli_option_text(const cli_option *option, char *text, int bytes)
 {
@@ -31,7 +32,7 @@ static void print_option(const cli_option *option)
     putchar('\n');
 }
 
-static int help(const cli_command *command)
+int cli_help(const cli_command *command)
 {
     printf("usage: flashsketch %s %s\n\n%s\n\n", command->name, command->arguments, command->text);
     for (const cli_option *option = command->options; option->code; option++) print_option(option);
@@ -40,36 +41,91 @@ static int help(const cli_command *command)
     return CLI_HELPED;
 }
 
-/* What getopt_long did not understand: choice is '?', or ':' for a missing argument. */
-static int bad_option(int choice, char **argv)
+/* the command line ------------------------------------------------------------------------------------------- */
+
+static const cli_option *by_name(const cli_command *command, const char *name, size_t length)
 {
-    const char *word = argv[optind - 1];
-    const int is_long = strncmp(word, "--", 2) == 0;
-    if (choice == ':' && is_long) return cli_usage(argv[0], "the option %s needs a value", word);
-    if (choice == ':') return cli_usage(argv[0], "the option -%c needs a value", optopt);
-    if (is_long) return cli_usage(argv[0], "there is no option %s, or it is cut too short or takes no value", word);
-    return cli_usage(argv[0], "there is no option -%c", optopt);
+    for (const cli_option *o = command->options; o->code; o++)
+        if (o->name && strlen(o->name) == length && !strncmp(o->name, name, length)) return o;
+    return length == 4 && !strncmp(name, "help", 4) ? &help_option : NULL;
 }
 
-int cli_parse(const cli_command *command, int argc, char **argv,
-              int (*take)(void *options, int code, const char *value), void *options)
+static const cli_option *by_letter(const cli_command *command, char letter)
 {
-    struct option longs[MOST_OPTIONS + 2];
-    char shorts[2 * MOST_OPTIONS + 8] = ":h";
-    int count = 0;
-    longs[count++] = (struct option){"help", no_argument, NULL, 'h'};
-    for (const cli_option *o = command->options; o->code && count <= MOST_OPTIONS; o++) {
-        const size_t end = strlen(shorts);
-        if (o->code < 256) snprintf(shorts + end, sizeof shorts - end, "%c%s", o->code, o->argument ? ":" : "");
-        if (o->name)
-            longs[count++] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL, o->code};
+    for (const cli_option *o = command->options; o->code; o++)
+        if (o->code == (unsigned char)letter) return o;
+    return letter == 'h' ? &help_option : NULL;
+}
+
+/* A word with one dash whose letter is no option, or with two whose name is none: says which options are near. */
+static int unknown(const cli_command *command, const char *word)
+{
+    const int dashes = word[1] == '-' ? 2 : 1;
+    char name[64], text[160];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + dashes, "="), word + dashes);
+    nearest near = nearest_start(name);
+    for (const cli_option *o = command->options; o->code; o++) {
+        const char letter[2] = {(char)o->code, 0};
+        if (o->code < 256 && !name[1] && tolower(name[0]) == tolower(o->code)) nearest_take(&near, 0, "-", letter);
+        if (o->name) nearest_add(&near, "--", o->name);
     }
-    longs[count] = (struct option){NULL, 0, NULL, 0};
-    opterr = 0;
-    for (int choice, code; (choice = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-        if (choice == 'h') return help(command);
-        if (choice == '?' || choice == ':') return bad_option(choice, argv);
-        if ((code = take(options, choice, optarg)) != 0) return code;
+    nearest_add(&near, "--", help_option.name);
+    nearest_text(&near, text, sizeof text);
+    if (dashes == 2) return cli_usage(command->name, "there is no option --%s%s", name, text);
+    return cli_usage(command->name, "there is no option -%c%s", name[0], text);
+}
+
+typedef struct reader {
+    const cli_command *command;
+    int argc, at;     /* at: the word that is next */
+    char **argv;
+    int (*take)(void *options, int code, const char *value);
+    void *options;
+} reader;
+
+/* "--name", "--name VALUE" or "--name=VALUE"; a name counts only where it is whole. */
+static int read_long(reader *r, const char *word)
+{
+    const size_t length = strcspn(word + 2, "=");
+    const cli_option *o = by_name(r->command, word + 2, length);
+    const char *value = word[2 + length] ? word + 3 + length : NULL;
+    if (!o) return unknown(r->command, word);
+    if (o == &help_option) return cli_help(r->command);
+    if (value && !o->argument) return cli_usage(r->command->name, "the option --%s takes no value", o->name);
+    if (o->argument && !value && r->at < r->argc) value = r->argv[r->at++];
+    if (o->argument && !value) return cli_usage(r->command->name, "the option --%s needs a value", o->name);
+    return r->take(r->options, o->code, value);
+}
+
+/* "-x", several of them in one word, or "-x VALUE" or "-xVALUE" as its last. */
+static int read_letters(reader *r, const char *word)
+{
+    for (const char *letter = word + 1; *letter; letter++) {
+        const cli_option *o = by_letter(r->command, *letter);
+        const char *value = NULL;
+        if (!o && letter == word + 1) return unknown(r->command, word);
+        if (!o) return cli_usage(r->command->name, "there is no option -%c, in '%s'", *letter, word);
+        if (o == &help_option) return cli_help(r->command);
+        if (o->argument && letter[1]) value = letter + 1;
+        else if (o->argument && r->at < r->argc) value = r->argv[r->at++];
+        if (o->argument && !value) return cli_usage(r->command->name, "the option -%c needs a value", *letter);
+        const int code = r->take(r->options, o->code, value);
+        if (code || value) return code;
     }
     return 0;
+}
+
+int cli_parse(const cli_command *command, int *argc, char **argv,
+              int (*take)(void *options, int code, const char *value), void *options)
+{
+    reader r = {command, *argc, 1, argv, take, options};
+    int kept = 1, code = 0, ended = 0;
+    while (r.at < r.argc && !code) {
+        char *word = argv[r.at++];
+        if (ended || word[0] != '-' || !word[1]) argv[kept++] = word; /* every word before `at` has been read */
+        else if (!strcmp(word, "--")) ended = 1;
+        else code = word[1] == '-' ? read_long(&r, word) : read_letters(&r, word);
+    }
+    *argc = kept;
+    return code;
 }

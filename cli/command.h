@@ -23,14 +23,22 @@ typedef struct cli_command {
 } cli_command;
 
 /* Reads the options of a command line: take(options, code, value) for each, which returns 0, or EXIT_USAGE after saying
- * what was wrong.  Returns 0, and optind is the first argument that is no option; EXIT_USAGE; or CLI_HELPED after
- * printing the help, for which the command returns at once. */
+ * what was wrong.  Options may stand before, between and after other arguments, up to "--"; a long one counts only
+ * where its whole name is given.  Returns 0, and argv[1] ... argv[*argc - 1] are the arguments that are no options;
+ * EXIT_USAGE; or CLI_HELPED after printing the help, for which the command returns at once. */
 enum { CLI_HELPED = -1 };
-int cli_parse(const cli_command *command, int argc, char **argv,
+int cli_parse(const cli_command *command, int *argc, char **argv,
               int (*take)(void *options, int code, const char *value), void *options);
+
+/* Prints the help of a command; returns CLI_HELPED. */
+int cli_help(const cli_command *command);
 
 /* All commands, in the order of the help; the last one is NULL.  In main.c. */
 extern const cli_command *const cli_commands[];
+
+/* Finds a command by its name.  Returns 0, or EXIT_USAGE after saying that there is none, and which are near.  In
+ * main.c. */
+int cli_find(const char *name, const cli_command **command);
 
 /* The option as it is written, "  -o, --output FILE": for the help and the man page.  Returns its length. */
 int cli_option_text(const cli_option *option, char *text, int bytes);
@@ -39,6 +47,7 @@ int cli_option_text(const cli_option *option, char *text, int bytes);
 int cli_document(const char *name);
 
 extern const cli_command sketch_command, add_command, solve_command, ridge_command, gram_command, ose_command,
-    coherence_command, grass_command, info_command, spec_command, show_command, check_command, demo_command, version_command;
+    coherence_command, grass_command, info_command, spec_command, show_command, check_command, demo_command,
+    version_command, help_command;
 
 #endif

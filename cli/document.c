@@ -22,11 +22,24 @@ static void roff(const char *text)
     }
 }
 
-static void man_command(const cli_command *command)
+/* The first line of the usage is the heading; each of the others has its own. */
+static void man_usage(const cli_command *command)
 {
     printf(".SS flashsketch %s ", command->name);
-    roff(command->arguments);
-    putchar('\n');
+    for (const char *at = command->arguments, *end; *at; at = end + strspn(end, "\n ")) {
+        char line[160];
+        end = at + strcspn(at, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+        if (at != command->arguments) fputs(".br\n", stdout);
+        roff(line);
+        putchar('\n');
+    }
+    if (strchr(command->arguments, '\n')) fputs(".PP\n", stdout);
+}
+
+static void man_command(const cli_command *command)
+{
+    man_usage(command);
     roff(command->text);
     putchar('\n');
     for (const cli_option *option = command->options; option->code; option++) {
@@ -106,7 +119,8 @@ static void bash(void)
 {
     fputs("# bash completion for flashsketch\n_flashsketch()\n{\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
-          "    COMPREPLY=()\n    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W '", stdout);
+          "    COMPREPLY=()\n    if ((COMP_CWORD == 1)) || [[ $command == help && $word != -* ]]; then\n"
+          "        COMPREPLY=($(compgen -W '", stdout);
     for (int i = 0; cli_commands[i]; i++) printf("%s ", cli_commands[i]->name);
     fputs("--help --version' -- \"$word\"))\n        return\n    fi\n    case $command:$before in\n", stdout);
     for (int i = 0; cli_commands[i]; i++) bash_values(cli_commands[i]);
@@ -148,7 +162,8 @@ static void zsh_option(const cli_option *option)
 
 static void zsh(void)
 {
-    fputs("#compdef flashsketch\n_flashsketch()\n{\n    if ((CURRENT == 2)); then\n"
+    fputs("#compdef flashsketch\n_flashsketch()\n{\n"
+          "    if ((CURRENT == 2)) || [[ ${words[2]} == help && $PREFIX != -* ]]; then\n"
           "        local -a commands=(\n", stdout);
     for (int i = 0; cli_commands[i]; i++) {
         printf("            '%s:", cli_commands[i]->name);

@@ -26,14 +26,6 @@ void identity_free(identity *id)
 
 /* writing ---------------------------------------------------------------------------------------------------- */
 
-/* As a text, because programs that read numbers as doubles would round it. */
-static void add_exact(cJSON *object, const char *name, const char *format, uint64_t value)
-{
-    char text[32];
-    snprintf(text, sizeof text, format, value);
-    cJSON_AddStringToObject(object, name, text);
-}
-
 static void add_pair(cJSON *array, int64_t a, int64_t b)
 {
     cJSON *pair = cJSON_CreateArray();
@@ -52,8 +44,6 @@ char *identity_text(const identity *id)
     json_whole(all, "definition", id->definition);
     cJSON *spec = cJSON_AddObjectToObject(all, "spec");
     json_spec(spec, &id->spec);
-    cJSON_DeleteItemFromObject(spec, "seed");
-    add_exact(spec, "seed", "%" PRIu64, id->spec.seed);
     cJSON *rows = cJSON_AddArrayToObject(all, "rows");
     for (int64_t i = 0; i < id->count; i++) add_pair(rows, id->rows[i].first, id->rows[i].end);
     json_whole(all, "n", id->n);
@@ -71,7 +61,7 @@ char *identity_text(const identity *id)
             cJSON *one = cJSON_CreateObject();
             json_whole(one, "bytes", id->file[i].bytes);
             json_whole(one, "start", id->file[i].start);
-            add_exact(one, "changed_ns", "%" PRIu64, (uint64_t)id->file[i].changed);
+            json_exact(one, "changed_ns", (uint64_t)id->file[i].changed);
             cJSON_AddItemToArray(files, one);
         }
     }
@@ -343,27 +333,61 @@ fs_result identity_open(const char *path, file_matrix *file, identity *id)
     return result;
 }
 
-fs_result identity_agree(const char *name_a, const identity *a, const char *name_b, const identity *b)
+fs_result identity_open_finished(const char *path, file_matrix *file, identity *id)
 {
-    const struct { const char *name; int64_t a, b; } numbers[] = {
-        {"definition", a->definition, b->definition}, {"d =", a->spec.d, b->spec.d}, {"k =", a->spec.k, b->spec.k},
-        {"M =", a->spec.M, b->spec.M}, {"kappa =", a->spec.kappa, b->spec.kappa}, {"s =", a->spec.s, b->spec.s},
-        {"interleave", a->spec.interleave, b->spec.interleave}, {"n =", a->n, b->n}};
-    const struct { const char *name, *a, *b; } words[] = {
-        {"family", spec_family_name(a->spec.family), spec_family_name(b->spec.family)},
-        {"shuffle", spec_shuffle_name(a->spec.shuffle), spec_shuffle_name(b->spec.shuffle)},
-        {"type", file_dtype_name(a->dtype), file_dtype_name(b->dtype)},
-        {"order", a->batch_major ? "batch-major" : "k x n", b->batch_major ? "batch-major" : "k x n"}};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    FS_TRY(identity_open(path, file, id));
+    fs_result result = FS_OK;
+    if (id->panels)
+        result = fs_fail(FS_EFILE, "%s: it is the state of a run that is not over; give the command that wrote it "
+                         "again, with --resume", path);
+    else if (id->definition != fs_definition_version())
+        result = fs_fail(FS_EFILE, "%s: it is by definition %" PRId64 " of S, and this flashsketch has definition %d",
+                         path, id->definition, fs_definition_version());
+    if (result) {
+        file_close(file);
+        identity_free(id);
+    }
+    return result;
+}
+
+typedef struct number { const char *name; int64_t a, b; } number;
+typedef struct word { const char *name, *a, *b; } word;
+
+static fs_result same(const char *name_a, const char *name_b, const word *words, int word_count, const number *numbers,
+                      int number_count)
+{
+    for (int i = 0; i < word_count; i++)
         if (strcmp(words[i].a, words[i].b))
             return fs_fail(FS_EFILE, "%s: it has %s %s, but %s has %s", name_b, words[i].name, words[i].b, name_a,
                            words[i].a);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+    for (int i = 0; i < number_count; i++)
         if (numbers[i].a != numbers[i].b)
             return fs_fail(FS_EFILE, "%s: it has %s %" PRId64 ", but %s has %" PRId64, name_b, numbers[i].name,
                            numbers[i].b, name_a, numbers[i].a);
+    return FS_OK;
+}
+
+fs_result identity_same_sketch(const char *name_a, const identity *a, const char *name_b, const identity *b)
+{
+    const number numbers[] = {
+        {"definition", a->definition, b->definition}, {"d =", a->spec.d, b->spec.d}, {"k =", a->spec.k, b->spec.k},
+        {"M =", a->spec.M, b->spec.M}, {"kappa =", a->spec.kappa, b->spec.kappa}, {"s =", a->spec.s, b->spec.s},
+        {"interleave", a->spec.interleave, b->spec.interleave}};
+    const word words[] = {{"family", spec_family_name(a->spec.family), spec_family_name(b->spec.family)},
+                          {"shuffle", spec_shuffle_name(a->spec.shuffle), spec_shuffle_name(b->spec.shuffle)}};
+    FS_TRY(same(name_a, name_b, words, sizeof words / sizeof words[0], numbers, sizeof numbers / sizeof numbers[0]));
     if (a->spec.seed != b->spec.seed)
         return fs_fail(FS_EFILE, "%s: it has seed %" PRIu64 ", but %s has %" PRIu64, name_b, b->spec.seed, name_a,
                        a->spec.seed);
     return FS_OK;
+}
+
+fs_result identity_agree(const char *name_a, const identity *a, const char *name_b, const identity *b)
+{
+    const number columns = {"n =", a->n, b->n};
+    const word words[] = {
+        {"type", file_dtype_name(a->dtype), file_dtype_name(b->dtype)},
+        {"order", a->batch_major ? "batch-major" : "k x n", b->batch_major ? "batch-major" : "k x n"}};
+    FS_TRY(identity_same_sketch(name_a, a, name_b, b));
+    return same(name_a, name_b, words, sizeof words / sizeof words[0], &columns, 1);
 }

@@ -52,11 +52,17 @@ fs_result identity_parse(const char *name, const char *text, size_t length, iden
  * empty then. */
 fs_result identity_open(const char *path, file_matrix *file, identity *id);
 
+/* The same for a sketch by this library's definition of S that is no state.  FS_EFILE: *file and *id are empty then. */
+fs_result identity_open_finished(const char *path, file_matrix *file, identity *id);
+
 /* What a file of this format is a sketch of, if anything says so: *found.  FS_EFILE: what says so is wrong, or does not
  * belong to the file. */
 fs_result identity_find(const char *path, file_format format, identity *id, int *found);
 
-/* FS_EFILE unless both are by one S and of one shape, type and order; the names are for the sentence. */
+/* FS_EFILE unless both are by one S; the names are for the message. */
+fs_result identity_same_sketch(const char *name_a, const identity *a, const char *name_b, const identity *b);
+
+/* FS_EFILE unless both are by one S and of one shape, type and order; the names are for the message. */
 fs_result identity_agree(const char *name_a, const identity *a, const char *name_b, const identity *b);
 
 #endif

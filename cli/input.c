@@ -1,7 +1,6 @@
 /* input.c - from the command line to the matrix A. */
 #include "input.h"
 
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ int input_option(const char *command, int code, const char *value, input_options
 
 int input_paths(const input_options *o, int argc, char **argv)
 {
-    if (optind == argc) return cli_usage(argv[0], "name the file of A ('-' is standard input)");
+    if (argc < 2) return cli_usage(argv[0], "name the file of A ('-' is standard input)");
     if (o->has_shape != (o->file.dtype != 0) || (o->file.by_columns && !o->has_shape))
         return cli_usage(argv[0], "a raw file needs both --shape and --dtype; other files have them in their headers");
     return 0;
@@ -57,8 +56,8 @@ int input_path(const input_options *o, int argc, char **argv, const char **path)
 {
     const int code = input_paths(o, argc, argv);
     if (code) return code;
-    if (optind + 1 < argc) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[optind + 1]);
-    *path = argv[optind];
+    if (argc > 2) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
+    *path = argv[1];
     return 0;
 }
 

@@ -9,14 +9,15 @@
 #include "file.h"
 #include "progress.h"
 
-/* A command puts these in its table of options and numbers its own from INPUT_OTHER on. */
-#define INPUT_OPTIONS                                                                                            \
-    {INPUT_BATCH_MAJOR, "batch-major", NULL, INPUT_BATCH_TEXT, NULL},                                            \
+/* A command puts these in its table of options and numbers its own from INPUT_OTHER on.  The text is that of
+ * --batch-major: INPUT_TRANSPOSED, or a longer one where results are transposed too. */
+#define INPUT_OPTIONS(batch_major_text)                                                                          \
+    {INPUT_BATCH_MAJOR, "batch-major", NULL, batch_major_text, NULL},                                            \
     {INPUT_TENSOR, "tensor", "NAME", "safetensors: which tensor", NULL},                                         \
     {INPUT_SHAPE, "shape", "RxC", "the file is raw: so many rows and columns ...", NULL},                        \
     {INPUT_DTYPE, "dtype", "TYPE", "... of f16, bf16, f32 or f64, little-endian ...", "f16 bf16 f32 f64"},       \
     {INPUT_COLUMNS, "columns", NULL, "... column by column, not row by row", NULL}
-#define INPUT_BATCH_TEXT "the file holds n x d, a sample in each row; results are n x k too.\n" \
+#define INPUT_TRANSPOSED "the file holds n x d, a sample in each row; A is its transpose.\n" \
     "S is the same; --shuffle lines is the one that is fast here"
 #define INPUT_TEXT                                                                                               \
     "FILE ('-' is standard input) holds A, d x n: npy, Matrix Market (.mtx, .mtx.gz), safetensors, IDX (gzip or\n" \

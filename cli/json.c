@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "cli.h"
@@ -15,6 +16,13 @@ void json_whole(cJSON *object, const char *name, int64_t value)
     cJSON_AddRawToObject(object, name, text);
 }
 
+void json_exact(cJSON *object, const char *name, uint64_t value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    cJSON_AddStringToObject(object, name, text);
+}
+
 void json_versions(cJSON *object)
 {
     cJSON_AddStringToObject(object, "version", fs_version());
@@ -23,12 +31,10 @@ void json_versions(cJSON *object)
 
 void json_spec(cJSON *object, const fs_spec *spec)
 {
-    char seed[32];
     cJSON_AddStringToObject(object, "family", spec_family_name(spec->family));
     json_whole(object, "d", spec->d);
     json_whole(object, "k", spec->k);
-    snprintf(seed, sizeof seed, "%" PRIu64, spec->seed);
-    cJSON_AddRawToObject(object, "seed", seed);
+    json_exact(object, "seed", spec->seed);
     json_whole(object, "M", spec->M);
     json_whole(object, "kappa", spec->kappa);
     json_whole(object, "s", spec->s);
@@ -48,6 +54,23 @@ static void machine(char *name, size_t bytes)
             break;
         }
     if (f) fclose(f);
+}
+
+/* fs_context_describe writes "BACKEND (WHY)"; WHY is "asked for", "auto", or "auto: " and why it is not CUDA. */
+void json_device(cJSON *object, const fs_context *ctx)
+{
+    static const char automatic[] = "(auto: ", plain[] = "no CUDA plugin";
+    char text[600], *why;
+    const char *reason = NULL;
+    fs_context_describe(ctx, text, sizeof text);
+    if (!(why = strstr(text, " (auto"))) why = strstr(text, " (asked for)");
+    if (why) {
+        why[strlen(why) - 1] = 0;
+        *why++ = 0;
+        if (!strncmp(why, automatic, sizeof automatic - 1)) reason = why + sizeof automatic - 1;
+    }
+    cJSON_AddStringToObject(object, "device", text);
+    if (reason && strcmp(reason, plain)) cJSON_AddStringToObject(object, "device_reason", reason);
 }
 
 void json_provenance(cJSON *object, const fs_context *ctx, const char *commit)

@@ -8,8 +8,15 @@
 
 /* A member of an object; a NULL object, or no memory, shows in json_print. */
 void json_whole(cJSON *object, const char *name, int64_t value);
+/* As a text of digits, because programs that read numbers as doubles would round it. */
+void json_exact(cJSON *object, const char *name, uint64_t value);
+
 void json_versions(cJSON *object);
 void json_spec(cJSON *object, const fs_spec *spec);
+
+/* Members "device", the backend that ctx computes with, and, where it is the CPU because a CUDA plugin that is there
+ * could not be used, "device_reason". */
+void json_device(cJSON *object, const fs_context *ctx);
 
 /* For records: what computed, where and when.  commit NULL: not said. */
 void json_provenance(cJSON *object, const fs_context *ctx, const char *commit);

@@ -6,32 +6,35 @@
 
 #include "cli.h"
 #include "command.h"
+#include "nearest.h"
 
-const cli_command *const cli_commands[] = {&sketch_command, &add_command,  &solve_command,     &ridge_command,
-                                           &gram_command,   &ose_command,  &coherence_command, &grass_command,
-                                           &info_command,   &spec_command, &show_command,      &check_command,
-                                           &demo_command,   &version_command, NULL};
+const cli_command *const cli_commands[] = {&sketch_command, &add_command,     &solve_command,     &ridge_command,
+                                           &gram_command,   &ose_command,     &coherence_command, &grass_command,
+                                           &info_command,   &spec_command,    &show_command,      &check_command,
+                                           &demo_command,   &version_command, &help_command,      NULL};
 
-static int help(void)
+int cli_find(const char *name, const cli_command **command)
 {
-    printf("usage: flashsketch COMMAND [OPTION]...\n\n"
-           "Multiplies matrices by random sketches, Y = S A, the same S on every machine.\n\n");
-    for (int i = 0; cli_commands[i]; i++) printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    printf("\n'flashsketch COMMAND --help' says what a command takes; 'man flashsketch' says it all.\n"
-           "Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
-    return EXIT_SUCCESS;
+    char text[160];
+    nearest near = nearest_start(name);
+    for (int i = 0; cli_commands[i]; i++) {
+        if (!strcmp(name, cli_commands[i]->name)) return *command = cli_commands[i], 0;
+        nearest_add(&near, "", cli_commands[i]->name);
+    }
+    return cli_usage(NULL, "there is no %s '%s'%s", name[0] == '-' ? "option" : "command", name,
+                     nearest_text(&near, text, sizeof text));
 }
 
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) return cli_usage(NULL, "say which command to run, for example 'flashsketch demo'");
+    const cli_command *command = NULL;
     const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) return help();
+    if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";
     if (!strcmp(name, "--version") || !strcmp(name, "-V")) name = "version";
     if (!strcmp(name, "--document") && argc == 3) return cli_document(argv[2]); /* for the build */
-    for (int i = 0; cli_commands[i]; i++)
-        if (!strcmp(name, cli_commands[i]->name)) return cli_commands[i]->run(argc - 1, argv + 1);
-    return cli_usage(NULL, "there is no %s '%s'", name[0] == '-' ? "option" : "command", name);
+    const int code = cli_find(name, &command);
+    return code ? code : command->run(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

@@ -4,9 +4,11 @@
 
 #include <flashsketch.h>
 
-/* A command puts these in its table of options and numbers its own from SPEC_OTHER on. */
-#define SPEC_OPTIONS                                                                                               \
-    {SPEC_FAMILY, "family", "NAME", "blockperm, sjlt, blockrow, srht or gaussian", SPEC_FAMILIES},                 \
+/* A command puts these in its table of options and numbers its own from SPEC_OTHER on; SPEC_OPTIONS_OF where it takes
+ * some of the families only. */
+#define SPEC_OPTIONS SPEC_OPTIONS_OF("blockperm, sjlt, blockrow, srht or gaussian", SPEC_FAMILIES)
+#define SPEC_OPTIONS_OF(family_text, families)                                                                     \
+    {SPEC_FAMILY, "family", "NAME", family_text, families},                                                        \
     {'d', NULL, "N", "rows of A, columns of S", NULL}, {'k', NULL, "N", "rows of S, rows of Y", NULL},             \
     {'M', "blocks", "N", "blocks", NULL}, {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL},   \
     {'s', NULL, "N", "nonzeros of a column in each block", NULL},                                                  \

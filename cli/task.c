@@ -9,119 +9,176 @@
 
 #include "cli.h"
 #include "dtype.h"
+#include "exact.h"
 #include "multiply.h"
 #include "output.h"
 
+/* the command line ------------------------------------------------------------------------------------------- */
+
 int task_option(const char *command, int code, const char *value, task_options *o)
 {
+    if (spec_is_option(code) || input_is_option(code) || sketching_is_option(code)) o->about_A = code;
     if (spec_is_option(code)) return spec_option(command, code, value, &o->spec);
     if (input_is_option(code)) return input_option(command, code, value, &o->input);
+    if (sketching_is_option(code)) return sketching_option(command, code, value, &o->stream);
     if (where_is_option(code)) return where_option(command, code, value, &o->where);
     if (code == TASK_JSON) return o->json = 1, 0;
+    if (code == TASK_FROM) return o->from = 1, 0;
     if (code == 'q') return o->quiet = 1, 0;
     return -1;
 }
 
-/* The dense matrix of an open input; a sparse one is written out into *copy. */
-static int dense_of(const input *in, fs_matrix *dense, void **copy)
+/* What does not go with --from. */
+static int check_from(const cli_command *command, const task_options *o, int rhs)
 {
-    *dense = in->A;
-    if (!in->is_sparse) return 0;
-    double *data = cli_array(in->d, in->n, sizeof *data);
-    if (!data)
-        return cli_fail("there is no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", in->name,
-                        in->d, in->n);
-    memset(data, 0, (size_t)(in->d * in->n) * sizeof *data);
-    const fs_sparse *A = &in->sparse;
-    const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
-    for (int64_t line = 0; line < lines; line++)
-        for (int64_t e = fs_index_load(A->ptr, A->index_type, line); e < fs_index_load(A->ptr, A->index_type, line + 1);
-             e++) {
-            const int64_t other = fs_index_load(A->index, A->index_type, e);
-            data[A->format == FS_CSR ? line * in->n + other : other * in->n + line] += fs_load(A->value, A->dtype, e);
+    char text[64];
+    if (o->exact)
+        return cli_usage(command->name, "--exact reads A again, and --from has only its sketch; leave one of them out");
+    if (o->rhs_files)
+        return cli_usage(command->name, "--from takes the sketch of B as its second file; leave --rhs out");
+    for (const cli_option *option = command->options; o->about_A && option->code; option++)
+        if (option->code == o->about_A) {
+            cli_option_text(option, text, sizeof text);
+            return cli_usage(command->name, "--from takes sketches that are there, and S from them; leave '%s' out",
+                             text + strspn(text, " "));
         }
-    *copy = data;
-    *dense = fs_row_major(data, in->d, in->n, FS_F64);
+    if (o->files != 1 + rhs)
+        return cli_usage(command->name, "--from takes %s, but got %" PRId64 " file%s",
+                         rhs ? "two files, the sketch of A and that of B" : "one file, the sketch of A", o->files,
+                         o->files == 1 ? "" : "s");
     return 0;
 }
 
-int task_dense(task *t)
+int task_arguments(const cli_command *command, task_options *o, int rhs, int argc, char **argv)
 {
-    return t->dense.data ? 0 : dense_of(&t->in, &t->dense, &t->copy);
+    o->paths = (const char *const *)argv + 1;
+    o->files = argc - 1;
+    if (o->from) return check_from(command, o, rhs);
+    const int code = input_paths(&o->input, argc, argv);
+    if (code) return code;
+    if (rhs && !o->rhs_files) return cli_usage(command->name, "name the file of B, with --rhs FILE");
+    if (!o->spec.k) return cli_usage(command->name, "say how many rows S has, with -k N");
+    return sketching_check(command->name, &o->stream, o->output);
 }
 
-/* B in the type of sums, whatever its file has. */
-static int open_rhs(task *t)
+/* opening ---------------------------------------------------------------------------------------------------- */
+
+int task_dense(task *t)
 {
-    const fs_dtype sum = fs_dtype_sum(t->in.dtype);
-    const input_options plain = {0};
-    input in;
-    fs_matrix from;
-    void *copy = NULL;
-    int code = input_open(t->o->rhs, &plain, &t->bar, &in);
-    if (!code && in.d != t->in.d)
-        code = cli_fail("%s has %" PRId64 " rows, but %s has %" PRId64, in.name, in.d, t->in.name, t->in.d);
-    if (!code) code = dense_of(&in, &from, &copy);
-    if (!code) {
-        t->B = fs_row_major(cli_array(in.d, in.n, (size_t)fs_dtype_size(sum)), in.d, in.n, sum);
-        if (!t->B.data) code = cli_fail("there is no memory for %s, %" PRId64 " x %" PRId64, in.name, in.d, in.n);
-    }
-    for (int64_t i = 0; !code && i < in.d; i++)
-        for (int64_t j = 0; j < in.n; j++)
-            fs_store(t->B.data, sum, i * in.n + j,
-                     fs_load(from.data, from.dtype, from.offset + i * from.row_stride + j * from.col_stride));
-    free(copy);
-    input_close(&in);
+    return t->dense.data ? 0 : exact_dense(&t->A.in, &t->dense, &t->copy);
+}
+
+/* The sketch of one of the matrices, in the workspace.  The state of B is kept until A is sketched too. */
+static int sketch(task *t, sketching *s, fs_matrix *to)
+{
+    fs_matrix Y = *to;
+    if (to->place != FS_HOST)
+        Y = fs_row_major(cli_array(Y.rows, Y.cols, (size_t)fs_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
+    if (!Y.data)
+        return cli_fail("there is no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows,
+                        to->cols);
+    int code = sketching_run(s, t->ctx, t->S, &t->spec, 0, &Y);
+    if (!code && s == &t->rhs) sketching_save(s, &Y);
+    if (!code && to->place != FS_HOST && fs_add(t->ctx, &Y, 1, 0.0, to)) code = cli_library_fail();
+    if (to->place != FS_HOST) free(Y.data);
     return code;
 }
 
-/* The sketch of both matrices, in the workspace. */
 static int fill(task *t)
 {
     fs_matrix Y, C;
     const double start = cli_seconds();
     if (fs_workspace_views(t->w, &Y, &C)) return cli_library_fail();
-    const int code = multiply(t->ctx, t->S, &t->spec, &t->in, 0, &Y, &t->bar);
-    if (code) return code;
-    if (t->B.data && fs_apply(t->ctx, t->S, 0, 1.0, &t->B, 0.0, &C)) return cli_library_fail();
+    int code = t->rhs_name ? sketch(t, &t->rhs, &C) : 0;
+    if (!code) code = sketch(t, &t->A, &Y);
     t->sketch_seconds = cli_seconds() - start;
-    return 0;
+    return code;
 }
 
-static int open_all(task *t, int64_t basis)
+/* The files of A and B; the context must suit both. */
+static int open_files(task *t, int64_t basis)
 {
+    static const input_options plain = {.locate = 2};
     const task_options *o = t->o;
-    fs_spec spec = o->spec;
     fs_context_options where = o->where;
-    if (!spec.d) spec.d = t->in.d;
-    if (spec.d != t->in.d)
-        return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", t->in.name, t->in.d, spec.d);
+    t->input = o->input;
+    t->input.locate = !o->exact && !basis;
+    int code = sketching_open(&t->A, o->paths, o->files, &t->input, &o->stream, &t->bar);
+    if (!code && o->rhs_files)
+        code = sketching_open(&t->rhs, o->rhs, o->rhs_files, &plain, &o->stream, &t->bar);
+    if (code) return code;
     if ((basis || o->exact) && where.backend == FS_BACKEND_CUDA)
         return cli_fail("a matrix in a file is %s by the CPU only; use --device cpu or auto",
                         basis ? "given a basis" : "compared exactly");
     if (basis || o->exact) where.backend = FS_BACKEND_CPU;
-    if (spec_sketch(&spec, &t->S, &t->spec)) return EXIT_FAILURE;
-    int code = basis ? 0 : multiply_context(&t->in, &where, &t->ctx);
-    if (basis && fs_context_create(&t->ctx, &where)) code = cli_library_fail();
-    if (!code && o->rhs) code = open_rhs(t);
-    if (code) return code;
-    fs_task_shape shape = FS_TASK_SHAPE_INIT;
-    shape.k = t->spec.k, shape.n = basis ? basis : t->in.n, shape.rhs = t->B.cols;
-    shape.dtype = fs_dtype_sum(t->in.dtype);
-    shape.basis = basis ? t->in.d : 0;
-    if (fs_workspace_create(&t->w, t->ctx, &shape)) return cli_library_fail();
-    return basis ? 0 : fill(t);
+    if (basis) code = fs_context_create(&t->ctx, &where) ? cli_library_fail() : 0;
+    else code = multiply_context(t->rhs.in.is_sparse ? &t->rhs.in : &t->A.in, &where, &t->ctx);
+    if (!code) code = sketching_begin(&t->A, t->ctx, o->spec.k, where.threads);
+    if (!code && o->rhs_files) code = sketching_begin(&t->rhs, t->ctx, o->spec.k, where.threads);
+    t->in.name = t->A.name, t->in.d = t->A.d, t->in.n = t->A.n;
+    return code;
 }
 
-int task_open(task *t, const cli_command *command, const task_options *o, int64_t basis)
+static int check_shapes(task *t)
+{
+    if (t->o->spec.d && t->o->spec.d != t->in.d)
+        return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", t->in.name, t->in.d,
+                        t->o->spec.d);
+    if (!t->o->rhs_files) return 0;
+    if (t->rhs.d != t->in.d)
+        return cli_fail("%s has %" PRId64 " rows, but %s has %" PRId64, t->rhs.name, t->rhs.d, t->in.name, t->in.d);
+    t->rhs_name = t->rhs.name;
+    t->B = fs_row_major(NULL, t->rhs.d, t->rhs.n, t->rhs.dtype);
+    return 0;
+}
+
+/* States beside the output, one for each matrix. */
+static int keep(task *t)
+{
+    char name[PATH_MAX];
+    int code = t->o->output ? sketching_keep(&t->A, t->o->output) : 0;
+    if (code || !t->rhs_name || !t->o->stream.resume) return code;
+    const int length = snprintf(name, sizeof name, "%s.rhs", t->o->output);
+    if (length < 0 || (size_t)length >= sizeof name)
+        return cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(t->o->output));
+    return sketching_keep(&t->rhs, name);
+}
+
+int task_workspace(task *t, int64_t basis)
+{
+    fs_task_shape shape = FS_TASK_SHAPE_INIT;
+    shape.k = t->spec.k, shape.n = basis ? basis : t->in.n, shape.rhs = t->B.cols;
+    shape.dtype = t->sum;
+    shape.basis = basis ? t->in.d : 0;
+    return fs_workspace_create(&t->w, t->ctx, &shape) ? cli_library_fail() : 0;
+}
+
+static int open_all(task *t, int64_t basis)
+{
+    fs_spec spec = t->o->spec;
+    int code = open_files(t, basis);
+    if (!code) code = check_shapes(t);
+    if (!code && t->o->exact) code = exact_possible(t);
+    if (code) return code;
+    spec.d = t->in.d;
+    t->sum = fs_dtype_sum(t->A.dtype);
+    code = spec_sketch(&spec, &t->S, &t->spec);
+    if (!code) code = keep(t);
+    if (!code) code = task_workspace(t, basis && t->in.n < basis ? t->in.n : basis);
+    return code || basis ? code : fill(t);
+}
+
+int task_open(task *t, const task_options *o, int64_t basis)
 {
     memset(t, 0, sizeof *t);
     t->o = o;
     t->bar = progress_start(1, o->quiet);
-    if (!o->spec.k) return cli_usage(command->name, "say how many rows S has, with -k N");
     if (o->output && !(t->out = output_open(o->output))) return EXIT_FAILURE;
-    int code = input_open(o->path, &o->input, &t->bar, &t->in);
-    if (!code) code = open_all(t, basis && t->in.n < basis ? t->in.n : basis);
+    if (o->stream.resume) { /* it can be written; until it is, states are */
+        output_abandon();
+        t->out = NULL;
+    }
+    const int code = o->from ? task_from(t) : open_all(t, basis);
     progress_end(&t->bar);
     return code;
 }
@@ -131,19 +188,24 @@ void task_close(task *t)
     fs_workspace_destroy(t->w);
     fs_context_destroy(t->ctx);
     fs_sketch_destroy(t->S);
-    free(t->B.data);
     free(t->copy);
-    input_close(&t->in);
+    sketching_close(&t->A);
+    sketching_close(&t->rhs);
     output_abandon();
 }
 
 int task_write(task *t, double *data, int64_t rows, int64_t cols)
 {
-    if (!t->out) return 0;
     const fs_matrix m = fs_row_major(data, rows, cols, FS_F64);
-    file_write_npy(t->out, &m, fs_dtype_sum(t->in.dtype));
+    if (t->o->stream.resume) t->out = output_open(t->o->output);
+    if (!t->out) return t->o->output ? EXIT_FAILURE : 0;
+    file_write_npy(t->out, &m, t->sum);
     t->out = NULL;
-    return output_close();
+    const int code = output_close();
+    if (code || !t->o->stream.resume) return code;
+    sketching_end(&t->A);
+    if (t->rhs_name) sketching_end(&t->rhs);
+    return 0;
 }
 
 int task_is_piped(const task *t)
@@ -157,8 +219,9 @@ void task_print_head(const task *t)
 {
     char text[256];
     fs_sketch_describe(t->S, text, sizeof text);
-    printf("A         %s, %" PRId64 " x %" PRId64 "\n", t->in.name, t->in.d, t->in.n);
-    if (t->B.data) printf("B         %s, %" PRId64 " x %" PRId64 "\n", t->o->rhs, t->B.rows, t->B.cols);
+    const char *how = t->o->from ? "sketched in " : "";
+    printf("A         %s%s, %" PRId64 " x %" PRId64 "\n", how, t->in.name, t->in.d, t->in.n);
+    if (t->rhs_name) printf("B         %s%s, %" PRId64 " x %" PRId64 "\n", how, t->rhs_name, t->B.rows, t->B.cols);
     printf("S         %s\n", text);
 }
 
@@ -183,13 +246,11 @@ void json_real(cJSON *object, const char *name, double value)
 cJSON *task_json(const task *t, double sketch, double solve)
 {
     cJSON *out = cJSON_CreateObject(), *spec = cJSON_CreateObject();
-    char text[512];
     json_spec(spec, &t->spec);
     cJSON_AddItemToObject(out, "spec", spec);
     json_whole(out, "rows", t->in.d);
     json_whole(out, "cols", t->in.n);
-    fs_context_describe(t->ctx, text, sizeof text);
-    cJSON_AddStringToObject(out, "device", text);
+    json_device(out, t->ctx);
     json_real(out, "sketch_seconds", sketch);
     json_real(out, "solve_seconds", solve);
     json_real(out, "total_seconds", sketch + solve);

@@ -4,9 +4,10 @@
 
 #include <flashsketch.h>
 
-/* A command puts these in its table of options. */
-#define WHERE_OPTIONS                                                                                   \
-    {WHERE_DEVICE, "device", "WHERE", "auto (default), cpu, cuda or cuda:N", "auto cpu cuda"},          \
+/* A command puts these in its table of options; WHERE_OPTIONS_OF where it takes some of the devices only. */
+#define WHERE_OPTIONS WHERE_OPTIONS_OF("auto (default), cpu, cuda or cuda:N", "auto cpu cuda")
+#define WHERE_OPTIONS_OF(device_text, devices)                                                          \
+    {WHERE_DEVICE, "device", "WHERE", device_text, devices},                                            \
     {WHERE_THREADS, "threads", "N", "CPU threads (default: all)", NULL}
 enum { WHERE_DEVICE = 768, WHERE_THREADS };
 

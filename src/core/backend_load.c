@@ -1,16 +1,32 @@
 /* backend_load.c - opens the CUDA plugin at run time, so that the library needs no CUDA to build or run. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "context.h"
 #include "error.h"
 
-fs_result fs_backend_load(const fs_backend **backend, void **plugin)
+static const char plugin_name[] = "libflashsketch_cuda.so";
+
+/* Whether the loader says that it found no plugin at all.  It names the file that it could not open: where the plugin is
+ * there and a library that it needs is not, that library. */
+static int not_found(const char *said)
 {
-    const char *path = getenv("FLASHSKETCH_CUDA_PLUGIN");
-    if (!path || !*path) path = "libflashsketch_cuda.so";
+    const size_t length = sizeof plugin_name - 1;
+    return !strncmp(said, plugin_name, length) && !strncmp(said + length, ": cannot open", 13);
+}
+
+fs_result fs_backend_load(const fs_backend **backend, void **plugin, int *absent)
+{
+    const char *set = getenv("FLASHSKETCH_CUDA_PLUGIN"), *path = set && *set ? set : plugin_name;
+    *absent = 0;
     *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!*plugin) return fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s", dlerror());
+    if (!*plugin) {
+        const char *said = dlerror();
+        *absent = path == plugin_name && not_found(said);
+        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not built, or not installed; 'make cuda' builds it")
+                       : fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s", said);
+    }
     /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
     fs_backend_entry entry;
     *(void **)&entry = dlsym(*plugin, FS_BACKEND_ENTRY);

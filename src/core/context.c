@@ -14,9 +14,9 @@ static fs_result open_cpu(fs_context *ctx, const fs_host *host, const fs_context
     return ctx->backend->open(&ctx->state, host, options);
 }
 
-static fs_result open_cuda(fs_context *ctx, const fs_host *host, const fs_context_options *options)
+static fs_result open_cuda(fs_context *ctx, const fs_host *host, const fs_context_options *options, int *absent)
 {
-    FS_TRY(fs_backend_load(&ctx->backend, &ctx->plugin));
+    FS_TRY(fs_backend_load(&ctx->backend, &ctx->plugin, absent));
     const fs_result result = ctx->backend->open(&ctx->state, host, options);
     if (result != FS_OK) {
         dlclose(ctx->plugin);
@@ -31,12 +31,13 @@ static fs_result open_backend(fs_context *ctx, const fs_host *host, const fs_con
         snprintf(ctx->why, sizeof ctx->why, "asked for");
         return open_cpu(ctx, host, options);
     }
-    const fs_result cuda = open_cuda(ctx, host, options);
+    int absent;
+    const fs_result cuda = open_cuda(ctx, host, options, &absent);
     if (options->backend == FS_BACKEND_CUDA || cuda == FS_OK) {
         snprintf(ctx->why, sizeof ctx->why, "%s", options->backend == FS_BACKEND_CUDA ? "asked for" : "auto");
         return cuda;
     }
-    snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", fs_error_message());
+    snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", absent ? "no CUDA plugin" : fs_error_message());
     fs_fail(FS_OK, "%s", "");  /* choosing the CPU is no failure */
     return open_cpu(ctx, host, options);
 }

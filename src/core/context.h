@@ -12,8 +12,9 @@ struct fs_context {
     char why[256];    /* why this backend */
 };
 
-/* Opens the CUDA plugin.  On failure *plugin is NULL and the sentence says what the loader said. */
-fs_result fs_backend_load(const fs_backend **backend, void **plugin);
+/* Opens the CUDA plugin.  On failure *plugin is NULL and the error message has the loader's words, unless there is no
+ * plugin where the loader looks for it: *absent, and the message is how to get one. */
+fs_result fs_backend_load(const fs_backend **backend, void **plugin, int *absent);
 
 /* The checks of fs_apply but for the place of Y, in the name of `who`. */
 fs_result fs_apply_check(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *A,

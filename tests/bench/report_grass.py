@@ -65,14 +65,15 @@ with tempfile.TemporaryDirectory() as temporary:
     law(len({line["cell"] for line in lines}) == len(lines), "a cell has two lines")
     law(len(lines) == 2 * 4 * 12, f"{len(lines)} lines; 12 methods in 4 cases, at 2 k, make 96")
 
-    # Seeds are averaged, another mask and other parameters are left alone, a later line of a seed counts.
+    # Seeds are averaged, another mask and other parameters are left alone, a later line of a seed counts;
+    # a seed is a text, in older records a number.
     def score(k, seed, lds, mask=None, family="blockperm", shuffle="rows", s=4):
         return {"spec": {"family": family, "k": k, "seed": seed, "kappa": 1, "s": s, "shuffle": shuffle},
                 "mask": 4 * k if mask is None else mask, "parameters": 4000, "lds": lds, "lds_low": lds - 0.01,
                 "lds_high": lds + 0.02}
 
     write(results / "small" / "grass_lds.jsonl",
-          [score(64, 1, 0.9), score(64, 1, 0.3), score(64, 2, 0.4), score(64, 3, 0.8, mask=100), score(64, 4, 0.8, s=8),
+          [score(64, 1, 0.9), score(64, "1", 0.3), score(64, "2", 0.4), score(64, 3, 0.8, mask=100), score(64, 4, 0.8, s=8),
            score(128, 1, 0.5, mask=0), score(64, 1, 0.45, family="gaussian", shuffle="none")])
     scores = report_grass.Scores([results / "small" / "grass_lds.jsonl"])
     mean, low, high, _, seeds = scores.score("", "masked", 64, ("blockperm", "rows"))

@@ -50,7 +50,7 @@ def dense_sketch(*options, d=D):
     """S of these options: their full spec from the command, every entry from definition.py."""
     p = json.loads(run("spec", "--json", "-d", d, *options))
     rows, cols, values = sketch(p["family"], p["d"], p["k"], p["M"], p["kappa"], p["s"], p["shuffle"],
-                                p["interleave"], p["seed"], 0, d)
+                                p["interleave"], int(p["seed"]), 0, d)
     S = np.zeros((p["k"], d))
     np.add.at(S, (rows.astype(int), cols.astype(int)), values)
     return S

@@ -362,6 +362,138 @@ def memory_does_not_grow_with_the_file():
     assert peaks[1] < peaks[0] + 16 * 1024, f"{peaks[0]} kB for 4 MiB, {peaks[1]} kB for 64 MiB"
 
 
+def has_tasks():
+    """Whether the tasks' linear algebra is here; a line says so where it is not."""
+    npy("one.npy", [[1.0]])
+    done = subprocess.run([FLASHSKETCH, "gram", "-k", "1", "one.npy"], capture_output=True)
+    if done.returncode and b"OpenBLAS" in done.stderr:
+        print("no OpenBLAS here: laws of tasks are skipped")
+        return False
+    return True
+
+
+TASKS = {"solve": ["solve"], "ridge": ["ridge", "--lambda", 3], "gram": ["gram"]}
+HOW = ["-k", K, "--seed", 7]
+RHS = [[sum(row), row[0] - row[1]] for row in WHOLE]
+
+
+def by(task, A, B=(), *options):
+    """The arguments of a task on the files of A, and of B where it takes one."""
+    right = [] if task == "gram" else [word for name in B for word in ("--rhs", name)]
+    return [*TASKS[task], *options, *right, *A]
+
+
+def tasks_take_files_and_panels_of_any_size():
+    """Whole numbers: S A and S B are exact, so X and G have the same bits, from sketches that are there too."""
+    if not has_tasks():
+        return
+    npy("A.npy", WHOLE)
+    npy("AT.npy", [list(column) for column in zip(*WHOLE)])
+    npy("B.npy", RHS)
+    npy("B64.npy", RHS, "d")
+    right = shards("B", RHS, CUTS[1])
+    pathlib.Path("a.mtx").write_text(mtx(WHOLE[:700], True))
+    pathlib.Path("b.mtx").write_text(mtx(WHOLE[700:], True))
+    npy("D.npy", WHOLE, "d")
+    run("sketch", *HOW, "A.npy", "-o", "Y.npy")
+    run("sketch", *HOW, "--batch-major", "AT.npy", "-o", "YT.npy")
+    run("sketch", *HOW, "B64.npy", "-o", "C.npy")
+    for task in TASKS:
+        run(*by(task, ["A.npy"], ["B.npy"], *HOW), "-o", "X.npy")
+        wanted = npy_bytes("X.npy")
+        for A, B, options in ((shards("A", WHOLE, CUTS[1]), ["B.npy"], []), (["A.npy"], right, ["--memory", 4096]),
+                              (shards("F", WHOLE, CUTS[2], fortran=True), right, ["--memory", "100K"]),
+                              (["AT.npy"], ["B64.npy"], ["--batch-major", "--memory", 4096]),
+                              (["A.npy"], ["B64.npy"], []), (["AT.npy"], right, ["--batch-major"])):
+            run(*by(task, A, B, *HOW, *options), "-o", "X1.npy")
+            assert npy_bytes("X1.npy") == wanted, f"{task} {A} {B} {options}"
+        for sketch in "Y.npy", "YT.npy":
+            run(*TASKS[task], "--from", sketch, *([] if task == "gram" else ["C.npy"]), "-o", "X1.npy")
+            assert npy_bytes("X1.npy") == wanted, f"{task} --from {sketch}"
+        run(*by(task, ["D.npy"], ["B64.npy"], *HOW), "-o", "X.npy")  # f64, and B in f32 loses nothing
+        for A, B in (["D.npy"], ["B.npy"]), (["a.mtx", "b.mtx"], ["B64.npy"]):
+            run(*by(task, A, B, *HOW), "-o", "X1.npy")
+            assert npy_bytes("X1.npy") == npy_bytes("X.npy"), f"{task} {A} {B}"
+
+
+def tasks_have_the_bits_of_the_sketch():
+    """Real numbers: with the same --memory a task is what --from makes of the sketches; --exact adds up over panels."""
+    if not has_tasks():
+        return
+    right = [[sum(row) + rng.gauss(0, 1)] for row in REAL]
+    npy("A.npy", REAL)
+    npy("B.npy", right)
+    files = shards("A", REAL, CUTS[1])
+    run("sketch", *HOW, "--memory", "10K", "A.npy", "-o", "Y.npy")
+    run("sketch", *HOW, "--memory", "10K", "B.npy", "-o", "C.npy")
+    for task in TASKS:
+        run(*TASKS[task], "--from", "Y.npy", *([] if task == "gram" else ["C.npy"]), "-o", "X.npy")
+        run(*by(task, files, ["B.npy"], *HOW, "--memory", "10K"), "-o", "X1.npy")
+        assert npy_bytes("X1.npy") == npy_bytes("X.npy"), task
+    npy("WIDE.npy", [[1.0] * 3000] * 3)
+    npy("W.npy", [[1.0]] * 3)
+    told = []
+    for A, options in (["A.npy"], []), (files, []), (["A.npy"], ["--memory", 4096]):
+        arguments = by("solve", A, ["B.npy"], *HOW, "--exact", "--json", *options)
+        done = subprocess.run([FLASHSKETCH, *map(str, arguments)], capture_output=True, check=True)
+        told.append(json.loads(done.stdout)["exact"])
+    assert max(told) - min(told) < 1e-6 * told[0] and told[0] > 0, told
+    run(*by("gram", files, [], *HOW, "--exact"), fails=["takes all of A at once", "one file, without --memory"])
+    run(*by("solve", shards("F", REAL, CUTS[1], fortran=True), ["B.npy"], *HOW, "--exact", "--memory", "64K"),
+        fails=["whole rows of A", "stored by columns"])
+    run(*by("solve", ["WIDE.npy"], ["W.npy"], "-k", 2, "--exact", "--memory", 4096),
+        fails=["1024 of 3000 elements of a row", "larger --memory"])
+
+
+def a_task_that_is_killed_goes_on_and_gives_the_same_bits():
+    """Two states, of B and of A: a run is ended in both, and nothing of them is left at its end."""
+    if not has_tasks():
+        return
+    rows, states = REAL * 10, ("Z.npy.rhs.state", "Z.npy.state")
+    npy("B.npy", [row[:3] for row in rows])
+    files = shards("A", rows, [3, 2000])
+    command = by("solve", files, ["B.npy"], *HOW, "--memory", "4K")
+    run(*command, "-o", "Y.npy")
+    for state in states:
+        for number in signal.SIGKILL, signal.SIGTERM:
+            code = killed([*command, "-o", "Z.npy", "--resume", "--every", 0], number, lambda: os.path.exists(state))
+            assert code == -number, f"the run was over before {state} was there"
+    assert all(os.path.exists(state) for state in states) and not os.path.exists("Z.npy")
+    run(*command, "-o", "Z.npy", "--resume", "--seed", 8, fails=["seed", "remove Z.npy.rhs.state to begin anew"])
+    os.utime("B.npy", ns=(1, 1))
+    run(*command, "-o", "Z.npy", "--resume", fails=["B.npy has changed since Z.npy.rhs.state was written"])
+    os.remove("Z.npy.rhs.state")  # B is sketched again; A goes on
+    run(*command, "--memory", "8K", "-o", "Z.npy", "--resume", fails=["Z.npy.state is of a run with --memory 4096"])
+    run(*command, "-o", "Z.npy", "--resume", fails=["--memory 8192"])  # the state of B that this has left
+    os.remove("Z.npy.rhs.state")
+    run(*command, "-o", "Z.npy", "--resume")
+    assert npy_bytes("Z.npy") == npy_bytes("Y.npy")
+    assert [name for name in os.listdir() if name.startswith("Z.npy")] == ["Z.npy"], os.listdir()
+    command = by("gram", files, [], *HOW, "--memory", "4K")
+    run(*command, "-o", "Y.npy")
+    os.remove("Z.npy")
+    killed_with_a_state([*command, "-o", "Z.npy", "--resume", "--every", 0])
+    run(*command, "-o", "Z.npy", "--resume")
+    assert npy_bytes("Z.npy") == npy_bytes("Y.npy") and not os.path.exists("Z.npy.state")
+
+
+def memory_of_a_task_does_not_grow_with_the_file():
+    if not has_tasks():
+        return
+    row, peaks = array.array("f", [1.5] * 256).tobytes(), []
+    for mib in 4, 64:
+        with open("A.raw", "wb") as file:
+            for _ in range(mib * 1024):
+                file.write(row)
+        npy("B.npy", [[1.0]] * (mib * 1024))
+        process = subprocess.Popen([FLASHSKETCH, "solve", "-k", "300", "--memory", "1M", "--shape", f"{mib * 1024}x256",
+                                    "--dtype", "f32", "--rhs", "B.npy", "A.raw", "-o", "X.npy"], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+        peaks.append(used.ru_maxrss)
+    assert peaks[1] < peaks[0] + 16 * 1024, f"{peaks[0]} kB for 4 MiB, {peaks[1]} kB for 64 MiB"
+
+
 def has_a_gpu(law):
     machine = json.loads(subprocess.run([FLASHSKETCH, "info", "--json"], capture_output=True, check=True).stdout)
     if not machine["gpus"]:
@@ -391,11 +523,33 @@ def on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits():
         a_run_that_is_killed_goes_on_and_gives_the_same_bits("--device", "cuda")
 
 
+def on_a_gpu_tasks_take_files_and_panels_of_any_size():
+    """Whole numbers: S A and S B are exact, so one GPU solves the same equations to the same bits."""
+    if not has_a_gpu("on_a_gpu_tasks_take_files_and_panels_of_any_size"):
+        return
+    npy("A.npy", WHOLE)
+    npy("B.npy", RHS)
+    run("sketch", *HOW, "A.npy", "-o", "Y.npy")
+    run("sketch", *HOW, "B.npy", "-o", "C.npy")
+    on = ["--device", "cuda"]
+    for task in TASKS:
+        run(*by(task, ["A.npy"], ["B.npy"], *HOW, *on), "-o", "X.npy")
+        for options in ["--memory", "8K"], ["--memory", "8K", "--resume", "--every", 0]:
+            files = shards("A", WHOLE, CUTS[1])
+            run(*by(task, files, shards("B", RHS, CUTS[2]), *HOW, *on, *options), "-o", "X1.npy")
+            assert npy_bytes("X1.npy") == npy_bytes("X.npy"), f"{task} {options}"
+        run(*TASKS[task], "--from", "Y.npy", *([] if task == "gram" else ["C.npy"]), *on, "-o", "X1.npy")
+        assert npy_bytes("X1.npy") == npy_bytes("X.npy"), f"{task} --from"
+
+
 LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, files_of_every_format_are_shards,
         pieces_add_up_in_any_order, what_does_not_add_up_is_refused,
         a_run_that_is_killed_goes_on_and_gives_the_same_bits,
         a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
         memory_does_not_grow_with_the_file,
+        tasks_take_files_and_panels_of_any_size, tasks_have_the_bits_of_the_sketch,
+        a_task_that_is_killed_goes_on_and_gives_the_same_bits, memory_of_a_task_does_not_grow_with_the_file,
+        on_a_gpu_tasks_take_files_and_panels_of_any_size,
         on_a_gpu_panels_give_the_same_bits, on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits)
 failed = 0
 for law in LAWS:

@@ -1,5 +1,6 @@
 /* contexts.c - the door of fs_context_create: options, the environment, plugins that are not what they should be, and
  * whose sentence a failure is. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,28 @@ static void auto_takes_the_cpu_and_says_why(void **state)
     unsetenv("FLASHSKETCH_CUDA_PLUGIN");
 }
 
+/* Where there is no plugin at all, that is a fact with what to do; auto says it in three words. */
+static void no_plugin_is_no_failure_of_the_loader(void **state)
+{
+    (void)state;
+    static const char name[] = "libflashsketch_cuda.so";
+    fs_context *ctx = NULL;
+    char text[600];
+    void *plugin = dlopen(name, RTLD_LAZY);
+    if (plugin || strncmp(dlerror(), name, strlen(name))) { /* there is one, or a library that it needs is not */
+        if (plugin) dlclose(plugin);
+        skip();
+    }
+    unsetenv("FLASHSKETCH_CUDA_PLUGIN");
+    refuse(OPTIONS(FS_BACKEND_CUDA, .device = 0), FS_EBACKEND, "the CUDA plugin is not built, or not installed",
+           "'make cuda' builds it");
+    assert_null(strstr(fs_error_message(), "shared object"));
+    MUST(fs_context_create(&ctx, NULL));
+    fs_context_describe(ctx, text, sizeof text);
+    assert_string_equal(text + strlen(text) - strlen(" (auto: no CUDA plugin)"), " (auto: no CUDA plugin)");
+    fs_context_destroy(ctx);
+}
+
 /* A backend gets what the caller gave, with offsets folded into data, and its sentence comes out. */
 static void a_plugins_backend_gets_the_arguments(void **state)
 {
@@ -220,6 +243,7 @@ int main(void)
         cmocka_unit_test(every_result_has_its_name),
         cmocka_unit_test(a_plugin_that_is_not_there_is_an_error_with_the_loaders_words),
         cmocka_unit_test(auto_takes_the_cpu_and_says_why),
+        cmocka_unit_test(no_plugin_is_no_failure_of_the_loader),
         cmocka_unit_test(a_plugins_backend_gets_the_arguments),
         cmocka_unit_test(each_thread_has_its_own_sentence),
     };

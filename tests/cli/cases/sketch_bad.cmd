@@ -7,6 +7,7 @@ try() { flashsketch sketch "$@" </dev/null || echo $?; }
 try
 try A.idx
 try -k 5
+try -k 5 -M 2 --k 4 A.idx -o Y.npy
 try -k 0 A.idx
 try -k 5 A.idx A.mtx
 try -k 5 absent -o Y.npy
@@ -28,6 +29,8 @@ try -k 5 A.idx --output-dtype bf16 -o Y.npy
 try -k 5 A.idx --tensor weight -o Y.npy
 try -k 5 A.idx -d 99 -o Y.npy
 try -k 5 A.idx -d 100 --row0 1 -o Y.npy
+try -k 5 A.idx --row0 1 -o Y.npy
+try -k 5 A.idx --row0 0 -o Y.npy
 try -k 5 A.idx -M 6 -o Y.npy
 try -k 5 A.idx --device gpu -o Y.npy
 try -k 5 A.idx --device cuda:x -o Y.npy
