@@ -13,48 +13,15 @@ import pathlib
 import pty
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
-FLASHSKETCH = str(pathlib.Path(sys.argv[1]).resolve())
+from command import FLASHSKETCH, about, check, npy, npy_bytes, run
+
 D, N, K = 2003, 13, 90
 SKETCH = ["sketch", "-k", K, "--seed", 7]
-
-
-def run(*arguments, fails=None, limit=None):
-    """Runs the command; with fails, it must exit with 1 after a sentence that has all these words.  limit: bytes that a
-    file may have.  Returns what it wrote on stderr."""
-    def limited():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    done = subprocess.run([FLASHSKETCH, *map(str, arguments)], capture_output=True, preexec_fn=limited)
-    said = done.stderr.decode()
-    wanted = 0 if fails is None else 1
-    assert done.returncode == wanted, f"{arguments} exited with {done.returncode}: {said}"
-    for word in fails or []:
-        assert word in said, f"{arguments} said {said!r}, without {word!r}"
-    return said
-
-
-def npy(path, rows, code="f", fortran=False):
-    """Writes rows (lists of numbers) as an npy file."""
-    lines = list(zip(*rows)) if fortran else rows
-    size = {"f": 4, "d": 8}[code]
-    head = f"{{'descr': '<f{size}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
-    header = head.ljust(117).encode() + b"\n"
-    data = array.array(code, itertools.chain.from_iterable(lines))
-    if sys.byteorder == "big":
-        data.byteswap()
-    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data.tobytes())
-
-
-def npy_bytes(path):
-    return pathlib.Path(path).read_bytes()
 
 
 def shards(name, rows, cuts, **how):
@@ -64,10 +31,6 @@ def shards(name, rows, cuts, **how):
         names.append(f"{name}{i}.npy")
         npy(names[-1], rows[first:end], **how)
     return names
-
-
-def about(path):
-    return json.loads(pathlib.Path(path + ".json").read_text())
 
 
 rng = random.Random(5)
@@ -397,16 +360,4 @@ LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere,
         a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
         memory_does_not_grow_with_the_file,
         on_a_gpu_panels_give_the_same_bits, on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits)
-failed = 0
-for law in LAWS:
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        start = time.monotonic()
-        try:
-            law()
-            print(f"passed {time.monotonic() - start:5.1f} s  {law.__name__}")
-        except AssertionError as error:
-            failed += 1
-            print(f"FAILED {time.monotonic() - start:5.1f} s  {law.__name__}: {error}")
-        os.chdir("/")
-sys.exit(failed > 0)
+check(LAWS)
