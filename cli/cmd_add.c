@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "command.h"
 #include "dtype.h"
@@ -131,7 +132,9 @@ static int run(int argc, char **argv)
     if (parsed) return parsed;
     const int count = argc - optind;
     if (count < 1) return cli_usage(argv[0], "name the sketches to add");
-    FILE *out = output_open(output);
+    for (int i = optind; i < argc; i++)
+        if (claims_input(argv[i]) || claims_input_beside(argv[i], OUTPUT_IDENTITY)) return EXIT_FAILURE;
+    FILE *out = output_open_two(output, OUTPUT_IDENTITY);
     if (!out) return EXIT_FAILURE;
     summand *all = calloc((size_t)count, sizeof *all);
     int code = all ? add(all, count, argv + optind, out) : cli_fail("there is no memory for %d files", count);

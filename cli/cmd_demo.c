@@ -201,7 +201,8 @@ static int demo(int argc, char **argv)
     if (code) return code;
     if (optind < argc)
         return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[optind]);
-    code = demo_load(&A, o.data, o.rows);
+    code = output_check(o.output);
+    if (!code) code = demo_load(&A, o.data, o.rows);
     if (code) return code;
     code = run(&A, &o);
     demo_free(&A);

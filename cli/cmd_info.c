@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "command.h"
 #include "identity.h"
@@ -117,6 +118,7 @@ static int about_file(const char *path, const info_options *o)
     const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
                                   .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
     file_matrix file;
+    (void)claims_input(path); /* there is no output that it could be */
     if (file_open(path, &options, &file)) {
         cJSON_Delete(tensors);
         return cli_library_fail();

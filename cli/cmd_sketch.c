@@ -215,7 +215,7 @@ static int write_output(const work *w, FILE *out)
     identity id = w->id;
     id.panels = 0; /* it is no state any more */
     if (w->o->input.batch_major) Y = fs_row_major(Y.data, Y.cols, Y.rows, Y.dtype);
-    if (w->o->resume) out = output_open(w->o->output);
+    if (w->o->resume) out = output_open_two(w->o->output, OUTPUT_IDENTITY);
     const int code = out ? identity_write(out, &id, &Y, w->o->out ? w->o->out : Y.dtype) : EXIT_FAILURE;
     if (!code && w->o->resume) checkpoint_end(&w->state);
     return code;
@@ -234,7 +234,7 @@ static int run(int argc, char **argv)
     work w = {.o = &o};
     w.id.spec = o.spec;
     if (o.resume) code = checkpoint_start(&w.state, o.output, o.every < 0 ? EVERY_SECONDS : (double)o.every);
-    FILE *out = code ? NULL : output_open(o.output);
+    FILE *out = code ? NULL : output_open_two(o.output, OUTPUT_IDENTITY);
     if (!out) return EXIT_FAILURE;
     if (o.resume) output_abandon(); /* it can be written; until it is, states are */
     w.bar = progress_start(1, o.quiet);

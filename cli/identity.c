@@ -82,15 +82,13 @@ char *identity_text(const identity *id)
 
 int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype dtype)
 {
-    const int is_file = out != stdout;
+    FILE *second = output_second();
     identity what = *id;
     what.dtype = dtype;
     what.crc = file_write_npy(out, Y, dtype);
-    char *text = is_file ? identity_text(&what) : NULL;
-    FILE *beside = text ? output_beside(IDENTITY_SUFFIX) : NULL;
-    if (beside) fprintf(beside, "%s\n", text);
-    if (is_file && !text) cli_fail("there is no memory for the text that tells what Y is");
-    const int code = is_file && !beside ? EXIT_FAILURE : output_close();
+    char *text = second ? identity_text(&what) : NULL;
+    if (text) fprintf(second, "%s\n", text);
+    const int code = second && !text ? cli_fail("there is no memory for the text that tells what Y is") : output_close();
     output_abandon();
     free(text);
     return code;
@@ -276,7 +274,7 @@ static void take_note(void *user, const char *key, const char *text)
 static void read_beside(const char *path, found_text *f)
 {
     char name[PATH_MAX];
-    const int length = snprintf(name, sizeof name, "%s" IDENTITY_SUFFIX, path);
+    const int length = snprintf(name, sizeof name, "%s" OUTPUT_IDENTITY, path);
     FILE *file = length > 0 && (size_t)length < sizeof name ? fopen(name, "rb") : NULL;
     if (!file) return;
     f->found = 1;
@@ -338,7 +336,7 @@ fs_result identity_open(const char *path, file_matrix *file, identity *id)
     fs_result result = identity_find(path, file->format, id, &found);
     if (!result && !found)
         result = fs_fail(FS_EFILE, "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
-                         "writes one", path, path, IDENTITY_SUFFIX);
+                         "writes one", path, path, OUTPUT_IDENTITY);
     if (result) file_close(file);
     return result;
 }

@@ -9,7 +9,6 @@
 
 #include "file.h"
 
-#define IDENTITY_SUFFIX ".json"
 #define IDENTITY_KEY "flashsketch" /* in the metadata of a safetensors file */
 enum { IDENTITY_VERSION = 1 };
 
@@ -38,8 +37,9 @@ typedef struct identity {
 
 void identity_free(identity *id);
 
-/* Writes Y as npy of the type `dtype` into an output that is open (output.h), what it is beside it, and closes it; *id
- * need not have type and CRC.  Standard output has nothing beside it.  Returns as output_close. */
+/* Writes Y as npy of the type `dtype` into an output that output_open_two opened for it and OUTPUT_IDENTITY, what it is
+ * into the second file, and closes both; *id need not have type and CRC.  Standard output has no second file.  Returns
+ * as output_close. */
 int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype dtype);
 
 /* The JSON text; NULL where there is no memory.  free is for it. */

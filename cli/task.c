@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "dtype.h"
 #include "multiply.h"
@@ -119,6 +120,7 @@ int task_open(task *t, const cli_command *command, const task_options *o, int64_
     t->o = o;
     t->bar = progress_start(1, o->quiet);
     if (!o->spec.k) return cli_usage(command->name, "say how many rows S has, with -k N");
+    if (o->rhs && claims_input(o->rhs)) return EXIT_FAILURE;
     if (o->output && !(t->out = output_open(o->output))) return EXIT_FAILURE;
     int code = input_open(o->path, &o->input, &t->bar, &t->in);
     if (!code) code = open_all(t, basis && t->in.n < basis ? t->in.n : basis);

@@ -15,6 +15,12 @@
 
 enum { IDENTITY_MOST = 4096 };
 
+int cache_is_file(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return !strcmp(name, "identity") || (dot && !strcmp(dot, ".npy"));
+}
+
 static fs_result path_of(const cache *c, const char *name, const char *suffix, char *path)
 {
     const int length = snprintf(path, PATH_MAX, "%s/%s%s", c->folder, name, suffix);

@@ -24,6 +24,9 @@ void cache_close(cache *c);
  * this shape and type. */
 FS_CHECK fs_result cache_get(const cache *c, const char *name, const fs_matrix *m, int *found);
 
+/* Whether a cache gives its files names like this one, the last of a path. */
+int cache_is_file(const char *name);
+
 /* Keeps m.  FS_EFILE: it cannot be written; then there is no new file, and an old one is as it was. */
 FS_CHECK fs_result cache_put(const cache *c, const char *name, const fs_matrix *m);
 
