@@ -123,7 +123,9 @@ static int about_file(const char *path, const info_options *o)
         cJSON_Delete(tensors);
         return cli_library_fail();
     }
-    if (strcmp(path, "-") && identity_find(path, file.format, &id, &is_sketch)) {
+    const int told = strcmp(path, "-") ? identity_find(path, file.format, &id, &is_sketch) : FS_OK;
+    const char *note = told ? fs_error_message() : NULL; /* of a FILE.json that is not about this file */
+    if (told && file.format != FILE_NPY) {
         cJSON_Delete(tensors);
         file_close(&file);
         return cli_library_fail();
@@ -133,6 +135,7 @@ static int about_file(const char *path, const info_options *o)
         if (!printed) print_format(file.format, file.gzip);
         if (!listed) print_matrix(&file);
         if (is_sketch) print_identity(&id);
+        if (note) printf("note      %s\n", note);
         identity_free(&id);
         file_close(&file);
         return 0;
@@ -146,6 +149,7 @@ static int about_file(const char *path, const info_options *o)
         add_matrix(out, &file);
     }
     if (is_sketch) add_identity(out, &id);
+    if (note) cJSON_AddStringToObject(out, "note", note);
     identity_free(&id);
     file_close(&file);
     return json_print(out);

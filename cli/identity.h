@@ -52,8 +52,8 @@ fs_result identity_parse(const char *name, const char *text, size_t length, iden
  * empty then. */
 fs_result identity_open(const char *path, file_matrix *file, identity *id);
 
-/* What a file of this format is a sketch of, if anything says so: *found.  FS_EFILE: what says so is wrong, or does not
- * belong to the file. */
+/* What a file of this format is a sketch of, if there is a text about it: *found.  FS_EFILE: the text is wrong, or
+ * describes another matrix; the message names the file that the text is in. */
 fs_result identity_find(const char *path, file_format format, identity *id, int *found);
 
 /* FS_EFILE unless both are by one S and of one shape, type and order; the names are for the sentence. */

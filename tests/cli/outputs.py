@@ -5,6 +5,7 @@ leftovers, never in place of an input, with the rights of the file that they rep
 usage: outputs.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each law is a function; prints
 which fail, and exits with 1 then."""
 import atexit
+import json
 import os
 import pathlib
 import shutil
@@ -433,6 +434,33 @@ def another_bus_error_ends_the_program_as_ever():
     assert said == "" and os.path.exists("A.npy") and not os.path.exists("Z.npy"), said
 
 
+def a_json_of_another_matrix_is_named():
+    """info describes the matrix all the same; commands that need the text fail with its name."""
+    npy("A.npy", ROWS)
+    run(*SKETCH, "A.npy", "-o", "Y.npy")
+    text = pathlib.Path("Y.npy.json").read_text()
+    changed = [row[:] for row in ROWS[:40]]
+    for rows, said, words in ((ROWS, text, "40 x 8 float32, but Y.npy holds 2000 x 8 float32"),
+                              (changed, text, "CRC-32 is"), (ROWS, '{"title": 1}', "'flashsketch' is not"),
+                              (ROWS, "", "cannot be read, or is empty")):
+        npy("Y.npy", rows)
+        pathlib.Path("Y.npy.json").write_text(said)
+        for option in [], ["--json"]:
+            done = subprocess.run([FLASHSKETCH, "info", "Y.npy", *option], capture_output=True)
+            told = done.stdout.decode()
+            assert done.returncode == 0 and not done.stderr, done
+            if option:
+                told = json.loads(told)
+                assert told["rows"] == len(rows) and "sketch" not in told, told
+                told = told["note"]
+            else:
+                assert f"matrix    {len(rows)} x 8\n" in told and "sketch by" not in told, told
+                told = told[told.index("note      ") + 10:]
+            assert told.startswith("Y.npy.json: ") and words in told, told
+        run("add", "Y.npy", "-o", "Z.npy", fails=["flashsketch: Y.npy.json: ", words])
+        assert not os.path.exists("Z.npy")
+
+
 # disks ----------------------------------------------------------------------------------------------------------
 
 
@@ -472,5 +500,5 @@ check((a_killed_run_blocks_no_other_with_its_number, what_a_killed_run_left_is_r
        a_name_that_names_no_file_is_refused, a_file_keeps_its_mode_and_a_new_one_has_that_of_the_umask,
        a_symbolic_link_is_followed_and_a_hard_link_is_not, an_output_that_is_an_input_is_refused,
        what_grass_reads_is_not_replaced, an_input_that_is_made_shorter_gets_its_message,
-       another_bus_error_ends_the_program_as_ever, a_full_disk_is_called_by_its_name,
+       another_bus_error_ends_the_program_as_ever, a_json_of_another_matrix_is_named, a_full_disk_is_called_by_its_name,
        writing_a_state_takes_at_most_a_twentieth_of_the_time))
