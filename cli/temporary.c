@@ -84,11 +84,13 @@ int temporary_create(const char *target, char *path)
 
 int temporary_keep(const char *target, char *path, int *fd)
 {
-    *fd = -1;
-    if (make_name(target, path)) return -1;
+    int code, tries = 0;
     *fd = open(target, O_RDONLY | O_CLOEXEC);
     if (*fd >= 0) (void)flock(*fd, LOCK_EX | LOCK_NB);
-    if (link(target, path) == 0 || (errno != ENOENT && rename(target, path) == 0)) return 0;
+    do code = make_name(target, path) ? -1 : link(target, path);
+    while (code && errno == EEXIST && tries++ < TRIES);
+    if (code && errno != ENOENT && errno != EEXIST && errno != ENAMETOOLONG) code = rename(target, path);
+    if (!code) return 0;
     const int why = errno;
     if (*fd >= 0) close(*fd);
     *fd = -1;

@@ -48,6 +48,12 @@ static void put(const char *format, ...)
     close(file);
 }
 
+static const char *kind(int file)
+{
+    struct stat about;
+    return fstat(file, &about) == 0 && S_ISDIR(about.st_mode) ? "folder" : "file";
+}
+
 /* What is to happen at this call, whose number is *count; "" is nothing. */
 static const char *action(const char *call, int *count, int *number)
 {
@@ -103,12 +109,10 @@ int fsync(int file)
     int number;
     const char *what;
     char name[64], path[4096];
-    struct stat about;
     snprintf(name, sizeof name, "/proc/self/fd/%d", file);
     const ssize_t length = readlink(name, path, sizeof path);
-    const int is_folder = fstat(file, &about) == 0 && S_ISDIR(about.st_mode);
-    put("fsync %s %.*s", is_folder ? "folder" : "file", length > 0 ? (int)length : 0, path);
-    if (!is_folder) now += 1;
+    put("fsync %s %.*s", kind(file), length > 0 ? (int)length : 0, path);
+    if (!strcmp(kind(file), "file")) now += 1;
     return acts("fsync", &count, &number, &what) ? -1 : NEXT(fsync)(file);
 }
 
@@ -119,7 +123,7 @@ int flock(int file, int how)
     const char *what;
     const int code = acts("flock", &count, &number, &what) ? -1 : NEXT(flock)(file, how);
     const int why = errno;
-    put("flock %d", code);
+    put("flock %s %d", kind(file), code);
     errno = why;
     return code;
 }
