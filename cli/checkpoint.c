@@ -14,14 +14,12 @@ static const double share = 20; /* writing a state takes at most one part in so 
 
 int checkpoint_start(checkpoint *c, const char *output, double every)
 {
-    const int length = snprintf(c->path, sizeof c->path, "%s.state", output);
+    const int length = snprintf(c->path, sizeof c->path, "%s" OUTPUT_STATE, output);
     c->every = every;
     c->next = cli_seconds() + every;
     if (length < 0 || (size_t)length >= sizeof c->path)
         return cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(output));
-    output_sweep(c->path);
-    output_sweep(output);
-    return 0;
+    return output_check(c->path);
 }
 
 /* As the state's file has it: n x k for a batch. */

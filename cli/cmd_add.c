@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "command.h"
 #include "dtype.h"
@@ -125,7 +126,9 @@ static int run(int argc, char **argv)
     if (parsed) return parsed;
     const int count = argc - 1;
     if (count < 1) return cli_usage(argv[0], "name the sketches to add");
-    FILE *out = output_open(output);
+    for (int i = 1; i < argc; i++)
+        if (claims_input(argv[i]) || claims_input_beside(argv[i], OUTPUT_IDENTITY)) return EXIT_FAILURE;
+    FILE *out = output_open_two(output, OUTPUT_IDENTITY);
     if (!out) return EXIT_FAILURE;
     summand *all = calloc((size_t)count, sizeof *all);
     int code = all ? add(all, count, argv + 1, out) : cli_fail("there is no memory for %d files", count);

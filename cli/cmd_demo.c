@@ -202,7 +202,8 @@ static int demo(int argc, char **argv)
         return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[1]);
     if (!cli_ends_with(o.output, ".svg"))
         return cli_usage(argv[0], "the picture is SVG: -o names a file that ends in .svg, not '%s'", o.output);
-    code = demo_load(&A, o.data, o.rows);
+    code = output_check(o.output);
+    if (!code) code = demo_load(&A, o.data, o.rows);
     if (code) return code;
     code = run(&A, &o);
     demo_free(&A);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "command.h"
 #include "identity.h"
@@ -116,11 +117,14 @@ static int about_file(const char *path, const info_options *o)
     const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
                                   .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
     file_matrix file;
+    (void)claims_input(path); /* there is no output that it could be */
     if (file_open(path, &options, &file)) {
         cJSON_Delete(tensors);
         return cli_library_fail();
     }
-    if (strcmp(path, "-") && identity_find(path, file.format, &id, &is_sketch)) {
+    const int told = strcmp(path, "-") ? identity_find(path, file.format, &id, &is_sketch) : FS_OK;
+    const char *note = told ? fs_error_message() : NULL; /* of a FILE.json that is not about this file */
+    if (told && file.format != FILE_NPY) {
         cJSON_Delete(tensors);
         file_close(&file);
         return cli_library_fail();
@@ -130,6 +134,7 @@ static int about_file(const char *path, const info_options *o)
         if (!printed) print_format(file.format, file.gzip);
         if (!listed) print_matrix(&file);
         if (is_sketch) print_identity(&id);
+        if (note) printf("note      %s\n", note);
         identity_free(&id);
         file_close(&file);
         return 0;
@@ -143,6 +148,7 @@ static int about_file(const char *path, const info_options *o)
         add_matrix(out, &file);
     }
     if (is_sketch) add_identity(out, &id);
+    if (note) cJSON_AddStringToObject(out, "note", note);
     identity_free(&id);
     file_close(&file);
     return json_print(out);

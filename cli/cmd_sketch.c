@@ -95,7 +95,7 @@ static int write_output(work *w, FILE *out)
     identity id = w->A.id;
     id.panels = 0; /* it is no state any more */
     if (w->o->input.batch_major) Y = fs_row_major(Y.data, Y.cols, Y.rows, Y.dtype);
-    if (w->o->how.resume) out = output_open(w->o->output);
+    if (w->o->how.resume) out = output_open_two(w->o->output, OUTPUT_IDENTITY);
     const int code = out ? identity_write(out, &id, &Y, w->o->out ? w->o->out : Y.dtype) : EXIT_FAILURE;
     if (!code) sketching_end(&w->A);
     return code;
@@ -127,7 +127,7 @@ static int run(int argc, char **argv)
     if (code) return code;
 
     work w = {.o = &o};
-    FILE *out = output_open(o.output);
+    FILE *out = output_open_two(o.output, OUTPUT_IDENTITY);
     if (!out) return EXIT_FAILURE;
     if (o.how.resume) output_abandon(); /* it can be written; until it is, states are */
     progress bar = progress_start(1, o.quiet);

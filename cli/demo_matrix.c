@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "demo.h"
 #include "images.h"
@@ -48,6 +49,7 @@ static int make_synthetic(demo_matrix *A, int64_t rows)
 static int read_images(demo_matrix *A, const char *path, int64_t rows)
 {
     file_image_rows images;
+    if (claims_input(path)) return EXIT_FAILURE;
     const int code = file_images(path, rows, DEMO_MAX_COLS, &images) ? cli_library_fail() : 0;
     A->rows = images.rows;
     A->cols = images.cols;

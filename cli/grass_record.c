@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "claims.h"
 #include "cli.h"
 
 static int is_line(const cJSON *json)
@@ -50,7 +51,14 @@ static int keep(grass_record *r, char *text, int *wrong)
     return 0;
 }
 
-/* Reads all lines that have an end; *whole becomes their length in bytes. */
+static int is_no_line(const grass_record *r)
+{
+    return cli_fail("%s: line %" PRId64 " is not a line of 'flashsketch grass'; name another file", r->path,
+                    r->count + 1);
+}
+
+/* Reads all lines that have an end; *whole becomes their length in bytes.  The last one may have none, but it is the
+ * beginning of an object: other files are not cut. */
 static int read_lines(grass_record *r, off_t *whole)
 {
     char *line = NULL;
@@ -58,14 +66,15 @@ static int read_lines(grass_record *r, off_t *whole)
     int code = 0, wrong = 0;
     *whole = 0;
     for (ssize_t length; !code && (length = getline(&line, &room, r->file)) > 0;) {
-        if (line[length - 1] != '\n') break;
+        if (line[length - 1] != '\n') {
+            if (line[0] != '{') code = is_no_line(r);
+            break;
+        }
         *whole += length;
         line[length - 1] = 0;
         char *text = strdup(line);
         code = text ? keep(r, text, &wrong) : no_memory(r);
-        if (wrong)
-            cli_fail("%s: line %" PRId64 " is not a line of 'flashsketch grass'; name another file", r->path,
-                     r->count + 1);
+        if (wrong) (void)is_no_line(r);
     }
     if (!code && ferror(r->file)) code = cli_fail("%s: it cannot be read: %s", r->path, strerror(errno));
     free(line);
@@ -78,8 +87,10 @@ int grass_record_open(grass_record *r, const char *path)
     if (!path) return 0;
     off_t whole = 0;
     struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+    const int is_there = stat(path, &there) == 0;
+    if (is_there && !S_ISREG(there.st_mode))
         return cli_fail("'%s' is there and is not a file; name a file to write", path);
+    if (is_there && claims_output(path, &there)) return EXIT_FAILURE;
     const int file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     r->path = path;
     r->file = file < 0 ? NULL : fdopen(file, "a+");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "grass_picture.h"
 #include "json.h"
@@ -23,15 +24,31 @@ static void path_of(const char *folder, const char *name, char *path)
     if (access(path, F_OK) != 0) snprintf(path, PATH_MAX, "%s/%s", folder, name);
 }
 
-static int read_data(const grass_options *o, grass_data *data)
+enum { DATA_FILES = 4 };
+static void name_data(const grass_options *o, char path[DATA_FILES][PATH_MAX])
 {
     static const char *const names[] = {"train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte",
                                         "t10k-labels-idx1-ubyte"};
-    char path[4][PATH_MAX];
+    for (int i = 0; i < DATA_FILES; i++) path_of(o->data ? o->data : fashion, names[i], path[i]);
+}
+
+/* Claims the data, and what is kept in the folder. */
+static int claim_inputs(const grass_options *o)
+{
+    char path[DATA_FILES][PATH_MAX];
+    name_data(o, path);
+    for (int i = 0; i < DATA_FILES; i++)
+        if (claims_input(path[i])) return EXIT_FAILURE;
+    return claims_input_folder(o->folder, cache_is_file);
+}
+
+static int read_data(const grass_options *o, grass_data *data)
+{
+    char path[DATA_FILES][PATH_MAX];
     if (!o->data && access(fashion, R_OK) != 0)
         return cli_fail("Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it, or name a "
                         "folder of IDX files with --data");
-    for (int i = 0; i < 4; i++) path_of(o->data ? o->data : fashion, names[i], path[i]);
+    name_data(o, path);
     const grass_paths paths = {path[0], path[1], path[2], path[3]};
     return grass_data_read(data, &paths, o->train, o->test) ? cli_library_fail() : 0;
 }
@@ -392,7 +409,8 @@ int grass_do(const grass_options *o)
 {
     grass_record record;
     grass_data data;
-    int code = grass_record_open(&record, o->record);
+    int code = claim_inputs(o);
+    if (!code) code = grass_record_open(&record, o->record);
     if (code) return code;
     code = read_data(o, &data);
     if (!code) {

@@ -72,15 +72,13 @@ char *identity_text(const identity *id)
 
 int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype dtype)
 {
-    const int is_file = out != stdout;
+    FILE *second = output_second();
     identity what = *id;
     what.dtype = dtype;
     what.crc = file_write_npy(out, Y, dtype);
-    char *text = is_file ? identity_text(&what) : NULL;
-    FILE *beside = text ? output_beside(IDENTITY_SUFFIX) : NULL;
-    if (beside) fprintf(beside, "%s\n", text);
-    if (is_file && !text) cli_fail("there is no memory for the text that tells what Y is");
-    const int code = is_file && !beside ? EXIT_FAILURE : output_close();
+    char *text = second ? identity_text(&what) : NULL;
+    if (text) fprintf(second, "%s\n", text);
+    const int code = second && !text ? cli_fail("there is no memory for the text that tells what Y is") : output_close();
     output_abandon();
     free(text);
     return code;
@@ -249,6 +247,7 @@ fs_result identity_parse(const char *name, const char *text, size_t length, iden
 
 typedef struct found_text {
     const char *path;
+    char says[PATH_MAX]; /* the file that the text is in: `path`, or the one beside it */
     fs_result result;
     int found;
     identity *id;
@@ -265,9 +264,9 @@ static void take_note(void *user, const char *key, const char *text)
 /* The text beside an npy file, if there is one. */
 static void read_beside(const char *path, found_text *f)
 {
-    char name[PATH_MAX];
-    const int length = snprintf(name, sizeof name, "%s" IDENTITY_SUFFIX, path);
-    FILE *file = length > 0 && (size_t)length < sizeof name ? fopen(name, "rb") : NULL;
+    char *name = f->says;
+    const int length = snprintf(name, sizeof f->says, "%s" OUTPUT_IDENTITY, path);
+    FILE *file = length > 0 && (size_t)length < sizeof f->says ? fopen(name, "rb") : NULL;
     if (!file) return;
     f->found = 1;
     const int64_t bytes = fseek(file, 0, SEEK_END) ? -1 : ftell(file);
@@ -281,18 +280,21 @@ static void read_beside(const char *path, found_text *f)
     fclose(file);
 }
 
-static fs_result belongs(const char *path, const file_matrix *file, const identity *id)
+/* That a text describes the matrix of a file. */
+static fs_result belongs(const found_text *f, const file_matrix *file)
 {
+    const identity *id = f->id;
     const int64_t rows = id->batch_major ? id->n : id->spec.k, cols = id->batch_major ? id->spec.k : id->n;
     const fs_matrix *m = &file->dense;
     if (file->is_sparse || m->col_stride != 1 || m->rows != rows || m->cols != cols || m->dtype != id->dtype)
-        return fs_fail(FS_EFILE, "%s: it holds %" PRId64 " x %" PRId64 " %s, but is said to be a sketch of %" PRId64
-                       " x %" PRId64 " %s", path, m->rows, m->cols, file_dtype_name(m->dtype), rows, cols,
-                       file_dtype_name(id->dtype));
+        return fs_fail(FS_EFILE, "%s: it describes a sketch of %" PRId64 " x %" PRId64 " %s, but %s holds %" PRId64
+                       " x %" PRId64 " %s; make the sketch again, or remove %s", f->says, rows, cols,
+                       file_dtype_name(id->dtype), f->path, m->rows, m->cols, file_dtype_name(m->dtype), f->says);
     const uint32_t crc = file_crc(m);
     if (crc != id->crc)
-        return fs_fail(FS_EFILE, "%s: its elements are not those that were written (CRC-32 %" PRIu32 ", not %" PRIu32
-                       "); make the sketch again", path, crc, id->crc);
+        return fs_fail(FS_EFILE, "%s: it describes elements whose CRC-32 is %" PRIu32 ", but those of %s have %" PRIu32
+                       ": they have changed since they were written; make the sketch again, or remove %s", f->says,
+                       id->crc, f->path, crc, f->says);
     return FS_OK;
 }
 
@@ -300,10 +302,11 @@ static void ignore(void *user, const file_tensor *tensor) { (void)user, (void)te
 
 fs_result identity_find(const char *path, file_format format, identity *id, int *found)
 {
-    found_text f = {path, FS_OK, 0, id};
+    found_text f = {.path = path, .id = id};
     file_matrix file;
     memset(id, 0, sizeof *id);
     *found = 0;
+    snprintf(f.says, sizeof f.says, "%s", path);
     if (format == FILE_NPY) read_beside(path, &f);
     if (format == FILE_SAFETENSORS) { /* the header alone: it may have other tensors too */
         const file_options header = {.format = format, .list = ignore, .note = take_note, .user = &f};
@@ -313,7 +316,7 @@ fs_result identity_find(const char *path, file_format format, identity *id, int 
     if (f.result || !f.found) return f.result;
     fs_result result = file_open(path, NULL, &file);
     if (result == FS_OK) {
-        result = belongs(path, &file, id);
+        result = belongs(&f, &file);
         file_close(&file);
     }
     if (result) identity_free(id);
@@ -328,7 +331,7 @@ fs_result identity_open(const char *path, file_matrix *file, identity *id)
     fs_result result = identity_find(path, file->format, id, &found);
     if (!result && !found)
         result = fs_fail(FS_EFILE, "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
-                         "writes one", path, path, IDENTITY_SUFFIX);
+                         "writes one", path, path, OUTPUT_IDENTITY);
     if (result) file_close(file);
     return result;
 }

@@ -9,7 +9,6 @@
 
 #include "file.h"
 
-#define IDENTITY_SUFFIX ".json"
 #define IDENTITY_KEY "flashsketch" /* in the metadata of a safetensors file */
 enum { IDENTITY_VERSION = 1 };
 
@@ -38,8 +37,9 @@ typedef struct identity {
 
 void identity_free(identity *id);
 
-/* Writes Y as npy of the type `dtype` into an output that is open (output.h), what it is beside it, and closes it; *id
- * need not have type and CRC.  Standard output has nothing beside it.  Returns as output_close. */
+/* Writes Y as npy of the type `dtype` into an output that output_open_two opened for it and OUTPUT_IDENTITY, what it is
+ * into the second file, and closes both; *id need not have type and CRC.  Standard output has no second file.  Returns
+ * as output_close. */
 int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype dtype);
 
 /* The JSON text; NULL where there is no memory.  free is for it. */
@@ -55,8 +55,8 @@ fs_result identity_open(const char *path, file_matrix *file, identity *id);
 /* The same for a sketch by this library's definition of S that is no state.  FS_EFILE: *file and *id are empty then. */
 fs_result identity_open_finished(const char *path, file_matrix *file, identity *id);
 
-/* What a file of this format is a sketch of, if anything says so: *found.  FS_EFILE: what says so is wrong, or does not
- * belong to the file. */
+/* What a file of this format is a sketch of, if there is a text about it: *found.  FS_EFILE: the text is wrong, or
+ * describes another matrix; the message names the file that the text is in. */
 fs_result identity_find(const char *path, file_format format, identity *id, int *found);
 
 /* FS_EFILE unless both are by one S; the names are for the message. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 
 int input_is_option(int code)
@@ -49,6 +50,8 @@ int input_paths(const input_options *o, int argc, char **argv)
     if (argc < 2) return cli_usage(argv[0], "name the file of A ('-' is standard input)");
     if (o->has_shape != (o->file.dtype != 0) || (o->file.by_columns && !o->has_shape))
         return cli_usage(argv[0], "a raw file needs both --shape and --dtype; other files have them in their headers");
+    for (int i = 1; i < argc; i++)
+        if (claims_input(argv[i])) return EXIT_FAILURE;
     return 0;
 }
 

@@ -49,7 +49,8 @@ int input_option(const char *command, int code, const char *value, input_options
 /* Reads the name of an element type.  Returns as input_option. */
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype);
 
-/* That there are files after the options, and the options go together.  Returns as input_option. */
+/* That there are files after the options, and the options go together; claims the files (claims.h).  Returns as
+ * input_option, or EXIT_FAILURE after printing that a file is the output. */
 int input_paths(const input_options *o, int argc, char **argv);
 
 /* The same for one file; *path is it. */

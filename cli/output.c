@@ -1,141 +1,350 @@
-/* output.c - write beside, then rename. */
+/* output.c - write into temporaries, then rename. */
+#define _GNU_SOURCE /* fopencookie */
 #include "output.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "claims.h"
 #include "cli.h"
+#include "temporary.h"
 
-#define PART ".part-" /* and the number of the process */
-enum { MOST = 2 };
-static struct {
+enum { MOST = 2, LINKS = 40, BUFFER = 1 << 16 };
+typedef struct output {
+    char name[PATH_MAX];  /* as the command line has it, for messages */
+    char final[PATH_MAX]; /* the file that is replaced: no symbolic link */
+    char part[PATH_MAX];
     FILE *stream;
-    char final[PATH_MAX], part[PATH_MAX];
-    volatile sig_atomic_t open; /* part exists: what the signal handler looks at */
-} outputs[MOST];
+    int fd;               /* holds the lock of `part` until that is in place */
+    int error;            /* errno of the first write that failed; 0: none */
+    atomic_int open;      /* `part` exists: what signal handlers look at */
+} output;
+static output outputs[MOST];
 
-static void remove_and_die(int number)
+/* signals ---------------------------------------------------------------------------------------------------- */
+
+/* While temporaries are made, and while they are put in place, a signal waits: it ends the program afterwards. */
+enum { IDLE, HELD, ENDING };
+static atomic_int phase = IDLE, pending;
+
+void output_remove(void)
 {
     for (int i = 0; i < MOST; i++)
         if (outputs[i].open) unlink(outputs[i].part);
+}
+
+static void end_by(int number)
+{
     signal(number, SIG_DFL);
     raise(number);
 }
 
-static FILE *standard_output(void)
+static void remove_and_end(int number)
 {
-    outputs[0].stream = isatty(STDOUT_FILENO) ? NULL : stdout;
-    if (!outputs[0].stream)
-        cli_fail("standard output is a terminal; send it to a file or a pipe, or name a file with -o");
-    strcpy(outputs[0].final, "standard output");
-    return outputs[0].stream;
+    int idle = IDLE;
+    pending = number;
+    if (!atomic_compare_exchange_strong(&phase, &idle, ENDING)) return;
+    output_remove();
+    end_by(number);
 }
 
-static FILE *begin(int i, const char *path, const char *suffix)
+static void catch_signals(void)
+{
+    const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (signal(numbers[i], remove_and_end) == SIG_IGN) signal(numbers[i], SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and gets its message */
+}
+
+static void hold_signals(void)
+{
+    int idle = IDLE;
+    if (!atomic_compare_exchange_strong(&phase, &idle, HELD))
+        for (;;) pause(); /* the handler, in another thread, ends the program */
+}
+
+static void release_signals(void)
+{
+    phase = IDLE;
+    if (!pending) return;
+    output_remove();
+    end_by(pending);
+}
+
+/* streams ---------------------------------------------------------------------------------------------------- */
+
+/* stdio keeps that a write has failed, not why: the stream writes through this, which keeps errno. */
+static ssize_t write_all(void *cookie, const char *bytes, size_t count)
+{
+    output *o = cookie;
+    for (size_t done = 0; done < count;) {
+        const ssize_t wrote = write(o->fd, bytes + done, count - done);
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote <= 0) {
+            if (!o->error) o->error = wrote ? errno : EIO;
+            return 0;
+        }
+        done += (size_t)wrote;
+    }
+    return (ssize_t)count;
+}
+
+static int make_stream(output *o)
+{
+    o->error = 0;
+    o->stream = fopencookie(o, "wb", (cookie_io_functions_t){.write = write_all});
+    if (!o->stream) return -1;
+    setvbuf(o->stream, NULL, _IOFBF, BUFFER);
+    return 0;
+}
+
+static FILE *standard_output(void)
+{
+    output *o = &outputs[0];
+    struct stat there;
+    strcpy(o->name, "standard output");
+    o->fd = STDOUT_FILENO;
+    if (isatty(STDOUT_FILENO))
+        return cli_fail("standard output is a terminal; send it to a file or a pipe, or name a file with -o"), NULL;
+    if (!fstat(STDOUT_FILENO, &there) && claims_output(o->name, &there)) return NULL;
+    if (make_stream(o)) cli_fail("there is no memory for the stream of standard output");
+    return o->stream;
+}
+
+/* names ------------------------------------------------------------------------------------------------------ */
+
+static int cannot(const char *name, int why)
+{
+    char folder[PATH_MAX];
+    if (strlen(name) >= PATH_MAX)
+        return cli_fail("the name of the output has %zu bytes, and a name has at most %d; give a shorter one",
+                        strlen(name), PATH_MAX - 1);
+    const char *last = temporary_folder(name, folder);
+    const long most = pathconf(folder, _PC_NAME_MAX);
+    if (why == ENAMETOOLONG && most > 0 && strlen(last) > (size_t)most)
+        return cli_fail("'%s' cannot be written: its name has %zu bytes, and this folder allows %ld; name an output "
+                        "that is shorter by %zu", name, strlen(last), most, strlen(last) - (size_t)most);
+    return cli_fail("'%s' cannot be written (%s); name a file in a folder that exists and is yours", name,
+                    strerror(why));
+}
+
+/* As output_check; *there is what the system says of the file, its st_nlink is 0 where there is none. */
+static int check(const char *name, struct stat *there)
+{
+    const size_t length = strlen(name);
+    memset(there, 0, sizeof *there);
+    if (!length) return cli_fail("the name of the output is empty; name a file");
+    if (length >= PATH_MAX) return cannot(name, ENAMETOOLONG);
+    if (stat(name, there)) {
+        memset(there, 0, sizeof *there);
+        if (errno != ENOENT) return cannot(name, errno);
+        if (name[length - 1] == '/') return cli_fail("'%s' names a folder; name a file to write", name);
+        return 0;
+    }
+    if (!S_ISREG(there->st_mode)) return cli_fail("'%s' is there and is not a file; name a file to write", name);
+    return claims_output(name, there);
+}
+
+int output_check(const char *path)
 {
     struct stat there;
-    const int length =
-        snprintf(outputs[i].part, sizeof outputs[i].part, "%s%s" PART "%ld", path, suffix, (long)getpid());
-    if (length < 0 || (size_t)length >= sizeof outputs[i].part) {
-        cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(path));
-        return NULL;
+    return strcmp(path, "-") ? check(path, &there) : 0;
+}
+
+/* Writes the file that a name stands for, symbolic links followed, into final.  It need not be there.  Returns 0, or an
+ * errno. */
+static int follow(const char *name, char *final)
+{
+    char link[PATH_MAX];
+    snprintf(final, PATH_MAX, "%s", name);
+    for (int i = 0; i < LINKS; i++) {
+        const ssize_t length = readlink(final, link, sizeof link);
+        if (length < 0) return 0;
+        const char *slash = link[0] == '/' ? NULL : strrchr(final, '/');
+        const size_t folder = slash ? (size_t)(slash - final) + 1 : 0;
+        if (folder + (size_t)length >= PATH_MAX) return ENAMETOOLONG;
+        memcpy(final + folder, link, (size_t)length);
+        final[folder + (size_t)length] = 0;
     }
-    snprintf(outputs[i].final, sizeof outputs[i].final, "%s%s", path, suffix);
-    if (stat(outputs[i].final, &there) == 0 && !S_ISREG(there.st_mode)) {
-        cli_fail("'%s' is there and is not a file; name a file to write", outputs[i].final);
-        return NULL;
+    return ELOOP;
+}
+
+/* Gives a temporary owner, group and mode of the file that it replaces.  Where the group cannot be kept, its members
+ * get no more than all others have. */
+static int keep_rights(int fd, const struct stat *there)
+{
+    mode_t mode = there->st_mode & 07777;
+    struct stat its;
+    if (fstat(fd, &its)) return -1;
+    if ((its.st_uid != there->st_uid || its.st_gid != there->st_gid) &&
+        fchown(fd, there->st_uid, there->st_gid) && fchown(fd, (uid_t)-1, there->st_gid))
+        mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
+    return (its.st_mode & 07777) == mode ? 0 : fchmod(fd, mode); /* file systems without modes refuse every fchmod */
+}
+
+/* opening ---------------------------------------------------------------------------------------------------- */
+
+static void sweep_once(const char *path)
+{
+    static int swept;
+    static const char *const suffixes[] = {"", OUTPUT_IDENTITY, OUTPUT_STATE, OUTPUT_RHS OUTPUT_STATE};
+    char name[PATH_MAX], final[PATH_MAX];
+    for (size_t i = 0; !swept && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        const int length = snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        if (length > 0 && (size_t)length < sizeof name && !follow(name, final)) temporary_sweep(final);
     }
-    const int file = open(outputs[i].part, O_WRONLY | O_CREAT | O_EXCL, 0666);
-    outputs[i].stream = file < 0 ? NULL : fdopen(file, "wb");
-    if (!outputs[i].stream) {
-        cli_fail("'%s' cannot be written (%s); name a file in a folder that exists and is yours", outputs[i].final,
-                 strerror(errno));
-        return NULL;
+    swept = 1;
+}
+
+static void discard(output *o)
+{
+    if (o->stream) fclose(o->stream);
+    o->stream = NULL;
+    if (!o->open) return;
+    unlink(o->part);
+    o->open = 0;
+    close(o->fd);
+}
+
+/* o->name is set. */
+static int begin(output *o)
+{
+    struct stat there;
+    if (check(o->name, &there)) return EXIT_FAILURE;
+    const int why = follow(o->name, o->final);
+    if (why) return cannot(o->name, why);
+    o->fd = temporary_create(o->final, o->part);
+    if (o->fd < 0) return cannot(o->name, errno);
+    o->open = 1;
+    if ((there.st_nlink && keep_rights(o->fd, &there)) || make_stream(o)) {
+        const int failure = errno;
+        discard(o);
+        return cannot(o->name, failure);
     }
-    outputs[i].open = 1;
-    return outputs[i].stream;
+    return 0;
+}
+
+static FILE *open_all(const char *path, const char *suffix)
+{
+    if (!strcmp(path, "-")) return standard_output();
+    const int length = snprintf(outputs[0].name, PATH_MAX, "%s", path);
+    const int both = snprintf(outputs[1].name, PATH_MAX, "%s%s", path, suffix ? suffix : "");
+    if (length < 0 || both >= PATH_MAX) return cannot(path, ENAMETOOLONG), NULL;
+    sweep_once(path);
+    catch_signals();
+    hold_signals();
+    if (begin(&outputs[0]) || (suffix && begin(&outputs[1]))) output_abandon();
+    release_signals();
+    return outputs[0].stream;
 }
 
 FILE *output_open(const char *path)
 {
-    if (!strcmp(path, "-")) return standard_output();
-    if (!begin(0, path, "")) return NULL;
-    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 3; i++)
-        if (signal(numbers[i], remove_and_die) == SIG_IGN) signal(numbers[i], SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and gets its sentence */
-    return outputs[0].stream;
+    return open_all(path, NULL);
 }
 
-FILE *output_beside(const char *suffix)
+FILE *output_open_two(const char *path, const char *suffix)
 {
-    return begin(1, outputs[0].final, suffix);
+    return open_all(path, suffix);
 }
 
-void output_sweep(const char *path)
+FILE *output_second(void)
 {
-    char folder[PATH_MAX], prefix[PATH_MAX], left[2 * PATH_MAX];
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 2, slash ? path : "./");
-    const int length = snprintf(prefix, sizeof prefix, "%s" PART, name);
-    DIR *all = opendir(folder);
-    for (struct dirent *one; all && (one = readdir(all));) {
-        char *end;
-        if (strncmp(one->d_name, prefix, (size_t)length)) continue;
-        const long process = strtol(one->d_name + length, &end, 10);
-        if (*end || process < 1 || kill((pid_t)process, 0) == 0 || errno != ESRCH) continue;
-        snprintf(left, sizeof left, "%s%s", folder, one->d_name);
-        unlink(left);
-    }
-    if (all) closedir(all);
+    return outputs[1].stream;
 }
 
 void output_abandon(void)
 {
-    for (int i = 0; i < MOST; i++) {
-        if (!outputs[i].open) continue;
-        if (outputs[i].stream) fclose(outputs[i].stream);
-        unlink(outputs[i].part);
-        outputs[i].stream = NULL;
-        outputs[i].open = 0;
-    }
+    for (int i = 0; i < MOST; i++) discard(&outputs[i]);
 }
 
-/* Writes out what the stream still holds.  Returns 0, or an errno. */
-static int finish(int i)
+/* closing ---------------------------------------------------------------------------------------------------- */
+
+/* Writes out what the stream still holds; the file stays open, and so locked.  Returns 0, or an errno. */
+static int finish(output *o)
 {
-    FILE *stream = outputs[i].stream;
-    const int is_file = stream != stdout;
-    errno = 0;
-    int wrong = ferror(stream) || fflush(stream) || (is_file && fsync(fileno(stream)) && errno != EINVAL);
-    int why = errno;
-    if (is_file && fclose(stream) && !wrong) wrong = 1, why = errno;
-    outputs[i].stream = NULL;
-    return wrong ? (why ? why : EIO) : 0;
+    const int failed = fflush(o->stream) || ferror(o->stream);
+    fclose(o->stream);
+    o->stream = NULL;
+    if (o->error || failed) return o->error ? o->error : EIO;
+    return o->open && fsync(o->fd) && errno != EINVAL ? errno : 0;
 }
 
-static int failed(int i, int why)
+/* Opens the folder of an output and locks it for as long as two renames take, so that no other process puts a pair of
+ * the same names in place between them.  A process that does not give up the lock is waited for during two seconds:
+ * the CRC-32 finds out a pair that does not belong together, and waiting longer could be for ever.  Returns the file
+ * descriptor, or -1 where the folder cannot be opened. */
+static int lock_folder(const output *o)
+{
+    const struct timespec pause_time = {0, 10000000};
+    char folder[PATH_MAX];
+    temporary_folder(o->final, folder);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i < 200 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK; i++)
+        nanosleep(&pause_time, NULL);
+    return fd;
+}
+
+/* Returns 0, or an errno. */
+static int place(output *o)
+{
+    if (rename(o->part, o->final)) return errno;
+    o->open = 0;
+    close(o->fd);
+    return 0;
+}
+
+/* The second file first: the other one is what is waited for.  What the second replaces is kept until the first is in
+ * place.  *which is the one that failed.  Returns 0, or an errno: then both names are as they were. */
+static int place_two(output **which)
+{
+    output *first = &outputs[0], *second = &outputs[1];
+    char old[PATH_MAX];
+    int fd;
+    *which = second;
+    const int had = temporary_keep(second->final, old, &fd) == 0;
+    if (!had && errno != ENOENT) return errno;
+    int why = place(second);
+    if (!why && (why = place(*which = first)) != 0 && !had) unlink(second->final);
+    if (!had) return why;
+    /* rename does nothing where both names are links to one file, so `old` is removed in any case. */
+    if (!why || !rename(old, second->final)) unlink(old);
+    if (fd >= 0) close(fd);
+    return why;
+}
+
+static int failed(const output *o, int why)
 {
     output_abandon();
-    return cli_fail("'%s' could not be written (%s); make room or name another file", outputs[i].final, strerror(why));
+    return cli_fail("'%s' could not be written (%s); make room or name another file", o->name, strerror(why));
 }
 
 int output_close(void)
 {
+    output *o = &outputs[0];
+    const int is_file = o->open;
     int why;
     for (int i = 0; i < MOST; i++)
-        if (outputs[i].stream && (why = finish(i)) != 0) return failed(i, why);
-    for (int i = MOST - 1; i >= 0; i--) { /* the first last: it is the one that is waited for */
-        if (!outputs[i].open) continue;
-        if (rename(outputs[i].part, outputs[i].final)) return failed(i, errno);
-        outputs[i].open = 0;
+        if (outputs[i].stream && (why = finish(&outputs[i])) != 0) return failed(&outputs[i], why);
+    if (claims_check()) return output_abandon(), EXIT_FAILURE;
+    if (!is_file) return 0;
+    const int folder = lock_folder(o);
+    hold_signals();
+    why = outputs[1].open ? place_two(&o) : place(o);
+    release_signals();
+    if (folder >= 0) {
+        (void)flock(folder, LOCK_UN);
+        (void)fsync(folder); /* EINVAL where folders cannot be flushed: the file system does it when it does */
+        close(folder);
     }
-    return 0;
+    return why ? failed(o, why) : 0;
 }

@@ -1,28 +1,52 @@
 /* output.h - a file that is either whole or not there.
  *
- * output_open makes a file beside the one asked for, so that a folder that is missing or closed to us is found out
- * before the work, not after it; output_close puts it in place in one step.  A signal that ends the program
- * (Ctrl-C) removes it.  One output is open at a time; it may have a second file beside it, and then both are put in
- * place or neither.  The path "-" is standard output, which is as whole as what reads it makes it; a terminal is
- * refused. */
+ * output_open makes a temporary beside the file asked for (temporary.h), so that a folder that is missing or cannot be
+ * written is found before the work, not after it; output_close puts it in place in one step.  A signal that ends the
+ * program (Ctrl-C) removes the temporary; one that cannot be caught leaves it, and the next command that opens the same
+ * output removes it.
+ *
+ * One output is open at a time.  It may have a second file beside it: then both are put in place or neither, and of two
+ * processes that write the same output at once the later one's two files stay.  (A process that is killed between the
+ * two renames leaves the new second file beside the old first; the CRC-32 in the second finds that out.)
+ *
+ * A file that is there keeps its mode, and its owner and group as far as the system permits.  A symbolic link is
+ * followed: the file that it names is replaced.  A hard link is not: the file gets a new inode, and its other names keep
+ * the old contents.  ACLs and extended attributes are those of a new file.
+ *
+ * The path "-" is standard output, which is as whole as what reads it makes it; a terminal is refused. */
 #ifndef FLASHSKETCH_CLI_OUTPUT_H
 #define FLASHSKETCH_CLI_OUTPUT_H
 
 #include <stdio.h>
 
-/* Returns the stream to write to, or NULL after printing why. */
+/* What a command writes beside an output FILE: FILE.json, which says what it holds, and the state of a run; a task with
+ * a right-hand side has a second state, FILE.rhs.state. */
+#define OUTPUT_IDENTITY ".json"
+#define OUTPUT_STATE ".state"
+#define OUTPUT_RHS ".rhs"
+
+/* Returns the stream to write to, or NULL after printing why.  The first call in a process removes what processes that
+ * ended have left of FILE and of the files beside it. */
 FILE *output_open(const char *path);
 
-/* Begins the second file, once the first is written: the name of the first and `suffix`.  Returns as output_open. */
-FILE *output_beside(const char *suffix);
+/* The same with a second file, whose name is `path` and `suffix`; with standard output there is none. */
+FILE *output_open_two(const char *path, const char *suffix);
 
-/* Puts the file in place, on the disk.  Returns 0, or EXIT_FAILURE after printing why; then nothing is left behind. */
+/* The stream of the second file; NULL: there is none. */
+FILE *output_second(void);
+
+/* That `path` can be the name of an output, and is no file that the command reads.  Returns 0, or EXIT_FAILURE after
+ * printing why not. */
+int output_check(const char *path);
+
+/* Puts the files in place, on the disk.  Returns 0, or EXIT_FAILURE after printing why; then what was there before is
+ * there, and no temporary. */
 int output_close(void);
 
-/* Removes what processes that are no more have left beside a file: a signal that cannot be caught leaves it. */
-void output_sweep(const char *path);
-
-/* Removes what was written, if an output is open; for the ways out that are not the good one. */
+/* Removes the temporaries, if an output is open; for all ways out that do not end in output_close. */
 void output_abandon(void);
+
+/* The same for a signal handler that ends the program: it calls nothing but unlink, and closes no stream. */
+void output_remove(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claims.h"
 #include "cli.h"
 #include "dtype.h"
 #include "exact.h"
@@ -138,7 +139,7 @@ static int keep(task *t)
     char name[PATH_MAX];
     int code = t->o->output ? sketching_keep(&t->A, t->o->output) : 0;
     if (code || !t->rhs_name || !t->o->stream.resume) return code;
-    const int length = snprintf(name, sizeof name, "%s.rhs", t->o->output);
+    const int length = snprintf(name, sizeof name, "%s" OUTPUT_RHS, t->o->output);
     if (length < 0 || (size_t)length >= sizeof name)
         return cli_fail("the name of the output is too long (%zu bytes); give a shorter one", strlen(t->o->output));
     return sketching_keep(&t->rhs, name);
@@ -173,6 +174,10 @@ int task_open(task *t, const task_options *o, int64_t basis)
     memset(t, 0, sizeof *t);
     t->o = o;
     t->bar = progress_start(1, o->quiet);
+    for (int64_t i = 0; i < o->rhs_files; i++)
+        if (claims_input(o->rhs[i])) return EXIT_FAILURE;
+    for (int64_t i = 0; o->from && i < o->files; i++)
+        if (claims_input(o->paths[i]) || claims_input_beside(o->paths[i], OUTPUT_IDENTITY)) return EXIT_FAILURE;
     if (o->output && !(t->out = output_open(o->output))) return EXIT_FAILURE;
     if (o->stream.resume) { /* it can be written; until it is, states are */
         output_abandon();

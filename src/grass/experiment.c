@@ -608,12 +608,10 @@ static fs_result start(scoring *s)
 /* Counts the files of a kind, which it removes if that is wanted. */
 static void count_files(experiment_kept *kept, const char *kind, int64_t count, int remove_them)
 {
-    char path[sizeof kept->folder + 64];
     file_name name;
     for (int64_t i = 0; i < count; i++) {
         name_of(kind, i, name);
-        snprintf(path, sizeof path, "%s/%s.npy", kept->folder, name);
-        kept->missing += (remove_them ? unlink(path) : access(path, F_OK)) != 0;
+        kept->missing += !(remove_them ? cache_remove(kept->folder, name) : cache_has(kept->folder, name));
     }
     kept->files += count;
 }

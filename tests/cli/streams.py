@@ -5,6 +5,7 @@ panels, files and pieces, and however often the run was killed; and nothing is l
 usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each law is a function; prints which fail, and exits with 1
 then."""
 import array
+import errno
 import gzip
 import itertools
 import json
@@ -13,48 +14,16 @@ import pathlib
 import pty
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-FLASHSKETCH = str(pathlib.Path(sys.argv[1]).resolve())
+from command import FLASHSKETCH, about, check, npy, npy_bytes, run
+
 D, N, K = 2003, 13, 90
 SKETCH = ["sketch", "-k", K, "--seed", 7]
-
-
-def run(*arguments, fails=None, limit=None):
-    """Runs the command; with fails, it must exit with 1 after a sentence that has all these words.  limit: bytes that a
-    file may have.  Returns what it wrote on stderr."""
-    def limited():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    done = subprocess.run([FLASHSKETCH, *map(str, arguments)], capture_output=True, preexec_fn=limited)
-    said = done.stderr.decode()
-    wanted = 0 if fails is None else 1
-    assert done.returncode == wanted, f"{arguments} exited with {done.returncode}: {said}"
-    for word in fails or []:
-        assert word in said, f"{arguments} said {said!r}, without {word!r}"
-    return said
-
-
-def npy(path, rows, code="f", fortran=False):
-    """Writes rows (lists of numbers) as an npy file."""
-    lines = list(zip(*rows)) if fortran else rows
-    size = {"f": 4, "d": 8}[code]
-    head = f"{{'descr': '<f{size}', 'fortran_order': {fortran}, 'shape': ({len(rows)}, {len(rows[0])}), }}"
-    header = head.ljust(117).encode() + b"\n"
-    data = array.array(code, itertools.chain.from_iterable(lines))
-    if sys.byteorder == "big":
-        data.byteswap()
-    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data.tobytes())
-
-
-def npy_bytes(path):
-    return pathlib.Path(path).read_bytes()
 
 
 def shards(name, rows, cuts, **how):
@@ -64,10 +33,6 @@ def shards(name, rows, cuts, **how):
         names.append(f"{name}{i}.npy")
         npy(names[-1], rows[first:end], **how)
     return names
-
-
-def about(path):
-    return json.loads(pathlib.Path(path + ".json").read_text())
 
 
 rng = random.Random(5)
@@ -301,22 +266,78 @@ def a_state_of_another_run_is_refused_and_kept():
         assert not os.path.exists("V.npy") and not os.path.exists("V.npy.json")
 
 
+def tensors(path, names, rows):
+    """Writes rows as so many f32 tensors of one safetensors file."""
+    data = array.array("f", itertools.chain.from_iterable(rows))
+    if sys.byteorder == "big":
+        data.byteswap()
+    each = data.tobytes()
+    header = json.dumps({name: {"dtype": "F32", "shape": [len(rows), len(rows[0])],
+                                "data_offsets": [i * len(each), (i + 1) * len(each)]}
+                         for i, name in enumerate(names)}).encode()
+    pathlib.Path(path).write_bytes(len(header).to_bytes(8, "little") + header + each * len(names))
+
+
+def each_thing_that_a_state_depends_on_is_compared_alone():
+    """Runs that differ from that of the state in a single thing, each of which would give other bits."""
+    rows = REAL * 20
+    npy("A.npy", rows)
+    tensors("A.safetensors", ["one", "two"], rows)
+    pathlib.Path("A.raw").write_bytes(npy_bytes("A.npy")[128:])
+    shape = ["--shape", f"{len(rows)}x{N}"]
+    half = ["--shape", f"{2 * len(rows)}x{N}"]
+    command = [*SKETCH, "--memory", "4K", "--resume", "-o", "Z.npy"]
+    same = "give the same command as before"
+    for before, now, words in (
+            (["-d", len(rows) + 9, "--row0", 2, "A.npy"], ["-d", len(rows) + 9, "--row0", 3, "A.npy"],
+             ["--row0 2, this one has 3", same]),
+            ([*half, "--dtype", "f16", "A.raw"], [*half, "--dtype", "bf16", "A.raw"],
+             ["reads float16 by rows, this one reads bfloat16 by rows", same]),
+            ([*shape, "--dtype", "f32", "A.raw"], [*shape, "--dtype", "f32", "--columns", "A.raw"],
+             ["reads float32 by rows, this one reads float32 by columns", same]),
+            (["--tensor", "one", "A.safetensors"], ["--tensor", "two", "A.safetensors"],
+             ["elements that begin at byte", same])):
+        state = killed_with_a_state([*command, *before, "--every", 0])
+        run(*command, *now, fails=["Z.npy.state", *words])
+        assert npy_bytes("Z.npy.state") == state and not os.path.exists("Z.npy")
+        run(*command, *before)
+        run(*SKETCH, "--memory", "4K", *before, "-o", "W.npy")
+        assert npy_bytes("Z.npy") == npy_bytes("W.npy"), before
+        os.remove("Z.npy")
+
+
+def a_state_with_another_number_of_panels_is_refused():
+    """Panels follow from the matrix and --memory; a flashsketch that cuts them otherwise would leave such a state."""
+    npy("A.npy", REAL * 20)
+    command = [*SKETCH, "--memory", "4K", "--resume", "A.npy", "-o", "Z.npy"]
+    state = killed_with_a_state([*command, "--every", 0])
+    panels = re.search(rb'panels\\":\\?[^0-9]*([0-9]+)', state)
+    other = state[:panels.start(1)] + str(int(panels[1]) - 1).encode() + state[panels.end(1):]
+    assert len(other) == len(state)
+    pathlib.Path("Z.npy.state").write_bytes(other)
+    run(*command, fails=["Z.npy.state", f"panels: {int(panels[1]) - 1}, this one has {int(panels[1])}"])
+    assert npy_bytes("Z.npy.state") == other and not os.path.exists("Z.npy")
+    pathlib.Path("Z.npy.state").write_bytes(state)
+    run(*command)
+
+
 def a_full_disk_loses_nothing():
     """RLIMIT_FSIZE: no file may grow beyond a limit that Y needs."""
     rows = REAL * 20
     npy("A.npy", rows)
     command = [*SKETCH, "--memory", "4K", "A.npy", "-o"]
     run(*command, "Y.npy")
-    run(*command, "W.npy", limit=2000, fails=["'W.npy' could not be written", "make room"])
-    run("add", "Y.npy", "-o", "W.npy", limit=2000, fails=["'W.npy' could not be written"])
+    why = f"could not be written ({os.strerror(errno.EFBIG)}); make room"
+    run(*command, "W.npy", limit=2000, fails=[f"'W.npy' {why}"])
+    run("add", "Y.npy", "-o", "W.npy", limit=2000, fails=[f"'W.npy' {why}"])
     assert not [name for name in os.listdir() if name.startswith("W.npy")]
     shutil.copy("Y.npy", "V.npy")
     shutil.copy("Y.npy.json", "V.npy.json")
-    run(*command, "V.npy", "--seed", 9, limit=2000, fails=["'V.npy' could not be written"])
+    run(*command, "V.npy", "--seed", 9, limit=2000, fails=[f"'V.npy' {why}"])
     assert npy_bytes("V.npy") == npy_bytes("Y.npy") and about("V.npy") == about("Y.npy")
     state = killed_with_a_state([*command, "Z.npy", "--resume", "--every", 0])
     said = run(*command, "Z.npy", "--resume", "--every", 0, limit=2000,
-               fails=["'Z.npy.state' could not be written", "'Z.npy' could not be written"])
+               fails=[f"'Z.npy.state' {why}", f"'Z.npy' {why}"])
     assert said.count("make room") >= 2 and npy_bytes("Z.npy.state") == state
     run(*command, "Z.npy", "--resume")
     assert npy_bytes("Z.npy") == npy_bytes("Y.npy")
@@ -545,22 +566,11 @@ def on_a_gpu_tasks_take_files_and_panels_of_any_size():
 LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, files_of_every_format_are_shards,
         pieces_add_up_in_any_order, what_does_not_add_up_is_refused,
         a_run_that_is_killed_goes_on_and_gives_the_same_bits,
-        a_state_of_another_run_is_refused_and_kept, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
+        a_state_of_another_run_is_refused_and_kept, each_thing_that_a_state_depends_on_is_compared_alone,
+        a_state_with_another_number_of_panels_is_refused, a_full_disk_loses_nothing, a_bar_tells_how_long_it_will_take,
         memory_does_not_grow_with_the_file,
         tasks_take_files_and_panels_of_any_size, tasks_have_the_bits_of_the_sketch,
         a_task_that_is_killed_goes_on_and_gives_the_same_bits, memory_of_a_task_does_not_grow_with_the_file,
         on_a_gpu_tasks_take_files_and_panels_of_any_size,
         on_a_gpu_panels_give_the_same_bits, on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits)
-failed = 0
-for law in LAWS:
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        start = time.monotonic()
-        try:
-            law()
-            print(f"passed {time.monotonic() - start:5.1f} s  {law.__name__}")
-        except AssertionError as error:
-            failed += 1
-            print(f"FAILED {time.monotonic() - start:5.1f} s  {law.__name__}: {error}")
-        os.chdir("/")
-sys.exit(failed > 0)
+check(LAWS)

@@ -110,6 +110,7 @@ static void a_part_of_a_file_is_no_file(void **state)
     must(cache_open(&c, "killed", identity));
     put_text(&junk, "half of something");
     save(&junk, "killed/y.npy.part");
+    save(&junk, "killed/y.npy.crc32");
     must(cache_get(&c, "y", &b, &found));
     assert_int_equal(found, 0);
     must(cache_put(&c, "y", &m));
@@ -120,10 +121,68 @@ static void a_part_of_a_file_is_no_file(void **state)
     cache_close(&c);
 }
 
+/* Every bit of an element counts; a checksum that is missing, cut or of another matrix is noticed. */
+static void a_flipped_bit_is_noticed(void **state)
+{
+    cache c;
+    float data[3] = {1, 2, 3}, back[3];
+    fs_matrix m = fs_row_major(data, 1, 3, FS_F32), b = fs_row_major(back, 1, 3, FS_F32);
+    int found;
+    (void)state;
+    must(cache_open(&c, "flipped", identity));
+    must(cache_put(&c, "x", &m));
+    must(cache_get(&c, "x", &b, &found));
+    for (long at = 128; at < 140; at++)
+        for (int bit = 0; bit < 8; bit++) {
+            FILE *file = fopen("flipped/x.npy", "r+b");
+            assert_non_null(file);
+            assert_int_equal(fseek(file, at, SEEK_SET), 0);
+            const int byte = fgetc(file);
+            assert_int_equal(fseek(file, at, SEEK_SET), 0);
+            fputc(byte ^ 1 << bit, file);
+            fflush(file);
+            sentence(cache_get(&c, "x", &b, &found), "flipped/x.npy: its elements have CRC-32");
+            assert_int_equal(fseek(file, at, SEEK_SET), 0);
+            fputc(byte, file);
+            fclose(file);
+        }
+    must(cache_get(&c, "x", &b, &found));
+    assert_true(found);
+    for (int i = 0; i < 4; i++) {
+        static const char *const texts[] = {"", "crc32 ", "crc32 12 13\n", "sum 1\n"};
+        bytes text = {.count = 0};
+        put_text(&text, texts[i]);
+        save(&text, "flipped/x.npy.crc32");
+        sentence(cache_get(&c, "x", &b, &found), "flipped/x.npy.crc32: this is not a checksum");
+    }
+    assert_true(cache_has("flipped", "x"));
+    assert_int_equal(unlink("flipped/x.npy.crc32"), 0);
+    must(cache_get(&c, "x", &b, &found));
+    assert_true(!found && !cache_has("flipped", "x"));
+    must(cache_put(&c, "x", &m));
+    must(cache_get(&c, "x", &b, &found));
+    assert_true(found && cache_remove("flipped", "x") && !cache_remove("flipped", "x"));
+    assert_int_not_equal(access("flipped/x.npy", F_OK), 0);
+    assert_int_not_equal(access("flipped/x.npy.crc32", F_OK), 0);
+    cache_close(&c);
+}
+
+static void a_folder_without_checksums_is_refused(void **state)
+{
+    cache c;
+    bytes before = {.count = 0};
+    (void)state;
+    must(cache_open(&c, "old", identity));
+    cache_close(&c);
+    put_text(&before, identity);
+    save(&before, "old/identity");
+    sentence(cache_open(&c, "old", identity), "old: what is kept there has no checksums");
+}
+
 /* The folders made here, with what is in them. */
 static int leave(void **state)
 {
-    static const char *const folders[] = {"kept", "named", "used", "full", "killed"};
+    static const char *const folders[] = {"kept", "named", "used", "full", "killed", "flipped", "old"};
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
         DIR *d = opendir(folders[i]);
         char path[PATH_MAX];
@@ -145,6 +204,8 @@ int main(void)
         cmocka_unit_test(a_folder_in_use_is_refused),
         cmocka_unit_test(a_write_that_fails_leaves_what_was_there),
         cmocka_unit_test(a_part_of_a_file_is_no_file),
+        cmocka_unit_test(a_flipped_bit_is_noticed),
+        cmocka_unit_test(a_folder_without_checksums_is_refused),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave);
 }

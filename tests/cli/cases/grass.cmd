@@ -18,7 +18,7 @@ flashsketch grass lds $small kept >third || exit
 for file in first second third; do grep -v '^time' $file >$file.same; done
 cmp first.same second.same && cmp first.same third.same || exit
 flashsketch grass features $small --family srht --mask 0 kept || exit
-ls kept | grep -c model
+ls kept | grep -c 'model.*npy$'
 ls kept/features-srht-*
 # Every sketch of a table, and what each has in JSON.
 grid="$small --family all --seeds 2 --record record.jsonl"

@@ -37,7 +37,7 @@ flashsketch grass lds $grid --record whole.jsonl whole | cmp - whole.txt
 (ulimit -f 100 && flashsketch grass run $small -k 16 full); ls -R full
 told() { "$@" | grep -v '^time'; }
 told flashsketch grass run $small -k 16 full >first || exit
-(ulimit -f 100 && flashsketch grass features $small -k 512 full); ls full | grep -c model
+(ulimit -f 100 && flashsketch grass features $small -k 512 full); ls full | grep -c 'model.*npy$'
 told flashsketch grass lds $small -k 16 --record full.jsonl full | cmp - first || exit
 cp full.jsonl before.jsonl
 flashsketch grass features $small -k 32 full >/dev/null || exit
@@ -58,4 +58,14 @@ echo '{"cell": 1}' >>full.jsonl
 flashsketch grass lds $small -k 16 --record full.jsonl full
 tail -n 1 full.jsonl
 flashsketch grass lds $small -k 16 --record . full
+told flashsketch grass run $small -k 16 full | cmp - first
+# An element of a model and one of its features that have changed: both are found out, and made again.
+nan() { printf '\377\377\377\177' | dd of="$1" bs=1 seek=1000 conv=notrunc 2>/dev/null; }
+nan full/model-001.npy
+flashsketch grass lds $small -k 16 full
+rm full/model-001.npy
+told flashsketch grass run $small -k 16 full | cmp - first
+nan full/features-blockperm-16-*/test-001.npy
+flashsketch grass lds $small -k 16 full
+rm full/features-blockperm-16-*/test-001.npy*
 told flashsketch grass run $small -k 16 full | cmp - first

@@ -10,8 +10,8 @@ $s A.idx >Y4.npy &&
 $s A.idx --device cpu --threads 1 -q --output - | cat >Y5.npy &&
 $s A.idx -d 1000 --row0 0 --family blockperm -M 2 --kappa 1 -s 4 --shuffle rows --interleave 1 -o Y6.npy
 for copy in Y?.npy; do cmp Y.npy $copy || echo "$copy differs"; done
-# The output is an input; a file that is there is replaced, even by itself.
+# The output is an input; a file that is there is replaced.
 flashsketch info Y.npy
-flashsketch sketch -k 20 Y.npy -o Y.npy && flashsketch info Y.npy
-head -c 128 Y.npy | tail -c +11
+flashsketch sketch -k 20 Y.npy -o Y1.npy && flashsketch info Y1.npy
+head -c 128 Y1.npy | tail -c +11
 ls

@@ -1,0 +1,32 @@
+/* claims.h - the files that a command reads, and those that it replaces: no file may be both.
+ *
+ * Files are compared by device and inode, so that a second name, a link or standard input finds the same file.  A
+ * command claims its inputs before the work (input_paths does it for the files of A); output.c claims what it is going
+ * to replace.  Whichever comes second is refused.
+ *
+ * The inputs are also known to a handler of SIGBUS, which is what a program gets that reads a mapped file beyond its
+ * end: where an input was made shorter meanwhile, it prints which one, with both sizes, removes the outputs and ends the
+ * program with exit code 1.  Any other SIGBUS ends the program as it does without the handler. */
+#ifndef FLASHSKETCH_CLI_CLAIMS_H
+#define FLASHSKETCH_CLI_CLAIMS_H
+
+#include <sys/stat.h>
+
+/* Claims a file that is going to be read; "-" is standard input.  A file that cannot be found is nothing: opening it
+ * tells why.  Returns 0, or EXIT_FAILURE after printing that it is an output. */
+int claims_input(const char *path);
+
+/* The same for `path` and `suffix`: a file that is read beside another one. */
+int claims_input_beside(const char *path, const char *suffix);
+
+/* The same for the files of a folder, and of the folders in it, whose last names `is_input` accepts. */
+int claims_input_folder(const char *path, int (*is_input)(const char *name));
+
+/* Claims a file that is going to be replaced; `there` is what stat says of it.  Returns 0, or EXIT_FAILURE after
+ * printing which input it is. */
+int claims_output(const char *path, const struct stat *there);
+
+/* That no input has become shorter.  Returns 0, or EXIT_FAILURE after printing which one has. */
+int claims_check(void);
+
+#endif
