@@ -114,8 +114,10 @@ static int about_file(const char *path, const info_options *o)
     int is_sketch = 0;
     cJSON *tensors = o->json ? cJSON_CreateArray() : NULL;
     int64_t printed = 0;
+    /* The elements of a matrix that lies in its file as it is are not needed; of a pipe all is read, to check its
+     * length. */
     const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
-                                  .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
+                                  .locate = strcmp(path, "-") != 0, .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
     file_matrix file;
     if (file_open(path, &options, &file)) {
         cJSON_Delete(tensors);

@@ -1,13 +1,13 @@
 /* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
  *
- * npy, safetensors and raw files are mapped and never copied (unless their elements are misaligned); Matrix Market and
- * IDX files, with or without gzip, are read into memory.  Nothing in a file is believed: headers have limits, lengths
+ * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
+ * for them, otherwise read into memory, as are Matrix Market and IDX files, with or without gzip.  Nothing in a file is believed: headers have limits, lengths
  * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
  * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
  * SIGBUS, as for every program that maps files.
  *
- * The path "-" is standard input.  What comes through a pipe is first written to a temporary file that has no name,
- * because headers are checked against the length of what follows. */
+ * The path "-" is standard input.  What comes through a pipe is copied to a temporary file in TMPDIR (/tmp), unless it
+ * is npy or raw and only located: then it is read as it comes. */
 #ifndef FS_IO_FILE_H
 #define FS_IO_FILE_H
 
@@ -33,6 +33,14 @@ typedef struct file_tensor {
     int dimensions;
     int64_t shape[FILE_MAX_DIMENSIONS];
 } file_tensor;
+
+/* An element as a file has it: letter 'f' floating point, 'i' signed, 'u' unsigned, 'b' boolean; dtype is what it
+ * becomes. */
+typedef struct file_kind {
+    char letter;
+    int bytes, big; /* big: big-endian */
+    fs_dtype dtype;
+} file_kind;
 
 /* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
 typedef struct file_options {
@@ -68,7 +76,9 @@ typedef struct file_matrix {
     int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
-    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the open file, owned */
+    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the open file, owned, ... */
+    struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is what its header says it has */
+    file_kind kind;   /* of a matrix that is in the file as it is: its elements there */
     int whole;        /* only its header was read: file_read reads all of it */
     void *map;        /* owned, as is memory: file_close gives them back */
     size_t map_bytes;

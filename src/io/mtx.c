@@ -103,7 +103,7 @@ static int read_whole(const text *t, char **at, const char *what, int64_t *numbe
     char *p = *at;
     if (*p < '0' || *p > '9') return wrong(t, *at, what);
     for (*number = 0; *p >= '0' && *p <= '9'; p++) {
-        if (*number > (INT64_MAX - 9) / 10)
+        if (*number > (INT64_MAX - (*p - '0')) / 10)
             return bad_file("%s: line %" PRId64 ": a number of more than 63 bits", t->path, t->line);
         *number = 10 * *number + (*p - '0');
     }

@@ -17,7 +17,8 @@ typedef struct header {
     char descr[32];
     int by_columns;
     reader_shape shape;
-    int seen[3]; /* of the three keys */
+    int seen[3];   /* of the three keys */
+    int64_t bytes; /* before the elements */
 } header;
 
 static int wrong(const header *h, const char *wanted)
@@ -80,7 +81,7 @@ static int read_size(header *h, int64_t *size)
         return bad_file("%s: the header says a negative size in dimension %d", h->path, h->shape.dimensions + 1);
     if (h->at == h->end || *h->at < '0' || *h->at > '9') return wrong(h, "a size");
     for (*size = 0; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
-        if (*size > (INT64_MAX - 9) / 10)
+        if (*size > (INT64_MAX - (*h->at - '0')) / 10)
             return bad_file("%s: the header says a size of more than 63 bits in dimension %d", h->path,
                             h->shape.dimensions + 1);
         *size = 10 * *size + (*h->at - '0');
@@ -128,13 +129,13 @@ static int read_dictionary(header *h)
     return 0;
 }
 
-static int read_dtype(const header *h, fs_dtype *dtype)
+static int read_dtype(const header *h, file_kind *kind)
 {
     static const char *const known[] = {"<f4", "<f8", "<f2"};
     char text[64];
     for (int i = 0; i < 3; i++)
         if (!strcmp(h->descr, known[i])) {
-            *dtype = (fs_dtype)(FS_F32 + i);
+            *kind = reader_kind_of((fs_dtype)(FS_F32 + i));
             return 0;
         }
     if (strchr(h->descr, 'O'))
@@ -146,34 +147,78 @@ static int read_dtype(const header *h, fs_dtype *dtype)
                     file_printable(text, sizeof text, h->descr, strlen(h->descr)));
 }
 
+/* The bytes before the header's text and how long that is.  Returns how many bytes there are, or -1 after a message. */
+static int64_t read_length(reader_stream *stream, int64_t *length)
+{
+    const char *path = stream->in->path;
+    unsigned char first[12];
+    const int64_t got = reader_more(stream, first, 10);
+    if (got < 0) return -1;
+    if (got < 10 || memcmp(first, "\x93NUMPY", 6)) {
+        bad_file("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", path);
+        return -1;
+    }
+    if (first[6] < 1 || first[6] > 3 || first[7]) {
+        bad_file("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", path, first[6], first[7]);
+        return -1;
+    }
+    const int64_t more = first[6] == 1 ? 0 : reader_more(stream, first + 10, 2);
+    if (more < 0) return -1;
+    const int64_t fixed = first[6] == 1 ? 10 : 12, there = stream->most - fixed;
+    *length = 10 + more < fixed ? 0 : (int64_t)reader_little(first + 8, (int)fixed - 8);
+    if (10 + more < fixed || *length > there) {
+        bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", path, *length,
+                 there < 0 ? 0 : there);
+        return -1;
+    }
+    if (*length <= MAX_HEADER) return fixed;
+    bad_file("%s: the header has %" PRId64 " bytes; at most %d are read", path, *length, MAX_HEADER);
+    return -1;
+}
+
+/* Reads the header; text is MAX_HEADER bytes of room for it, h->bytes becomes how much of the stream it takes. */
+static int read_header(reader_stream *stream, char *text, header *h)
+{
+    int64_t length = 0;
+    const int64_t fixed = read_length(stream, &length), got = fixed < 0 ? -1 : reader_more(stream, text, length);
+    if (got < 0) return EXIT_FAILURE;
+    if (got < length)
+        return bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", stream->in->path, length,
+                        got);
+    h->path = stream->in->path;
+    h->start = h->at = text;
+    h->end = text + length;
+    h->bytes = fixed + length;
+    return read_dictionary(h);
+}
+
+static int open_array(const reader_source *in, const header *h, file_matrix *out)
+{
+    file_kind kind;
+    int64_t need;
+    char name[sizeof out->stored];
+    if (read_dtype(h, &kind) || reader_is_matrix(in, &h->shape)) return EXIT_FAILURE;
+    reader_kind_name(&kind, name, sizeof name);
+    if (reader_fits(in, &h->shape, name, kind.bytes, in->pipe ? -1 : in->bytes - h->bytes, &need)) return EXIT_FAILURE;
+    if (h->by_columns && h->shape.dimensions > 2)
+        return bad_file("%s: the array has %d dimensions in Fortran order; more than 2 are read in C order only",
+                        in->path, h->shape.dimensions);
+    return reader_view(in, h->bytes, &h->shape, &kind, h->by_columns, out);
+}
+
 int npy_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
-    (void)options;
-    if (reader_map(in, out)) return EXIT_FAILURE;
-    const unsigned char *file = out->map;
-    if (in->bytes < 10 || memcmp(file, "\x93NUMPY", 6))
-        return bad_file("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", in->path);
-    if (file[6] < 1 || file[6] > 3 || file[7])
-        return bad_file("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", in->path, file[6], file[7]);
-    const int64_t fixed = file[6] == 1 ? 10 : 12;
-    const int64_t length = in->bytes < fixed ? 0 : (int64_t)reader_little(file + 8, (int)fixed - 8);
-    if (in->bytes < fixed || length > in->bytes - fixed)
-        return bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", in->path, length,
-                        in->bytes < fixed ? 0 : in->bytes - fixed);
-    if (length > MAX_HEADER)
-        return bad_file("%s: the header has %" PRId64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
+    reader_stream file, *stream = in->pipe ? &in->pipe->stream : &file;
     header h = {.path = in->path};
-    h.start = h.at = (const char *)file + fixed;
-    h.end = h.start + length;
-    fs_dtype dtype = FS_F32;
-    int64_t need, rows, cols;
-    if (read_dictionary(&h) || read_dtype(&h, &dtype) || reader_is_matrix(in, &h.shape)) return EXIT_FAILURE;
-    const int64_t start = fixed + length;
-    if (reader_fits(in, &h.shape, file_dtype_name(dtype), fs_dtype_size(dtype), in->bytes - start, &need))
-        return EXIT_FAILURE;
-    if (h.by_columns && h.shape.dimensions > 2)
-        return bad_file("%s: the array has %d dimensions in Fortran order; more than 2 are read in C order only",
-                        in->path, h.shape.dimensions);
-    reader_rows_cols(&h.shape, &rows, &cols);
-    return reader_view(in, start, rows, cols, dtype, h.by_columns, out);
+    (void)options;
+    char *text = malloc(MAX_HEADER);
+    if (!text) return bad_file("%s: there is no memory for a header of %d bytes", in->path, MAX_HEADER);
+    int code = in->pipe ? 0 : reader_start_at(in, READER_PLAIN, 0, in->bytes, &file);
+    if (!code) {
+        code = read_header(stream, text, &h);
+        if (!in->pipe) reader_stop(&file);
+    }
+    if (!code) code = open_array(in, &h, out);
+    free(text);
+    return code;
 }

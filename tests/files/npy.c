@@ -119,6 +119,8 @@ static void other_arrays_and_wrong_headers_are_refused(void **state)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693952,)}", "more bytes than can be counted"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693951,)}",
          "needs 9223372036854775804 bytes, but 16"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,)}", "more bytes than can be counted"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", "more than 63 bits"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (92233720368547758079,)}", "more than 63 bits"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551618, 2)}", "more than 63 bits"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)", "must be ',' or '}'"},
