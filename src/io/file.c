@@ -58,16 +58,35 @@ int64_t reader_bytes(const reader_shape *shape, int64_t element)
     return bytes;
 }
 
-int reader_is_matrix(const reader_source *in, const reader_shape *shape)
+int reader_cannot(const reader_source *in, file_matrix *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out->why, sizeof out->why, format, arguments);
+    va_end(arguments);
+    if (in->options->describe) return 0;
+    bad_file("%s: %s", in->path, out->why);
+    out->why[0] = 0;
+    return 0;
+}
+
+int reader_is_matrix(const reader_source *in, const reader_shape *shape, file_matrix *out)
 {
     if (shape->dimensions < 1 || shape->dimensions > FILE_MAX_DIMENSIONS)
-        return bad_file("%s: the header says %d dimensions; a matrix needs 1 to %d", in->path, shape->dimensions,
-                        FILE_MAX_DIMENSIONS);
+        return reader_cannot(in, out, "the header says %d dimensions; a matrix needs 1 to %d", shape->dimensions,
+                             FILE_MAX_DIMENSIONS);
     for (int i = 0; i < shape->dimensions; i++)
         if (shape->size[i] < 1)
-            return bad_file("%s: the header says size %" PRId64 " in dimension %d: there is nothing to read", in->path,
-                            shape->size[i], i + 1);
-    return 0;
+            return reader_cannot(in, out, "the header says size %" PRId64 " in dimension %d: there is nothing to read",
+                                 shape->size[i], i + 1);
+    return 1;
+}
+
+void reader_keep_shape(const reader_shape *shape, file_matrix *out)
+{
+    out->has_shape = 1;
+    out->dimensions = shape->dimensions;
+    memcpy(out->shape, shape->size, sizeof out->shape);
 }
 
 void reader_rows_cols(const reader_shape *shape, int64_t *rows, int64_t *cols)
@@ -80,7 +99,7 @@ void reader_rows_cols(const reader_shape *shape, int64_t *rows, int64_t *cols)
 const char *reader_shape_text(reader_text text, const reader_shape *shape)
 {
     size_t at = 0;
-    text[0] = 0;
+    snprintf(text, sizeof(reader_text), "one");
     for (int i = 0; i < shape->dimensions && at < sizeof(reader_text); i++)
         at += (size_t)snprintf(text + at, sizeof(reader_text) - at, "%s%" PRId64, i ? " x " : "", shape->size[i]);
     return text;

@@ -49,6 +49,7 @@ typedef struct file_options {
     /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then,
      * where `tensor` is NULL, no matrix is opened.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
+    int describe;                /* 1: what is recognised and cannot be opened is no failure: then `why` says so */
     int64_t rows, cols;          /* raw: the shape, ... */
     fs_dtype dtype;              /* ... the type ... */
     int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
@@ -71,6 +72,10 @@ typedef struct file_matrix {
     int gzip;         /* the file is compressed */
     int is_sparse;    /* which of the two holds the matrix */
     char stored[48];  /* what the file says it stores: "float32", "uint8", "coordinate real symmetric" */
+    char why[200];    /* why there is no matrix, and what to do; empty where there is one */
+    int has_shape;    /* the file's array has these sizes */
+    int dimensions;
+    int64_t shape[FILE_MAX_DIMENSIONS];
     fs_matrix dense;  /* data may lie in a read-only mapping: it must not be written */
     fs_sparse sparse; /* CSR in f64; symmetric halves are written out; indices as they came, repeated ones too */
     int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */

@@ -68,11 +68,15 @@ static int read_values(reader_stream *stream, const file_kind *k, int64_t count,
 static int read_stream(reader_stream *stream, const file_options *options, file_matrix *out)
 {
     const kind *k = NULL;
-    reader_shape shape;
+    reader_shape shape = {0};
     reader_text text;
     int64_t start = 0, need, rows, cols;
     const char *path = stream->in->path;
-    if (read_header(stream, &k, &shape, &start) || reader_is_matrix(stream->in, &shape)) return EXIT_FAILURE;
+    if (read_header(stream, &k, &shape, &start)) return EXIT_FAILURE;
+    out->gzip = stream->gzip;
+    snprintf(out->stored, sizeof out->stored, "%s", k->name);
+    reader_keep_shape(&shape, out);
+    if (!reader_is_matrix(stream->in, &shape, out)) return reader_refused(out);
     const int64_t there = stream->most > start ? stream->most - start : 0;
     need = reader_bytes(&shape, k->bytes);
     if ((!stream->gzip || need < 0) && reader_fits(stream->in, &shape, k->name, k->bytes, there, &need))
@@ -90,9 +94,7 @@ static int read_stream(reader_stream *stream, const file_options *options, file_
     out->whole = options->locate == 2;
     void *data = out->whole ? NULL : reader_array(stream->in, out, 0, kept * cols, fs_dtype_size(element.dtype));
     if (!out->whole && (!data || read_values(stream, &element, rows * cols, kept * cols, data))) return EXIT_FAILURE;
-    out->gzip = stream->gzip;
     out->dense = fs_row_major(data, kept, cols, element.dtype);
-    snprintf(out->stored, sizeof out->stored, "%s", k->name);
     return 0;
 }
 

@@ -28,8 +28,8 @@ typedef struct text {
     char *buffer;        /* BUFFER + 1 bytes */
 } text;
 
-typedef enum field { REAL, INTEGER, PATTERN } field;
-typedef enum symmetry { GENERAL, SYMMETRIC, SKEW } symmetry;
+typedef enum field { REAL, INTEGER, PATTERN, DOUBLE, COMPLEX } field; /* DOUBLE is read as REAL */
+typedef enum symmetry { GENERAL, SYMMETRIC, SKEW, HERMITIAN } symmetry;
 
 typedef struct banner {
     int is_array;
@@ -184,8 +184,8 @@ static int find_word(const char *word, const char *const *known)
 static int read_banner(text *t, banner *b, file_matrix *out)
 {
     static const char *const formats[] = {"coordinate", "array", NULL};
-    static const char *const fields[] = {"real", "integer", "pattern", "double", NULL};
-    static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
+    static const char *const fields[] = {"real", "integer", "pattern", "double", "complex", NULL};
+    static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian", NULL};
     char *at, *end, *words[5], shown[40];
     int count = 0;
     const int more = next_line(t, &at, &end);
@@ -207,7 +207,7 @@ static int read_banner(text *t, banner *b, file_matrix *out)
                         "and skew-symmetric are read", t->path,
                         file_printable(shown, sizeof shown, words[bad], strlen(words[bad])));
     b->is_array = format;
-    b->field = kind == 3 ? REAL : (field)kind;
+    b->field = kind == DOUBLE ? REAL : (field)kind;
     b->symmetry = (symmetry)symmetric;
     if (b->field == PATTERN && (b->is_array || b->symmetry == SKEW))
         return bad_file("%s: the banner says %s pattern %s, which there is not", t->path, formats[format],
@@ -217,7 +217,7 @@ static int read_banner(text *t, banner *b, file_matrix *out)
 }
 
 /* Rows, columns and, in coordinate files, entries. */
-static int read_sizes(text *t, const banner *b, int64_t size[3])
+static int read_sizes(text *t, const banner *b, int64_t size[3], file_matrix *out)
 {
     static const char *const names[] = {"the number of rows", "the number of columns", "the number of entries"};
     char *at, *end;
@@ -233,7 +233,19 @@ static int read_sizes(text *t, const banner *b, int64_t size[3])
     if (b->symmetry != GENERAL && size[0] != size[1])
         return bad_file("%s: the header says %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
                         t->path, size[0], size[1]);
+    const reader_shape shape = {2, {size[0], size[1]}};
+    reader_keep_shape(&shape, out);
     return 0;
+}
+
+/* Complex numbers: the sizes are for the description. */
+static int read_complex(text *t, const banner *b, file_matrix *out)
+{
+    int64_t size[3];
+    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
+    reader_cannot(t->stream.in, out, "the banner says '%s': complex numbers are not read; write the real and the "
+                  "imaginary part as matrices of their own", b->field == COMPLEX ? "complex" : "hermitian");
+    return reader_refused(out);
 }
 
 /* That the file can hold `count` things of at least `least` bytes each, its last newline aside. */
@@ -261,7 +273,7 @@ static int at_the_end(text *t, int64_t count, const char *what)
 static int read_array(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size)) return EXIT_FAILURE;
+    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
     const int64_t rows = size[0], cols = size[1], all = reader_times(rows, cols);
     if (all < 0)
         return bad_file("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
@@ -381,7 +393,7 @@ static int make_csr(const text *t, const banner *b, int64_t rows, int64_t cols, 
 static int read_coordinates(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size)) return EXIT_FAILURE;
+    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
     const int64_t rows = size[0], cols = size[1];
     entries e = {.count = size[2]};
     if (can_hold(t, "entries", e.count, b->field == PATTERN ? 4 : 6)) return EXIT_FAILURE;
@@ -413,7 +425,8 @@ int mtx_read(const reader_source *in, const file_options *options, file_matrix *
         out->gzip = t.stream.gzip;
         out->whole = options->locate == 2;
         code = read_banner(&t, &b, out);
-        if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
+        if (!code && (b.field == COMPLEX || b.symmetry == HERMITIAN)) code = read_complex(&t, &b, out);
+        else if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
         reader_stop(&t.stream);
     }
     free(t.buffer);

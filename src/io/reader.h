@@ -52,14 +52,25 @@ int64_t reader_times(int64_t a, int64_t b);
 /* The bytes of the elements of a shape, -1 where they cannot be counted.  Sizes are not negative. */
 int64_t reader_bytes(const reader_shape *shape, int64_t element);
 
-/* That a shape is a matrix with something in it: 1 to FILE_MAX_DIMENSIONS sizes of at least 1.  Returns 0, or
- * EXIT_FAILURE after saying why not. */
-int reader_is_matrix(const reader_source *in, const reader_shape *shape);
+/* That what a file holds cannot be opened as a matrix, for this reason.  Where it may also be described
+ * (options->describe), out->why keeps the reason; otherwise the message does.  Returns 0, "no matrix". */
+int reader_cannot(const reader_source *in, file_matrix *out, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* What a reader returns after that: 0 where the file was described. */
+static inline int reader_refused(const file_matrix *out) { return out->why[0] ? 0 : 1; }
+
+/* Whether a shape is a matrix with something in it: 1 to FILE_MAX_DIMENSIONS sizes of at least 1.  If not,
+ * reader_cannot has been called. */
+int reader_is_matrix(const reader_source *in, const reader_shape *shape, file_matrix *out);
+
+/* The shape as the file has it, for its description. */
+void reader_keep_shape(const reader_shape *shape, file_matrix *out);
 
 /* Rows and columns of a shape whose bytes have been counted. */
 void reader_rows_cols(const reader_shape *shape, int64_t *rows, int64_t *cols);
 
-/* "4096 x 1024", cut to fit. */
+/* "4096 x 1024", cut to fit; "one" of no dimensions. */
 typedef char reader_text[160];
 const char *reader_shape_text(reader_text text, const reader_shape *shape);
 

@@ -113,7 +113,7 @@ static int read_tensor(const table *t, const cJSON *item, tensor *x)
     reader_text text;
     if (need != x->end - x->start)
         return bad_file("%s: the tensor '%s' is %s %s, which needs %s%" PRId64 " bytes, but its offsets span %" PRId64,
-                        t->in->path, shown, x->shape.dimensions ? reader_shape_text(text, &x->shape) : "one",
+                        t->in->path, shown, reader_shape_text(text, &x->shape),
                         show(type, x->dtype), need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need,
                         x->end - x->start);
     return 0;
@@ -253,11 +253,16 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
     shown_name shown, type;
     int i = 0;
     while (i < 4 && strcmp(known[i], x->dtype)) i++;
-    if (i == 4)
-        return bad_file("%s: the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read", t->in->path,
-                        show(shown, x->name), show(type, x->dtype));
-    if (reader_is_matrix(t->in, &x->shape)) return EXIT_FAILURE;
+    reader_keep_shape(&x->shape, out);
+    if (i == 4) {
+        snprintf(out->stored, sizeof out->stored, "%.40s", show(type, x->dtype));
+        reader_cannot(t->in, out, "the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read: save it as one of them",
+                      show(shown, x->name), type);
+        return reader_refused(out);
+    }
     const file_kind kind = reader_kind_of((fs_dtype)(FS_F32 + i));
+    reader_kind_name(&kind, out->stored, sizeof out->stored);
+    if (!reader_is_matrix(t->in, &x->shape, out)) return reader_refused(out);
     return reader_view(t->in, t->data + x->start, &x->shape, &kind, 0, out);
 }
 

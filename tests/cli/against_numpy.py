@@ -114,6 +114,28 @@ def every_file(A):
         check(("IDX, gzip", kind), sketched("A.idx.gz", *options), wanted)
 
 
+def every_number(A):
+    """Integers, booleans and big-endian numbers: the bits of the file with the numbers that NumPy converts them to."""
+    options = ["-k", K, "--seed", 5, "-q"]
+    for code in "i1 u1 b1 <i2 >i2 <u2 >u2 <i4 >i4 <u4 >u4 <i8 >i8 <u8 >u8 >f2 >f4 >f8".split():
+        dtype = np.dtype(code)
+        B = (np.abs(A) if dtype.kind in "ub" else A).astype(dtype)
+        if dtype.itemsize == 8 and dtype.kind != "f":
+            B[::7] += B.dtype.type(2**53 + 1)  # rounded as NumPy rounds it
+        wanted = dtype.newbyteorder("=") if dtype.kind == "f" else "f4" if dtype.itemsize < 4 else "f8"
+        for order in "C", "F":
+            np.save("B.npy", np.asarray(B, order=order))
+            np.save("C.npy", np.asarray(B.astype(wanted), order=order))
+            for memory in [], ["--memory", 4096]:
+                first = sketched("C.npy", *options, *memory)
+                for name, stdin in ("B.npy", None), ("-", open("B.npy", "rb").read()):
+                    second = sketched(name, *options, *memory, stdin=stdin)
+                    right = first.dtype == second.dtype and first.tobytes() == second.tobytes()
+                    counts["passed" if right else "failed"] += 1
+                    if not right:
+                        print(f"{code}, {order}, {name}, {memory}: not the bits of {wanted}")
+
+
 def pieces_add_up(A):
     options = ["-k", K, "--seed", 9]
     total = 0
@@ -179,6 +201,7 @@ with tempfile.TemporaryDirectory() as folder:
     A = ((7 * np.arange(D)[:, None] + 3 * np.arange(N)) % 11 - 5).astype("f4")
     every_sketch(A)
     every_file(A)
+    every_number(A)
     pieces_add_up(A)
     if io:
         matrix_market(A)

@@ -30,8 +30,13 @@ for code in "<f2", "<f4", "<f8":
                 np.lib.format.write_array(file, np.asarray(A, dtype=code, order=order), version=version)
 np.save(folder / "saved.npy", A[:, 0])
 np.save(folder / "cube.npy", A.astype("f4").reshape(13, 5, 1))
-np.save(folder / "refused-big.npy", A.astype(">f4"))
-np.save(folder / "refused-integer.npy", A.astype("i8"))
+for code in ">f2", ">f4", ">f8", "|i1", "<i2", ">i2", "<i4", ">i4", "<i8", ">i8":
+    np.save(folder / f"number-{code[0].replace('|', '<')}{code[1:]}.npy", np.asfortranarray((2 * A).astype(code)))
+for code in "|u1", "<u2", ">u2", "<u4", ">u4", "<u8", ">u8", "|b1":
+    np.save(folder / f"number-{code[0].replace('|', '<')}{code[1:]}.npy", (A > 0).astype(code))
+np.save(folder / "refused-complex.npy", A * 1j)
+np.save(folder / "refused-text.npy", A.astype("U8"))
+np.save(folder / "refused-times.npy", A.astype("i8").astype("M8[s]"))
 np.save(folder / "refused-object.npy", np.array([{}, 1], dtype=object), allow_pickle=True)
 np.save(folder / "refused-structured.npy", np.zeros(3, dtype=[("x", "<f4"), ("y", "<f8")]))
 np.save(folder / "refused-scalar.npy", np.float32(1))
