@@ -25,7 +25,7 @@ int bad_file(const char *format, ...)
 
 const char *file_format_name(file_format format)
 {
-    static const char *const names[] = {"unknown", "npy", "Matrix Market", "safetensors", "IDX", "raw"};
+    static const char *const names[] = {"unknown", "npy", "Matrix Market", "safetensors", "IDX", "CSV", "raw"};
     return names[format >= FILE_NPY && format <= FILE_RAW ? format : 0];
 }
 
@@ -176,7 +176,16 @@ int reader_view(const reader_source *in, int64_t start, const reader_shape *shap
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-/* The format that the first bytes tell; safetensors and IDX have no magic of their own, so they come last. */
+/* Whether bytes can be text: no control characters but tabs and ends of lines. */
+static int is_text(const unsigned char *start, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i++)
+        if ((start[i] < 0x20 && start[i] != '\t' && start[i] != '\n' && start[i] != '\r') || start[i] == 0x7F) return 0;
+    return bytes > 0;
+}
+
+/* The format of a file that begins like this.  safetensors and IDX have no magic of their own, but a byte in their
+ * first four that no text has; so CSV, which is any text, comes last and takes nothing from the others. */
 static file_format format_of(const unsigned char *start, int64_t bytes)
 {
     static const char npy[] = "\x93NUMPY", mtx[] = "%%MatrixMarket";
@@ -185,12 +194,12 @@ static file_format format_of(const unsigned char *start, int64_t bytes)
     if (bytes >= 14 && !strncasecmp((const char *)start, mtx, 14)) return FILE_MTX;
     if (bytes >= 9 && start[8] == '{' && !reader_little(start + 4, 4)) return FILE_SAFETENSORS;
     if (bytes >= 4 && !start[0] && !start[1] && type >= 0x08 && type <= 0x0E) return FILE_IDX;
-    return FILE_GUESS;
+    return is_text(start, bytes) ? FILE_CSV : FILE_GUESS;
 }
 
 static int guess(const reader_source *in, file_format *format)
 {
-    unsigned char start[16];
+    unsigned char start[512];
     char text[32];
     reader_stream stream;
     if (reader_start(in, &stream)) return EXIT_FAILURE;
@@ -200,9 +209,10 @@ static int guess(const reader_source *in, file_format *format)
     if (got < 0) return EXIT_FAILURE;
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
-        return bad_file("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file; for a raw file give "
-                        "--shape and --dtype", in->path, file_printable(text, sizeof text, (char *)start, (size_t)got));
-    if (gzip && *format != FILE_MTX && *format != FILE_IDX)
+        return bad_file("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file, and is no text (CSV); for a "
+                        "raw file give --shape and --dtype", in->path,
+                        file_printable(text, sizeof text, (char *)start, got < 16 ? (size_t)got : 16));
+    if (gzip && *format != FILE_MTX && *format != FILE_IDX && *format != FILE_CSV)
         return bad_file("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
                         file_format_name(*format));
     return 0;
@@ -211,7 +221,7 @@ static int guess(const reader_source *in, file_format *format)
 /* Reads an open file by the reader of its format. */
 static int read_source(const reader_source *in, file_matrix *out)
 {
-    static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, raw_read};
+    static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, csv_read, raw_read};
     const file_options *options = in->options;
     file_format format = options->format;
     if (format == FILE_GUESS && in->pipe) format = FILE_NPY; /* see source_open */

@@ -1,7 +1,7 @@
 /* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
  *
  * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
- * for them, otherwise read into memory, as are Matrix Market and IDX files, with or without gzip.  Nothing in a file is believed: headers have limits, lengths
+ * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip.  Nothing in a file is believed: headers have limits, lengths
  * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
  * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
  * SIGBUS, as for every program that maps files.
@@ -18,11 +18,12 @@
 #include "flashsketch.h"
 
 typedef enum file_format {
-    FILE_GUESS = 0, /* told by the first bytes; raw files cannot be */
+    FILE_GUESS = 0, /* by the first bytes; text that begins nothing else is CSV; raw files cannot be guessed */
     FILE_NPY,
     FILE_MTX,
     FILE_SAFETENSORS,
     FILE_IDX,
+    FILE_CSV,
     FILE_RAW
 } file_format;
 

@@ -4,29 +4,18 @@
  * line of sizes, then a line for each entry: row, column (from 1), value; or, for array, the values column by column.
  * A symmetric file has the lower triangle, a skew-symmetric one what is below the diagonal.  Values become f64, pattern
  * entries 1; coordinates become CSR, arrays a column-major view. */
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader.h"
+#include "text.h"
 
 enum {
-    BUFFER = 1 << 16,
+    LONGEST = 1 << 16, /* bytes of a line */
     /* Rows cost memory that no byte of the file stands for: so many are always read, and so many for each entry. */
     FREE_ROWS = 1 << 22,
     ROWS_PER_ENTRY = 64
 };
-
-typedef struct text {
-    reader_stream stream;
-    const char *path;
-    int64_t line;        /* the number of the current one, from 1 */
-    int64_t at, filled;  /* what is left of the buffer */
-    int ended;
-    char *buffer;        /* BUFFER + 1 bytes */
-} text;
 
 typedef enum field { REAL, INTEGER, PATTERN, DOUBLE, COMPLEX } field; /* DOUBLE is read as REAL */
 typedef enum symmetry { GENERAL, SYMMETRIC, SKEW, HERMITIAN } symmetry;
@@ -39,44 +28,17 @@ typedef struct banner {
 
 /* lines ------------------------------------------------------------------------------------------------------ */
 
-/* The next line, ended with 0 instead of its newline, from *line to *end.  Returns 1, 0 at the end of the file, -1
- * after saying what is wrong. */
-static int next_line(text *t, char **line, char **end)
-{
-    char *newline;
-    while (!(newline = memchr(t->buffer + t->at, '\n', (size_t)(t->filled - t->at))) && !t->ended) {
-        if (t->at == 0 && t->filled == BUFFER) {
-            bad_file("%s: line %" PRId64 " is longer than %d bytes", t->path, t->line + 1, BUFFER);
-            return -1;
-        }
-        memmove(t->buffer, t->buffer + t->at, (size_t)(t->filled - t->at));
-        t->filled -= t->at;
-        t->at = 0;
-        const int64_t got = reader_more(&t->stream, t->buffer + t->filled, BUFFER - t->filled);
-        if (got < 0) return -1;
-        t->ended = t->filled + got < BUFFER;
-        t->filled += got;
-    }
-    if (t->at == t->filled) return 0;
-    *line = t->buffer + t->at;
-    *end = newline ? newline : t->buffer + t->filled;
-    t->at = newline ? t->at + (*end - *line) + 1 : t->filled;
-    **end = 0;
-    t->line++;
-    return 1;
-}
-
 static char *skip_spaces(char *at)
 {
     while (*at == ' ' || *at == '\t' || *at == '\r') at++;
     return at;
 }
 
-/* The next line that is not blank, nor a comment if those may be here; *at is its first word.  Returns as next_line. */
+/* The next line that is not blank, nor a comment if those may be here; *at is its first word.  Returns as text_line. */
 static int next_words(text *t, int comments, char **at, char **end)
 {
     int more;
-    while ((more = next_line(t, at, end)) == 1) {
+    while ((more = text_line(t, at, end)) == 1) {
         if (comments && **at == '%') continue;
         *at = skip_spaces(*at);
         if (*at != *end) break;
@@ -112,38 +74,6 @@ static int read_whole(const text *t, char **at, const char *what, int64_t *numbe
     return 0;
 }
 
-/* A number, correctly rounded.  A whole number below 2^53 over a power of ten up to 10^22 is a quotient of two exact
- * doubles, rounded once (Clinger 1990); everything else is for strtod.  Returns the end, NULL if this is no number. */
-static char *parse_real(char *p, double *value)
-{
-    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    char *start = p;
-    const int negative = *p == '-';
-    uint64_t mantissa = 0;
-    int digits = 0, point = 0, behind = 0;
-    if (*p == '-' || *p == '+') p++;
-    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) return NULL; /* strtod would read it */
-    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
-        if (*p == '.') {
-            point = 1;
-            continue;
-        }
-        digits += digits || *p != '0';
-        if (digits <= 19) mantissa = 10 * mantissa + (uint64_t)(*p - '0');
-        behind += point && behind < 1000;
-    }
-    if (word_ends(p) && digits <= 15 && behind <= 22 && p - start > point + (*start == '-' || *start == '+')) {
-        *value = (negative ? -1.0 : 1.0) * (double)mantissa / ten[behind];
-        return p;
-    }
-    char *end;
-    errno = 0;
-    *value = strtod(start, &end);
-    if (end == start || !word_ends(end) || (errno == ERANGE && fabs(*value) > 1)) return NULL;
-    return end;
-}
-
 static int read_value(const text *t, const banner *b, char **at, double *value)
 {
     if (b->field == PATTERN) {
@@ -151,8 +81,8 @@ static int read_value(const text *t, const banner *b, char **at, double *value)
         return 0;
     }
     if (b->field == REAL) {
-        char *end = parse_real(*at, value);
-        if (!end) return wrong(t, *at, "a number of 64 bits");
+        char *end = text_real(*at, value);
+        if (!end || !word_ends(end)) return wrong(t, *at, "a number of 64 bits");
         *at = skip_spaces(end);
         return 0;
     }
@@ -188,7 +118,7 @@ static int read_banner(text *t, banner *b, file_matrix *out)
     static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian", NULL};
     char *at, *end, *words[5], shown[40];
     int count = 0;
-    const int more = next_line(t, &at, &end);
+    const int more = text_line(t, &at, &end);
     if (more < 0) return EXIT_FAILURE;
     if (!more) return bad_file("%s: there is nothing in the file", t->path);
     for (at = skip_spaces(at); *at && count < 5; at = skip_spaces(at)) {
@@ -417,18 +347,14 @@ static int read_coordinates(text *t, const banner *b, file_matrix *out)
 
 int mtx_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
-    text t = {.path = in->path, .buffer = malloc(BUFFER + 1)};
+    text t;
     banner b;
-    if (!t.buffer) return bad_file("%s: there is no memory for %d bytes", in->path, BUFFER);
-    int code = reader_start(in, &t.stream);
-    if (!code) {
-        out->gzip = t.stream.gzip;
-        out->whole = options->locate == 2;
-        code = read_banner(&t, &b, out);
-        if (!code && (b.field == COMPLEX || b.symmetry == HERMITIAN)) code = read_complex(&t, &b, out);
-        else if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
-        reader_stop(&t.stream);
-    }
-    free(t.buffer);
+    if (text_start(in, LONGEST, &t)) return EXIT_FAILURE;
+    out->gzip = t.stream.gzip;
+    out->whole = options->locate == 2;
+    int code = read_banner(&t, &b, out);
+    if (!code && (b.field == COMPLEX || b.symmetry == HERMITIAN)) code = read_complex(&t, &b, out);
+    else if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
+    text_stop(&t);
     return code;
 }

@@ -34,7 +34,7 @@ int source_measure(reader_source *in);
 
 /* A format: fills out, whose format is set and whose other fields are 0.  After a failure file_open closes it. */
 typedef int reader(const reader_source *in, const file_options *options, file_matrix *out);
-reader npy_read, mtx_read, safetensors_read, idx_read, raw_read;
+reader npy_read, mtx_read, safetensors_read, idx_read, csv_read, raw_read;
 
 /* Tells options->watch, where there is one, how far reading is. */
 void reader_watch(const reader_source *in, int64_t bytes, int64_t all);

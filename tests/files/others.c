@@ -69,6 +69,13 @@ static void npy_files_of_all_numbers_are_read(void **state)
         }
 }
 
+static void tables_of_numpy_and_python_are_read(void **state)
+{
+    static const char *const files[] = {"spaces.txt", "commas.csv", "semicolons.csv.gz", "tabs.tsv", "quoted.csv"};
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) expect_values(files[i], ROWS, COLS, element);
+}
+
 static void tensors_are_read(void **state)
 {
     static const char *const names[] = {"", "f32", "f64", "f16", "bf16"};
@@ -127,6 +134,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(npy_files_of_numpy_are_read),
         cmocka_unit_test(npy_files_of_all_numbers_are_read),
+        cmocka_unit_test(tables_of_numpy_and_python_are_read),
         cmocka_unit_test(tensors_are_read),
         cmocka_unit_test(matrix_market_files_of_scipy_are_read),
         cmocka_unit_test(what_is_not_read_is_refused),

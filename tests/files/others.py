@@ -3,6 +3,7 @@
 
 usage: others.py FOLDER.  Element (i, j) is ((7 i + 3 j) mod 11 - 5) / 2.  Without SciPy there are no Matrix Market
 files.  safetensors' own package is for tests/cli/against_safetensors.py: here struct and json write its files."""
+import csv
 import gzip
 import json
 import pathlib
@@ -41,6 +42,15 @@ np.save(folder / "refused-object.npy", np.array([{}, 1], dtype=object), allow_pi
 np.save(folder / "refused-structured.npy", np.zeros(3, dtype=[("x", "<f4"), ("y", "<f8")]))
 np.save(folder / "refused-scalar.npy", np.float32(1))
 np.save(folder / "refused-empty.npy", np.zeros((0, 5), dtype="f4"))
+
+np.savetxt(folder / "spaces.txt", A)
+np.savetxt(folder / "commas.csv", A, delimiter=",", header="a,b,c,d,e", fmt="%.3f", comments="")
+np.savetxt(folder / "semicolons.csv.gz", A, delimiter=";", header="a comment", newline="\r\n")
+np.savetxt(folder / "tabs.tsv", A, delimiter="\t", fmt="%g")
+with open(folder / "quoted.csv", "w", newline="") as file:
+    writer = csv.writer(file, quoting=csv.QUOTE_ALL)
+    writer.writerow(["a", 'b "c"', "d, e", "f", ""])
+    writer.writerows(A.tolist())
 
 tensors, data = {}, b""
 bfloat = (A.astype("<f4").view("<u4") >> 16).astype("<u2")  # exact: few bits are set

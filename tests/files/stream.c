@@ -93,9 +93,9 @@ static int64_t save_shards(const int64_t *at, fs_dtype dtype, int fortran)
     return count;
 }
 
-/* Rows first ... end - 1 in a format that is read whole: IDX of float32, a Matrix Market array or entries, of which
- * those that are 0 are left out; with gzip where `packed`. */
-typedef enum whole_format { IDX, ARRAY, ENTRIES, WHOLE_FORMATS } whole_format;
+/* Rows first ... end - 1 in a format that is read whole: IDX of float32, a Matrix Market array, CSV, or Matrix Market
+ * entries, of which those that are 0 are left out; with gzip where `packed`. */
+typedef enum whole_format { IDX, ARRAY, TABLE, ENTRIES, WHOLE_FORMATS } whole_format;
 static void save_whole(const char *path, int64_t first, int64_t end, whole_format format, int packed)
 {
     bytes b = {.count = 0};
@@ -108,6 +108,9 @@ static void save_whole(const char *path, int64_t first, int64_t end, whole_forma
                 memcpy(&bits, &x, sizeof bits);
                 put_big(&b, bits, 4);
             }
+    } else if (format == TABLE) {
+        for (int64_t p = first * COLS; p < end * COLS; p++)
+            put_text(&b, "%d%s", (int)value(p / COLS, p % COLS), p % COLS + 1 < COLS ? ";" : "\r\n");
     } else {
         int64_t entries = 0;
         for (int64_t i = first; i < end; i++)
@@ -226,7 +229,7 @@ static void files_that_are_read_whole_are_cut_into_panels(void **state)
 {
     (void)state;
     for (int cut = 0; cut < CUTS; cut++)
-        for (int format = IDX; format <= ARRAY; format++)
+        for (int format = IDX; format <= TABLE; format++)
             for (int batch = 0; batch < 2; batch++)
                 for (int m = 2; m < MEMORIES; m++) {
                     unsigned char seen[ROWS * COLS] = {0};
@@ -471,6 +474,7 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
         const char *words;
     } cases[] = {{IDX, 0, "which needs 208 bytes, but 195 follow it"}, {IDX, 1, "the gzip data end in the middle"},
                  {ARRAY, 0, "the header says 52 values, but the file ends after"},
+                 {TABLE, 0, "line 4, column 11: the field is empty"},
                  {ENTRIES, 0, "line 53: a whole number must be here"},
                  {ENTRIES, 1, "the gzip data end in the middle"}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {

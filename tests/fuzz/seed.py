@@ -87,6 +87,33 @@ write("mtx", "bad-truncated.gz", packed[:-11])
 write("mtx", "bad-checksum.gz", packed[:-8] + b"12345678")
 write("mtx", "bad-bomb.gz", gzip.compress(b"%%MatrixMarket matrix array real general\n" + b"% \n" * 300000, mtime=0))
 
+for name, text in {
+    "commas": "a,b,c\n1,2,3\n4,5.5,-6e-3\n",
+    "quoted": '"a, b","c ""d"""\r\n"1",2\r\n3,"4"\r\n\r\n',
+    "semicolons": "# comment\n1;2\n\t3; 4 \n",
+    "tabs": "\ufeffx\ty\n1\t2\nnan\t-inf\n",
+    "spaces": "  1 2\t3\n4  5 6  \n\n\n",
+    "column": "my name\n1\n2\n3",
+    "bad-empty": "1,,2\n3,4,5\n",
+    "bad-tabs": "1\t\t2\n",
+    "bad-trailing": "1,2,\n",
+    "bad-ragged": "1,2\n3\n",
+    "bad-mixed": "1,x,3\n4,5,6\n",
+    "bad-names": "a,b\n1,2,3\n",
+    "bad-blank": "1\n\n2\n",
+    "bad-comma": "1,5;2,5\n",
+    "bad-words": "hello\nworld\n",
+    "bad-header": "a,b\n",
+    "bad-comments": "# a\n#b",
+    "bad-quote": '"1,2\n3,4\n',
+    "bad-huge": "1e999\n",
+    "bad-escape": "1,\x1b[2J\n2,3\n",
+    "bad-nul": "1,2\0,3\n",
+}.items():
+    write("csv", name, text.encode())
+    if name in ("commas", "bad-ragged"):
+        write("csv", name + ".gz", gzip.compress(text.encode(), mtime=0))
+
 
 def safetensors(header, data):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -152,5 +179,5 @@ for name, rows, cols, dtype, data in ("negative", -2, -3, 1, 24), ("wraps", 2**3
         ("huge", 2**63 - 1, 2**63 - 1, 1, 8), ("short", 2, 3, 1, 23), ("long", 2, 3, 1, 25), ("type", 2, 3, 5, 24):
     write("raw", "bad-" + name, struct.pack("<qqBB", rows, cols, dtype, 0) + bytes(data))
 
-for path in "npy/f4-1", "mtx/real", "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
+for path in "npy/f4-1", "mtx/real", "csv/commas", "csv/commas.gz", "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
     write("guess", path.replace("/", "-"), (HERE / path).read_bytes())
