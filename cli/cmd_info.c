@@ -47,7 +47,7 @@ static const char *shape_text(char text[160], int dimensions, const int64_t *siz
 static void print_tensor(void *user, const file_tensor *tensor)
 {
     char name[160], dtype[16], shape[160];
-    if (!(*(int64_t *)user)++) print_format(FILE_SAFETENSORS, 0);
+    if (!(*(int64_t *)user)++) print_format(tensor->format, 0);
     file_printable(dtype, sizeof dtype, tensor->dtype, strlen(tensor->dtype));
     file_printable(name, sizeof name, tensor->name, strlen(tensor->name));
     printf("tensor    %-5s %-16s %s\n", dtype, shape_text(shape, tensor->dimensions, tensor->shape), name);
@@ -151,7 +151,7 @@ static int about_file(const char *path, const info_options *o)
         file_close(&file);
         return cli_library_fail();
     }
-    const int listed = file.format == FILE_SAFETENSORS && !o->tensor;
+    const int listed = file.listed;
     if (!o->json) {
         if (!printed) print_format(file.format, file.gzip);
         if (!listed) print_matrix(&file);

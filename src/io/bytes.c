@@ -40,8 +40,8 @@ static int64_t get(reader_stream *s, void *to, int64_t bytes)
 
 int64_t reader_fill(reader_stream *s)
 {
-    while (s->filled < BUFFER) {
-        const int64_t got = get(s, s->buffer + s->filled, BUFFER - s->filled);
+    while (s->filled < s->room) {
+        const int64_t got = get(s, s->buffer + s->filled, s->room - s->filled);
         if (got < 0) return -1;
         if (!got) break;
         s->filled += got;
@@ -52,7 +52,7 @@ int64_t reader_fill(reader_stream *s)
 /* Fills the buffer, which is empty; returns as get. */
 static int64_t refill(reader_stream *s)
 {
-    const int64_t got = get(s, s->buffer, BUFFER);
+    const int64_t got = get(s, s->buffer, s->room);
     s->taken = 0;
     s->filled = got > 0 ? got : 0;
     return got;
@@ -69,8 +69,9 @@ int reader_start_at(const reader_source *in, reader_packing packing, int64_t at,
     s->most = end - at;
     if (packing != READER_PLAIN) s->most = reader_times(end - at, RATIO);
     if (s->most < 0) s->most = INT64_MAX;
-    s->buffer = malloc(BUFFER);
-    if (!s->buffer) return bad_file("%s: there is no memory for %d bytes", in->path, BUFFER);
+    s->room = end - at < BUFFER ? end - at + 1 : BUFFER; /* not none */
+    s->buffer = malloc((size_t)s->room);
+    if (!s->buffer) return bad_file("%s: there is no memory for %" PRId64 " bytes", in->path, s->room);
     return 0;
 }
 
@@ -109,7 +110,7 @@ static int64_t plain_more(reader_stream *s, char *to, int64_t bytes)
         s->taken += n;
         got += n;
         if (got == bytes) break;
-        const int direct = bytes - got >= BUFFER; /* what is larger than the buffer does not go through it */
+        const int direct = bytes - got >= s->room; /* what is larger than the buffer does not go through it */
         const int64_t step = bytes - got < STEP ? bytes - got : STEP;
         const int64_t came = direct ? get(s, to + got, step) : refill(s);
         if (came < 0) return -1;
@@ -201,5 +202,10 @@ static int64_t packed_more(reader_stream *s, char *to, int64_t bytes)
 
 int64_t reader_more(reader_stream *s, void *to, int64_t bytes)
 {
-    return s->packing == READER_PLAIN ? plain_more(s, to, bytes) : packed_more(s, to, bytes);
+    const int64_t got = s->packing == READER_PLAIN ? plain_more(s, to, bytes) : packed_more(s, to, bytes);
+    if (s->counts && got > 0) {
+        s->crc = crc32_z(s->crc, to, (z_size_t)got);
+        s->given += got;
+    }
+    return got;
 }

@@ -28,8 +28,8 @@ typedef struct table {
 static int refuse(const table *c, const char *what)
 {
     if (c->rows || c->options->format != FILE_GUESS) return bad_file("%s: %s", c->t.path, what);
-    return bad_file("%s: it begins no npy, Matrix Market, safetensors or IDX file, and as CSV %s; for a raw file "
-                    "give --shape and --dtype", c->t.path, what);
+    return bad_file("%s: it begins no " READER_FORMATS " file, and as CSV %s; for a raw file give --shape and --dtype",
+                    c->t.path, what);
 }
 
 /* fields ----------------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ int bad_file(const char *format, ...)
 
 const char *file_format_name(file_format format)
 {
-    static const char *const names[] = {"unknown", "npy", "Matrix Market", "safetensors", "IDX", "CSV", "raw"};
+    static const char *const names[] = {"unknown", "npy", "Matrix Market", "safetensors", "IDX", "CSV", "npz", "raw"};
     return names[format >= FILE_NPY && format <= FILE_RAW ? format : 0];
 }
 
@@ -191,6 +191,7 @@ static file_format format_of(const unsigned char *start, int64_t bytes)
     static const char npy[] = "\x93NUMPY", mtx[] = "%%MatrixMarket";
     const int type = bytes < 4 ? 0 : start[2];
     if (bytes >= 6 && !memcmp(start, npy, 6)) return FILE_NPY;
+    if (bytes >= 4 && (!memcmp(start, "PK\3\4", 4) || !memcmp(start, "PK\5\6", 4))) return FILE_NPZ;
     if (bytes >= 14 && !strncasecmp((const char *)start, mtx, 14)) return FILE_MTX;
     if (bytes >= 9 && start[8] == '{' && !reader_little(start + 4, 4)) return FILE_SAFETENSORS;
     if (bytes >= 4 && !start[0] && !start[1] && type >= 0x08 && type <= 0x0E) return FILE_IDX;
@@ -209,8 +210,8 @@ static int guess(const reader_source *in, file_format *format)
     if (got < 0) return EXIT_FAILURE;
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
-        return bad_file("%s: '%s...' begins no npy, Matrix Market, safetensors or IDX file, and is no text (CSV); for a "
-                        "raw file give --shape and --dtype", in->path,
+        return bad_file("%s: '%s...' begins no " READER_FORMATS " file, and is no text (CSV); for a raw file give --shape "
+                        "and --dtype", in->path,
                         file_printable(text, sizeof text, (char *)start, got < 16 ? (size_t)got : 16));
     if (gzip && *format != FILE_MTX && *format != FILE_IDX && *format != FILE_CSV)
         return bad_file("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
@@ -221,14 +222,14 @@ static int guess(const reader_source *in, file_format *format)
 /* Reads an open file by the reader of its format. */
 static int read_source(const reader_source *in, file_matrix *out)
 {
-    static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, csv_read, raw_read};
+    static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, csv_read, npz_read, raw_read};
     const file_options *options = in->options;
     file_format format = options->format;
     if (format == FILE_GUESS && in->pipe) format = FILE_NPY; /* see source_open */
     int code = format == FILE_GUESS ? guess(in, &format) : 0;
     out->format = format;
-    if (!code && options->tensor && format != FILE_SAFETENSORS)
-        code = bad_file("%s: this is %s, not safetensors: it holds one matrix, and no tensor '%s'", in->path,
+    if (!code && options->tensor && format != FILE_SAFETENSORS && format != FILE_NPZ)
+        code = bad_file("%s: this is %s, not safetensors or npz: it holds one matrix, and no tensor '%s'", in->path,
                         file_format_name(format), options->tensor);
     if (!code) code = readers[format](in, options, out);
     out->bytes = in->pipe ? out->start + out->dense.rows * out->dense.cols * out->kind.bytes : in->bytes;
@@ -253,10 +254,10 @@ fs_result file_open(const char *path, const file_options *options, file_matrix *
     return FS_EFILE;
 }
 
-fs_result file_read(int fd, const char *name, file_matrix *out)
+fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out)
 {
-    const file_options none = {0};
-    reader_source in = {.path = name, .fd = fd, .options = &none};
+    const file_options options = {.tensor = tensor};
+    reader_source in = {.path = name, .fd = fd, .options = &options};
     memset(out, 0, sizeof *out);
     if (!source_measure(&in) && !read_source(&in, out)) return FS_OK;
     file_close(out);

@@ -1,7 +1,7 @@
 /* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
  *
  * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
- * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip.  Nothing in a file is believed: headers have limits, lengths
+ * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz archives.  Nothing in a file is believed: headers have limits, lengths
  * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
  * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
  * SIGBUS, as for every program that maps files.
@@ -24,11 +24,13 @@ typedef enum file_format {
     FILE_SAFETENSORS,
     FILE_IDX,
     FILE_CSV,
+    FILE_NPZ,
     FILE_RAW
 } file_format;
 
 enum { FILE_MAX_DIMENSIONS = 32 };
 typedef struct file_tensor {
+    file_format format;
     const char *name;  /* as it is in the file: file_printable before it goes to a terminal */
     const char *dtype; /* the file's word: "BF16" */
     int dimensions;
@@ -46,9 +48,10 @@ typedef struct file_kind {
 /* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
 typedef struct file_options {
     file_format format;
-    const char *tensor;          /* safetensors: which one; NULL: the only one there is */
-    /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then,
-     * where `tensor` is NULL, no matrix is opened.  NULL: not called. */
+    const char *tensor;          /* safetensors, npz: which one; NULL: the only one there is */
+    /* Where `tensor` is NULL, called for every tensor of a safetensors file, in the order of their data, after all of
+     * the header was checked, and for every array of an npz file that has several; then no matrix is opened, and the
+     * file is `listed`.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
     int describe;                /* 1: what is recognised and cannot be opened is no failure: then `why` says so */
     int64_t rows, cols;          /* raw: the shape, ... */
@@ -71,6 +74,7 @@ typedef struct file_options {
 typedef struct file_matrix {
     file_format format;
     int gzip;         /* the file is compressed */
+    int listed;       /* its tensors were listed, and there is no matrix */
     int is_sparse;    /* which of the two holds the matrix */
     char stored[48];  /* what the file says it stores: "float32", "uint8", "coordinate real symmetric" */
     char why[200];    /* why there is no matrix, and what to do; empty where there is one */
@@ -95,8 +99,9 @@ typedef struct file_matrix {
  * nothing and need not be closed. */
 fs_result file_open(const char *path, const file_options *options, file_matrix *out);
 
-/* Reads all of a file that is open, from its start; `name` is what sentences call it.  Otherwise as file_open. */
-fs_result file_read(int fd, const char *name, file_matrix *out);
+/* Reads all of a file that is open, from its start; `name` is what messages call it, `tensor` as in file_options.
+ * Otherwise as file_open. */
+fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out);
 
 /* Gives back what *file holds and empties it; an empty one is nothing. */
 void file_close(file_matrix *file);

@@ -8,14 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sparse.h"
 #include "text.h"
 
-enum {
-    LONGEST = 1 << 16, /* bytes of a line */
-    /* Rows cost memory that no byte of the file stands for: so many are always read, and so many for each entry. */
-    FREE_ROWS = 1 << 22,
-    ROWS_PER_ENTRY = 64
-};
+enum { LONGEST = 1 << 16 }; /* bytes of a line */
 
 typedef enum field { REAL, INTEGER, PATTERN, DOUBLE, COMPLEX } field; /* DOUBLE is read as REAL */
 typedef enum symmetry { GENERAL, SYMMETRIC, SKEW, HERMITIAN } symmetry;
@@ -241,14 +237,7 @@ static int read_array(text *t, const banner *b, file_matrix *out)
 
 /* coordinates ------------------------------------------------------------------------------------------------ */
 
-/* Entries as the file has them, indices from 0. */
-typedef struct entries {
-    int64_t count;
-    int64_t *row, *col;
-    double *value;
-} entries;
-
-static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, entries *e)
+static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, sparse_entries *e)
 {
     for (int64_t i = 0; i < e->count; i++) {
         char *at, *end;
@@ -274,75 +263,25 @@ static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, en
     return at_the_end(t, e->count, "entries");
 }
 
-/* Adds to ptr[i]; returns what it was. */
-static int64_t advance(fs_sparse *A, int64_t i, int64_t by)
-{
-    const int64_t was = fs_index_load(A->ptr, A->index_type, i);
-    fs_index_store(A->ptr, A->index_type, i, was + by);
-    return was;
-}
-
-/* Puts an entry into its row: ptr[row + 1] is where it goes, and moves on. */
-static void place(fs_sparse *A, int64_t row, int64_t col, double value)
-{
-    const int64_t to = advance(A, row + 1, 1);
-    fs_index_store(A->index, A->index_type, to, col);
-    ((double *)A->value)[to] = value;
-}
-
-/* From entries to CSR, the entries of a row in the file's order.  ptr[i + 1] first counts row i - 1, then is the start
- * of row i, and after the placing its end: what it must be. */
-static int make_csr(const text *t, const banner *b, int64_t rows, int64_t cols, const entries *e, file_matrix *out)
-{
-    fs_sparse *A = &out->sparse;
-    int64_t nnz = e->count;
-    for (int64_t i = 0; i < e->count && b->symmetry != GENERAL; i++) nnz += e->row[i] != e->col[i];
-    const int small = rows < INT32_MAX && cols <= INT32_MAX && nnz <= INT32_MAX;
-    const int64_t bytes = small ? 4 : 8;
-    *A = (fs_sparse){.format = FS_CSR, .index_type = small ? FS_INDEX32 : FS_INDEX64, .rows = rows, .cols = cols,
-                     .nnz = nnz, .dtype = FS_F64, .place = FS_HOST};
-    if (!(A->ptr = reader_array(t->stream.in, out, 0, rows + 2, bytes)) ||
-        !(A->index = reader_array(t->stream.in, out, 1, nnz, bytes)) ||
-        !(A->value = reader_array(t->stream.in, out, 2, nnz, sizeof(double))))
-        return EXIT_FAILURE;
-    memset(A->ptr, 0, (size_t)((rows + 2) * bytes));
-    for (int64_t i = 0; i < e->count; i++) {
-        advance(A, e->row[i] + 2, 1);
-        if (b->symmetry != GENERAL && e->row[i] != e->col[i]) advance(A, e->col[i] + 2, 1);
-    }
-    for (int64_t i = 1; i <= rows; i++) advance(A, i + 1, fs_index_load(A->ptr, A->index_type, i));
-    for (int64_t i = 0; i < e->count; i++) {
-        place(A, e->row[i], e->col[i], e->value[i]);
-        if (b->symmetry != GENERAL && e->row[i] != e->col[i])
-            place(A, e->col[i], e->row[i], b->symmetry == SKEW ? -e->value[i] : e->value[i]);
-    }
-    out->is_sparse = 1;
-    return 0;
-}
-
 static int read_coordinates(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
     if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
-    const int64_t rows = size[0], cols = size[1];
-    entries e = {.count = size[2]};
-    if (can_hold(t, "entries", e.count, b->field == PATTERN ? 4 : 6)) return EXIT_FAILURE;
-    if (rows > FREE_ROWS && rows / ROWS_PER_ENTRY > e.count)
-        return bad_file("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
-                        "only where there are at most %d to an entry", t->path, rows, e.count, FREE_ROWS,
-                        ROWS_PER_ENTRY);
+    const int64_t rows = size[0], cols = size[1], count = size[2];
+    const reader_source *in = t->stream.in;
+    if (can_hold(t, "entries", count, b->field == PATTERN ? 4 : 6) || sparse_check_rows(in, rows, count))
+        return EXIT_FAILURE;
     if (out->whole) {
-        out->is_sparse = 1;
-        out->sparse = (fs_sparse){.format = FS_CSR, .rows = rows, .cols = cols, .dtype = FS_F64, .place = FS_HOST};
+        sparse_located(rows, cols, out);
         return 0;
     }
-    file_matrix held = {0}; /* the entries' memory */
-    e.row = reader_array(t->stream.in, &held, 0, e.count, sizeof *e.row);
-    e.col = e.row ? reader_array(t->stream.in, &held, 1, e.count, sizeof *e.col) : NULL;
-    e.value = e.col ? reader_array(t->stream.in, &held, 2, e.count, sizeof *e.value) : NULL;
-    const int code = !e.value || read_entries(t, b, rows, cols, &e) || make_csr(t, b, rows, cols, &e, out);
-    file_close(&held);
-    return code ? EXIT_FAILURE : 0;
+    sparse_entries e;
+    const int mirror = b->symmetry == GENERAL ? 0 : b->symmetry == SKEW ? -1 : 1;
+    int code = sparse_allocate(in, count, &e);
+    if (!code) code = read_entries(t, b, rows, cols, &e);
+    if (!code) code = sparse_csr(in, rows, cols, mirror, &e, out);
+    sparse_free(&e);
+    return code;
 }
 
 int mtx_read(const reader_source *in, const file_options *options, file_matrix *out)

@@ -100,7 +100,7 @@ fs_result panel_hold(fs_stream *s, const shard *in)
     if (s->held != in) {
         file_close(&s->file);
         s->held = NULL;
-        result = file_read(fd, in->path, &s->file);
+        result = file_read(fd, in->path, s->tensor, &s->file);
         if (result == FS_OK) {
             const int sparse = s->file.is_sparse;
             const int64_t rows = sparse ? s->file.sparse.rows : s->file.dense.rows;

@@ -30,6 +30,7 @@ struct fs_stream {
     shard *shards;
     segment *segments;
     int64_t count, segment_count;
+    char *tensor;          /* of files that hold several; NULL: not given */
     int is_sparse;         /* every file is, and there are no segments */
     int batch_major;
     int by_columns;        /* lines are columns of A */

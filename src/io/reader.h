@@ -34,7 +34,10 @@ int source_measure(reader_source *in);
 
 /* A format: fills out, whose format is set and whose other fields are 0.  After a failure file_open closes it. */
 typedef int reader(const reader_source *in, const file_options *options, file_matrix *out);
-reader npy_read, mtx_read, safetensors_read, idx_read, csv_read, raw_read;
+reader npy_read, mtx_read, safetensors_read, idx_read, csv_read, npz_read, raw_read;
+
+/* What a file may begin as, for messages. */
+#define READER_FORMATS "npy, npz, Matrix Market, safetensors or IDX"
 
 /* Tells options->watch, where there is one, how far reading is. */
 void reader_watch(const reader_source *in, int64_t bytes, int64_t all);
@@ -143,11 +146,14 @@ typedef struct reader_stream {
     const reader_source *in;
     int fd, is_pipe;
     int64_t at, end;        /* where the next byte is that is not in the buffer, and where they end */
-    unsigned char *buffer;  /* READER_BUFFER bytes */
-    int64_t taken, filled;
+    unsigned char *buffer;
+    int64_t taken, filled, room; /* of the buffer: READER_BUFFER bytes, or all that there are */
     reader_packing packing;
     int gzip;
     int64_t most;           /* bytes that can come at most: those that are there, or deflate's limit for them */
+    int counts;             /* `given` and `crc` are kept: how many bytes came, and their CRC-32 */
+    int64_t given;
+    uLong crc;
     z_stream z;
     int inflating, open, members; /* z is in use; it is inside a member; members that are done */
 } reader_stream;

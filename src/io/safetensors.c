@@ -269,7 +269,7 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
 static void list(const table *t, const file_options *options)
 {
     for (int64_t i = 0; i < t->count; i++) {
-        file_tensor seen = {t->tensors[i].name, t->tensors[i].dtype, t->tensors[i].shape.dimensions, {0}};
+        file_tensor seen = {FILE_SAFETENSORS, t->tensors[i].name, t->tensors[i].dtype, t->tensors[i].shape.dimensions, {0}};
         memcpy(seen.shape, t->tensors[i].shape.size, sizeof seen.shape);
         options->list(options->user, &seen);
     }
@@ -287,7 +287,8 @@ int safetensors_read(const reader_source *in, const file_options *options, file_
     int code = table_read(&t, in);
     if (!code && options->list) list(&t, options);
     if (!code && options->note) tell_notes(&t, options);
-    if (!code && (options->tensor || !options->list)) {
+    out->listed = options->list && !options->tensor;
+    if (!code && !out->listed) {
         const tensor *x = find(&t, options->tensor);
         code = x ? open_tensor(&t, x, out) : EXIT_FAILURE;
     }

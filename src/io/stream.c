@@ -302,6 +302,10 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
         return fs_fail(FS_ENOMEM, "fs_stream_open: there is no memory for %" PRId64 " files", count);
     }
     s->count = count;
+    if (options->tensor && !(s->tensor = strdup(options->tensor))) {
+        fs_stream_close(s);
+        return fs_fail(FS_ENOMEM, "fs_stream_open: there is no memory for the name of a tensor");
+    }
     s->memory = options->memory ? options->memory : MEMORY;
     s->threads = options->threads ? options->threads : omp_get_max_threads();
     const fs_result result = open_all(s, paths, options, first);
@@ -322,6 +326,7 @@ void fs_stream_close(fs_stream *s)
     panel_unmap(s);
     file_close(&s->file);
     free(s->buffer);
+    free(s->tensor);
     free(s->segments);
     free(s->shards);
     free(s);

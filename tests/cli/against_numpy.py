@@ -112,6 +112,12 @@ def every_file(A):
         open("A.idx.gz", "wb").write(gzip.compress(data))
         check(("IDX", kind), sketched("A.idx", *options), wanted)
         check(("IDX, gzip", kind), sketched("A.idx.gz", *options), wanted)
+    np.savez("A.npz", other=A[:5], w=A)
+    np.savez_compressed("one.npz", A.astype("i2"))
+    check("npz", sketched("A.npz", *options, "--tensor", "w"), wanted)
+    check("npz, one array", sketched("one.npz", *options), wanted)
+    check("npz, two files", sketched("A.npz", "A.npz", "--tensor", "w", *options),
+          dense_sketch(*options, d=2 * D) @ np.vstack([A, A]))
     np.savetxt("A.csv", A, delimiter=",", header="a,b,c,d,e,f,g", comments="")
     np.savetxt("A.txt.gz", A)
     check("CSV", sketched("A.csv", *options), wanted, np.float64)
@@ -165,6 +171,11 @@ def matrix_market(A):
         packed = open(name + ".gz", "rb").read()
         check(name + ", standard input", sketched("-", *options, stdin=packed), wanted, np.float64)
     check("batch.mtx", sketched("batch.mtx", *options, "--batch-major"), wanted.T, np.float64)
+    for kind in "csr", "csc", "coo":
+        sparse.save_npz("A.npz", sparse.coo_matrix(A).asformat(kind))
+        check(("npz", kind), sketched("A.npz", *options), wanted, np.float64)
+        check(("npz and mtx", kind), sketched("A.npz", "sparse.mtx", *options, "--memory", "1M"),
+              dense_sketch(*options, d=2 * D) @ np.vstack([A, A]), np.float64)
     square = A[:60, :5] @ A[:60, :5].T
     io.mmwrite("symmetric.mtx", sparse.coo_matrix(square), symmetry="symmetric")
     check("symmetric.mtx", sketched("symmetric.mtx", "-k", 20), dense_sketch("-k", 20, d=60) @ square, np.float64)

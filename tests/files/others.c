@@ -76,6 +76,25 @@ static void tables_of_numpy_and_python_are_read(void **state)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) expect_values(files[i], ROWS, COLS, element);
 }
 
+static void archives_of_numpy_are_read(void **state)
+{
+    const file_options A = {.tensor = "A"};
+    (void)state;
+    expect_values("packed.npz", ROWS, COLS, element);
+    file_matrix file = opened("arrays.npz", &A);
+    expect_dense(&file, ROWS, COLS, FS_F64);
+    file_close(&file);
+}
+
+static void sparse_matrices_of_scipy_are_read(void **state)
+{
+    static const char *const files[] = {"csr-0.npz", "csr-1.npz", "csc-0.npz", "csc-1.npz", "coo-0.npz", "coo-1.npz"};
+    (void)state;
+    if (!is_there("dense.mtx")) skip();
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) expect_values(files[i], ROWS, COLS, element);
+    if (is_there("array.npz")) expect_values("array.npz", ROWS, COLS, twice);
+}
+
 static void tensors_are_read(void **state)
 {
     static const char *const names[] = {"", "f32", "f64", "f16", "bf16"};
@@ -135,6 +154,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(npy_files_of_numpy_are_read),
         cmocka_unit_test(npy_files_of_all_numbers_are_read),
         cmocka_unit_test(tables_of_numpy_and_python_are_read),
+        cmocka_unit_test(archives_of_numpy_are_read),
+        cmocka_unit_test(sparse_matrices_of_scipy_are_read),
         cmocka_unit_test(tensors_are_read),
         cmocka_unit_test(matrix_market_files_of_scipy_are_read),
         cmocka_unit_test(what_is_not_read_is_refused),

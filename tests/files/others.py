@@ -52,6 +52,10 @@ with open(folder / "quoted.csv", "w", newline="") as file:
     writer.writerow(["a", 'b "c"', "d, e", "f", ""])
     writer.writerows(A.tolist())
 
+np.savez(folder / "arrays.npz", A=A, B=A.astype("i8"))
+np.savez_compressed(folder / "packed.npz", np.asfortranarray(A.astype("f4")))
+np.savez(folder / "refused-several.npz", A, A)
+
 tensors, data = {}, b""
 bfloat = (A.astype("<f4").view("<u4") >> 16).astype("<u2")  # exact: few bits are set
 for name, dtype, array in ("f16", "F16", A.astype("<f2")), ("bf16", "BF16", bfloat), ("f32", "F32", A.astype("<f4")), \
@@ -63,6 +67,12 @@ header += b" " * (-len(header) % 8)
 (folder / "all.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
 
 if io:
+    for format in "csr", "csc", "coo":
+        for compressed in False, True:
+            sparse.save_npz(folder / f"{format}-{compressed:d}.npz", sparse.coo_matrix(A).asformat(format), compressed)
+    sparse.save_npz(folder / "refused-bsr.npz", sparse.bsr_matrix(A))
+    if hasattr(sparse, "csr_array"):
+        sparse.save_npz(folder / "array.npz", sparse.csr_array((2 * A).astype("i8")))
     io.mmwrite(folder / "dense.mtx", A)
     io.mmwrite(folder / "sparse.mtx", sparse.coo_matrix(A))
     square = A[:5, :5]

@@ -2,9 +2,12 @@
 """seed.py - writes the corpus: small files that are right, one of each kind, and bad-*, which lie: truncated, huge,
 negative, overlapping, malicious.  What a fuzzer breaks is added beside them by hand."""
 import gzip
+import io
 import json
 import pathlib
 import struct
+import zipfile
+import zlib
 
 HERE = pathlib.Path(__file__).parent / "corpus"
 
@@ -155,6 +158,57 @@ for name, header, data in (
 write("safetensors", "bad-length", b"\xff" * 8 + b"{}")
 write("safetensors", "bad-stub", b"\x02\x00\x00")
 
+def npz(members, method=zipfile.ZIP_STORED, wide=False):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, data in members.items():
+            with archive.open(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), "w", force_zip64=wide) as member:
+                member.write(data)
+    return file.getvalue()
+
+
+def array(descr, shape, data):
+    return npy(1, f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n", data)
+
+
+def numbers(values, code="i"):
+    return array(f"<{'i4' if code == 'i' else 'f8'}", f"({len(values)},)", struct.pack(f"<{len(values)}{code}", *values))
+
+
+def sparse(format, shape=(3, 3), data=(5.0, 7.0, -9.0), **parts):
+    return {f"{name}.npy": numbers(values) for name, values in parts.items()} | {
+        "format.npy": array("|S3", "()", format.encode()), "shape.npy": numbers(shape), "data.npy": numbers(data, "d")}
+
+
+CSR = dict(indices=(1, 0, 2), indptr=(0, 1, 1, 3))
+one = {"arr_0.npy": array("<f4", "(2, 3)", bytes(24))}
+for wide in False, True:
+    for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+        write("npz", f"one-{wide}-{method}", npz(one, method, wide))
+write("npz", "several", npz({"a.npy": array(">i2", "(2,)", bytes(4)), "b.npy": array("<c8", "()", bytes(8)), "c": b"x"}))
+write("npz", "csr", npz(sparse("csr", **CSR), zipfile.ZIP_DEFLATED, True))
+write("npz", "csc", npz(sparse("csc", indices=(2, 0, 2), indptr=(0, 1, 2, 3))))
+write("npz", "coo", npz(sparse("coo", row=(2, 0, 2), col=(2, 1, 0))))
+for name, members in {
+    "outside": sparse("csr", indices=(1, 0, 3), indptr=(0, 1, 1, 3)),
+    "falls": sparse("csr", indices=(1, 0, 2), indptr=(0, 2, 1, 3)),
+    "beyond": sparse("csr", indices=(1, 0, 2), indptr=(0, 99, 1, 3)),
+    "lines": sparse("csr", shape=(4, 3), **CSR),
+    "negative": sparse("coo", row=(2, -1, 2), col=(2, 1, 0)),
+    "tall": sparse("coo", shape=(2**31 - 1, 3), row=(2, 1, 2), col=(2, 1, 0)),
+    "short": sparse("coo", row=(2, 1), col=(2, 1, 0)),
+    "format": sparse("bsr", **CSR),
+    "parts": sparse("csr", indices=(1, 0, 2)),
+    "empty": {},
+    "name": {"x.npy": b"", ".npy": b"", "\x1b[2J.npy": one["arr_0.npy"]},
+    "long": {"a.npy": array("<f4", "(2, 3)", bytes(25))},
+}.items():
+    write("npz", "bad-" + name, npz(members))
+whole = npz(one, zipfile.ZIP_DEFLATED)
+write("npz", "bad-cut", whole[:-1])
+write("npz", "bad-checksum", whole.replace(struct.pack("<I", zlib.crc32(one["arr_0.npy"])), b"1234"))
+write("npz", "bad-bomb", npz({"a.npy": array("|u1", "(300000,)", bytes(300000))}, zipfile.ZIP_DEFLATED)[:-30])
+
 for code, size in (8, 1), (9, 1), (11, 2), (12, 4), (13, 4), (14, 8):
     data = struct.pack(">BBBBII", 0, 0, code, 2, 2, 3) + bytes(range(6 * size))
     write("idx", f"{code}", data)
@@ -179,5 +233,5 @@ for name, rows, cols, dtype, data in ("negative", -2, -3, 1, 24), ("wraps", 2**3
         ("huge", 2**63 - 1, 2**63 - 1, 1, 8), ("short", 2, 3, 1, 23), ("long", 2, 3, 1, 25), ("type", 2, 3, 5, 24):
     write("raw", "bad-" + name, struct.pack("<qqBB", rows, cols, dtype, 0) + bytes(data))
 
-for path in "npy/f4-1", "mtx/real", "csv/commas", "csv/commas.gz", "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
+for path in "npy/f4-1", "mtx/real", "csv/commas", "csv/commas.gz", "npz/csr", "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
     write("guess", path.replace("/", "-"), (HERE / path).read_bytes())
