@@ -95,8 +95,8 @@ static int not_a_number(const table *c, char *at, const char *end, int64_t colum
         snprintf(what, sizeof what, "line %" PRId64 ", column %" PRId64 ": '%s' is not a number%s", c->t.line, column,
                  shown, comma ? " (a decimal comma is not read: write a point)" : "");
     else
-        snprintf(what, sizeof what, "line %" PRId64 ", column %" PRId64 ": the field is empty; fill it in, or leave out "
-                 "the row or the column", c->t.line, column);
+        snprintf(what, sizeof what, "line %" PRId64 ", column %" PRId64 ": the field is empty; fill it in, or leave "
+                 "out the row or the column", c->t.line, column);
     return refuse(c, what);
 }
 
@@ -154,8 +154,8 @@ static int make_room(table *c)
     const int64_t bytes = reader_times(rows, c->cols * (int64_t)sizeof(double));
     void *data = bytes < 0 ? NULL : realloc(c->out->memory[0], (size_t)bytes);
     if (!data)
-        return bad_file("%s: there is no memory for %" PRId64 " rows of %" PRId64 " numbers; allow more (ulimit -v), or "
-                        "cut the matrix into several files", c->t.path, rows, c->cols);
+        return bad_file("%s: there is no memory for %" PRId64 " rows of %" PRId64 " numbers; allow more (ulimit -v), "
+                        "or cut the matrix into several files", c->t.path, rows, c->cols);
     c->out->memory[0] = c->data = data;
     c->room = rows;
     return 0;

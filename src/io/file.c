@@ -124,8 +124,8 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
     const int64_t all = reader_times(count, bytes);
     if (all >= 0 && (uint64_t)all <= PTRDIFF_MAX) out->memory[slot] = malloc(all ? (size_t)all : 1);
     if (!out->memory[slot])
-        bad_file("%s: there is no memory for %" PRId64 " values of %" PRId64 " bytes; allow more (ulimit -v), or cut the "
-                 "matrix into several files", in->path, count, bytes);
+        bad_file("%s: there is no memory for %" PRId64 " values of %" PRId64 " bytes; allow more (ulimit -v), or cut "
+                 "the matrix into several files", in->path, count, bytes);
     return out->memory[slot];
 }
 
@@ -210,8 +210,8 @@ static int guess(const reader_source *in, file_format *format)
     if (got < 0) return EXIT_FAILURE;
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
-        return bad_file("%s: '%s...' begins no " READER_FORMATS " file, and is no text (CSV); for a raw file give --shape "
-                        "and --dtype", in->path,
+        return bad_file("%s: '%s...' begins no " READER_FORMATS " file, and is no text (CSV); for a raw file give "
+                        "--shape and --dtype", in->path,
                         file_printable(text, sizeof text, (char *)start, got < 16 ? (size_t)got : 16));
     if (gzip && *format != FILE_MTX && *format != FILE_IDX && *format != FILE_CSV)
         return bad_file("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
@@ -222,7 +222,8 @@ static int guess(const reader_source *in, file_format *format)
 /* Reads an open file by the reader of its format. */
 static int read_source(const reader_source *in, file_matrix *out)
 {
-    static reader *const readers[] = {NULL, npy_read, mtx_read, safetensors_read, idx_read, csv_read, npz_read, raw_read};
+    static reader *const readers[] = {NULL,     npy_read, mtx_read, safetensors_read,
+                                      idx_read, csv_read, npz_read, raw_read};
     const file_options *options = in->options;
     file_format format = options->format;
     if (format == FILE_GUESS && in->pipe) format = FILE_NPY; /* see source_open */

@@ -1,10 +1,10 @@
 /* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
  *
  * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
- * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz archives.  Nothing in a file is believed: headers have limits, lengths
- * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
- * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
- * SIGBUS, as for every program that maps files.
+ * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz
+ * archives.  Nothing in a file is believed: headers have limits, lengths are compared with the file before memory is
+ * asked for, and whatever does not fit is refused with a message that names the file and the numbers.  A file that
+ * another process cuts short while it is mapped ends the program with SIGBUS, as for every program that maps files.
  *
  * The path "-" is standard input.  What comes through a pipe is copied to a temporary file in TMPDIR (/tmp), unless it
  * is npy or raw and only located: then it is read as it comes. */
@@ -86,7 +86,7 @@ typedef struct file_matrix {
     int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
-    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the open file, owned, ... */
+    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the file, owned, ... */
     struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is what its header says it has */
     file_kind kind;   /* of a matrix that is in the file as it is: its elements there */
     int whole;        /* only its header was read: file_read reads all of it */

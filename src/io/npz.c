@@ -162,7 +162,7 @@ static int part_open(const sparse_parts *p, const char *name, int64_t count, int
     int code = a->element ? reader_fits(&m->in, &a->shape, a->stored, a->element, elements(m), &need) : 0;
     if (!code && *a->why) code = bad_file("%s: %s", m->in.path, a->why);
     if (!code && whole && a->kind.letter != 'i' && a->kind.letter != 'u')
-        code = bad_file("%s: it holds %s; these are numbers of rows and columns, which are whole", m->in.path, a->stored);
+        code = bad_file("%s: it holds %s; numbers of rows and columns are whole", m->in.path, a->stored);
     if (!code && a->shape.dimensions != 1)
         code = bad_file("%s: it must have one dimension, but has %d", m->in.path, a->shape.dimensions);
     if (!code && count >= 0 && a->shape.size[0] != count)
@@ -261,8 +261,8 @@ static int spread(const sparse_parts *p, int64_t lines, const int64_t *begin, in
                         "matrix after A.prune()", p->in->path, begin[0], begin[lines], p->nnz);
     for (int64_t i = 0; i < lines; i++) {
         if (begin[i + 1] < begin[i] || begin[i + 1] > p->nnz)
-            return bad_file("%s: indptr goes from %" PRId64 " to %" PRId64 " at %" PRId64 "; it must not fall, nor exceed "
-                            "%" PRId64, p->in->path, begin[i], begin[i + 1], i, p->nnz);
+            return bad_file("%s: indptr goes from %" PRId64 " to %" PRId64 " at %" PRId64 "; it must not fall, nor "
+                            "exceed %" PRId64, p->in->path, begin[i], begin[i + 1], i, p->nnz);
         for (int64_t j = begin[i]; j < begin[i + 1]; j++) to[j] = i;
     }
     return 0;
@@ -277,8 +277,8 @@ static int read_compressed(sparse_parts *p, int64_t lines, int64_t *line, int64_
     const int64_t there = m.a.shape.size[0];
     reader_stop(&m.stream);
     if (there - 1 != lines)
-        return bad_file("%s: indptr has %" PRId64 " numbers, but a matrix of %" PRId64 " x %" PRId64 " in the format '%s' "
-                        "needs %" PRId64, p->in->path, there, p->rows, p->cols, p->format, lines + 1);
+        return bad_file("%s: indptr has %" PRId64 " numbers, but a matrix of %" PRId64 " x %" PRId64 " in the format "
+                        "'%s' needs %" PRId64, p->in->path, there, p->rows, p->cols, p->format, lines + 1);
     int64_t *begin = reader_array(p->in, &held, 0, there, sizeof *begin);
     int code = begin ? read_numbers(p, "indptr.npy", there, begin) : EXIT_FAILURE;
     if (!code) code = spread(p, lines, begin, line);

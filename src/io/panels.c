@@ -7,8 +7,8 @@
  *
  * Mapping 2 GiB took 2 ms where the file system has large folios (ext4 of Linux 6.18, a file written in pieces of 4
  * MiB), and copying them 60 ms on two cores; with pages of 4 KiB both took about as long.  MADV_POPULATE_READ (Linux
- * 5.14) fails where touching a page would be a SIGBUS; then, and where there is none, the panel is copied, and the error
- * of pread has the reason. */
+ * 5.14) fails where touching a page would be a SIGBUS; then, and where there is none, the panel is copied, and pread
+ * has the reason. */
 #define _GNU_SOURCE /* preadv2 */
 #include "panels.h"
 
@@ -157,8 +157,8 @@ static fs_result copy_pipe(const part *p, char *to)
     const int64_t more = !ends && there == all ? reader_more(stream, passed, 1) : 0;
     if (more < 0) return FS_EFILE;
     if (!ends && !more) return FS_OK;
-    return fs_fail(FS_EFILE, "%s: %" PRId64 " x %" PRId64 " %s needs %" PRId64 " bytes, but %s%" PRId64 " came", in->path,
-                   in->rows, in->cols, reader_kind_name(&in->kind, name, sizeof name), all,
+    return fs_fail(FS_EFILE, "%s: %" PRId64 " x %" PRId64 " %s needs %" PRId64 " bytes, but %s%" PRId64 " came",
+                   in->path, in->rows, in->cols, reader_kind_name(&in->kind, name, sizeof name), all,
                    more ? "more than " : "only ", there);
 }
 
@@ -178,7 +178,8 @@ static fs_result copy_part(fs_stream *s, const part *p, char *to)
         const int64_t count = left < piece ? left : piece, from = p->first + run * p->pitch + at;
         char *here = to + (run * p->count + at) * s->element;
         if (held) memcpy(here, held + from * s->element, (size_t)(count * s->element));
-        const int code = held ? 0 : reader_pread(fd, p->in->start + from * p->in->kind.bytes, count, &p->in->kind, here);
+        const int64_t offset = p->in->start + from * p->in->kind.bytes;
+        const int code = held ? 0 : reader_pread(fd, offset, count, &p->in->kind, here);
         if (code) {
 #pragma omp atomic write
             wrong = code;
@@ -283,7 +284,8 @@ static fs_result map_part(fs_stream *s, const part *p, char **data)
 #ifdef MADV_POPULATE_READ
     const int64_t page = sysconf(_SC_PAGESIZE), offset = p->in->start + p->first * s->element;
     const int64_t first = offset / page * page;
-    const int64_t end = (offset + p->count * s->element + page - 1) / page * page, pieces = (end - first + BRING - 1) / BRING;
+    const int64_t end = (offset + p->count * s->element + page - 1) / page * page;
+    const int64_t pieces = (end - first + BRING - 1) / BRING;
     int wrong = 0;
     if (p->runs != 1 || offset % s->element || p->in->pipe || !reader_is_native(&p->in->kind)) return FS_OK;
     FS_TRY(map_shard(s, p->in));

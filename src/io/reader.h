@@ -78,8 +78,8 @@ typedef char reader_text[160];
 const char *reader_shape_text(reader_text text, const reader_shape *shape);
 
 /* That `there` bytes (-1: not known, it is a pipe) are exactly what a header's shape and type need; *need gets the
- * number.  Returns 0, or EXIT_FAILURE after the message: "PATH: the header says 4096 x 1024 float32, which needs 16777216 bytes, but 1234
- * follow it". */
+ * number.  Returns 0, or EXIT_FAILURE after the message: "PATH: the header says 4096 x 1024 float32, which needs
+ * 16777216 bytes, but 1234 follow it". */
 int reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element, int64_t there,
                 int64_t *need);
 

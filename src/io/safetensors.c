@@ -256,8 +256,8 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
     reader_keep_shape(&x->shape, out);
     if (i == 4) {
         snprintf(out->stored, sizeof out->stored, "%.40s", show(type, x->dtype));
-        reader_cannot(t->in, out, "the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read: save it as one of them",
-                      show(shown, x->name), type);
+        reader_cannot(t->in, out, "the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read: save it as one of "
+                      "them", show(shown, x->name), type);
         return reader_refused(out);
     }
     const file_kind kind = reader_kind_of((fs_dtype)(FS_F32 + i));
@@ -269,8 +269,9 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
 static void list(const table *t, const file_options *options)
 {
     for (int64_t i = 0; i < t->count; i++) {
-        file_tensor seen = {FILE_SAFETENSORS, t->tensors[i].name, t->tensors[i].dtype, t->tensors[i].shape.dimensions, {0}};
-        memcpy(seen.shape, t->tensors[i].shape.size, sizeof seen.shape);
+        const tensor *x = &t->tensors[i];
+        file_tensor seen = {FILE_SAFETENSORS, x->name, x->dtype, x->shape.dimensions, {0}};
+        memcpy(seen.shape, x->shape.size, sizeof seen.shape);
         options->list(options->user, &seen);
     }
 }

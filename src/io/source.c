@@ -27,7 +27,8 @@ static int temporary_file(const char *folder)
     const int unnamed = open(folder, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
     if (unnamed >= 0) return unnamed;
 #endif
-    if (snprintf(name, sizeof name, "%s/flashsketch-XXXXXX", folder) >= (int)sizeof name) return errno = ENAMETOOLONG, -1;
+    const int length = snprintf(name, sizeof name, "%s/flashsketch-XXXXXX", folder);
+    if (length >= (int)sizeof name) return errno = ENAMETOOLONG, -1;
     const int named = mkstemp(name);
     if (named >= 0) (void)unlink(name);
     return named;

@@ -236,8 +236,8 @@ static fs_result spool_pipe(const fs_stream *s, shard *x)
     copy.fd = x->fd;
     if (source_measure(&copy)) return FS_EFILE;
     if (copy.bytes == x->bytes) return FS_OK;
-    return fs_fail(FS_EFILE, "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, but "
-                   "%" PRId64 " came", x->path, x->rows, x->cols, x->bytes, copy.bytes);
+    return fs_fail(FS_EFILE, "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, "
+                   "but %" PRId64 " came", x->path, x->rows, x->cols, x->bytes, copy.bytes);
 }
 
 static fs_result make_buffer(fs_stream *s)

@@ -199,9 +199,9 @@ static int read_entries(const reader_source *in, const end_record *end, const un
         const int64_t length = (int64_t)reader_little(at + 28, 2), extra = (int64_t)reader_little(at + 30, 2);
         const int64_t comment = (int64_t)reader_little(at + 32, 2);
         int64_t offset = (int64_t)reader_little(at + 42, 4);
-        *m = (zip_member){.name = name, .flags = (int)reader_little(at + 8, 2), .method = (int)reader_little(at + 10, 2),
-                          .crc = (uint32_t)reader_little(at + 16, 4), .packed = (int64_t)reader_little(at + 20, 4),
-                          .bytes = (int64_t)reader_little(at + 24, 4)};
+        *m = (zip_member){.name = name, .flags = (int)reader_little(at + 8, 2),
+                          .method = (int)reader_little(at + 10, 2), .crc = (uint32_t)reader_little(at + 16, 4),
+                          .packed = (int64_t)reader_little(at + 20, 4), .bytes = (int64_t)reader_little(at + 24, 4)};
         int64_t *const numbers[] = {&m->bytes, &m->packed, &offset};
         if (last - at - ENTRY < length + extra + comment) return damaged(in, "an entry of its directory is cut");
         if (memchr(at + ENTRY, 0, (size_t)length)) return damaged(in, "the name of a member has a byte 0");

@@ -121,8 +121,8 @@ def every_file(A):
     np.savetxt("A.csv", A, delimiter=",", header="a,b,c,d,e,f,g", comments="")
     np.savetxt("A.txt.gz", A)
     check("CSV", sketched("A.csv", *options), wanted, np.float64)
-    check("CSV, two files", sketched("A.csv", "A.txt.gz", *options), dense_sketch(*options, d=2 * D) @ np.vstack([A, A]),
-          np.float64)
+    check("CSV, two files", sketched("A.csv", "A.txt.gz", *options),
+          dense_sketch(*options, d=2 * D) @ np.vstack([A, A]), np.float64)
     check("CSV, standard input", sketched("-", *options, stdin=open("A.csv", "rb").read()), wanted, np.float64)
 
 

@@ -50,7 +50,7 @@ static void coordinates_need_memory_nine_times(void **state)
     (void)state;
     bytes b = {.count = 0};
     put_text(&b, "%%%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n1 1 1\n2 1 2\n");
-    expect_steps(&b, "A.mtx", NULL, 9); /* the bytes, to guess and to read; the line; three arrays of entries, three of the matrix */
+    expect_steps(&b, "A.mtx", NULL, 9); /* bytes, to guess and to read; the line; arrays of entries and of the matrix */
 }
 
 static void arrays_need_memory_four_times(void **state)

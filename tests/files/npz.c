@@ -39,7 +39,8 @@ static void add(archive *z, const char *name, const bytes *content)
     z->member[i].crc = crc, z->member[i].packed = count, z->member[i].count = content->count;
     z->member[i].offset = z->file.count, z->member[i].method = z->method, z->member[i].flags = z->flags;
     put(&z->file, "PK\3\4", 4);
-    put_little(&z->file, 45, 2), put_little(&z->file, (uint64_t)z->flags, 2), put_little(&z->file, (uint64_t)z->method, 2);
+    put_little(&z->file, 45, 2), put_little(&z->file, (uint64_t)z->flags, 2);
+    put_little(&z->file, (uint64_t)z->method, 2);
     put_little(&z->file, 0, 4), put_little(&z->file, z->flags & 8 ? 0 : crc, 4);
     put_little(&z->file, z->zip64 ? 0xFFFFFFFF : z->flags & 8 ? 0 : count, 4);
     put_little(&z->file, z->zip64 ? 0xFFFFFFFF : z->flags & 8 ? 0 : content->count, 4);
@@ -79,7 +80,8 @@ static void finish(archive *z, int wide)
         put_little(&z->file, 44, 8), put_little(&z->file, 45 | 45 << 16, 4), put_little(&z->file, 0, 8);
         put_little(&z->file, count, 8), put_little(&z->file, count, 8), put_little(&z->file, end - z->directory, 8);
         put_little(&z->file, z->directory, 8);
-        put(&z->file, "PK\6\7", 4), put_little(&z->file, 0, 4), put_little(&z->file, end, 8), put_little(&z->file, 1, 4);
+        put(&z->file, "PK\6\7", 4), put_little(&z->file, 0, 4);
+        put_little(&z->file, end, 8), put_little(&z->file, 1, 4);
     }
     put(&z->file, "PK\5\6", 4), put_little(&z->file, 0, 4);
     put_little(&z->file, wide ? 0xFFFF : count, 2), put_little(&z->file, wide ? 0xFFFF : count, 2);
@@ -130,8 +132,10 @@ typedef struct sparse_arrays {
     int64_t shape[2], a[8], b[8], data[8];
     int a_count, b_count, data_count;
 } sparse_arrays;
-static const sparse_arrays csr = {"csr", "indices.npy", "indptr.npy", {3, 3}, {1, 0, 2}, {0, 1, 1, 3}, {5, 7, -9}, 3, 4, 3};
-static const sparse_arrays csc = {"csc", "indices.npy", "indptr.npy", {3, 3}, {2, 0, 2}, {0, 1, 2, 3}, {7, 5, -9}, 3, 4, 3};
+static const sparse_arrays csr = {"csr",   "indices.npy", "indptr.npy", {3, 3}, {1, 0, 2}, {0, 1, 1, 3}, {5, 7, -9},
+                                  3, 4, 3};
+static const sparse_arrays csc = {"csc",   "indices.npy", "indptr.npy", {3, 3}, {2, 0, 2}, {0, 1, 2, 3}, {7, 5, -9},
+                                  3, 4, 3};
 static const sparse_arrays coo = {"coo", "row.npy", "col.npy", {3, 3}, {2, 0, 2}, {2, 1, 0}, {-9, 5, 7}, 3, 3, 3};
 static const double sparse_dense[] = {0, 5, 0, 0, 0, 0, 7, 0, -9};
 
@@ -268,7 +272,7 @@ static void wrong_sparse_matrices_are_refused(void **state)
         add_sparse(&z, &s, i ? "<i4" : "<f4", "<i2");
         finish(&z, 0);
         save(&z.file, "A.npz");
-        REFUSED("A.npz", NULL, i ? "format 'bsr' is not read; save A.tocsr()" : "indptr.npy: it holds float32", "A.npz");
+        REFUSED("A.npz", NULL, i ? "format 'bsr' is not read; save A.tocsr()" : "indptr.npy: it holds float32");
     }
     file_matrix file = opened("A.npz", (&(file_options){.describe = 1}));
     assert_non_null(strstr(file.why, "A.tocsr()"));
@@ -305,7 +309,7 @@ static void no_bit_can_be_wrong_unseen(void **state)
 
 static void damaged_and_other_archives_are_refused(void **state)
 {
-    static const struct { size_t at; int from_directory; const char *bytes; size_t count; const char *word; } cases[] = {
+    static const struct { size_t at; int directory; const char *bytes; size_t count; const char *word; } cases[] = {
         {0, 1, "PK\1\3", 4, "an entry of its directory is missing"},
         {8, 1, "\1\0", 2, "'arr_0.npy' is encrypted; save the archive without a password"},
         {10, 1, "\14\0", 2, "'arr_0.npy' is packed by method 12; deflate (8) and none (0) are read"},
@@ -324,7 +328,7 @@ static void damaged_and_other_archives_are_refused(void **state)
         archive z = {.method = 8};
         add_matrix(&z, "arr_0.npy", 40, 9, FS_F32);
         finish(&z, 0);
-        memcpy(z.file.at + cases[i].at + (cases[i].from_directory ? z.directory : 0), cases[i].bytes, cases[i].count);
+        memcpy(z.file.at + cases[i].at + (cases[i].directory ? z.directory : 0), cases[i].bytes, cases[i].count);
         save(&z.file, "A.npz");
         REFUSED("A.npz", NULL, cases[i].word);
     }

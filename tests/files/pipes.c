@@ -119,7 +119,8 @@ static void expect_message(fs_result result, const char *const *words)
 static void a_pipe_is_read_as_it_comes(void **state)
 {
     static const struct { int64_t memory; int fortran, batch, raw; } cases[] = {
-        {0, 0, 0, 0}, {1000, 0, 0, 0}, {4, 0, 0, 0}, {0, 0, 1, 0}, {1 << 20, 1, 0, 0}, {1000, 1, 1, 0}, {1000, 0, 0, 1}};
+        {0, 0, 0, 0},       {1000, 0, 0, 0}, {4, 0, 0, 0},   {0, 0, 1, 0},
+        {1 << 20, 1, 0, 0}, {1000, 1, 1, 0}, {1000, 0, 0, 1}};
     (void)state;
     assert_int_equal(setenv("TMPDIR", "absent", 1), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -172,7 +172,8 @@ def array(descr, shape, data):
 
 
 def numbers(values, code="i"):
-    return array(f"<{'i4' if code == 'i' else 'f8'}", f"({len(values)},)", struct.pack(f"<{len(values)}{code}", *values))
+    data = struct.pack(f"<{len(values)}{code}", *values)
+    return array("<i4" if code == "i" else "<f8", f"({len(values)},)", data)
 
 
 def sparse(format, shape=(3, 3), data=(5.0, 7.0, -9.0), **parts):
@@ -185,7 +186,8 @@ one = {"arr_0.npy": array("<f4", "(2, 3)", bytes(24))}
 for wide in False, True:
     for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
         write("npz", f"one-{wide}-{method}", npz(one, method, wide))
-write("npz", "several", npz({"a.npy": array(">i2", "(2,)", bytes(4)), "b.npy": array("<c8", "()", bytes(8)), "c": b"x"}))
+write("npz", "several",
+      npz({"a.npy": array(">i2", "(2,)", bytes(4)), "b.npy": array("<c8", "()", bytes(8)), "c": b"x"}))
 write("npz", "csr", npz(sparse("csr", **CSR), zipfile.ZIP_DEFLATED, True))
 write("npz", "csc", npz(sparse("csc", indices=(2, 0, 2), indptr=(0, 1, 2, 3))))
 write("npz", "coo", npz(sparse("coo", row=(2, 0, 2), col=(2, 1, 0))))
@@ -233,5 +235,6 @@ for name, rows, cols, dtype, data in ("negative", -2, -3, 1, 24), ("wraps", 2**3
         ("huge", 2**63 - 1, 2**63 - 1, 1, 8), ("short", 2, 3, 1, 23), ("long", 2, 3, 1, 25), ("type", 2, 3, 5, 24):
     write("raw", "bad-" + name, struct.pack("<qqBB", rows, cols, dtype, 0) + bytes(data))
 
-for path in "npy/f4-1", "mtx/real", "csv/commas", "csv/commas.gz", "npz/csr", "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
+for path in "npy/f4-1", "mtx/real", "csv/commas", "csv/commas.gz", "npz/csr", \
+        "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
     write("guess", path.replace("/", "-"), (HERE / path).read_bytes())
