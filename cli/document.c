@@ -59,7 +59,7 @@ static void man(void)
           "Fortran order), npz (an array, or csr, csc and coo of SciPy), Matrix Market (array and coordinate; real,\n"
           "integer and pattern; general, symmetric and skew\\-symmetric), safetensors (F16, BF16, F32, F64), IDX, and\n"
           "text: rows of numbers with commas, semicolons, tabs or spaces between them, with or without a header line.\n"
-          "They are told apart by their first bytes; Matrix Market, IDX and text may be packed by gzip. Or from a raw\n"
+          "The first bytes show which it is; Matrix Market, IDX and text may be packed by gzip. Or from a raw\n"
           "file of little\\-endian elements. Integers of up to 16 bits and booleans become f32; those of 32 and 64\n"
           "bits and numbers in text f64, beyond 2^53 rounded. An array of more than two dimensions is the matrix of\n"
           "its first one by all the others; one of a single dimension is a column. \\- is standard input or output.\n"

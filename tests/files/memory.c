@@ -1,11 +1,14 @@
 /* memory.c - memory that runs out at any moment: every reader says so in one sentence and gives back what it had (the
- * sanitizer looks).  The linker sends the readers' malloc and calloc here; those of zlib and cJSON stay their own. */
+ * sanitizer looks).  The linker sends the readers' malloc, calloc and realloc here; those of zlib and cJSON stay
+ * their own. */
 #include "support.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
 
 static int left = -1; /* how many more times there is memory; negative: always */
 
@@ -22,6 +25,11 @@ void *__wrap_malloc(size_t size)
 void *__wrap_calloc(size_t count, size_t size)
 {
     return is_out() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return is_out() ? NULL : __real_realloc(memory, size);
 }
 
 /* The file opens when there is memory `least` times, and is refused when there is fewer times. */
@@ -61,6 +69,14 @@ static void arrays_need_memory_four_times(void **state)
     expect_steps(&b, "A.mtx", NULL, 4);
 }
 
+static void tables_need_memory_five_times(void **state)
+{
+    (void)state;
+    bytes b = {.count = 0};
+    for (int i = 0; i < 65; i++) put_text(&b, "%d\n", i);
+    expect_steps(&b, "A.csv", NULL, 5); /* the bytes, twice; the line; 64 rows, 128 */
+}
+
 static void images_need_memory_four_times(void **state)
 {
     (void)state;
@@ -95,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(coordinates_need_memory_nine_times),
         cmocka_unit_test(arrays_need_memory_four_times),
+        cmocka_unit_test(tables_need_memory_five_times),
         cmocka_unit_test(images_need_memory_four_times),
         cmocka_unit_test(misaligned_tensors_need_memory_five_times),
         cmocka_unit_test(mapped_files_need_none),

@@ -1,11 +1,21 @@
 /* npz.c - archives of arrays and SciPy's sparse matrices: what they write is read; what lies is refused.
  *
- * Archives are made here member by member, stored or deflated, so that every field can be wrong. */
+ * Archives are made here member by member, stored or deflated, so that every field can be wrong.  The linker sends the
+ * readers' malloc and calloc here, so that memory can run out at any moment. */
 #include "support.h"
 
 #include <zlib.h>
 
 #include "dtype.h"
+
+static int left = -1; /* how many more times there is memory; negative: always */
+static int is_out(void) { return left > 0 ? left--, 0 : left == 0; }
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
 
 /* archives --------------------------------------------------------------------------------------------------- */
 
@@ -65,7 +75,7 @@ static void finish(archive *z, int wide)
         put_little(&z->file, wide ? 0xFFFFFFFF : z->member[i].packed, 4);
         put_little(&z->file, wide ? 0xFFFFFFFF : z->member[i].count, 4);
         put_little(&z->file, strlen(z->member[i].name), 2), put_little(&z->file, wide ? 34 : 0, 2);
-        put_little(&z->file, 0, 10);
+        put_little(&z->file, 0, 8), put_little(&z->file, 0, 2);
         put_little(&z->file, wide ? 0xFFFFFFFF : z->member[i].offset, 4);
         put_text(&z->file, "%s", z->member[i].name);
         if (wide) {
@@ -357,6 +367,28 @@ static void damaged_and_other_archives_are_refused(void **state)
     file_close(&file);
 }
 
+static void memory_that_runs_out_is_an_error(void **state)
+{
+    archive z = {.method = 8};
+    fs_result result = FS_EFILE;
+    (void)state;
+    add_sparse(&z, &csr, "<i4", "<i2");
+    finish(&z, 0);
+    save(&z.file, "A.npz");
+    for (int times = 0; result; times++) {
+        file_matrix file;
+        left = times;
+        result = file_open("A.npz", NULL, &file);
+        left = -1;
+        if (result) assert_non_null(strstr(fs_error_message(), "memory"));
+        else {
+            expect_sparse(&file, 3, 3, sparse_dense);
+            assert_true(times > 20); /* 5 members, read by 8 streams */
+            file_close(&file);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -365,6 +397,7 @@ int main(void)
         cmocka_unit_test(sparse_matrices_become_csr),
         cmocka_unit_test(wrong_sparse_matrices_are_refused),
         cmocka_unit_test(no_bit_can_be_wrong_unseen),
+        cmocka_unit_test(memory_that_runs_out_is_an_error),
         cmocka_unit_test(damaged_and_other_archives_are_refused),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);

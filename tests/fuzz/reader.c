@@ -42,7 +42,8 @@ static void check_located(const file_matrix *file)
     const fs_matrix *m = &file->dense;
     if (m->rows < 1 || m->cols < 1 || !fs_dtype_known(m->dtype) || file->start < 0) abort();
     if (file->whole) return; /* what follows the header is not looked at */
-    if (file->start + m->rows * m->cols * fs_dtype_size(m->dtype) > file->bytes) abort();
+    if (file->kind.dtype != m->dtype || file->kind.bytes < 1 || file->kind.bytes > fs_dtype_size(m->dtype)) abort();
+    if (file->start + m->rows * m->cols * file->kind.bytes > file->bytes) abort();
 }
 
 static void check_sparse(const file_matrix *file)

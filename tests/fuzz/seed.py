@@ -27,6 +27,10 @@ for version in 1, 2, 3:
         order = version % 2 == 0
         header = f"{{'descr': '<{code}', 'fortran_order': {order}, 'shape': (2, 3), }}\n"
         write("npy", f"{code}-{version}", npy(version, header, bytes(range(6 * size))))
+for code in "|b1", "|i1", "|u1", "<i2", ">u2", ">i4", "<u4", "<i8", ">u8", ">f2", ">f8", "<c8", "<U2", "<M8[ns]", "|V3":
+    size = {"U": 8, "M": 8}.get(code[1], int(code[2]))
+    header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': (3, 1), }}\n"
+    write("npy", f"type-{code[1:3]}-{'big' if code[0] == '>' else 'little'}", npy(1, header, bytes(range(3 * size))))
 write("npy", "vector", npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3L,)}", bytes(12)))
 write("npy", "tensor", npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 1)}", bytes(8)))
 write("npy", "big", npy(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", bytes(4)))
