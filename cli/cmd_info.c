@@ -35,26 +35,36 @@ static void print_format(file_format format, int gzip)
     printf("format    %s%s\n", file_format_name(format), gzip ? ", gzip" : "");
 }
 
+static const char *shape_text(char text[160], int dimensions, const int64_t *size)
+{
+    snprintf(text, 160, "one");
+    for (int i = 0, at = 0; i < dimensions && at < 160 - 24; i++)
+        at += snprintf(text + at, 160 - (size_t)at, "%s%" PRId64, i ? " x " : "", size[i]);
+    return text;
+}
+
 /* A tensor for the list: a line on stdout, where `user` counts them, or an object in the JSON array `user`. */
 static void print_tensor(void *user, const file_tensor *tensor)
 {
-    char name[160], dtype[16], shape[160] = "one";
-    int at = 0;
-    if (!(*(int64_t *)user)++) print_format(FILE_SAFETENSORS, 0);
-    for (int i = 0; i < tensor->dimensions && at < (int)sizeof shape - 24; i++)
-        at += snprintf(shape + at, sizeof shape - (size_t)at, "%s%" PRId64, i ? " x " : "", tensor->shape[i]);
+    char name[160], dtype[16], shape[160];
+    if (!(*(int64_t *)user)++) print_format(tensor->format, 0);
     file_printable(dtype, sizeof dtype, tensor->dtype, strlen(tensor->dtype));
     file_printable(name, sizeof name, tensor->name, strlen(tensor->name));
-    printf("tensor    %-5s %-16s %s\n", dtype, shape, name);
+    printf("tensor    %-5s %-16s %s\n", dtype, shape_text(shape, tensor->dimensions, tensor->shape), name);
+}
+/* A JSON number holds sizes below 2^53 exactly, which every array that fits its file has. */
+static void add_shape(cJSON *out, int dimensions, const int64_t *size)
+{
+    cJSON *shape = cJSON_CreateArray();
+    for (int i = 0; i < dimensions; i++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)size[i]));
+    cJSON_AddItemToObject(out, "shape", shape);
 }
 static void add_tensor(void *user, const file_tensor *tensor)
 {
-    cJSON *one = cJSON_CreateObject(), *shape = cJSON_CreateArray();
+    cJSON *one = cJSON_CreateObject();
     cJSON_AddStringToObject(one, "name", tensor->name);
     cJSON_AddStringToObject(one, "dtype", tensor->dtype);
-    for (int i = 0; i < tensor->dimensions; i++) /* below 2^53, the reader sees to that */
-        cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)tensor->shape[i]));
-    cJSON_AddItemToObject(one, "shape", shape);
+    add_shape(one, tensor->dimensions, tensor->shape);
     cJSON_AddItemToArray(user, one);
 }
 
@@ -68,7 +78,15 @@ static void print_matrix(const file_matrix *file)
 {
     const int64_t rows = file->is_sparse ? file->sparse.rows : file->dense.rows;
     const int64_t cols = file->is_sparse ? file->sparse.cols : file->dense.cols;
-    printf("stores    %s\nmatrix    %" PRId64 " x %" PRId64 "\n", file->stored, rows, cols);
+    char shape[160];
+    printf("stores    %s\n", file->stored);
+    if (file->has_shape && (file->dimensions != 2 || *file->why))
+        printf("shape     %s\n", shape_text(shape, file->dimensions, file->shape));
+    if (*file->why) {
+        printf("matrix    none: %s\n", file->why);
+        return;
+    }
+    printf("matrix    %" PRId64 " x %" PRId64 "\n", rows, cols);
     if (file->is_sparse)
         printf("entries   %" PRId64 " (%.3g to a row)\n", file->sparse.nnz, (double)file->sparse.nnz / (double)rows);
     printf("opened as %s, %s\n", file_dtype_name(file->is_sparse ? file->sparse.dtype : file->dense.dtype),
@@ -77,6 +95,11 @@ static void print_matrix(const file_matrix *file)
 static void add_matrix(cJSON *out, const file_matrix *file)
 {
     cJSON_AddStringToObject(out, "stored", file->stored);
+    if (file->has_shape) add_shape(out, file->dimensions, file->shape);
+    if (*file->why) {
+        cJSON_AddStringToObject(out, "no_matrix", file->why);
+        return;
+    }
     json_whole(out, "rows", file->is_sparse ? file->sparse.rows : file->dense.rows);
     json_whole(out, "cols", file->is_sparse ? file->sparse.cols : file->dense.cols);
     if (file->is_sparse) json_whole(out, "entries", file->sparse.nnz);
@@ -114,7 +137,10 @@ static int about_file(const char *path, const info_options *o)
     int is_sketch = 0;
     cJSON *tensors = o->json ? cJSON_CreateArray() : NULL;
     int64_t printed = 0;
+    /* The elements of a matrix that lies in its file as it is are not needed; of a pipe all is read, to check its
+     * length. */
     const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
+                                  .locate = strcmp(path, "-") != 0, .describe = 1,
                                   .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
     file_matrix file;
     (void)claims_input(path); /* there is no output that it could be */
@@ -129,7 +155,7 @@ static int about_file(const char *path, const info_options *o)
         file_close(&file);
         return cli_library_fail();
     }
-    const int listed = file.format == FILE_SAFETENSORS && !o->tensor;
+    const int listed = file.listed;
     if (!o->json) {
         if (!printed) print_format(file.format, file.gzip);
         if (!listed) print_matrix(&file);
@@ -226,12 +252,14 @@ static int run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {TENSOR, "tensor", "NAME", "safetensors: tell of this tensor alone", NULL},
+    {TENSOR, "tensor", "NAME", "safetensors, npz: tell of this tensor or array alone", NULL},
     {JSON, "json", NULL, "print a JSON object", NULL},
     {0}};
 const cli_command info_command = {
     "info", "[OPTION]... [FILE]", "tell what a file holds, or what this machine has",
     "With a FILE ('-' is standard input): its format, type and shape, after checking all of it that can be checked;\n"
-    "of a safetensors file, its tensors; of a sketch, which S and which rows it is of.  Without: the versions, the\n"
-    "CPU variants that run here and the GPUs.",
+    "of a safetensors or npz file, its tensors or arrays; of a sketch, which S and which rows it is of.  'opened as'\n"
+    "is the type that sketch reads it as; a file whose elements cannot be sketched is described too.  An array of\n"
+    "more than two dimensions is the matrix of its first one by all the others: 10 x 4 x 5 is read as 10 x 20.\n"
+    "Without a FILE: the versions, the CPU variants that run here and the GPUs.",
     options, NULL, run};

@@ -32,7 +32,7 @@ typedef struct fs_stream_options {
     int64_t memory;        /* bytes of A in memory at a time; 0: 64 MiB */
     int threads;           /* that copy a panel from the files; 0: OpenMP's own number */
     int batch_major;       /* the files hold n x d, a sample in each row; A is d x n all the same */
-    const char *tensor;    /* safetensors: which one; NULL: the only one there is */
+    const char *tensor;    /* safetensors, npz: which one; NULL: the only one there is */
     int64_t rows, cols;    /* of each file that is nothing but elements; 0: the files have headers */
     fs_dtype dtype;        /* its type ... */
     int by_columns;        /* ... and order: 0 rows one after the other, 1 columns */
@@ -54,16 +54,24 @@ typedef struct fs_stream fs_stream;
  * arrays, in the order given: their rows, or samples where they are batch-major.  They may be of different formats, but
  * of one type and order.  The same file may come twice.  "-" is standard input, which can be one of them.
  *
- * npy, safetensors and raw files are read a panel at a time.  Matrix Market and IDX files, with or without gzip, must
- * be read whole: one of them is in memory at a time, as f64 or f32, beside the panel, so a large matrix needs many
- * files.  Sparse ones (coordinate Matrix Market) are a panel each, whatever `memory` is.
+ * npy, safetensors and raw files are read a panel at a time.  Matrix Market, IDX and CSV files, with or without gzip,
+ * and npz archives must be read whole: one of them is in memory at a time, beside the panel, so a large matrix needs
+ * many files.  Sparse ones (coordinate Matrix Market, csr, csc and coo in npz) are a panel each, whatever `memory` is.
+ *
+ * Elements are f16, bf16, f32 or f64 as they are in the files.  Integers of 8 and 16 bits and booleans (npy, npz, IDX)
+ * become f32; integers of 32 and 64 bits become f64, where those beyond 2^53 are rounded to nearest; numbers in text
+ * and sparse matrices are f64.  An array of more than two dimensions is the matrix of its first one by all the others:
+ * 10 x 4 x 5 is read as 10 x 20; one of a single dimension is a column.
+ *
+ * A pipe on standard input is read as it comes where its panels follow one another in it (npy and raw; not where many
+ * long samples are cut into pieces).  Otherwise it is copied to a temporary file in the folder TMPDIR, or /tmp.
  *
  * Panels are whole rows of A where those are contiguous in the files, otherwise whole columns, as many as fit; where a
  * single one does not fit, or so few columns that making S would cost more than reading them, pieces.  They are cut by
  * the shape of A and `memory` alone, wherever files end, so the same calls give the same bits every time.
  *
  * Reads the headers of all files and checks them against each other and against the files' lengths; of files that are
- * read whole, what a header cannot tell shows when they are.
+ * read whole and of a pipe, what a header cannot tell shows when they are read.
  * FS_EFILE: a file cannot be read, is not what it says, or does not fit the others.  FS_EINVAL: an option is wrong.
  * FS_ENOMEM: no memory, or no thread.  Free it with fs_stream_close. */
 FS_API FS_CHECK fs_result fs_stream_open(fs_stream **out, const char *const *paths, int64_t count,
@@ -78,7 +86,8 @@ FS_API FS_CHECK fs_result fs_stream_shape(const fs_stream *stream, fs_matrix *A)
 /* How many panels there are. */
 FS_API int64_t fs_stream_panels(const fs_stream *stream);
 
-/* Makes `panel` (0 to fs_stream_panels) the next one, to go on where another run has stopped. */
+/* Makes `panel` (0 to fs_stream_panels) the next one, to go on where another run has stopped.  A panel of a pipe that
+ * has gone by does not come again: fs_stream_next is FS_EFILE then. */
 FS_API FS_CHECK fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
 
 /* Brings the next panel into memory, where it is not to be written; after the last one, panel->A.rows is 0.

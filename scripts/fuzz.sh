@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?"usage: fuzz.sh SECONDS [READER]..."}
 shift
-[ $# -gt 0 ] || set -- npy mtx safetensors idx raw guess identity
+[ $# -gt 0 ] || set -- npy mtx csv npz safetensors idx raw guess identity
 programs=build/fuzz/tests/fuzz
 targets=$(printf 'fuzz.%s ' "$@")
 cmake --preset fuzz --log-level=WARNING >/dev/null

@@ -1,13 +1,13 @@
 /* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
  *
- * npy, safetensors and raw files are mapped and never copied (unless their elements are misaligned); Matrix Market and
- * IDX files, with or without gzip, are read into memory.  Nothing in a file is believed: headers have limits, lengths
- * are compared with the file before memory is asked for, and whatever does not fit is refused with a sentence that
- * names the file and the numbers.  A file that is cut short by somebody else while it is mapped ends the program with
- * SIGBUS, as for every program that maps files.
+ * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
+ * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz
+ * archives.  Nothing in a file is believed: headers have limits, lengths are compared with the file before memory is
+ * asked for, and whatever does not fit is refused with a message that names the file and the numbers.  A file that
+ * another process cuts short while it is mapped ends the program with SIGBUS, as for every program that maps files.
  *
- * The path "-" is standard input.  What comes through a pipe is first written to a temporary file that has no name,
- * because headers are checked against the length of what follows. */
+ * The path "-" is standard input.  What comes through a pipe is copied to a temporary file in TMPDIR (/tmp), unless it
+ * is npy or raw and only located: then it is read as it comes. */
 #ifndef FS_IO_FILE_H
 #define FS_IO_FILE_H
 
@@ -18,29 +18,42 @@
 #include "flashsketch.h"
 
 typedef enum file_format {
-    FILE_GUESS = 0, /* told by the first bytes; raw files cannot be */
+    FILE_GUESS = 0, /* by the first bytes; text that begins nothing else is CSV; raw files cannot be guessed */
     FILE_NPY,
     FILE_MTX,
     FILE_SAFETENSORS,
     FILE_IDX,
+    FILE_CSV,
+    FILE_NPZ,
     FILE_RAW
 } file_format;
 
 enum { FILE_MAX_DIMENSIONS = 32 };
 typedef struct file_tensor {
+    file_format format;
     const char *name;  /* as it is in the file: file_printable before it goes to a terminal */
     const char *dtype; /* the file's word: "BF16" */
     int dimensions;
     int64_t shape[FILE_MAX_DIMENSIONS];
 } file_tensor;
 
+/* An element as a file has it: letter 'f' floating point, 'i' signed, 'u' unsigned, 'b' boolean; dtype is what it
+ * becomes. */
+typedef struct file_kind {
+    char letter;
+    int bytes, big; /* big: big-endian */
+    fs_dtype dtype;
+} file_kind;
+
 /* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
 typedef struct file_options {
     file_format format;
-    const char *tensor;          /* safetensors: which one; NULL: the only one there is */
-    /* safetensors: called for every tensor, in the order of their data, after all of the header was checked; then,
-     * where `tensor` is NULL, no matrix is opened.  NULL: not called. */
+    const char *tensor;          /* safetensors, npz: which one; NULL: the only one there is */
+    /* Where `tensor` is NULL, called for every tensor of a safetensors file, in the order of their data, after all of
+     * the header was checked, and for every array of an npz file that has several; then no matrix is opened, and the
+     * file is `listed`.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
+    int describe;                /* 1: what is recognised and cannot be opened is no failure: then `why` says so */
     int64_t rows, cols;          /* raw: the shape, ... */
     fs_dtype dtype;              /* ... the type ... */
     int by_columns;              /* ... and the order: 0 rows one after the other, 1 columns */
@@ -61,14 +74,21 @@ typedef struct file_options {
 typedef struct file_matrix {
     file_format format;
     int gzip;         /* the file is compressed */
+    int listed;       /* its tensors were listed, and there is no matrix */
     int is_sparse;    /* which of the two holds the matrix */
     char stored[48];  /* what the file says it stores: "float32", "uint8", "coordinate real symmetric" */
+    char why[200];    /* why there is no matrix, and what to do; empty where there is one */
+    int has_shape;    /* the file's array has these sizes */
+    int dimensions;
+    int64_t shape[FILE_MAX_DIMENSIONS];
     fs_matrix dense;  /* data may lie in a read-only mapping: it must not be written */
     fs_sparse sparse; /* CSR in f64; symmetric halves are written out; indices as they came, repeated ones too */
     int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
-    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the open file, owned */
+    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the file, owned, ... */
+    struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is what its header says it has */
+    file_kind kind;   /* of a matrix that is in the file as it is: its elements there */
     int whole;        /* only its header was read: file_read reads all of it */
     void *map;        /* owned, as is memory: file_close gives them back */
     size_t map_bytes;
@@ -79,8 +99,9 @@ typedef struct file_matrix {
  * nothing and need not be closed. */
 fs_result file_open(const char *path, const file_options *options, file_matrix *out);
 
-/* Reads all of a file that is open, from its start; `name` is what sentences call it.  Otherwise as file_open. */
-fs_result file_read(int fd, const char *name, file_matrix *out);
+/* Reads all of a file that is open, from its start; `name` is what messages call it, `tensor` as in file_options.
+ * Otherwise as file_open. */
+fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out);
 
 /* Gives back what *file holds and empties it; an empty one is nothing. */
 void file_close(file_matrix *file);

@@ -9,32 +9,17 @@
 
 #include "reader.h"
 
-enum { MAX_DIMENSIONS = 4, CHUNK = 1 << 15 };
+enum { MAX_DIMENSIONS = 4 };
 
 typedef struct kind {
-    int code, bytes;
-    fs_dtype dtype;
+    int code;
+    char letter;
+    int bytes;
     const char *name;
 } kind;
-static const kind kinds[] = {{0x08, 1, FS_F32, "uint8"},   {0x09, 1, FS_F32, "int8"},    {0x0B, 2, FS_F32, "int16"},
-                             {0x0C, 4, FS_F64, "int32"},   {0x0D, 4, FS_F32, "float32"}, {0x0E, 8, FS_F64, "float64"}};
+static const kind kinds[] = {{0x08, 'u', 1, "uint8"}, {0x09, 'i', 1, "int8"},    {0x0B, 'i', 2, "int16"},
+                             {0x0C, 'i', 4, "int32"}, {0x0D, 'f', 4, "float32"}, {0x0E, 'f', 8, "float64"}};
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
-
-static double value_of(const kind *k, const unsigned char *at)
-{
-    const uint64_t bits = reader_big(at, k->bytes);
-    const uint32_t half = (uint32_t)bits;
-    float single;
-    double whole;
-    switch (k->code) {
-    case 0x08: return (double)bits;
-    case 0x09: return (double)(int8_t)bits;
-    case 0x0B: return (double)(int16_t)bits;
-    case 0x0C: return (double)(int32_t)bits;
-    case 0x0D: memcpy(&single, &half, sizeof single); return (double)single;
-    default: memcpy(&whole, &bits, sizeof whole); return whole;
-    }
-}
 
 /* Reads the header; *start is how long it is. */
 static int read_header(reader_stream *stream, const kind **k, reader_shape *shape, int64_t *start)
@@ -64,38 +49,34 @@ static int read_header(reader_stream *stream, const kind **k, reader_shape *shap
 }
 
 /* Reads all values and keeps the first ones; then nothing may follow. */
-static int read_values(reader_stream *stream, const kind *k, int64_t count, int64_t kept, void *data)
+static int read_values(reader_stream *stream, const file_kind *k, int64_t count, int64_t kept, void *data)
 {
     const char *path = stream->in->path;
-    unsigned char *chunk = malloc(CHUNK * 8);
-    int code = chunk ? 0 : bad_file("%s: there is no memory for %d bytes", path, CHUNK * 8);
-    for (int64_t i = 0; i < count && !code; i += CHUNK) {
-        const int64_t n = count - i < CHUNK ? count - i : CHUNK;
-        const int64_t got = reader_more(stream, chunk, n * k->bytes);
-        if (got < 0) code = EXIT_FAILURE;
-        else if (got < n * k->bytes)
-            code = bad_file("%s: the header says %" PRId64 " bytes of values, but %" PRId64 " follow it", path,
-                            count * k->bytes, i * k->bytes + got);
-        for (int64_t j = 0; j < n && i + j < kept && !code; j++)
-            if (k->dtype == FS_F64) ((double *)data)[i + j] = value_of(k, chunk + j * k->bytes);
-            else ((float *)data)[i + j] = (float)value_of(k, chunk + j * k->bytes);
-    }
-    const int64_t more = code ? 0 : reader_more(stream, chunk, 1);
-    if (more < 0) code = EXIT_FAILURE;
-    if (more > 0)
-        code = bad_file("%s: the header says %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
-    free(chunk);
-    return code;
+    char more;
+    const int64_t there = reader_values(stream, k, count, kept, data);
+    if (there < 0) return EXIT_FAILURE;
+    if (there < count * k->bytes)
+        return bad_file("%s: the header says %" PRId64 " bytes of values, but %" PRId64 " follow it; get the file "
+                        "again", path, count * k->bytes, there);
+    const int64_t rest = reader_more(stream, &more, 1);
+    if (rest < 0) return EXIT_FAILURE;
+    if (rest > 0)
+        return bad_file("%s: the header says %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
+    return 0;
 }
 
 static int read_stream(reader_stream *stream, const file_options *options, file_matrix *out)
 {
     const kind *k = NULL;
-    reader_shape shape;
+    reader_shape shape = {0};
     reader_text text;
     int64_t start = 0, need, rows, cols;
     const char *path = stream->in->path;
-    if (read_header(stream, &k, &shape, &start) || reader_is_matrix(stream->in, &shape)) return EXIT_FAILURE;
+    if (read_header(stream, &k, &shape, &start)) return EXIT_FAILURE;
+    out->gzip = stream->gzip;
+    snprintf(out->stored, sizeof out->stored, "%s", k->name);
+    reader_keep_shape(&shape, out);
+    if (!reader_is_matrix(stream->in, &shape, out)) return reader_refused(out);
     const int64_t there = stream->most > start ? stream->most - start : 0;
     need = reader_bytes(&shape, k->bytes);
     if ((!stream->gzip || need < 0) && reader_fits(stream->in, &shape, k->name, k->bytes, there, &need))
@@ -109,12 +90,11 @@ static int read_stream(reader_stream *stream, const file_options *options, file_
         return bad_file("%s: the header says rows of %" PRId64 " values; at most %" PRId64 " are read", path, cols,
                         options->max_cols);
     const int64_t kept = options->max_rows && rows > options->max_rows ? options->max_rows : rows;
+    const file_kind element = reader_kind(k->letter, k->bytes, 1);
     out->whole = options->locate == 2;
-    void *data = out->whole ? NULL : reader_array(stream->in, out, 0, kept * cols, fs_dtype_size(k->dtype));
-    if (!out->whole && (!data || read_values(stream, k, rows * cols, kept * cols, data))) return EXIT_FAILURE;
-    out->gzip = stream->gzip;
-    out->dense = fs_row_major(data, kept, cols, k->dtype);
-    snprintf(out->stored, sizeof out->stored, "%s", k->name);
+    void *data = out->whole ? NULL : reader_array(stream->in, out, 0, kept * cols, fs_dtype_size(element.dtype));
+    if (!out->whole && (!data || read_values(stream, &element, rows * cols, kept * cols, data))) return EXIT_FAILURE;
+    out->dense = fs_row_major(data, kept, cols, element.dtype);
     return 0;
 }
 

@@ -4,32 +4,17 @@
  * line of sizes, then a line for each entry: row, column (from 1), value; or, for array, the values column by column.
  * A symmetric file has the lower triangle, a skew-symmetric one what is below the diagonal.  Values become f64, pattern
  * entries 1; coordinates become CSR, arrays a column-major view. */
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "reader.h"
+#include "sparse.h"
+#include "text.h"
 
-enum {
-    BUFFER = 1 << 16,
-    /* Rows cost memory that no byte of the file stands for: so many are always read, and so many for each entry. */
-    FREE_ROWS = 1 << 22,
-    ROWS_PER_ENTRY = 64
-};
+enum { LONGEST = 1 << 16 }; /* bytes of a line */
 
-typedef struct text {
-    reader_stream stream;
-    const char *path;
-    int64_t line;        /* the number of the current one, from 1 */
-    int64_t at, filled;  /* what is left of the buffer */
-    int ended;
-    char *buffer;        /* BUFFER + 1 bytes */
-} text;
-
-typedef enum field { REAL, INTEGER, PATTERN } field;
-typedef enum symmetry { GENERAL, SYMMETRIC, SKEW } symmetry;
+typedef enum field { REAL, INTEGER, PATTERN, DOUBLE, COMPLEX } field; /* DOUBLE is read as REAL */
+typedef enum symmetry { GENERAL, SYMMETRIC, SKEW, HERMITIAN } symmetry;
 
 typedef struct banner {
     int is_array;
@@ -39,44 +24,17 @@ typedef struct banner {
 
 /* lines ------------------------------------------------------------------------------------------------------ */
 
-/* The next line, ended with 0 instead of its newline, from *line to *end.  Returns 1, 0 at the end of the file, -1
- * after saying what is wrong. */
-static int next_line(text *t, char **line, char **end)
-{
-    char *newline;
-    while (!(newline = memchr(t->buffer + t->at, '\n', (size_t)(t->filled - t->at))) && !t->ended) {
-        if (t->at == 0 && t->filled == BUFFER) {
-            bad_file("%s: line %" PRId64 " is longer than %d bytes", t->path, t->line + 1, BUFFER);
-            return -1;
-        }
-        memmove(t->buffer, t->buffer + t->at, (size_t)(t->filled - t->at));
-        t->filled -= t->at;
-        t->at = 0;
-        const int64_t got = reader_more(&t->stream, t->buffer + t->filled, BUFFER - t->filled);
-        if (got < 0) return -1;
-        t->ended = t->filled + got < BUFFER;
-        t->filled += got;
-    }
-    if (t->at == t->filled) return 0;
-    *line = t->buffer + t->at;
-    *end = newline ? newline : t->buffer + t->filled;
-    t->at = newline ? t->at + (*end - *line) + 1 : t->filled;
-    **end = 0;
-    t->line++;
-    return 1;
-}
-
 static char *skip_spaces(char *at)
 {
     while (*at == ' ' || *at == '\t' || *at == '\r') at++;
     return at;
 }
 
-/* The next line that is not blank, nor a comment if those may be here; *at is its first word.  Returns as next_line. */
+/* The next line that is not blank, nor a comment if those may be here; *at is its first word.  Returns as text_line. */
 static int next_words(text *t, int comments, char **at, char **end)
 {
     int more;
-    while ((more = next_line(t, at, end)) == 1) {
+    while ((more = text_line(t, at, end)) == 1) {
         if (comments && **at == '%') continue;
         *at = skip_spaces(*at);
         if (*at != *end) break;
@@ -103,45 +61,13 @@ static int read_whole(const text *t, char **at, const char *what, int64_t *numbe
     char *p = *at;
     if (*p < '0' || *p > '9') return wrong(t, *at, what);
     for (*number = 0; *p >= '0' && *p <= '9'; p++) {
-        if (*number > (INT64_MAX - 9) / 10)
+        if (*number > (INT64_MAX - (*p - '0')) / 10)
             return bad_file("%s: line %" PRId64 ": a number of more than 63 bits", t->path, t->line);
         *number = 10 * *number + (*p - '0');
     }
     if (!word_ends(p)) return wrong(t, *at, what);
     *at = skip_spaces(p);
     return 0;
-}
-
-/* A number, correctly rounded.  A whole number below 2^53 over a power of ten up to 10^22 is a quotient of two exact
- * doubles, rounded once (Clinger 1990); everything else is for strtod.  Returns the end, NULL if this is no number. */
-static char *parse_real(char *p, double *value)
-{
-    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
-                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    char *start = p;
-    const int negative = *p == '-';
-    uint64_t mantissa = 0;
-    int digits = 0, point = 0, behind = 0;
-    if (*p == '-' || *p == '+') p++;
-    if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) return NULL; /* strtod would read it */
-    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {
-        if (*p == '.') {
-            point = 1;
-            continue;
-        }
-        digits += digits || *p != '0';
-        if (digits <= 19) mantissa = 10 * mantissa + (uint64_t)(*p - '0');
-        behind += point && behind < 1000;
-    }
-    if (word_ends(p) && digits <= 15 && behind <= 22 && p - start > point + (*start == '-' || *start == '+')) {
-        *value = (negative ? -1.0 : 1.0) * (double)mantissa / ten[behind];
-        return p;
-    }
-    char *end;
-    errno = 0;
-    *value = strtod(start, &end);
-    if (end == start || !word_ends(end) || (errno == ERANGE && fabs(*value) > 1)) return NULL;
-    return end;
 }
 
 static int read_value(const text *t, const banner *b, char **at, double *value)
@@ -151,8 +77,8 @@ static int read_value(const text *t, const banner *b, char **at, double *value)
         return 0;
     }
     if (b->field == REAL) {
-        char *end = parse_real(*at, value);
-        if (!end) return wrong(t, *at, "a number of 64 bits");
+        char *end = text_real(*at, value);
+        if (!end || !word_ends(end)) return wrong(t, *at, "a number of 64 bits");
         *at = skip_spaces(end);
         return 0;
     }
@@ -184,11 +110,11 @@ static int find_word(const char *word, const char *const *known)
 static int read_banner(text *t, banner *b, file_matrix *out)
 {
     static const char *const formats[] = {"coordinate", "array", NULL};
-    static const char *const fields[] = {"real", "integer", "pattern", "double", NULL};
-    static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", NULL};
+    static const char *const fields[] = {"real", "integer", "pattern", "double", "complex", NULL};
+    static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric", "hermitian", NULL};
     char *at, *end, *words[5], shown[40];
     int count = 0;
-    const int more = next_line(t, &at, &end);
+    const int more = text_line(t, &at, &end);
     if (more < 0) return EXIT_FAILURE;
     if (!more) return bad_file("%s: there is nothing in the file", t->path);
     for (at = skip_spaces(at); *at && count < 5; at = skip_spaces(at)) {
@@ -207,7 +133,7 @@ static int read_banner(text *t, banner *b, file_matrix *out)
                         "and skew-symmetric are read", t->path,
                         file_printable(shown, sizeof shown, words[bad], strlen(words[bad])));
     b->is_array = format;
-    b->field = kind == 3 ? REAL : (field)kind;
+    b->field = kind == DOUBLE ? REAL : (field)kind;
     b->symmetry = (symmetry)symmetric;
     if (b->field == PATTERN && (b->is_array || b->symmetry == SKEW))
         return bad_file("%s: the banner says %s pattern %s, which there is not", t->path, formats[format],
@@ -217,7 +143,7 @@ static int read_banner(text *t, banner *b, file_matrix *out)
 }
 
 /* Rows, columns and, in coordinate files, entries. */
-static int read_sizes(text *t, const banner *b, int64_t size[3])
+static int read_sizes(text *t, const banner *b, int64_t size[3], file_matrix *out)
 {
     static const char *const names[] = {"the number of rows", "the number of columns", "the number of entries"};
     char *at, *end;
@@ -233,7 +159,19 @@ static int read_sizes(text *t, const banner *b, int64_t size[3])
     if (b->symmetry != GENERAL && size[0] != size[1])
         return bad_file("%s: the header says %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
                         t->path, size[0], size[1]);
+    const reader_shape shape = {2, {size[0], size[1]}};
+    reader_keep_shape(&shape, out);
     return 0;
+}
+
+/* Complex numbers: the sizes are for the description. */
+static int read_complex(text *t, const banner *b, file_matrix *out)
+{
+    int64_t size[3];
+    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
+    reader_cannot(t->stream.in, out, "the banner says '%s': complex numbers are not read; write the real and the "
+                  "imaginary part as matrices of their own", b->field == COMPLEX ? "complex" : "hermitian");
+    return reader_refused(out);
 }
 
 /* That the file can hold `count` things of at least `least` bytes each, its last newline aside. */
@@ -261,7 +199,7 @@ static int at_the_end(text *t, int64_t count, const char *what)
 static int read_array(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size)) return EXIT_FAILURE;
+    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
     const int64_t rows = size[0], cols = size[1], all = reader_times(rows, cols);
     if (all < 0)
         return bad_file("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
@@ -299,14 +237,7 @@ static int read_array(text *t, const banner *b, file_matrix *out)
 
 /* coordinates ------------------------------------------------------------------------------------------------ */
 
-/* Entries as the file has them, indices from 0. */
-typedef struct entries {
-    int64_t count;
-    int64_t *row, *col;
-    double *value;
-} entries;
-
-static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, entries *e)
+static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, sparse_entries *e)
 {
     for (int64_t i = 0; i < e->count; i++) {
         char *at, *end;
@@ -332,90 +263,37 @@ static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, en
     return at_the_end(t, e->count, "entries");
 }
 
-/* Adds to ptr[i]; returns what it was. */
-static int64_t advance(fs_sparse *A, int64_t i, int64_t by)
-{
-    const int64_t was = fs_index_load(A->ptr, A->index_type, i);
-    fs_index_store(A->ptr, A->index_type, i, was + by);
-    return was;
-}
-
-/* Puts an entry into its row: ptr[row + 1] is where it goes, and moves on. */
-static void place(fs_sparse *A, int64_t row, int64_t col, double value)
-{
-    const int64_t to = advance(A, row + 1, 1);
-    fs_index_store(A->index, A->index_type, to, col);
-    ((double *)A->value)[to] = value;
-}
-
-/* From entries to CSR, the entries of a row in the file's order.  ptr[i + 1] first counts row i - 1, then is the start
- * of row i, and after the placing its end: what it must be. */
-static int make_csr(const text *t, const banner *b, int64_t rows, int64_t cols, const entries *e, file_matrix *out)
-{
-    fs_sparse *A = &out->sparse;
-    int64_t nnz = e->count;
-    for (int64_t i = 0; i < e->count && b->symmetry != GENERAL; i++) nnz += e->row[i] != e->col[i];
-    const int small = rows < INT32_MAX && cols <= INT32_MAX && nnz <= INT32_MAX;
-    const int64_t bytes = small ? 4 : 8;
-    *A = (fs_sparse){.format = FS_CSR, .index_type = small ? FS_INDEX32 : FS_INDEX64, .rows = rows, .cols = cols,
-                     .nnz = nnz, .dtype = FS_F64, .place = FS_HOST};
-    if (!(A->ptr = reader_array(t->stream.in, out, 0, rows + 2, bytes)) ||
-        !(A->index = reader_array(t->stream.in, out, 1, nnz, bytes)) ||
-        !(A->value = reader_array(t->stream.in, out, 2, nnz, sizeof(double))))
-        return EXIT_FAILURE;
-    memset(A->ptr, 0, (size_t)((rows + 2) * bytes));
-    for (int64_t i = 0; i < e->count; i++) {
-        advance(A, e->row[i] + 2, 1);
-        if (b->symmetry != GENERAL && e->row[i] != e->col[i]) advance(A, e->col[i] + 2, 1);
-    }
-    for (int64_t i = 1; i <= rows; i++) advance(A, i + 1, fs_index_load(A->ptr, A->index_type, i));
-    for (int64_t i = 0; i < e->count; i++) {
-        place(A, e->row[i], e->col[i], e->value[i]);
-        if (b->symmetry != GENERAL && e->row[i] != e->col[i])
-            place(A, e->col[i], e->row[i], b->symmetry == SKEW ? -e->value[i] : e->value[i]);
-    }
-    out->is_sparse = 1;
-    return 0;
-}
-
 static int read_coordinates(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size)) return EXIT_FAILURE;
-    const int64_t rows = size[0], cols = size[1];
-    entries e = {.count = size[2]};
-    if (can_hold(t, "entries", e.count, b->field == PATTERN ? 4 : 6)) return EXIT_FAILURE;
-    if (rows > FREE_ROWS && rows / ROWS_PER_ENTRY > e.count)
-        return bad_file("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
-                        "only where there are at most %d to an entry", t->path, rows, e.count, FREE_ROWS,
-                        ROWS_PER_ENTRY);
+    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
+    const int64_t rows = size[0], cols = size[1], count = size[2];
+    const reader_source *in = t->stream.in;
+    if (can_hold(t, "entries", count, b->field == PATTERN ? 4 : 6) || sparse_check_rows(in, rows, count))
+        return EXIT_FAILURE;
     if (out->whole) {
-        out->is_sparse = 1;
-        out->sparse = (fs_sparse){.format = FS_CSR, .rows = rows, .cols = cols, .dtype = FS_F64, .place = FS_HOST};
+        sparse_located(rows, cols, out);
         return 0;
     }
-    file_matrix held = {0}; /* the entries' memory */
-    e.row = reader_array(t->stream.in, &held, 0, e.count, sizeof *e.row);
-    e.col = e.row ? reader_array(t->stream.in, &held, 1, e.count, sizeof *e.col) : NULL;
-    e.value = e.col ? reader_array(t->stream.in, &held, 2, e.count, sizeof *e.value) : NULL;
-    const int code = !e.value || read_entries(t, b, rows, cols, &e) || make_csr(t, b, rows, cols, &e, out);
-    file_close(&held);
-    return code ? EXIT_FAILURE : 0;
+    sparse_entries e;
+    const int mirror = b->symmetry == GENERAL ? 0 : b->symmetry == SKEW ? -1 : 1;
+    int code = sparse_entries_allocate(in, count, &e);
+    if (!code) code = read_entries(t, b, rows, cols, &e);
+    if (!code) code = sparse_csr(in, rows, cols, mirror, &e, out);
+    sparse_entries_free(&e);
+    return code;
 }
 
 int mtx_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
-    text t = {.path = in->path, .buffer = malloc(BUFFER + 1)};
+    text t;
     banner b;
-    if (!t.buffer) return bad_file("%s: there is no memory for %d bytes", in->path, BUFFER);
-    int code = reader_start(in, &t.stream);
-    if (!code) {
-        out->gzip = t.stream.gzip;
-        out->whole = options->locate == 2;
-        code = read_banner(&t, &b, out);
-        if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
-        reader_stop(&t.stream);
-    }
-    free(t.buffer);
+    if (text_start(in, LONGEST, &t)) return EXIT_FAILURE;
+    out->gzip = t.stream.gzip;
+    out->whole = options->locate == 2;
+    int code = read_banner(&t, &b, out);
+    if (!code && (b.field == COMPLEX || b.symmetry == HERMITIAN)) code = read_complex(&t, &b, out);
+    else if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
+    text_stop(&t);
     return code;
 }

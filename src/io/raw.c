@@ -12,12 +12,12 @@ int raw_read(const reader_source *in, const file_options *options, file_matrix *
         return bad_file("%s: a raw file needs a shape of at least 1 x 1, not %" PRId64 " x %" PRId64, in->path,
                         options->rows, options->cols);
     const int64_t need = reader_bytes(&shape, fs_dtype_size(options->dtype));
-    if (need < 0)
+    if (need < 0 || (in->pipe && need > INT64_MAX / 16))
         return bad_file("%s: %" PRId64 " x %" PRId64 " %s is more bytes than can be counted", in->path, options->rows,
                         options->cols, file_dtype_name(options->dtype));
-    if (need != in->bytes)
+    if (!in->pipe && need != in->bytes)
         return bad_file("%s: %" PRId64 " x %" PRId64 " %s needs %" PRId64 " bytes, but the file has %" PRId64, in->path,
                         options->rows, options->cols, file_dtype_name(options->dtype), need, in->bytes);
-    if (reader_map(in, out)) return EXIT_FAILURE;
-    return reader_view(in, 0, options->rows, options->cols, options->dtype, options->by_columns, out);
+    const file_kind kind = reader_kind_of(options->dtype);
+    return reader_view(in, 0, &shape, &kind, options->by_columns, out);
 }

@@ -24,6 +24,7 @@ typedef struct tensor {
 
 typedef struct table {
     const reader_source *in;
+    char *text;          /* the header, owned, as are json and tensors */
     cJSON *json;
     int64_t data, bytes; /* where the data start and how many there are */
     int64_t count;
@@ -112,7 +113,7 @@ static int read_tensor(const table *t, const cJSON *item, tensor *x)
     reader_text text;
     if (need != x->end - x->start)
         return bad_file("%s: the tensor '%s' is %s %s, which needs %s%" PRId64 " bytes, but its offsets span %" PRId64,
-                        t->in->path, shown, x->shape.dimensions ? reader_shape_text(text, &x->shape) : "one",
+                        t->in->path, shown, reader_shape_text(text, &x->shape),
                         show(type, x->dtype), need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need,
                         x->end - x->start);
     return 0;
@@ -155,6 +156,7 @@ static void table_free(table *t)
 {
     cJSON_Delete(t->json);
     free(t->tensors);
+    free(t->text);
 }
 
 static int is_metadata(const cJSON *item)
@@ -164,15 +166,17 @@ static int is_metadata(const cJSON *item)
     return cJSON_IsObject(item) && !field;
 }
 
-/* Reads and checks the header of a mapped file.  table_free is for what it leaves, also after a failure. */
-static int table_read(table *t, const reader_source *in, const unsigned char *file)
+/* Reads the header's text, which it allocates into t->text.  Returns 0, or EXIT_FAILURE after a message. */
+static int read_text(table *t, reader_stream *stream)
 {
-    memset(t, 0, sizeof *t);
-    t->in = in;
-    if (in->bytes < 8)
+    const reader_source *in = t->in;
+    unsigned char first[8];
+    const int64_t there = reader_more(stream, first, 8);
+    if (there < 0) return EXIT_FAILURE;
+    if (there < 8)
         return bad_file("%s: this is not a safetensors file: it has %" PRId64 " bytes, fewer than the length of a "
                         "header", in->path, in->bytes);
-    const uint64_t length = reader_little(file, 8);
+    const uint64_t length = reader_little(first, 8);
     if (length > (uint64_t)in->bytes - 8)
         return bad_file("%s: the header says it has %" PRIu64 " bytes, but %" PRId64 " follow", in->path, length,
                         in->bytes - 8);
@@ -180,7 +184,25 @@ static int table_read(table *t, const reader_source *in, const unsigned char *fi
         return bad_file("%s: the header has %" PRIu64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
     t->data = 8 + (int64_t)length;
     t->bytes = in->bytes - t->data;
-    const char *text = (const char *)file + 8, *end = text;
+    t->text = malloc(length ? (size_t)length : 1);
+    if (!t->text) return bad_file("%s: there is no memory for a header of %" PRIu64 " bytes", in->path, length);
+    const int64_t got = reader_more(stream, t->text, (int64_t)length);
+    if (got < 0) return EXIT_FAILURE;
+    return got == (int64_t)length ? 0 : bad_file("%s: the file has become shorter while it was read", in->path);
+}
+
+/* Checks the header.  table_free is for what it leaves, also after a failure. */
+static int table_read(table *t, const reader_source *in)
+{
+    reader_stream stream;
+    memset(t, 0, sizeof *t);
+    t->in = in;
+    if (reader_start_at(in, READER_PLAIN, 0, in->bytes, &stream)) return EXIT_FAILURE;
+    const int code = read_text(t, &stream);
+    reader_stop(&stream);
+    if (code) return EXIT_FAILURE;
+    const int64_t length = t->data - 8;
+    const char *text = t->text, *end = text;
     if (length && *text == '{') t->json = cJSON_ParseWithLengthOpts(text, (size_t)length, &end, 0);
     if (!t->json) return bad_file("%s: the header is not JSON from byte %td on", in->path, end - text);
     while (end < text + length && *end == ' ') end++;
@@ -230,21 +252,26 @@ static int open_tensor(const table *t, const tensor *x, file_matrix *out)
     static const char *const known[] = {"F32", "F64", "F16", "BF16"};
     shown_name shown, type;
     int i = 0;
-    int64_t rows, cols;
     while (i < 4 && strcmp(known[i], x->dtype)) i++;
-    if (i == 4)
-        return bad_file("%s: the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read", t->in->path,
-                        show(shown, x->name), show(type, x->dtype));
-    if (reader_is_matrix(t->in, &x->shape)) return EXIT_FAILURE;
-    reader_rows_cols(&x->shape, &rows, &cols);
-    return reader_view(t->in, t->data + x->start, rows, cols, (fs_dtype)(FS_F32 + i), 0, out);
+    reader_keep_shape(&x->shape, out);
+    if (i == 4) {
+        snprintf(out->stored, sizeof out->stored, "%.40s", show(type, x->dtype));
+        reader_cannot(t->in, out, "the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read: save it as one of "
+                      "them", show(shown, x->name), type);
+        return reader_refused(out);
+    }
+    const file_kind kind = reader_kind_of((fs_dtype)(FS_F32 + i));
+    reader_kind_name(&kind, out->stored, sizeof out->stored);
+    if (!reader_is_matrix(t->in, &x->shape, out)) return reader_refused(out);
+    return reader_view(t->in, t->data + x->start, &x->shape, &kind, 0, out);
 }
 
 static void list(const table *t, const file_options *options)
 {
     for (int64_t i = 0; i < t->count; i++) {
-        file_tensor seen = {t->tensors[i].name, t->tensors[i].dtype, t->tensors[i].shape.dimensions, {0}};
-        memcpy(seen.shape, t->tensors[i].shape.size, sizeof seen.shape);
+        const tensor *x = &t->tensors[i];
+        file_tensor seen = {FILE_SAFETENSORS, x->name, x->dtype, x->shape.dimensions, {0}};
+        memcpy(seen.shape, x->shape.size, sizeof seen.shape);
         options->list(options->user, &seen);
     }
 }
@@ -258,11 +285,11 @@ static void tell_notes(const table *t, const file_options *options)
 int safetensors_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     table t;
-    if (reader_map(in, out)) return EXIT_FAILURE;
-    int code = table_read(&t, in, out->map);
+    int code = table_read(&t, in);
     if (!code && options->list) list(&t, options);
     if (!code && options->note) tell_notes(&t, options);
-    if (!code && (options->tensor || !options->list)) {
+    out->listed = options->list && !options->tensor;
+    if (!code && !out->listed) {
         const tensor *x = find(&t, options->tensor);
         code = x ? open_tensor(&t, x, out) : EXIT_FAILURE;
     }

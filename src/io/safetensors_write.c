@@ -35,11 +35,11 @@ int file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, co
     for (size_t i = length; i < padded; i++) fputc(' ', out);
     free(header);
     const int64_t element = fs_dtype_size(m->dtype), count = m->rows * m->cols;
+    const file_kind little = reader_kind_of(m->dtype); /* to this order and from it is the same exchange */
     for (int64_t i = 0; i < count; i += CHUNK) {
         char chunk[CHUNK * 8];
         const int64_t n = count - i < CHUNK ? count - i : CHUNK;
-        memcpy(chunk, (const char *)m->data + i * element, (size_t)(n * element));
-        reader_native(chunk, n, element);
+        reader_convert(&little, (const char *)m->data + i * element, n, chunk);
         fwrite(chunk, (size_t)element, (size_t)n, out);
     }
     return 0;

@@ -9,37 +9,20 @@
  * sparse file is a panel of its own.
  *
  * A thread of its own brings panels into the page cache before they are asked for; where they are there already it
- * costs next to nothing.  A panel that lies in one piece in one file is mapped where it is, by all threads, and given
- * back when the next one is asked for, so that memory is what it was said to be.  Any other panel is copied into a
- * buffer by all threads (pread): over the end of a file, pieces of lines, elements that are misaligned or in the other
- * byte order.
+ * costs next to nothing.  panels.c has how a panel comes into memory, which is never more than was allowed.
  *
- * Mapping 2 GiB took 2 ms where the file system has large folios (ext4 of Linux 6.18, a file written in pieces of 4
- * MiB), and copying them 60 ms on two cores; with pages of 4 KiB both took about as long.  MADV_POPULATE_READ (Linux
- * 5.14) fails where touching a page would be a SIGBUS; then, and where there is none, the panel is copied, and pread
- * tells what is wrong with the file. */
-#define _GNU_SOURCE /* preadv2 */
+ * A pipe is read as it comes where its panels follow one another in it; otherwise it is copied to a temporary file. */
 #include "stream.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
-#include "ahead.h"
 #include "error.h"
-#include "reader.h"
+#include "panels.h"
 
 enum {
-    PIECE = 1 << 20,    /* bytes that a thread copies at a time */
-    BRING = 4 << 20,    /* bytes that a thread maps at a time */
-    PROBE = 1 << 17,    /* bytes that are brought into the page cache at a time: as many as Linux reads ahead at once */
-    WINDOW = 1 << 23,   /* and that are asked for at a time */
     /* Columns of a panel, if A has them, because every panel makes its part of S again: on a CPU, 128 columns of 2^20
      * rows took 1.5 times as long in panels of 64, 3 times in panels of 16, 48 times one by one. */
     COLUMNS_LEAST = 128,
@@ -48,328 +31,11 @@ enum {
 };
 static const int64_t MEMORY = (int64_t)64 << 20;
 
-typedef struct shard {
-    char *path;
-    int kept, fd;           /* standard input stays open, in fd */
-    int whole;              /* it is read whole, and `start` is 0 */
-    int64_t bytes, changed;
-    int64_t start;          /* of its elements in the file */
-    int64_t rows, cols;     /* of its array */
-    int64_t first, lines;   /* its lines in its segment; of a sparse one its rows in all files */
-} shard;
-
-typedef struct segment {
-    int64_t shard, shards;        /* the first, and how many */
-    int64_t lines, width;         /* width: elements of a line */
-    int64_t base;                 /* where its elements (not its lines) begin in A */
-    int64_t step_lines, step;     /* lines of a panel, and elements of each */
-    int64_t panels;
-} segment;
-
-struct fs_stream {
-    shard *shards;
-    segment *segments;
-    int64_t count, segment_count;
-    int is_sparse;         /* every file is, and there are no segments */
-    int batch_major;
-    int by_columns;        /* lines are columns of A */
-    int64_t rows, cols, element;
-    fs_dtype dtype;
-    int threads;
-    int64_t panels, next, memory;
-    char *buffer;
-    const shard *mapped;   /* whose file is at `map`, whole; NULL: none */
-    char *map, *used;      /* used: the pages of the last panel, if it was mapped */
-    int64_t used_bytes;
-    const shard *held;     /* which of those that are read whole is in `file`; NULL: none */
-    file_matrix file;
-    int reads_ahead;       /* the thread is there */
-    ahead ahead;
-};
-
-/* where a panel is ------------------------------------------------------------------------------------------- */
-
-typedef struct place {
-    const segment *in;
-    int64_t line, lines, element, elements; /* of the segment */
-} place;
-
-static place place_of(const fs_stream *s, int64_t panel)
-{
-    const segment *g = s->segments;
-    while (panel >= g->panels) panel -= g++->panels;
-    const int64_t across = (g->width + g->step - 1) / g->step;
-    place at = {g, panel / across * g->step_lines, g->step_lines, panel % across * g->step, g->step};
-    if (at.lines > g->lines - at.line) at.lines = g->lines - at.line;
-    if (at.elements > g->width - at.element) at.elements = g->width - at.element;
-    return at;
-}
-
-/* The part of a panel that is in one shard: `runs` runs of `bytes` bytes, `pitch` from one to the next in the file. */
-typedef struct part {
-    const shard *in;
-    int64_t offset, runs, bytes, pitch;
-} part;
-
-/* The part that begins with a line of the panel; *line becomes the first line after it. */
-static part part_of(const fs_stream *s, const place *at, int64_t *line)
-{
-    const shard *low = s->shards + at->in->shard, *high = low + at->in->shards; /* the line is in low ... high - 1 */
-    while (high - low > 1) {
-        const shard *middle = low + (high - low) / 2;
-        if (middle->first <= *line) low = middle;
-        else high = middle;
-    }
-    const int64_t end = at->line + at->lines, shard_end = low->first + low->lines;
-    const int64_t lines = (end < shard_end ? end : shard_end) - *line, pitch = at->in->width * s->element;
-    part p = {low, low->start + (*line - low->first) * pitch + at->element * s->element, lines,
-              at->elements * s->element, pitch};
-    if (p.bytes == pitch) p.runs = 1, p.bytes *= lines;
-    *line += lines;
-    return p;
-}
-
-/* reading ---------------------------------------------------------------------------------------------------- */
-
-/* The shard's file, opened again; -1 after saying why not.  shard_close is for what it returns. */
-static int shard_open(const shard *in)
-{
-    struct stat about;
-    const int fd = in->kept ? in->fd : open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &about)) {
-        (void)fs_fail(FS_EFILE, "%s: the file cannot be opened any more (%s)", in->path, strerror(errno));
-        if (fd >= 0 && !in->kept) close(fd);
-        return -1;
-    }
-    const int64_t changed = about.st_mtim.tv_sec * INT64_C(1000000000) + about.st_mtim.tv_nsec;
-    if (about.st_size == in->bytes && (changed == in->changed || in->kept)) return fd;
-    (void)fs_fail(FS_EFILE, "%s: the file has changed while it was read: it had %" PRId64 " bytes and has %" PRId64
-                  "%s", in->path, in->bytes, (int64_t)about.st_size,
-                  about.st_size == in->bytes ? ", but was written to" : "");
-    if (!in->kept) close(fd);
-    return -1;
-}
-static void shard_close(const shard *in, int fd)
-{
-    if (!in->kept) close(fd);
-}
-
-/* Reads a shard that is read whole, unless it is held.  FS_EFILE: it is damaged, or not what it was. */
-static fs_result hold(fs_stream *s, const shard *in)
-{
-    const int fd = shard_open(in);
-    if (fd < 0) return FS_EFILE;
-    fs_result result = FS_OK;
-    if (s->held != in) {
-        file_close(&s->file);
-        s->held = NULL;
-        result = file_read(fd, in->path, &s->file);
-        if (result == FS_OK) {
-            const int sparse = s->file.is_sparse;
-            const int64_t rows = sparse ? s->file.sparse.rows : s->file.dense.rows;
-            const int64_t cols = sparse ? s->file.sparse.cols : s->file.dense.cols;
-            if (sparse == s->is_sparse && rows == in->rows && cols == in->cols &&
-                (sparse || (s->file.dense.dtype == s->dtype && s->file.dense.data)))
-                s->held = in;
-            else
-                result = fs_fail(FS_EFILE, "%s: the file has changed while it was read: it was %" PRId64 " x %" PRId64
-                                 " and is %" PRId64 " x %" PRId64, in->path, in->rows, in->cols, rows, cols);
-        }
-    }
-    shard_close(in, fd);
-    return result;
-}
-
-/* Returns 0, an errno, or -1 where the file ends before. */
-static int read_all(int fd, char *to, int64_t bytes, int64_t offset)
-{
-    while (bytes > 0) {
-        const ssize_t got = pread(fd, to, (size_t)bytes, (off_t)offset);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) return got ? errno : -1;
-        to += got, bytes -= got, offset += got;
-    }
-    return 0;
-}
-
-/* Copies a part to `to`, from its file, or from the memory that holds all of it. */
-static fs_result copy_part(fs_stream *s, const part *p, char *to)
-{
-    const int64_t pieces = (p->bytes + PIECE - 1) / PIECE, all = p->runs * pieces;
-    if (p->in->whole) FS_TRY(hold(s, p->in));
-    const char *held = p->in->whole ? s->file.dense.data : NULL;
-    const int fd = held ? -1 : shard_open(p->in);
-    int wrong = 0;
-    if (!held && fd < 0) return FS_EFILE;
-#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
-    for (int64_t i = 0; i < all; i++) {
-        const int64_t run = i / pieces, at = i % pieces * PIECE, left = p->bytes - at;
-        const int64_t bytes = left < PIECE ? left : PIECE, from = p->offset + run * p->pitch + at;
-        char *here = to + run * p->bytes + at;
-        if (held) memcpy(here, held + from, (size_t)bytes);
-        const int code = held ? 0 : read_all(fd, here, bytes, from);
-        if (code) {
-#pragma omp atomic write
-            wrong = code;
-        }
-    }
-    if (held) return FS_OK;
-    shard_close(p->in, fd);
-    if (!wrong) {
-        reader_native(to, p->runs * p->bytes / s->element, s->element);
-        return FS_OK;
-    }
-    return fs_fail(FS_EFILE, "%s: the file could not be read (%s)", p->in->path,
-                   wrong < 0 ? "it has become shorter" : strerror(wrong));
-}
-
-/* Whether the byte at an offset is in the page cache; 0 also where nobody knows. */
-static int is_cached(int fd, int64_t offset)
-{
-#ifdef RWF_NOWAIT
-    char byte;
-    struct iovec to = {&byte, 1};
-    return preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) == 1;
-#else
-    return (void)fd, (void)offset, 0;
-#endif
-}
-
-/* Brings bytes of a file into the page cache: asks for WINDOW of them and waits for the first PROBE, so that a disk has
- * always enough to do. */
-static void bring_run(int fd, int64_t offset, int64_t bytes, char *nowhere, const atomic_int *stop)
-{
-    int64_t asked = 0;
-    for (int64_t i = 0; i < bytes && !*stop; i += PROBE) {
-        const int64_t here = bytes - i < PROBE ? bytes - i : PROBE;
-        if (is_cached(fd, offset + i) && is_cached(fd, offset + i + here - 1)) continue;
-        if (asked < i) asked = i;
-        for (; asked < bytes && asked < i + WINDOW; asked += PROBE)
-            (void)posix_fadvise(fd, (off_t)(offset + asked), PROBE, POSIX_FADV_WILLNEED);
-        (void)read_all(fd, nowhere, here, offset + i);
-    }
-}
-
-/* Brings a part into the page cache; all of a file that is read whole. */
-static void bring_part(const part *p, char *nowhere, const atomic_int *stop)
-{
-    const int fd = shard_open(p->in);
-    if (fd < 0) return;
-    if (p->in->whole) bring_run(fd, 0, p->in->bytes, nowhere, stop);
-    for (int64_t run = 0; !p->in->whole && run < p->runs; run++)
-        bring_run(fd, p->offset + run * p->pitch, p->bytes, nowhere, stop);
-    shard_close(p->in, fd);
-}
-
-/* Brings a panel into the page cache.  What goes wrong here goes wrong again, and is told, when it is copied. */
-static void bring(void *stream, int64_t panel, const atomic_int *stop)
-{
-    const fs_stream *s = stream;
-    char *nowhere = malloc(PROBE);
-    if (s->is_sparse) {
-        const part all = {.in = &s->shards[panel]};
-        if (nowhere) bring_part(&all, nowhere, stop);
-        free(nowhere);
-        return;
-    }
-    const place at = place_of(s, panel);
-    for (int64_t line = at.line; nowhere && line < at.line + at.lines && !*stop;) {
-        const part p = part_of(s, &at, &line);
-        if (!p.in->whole || p.offset == 0) bring_part(&p, nowhere, stop); /* a whole file once */
-    }
-    free(nowhere);
-}
-
-/* mapping ---------------------------------------------------------------------------------------------------- */
-
-static void give_back(fs_stream *s)
-{
-    if (s->used_bytes) (void)madvise(s->used, (size_t)s->used_bytes, MADV_DONTNEED);
-    s->used_bytes = 0;
-}
-
-static void unmap(fs_stream *s)
-{
-    if (s->mapped) munmap(s->map, (size_t)s->mapped->bytes);
-    s->mapped = NULL;
-    s->used_bytes = 0;
-}
-
-/* The mapping of a shard's file, the only one there is.  FS_EFILE: the file is not what it was. */
-static fs_result map_shard(fs_stream *s, const shard *in)
-{
-    const int fd = shard_open(in);
-    if (fd < 0) return FS_EFILE;
-    if (s->mapped != in) {
-        unmap(s);
-        void *map = mmap(NULL, (size_t)in->bytes, PROT_READ, MAP_SHARED, fd, 0);
-        if (map != MAP_FAILED) s->map = map, s->mapped = in;
-    }
-    shard_close(in, fd);
-    return FS_OK;
-}
-
-/* Where a part is mapped; *data stays NULL where it must be copied. */
-static fs_result map_part(fs_stream *s, const part *p, char **data)
-{
-#ifdef MADV_POPULATE_READ
-    const int64_t page = sysconf(_SC_PAGESIZE), first = p->offset / page * page;
-    const int64_t end = (p->offset + p->bytes + page - 1) / page * page, pieces = (end - first + BRING - 1) / BRING;
-    int wrong = 0;
-    if (p->runs != 1 || p->offset % s->element || !reader_is_little()) return FS_OK;
-    FS_TRY(map_shard(s, p->in));
-    if (s->mapped != p->in) return FS_OK;
-#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
-    for (int64_t i = 0; i < pieces; i++) {
-        const int64_t at = first + i * BRING, left = end - at;
-        if (madvise(s->map + at, (size_t)(left < BRING ? left : BRING), MADV_POPULATE_READ)) {
-#pragma omp atomic write
-            wrong = 1;
-        }
-    }
-    s->used = s->map + first;
-    s->used_bytes = end - first;
-    if (!wrong) *data = s->map + p->offset;
-#else
-    (void)s, (void)p, (void)data;
-#endif
-    return FS_OK;
-}
-
-/* Where a part is in the memory that holds its file; *data stays NULL where it must be copied. */
-static fs_result held_part(fs_stream *s, const part *p, char **data)
-{
-    FS_TRY(hold(s, p->in));
-    if (p->runs == 1) *data = (char *)s->file.dense.data + p->offset;
-    return FS_OK;
-}
-
-/* The elements of a panel: where they are, or copied. */
-static fs_result fetch(fs_stream *s, const place *at, char **data)
-{
-    int64_t line = at->line;
-    const int64_t end = at->line + at->lines;
-    const part first = part_of(s, at, &line);
-    char *to = s->buffer;
-    give_back(s);
-    *data = NULL;
-    if (line == end) FS_TRY(first.in->whole ? held_part(s, &first, data) : map_part(s, &first, data));
-    if (*data) return FS_OK;
-    give_back(s);
-    for (line = at->line; line < end;) {
-        const part p = part_of(s, at, &line);
-        FS_TRY(copy_part(s, &p, to));
-        to += p.runs * p.bytes;
-    }
-    *data = s->buffer;
-    return FS_OK;
-}
-
 /* A sparse file as a panel. */
 static fs_result next_sparse(fs_stream *s, fs_panel *panel)
 {
     const shard *in = &s->shards[s->next];
-    FS_TRY(hold(s, in));
+    FS_TRY(panel_hold(s, in));
     panel->is_sparse = 1;
     panel->sparse = s->file.sparse;
     if (s->batch_major) panel->sparse.rows = in->cols, panel->sparse.cols = in->rows, panel->sparse.format = FS_CSC;
@@ -388,7 +54,7 @@ fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
     if (s->is_sparse) return next_sparse(s, panel);
     const place at = place_of(s, s->next);
     char *data;
-    FS_TRY(fetch(s, &at, &data));
+    FS_TRY(panel_fetch(s, &at, &data));
     panel->A = s->by_columns ? fs_col_major(data, at.elements, at.lines, s->dtype)
                              : fs_row_major(data, at.lines, at.elements, s->dtype);
     panel->row0 = s->by_columns ? at.in->base + at.element : at.line;
@@ -449,9 +115,12 @@ static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dt
     to->cols = *sparse ? file->sparse.cols : dense->cols;
     *dtype = *sparse ? file->sparse.dtype : dense->dtype;
     *in = *sparse || to->rows == 1 || to->cols == 1 ? EITHER : dense->col_stride == 1 ? BY_ROWS : BY_COLUMNS;
+    to->kind = file->kind;
     to->kept = file->kept;
     to->fd = file->fd;
-    file->kept = 0; /* it is ours now */
+    to->pipe = file->pipe;
+    file->kept = 0; /* they are ours now */
+    file->pipe = NULL;
     file_close(file);
     return to->path ? FS_OK : fs_fail(FS_ENOMEM, "%s: there is no memory for its name", path);
 }
@@ -472,15 +141,17 @@ static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, orde
     if (in != EITHER && in != all)
         return fs_fail(FS_EFILE, "%s: it is stored by %s, but those before it by %s; the files of a matrix are in one "
                        "order", b->path, in == BY_COLUMNS ? "columns" : "rows", all == BY_COLUMNS ? "columns" : "rows");
-    for (const shard *before = a; b->kept && before < b; before++)
-        if (before->kept) return fs_fail(FS_EFILE, "standard input can be only one of the files");
     return FS_OK;
 }
 
 static fs_result find_shards(fs_stream *s, const char *const *paths, const file_options *how, file_matrix *first,
                              order *all)
 {
+    int64_t inputs = 0;
     *all = EITHER;
+    for (int64_t i = 0; i < s->count; i++) inputs += paths[i] && !strcmp(paths[i], "-");
+    if (inputs > 1) return fs_fail(FS_EFILE, "standard input can be only one of the files; it comes %" PRId64 " times",
+                                   inputs);
     for (int64_t i = 0; i < s->count; i++) {
         file_matrix file = {0};
         fs_dtype dtype;
@@ -552,6 +223,23 @@ static fs_result make_segments(fs_stream *s, int fortran)
     return FS_OK;
 }
 
+/* Copies a pipe whose panels do not follow one another in it to a temporary file. */
+static fs_result spool_pipe(const fs_stream *s, shard *x)
+{
+    const segment *g = s->segments;
+    while (x - s->shards >= g->shard + g->shards) g++;
+    if (g->step == g->width || g->step_lines == 1) return FS_OK;
+    reader_source copy = {.path = x->path, .options = &x->pipe->none};
+    if (pipe_spool(x->pipe, &x->pipe->in, &x->fd)) return FS_EFILE;
+    pipe_close(x->pipe);
+    x->pipe = NULL;
+    copy.fd = x->fd;
+    if (source_measure(&copy)) return FS_EFILE;
+    if (copy.bytes == x->bytes) return FS_OK;
+    return fs_fail(FS_EFILE, "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, "
+                   "but %" PRId64 " came", x->path, x->rows, x->cols, x->bytes, copy.bytes);
+}
+
 static fs_result make_buffer(fs_stream *s)
 {
     int64_t bytes = 0;
@@ -574,6 +262,8 @@ static fs_result open_all(fs_stream *s, const char *const *paths, const fs_strea
     if (s->is_sparse) make_sparse_panels(s);
     else {
         FS_TRY(make_segments(s, all == BY_COLUMNS));
+        for (int64_t i = 0; i < s->count; i++)
+            if (s->shards[i].pipe) FS_TRY(spool_pipe(s, &s->shards[i]));
         FS_TRY(make_buffer(s));
     }
     if (s->batch_major) { /* from the files' rows and columns to those of A */
@@ -581,7 +271,7 @@ static fs_result open_all(fs_stream *s, const char *const *paths, const fs_strea
         s->rows = s->cols;
         s->cols = samples;
     }
-    s->ahead = (ahead){.bring = bring, .user = s, .count = s->panels};
+    s->ahead = (ahead){.bring = panel_bring, .user = s, .count = s->panels};
     const int code = ahead_start(&s->ahead);
     if (code) return fs_fail(FS_ENOMEM, "there is no thread to read ahead (%s)", strerror(code));
     s->reads_ahead = 1;
@@ -612,6 +302,10 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
         return fs_fail(FS_ENOMEM, "fs_stream_open: there is no memory for %" PRId64 " files", count);
     }
     s->count = count;
+    if (options->tensor && !(s->tensor = strdup(options->tensor))) {
+        fs_stream_close(s);
+        return fs_fail(FS_ENOMEM, "fs_stream_open: there is no memory for the name of a tensor");
+    }
     s->memory = options->memory ? options->memory : MEMORY;
     s->threads = options->threads ? options->threads : omp_get_max_threads();
     const fs_result result = open_all(s, paths, options, first);
@@ -625,12 +319,14 @@ void fs_stream_close(fs_stream *s)
     if (!s) return;
     if (s->reads_ahead) ahead_stop(&s->ahead);
     for (int64_t i = 0; i < s->count; i++) {
-        if (s->shards[i].kept) close(s->shards[i].fd);
+        if (s->shards[i].kept && s->shards[i].fd >= 0) close(s->shards[i].fd);
+        pipe_close(s->shards[i].pipe);
         free(s->shards[i].path);
     }
-    unmap(s);
+    panel_unmap(s);
     file_close(&s->file);
     free(s->buffer);
+    free(s->tensor);
     free(s->segments);
     free(s->shards);
     free(s);

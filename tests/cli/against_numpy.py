@@ -112,6 +112,40 @@ def every_file(A):
         open("A.idx.gz", "wb").write(gzip.compress(data))
         check(("IDX", kind), sketched("A.idx", *options), wanted)
         check(("IDX, gzip", kind), sketched("A.idx.gz", *options), wanted)
+    np.savez("A.npz", other=A[:5], w=A)
+    np.savez_compressed("one.npz", A.astype("i2"))
+    check("npz", sketched("A.npz", *options, "--tensor", "w"), wanted)
+    check("npz, one array", sketched("one.npz", *options), wanted)
+    check("npz, two files", sketched("A.npz", "A.npz", "--tensor", "w", *options),
+          dense_sketch(*options, d=2 * D) @ np.vstack([A, A]))
+    np.savetxt("A.csv", A, delimiter=",", header="a,b,c,d,e,f,g", comments="")
+    np.savetxt("A.txt.gz", A)
+    check("CSV", sketched("A.csv", *options), wanted, np.float64)
+    check("CSV, two files", sketched("A.csv", "A.txt.gz", *options),
+          dense_sketch(*options, d=2 * D) @ np.vstack([A, A]), np.float64)
+    check("CSV, standard input", sketched("-", *options, stdin=open("A.csv", "rb").read()), wanted, np.float64)
+
+
+def every_number(A):
+    """Integers, booleans and big-endian numbers: the bits of the file with the numbers that NumPy converts them to."""
+    options = ["-k", K, "--seed", 5, "-q"]
+    for code in "i1 u1 b1 <i2 >i2 <u2 >u2 <i4 >i4 <u4 >u4 <i8 >i8 <u8 >u8 >f2 >f4 >f8".split():
+        dtype = np.dtype(code)
+        B = (np.abs(A) if dtype.kind in "ub" else A).astype(dtype)
+        if dtype.itemsize == 8 and dtype.kind != "f":
+            B[::7] += B.dtype.type(2**53 + 1)  # rounded as NumPy rounds it
+        wanted = dtype.newbyteorder("=") if dtype.kind == "f" else "f4" if dtype.itemsize < 4 else "f8"
+        for order in "C", "F":
+            np.save("B.npy", np.asarray(B, order=order))
+            np.save("C.npy", np.asarray(B.astype(wanted), order=order))
+            for memory in [], ["--memory", 4096]:
+                first = sketched("C.npy", *options, *memory)
+                for name, stdin in ("B.npy", None), ("-", open("B.npy", "rb").read()):
+                    second = sketched(name, *options, *memory, stdin=stdin)
+                    right = first.dtype == second.dtype and first.tobytes() == second.tobytes()
+                    counts["passed" if right else "failed"] += 1
+                    if not right:
+                        print(f"{code}, {order}, {name}, {memory}: not the bits of {wanted}")
 
 
 def pieces_add_up(A):
@@ -137,6 +171,11 @@ def matrix_market(A):
         packed = open(name + ".gz", "rb").read()
         check(name + ", standard input", sketched("-", *options, stdin=packed), wanted, np.float64)
     check("batch.mtx", sketched("batch.mtx", *options, "--batch-major"), wanted.T, np.float64)
+    for kind in "csr", "csc", "coo":
+        sparse.save_npz("A.npz", sparse.coo_matrix(A).asformat(kind))
+        check(("npz", kind), sketched("A.npz", *options), wanted, np.float64)
+        check(("npz and mtx", kind), sketched("A.npz", "sparse.mtx", *options, "--memory", "1M"),
+              dense_sketch(*options, d=2 * D) @ np.vstack([A, A]), np.float64)
     square = A[:60, :5] @ A[:60, :5].T
     io.mmwrite("symmetric.mtx", sparse.coo_matrix(square), symmetry="symmetric")
     check("symmetric.mtx", sketched("symmetric.mtx", "-k", 20), dense_sketch("-k", 20, d=60) @ square, np.float64)
@@ -179,6 +218,7 @@ with tempfile.TemporaryDirectory() as folder:
     A = ((7 * np.arange(D)[:, None] + 3 * np.arange(N)) % 11 - 5).astype("f4")
     every_sketch(A)
     every_file(A)
+    every_number(A)
     pieces_add_up(A)
     if io:
         matrix_market(A)

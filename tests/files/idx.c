@@ -89,6 +89,10 @@ static void files_that_are_cut_or_too_long_are_refused(void **state)
     fclose(file);
     refused_wherever_cut(&packed, "B.gz", &idx);
     REFUSED("B.gz", NULL, "the gzip data end in the middle");
+    put_text(&packed, "junk");
+    save(&packed, "B.gz");
+    REFUSED("B.gz", NULL, "what follows is not gzip");
+    packed.count -= 4;
     packed.at[packed.count - 6] ^= 1;
     save(&packed, "B.gz");
     REFUSED("B.gz", NULL, "B.gz: incorrect data check; the file is damaged");

@@ -173,7 +173,9 @@ static void wrong_files_are_refused_with_the_line(void **state)
         {REAL "2 2.0 1\n1 1 1\n", "line 2: the number of columns"},
         {REAL "0 2 0\n", "0 x 2: there is nothing to read"},
         {REAL "2 99999999999999999999 1\n1 1 1\n", "line 2: a number of more than 63 bits"},
-        {REAL "2 2 9223372036854775807\n1 1 1\n", "more than 63 bits"},
+        {REAL "2 2 9223372036854775807\n1 1 1\n", "9223372036854775807 entries, but the file's"},
+        {REAL "2 2 9223372036854775808\n1 1 1\n", "line 2: a number of more than 63 bits"},
+        {REAL "9223372036854775807 2 1\n1 1 1\n", "9223372036854775807 rows and only 1 entries"},
         {REAL "2 2 922337203685477580\n1 1 1\n", "922337203685477580 entries, but the file's"},
         {REAL "2 2 2\n1 1 1\n", "says 2 entries, but the file ends after 1"},
         {REAL "2 2 1\n1 1 1\n2 2 2\n", "line 4: the header says 1 entries, but more follow"},
@@ -262,6 +264,34 @@ static void damaged_gzip_is_refused(void **state)
     }
 }
 
+/* A file may be several gzip members one after the other; anything else behind a member is refused. */
+static void what_follows_gzip_is_gzip(void **state)
+{
+    static const char *const rest[] = {"junk\n", "\x1f", "\x1f\x8b", "\x1fjunk and more junk"};
+    bytes first = {.count = 0}, second = {.count = 0}, all = {.count = 0};
+    const double dense[] = {1, 0, 0, 2};
+    (void)state;
+    put_text(&first, "%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 ");
+    put_text(&second, "1\n2 2 2\n");
+    put_gzip(&all, &first);
+    put_gzip(&all, &second);
+    save(&all, "A.mtx.gz");
+    file_matrix file = opened("A.mtx.gz", NULL);
+    expect_sparse(&file, 2, 2, dense);
+    file_close(&file);
+    const size_t end = all.count;
+    for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) {
+        all.count = end;
+        put_text(&all, "%s", rest[i]);
+        save(&all, "A.mtx.gz");
+        REFUSED("A.mtx.gz", NULL, i == 1 || i == 2 ? "the gzip data end in the middle" : "what follows is not gzip");
+    }
+    all.count = end;
+    put_little(&all, 0, 1);
+    save(&all, "A.mtx.gz");
+    REFUSED("A.mtx.gz", NULL, "what follows is not gzip; get the file again, or cut it there (head -c");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +304,7 @@ int main(void)
         cmocka_unit_test(zero_bytes_are_refused),
         cmocka_unit_test(endless_lines_are_refused),
         cmocka_unit_test(damaged_gzip_is_refused),
+        cmocka_unit_test(what_follows_gzip_is_gzip),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }

@@ -1,4 +1,5 @@
 /* npy.c - npy files: what NumPy may write is read as it is; what it cannot have written is refused. */
+#include "dtype.h"
 #include "support.h"
 
 /* The start of a file: magic, version, length, header. */
@@ -14,6 +15,13 @@ static void put_elements(bytes *b, int64_t rows, int64_t cols, int by_columns, f
 {
     for (int64_t p = 0; p < rows * cols; p++)
         put_double(b, by_columns ? element(p % rows, p / rows) : element(p / cols, p % cols), dtype);
+}
+
+static uint64_t bits_of(const unsigned char *at, size_t size)
+{
+    uint64_t bits = 0;
+    for (size_t i = size; i-- > 0;) bits = bits << 8 | at[i];
+    return bits;
 }
 
 /* Lengths of headers make all alignments of the elements. */
@@ -102,16 +110,25 @@ static void a_file_that_is_cut_is_refused_with_the_numbers(void **state)
 static void other_arrays_and_wrong_headers_are_refused(void **state)
 {
     static const struct { const char *header, *word; } cases[] = {
-        {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 2)}", "big-endian ('>f4'); save it with astype('<f4')"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (2, 2)}", "Python objects"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 2)}", "structured"},
         {"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (2, 2)}", "structured"},
-        {"{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2)}", "type '<i4'"},
-        {"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2)}", "type '<c8'"},
+        {"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 1)}", "complex numbers are not read; save A.real"},
+        {"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2)}", "complex '<c8', which needs 32 bytes, but 16"},
+        {"{'descr': '<U1', 'fortran_order': False, 'shape': (2, 2)}", "it holds text; save it as numbers"},
+        {"{'descr': '|S4', 'fortran_order': False, 'shape': (2, 2)}", "it holds text; save it as numbers"},
+        {"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (2,)}", "it holds times; save them"},
+        {"{'descr': '<f16', 'fortran_order': False, 'shape': (1,)}", "type '<f16', which is not read; save it as"},
+        {"{'descr': '|f4', 'fortran_order': False, 'shape': (2, 2)}", "type '|f4'"},
+        {"{'descr': '<i3', 'fortran_order': False, 'shape': (2, 2)}", "type '<i3'"},
+        {"{'descr': '<i', 'fortran_order': False, 'shape': (2, 2)}", "type '<i'"},
+        {"{'descr': '<i4x', 'fortran_order': False, 'shape': (2, 2)}", "type '<i4x'"},
+        {"{'descr': [('a', '<f4'), 'fortran_order': False, 'shape': (2, 2)}", "must be the end of the list"},
+        {"{'descr': <f4, 'fortran_order': False, 'shape': (2, 2)}", "must be a string"},
         {"{'descr': '\x1b[2J', 'fortran_order': False, 'shape': (2, 2)}", "type '\\x1b[2J'"},
         {"{'descr': '', 'fortran_order': False, 'shape': (2, 2)}", "type ''"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "0 dimensions"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4)}", "size 0 in dimension 1"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "one float32, which needs 4 bytes, but 16 follow it"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4)}", "0 x 4 float32, which needs 0 bytes, but 16"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, -2)}", "negative size in dimension 2"},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1, 2)}", "3 dimensions in Fortran order"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}",
@@ -119,6 +136,8 @@ static void other_arrays_and_wrong_headers_are_refused(void **state)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693952,)}", "more bytes than can be counted"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2305843009213693951,)}",
          "needs 9223372036854775804 bytes, but 16"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807,)}", "more bytes than can be counted"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", "more than 63 bits"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (92233720368547758079,)}", "more than 63 bits"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551618, 2)}", "more than 63 bits"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)", "must be ',' or '}'"},
@@ -148,6 +167,103 @@ static void other_arrays_and_wrong_headers_are_refused(void **state)
         put_elements(&b, 2, 2, 0, FS_F32);
         save(&b, "A.npy");
         REFUSED("A.npy", NULL, cases[i].word);
+    }
+}
+
+/* Every number that NumPy has and the library has a type for: as in the file, at the ends of its range and past 2^53.
+ * Located, the file is the same, and a stream converts it. */
+static void every_number_is_read(void **state)
+{
+    static const struct { const char *descr; int64_t value[4]; const char *name; fs_dtype dtype; } cases[] = {
+        {"|b1", {0, 1, 1, 0}, "bool", FS_F32},
+        {"|i1", {-128, 127, 0, -1}, "int8", FS_F32},
+        {"|u1", {0, 255, 128, 1}, "uint8", FS_F32},
+        {"<i2", {-32768, 32767, 258, -1}, "int16", FS_F32},
+        {">u2", {0, 65535, 258, 1}, "uint16, big-endian", FS_F32},
+        {">i4", {INT32_MIN, INT32_MAX, 16909060, -1}, "int32, big-endian", FS_F64},
+        {"<u4", {0, UINT32_MAX, 16909060, 1}, "uint32", FS_F64},
+        {"<i8", {INT64_MIN, INT64_MAX, 9007199254740993, -9007199254740995}, "int64", FS_F64},
+        {">i8", {1, -2, 72623859790382856, 0}, "int64, big-endian", FS_F64},
+        {">u8", {-1, 0, INT64_MAX, 1}, "uint64, big-endian", FS_F64}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int locate = 0; locate < 2; locate++) {
+            const file_options options = {.locate = locate};
+            const int size = cases[i].descr[2] - '0', is_big = cases[i].descr[0] == '>';
+            const int is_unsigned = cases[i].descr[1] == 'u';
+            bytes b = {.count = 0};
+            char header[128];
+            snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': True, 'shape': (2, 2), }\n",
+                     cases[i].descr);
+            put_header(&b, 1, header);
+            for (int j = 0; j < 4; j++) (is_big ? put_big : put_little)(&b, (uint64_t)cases[i].value[j], size);
+            save(&b, "A.npy");
+            file_matrix file = opened("A.npy", &options);
+            assert_string_equal(file.stored, cases[i].name);
+            assert_int_equal(file.dense.dtype, cases[i].dtype);
+            assert_int_equal(file.dense.row_stride, 1);
+            assert_int_equal(file.start, b.count - 4 * (size_t)size);
+            for (int j = 0; j < 4 && !locate; j++) {
+                const double wanted = is_unsigned ? (double)(uint64_t)cases[i].value[j] : (double)cases[i].value[j];
+                assert_true(fs_load(file.dense.data, file.dense.dtype, j) == wanted);
+            }
+            file_close(&file);
+            save_some(&b, "A.npy", b.count - 1);
+            REFUSED("A.npy", &options, "the header says 2 x 2", cases[i].name);
+        }
+}
+
+static void big_endian_floats_are_read(void **state)
+{
+    static const char *const descr[] = {"", ">f4", ">f8", ">f2"};
+    (void)state;
+    for (int dtype = FS_F32; dtype <= FS_F16; dtype++) {
+        bytes b = {.count = 0}, little = {.count = 0};
+        char header[128];
+        const size_t size = (size_t)fs_dtype_size((fs_dtype)dtype);
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (5, 3), }\n", descr[dtype]);
+        put_header(&b, 1, header);
+        put_elements(&little, 5, 3, 0, (fs_dtype)dtype);
+        for (size_t i = 0; i < 15; i++) put_big(&b, bits_of(little.at + i * size, size), (int)size);
+        save(&b, "A.npy");
+        file_matrix file = opened("A.npy", NULL);
+        expect_dense(&file, 5, 3, (fs_dtype)dtype);
+        file_close(&file);
+    }
+}
+
+/* Where a file may be described, what cannot be read is no failure; what is wrong with the file still is. */
+static void what_cannot_be_read_is_described(void **state)
+{
+    static const struct { const char *descr, *shape; int64_t bytes; const char *stored, *why; } cases[] = {
+        {"'<c8'", "(2, 3, 4)", 192, "complex '<c8'", "complex"},
+        {"'<U5'", "()", 20, "text '<U5'", "text"},
+        {"[('x', '<f4'), ('y', '>i8', (2,))]", "(2,)", 40, "records '[('x', '<f4'), ('y', '>i8', (2,)'", "A['NAME']"},
+        {"'|O'", "(7,)", 3, "objects '|O'", "Python objects"},
+        {"'<f4'", "()", 4, "float32", "0 dimensions"},
+        {"'<i4'", "(0, 5)", 0, "int32", "nothing to read"}};
+    const file_options describe = {.describe = 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bytes b = {.count = 0};
+        char header[160];
+        snprintf(header, sizeof header, "{'descr': %s, 'fortran_order': False, 'shape': %s, }\n", cases[i].descr,
+                 cases[i].shape);
+        put_header(&b, 1, header);
+        for (int64_t j = 0; j < cases[i].bytes; j++) put_little(&b, 1, 1);
+        save(&b, "A.npy");
+        REFUSED("A.npy", NULL, cases[i].why);
+        file_matrix file = opened("A.npy", &describe);
+        assert_non_null(strstr(file.why, cases[i].why));
+        assert_string_equal(file.stored, cases[i].stored);
+        assert_null(file.dense.data);
+        assert_true(file.has_shape);
+        if (i == 0) assert_true(file.dimensions == 3 && file.shape[0] == 2 && file.shape[2] == 4);
+        file_close(&file);
+        if (!strchr("'", cases[i].descr[0]) || cases[i].descr[2] == 'O') continue; /* their sizes are not known */
+        put(&b, "x", 1);
+        save(&b, "A.npy");
+        REFUSED("A.npy", &describe, "follow it");
     }
 }
 
@@ -208,6 +324,9 @@ int main(void)
         cmocka_unit_test(aligned_elements_are_not_copied),
         cmocka_unit_test(a_file_that_is_cut_is_refused_with_the_numbers),
         cmocka_unit_test(other_arrays_and_wrong_headers_are_refused),
+        cmocka_unit_test(every_number_is_read),
+        cmocka_unit_test(big_endian_floats_are_read),
+        cmocka_unit_test(what_cannot_be_read_is_described),
         cmocka_unit_test(lengths_and_versions_that_cannot_be_are_refused),
         cmocka_unit_test(what_is_not_a_file_with_a_matrix_is_refused),
     };

@@ -52,6 +52,49 @@ static void npy_files_of_numpy_are_read(void **state)
     expect_values("cube.npy", ROWS, COLS, element);
 }
 
+static double twice(int64_t i, int64_t j) { return 2 * element(i, j); }
+static double positive(int64_t i, int64_t j) { return element(i, j) > 0; }
+
+static void npy_files_of_all_numbers_are_read(void **state)
+{
+    static const char *const codes[] = {"f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1"};
+    (void)state;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        for (int big = 0; big < 2; big++) {
+            char name[64];
+            const int is_float = codes[i][0] == 'f', is_signed = codes[i][0] == 'i';
+            if (big ? codes[i][1] == '1' : is_float) continue; /* a single byte has no order; little floats are above */
+            snprintf(name, sizeof name, "number-%c%s.npy", big ? '>' : '<', codes[i]);
+            expect_values(name, ROWS, COLS, is_float || is_signed ? twice : positive);
+        }
+}
+
+static void tables_of_numpy_and_python_are_read(void **state)
+{
+    static const char *const files[] = {"spaces.txt", "commas.csv", "semicolons.csv.gz", "tabs.tsv", "quoted.csv"};
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) expect_values(files[i], ROWS, COLS, element);
+}
+
+static void archives_of_numpy_are_read(void **state)
+{
+    const file_options A = {.tensor = "A"};
+    (void)state;
+    expect_values("packed.npz", ROWS, COLS, element);
+    file_matrix file = opened("arrays.npz", &A);
+    expect_dense(&file, ROWS, COLS, FS_F64);
+    file_close(&file);
+}
+
+static void sparse_matrices_of_scipy_are_read(void **state)
+{
+    static const char *const files[] = {"csr-0.npz", "csr-1.npz", "csc-0.npz", "csc-1.npz", "coo-0.npz", "coo-1.npz"};
+    (void)state;
+    if (!is_there("dense.mtx")) skip();
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) expect_values(files[i], ROWS, COLS, element);
+    if (is_there("array.npz")) expect_values("array.npz", ROWS, COLS, twice);
+}
+
 static void tensors_are_read(void **state)
 {
     static const char *const names[] = {"", "f32", "f64", "f16", "bf16"};
@@ -66,7 +109,6 @@ static void tensors_are_read(void **state)
 
 static double sum(int64_t i, int64_t j) { return element(i, j) + element(j, i); }
 static double difference(int64_t i, int64_t j) { return element(i, j) - element(j, i); }
-static double twice(int64_t i, int64_t j) { return 2 * element(i, j); }
 static double pattern(int64_t i, int64_t j) { return element(i, j) != 0; }
 
 static void matrix_market_files_of_scipy_are_read(void **state)
@@ -110,6 +152,10 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(npy_files_of_numpy_are_read),
+        cmocka_unit_test(npy_files_of_all_numbers_are_read),
+        cmocka_unit_test(tables_of_numpy_and_python_are_read),
+        cmocka_unit_test(archives_of_numpy_are_read),
+        cmocka_unit_test(sparse_matrices_of_scipy_are_read),
         cmocka_unit_test(tensors_are_read),
         cmocka_unit_test(matrix_market_files_of_scipy_are_read),
         cmocka_unit_test(what_is_not_read_is_refused),

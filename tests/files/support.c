@@ -63,6 +63,16 @@ void put_double(bytes *b, double value, fs_dtype dtype)
     }
 }
 
+void put_gzip(bytes *b, const bytes *content)
+{
+    z_stream z = {.next_in = (unsigned char *)content->at, .avail_in = (unsigned)content->count,
+                  .next_out = b->at + b->count, .avail_out = (unsigned)(sizeof b->at - b->count)};
+    assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    b->count += z.total_out;
+    deflateEnd(&z);
+}
+
 void save_some(const bytes *b, const char *path, size_t count)
 {
     FILE *file = fopen(path, "wb");

@@ -34,6 +34,8 @@ void put_little(bytes *b, uint64_t value, int count);
 void put_big(bytes *b, uint64_t value, int count);
 void put_double(bytes *b, double value, fs_dtype dtype); /* little-endian */
 
+void put_gzip(bytes *b, const bytes *content); /* as a gzip member */
+
 /* Writes the first `count` bytes to a file; and packed by gzip. */
 void save_some(const bytes *b, const char *path, size_t count);
 void save(const bytes *b, const char *path);

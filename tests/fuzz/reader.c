@@ -42,7 +42,8 @@ static void check_located(const file_matrix *file)
     const fs_matrix *m = &file->dense;
     if (m->rows < 1 || m->cols < 1 || !fs_dtype_known(m->dtype) || file->start < 0) abort();
     if (file->whole) return; /* what follows the header is not looked at */
-    if (file->start + m->rows * m->cols * fs_dtype_size(m->dtype) > file->bytes) abort();
+    if (file->kind.dtype != m->dtype || file->kind.bytes < 1 || file->kind.bytes > fs_dtype_size(m->dtype)) abort();
+    if (file->start + m->rows * m->cols * file->kind.bytes > file->bytes) abort();
 }
 
 static void check_sparse(const file_matrix *file)
@@ -62,7 +63,7 @@ static void check_sparse(const file_matrix *file)
         const int64_t col = fs_index_load(A->index, A->index_type, p);
         if (col < 0 || col >= A->cols) abort();
     }
-    touch(A->value, A->nnz * 8);
+    touch(A->value, A->nnz * fs_dtype_size(A->dtype));
 }
 
 static void open_one(const char *path, const file_options *options)
@@ -72,6 +73,11 @@ static void open_one(const char *path, const file_options *options)
     const fs_result result = file_open(path, options, &file);
     if (result) {
         check_failure(result);
+        return;
+    }
+    if (*file.why || file.listed) { /* described only */
+        if (!(options->describe || options->list) || file.dense.data || file.sparse.ptr) abort();
+        file_close(&file);
         return;
     }
     if (file.is_sparse) check_sparse(&file);
@@ -85,19 +91,20 @@ static void open_all_ways(const char *path, const file_options *options)
 {
     file_options how = *options;
     for (how.locate = 0; how.locate <= 2; how.locate++) open_one(path, &how);
+    how.locate = how.describe = 1;
+    open_one(path, &how);
 }
 
 static void open_tensor(void *user, const file_tensor *tensor)
 {
-    const file_options options = {.format = FILE_SAFETENSORS, .tensor = tensor->name};
+    const file_options options = {.format = FUZZ_FORMAT, .tensor = tensor->name};
     open_all_ways(user, &options);
 }
 
 static void open_all(char *path)
 {
-    const file_options options = {.format = FILE_SAFETENSORS, .list = open_tensor, .user = path};
-    file_matrix file;
-    if (!file_open(path, &options, &file)) file_close(&file);
+    const file_options options = {.format = FUZZ_FORMAT, .list = open_tensor, .user = path};
+    open_one(path, &options);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
@@ -117,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (file < 0 || write(file, data, bytes) != (ssize_t)bytes) abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     open_all_ways(path, &options);
-    if (FUZZ_FORMAT == FILE_SAFETENSORS) open_all(path);
+    if (FUZZ_FORMAT == FILE_SAFETENSORS || FUZZ_FORMAT == FILE_NPZ) open_all(path);
     close(file);
     return 0;
 }

@@ -2,9 +2,12 @@
 """seed.py - writes the corpus: small files that are right, one of each kind, and bad-*, which lie: truncated, huge,
 negative, overlapping, malicious.  What a fuzzer breaks is added beside them by hand."""
 import gzip
+import io
 import json
 import pathlib
 import struct
+import zipfile
+import zlib
 
 HERE = pathlib.Path(__file__).parent / "corpus"
 
@@ -24,6 +27,10 @@ for version in 1, 2, 3:
         order = version % 2 == 0
         header = f"{{'descr': '<{code}', 'fortran_order': {order}, 'shape': (2, 3), }}\n"
         write("npy", f"{code}-{version}", npy(version, header, bytes(range(6 * size))))
+for code in "|b1", "|i1", "|u1", "<i2", ">u2", ">i4", "<u4", "<i8", ">u8", ">f2", ">f8", "<c8", "<U2", "<M8[ns]", "|V3":
+    size = {"U": 8, "M": 8}.get(code[1], int(code[2]))
+    header = f"{{'descr': '{code}', 'fortran_order': False, 'shape': (3, 1), }}\n"
+    write("npy", f"type-{code[1:3]}-{'big' if code[0] == '>' else 'little'}", npy(1, header, bytes(range(3 * size))))
 write("npy", "vector", npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3L,)}", bytes(12)))
 write("npy", "tensor", npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, 1)}", bytes(8)))
 write("npy", "big", npy(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (1,)}", bytes(4)))
@@ -87,6 +94,33 @@ write("mtx", "bad-truncated.gz", packed[:-11])
 write("mtx", "bad-checksum.gz", packed[:-8] + b"12345678")
 write("mtx", "bad-bomb.gz", gzip.compress(b"%%MatrixMarket matrix array real general\n" + b"% \n" * 300000, mtime=0))
 
+for name, text in {
+    "commas": "a,b,c\n1,2,3\n4,5.5,-6e-3\n",
+    "quoted": '"a, b","c ""d"""\r\n"1",2\r\n3,"4"\r\n\r\n',
+    "semicolons": "# comment\n1;2\n\t3; 4 \n",
+    "tabs": "\ufeffx\ty\n1\t2\nnan\t-inf\n",
+    "spaces": "  1 2\t3\n4  5 6  \n\n\n",
+    "column": "my name\n1\n2\n3",
+    "bad-empty": "1,,2\n3,4,5\n",
+    "bad-tabs": "1\t\t2\n",
+    "bad-trailing": "1,2,\n",
+    "bad-ragged": "1,2\n3\n",
+    "bad-mixed": "1,x,3\n4,5,6\n",
+    "bad-names": "a,b\n1,2,3\n",
+    "bad-blank": "1\n\n2\n",
+    "bad-comma": "1,5;2,5\n",
+    "bad-words": "hello\nworld\n",
+    "bad-header": "a,b\n",
+    "bad-comments": "# a\n#b",
+    "bad-quote": '"1,2\n3,4\n',
+    "bad-huge": "1e999\n",
+    "bad-escape": "1,\x1b[2J\n2,3\n",
+    "bad-nul": "1,2\0,3\n",
+}.items():
+    write("csv", name, text.encode())
+    if name in ("commas", "bad-ragged"):
+        write("csv", name + ".gz", gzip.compress(text.encode(), mtime=0))
+
 
 def safetensors(header, data):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
@@ -128,6 +162,59 @@ for name, header, data in (
 write("safetensors", "bad-length", b"\xff" * 8 + b"{}")
 write("safetensors", "bad-stub", b"\x02\x00\x00")
 
+def npz(members, method=zipfile.ZIP_STORED, wide=False):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, data in members.items():
+            with archive.open(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), "w", force_zip64=wide) as member:
+                member.write(data)
+    return file.getvalue()
+
+
+def array(descr, shape, data):
+    return npy(1, f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n", data)
+
+
+def numbers(values, code="i"):
+    data = struct.pack(f"<{len(values)}{code}", *values)
+    return array("<i4" if code == "i" else "<f8", f"({len(values)},)", data)
+
+
+def sparse(format, shape=(3, 3), data=(5.0, 7.0, -9.0), **parts):
+    return {f"{name}.npy": numbers(values) for name, values in parts.items()} | {
+        "format.npy": array("|S3", "()", format.encode()), "shape.npy": numbers(shape), "data.npy": numbers(data, "d")}
+
+
+CSR = dict(indices=(1, 0, 2), indptr=(0, 1, 1, 3))
+one = {"arr_0.npy": array("<f4", "(2, 3)", bytes(24))}
+for wide in False, True:
+    for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+        write("npz", f"one-{wide}-{method}", npz(one, method, wide))
+write("npz", "several",
+      npz({"a.npy": array(">i2", "(2,)", bytes(4)), "b.npy": array("<c8", "()", bytes(8)), "c": b"x"}))
+write("npz", "csr", npz(sparse("csr", **CSR), zipfile.ZIP_DEFLATED, True))
+write("npz", "csc", npz(sparse("csc", indices=(2, 0, 2), indptr=(0, 1, 2, 3))))
+write("npz", "coo", npz(sparse("coo", row=(2, 0, 2), col=(2, 1, 0))))
+for name, members in {
+    "outside": sparse("csr", indices=(1, 0, 3), indptr=(0, 1, 1, 3)),
+    "falls": sparse("csr", indices=(1, 0, 2), indptr=(0, 2, 1, 3)),
+    "beyond": sparse("csr", indices=(1, 0, 2), indptr=(0, 99, 1, 3)),
+    "lines": sparse("csr", shape=(4, 3), **CSR),
+    "negative": sparse("coo", row=(2, -1, 2), col=(2, 1, 0)),
+    "tall": sparse("coo", shape=(2**31 - 1, 3), row=(2, 1, 2), col=(2, 1, 0)),
+    "short": sparse("coo", row=(2, 1), col=(2, 1, 0)),
+    "format": sparse("bsr", **CSR),
+    "parts": sparse("csr", indices=(1, 0, 2)),
+    "empty": {},
+    "name": {"x.npy": b"", ".npy": b"", "\x1b[2J.npy": one["arr_0.npy"]},
+    "long": {"a.npy": array("<f4", "(2, 3)", bytes(25))},
+}.items():
+    write("npz", "bad-" + name, npz(members))
+whole = npz(one, zipfile.ZIP_DEFLATED)
+write("npz", "bad-cut", whole[:-1])
+write("npz", "bad-checksum", whole.replace(struct.pack("<I", zlib.crc32(one["arr_0.npy"])), b"1234"))
+write("npz", "bad-bomb", npz({"a.npy": array("|u1", "(300000,)", bytes(300000))}, zipfile.ZIP_DEFLATED)[:-30])
+
 for code, size in (8, 1), (9, 1), (11, 2), (12, 4), (13, 4), (14, 8):
     data = struct.pack(">BBBBII", 0, 0, code, 2, 2, 3) + bytes(range(6 * size))
     write("idx", f"{code}", data)
@@ -152,5 +239,6 @@ for name, rows, cols, dtype, data in ("negative", -2, -3, 1, 24), ("wraps", 2**3
         ("huge", 2**63 - 1, 2**63 - 1, 1, 8), ("short", 2, 3, 1, 23), ("long", 2, 3, 1, 25), ("type", 2, 3, 5, 24):
     write("raw", "bad-" + name, struct.pack("<qqBB", rows, cols, dtype, 0) + bytes(data))
 
-for path in "npy/f4-1", "mtx/real", "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
+for path in "npy/f4-1", "mtx/real", "csv/commas", "csv/commas.gz", "npz/csr", \
+        "mtx/array.gz", "safetensors/one", "idx/cube", "idx/8.gz":
     write("guess", path.replace("/", "-"), (HERE / path).read_bytes())

@@ -15,3 +15,14 @@ echo "-- one tensor"
 flashsketch info --tensor "$(printf 'w\033[2J')" A.safetensors
 flashsketch info --tensor x A.safetensors
 echo $?
+echo "-- what is converted, and what cannot be read"
+npy() { printf '\223NUMPY\1\0\106\0'; printf "%-69s\n" "{'descr': $1, 'fortran_order': False, 'shape': $2, }"; head -c $3 /dev/zero; }
+npy "'>i2'" '(10, 4, 5)' 400 >I.npy
+npy "'<c8'" '(2, 3)' 48 >C.npy
+npy "[('x', '<f4')]" '(4,)' 16 >R.npy
+printf '%%%%MatrixMarket matrix coordinate complex hermitian\n3 3 1\n1 1 5 0\n' >C.mtx
+for file in I.npy C.npy R.npy C.mtx; do
+    flashsketch info $file
+    echo $?
+    flashsketch sketch -k 2 $file >Y.npy || echo $?
+done
