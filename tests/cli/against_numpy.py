@@ -114,6 +114,12 @@ def every_file(A):
         check(("IDX, gzip", kind), sketched("A.idx.gz", *options), wanted)
     np.savez("A.npz", other=A[:5], w=A)
     np.savez_compressed("one.npz", A.astype("i2"))
+    about = json.loads(run("info", "--json", "A.npz"))
+    right = about["format"] == "npz" and about["tensors"] == [
+        {"name": "other", "dtype": "<f4", "shape": [5, N]}, {"name": "w", "dtype": "<f4", "shape": [D, N]}]
+    counts["passed" if right else "failed"] += 1
+    if not right:
+        print(f"info of an npz file: {about}")
     check("npz", sketched("A.npz", *options, "--tensor", "w"), wanted)
     check("npz, one array", sketched("one.npz", *options), wanted)
     check("npz, two files", sketched("A.npz", "A.npz", "--tensor", "w", *options),

@@ -26,3 +26,8 @@ for file in I.npy C.npy R.npy C.mtx; do
     echo $?
     flashsketch sketch -k 2 $file >Y.npy || echo $?
 done
+echo "-- text"
+printf '"a, b";c\r\n1;2.5\r\n3;4\r\n' >A.csv
+gzip -c A.csv | flashsketch info -
+printf '1 2\n3 x\n' | flashsketch info -
+echo $?
