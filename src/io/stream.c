@@ -23,7 +23,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,7 +74,7 @@ struct fs_stream {
     int by_columns;        /* lines are columns of A */
     int64_t rows, cols, element;
     fs_dtype dtype;
-    int threads;
+    int threads;           /* as fs_thread_count takes them */
     int64_t panels, next, memory;
     char *buffer;
     const shard *mapped;   /* whose file is at `map`, whole; NULL: none */
@@ -192,6 +191,11 @@ static int read_all(int fd, char *to, int64_t bytes, int64_t offset)
     return 0;
 }
 
+static int threads_for(const fs_stream *s, int64_t pieces)
+{
+    return pieces > 1 ? fs_thread_count(s->threads) : 1;
+}
+
 /* Copies a part to `to`, from its file, or from the memory that holds all of it. */
 static fs_result copy_part(fs_stream *s, const part *p, char *to)
 {
@@ -201,7 +205,7 @@ static fs_result copy_part(fs_stream *s, const part *p, char *to)
     const int fd = held ? -1 : shard_open(p->in);
     int wrong = 0;
     if (!held && fd < 0) return FS_EFILE;
-#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads_for(s, all)) schedule(dynamic)
     for (int64_t i = 0; i < all; i++) {
         const int64_t run = i / pieces, at = i % pieces * PIECE, left = p->bytes - at;
         const int64_t bytes = left < PIECE ? left : PIECE, from = p->offset + run * p->pitch + at;
@@ -319,7 +323,7 @@ static fs_result map_part(fs_stream *s, const part *p, char **data)
     if (p->runs != 1 || p->offset % s->element || !reader_is_little()) return FS_OK;
     FS_TRY(map_shard(s, p->in));
     if (s->mapped != p->in) return FS_OK;
-#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads_for(s, pieces)) schedule(dynamic)
     for (int64_t i = 0; i < pieces; i++) {
         const int64_t at = first + i * BRING, left = end - at;
         if (madvise(s->map + at, (size_t)(left < BRING ? left : BRING), MADV_POPULATE_READ)) {
@@ -604,7 +608,9 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
                "FS_STREAM_INIT", options->size, sizeof *options);
     FS_REQUIRE(count >= 1, "fs_stream_open: %" PRId64 " files are not a matrix", count);
     FS_REQUIRE(options->memory >= 0, "fs_stream_open: options.memory is %" PRId64, options->memory);
-    FS_REQUIRE(options->threads >= 0, "fs_stream_open: options.threads is %d", options->threads);
+    FS_REQUIRE(options->threads >= 0 && options->threads <= FS_THREADS_MAX,
+               "fs_stream_open: options.threads is %d, it must be from 0 (OpenMP's own number) to %d", options->threads,
+               FS_THREADS_MAX);
     fs_stream *s = calloc(1, sizeof *s);
     if (s) s->shards = calloc((size_t)count, sizeof *s->shards);
     if (!s || !s->shards) {
@@ -613,7 +619,7 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
     }
     s->count = count;
     s->memory = options->memory ? options->memory : MEMORY;
-    s->threads = options->threads ? options->threads : omp_get_max_threads();
+    s->threads = options->threads;
     const fs_result result = open_all(s, paths, options, first);
     if (result == FS_OK) *out = s;
     else fs_stream_close(s);
