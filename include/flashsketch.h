@@ -42,6 +42,12 @@ extern "C" {
 #define FS_CHECK
 #endif
 
+#ifdef __cplusplus
+#define FS_UNSET(type) type() /* 0 without a cast, which -Wold-style-cast is about; for the INIT macros */
+#else
+#define FS_UNSET(type) (type)0
+#endif
+
 /* results --------------------------------------------------------------------------------------------------- */
 
 /* What a call came to. */
@@ -114,7 +120,7 @@ typedef struct fs_spec {
     fs_shuffle shuffle; /* blockperm only; 0: rows */
     int64_t interleave; /* shuffle lines only: blocks a line is spread over; 1, 2, 4, 8, 16 or 32, dividing M */
 } fs_spec;
-#define FS_SPEC_INIT { sizeof(fs_spec), (fs_family)0, 0, 0, 0, 0, 0, 0, (fs_shuffle)0, 0 }
+#define FS_SPEC_INIT { sizeof(fs_spec), FS_UNSET(fs_family), 0, 0, 0, 0, 0, 0, FS_UNSET(fs_shuffle), 0 }
 
 /* A sketch: S, as a few hundred bytes. */
 typedef struct fs_sketch fs_sketch;

@@ -36,7 +36,7 @@ typedef struct fs_task_shape {
     fs_dtype dtype; /* of Y and C: FS_F32, or FS_F64 for an A in f64; 0: FS_F32 */
     int64_t basis;  /* rows of A, for fs_ose, which keeps an orthonormal basis of basis x n; 0: no fs_ose */
 } fs_task_shape;
-#define FS_TASK_SHAPE_INIT { sizeof(fs_task_shape), 0, 0, 0, (fs_dtype)0, 0 }
+#define FS_TASK_SHAPE_INIT { sizeof(fs_task_shape), 0, 0, 0, FS_UNSET(fs_dtype), 0 }
 
 /* The memory of tasks, where ctx has its memory. */
 typedef struct fs_workspace fs_workspace;
@@ -143,7 +143,7 @@ typedef struct fs_fit_report {
     double low, high;      /* |A X - B| lies between them with probability 0.99 */
     double smallest;       /* fs_solve: the estimate of the smallest |A X - B| there is; fs_ridge: NaN */
 } fs_fit_report;
-#define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, (fs_method)0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, FS_UNSET(fs_method), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* X minimises |Y X - C|, in place of |A X - B|: sketch-and-solve.  Where that has many solutions (k < n, or a rank
  * below n) X is the shortest, and the rank is reported.  rcond: singular values below rcond times the largest count as
