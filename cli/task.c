@@ -84,6 +84,7 @@ static int fill(task *t)
     const int code = multiply(t->ctx, t->S, &t->spec, &t->in, 0, &Y, &t->bar);
     if (code) return code;
     if (t->B.data && fs_apply(t->ctx, t->S, 0, 1.0, &t->B, 0.0, &C)) return cli_library_fail();
+    if (fs_workspace_set_sketch(t->w, t->S)) return cli_library_fail();
     t->sketch_seconds = cli_seconds() - start;
     return 0;
 }
