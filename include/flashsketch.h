@@ -99,7 +99,8 @@ typedef enum fs_shuffle {
 } fs_shuffle;
 
 /* Memory from somewhere else than malloc.  alloc returns NULL when there is none; release gets what alloc gave.
- * Both are called from the thread that calls the library. */
+ * Both are called from the thread that calls the library; but fs_multi_apply runs contexts[1], contexts[2], ... in
+ * threads of its own, from which their allocators are then called. */
 typedef struct fs_allocator {
     void *(*alloc)(void *user, size_t bytes);  /* aligned as malloc's is */
     void (*release)(void *user, void *memory);

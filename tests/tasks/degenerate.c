@@ -219,8 +219,8 @@ static void pieces_are_the_whole(void **state)
     problem_free(&p);
 }
 
-/* An identity in 64 scattered rows of 2000: the full rank of A is lost by many S with k = 72, by none here with k = 256,
- * and a copy of a column is never called S's doing alone. */
+/* An identity in 64 scattered rows of 2000: the full rank of A is lost by many S with k = 72, by none here with k =
+ * 256; a copy of a column has the same note but for the remedy. */
 static void a_lost_rank_has_its_causes_and_remedy_named(void **state)
 {
     (void)state;
