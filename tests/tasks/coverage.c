@@ -87,7 +87,7 @@ static const struct sketch_kind {
     {"contiguous blocks", FS_BLOCKPERM, 0, FS_SHUFFLE_NONE, 0},
     {"lines", FS_BLOCKPERM, 0, FS_SHUFFLE_LINES, 0},
     {"SRHT", FS_SRHT, 0, FS_UNSET(fs_shuffle), 0},
-    {"FlashBlockRow", FS_BLOCKROW, 0, FS_UNSET(fs_shuffle), 0},
+    {"FlashBlockRow", FS_BLOCKROW, 4, FS_UNSET(fs_shuffle), 0},
 };
 enum { GAUSSIAN = 3, FAMILIES = sizeof families / sizeof families[0] };
 
