@@ -51,10 +51,13 @@ static void print(const task *t, const fs_fit_report *r, double lambda, double e
                " equations of the sketch are all met; give a larger -k, or --exact\n",
                t->spec.k);
     } else {
-        printf("residual  |A X - B| is about %.4g, from %.4g to %.4g in 99 of 100 cases; |B| about %.4g\n", r->residual,
-               r->low, r->high, r->rhs);
+        printf("residual  |A X - B| is about %.4g, ", r->residual);
+        if (r->confidence > 0) printf("from %.4g to %.4g in %.0f of 100 cases", r->low, r->high, 100 * r->confidence);
+        else printf("accuracy not known");
+        printf("; |B| about %.4g\n", r->rhs);
         if (lambda == 0)
             printf("          the smallest there is: about %.4g; a larger -k comes nearer to it\n", r->smallest);
+        if (r->note[0]) printf("note      %s\n", r->note);
     }
     if (t->o->exact) printf("exact     |A X - B| = %.6g\n", exact);
     task_print_times(t->sketch_seconds, r->solve_seconds);
@@ -73,6 +76,8 @@ static int print_json(const task *t, const fs_fit_report *r, double lambda, doub
     json_real(out, "residual", r->residual);
     json_real(out, "low", r->low);
     json_real(out, "high", r->high);
+    json_real(out, "confidence", r->confidence);
+    cJSON_AddStringToObject(out, "note", r->note);
     if (lambda == 0) json_real(out, "smallest", r->smallest);
     if (t->o->exact) json_real(out, "exact", exact);
     return json_print(out);
@@ -134,8 +139,9 @@ static int run_ridge(int argc, char **argv) { return run(&ridge_command, argc, a
     {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES},                     \
     TASK_FROM_OPTION("the FILEs are S A and S B, which 'flashsketch sketch' or 'add' wrote")
 #define FIT_NOTES                                                                                                 \
-    "The residual is estimated from the sketch alone; the interval holds for inputs that S treats like a Gaussian\n" \
-    "sketch does ('flashsketch ose' tells)."
+    "The residual is estimated from the sketch alone.  Its interval is printed where it is known to hold: gaussian,\n" \
+    "sjlt and blockperm (shuffle rows) with 4 nonzeros in a column and k at least twice the rank, 4 times where few\n" \
+    "rows of A dominate.  --exact tells the residual itself."
 static const cli_option solve_options[] = {
     FIT_OPTIONS,
     {RCOND, "rcond", "X", "singular values of S A below X times the largest count as 0", NULL},

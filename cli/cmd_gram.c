@@ -23,8 +23,10 @@ static void print(const task *t, const fs_gram_report *r, double frobenius, doub
 {
     task_print_head(t);
     printf("G         %" PRId64 " x %" PRId64 "\n", t->in.n, t->in.n);
-    printf("error     |G - A'A|_F / |A'A|_F is about %.4g, from %.4g to %.4g in 99 of 100 cases\n", r->error, r->low,
-           r->high);
+    printf("error     |G - A'A|_F / |A'A|_F is about %.4g, ", r->error);
+    if (r->confidence == 0) printf("accuracy not known\nnote      %s\n", r->note);
+    else if (r->low > 0) printf("from %.4g to %.4g in %.0f of 100 cases\n", r->low, r->high, 100 * r->confidence);
+    else printf("at most %.4g in %.0f of 100 cases\n", r->high, 100 * r->confidence);
     if (r->effective_k < 0.9 * (double)t->spec.k)
         printf("          few blocks carry most of A: S is as good as one with %.0f rows; try --shuffle rows\n",
                r->effective_k);
@@ -41,6 +43,8 @@ static int print_json(const task *t, const fs_gram_report *r, double frobenius, 
     json_real(out, "low", r->low);
     json_real(out, "high", r->high);
     json_real(out, "effective_k", r->effective_k);
+    json_real(out, "confidence", r->confidence);
+    cJSON_AddStringToObject(out, "note", r->note);
     if (t->o->exact) {
         json_real(out, "frobenius", frobenius);
         json_real(out, "spectral", spectral);
@@ -95,6 +99,6 @@ const cli_command gram_command = {
     "(SA)'SA, an estimate of A'A, and its error",
     "Makes G = (SA)'SA, n x n, and judges from S A alone how far it is from A'A.\n" INPUT_TEXT "\n" TASK_TEXT,
     options,
-    "The interval holds for inputs that S treats like a Gaussian sketch does ('flashsketch ose' tells); where a few\n"
-    "rows outweigh all others the error may be smaller.",
+    "The bound on the error holds for every family but blockrow and srht; where a few rows of A outweigh all others\n"
+    "the error may be much smaller.",
     run};

@@ -41,6 +41,7 @@ static int fill(task *t, const source *s, int count)
     if (!code && fs_workspace_views(t->w, &to[0], &to[1])) code = cli_library_fail();
     for (int i = 0; i < count && !code; i++)
         if (fs_add(t->ctx, &s[i].Y, 1, 0.0, &to[i])) code = cli_library_fail();
+    if (!code && fs_workspace_set_sketch(t->w, t->S)) code = cli_library_fail();
     return code;
 }
 

@@ -1,5 +1,7 @@
 /* main.c - the command flashsketch: finds the subcommand in a list and runs it. */
 #include <errno.h>
+#include <flashsketch.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    omp_set_num_threads(fs_thread_count(0)); /* for the command's own parallel regions: OMP_NUM_THREADS has no limit */
     int code = dispatch(argc, argv);
     if (code == CLI_HELPED) code = EXIT_SUCCESS;
     if ((fflush(stdout) || ferror(stdout)) && code == EXIT_SUCCESS)

@@ -92,6 +92,7 @@ static int fill(task *t)
     if (fs_workspace_views(t->w, &Y, &C)) return cli_library_fail();
     int code = t->rhs_name ? sketch(t, &t->rhs, &C) : 0;
     if (!code) code = sketch(t, &t->A, &Y);
+    if (!code && fs_workspace_set_sketch(t->w, t->S)) code = cli_library_fail();
     t->sketch_seconds = cli_seconds() - start;
     return code;
 }

@@ -16,6 +16,13 @@
  * fs_error_message() is a sentence with the numbers.  A sketch never changes and may be shared by threads; a
  * context is for one thread at a time.  Nothing here aborts, prints, or keeps global state.
  *
+ * Threads are OpenMP's: at most FS_THREADS_MAX of them, and fewer where the system creates no more.
+ *
+ * After fork, sketches, CPU contexts, their workspaces and streams work in both processes, and products have the same
+ * bits.  GNU's OpenMP leaves its threads in the parent: in the child, the thread that called fork uses one thread if it
+ * has used several before; threads that the child creates use as many as ever.  Where the program itself has used
+ * OpenMP before fork, it sets options.threads = 1 in the child.  CUDA contexts do not work in a child.
+ *
  * What is not in this file is not public. */
 #ifndef FLASHSKETCH_H
 #define FLASHSKETCH_H
@@ -33,6 +40,12 @@ extern "C" {
 #else
 #define FS_API
 #define FS_CHECK
+#endif
+
+#ifdef __cplusplus
+#define FS_UNSET(type) type() /* 0 without a cast, which -Wold-style-cast is about; for the INIT macros */
+#else
+#define FS_UNSET(type) (type)0
 #endif
 
 /* results --------------------------------------------------------------------------------------------------- */
@@ -86,7 +99,8 @@ typedef enum fs_shuffle {
 } fs_shuffle;
 
 /* Memory from somewhere else than malloc.  alloc returns NULL when there is none; release gets what alloc gave.
- * Both are called from the thread that calls the library. */
+ * Both are called from the thread that calls the library; but fs_multi_apply runs contexts[1], contexts[2], ... in
+ * threads of its own, from which their allocators are then called. */
 typedef struct fs_allocator {
     void *(*alloc)(void *user, size_t bytes);  /* aligned as malloc's is */
     void (*release)(void *user, void *memory);
@@ -107,7 +121,7 @@ typedef struct fs_spec {
     fs_shuffle shuffle; /* blockperm only; 0: rows */
     int64_t interleave; /* shuffle lines only: blocks a line is spread over; 1, 2, 4, 8, 16 or 32, dividing M */
 } fs_spec;
-#define FS_SPEC_INIT { sizeof(fs_spec), (fs_family)0, 0, 0, 0, 0, 0, 0, (fs_shuffle)0, 0 }
+#define FS_SPEC_INIT { sizeof(fs_spec), FS_UNSET(fs_family), 0, 0, 0, 0, 0, 0, FS_UNSET(fs_shuffle), 0 }
 
 /* A sketch: S, as a few hundred bytes. */
 typedef struct fs_sketch fs_sketch;
@@ -147,12 +161,15 @@ typedef enum fs_precision {
     FS_PRECISION_FAST = 1  /* may drop the last 8 of an element's 24 bits: a relative error of about 1e-5 */
 } fs_precision;
 
+/* The most threads that a call uses. */
+#define FS_THREADS_MAX 1024
+
 /* How a context works.  Start from FS_CONTEXT_INIT. */
 typedef struct fs_context_options {
     size_t size;             /* sizeof(fs_context_options): set by FS_CONTEXT_INIT */
     fs_backend_kind backend; /* auto if nothing else is said */
-    int threads;             /* CPU threads; 0: OpenMP's own number.  With CUDA, those that copy host matrices; 0: the
-                              * same, but at most 10 */
+    int threads;             /* CPU threads, at most FS_THREADS_MAX; 0: OpenMP's own number, at most as many.  With
+                              * CUDA, those that copy host matrices; 0: the same, but at most 10 */
     int device;              /* CUDA device number */
     void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
     fs_allocator allocator;  /* alloc NULL: malloc */
@@ -384,6 +401,11 @@ FS_API fs_result fs_fail(fs_result code, const char *format, ...);
  * written, no two elements of which may be one. */
 FS_API FS_CHECK fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
 FS_API FS_CHECK fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
+
+/* The number of threads that a parallel region of the calling thread may use where `threads` are asked for (0: OpenMP's
+ * own number): at most FS_THREADS_MAX, at most as many as the system has created at once, and 1 in a child process
+ * whose OpenMP threads are in the parent. */
+FS_API int fs_thread_count(int threads);
 
 /* Whether two sound views may share a byte.  Column or row slices of one buffer that interleave without touching
  * are told apart when they have the same pitch; stranger interleavings count as touching. */

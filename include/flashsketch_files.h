@@ -37,7 +37,7 @@ typedef struct fs_stream_options {
     fs_dtype dtype;        /* its type ... */
     int by_columns;        /* ... and order: 0 rows one after the other, 1 columns */
 } fs_stream_options;
-#define FS_STREAM_INIT { sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, (fs_dtype)0, 0 }
+#define FS_STREAM_INIT { sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, FS_UNSET(fs_dtype), 0 }
 
 /* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole. */
 typedef struct fs_panel {

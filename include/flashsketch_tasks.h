@@ -36,14 +36,16 @@ typedef struct fs_task_shape {
     fs_dtype dtype; /* of Y and C: FS_F32, or FS_F64 for an A in f64; 0: FS_F32 */
     int64_t basis;  /* rows of A, for fs_ose, which keeps an orthonormal basis of basis x n; 0: no fs_ose */
 } fs_task_shape;
-#define FS_TASK_SHAPE_INIT { sizeof(fs_task_shape), 0, 0, 0, (fs_dtype)0, 0 }
+#define FS_TASK_SHAPE_INIT { sizeof(fs_task_shape), 0, 0, 0, FS_UNSET(fs_dtype), 0 }
 
 /* The memory of tasks, where ctx has its memory. */
 typedef struct fs_workspace fs_workspace;
 
 /* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
  * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_bytes tells.
- * FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with the bytes. */
+ * FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with the bytes;
+ * OpenBLAS takes 128 MiB of addresses for each of its threads (OPENBLAS_NUM_THREADS) when the first workspace is made,
+ * and keeps them. */
 FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
 
 /* Frees a workspace; NULL is nothing. */
@@ -54,8 +56,12 @@ FS_API size_t fs_workspace_bytes(const fs_workspace *w);
 
 /* Views of Y (k x n) and C (k x rhs), packed rows, in ctx's memory.  Whatever is written there is what tasks work on:
  * the sketch of a matrix that comes in pieces, of a sparse one (fs_apply_csr), or a sum over ranks.  Either may be
- * NULL. */
+ * NULL.  From this call on it is not known which S made them. */
 FS_API FS_CHECK fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C);
+
+/* States which S made Y and C, after they were written through their views: whether the intervals of fs_solve and
+ * fs_ridge hold depends on it.  S is not kept; NULL: it is not known.  fs_task_sketch states it itself. */
+FS_API FS_CHECK fs_result fs_workspace_set_sketch(fs_workspace *w, const fs_sketch *S);
 
 /* Y = S A and C = S B, each matrix read once, both queued on ctx's stream.  B is NULL exactly where rhs is 0.  A and B
  * are of w's type, or of a half type where that is f32, in any layout and in any place that fs_apply takes.  The time
@@ -71,18 +77,21 @@ typedef struct fs_gram_report {
     double solve_seconds;  /* of this task: G in f64 and its copy */
     double total_seconds;  /* both */
     double error;          /* the error to expect of such a sketch, judged from Y alone: a root mean square */
-    double low, high;      /* the error of this draw lies between them with probability 0.99: see fs_gram */
+    double low, high;      /* the error of this draw lies between them in `confidence` of all draws of S: see fs_gram */
     double effective_k;    /* k, or less where few blocks of rows of Y carry most of A: contiguous blocks, coherent A */
+    double confidence;     /* 0.99; 0: not known, and then low is 0 and high infinite */
+    char note[320];        /* why it is not known; "": it is */
 } fs_gram_report;
-#define FS_GRAM_REPORT_INIT { sizeof(fs_gram_report), 0, 0, 0, 0, 0, 0, 0 }
+#define FS_GRAM_REPORT_INIT { sizeof(fs_gram_report), 0, 0, 0, 0, 0, 0, 0, 0, "" }
 
 /* G = Y'Y, an estimate of A'A; n x n, symmetric to the bit, in any type and layout.  G may be NULL: only the report.
  *
  * The report's error is that of a Gaussian S with effective_k rows, sqrt((tr(H)^2 / |H|_F^2 + 1) / effective_k), where
- * H is A'A as Y shows it; the interval is that of a chi-square variable with as many degrees of freedom as H has.  It
- * holds for sketches that treat A like a Gaussian one does: every family but FS_BLOCKROW, and inputs without a few rows
- * that outweigh all others; there the error may be smaller than low.  S is the one that made Y, and tells its blocks;
- * NULL: Y is taken as one block.
+ * H is A'A as Y shows it; high is the quantile of a chi-square variable with as many degrees of freedom as H and the
+ * fourth moment of the rows of Y show.  At most 1 of 100 draws of S has a larger error, for every family but
+ * FS_BLOCKROW and FS_SRHT, whose confidence is 0; low is 0 but for FS_GAUSSIAN, because where a few rows of A outweigh
+ * all others the error of a sparse S is smaller, by any factor.  S is the one that made Y, and tells its blocks; NULL:
+ * Y is taken as one block, and the confidence is 0.
  *
  * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
 FS_API FS_CHECK fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
@@ -138,10 +147,12 @@ typedef struct fs_fit_report {
     double sketched;       /* |Y X - C| */
     double rhs;            /* |C|, which is |B| within a few percent: the scale of a residual */
     double residual;       /* the estimate of |A X - B| */
-    double low, high;      /* |A X - B| lies between them with probability 0.99 */
+    double low, high;      /* |A X - B| lies between them in `confidence` of all draws of S: see fs_solve */
     double smallest;       /* fs_solve: the estimate of the smallest |A X - B| there is; fs_ridge: NaN */
+    double confidence;     /* 0.99; 0: not known, and then low is 0 and high infinite */
+    char note[320];        /* what a rank below n <= k means, and why the interval is not known; "": nothing to say */
 } fs_fit_report;
-#define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, (fs_method)0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, FS_UNSET(fs_method), 0, 0, 0, 0, 0, 0, 0, 0, 0, "" }
 
 /* X minimises |Y X - C|, in place of |A X - B|: sketch-and-solve.  Where that has many solutions (k < n, or a rank
  * below n) X is the shortest, and the rank is reported.  rcond: singular values below rcond times the largest count as
@@ -149,19 +160,32 @@ typedef struct fs_fit_report {
  * f64.
  *
  * How far to trust X.  The rows of [Y C] are k random equations; residual = |Y X - C| / (1 - rank / k) is their
- * generalised cross-validation (Craven and Wahba, 1979): what equations that were not used would leave.  For a Gaussian
- * S its square has a relative deviation of sqrt(2 (1 + rank / k) / (k - rank)), and low and high are three of them
- * away, and the rounding of w's type.  For other families that holds where fs_ose finds an error like a Gaussian's. Act
- * on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a high
- * too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and tell nothing:
- * residual is NaN, low 0 and high infinite; fs_residual knows.
+ * generalised cross-validation (Craven and Wahba, 1979): what equations that were not used would leave.  Its square has
+ * a relative deviation of sqrt(v (1 + rank / k) / (k - rank)), v = 2 for a Gaussian S; for a sparse one v grows with
+ * the fourth moment of the rows of Y X - C, in which an outlier of B shows.  low and high are three deviations away,
+ * and the rounding of w's type.
+ *
+ * That holds in 99 of 100 draws of S (confidence 0.99) for FS_GAUSSIAN where k >= rank + 8; for FS_SJLT with s >= 4 and
+ * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, the default, where k >= 2 rank as well, and k >= 4 rank and n^2 / 25
+ * where few rows of A dominate: measured on inputs of both kinds, for spread noise, outliers and spikes in B.  For all
+ * else (FS_BLOCKROW, FS_SRHT, contiguous blocks, lines, fewer nonzeros or rows, an S that is not known) confidence is
+ * 0, and the note says why.
+ *
+ * Act on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a
+ * high too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and tell
+ * nothing: residual is NaN; fs_residual knows.
+ *
+ * A rank below n where k >= n has two causes, which Y alone cannot tell apart: A has dependent columns, or S has lost a
+ * direction of A, and with it any part of X.  The second happens to sparse S below k = 1.5 n or so where n rows of A
+ * outweigh all others, and is rare from 2 n on; the note has the numbers.
  *
  * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
  * element that is not finite; X is left as it was. */
 FS_API FS_CHECK fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report);
 
 /* X minimises |Y X - C|^2 + lambda |X|^2, lambda > 0: sketch-and-ridge.  Any number of lambdas may follow one
- * fs_task_sketch.  The estimate is fs_solve's with tr(Y (Y'Y + lambda I)^-1 Y') in place of the rank. */
+ * fs_task_sketch.  The estimate and its confidence are fs_solve's with tr(Y (Y'Y + lambda I)^-1 Y') in place of the
+ * rank. */
 FS_API FS_CHECK fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report);
 
 /* The residuals themselves: norms[j] = |A x_j - b_j| in f64, for rhs columns, in host memory.  Reads A and B once.  All

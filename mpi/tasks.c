@@ -74,6 +74,7 @@ static fs_result run_on_root(const task *t, double sketch_seconds, report *told)
     }
     const fs_fit_report start = FS_FIT_REPORT_INIT;
     told->fit = start;
+    FS_TRY(fs_workspace_set_sketch(t->w, t->S));
     FS_TRY(t->what == SOLVE ? fs_solve(t->w, t->number, t->out, &told->fit)
                             : fs_ridge(t->w, t->number, t->out, &told->fit));
     told->fit.sketch_seconds = sketch_seconds;

@@ -63,10 +63,11 @@ static int measure(const job *j, int64_t k)
         const double sketch_ms = bench_median(sketch, reps), solve_ms = bench_median(solve, reps);
         printf("{\"case\": \"tasks\", \"op\": \"%s\", \"d\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64
                ", \"method\": \"%s\", \"sketch_ms\": %.4f, \"solve_ms\": %.4f, \"total_ms\": %.4f, \"wall_ms\": %.4f, "
-               "\"residual\": %.6g, \"low\": %.6g, \"high\": %.6g, ",
+               "\"residual\": %.6g, ",
                j->ridge ? "ridge" : "solve", j->A.rows, j->A.cols, k,
                report.method == FS_METHOD_CHOLESKY ? "cholesky" : "svd", sketch_ms, solve_ms, sketch_ms + solve_ms,
-               bench_median(wall, reps), residual, report.low, report.high);
+               bench_median(wall, reps), residual);
+        if (report.confidence > 0) printf("\"low\": %.6g, \"high\": %.6g, ", report.low, report.high);
         provenance(j->g);
     }
     free(sketch);

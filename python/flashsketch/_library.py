@@ -108,6 +108,7 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_workspace_create", integer, [address, address, address]),
         ("fs_workspace_destroy", None, [address]),
         ("fs_workspace_views", integer, [address, address, address]),
+        ("fs_workspace_set_sketch", integer, [address, address]),
         ("fs_task_sketch", integer, [address, address, address, address]),
         ("fs_gram", integer, [address, address, address, address]),
         ("fs_gram_error", integer, [address, address, address, address]),

@@ -23,7 +23,7 @@ from ._sketch import Sketch
 
 # struct formats with the padding of C: fs_task_shape and the reports.
 _SHAPE = struct.Struct("@N3qiq")
-_GRAM, _OSE, _FIT = struct.Struct("@N7d"), struct.Struct("@N10d"), struct.Struct("@N3diq7d")
+_GRAM, _OSE, _FIT = struct.Struct("@N8d320s"), struct.Struct("@N10d"), struct.Struct("@N3diq8d320s")
 _METHODS = {1: "cholesky", 2: "svd"}
 
 
@@ -32,7 +32,10 @@ class Fit:
     """What solve and ridge found.  Norms are Frobenius norms over all right-hand sides; the C header's fs_fit_report
     and fs_solve say how the estimates are made, and when they hold.
 
-    x: the solution, n or n x rhs.  residual: the estimate of |A x - b|; with probability 0.99 it lies from low to high.
+    x: the solution, n or n x rhs.  residual: the estimate of |A x - b|.  confidence: 0.99 where |A x - b| is known to
+    lie from low to high in 99 of 100 draws of S (gaussian; sjlt and the default with at least 4 nonzeros in a column
+    and k >= 2 rank, 4 rank where few rows of A dominate), otherwise 0, low 0 and high infinite.  note: why
+    it is not known, and what a rank of S A below n means; "" where there is nothing to say.
     smallest: the estimate of the smallest |A x - b| there is (solve; NaN for ridge).  exact: |A x - b| of each
     right-hand side, where it was asked for.  method: "cholesky", or "svd" where the rank is below n or nearly so.
     rank, condition: of S A.  sketched: |S A x - S b|.  rhs: |S b|, nearly |b|.  Times are in seconds, on the device's
@@ -53,15 +56,18 @@ class Fit:
     sketch_seconds: float
     solve_seconds: float
     total_seconds: float
+    confidence: float
+    note: str
 
 
 @dataclass(frozen=True)
 class Gram:
     """What gram found.
 
-    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, judged from S A alone; with probability 0.99 it lies from low
-    to high.  effective_k: k, or less where few blocks of S carry most of A.  frobenius, spectral: |G - A'A| / |A'A|
-    itself, in both norms, where it was asked for; otherwise NaN.
+    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, judged from S A alone.  confidence: 0.99 where the error is
+    known to lie from low to high in 99 of 100 draws of S (every family but blockrow and srht; low is 0 but for
+    gaussian), otherwise 0, low 0 and high infinite; note says why.  effective_k: k, or less where few blocks of S carry
+    most of A.  frobenius, spectral: |G - A'A| / |A'A| itself, in both norms, where it was asked for; otherwise NaN.
     """
 
     G: Any
@@ -74,6 +80,8 @@ class Gram:
     sketch_seconds: float
     solve_seconds: float
     total_seconds: float
+    confidence: float
+    note: str
 
 
 @dataclass(frozen=True)
@@ -199,6 +207,7 @@ class _Problem:
         workspace = _workspace(context, self.S.k, self.n, self.rhs, self.dtype, 0)
         if self.sparse:
             _sketch_sparse(workspace, [self.S @ self.A] + ([self.S @ self.B] if self.rhs else []))
+            check(lib.fs_workspace_set_sketch(workspace, self.S._handle))
             return workspace
         A = pack_matrix(self.view)
         B = pack_matrix(self.right) if self.rhs else None
@@ -218,19 +227,25 @@ class _Problem:
 # tasks ----------------------------------------------------------------------------------------------------------------
 
 
+def _text(note: bytes) -> str:
+    return note.split(b"\0", 1)[0].decode()
+
+
 def _fit(S: Sketch, A: Any, b: Any, ridge: bool, number: float, exact: bool) -> Fit:
     problem = _Problem(S, A, b)
     x = problem.adapter.empty(b, (problem.n,) if problem.vector else (problem.n, problem.rhs))
     report = ctypes.create_string_buffer(_FIT.size)
-    _FIT.pack_into(report, 0, _FIT.size, *[0.0] * 3, 0, 0, *[0.0] * 7)
+    _FIT.pack_into(report, 0, _FIT.size, *[0.0] * 3, 0, 0, *[0.0] * 8, b"")
     with borrowed(problem.device, problem.stream) as context:
         workspace = problem.fill(context)
         function = lib.fs_ridge if ridge else lib.fs_solve
         check(function(workspace, number, pack_matrix(_dense("x", x)[1]), report))
         norms = problem.exact(workspace, x) if exact else None
-    _, sketch, solve, total, method, rank, condition, sketched, rhs, residual, low, high, smallest = _FIT.unpack(report)
+    _, sketch, solve, total, method, rank, *numbers, note = _FIT.unpack(report)
+    condition, sketched, rhs, residual, low, high, smallest, confidence = numbers
     return Fit(
-        x, residual, low, high, smallest, norms, _METHODS[method], rank, condition, sketched, rhs, sketch, solve, total
+        x, residual, low, high, smallest, norms, _METHODS[method], rank, condition, sketched, rhs, sketch, solve, total,
+        confidence, _text(note)
     )
 
 
@@ -289,7 +304,7 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
     if adapter is not problem.adapter:
         raise TypeError("gram: out must be an array of A's framework")
     report, errors = ctypes.create_string_buffer(_GRAM.size), (ctypes.c_double * 2)(math.nan, math.nan)
-    _GRAM.pack_into(report, 0, _GRAM.size, *[0.0] * 7)
+    _GRAM.pack_into(report, 0, _GRAM.size, *[0.0] * 8, b"")
     with borrowed(problem.device, problem.stream) as context:
         workspace = problem.fill(context)
         check(lib.fs_gram(workspace, S._handle, pack_matrix(target), report))
@@ -297,8 +312,10 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
             at = ctypes.addressof(errors)
             check(lib.fs_gram_error(workspace, pack_matrix(problem.view), at, at + 8))
     adapter.written(out)
-    _, sketch, task, total, error, low, high, effective = _GRAM.unpack(report)
-    return Gram(out, error, low, high, effective, errors[0], errors[1], sketch, task, total)
+    _, sketch, task, total, error, low, high, effective, confidence, note = _GRAM.unpack(report)
+    return Gram(
+        out, error, low, high, effective, errors[0], errors[1], sketch, task, total, confidence, _text(note)
+    )
 
 
 def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> Embedding:

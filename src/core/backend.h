@@ -74,7 +74,7 @@ typedef const fs_backend *(*fs_backend_entry)(void);
 /* The CPU backend, always there (src/cpu/table.c). */
 const fs_backend *fs_cpu_backend(void);
 
-/* fs_add in host memory (src/cpu/add.c); threads 0: OpenMP's own number. */
+/* fs_add in host memory (src/cpu/add.c); threads as fs_thread_count takes them. */
 void fs_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 
 #endif

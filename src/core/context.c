@@ -56,6 +56,8 @@ fs_result fs_context_create(fs_context **out, const fs_context_options *options)
     FS_REQUIRE(full.backend >= FS_BACKEND_AUTO && full.backend <= FS_BACKEND_CUDA,
                "fs_context_create: backend %d does not exist", (int)full.backend);
     FS_REQUIRE(full.threads >= 0, "fs_context_create: threads = %d, it cannot be negative", full.threads);
+    FS_REQUIRE(full.threads <= FS_THREADS_MAX, "fs_context_create: threads = %d, it can be at most %d; 0 takes OpenMP's "
+               "own number", full.threads, FS_THREADS_MAX);
     FS_REQUIRE(full.device >= 0, "fs_context_create: device = %d, it cannot be negative", full.device);
     FS_REQUIRE(full.precision == FS_PRECISION_FULL || full.precision == FS_PRECISION_FAST,
                "fs_context_create: precision %d does not exist", (int)full.precision);

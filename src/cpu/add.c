@@ -2,7 +2,6 @@
  *
  * Works along the direction in which Y is closer packed, a run of elements at a time, whose sums stay in cache while
  * one matrix after the other is added. */
-#include <omp.h>
 #include <string.h>
 
 #include "cpu.h"
@@ -67,8 +66,8 @@ void fs_cpu_add(int threads, const fs_matrix *P, int count, double beta, const f
     const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
     const int down = along < across;
     const int64_t lines = down ? Y->cols : Y->rows, elements = Y->rows * Y->cols;
-    if (threads < 1) threads = omp_get_max_threads();
-    const int most = elements / WORTH_A_THREAD + 1 < threads ? (int)(elements / WORTH_A_THREAD) + 1 : threads;
+    const int worth = (int)fs_min64(elements / WORTH_A_THREAD + 1, FS_THREADS_MAX);
+    const int most = worth == 1 ? 1 : (int)fs_min64(worth, fs_thread_count(threads));
 #pragma omp parallel for num_threads(most) schedule(static)
     for (int64_t line = 0; line < lines; line++) sum_line(P, count, beta, Y, down, line);
 }

@@ -2,6 +2,8 @@
 #ifndef FS_CPU_BLAS_H
 #define FS_CPU_BLAS_H
 
+#include "flashsketch.h"
+
 /* What is used of it; a NULL is a function that this OpenBLAS does not have. */
 typedef struct fs_blas {
     void *library; /* dlopen's handle, NULL if there is none */
@@ -23,9 +25,10 @@ typedef struct fs_blas {
 enum { BLAS_ROWS = 101, BLAS_COLUMNS = 102, BLAS_PLAIN = 111, BLAS_TRANSPOSED = 112, BLAS_LOWER = 122,
        BLAS_NON_UNIT = 131, BLAS_LEFT = 141, BLAS_RIGHT = 142 };
 
-/* Fills *blas: all NULL where OpenBLAS is not installed.  Returns what the loader said then, NULL otherwise; the text
- * is valid until the next call of the loader in this thread. */
-const char *fs_blas_open(fs_blas *blas);
-void fs_blas_close(fs_blas *blas);
+/* The OpenBLAS of this process, in *blas.  The first call that succeeds opens it, for good: it is never closed, because
+ * closing it ends its threads, which other contexts may use.  Otherwise *blas is NULL and the message is kept by
+ * `fail`: FS_EBACKEND with what the loader said, or FS_ENOMEM with the bytes or threads that OpenBLAS would need; a
+ * later call tries again. */
+fs_result fs_blas_open(const fs_blas **blas, fs_result (*fail)(fs_result code, const char *format, ...));
 
 #endif

@@ -34,10 +34,12 @@ typedef struct fs_cpu_pool {
 struct fs_cpu {
     fs_host host;
     const fs_cpu_ops *ops;
-    int threads;
+    int asked;            /* for this many threads, 0: OpenMP's own number */
+    int threads;          /* of the call at work, set at its beginning (fs_cpu_begin) */
     fs_cpu_pool scratch;  /* of one product */
     fs_cpu_pool panels;   /* of matrices that are made before it (products.c) */
-    fs_blas blas;  /* for the Gaussian's products; without it a loop of our own does them */
+    const fs_blas *blas;  /* of the Gaussian product at work; NULL: the plain loop */
+    int has_no_blas;      /* OpenBLAS could not be loaded */
 };
 
 extern const fs_dense fs_cpu_dense; /* dense.c */
@@ -52,6 +54,13 @@ static inline int64_t fs_row_at(const fs_rows *list, int64_t i)
 {
     return list ? fs_index_load(list->index, list->index_type, i) : i;
 }
+
+/* The state of a backend at the beginning of a call: its number of threads is what this thread may use now. */
+fs_cpu *fs_cpu_begin(void *state);
+
+/* Looks for OpenBLAS, for cpu->blas.  Where it is not installed, or memory for it is short, that stays NULL and is no
+ * failure. */
+void fs_cpu_find_blas(fs_cpu *cpu);
 
 /* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and the sentence when there is none.
  * What an earlier call got is gone. */

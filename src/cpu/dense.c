@@ -11,8 +11,8 @@ enum { WORTH_THREADS = 1 << 18 };
 
 typedef struct cpu_dense {
     fs_host host;
-    fs_blas blas;
-    int threads;
+    const fs_blas *blas;
+    int asked;     /* as in fs_cpu */
     double *work;  /* of dsyevd and dgesdd */
     int *iwork;
     int lwork, liwork;
@@ -37,7 +37,6 @@ static void dense_close(void *handle)
     cpu_dense *h = handle;
     give(h, h->work);
     give(h, h->iwork);
-    fs_blas_close(&h->blas);
     give(h, h);
 }
 
@@ -47,8 +46,8 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
     const int ask = -1, order = (int)n, rows = (int)m, cols = (int)p, ld = rows > 0 ? rows : 1;
     double eigen = 1, svd = 1, none = 0;
     int ieigen = 1, info = 0;
-    h->blas.dsyevd("N", "L", &order, &none, &order, &none, &eigen, &ask, &ieigen, &ask, &info);
-    h->blas.dgesdd("O", &rows, &cols, &none, &ld, &none, &none, &ld, &none, &cols, &svd, &ask, &ieigen, &info);
+    h->blas->dsyevd("N", "L", &order, &none, &order, &none, &eigen, &ask, &ieigen, &ask, &info);
+    h->blas->dgesdd("O", &rows, &cols, &none, &ld, &none, &none, &ld, &none, &cols, &svd, &ask, &ieigen, &info);
     /* The least that LAPACK documents, should an answer be less (some versions have told too little). */
     const double least = 5.0 * (double)p * (double)p + 7.0 * (double)p + (double)m,
                  most = fmax(fmax(eigen, svd), least);
@@ -65,6 +64,16 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
     return h->work && h->iwork ? FS_OK : FS_ENOMEM;
 }
 
+static fs_result open_blas(cpu_dense *h)
+{
+    const fs_result result = fs_blas_open(&h->blas, h->host.fail);
+    const fs_blas *b = h->blas;
+    if (result == FS_OK && !(b->sgemm && b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd &&
+                             b->dgesdd))
+        return h->host.fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
+    return result;
+}
+
 static fs_result dense_open(void **handle, void *backend, const fs_host *host, int64_t n, int64_t m, int64_t p)
 {
     const fs_cpu *cpu = backend;
@@ -72,16 +81,9 @@ static fs_result dense_open(void **handle, void *backend, const fs_host *host, i
     if (!h) return host->fail(FS_ENOMEM, "no memory for the %zu bytes of a workspace", sizeof *h);
     memset(h, 0, sizeof *h);
     h->host = *host;
-    h->threads = cpu->threads;
-    const char *why = fs_blas_open(&h->blas);
-    const fs_blas *b = &h->blas;
-    fs_result result = FS_OK;
-    if (why)
-        result =
-            host->fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s", why);
-    else if (!b->sgemm || !b->dgemm || !b->dsyrk || !b->dtrsm || !b->dnrm2 || !b->dpotrf || !b->dsyevd || !b->dgesdd)
-        result = host->fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
-    else
+    h->asked = cpu->asked;
+    fs_result result = open_blas(h);
+    if (result == FS_OK)
         result = reserve(h, n, m, p);
     if (result != FS_OK) {
         dense_close(h);
@@ -89,6 +91,11 @@ static fs_result dense_open(void **handle, void *backend, const fs_host *host, i
     }
     *handle = h;
     return FS_OK;
+}
+
+static int threads_for(const cpu_dense *h, int64_t elements)
+{
+    return elements > WORTH_THREADS ? fs_thread_count(h->asked) : 1;
 }
 
 static size_t dense_bytes(const void *handle) { return ((const cpu_dense *)handle)->bytes; }
@@ -104,7 +111,7 @@ static void dense_release(void *handle, void *memory) { give(handle, memory); }
 static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
 {
     const cpu_dense *h = handle;
-#pragma omp parallel for num_threads(h->threads) schedule(static) if (from->rows * from->cols > WORTH_THREADS)
+#pragma omp parallel for num_threads(threads_for(h, from->rows * from->cols)) schedule(static)
     for (int64_t i = 0; i < from->rows; i++)
         for (int64_t j = 0; j < from->cols; j++)
             to[j + i * ld] = fs_load(from->data, from->dtype, i * from->row_stride + j * from->col_stride);
@@ -159,7 +166,7 @@ static fs_result dense_ones(void *handle, int64_t n, double *G, int64_t ld)
 static fs_result dense_squares(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares)
 {
     const cpu_dense *h = handle;
-#pragma omp parallel for num_threads(h->threads) schedule(static) if (n * count > WORTH_THREADS)
+#pragma omp parallel for num_threads(threads_for(h, n * count)) schedule(static)
     for (int64_t i = 0; i < count; i++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) sum += x[j + i * ld] * x[j + i * ld];
@@ -189,7 +196,7 @@ static fs_result dense_norm(void *handle, int64_t count, const double *x, double
     const cpu_dense *h = handle;
     *norm = 0;
     for (int64_t at = 0; at < count; at += INT_MAX)
-        *norm = hypot(*norm, h->blas.dnrm2(count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1));
+        *norm = hypot(*norm, h->blas->dnrm2(count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1));
     return FS_OK;
 }
 
@@ -199,7 +206,7 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
                             int64_t ldg)
 {
     const cpu_dense *h = handle;
-    h->blas.dsyrk(BLAS_COLUMNS, BLAS_LOWER, BLAS_PLAIN, (int)n, (int)k, 1, X, (int)ldx, beta, G, (int)ldg);
+    h->blas->dsyrk(BLAS_COLUMNS, BLAS_LOWER, BLAS_PLAIN, (int)n, (int)k, 1, X, (int)ldx, beta, G, (int)ldg);
     return FS_OK;
 }
 
@@ -208,7 +215,7 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
                             int64_t ldc)
 {
     const cpu_dense *h = handle;
-    h->blas.dgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
+    h->blas->dgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
                   (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
     return FS_OK;
 }
@@ -219,7 +226,7 @@ static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t
 {
     const cpu_dense *h = handle;
     for (int64_t i = 0; i < count; i++)
-        h->blas.sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m,
+        h->blas->sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m,
                       (int)n, (int)k, 1, A + i * a_apart, (int)lda, B + i * b_apart, (int)ldb, 0, C + i * c_apart,
                       (int)ldc);
     return FS_OK;
@@ -229,7 +236,7 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
                             double *B, int64_t ldb)
 {
     const cpu_dense *h = handle;
-    h->blas.dtrsm(BLAS_COLUMNS, left ? BLAS_LEFT : BLAS_RIGHT, BLAS_LOWER, transposed ? BLAS_TRANSPOSED : BLAS_PLAIN,
+    h->blas->dtrsm(BLAS_COLUMNS, left ? BLAS_LEFT : BLAS_RIGHT, BLAS_LOWER, transposed ? BLAS_TRANSPOSED : BLAS_PLAIN,
                   BLAS_NON_UNIT, (int)m, (int)n, 1, L, (int)ldl, B, (int)ldb);
     return FS_OK;
 }
@@ -238,7 +245,7 @@ static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
 {
     cpu_dense *h = handle;
     const int order = (int)n, pitch = (int)ld;
-    h->blas.dpotrf("L", &order, G, &pitch, &h->info);
+    h->blas->dpotrf("L", &order, G, &pitch, &h->info);
     return FS_OK;
 }
 
@@ -247,7 +254,7 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, dou
     cpu_dense *h = handle;
     const int order = (int)n, pitch = (int)ld;
     int info = 0;
-    h->blas.dsyevd("N", "L", &order, G, &pitch, values, h->work, &h->lwork, h->iwork, &h->liwork, &info);
+    h->blas->dsyevd("N", "L", &order, G, &pitch, values, h->work, &h->lwork, h->iwork, &h->liwork, &info);
     return info ? h->host.fail(FS_EBACKEND, "the eigenvalues of a %d x %d matrix did not converge (dsyevd: %d)", order,
                                order, info) : FS_OK;
 }
@@ -258,7 +265,7 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
     const int rows = (int)m, cols = (int)p, pitch = (int)ld;
     double none = 0; /* with m >= p, X itself becomes U */
     int info = 0;
-    h->blas.dgesdd("O", &rows, &cols, X, &pitch, s, &none, &rows, Vt, &cols, h->work, &h->lwork, h->iwork, &info);
+    h->blas->dgesdd("O", &rows, &cols, X, &pitch, s, &none, &rows, Vt, &cols, h->work, &h->lwork, h->iwork, &info);
     return info ? h->host.fail(FS_EBACKEND, "the singular values of a %d x %d matrix did not converge (dgesdd: %d)",
                                rows, cols, info)
                 : FS_OK;

@@ -65,7 +65,7 @@ static fs_result models_row_sums(void *state, int64_t models, int64_t rows, int6
 static fs_result models_outer(void *state, int64_t rows, int64_t in, int64_t out, const float *a, const float *delta,
                               float *G, int64_t ld)
 {
-    const fs_cpu *cpu = state;
+    const fs_cpu *cpu = fs_cpu_begin(state);
 #pragma omp parallel for num_threads(cpu->threads) schedule(static)
     for (int64_t r = 0; r < rows; r++) {
         float *W = G + r * ld;

@@ -31,13 +31,13 @@ static void NAME(normal_multiply)(const fs_cpu *cpu, int transposed, int64_t m, 
                                   SUM *C)
 {
     const int op = transposed ? BLAS_TRANSPOSED : BLAS_PLAIN;
-    if (SUM_BYTES == 4 && cpu->blas.sgemm) {
-        cpu->blas.sgemm(BLAS_ROWS, op, BLAS_PLAIN, (int)m, (int)n, (int)inner, 1, (const float *)P, NORMAL_INNER,
+    if (SUM_BYTES == 4 && cpu->blas && cpu->blas->sgemm) {
+        cpu->blas->sgemm(BLAS_ROWS, op, BLAS_PLAIN, (int)m, (int)n, (int)inner, 1, (const float *)P, NORMAL_INNER,
                    (const float *)B, (int)n, 1, (float *)C, (int)n);
         return;
     }
-    if (SUM_BYTES == 8 && cpu->blas.dgemm) {
-        cpu->blas.dgemm(BLAS_ROWS, op, BLAS_PLAIN, (int)m, (int)n, (int)inner, 1, (const double *)P, NORMAL_INNER,
+    if (SUM_BYTES == 8 && cpu->blas && cpu->blas->dgemm) {
+        cpu->blas->dgemm(BLAS_ROWS, op, BLAS_PLAIN, (int)m, (int)n, (int)inner, 1, (const double *)P, NORMAL_INNER,
                    (const double *)B, (int)n, 1, (double *)C, (int)n);
         return;
     }
@@ -78,6 +78,7 @@ static fs_result NAME(normal_apply)(fs_cpu *cpu, const fs_def *S, int64_t row0, 
     const fs_gauss *G = &S->u.gauss;
     SUM *B, *C, *P = NAME(normal_scratch)(cpu, A->cols, NORMAL_INNER, &B, &C);
     if (!P) return FS_ENOMEM;
+    fs_cpu_find_blas(cpu);
     for (int64_t col = 0; col < A->cols; col += NORMAL_COLS) {
         const int64_t cols = fs_min64(NORMAL_COLS, A->cols - col), width = round_up(cols, LANES);
         for (int64_t i = 0; i < G->k; i += NORMAL_ROWS) {
@@ -101,6 +102,7 @@ static fs_result NAME(normal_adjoint)(fs_cpu *cpu, const fs_def *S, int64_t row0
     const fs_gauss *G = &S->u.gauss;
     SUM *B, *C, *P = NAME(normal_scratch)(cpu, X->cols, NORMAL_ROWS, &B, &C);
     if (!P) return FS_ENOMEM;
+    fs_cpu_find_blas(cpu);
     for (int64_t col = 0; col < X->cols; col += NORMAL_COLS) {
         const int64_t cols = fs_min64(NORMAL_COLS, X->cols - col), width = round_up(cols, LANES);
         for (int64_t j = 0; j < X->rows; j += NORMAL_INNER) {

@@ -1,5 +1,4 @@
-/* table.c - the CPU backend: which variant this machine runs, its scratch memory, and its OpenBLAS if there is one. */
-#include <omp.h>
+/* table.c - the CPU backend: which variant this machine runs, its threads and its scratch memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,13 +56,12 @@ static fs_result cpu_open(void **state, const fs_host *host, const fs_context_op
     if (!cpu) return host->fail(FS_ENOMEM, "fs_context_create: no memory for the %zu bytes of the CPU backend", sizeof *cpu);
     memset(cpu, 0, sizeof *cpu);
     cpu->host = *host;
-    cpu->threads = options->threads > 0 ? options->threads : omp_get_max_threads();
+    cpu->asked = options->threads;
     const fs_result result = choose_variant(cpu);
     if (result != FS_OK) {
         host->allocator.release(host->allocator.user, cpu);
         return result;
     }
-    fs_blas_open(&cpu->blas);
     *state = cpu;
     return FS_OK;
 }
@@ -74,15 +72,21 @@ static void cpu_close(void *state)
     const fs_allocator memory = cpu->host.allocator;
     if (cpu->scratch.memory) memory.release(memory.user, cpu->scratch.memory);
     if (cpu->panels.memory) memory.release(memory.user, cpu->panels.memory);
-    fs_blas_close(&cpu->blas);
     memory.release(memory.user, cpu);
 }
 
 static int cpu_describe(const void *state, char *text, size_t bytes)
 {
     const fs_cpu *cpu = state;
-    return snprintf(text, bytes, "cpu, variant %s, %d thread%s, %s", cpu->ops->name, cpu->threads,
-                    cpu->threads == 1 ? "" : "s", cpu->blas.sgemm ? "OpenBLAS found" : "no OpenBLAS");
+    const int threads = fs_thread_count(cpu->asked);
+    return snprintf(text, bytes, "cpu, variant %s, %d thread%s", cpu->ops->name, threads, threads == 1 ? "" : "s");
+}
+
+fs_cpu *fs_cpu_begin(void *state)
+{
+    fs_cpu *cpu = state;
+    cpu->threads = fs_thread_count(cpu->asked);
+    return cpu;
 }
 
 static size_t cpu_scratch(const void *state)
@@ -108,6 +112,16 @@ void *fs_cpu_take(fs_cpu *cpu, fs_cpu_pool *pool, int64_t bytes)
 }
 void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes) { return fs_cpu_take(cpu, &cpu->scratch, bytes); }
 
+static fs_result stay_silent(fs_result code, const char *format, ...)
+{
+    (void)format;
+    return code;
+}
+void fs_cpu_find_blas(fs_cpu *cpu)
+{
+    if (!cpu->has_no_blas) cpu->has_no_blas = fs_blas_open(&cpu->blas, stay_silent) == FS_EBACKEND;
+}
+
 fs_weights fs_cpu_weights(const fs_def *S)
 {
     fs_weights w = {{S->scale, 0.0}};
@@ -122,13 +136,13 @@ fs_weights fs_cpu_weights(const fs_def *S)
 static fs_result cpu_apply(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                            const fs_matrix *Y)
 {
-    fs_cpu *cpu = state;
+    fs_cpu *cpu = fs_cpu_begin(state);
     return cpu->ops->apply(cpu, S, row0, alpha, A, NULL, beta, Y);
 }
 static fs_result cpu_apply_rows(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
                                 const fs_rows *rows, double beta, const fs_matrix *Y)
 {
-    fs_cpu *cpu = state;
+    fs_cpu *cpu = fs_cpu_begin(state);
     fs_matrix listed = *A;
     listed.rows = rows->count;
     return cpu->ops->apply(cpu, S, row0, alpha, &listed, rows, beta, Y);
@@ -136,24 +150,24 @@ static fs_result cpu_apply_rows(void *state, const fs_def *S, int64_t row0, doub
 static fs_result cpu_apply_products(void *state, const fs_def *S, int64_t row0, double alpha,
                                     const fs_products *products, double beta, const fs_matrix *Y)
 {
-    return fs_cpu_products(state, S, row0, alpha, products, beta, Y);
+    return fs_cpu_products(fs_cpu_begin(state), S, row0, alpha, products, beta, Y);
 }
 static fs_result cpu_adjoint(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                              const fs_matrix *X)
 {
-    fs_cpu *cpu = state;
+    fs_cpu *cpu = fs_cpu_begin(state);
     return cpu->ops->adjoint(cpu, S, row0, alpha, Y, beta, X);
 }
 static fs_result cpu_sparse(void *state, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                             const fs_matrix *Y)
 {
-    fs_cpu *cpu = state;
+    fs_cpu *cpu = fs_cpu_begin(state);
     return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
 static fs_result cpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
-    fs_cpu_add(((const fs_cpu *)state)->threads, P, count, beta, Y);
+    fs_cpu_add(((const fs_cpu *)state)->asked, P, count, beta, Y);
     return FS_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "ahead.h"
 
 #include <signal.h>
+#include <unistd.h>
 
 enum { AHEAD = 2 };
 
@@ -30,6 +31,7 @@ int ahead_start(ahead *a)
     sigset_t all, before;
     a->at = a->limit = 0;
     a->stop = 0;
+    a->owner = getpid();
     int code = pthread_mutex_init(&a->lock, NULL);
     if (code) return code;
     if ((code = pthread_cond_init(&a->moved, NULL)) == 0) {
@@ -46,6 +48,7 @@ int ahead_start(ahead *a)
 
 void ahead_stop(ahead *a)
 {
+    if (getpid() != a->owner) return;
     pthread_mutex_lock(&a->lock);
     a->stop = 1;
     pthread_cond_broadcast(&a->moved);
@@ -57,6 +60,7 @@ void ahead_stop(ahead *a)
 
 void ahead_wait(ahead *a, int64_t panel)
 {
+    if (getpid() != a->owner) return;
     pthread_mutex_lock(&a->lock);
     if (a->at < panel || a->at > panel + 1 + AHEAD) a->at = panel;
     a->limit = panel + 1 + AHEAD < a->count ? panel + 1 + AHEAD : a->count;

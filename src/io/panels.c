@@ -162,6 +162,11 @@ static fs_result copy_pipe(const part *p, char *to)
                    more ? "more than " : "only ", there);
 }
 
+static int threads_for(const fs_stream *s, int64_t pieces)
+{
+    return pieces > 1 ? fs_thread_count(s->threads) : 1;
+}
+
 /* Copies a part to `to`, from its file, or from the memory that holds all of it. */
 static fs_result copy_part(fs_stream *s, const part *p, char *to)
 {
@@ -172,7 +177,7 @@ static fs_result copy_part(fs_stream *s, const part *p, char *to)
     const int fd = held ? -1 : shard_open(p->in);
     int wrong = 0;
     if (!held && fd < 0) return FS_EFILE;
-#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads_for(s, all)) schedule(dynamic)
     for (int64_t i = 0; i < all; i++) {
         const int64_t run = i / pieces, at = i % pieces * piece, left = p->count - at;
         const int64_t count = left < piece ? left : piece, from = p->first + run * p->pitch + at;
@@ -290,7 +295,7 @@ static fs_result map_part(fs_stream *s, const part *p, char **data)
     if (p->runs != 1 || offset % s->element || p->in->pipe || !reader_is_native(&p->in->kind)) return FS_OK;
     FS_TRY(map_shard(s, p->in));
     if (s->mapped != p->in) return FS_OK;
-#pragma omp parallel for num_threads(s->threads) schedule(dynamic)
+#pragma omp parallel for num_threads(threads_for(s, pieces)) schedule(dynamic)
     for (int64_t i = 0; i < pieces; i++) {
         const int64_t at = first + i * BRING, left = end - at;
         if (madvise(s->map + at, (size_t)(left < BRING ? left : BRING), MADV_POPULATE_READ)) {

@@ -36,7 +36,7 @@ struct fs_stream {
     int by_columns;        /* lines are columns of A */
     int64_t rows, cols, element;
     fs_dtype dtype;
-    int threads;
+    int threads;           /* as fs_thread_count takes them */
     int64_t panels, next, memory;
     char *buffer;
     const shard *mapped;   /* whose file is at `map`, whole; NULL: none */

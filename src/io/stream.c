@@ -14,7 +14,6 @@
  * A pipe is read as it comes where its panels follow one another in it; otherwise it is copied to a temporary file. */
 #include "stream.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -294,7 +293,9 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
                "FS_STREAM_INIT", options->size, sizeof *options);
     FS_REQUIRE(count >= 1, "fs_stream_open: %" PRId64 " files are not a matrix", count);
     FS_REQUIRE(options->memory >= 0, "fs_stream_open: options.memory is %" PRId64, options->memory);
-    FS_REQUIRE(options->threads >= 0, "fs_stream_open: options.threads is %d", options->threads);
+    FS_REQUIRE(options->threads >= 0 && options->threads <= FS_THREADS_MAX,
+               "fs_stream_open: options.threads is %d, it must be from 0 (OpenMP's own number) to %d", options->threads,
+               FS_THREADS_MAX);
     fs_stream *s = calloc(1, sizeof *s);
     if (s) s->shards = calloc((size_t)count, sizeof *s->shards);
     if (!s || !s->shards) {
@@ -307,7 +308,7 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
         return fs_fail(FS_ENOMEM, "fs_stream_open: there is no memory for the name of a tensor");
     }
     s->memory = options->memory ? options->memory : MEMORY;
-    s->threads = options->threads ? options->threads : omp_get_max_threads();
+    s->threads = options->threads;
     const fs_result result = open_all(s, paths, options, first);
     if (result == FS_OK) *out = s;
     else fs_stream_close(s);

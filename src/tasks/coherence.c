@@ -22,6 +22,7 @@
 /* Rows of U in the order of their input blocks: block h is rows start[h] ... start[h + 1] - 1. */
 typedef struct basis {
     int64_t d, n, M;
+    int threads;
     double *U; /* d x n, packed rows */
     int64_t *start;
     double *G; /* n x n: a Gram matrix, then its factor */
@@ -51,7 +52,7 @@ static void sort_rows(basis *b, const fs_blockperm *B, int64_t *to)
 
 static void load_dense(basis *b, const fs_matrix *A, const int64_t *to)
 {
-#pragma omp parallel for
+#pragma omp parallel for num_threads(b->threads)
     for (int64_t i = 0; i < b->d; i++)
         for (int64_t j = 0; j < b->n; j++)
             b->U[to[i] * b->n + j] = fs_load(A->data, A->dtype, A->offset + i * A->row_stride + j * A->col_stride);
@@ -95,7 +96,7 @@ static void gram_of(basis *b, int64_t cols, double from, double to)
     for (int64_t first = 0; first < b->d; first += TILE) {
         const int64_t end = first + TILE < b->d ? first + TILE : b->d;
         at(b, from + (to - from) * (double)first / (double)b->d, "an orthonormal basis");
-#pragma omp parallel for schedule(dynamic, 16)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(b->threads)
         for (int64_t i = 0; i < cols; i++) {
             double *sum = b->G + i * cols + i;
             const double *column = b->U + i;
@@ -127,7 +128,7 @@ static void exchange(double *G, int64_t n, int64_t p, int64_t q)
 
 /* G becomes R with R'R = G, rows and columns in the order of `pivot`, the largest diagonal first; returns how many
  * rows it has: where the rest of the diagonal is below `least`, the columns left depend on those taken. */
-static int64_t factor(double *G, int64_t n, double least, int64_t *pivot)
+static int64_t factor(double *G, int64_t n, double least, int threads, int64_t *pivot)
 {
     for (int64_t j = 0; j < n; j++) pivot[j] = j;
     for (int64_t j = 0; j < n; j++) {
@@ -142,7 +143,7 @@ static int64_t factor(double *G, int64_t n, double least, int64_t *pivot)
         }
         const double diagonal = sqrt(G[j * n + j]);
         for (int64_t i = j; i < n; i++) G[j * n + i] /= diagonal;
-#pragma omp parallel for schedule(static) if (n - j > 128)
+#pragma omp parallel for schedule(static) num_threads(threads) if (n - j > 128)
         for (int64_t i = j + 1; i < n; i++)
             for (int64_t l = i; l < n; l++) G[i * n + l] -= G[j * n + i] * G[j * n + l];
     }
@@ -152,7 +153,7 @@ static int64_t factor(double *G, int64_t n, double least, int64_t *pivot)
 /* Every row u of U becomes (u scaled and in the order of pivot) R^-1, of `rank` elements. */
 static void solve(basis *b, const double *scale, const int64_t *pivot, int64_t cols, int64_t rank)
 {
-#pragma omp parallel for
+#pragma omp parallel for num_threads(b->threads)
     for (int64_t r = 0; r < b->d; r++) {
         double *row = b->U + r * b->n, x[FS_COHERENCE_MAX_COLS];
         for (int64_t j = 0; j < rank; j++) x[j] = row[pivot[j]] * scale[pivot[j]];
@@ -185,12 +186,12 @@ static fs_result orthonormalize(basis *b, int64_t *rank)
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) b->G[i * n + j] *= scale[i] * scale[j];
-    *rank = factor(b->G, n, dependent, b->rows);
+    *rank = factor(b->G, n, dependent, b->threads, b->rows);
     solve(b, scale, b->rows, n, *rank);
     for (int64_t j = 0; j < n; j++) scale[j] = 1;
     gram_of(b, *rank, 0.4, 0.7);
     const int64_t first = *rank;
-    *rank = factor(b->G, first, nearly, b->rows);
+    *rank = factor(b->G, first, nearly, b->threads, b->rows);
     solve(b, scale, b->rows, first, *rank);
     return FS_OK;
 }
@@ -312,7 +313,7 @@ static void give(const basis *b, void *memory)
 
 static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_report *out)
 {
-    const int threads = omp_get_max_threads();
+    const int threads = b->threads;
     double *q = take(b, (STEPS + 1) * (int64_t)threads, out->rank, sizeof *q);
     int64_t *blocks = take(b, threads, B->kappa, sizeof *blocks);
     double *norms = take(b, b->M, 1, sizeof *norms);
@@ -360,7 +361,7 @@ static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64
                " rows and from 1 to %d columns",
                d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
     const fs_blockperm *B = &S->def.u.blockperm;
-    basis b = {d, n, B->M, NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
+    basis b = {d, n, B->M, fs_thread_count(0), NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
     b.U = take(&b, d, n, sizeof *b.U);
     b.G = take(&b, n, n, sizeof *b.G);
     b.start = take(&b, b.M + 1, 1, sizeof *b.start);

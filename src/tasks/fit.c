@@ -25,8 +25,7 @@ typedef struct fit {
 static fs_matrix right_hand_side(fs_workspace *w)
 {
     fs_matrix C;
-    const fs_result found = fs_workspace_views(w, NULL, &C);
-    (void)found; /* w is not NULL */
+    fs_workspace_parts(w, NULL, &C);
     return C;
 }
 
@@ -124,7 +123,7 @@ static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
 {
     const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
     fs_matrix Y, C;
-    FS_TRY(fs_workspace_views(w, &Y, &C));
+    fs_workspace_parts(w, &Y, &C);
     const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
     double *diagonals = w->host, *squares = w->host + 2 * k;
     int broken;
@@ -171,7 +170,7 @@ static fs_result by_svd(fs_workspace *w, double lambda, double rcond, fit *out)
     const int tall = k >= n;
     const int64_t p = tall ? n : k, m = tall ? k : n;
     fs_matrix Y, C = right_hand_side(w);
-    FS_TRY(fs_workspace_views(w, &Y, NULL));
+    fs_workspace_parts(w, &Y, NULL);
     const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
     CALL(w, widen, tall ? &turned : &Y, w->Z, m);
     CALL(w, widen, &C, w->F, rhs);
@@ -197,23 +196,65 @@ static fs_result by_svd(fs_workspace *w, double lambda, double rcond, fit *out)
     return FS_OK;
 }
 
-/* Generalised cross-validation, see flashsketch_tasks.h; `rounding` bounds what rounding adds to a residual. */
-static fs_result judge(fs_workspace *w, const fit *done, double rounding, fs_fit_report *report)
+/* The relative variance of |r'S'S r| times k, r being the residual A X - B of all right-hand sides: 2 for a Gaussian S,
+ * more for a sparse one where few rows carry r.  Such a row is s large rows of E, which the fourth moment of E's rows
+ * shows, though fitting X has made it smaller by (1 - freedom / k)^2. */
+static fs_result spread_of_residual(fs_workspace *w, double freedom, double *variance)
+{
+    const int64_t k = w->shape.k, rhs = w->shape.rhs;
+    const double kept = 1 - freedom / (double)k;
+    CALL(w, squares, rhs, k, w->E, rhs, w->squares);
+    CALL(w, fetch, w->squares, (size_t)k * sizeof(double), w->host);
+    *variance = 2 + fmax(0.0, fs_relative_fourth(w->host, k) - 3) / (kept * kept);
+    return FS_OK;
+}
+
+/* How unevenly leverage lies on the rows of Y, for fs_confidence_in_fit; Z is Y', and becomes L^-1 Y'.  Only Cholesky's
+ * factor of Y'Y has it at little cost, n^2 k operations. */
+static fs_result measure_leverage(fs_workspace *w, const fit *done, double *unevenness)
+{
+    const int64_t k = w->shape.k, n = w->shape.n;
+    *unevenness = NAN;
+    if (done->method != FS_METHOD_CHOLESKY || k < n) return FS_OK;
+    if (!w->made_by.size || w->made_by.family == FS_GAUSSIAN) return FS_OK; /* it makes no difference */
+    CALL(w, trsm, 1, 0, n, k, w->G, w->pitch, w->Z, w->pitch);
+    CALL(w, squares, n, k, w->Z, w->pitch, w->squares);
+    CALL(w, fetch, w->squares, (size_t)k * sizeof(double), w->host);
+    *unevenness = fs_relative_fourth(w->host, k) - 1;
+    return FS_OK;
+}
+
+/* The interval of |A X - B|; `rounding` bounds what rounding adds to a residual. */
+static fs_result bracket(fs_workspace *w, double freedom, double rounding, fs_fit_report *report)
+{
+    const double k = (double)w->shape.k;
+    double variance;
+    FS_TRY(spread_of_residual(w, freedom, &variance));
+    const double reach = exp(3 * sqrt(variance * (1 + freedom / k) / (k - freedom)) / 2);
+    /* Of a residual that is all rounding nothing is known but that it is no larger. */
+    report->low = report->residual > 16 * rounding ? report->residual / reach - rounding : 0;
+    report->high = report->residual * reach + rounding;
+    return FS_OK;
+}
+
+/* Generalised cross-validation, see flashsketch_tasks.h. */
+static fs_result judge(fs_workspace *w, const fit *done, int explain, double rounding, fs_fit_report *report)
 {
     const double k = (double)w->shape.k, left = k - done->freedom;
+    fs_fit_facts facts = {done->freedom, NAN, done->rank, explain};
     FS_TRY(fs_workspace_load(w, 0));
     FS_TRY(residual_of_sketch(w));
     CALL(w, norm, w->shape.rhs * w->shape.k, w->E, &report->sketched);
+    FS_TRY(measure_leverage(w, done, &facts.unevenness));
+    const int known = fs_confidence_in_fit(w, &facts, report->note, sizeof report->note);
+    report->confidence = known ? FS_CONFIDENCE : 0;
     report->residual = report->smallest = NAN;
     report->low = 0;
     report->high = INFINITY;
     if (left < 0.5) return FS_OK; /* Y X = C has a solution whatever C is */
-    const double deviation = sqrt(2 * (1 + done->freedom / k) / left), reach = exp(3 * deviation / 2);
     report->residual = report->sketched * k / left;
-    report->low = fmax(0.0, report->residual / reach - rounding);
-    report->high = report->residual * reach + rounding;
     report->smallest = report->sketched * sqrt(k / left);
-    return FS_OK;
+    return known ? bracket(w, done->freedom, rounding, report) : FS_OK;
 }
 
 /* What roundings of Y and X are relative to: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
@@ -269,7 +310,7 @@ static fs_result run(fs_workspace *w, const char *who, double lambda, double rco
     report->condition = done.condition;
     report->rhs = sqrt(done.C2);
     const double unit = fmax(fs_unit(w->shape.dtype), fs_unit(X->dtype));
-    FS_TRY(judge(w, &done, 8 * unit * (size + report->rhs), report));
+    FS_TRY(judge(w, &done, lambda == 0 && rcond == 0, 8 * unit * (size + report->rhs), report));
     if (lambda > 0) report->smallest = NAN;
     return FS_OK;
 }

@@ -34,11 +34,23 @@ static double effective_k(const fs_workspace *w, const fs_sketch *S, const doubl
     return fmin((double)k, 1 / inverse);
 }
 
+/* The degrees of freedom of |G - H|_F^2 as a chi-square variable.  A Gaussian S has about (r^2 + r) / 2, r = tr(H)^2 /
+ * |H|_F^2.  A sparse one has fewer where few rows of A outweigh all others, because the error is then made by the few
+ * pairs of them that meet: with x the excess of the fourth moment of the rows of Y over a Gaussian's, 1 + 2 / r, the
+ * squared relative deviation of |G - H|_F^2 is larger by 2 x^2 / k.  (n dominant rows and s nonzeros a column: x = k /
+ * (n s), and n^2 / 2 pairs meet in s^2 / k rows each.) */
+static double degrees_of_freedom(double r, double fourth, double k)
+{
+    const double parts = fmax(1.0, (r * r + r) / 2), x = fmax(0.0, fourth - 1 - 2 / r);
+    return fmax(0.25, 1 / (1 / parts + x * x / k));
+}
+
 /* G is in w->G.  For a Gaussian S with k rows, H = A'A: E|G - H|_F^2 = (tr(H)^2 + |H|_F^2) / k, and E|G|_F^2 is |H|_F^2
- * more than that, which gives |H|_F.  The error is a sum of squares of about (r^2 + r) / 2 independent parts, r =
- * tr(H)^2 / |H|_F^2. */
+ * more than that, which gives |H|_F. */
 static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gram_report *report)
 {
+    const int known = fs_confidence_in_gram(S, report->note, sizeof report->note);
+    report->confidence = known ? FS_CONFIDENCE : 0;
     report->error = report->low = report->high = 0;
     report->effective_k = (double)w->shape.k;
     if (trace == 0) return FS_OK;
@@ -48,11 +60,13 @@ static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gra
     CALL(w, fetch, w->squares, (size_t)w->shape.k * sizeof(double), w->host);
     const double z = 2.576, k = effective_k(w, S, w->host, trace); /* 99 of 100 normal variables are within z */
     const double H = fmax((square - trace * trace / k) / (1 + 1 / k), trace * trace / (double)w->shape.n);
-    const double r = trace * trace / H, parts = fmax(1.0, (r * r + r) / 2), spread = 1 + z / sqrt(2 * k);
+    const double r = trace * trace / H, spread = 1 + z / sqrt(2 * k);
+    const double freedom = degrees_of_freedom(r, fs_relative_fourth(w->host, w->shape.k), (double)w->shape.k);
     report->effective_k = k;
     report->error = sqrt((r + 1) / k);
-    report->low = report->error * sqrt(chi_square_over(parts, -z)) / spread;
-    report->high = report->error * sqrt(chi_square_over(parts, z)) * spread;
+    report->high = known ? report->error * sqrt(chi_square_over(freedom, z)) * spread : INFINITY;
+    if (known && S->spec.family == FS_GAUSSIAN)
+        report->low = report->error * sqrt(chi_square_over(freedom, -z)) / spread;
     return FS_OK;
 }
 

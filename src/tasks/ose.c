@@ -119,7 +119,8 @@ fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64
     FS_TRY(factor(w, &from, 1, w->G));
     FS_TRY(write_basis(w, &from));
 
-    FS_TRY(fs_workspace_views(w, &Y, NULL));
+    fs_workspace_parts(w, &Y, NULL);
+    w->made_by.size = 0;
     CALL(w, mark, MARK_SKETCH);
     FS_TRY(fs_apply(w->ctx, S, 0, 1.0, &Q, 0.0, &Y));
     CALL(w, mark, MARK_SKETCHED);

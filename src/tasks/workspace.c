@@ -140,12 +140,28 @@ static fs_matrix packed(const fs_workspace *w, void *data, int64_t rows, int64_t
     return m;
 }
 
+void fs_workspace_parts(const fs_workspace *w, fs_matrix *Y, fs_matrix *C)
+{
+    if (Y) *Y = packed(w, w->Y, w->shape.k, w->shape.n);
+    if (C) *C = packed(w, w->C, w->shape.k, w->shape.rhs);
+}
+
 fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C)
 {
     FS_REQUIRE(w, "fs_workspace_views: w is NULL");
-    if (Y) *Y = packed(w, w->Y, w->shape.k, w->shape.n);
-    if (C) *C = packed(w, w->C, w->shape.k, w->shape.rhs);
+    fs_workspace_parts(w, Y, C);
+    w->made_by.size = 0;
     return FS_OK;
+}
+
+fs_result fs_workspace_set_sketch(fs_workspace *w, const fs_sketch *S)
+{
+    FS_REQUIRE(w, "fs_workspace_set_sketch: w is NULL");
+    FS_REQUIRE(!S || S->spec.k == w->shape.k,
+               "fs_workspace_set_sketch: S has %" PRId64 " rows, the workspace is for k = %" PRId64, S->spec.k,
+               w->shape.k);
+    w->made_by.size = S ? sizeof w->made_by : 0;
+    return S ? fs_sketch_spec(S, &w->made_by) : FS_OK;
 }
 
 static fs_result check_input(const fs_workspace *w, const char *name, const fs_sketch *S, const fs_matrix *m,
@@ -172,14 +188,15 @@ fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A
     FS_TRY(check_input(w, "A", S, A, w->shape.n));
     if (B) FS_TRY(check_input(w, "B", S, B, w->shape.rhs));
     fs_matrix Y, C;
-    FS_TRY(fs_workspace_views(w, &Y, &C));
+    fs_workspace_parts(w, &Y, &C);
     w->sketched = 0;
+    w->made_by.size = 0;
     CALL(w, mark, MARK_SKETCH);
     FS_TRY(fs_apply(w->ctx, S, 0, 1.0, A, 0.0, &Y));
     if (B) FS_TRY(fs_apply(w->ctx, S, 0, 1.0, B, 0.0, &C));
     CALL(w, mark, MARK_SKETCHED);
     w->sketched = 1;
-    return FS_OK;
+    return fs_workspace_set_sketch(w, S);
 }
 
 /* steps ------------------------------------------------------------------------------------------------------ */
@@ -187,7 +204,7 @@ fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A
 fs_result fs_workspace_load(fs_workspace *w, int with_rhs)
 {
     fs_matrix Y, C;
-    FS_TRY(fs_workspace_views(w, &Y, &C));
+    fs_workspace_parts(w, &Y, &C);
     CALL(w, widen, &Y, w->Z, w->pitch);
     if (with_rhs) CALL(w, widen, &C, w->Z + w->shape.n, w->pitch);
     return FS_OK;

@@ -28,6 +28,7 @@ struct fs_workspace {
     double *squares;     /* panel */
     double *host;        /* in host memory: room for any of d, squares, and a result on its way to the host */
     size_t bytes;
+    fs_spec made_by;     /* the spec of the S that made Y and C; its size is 0 where that is not known */
     int sketched;        /* whether marks 0 and 1 are those of a sketch whose time has not been taken */
     double sketch_seconds;
 };
@@ -42,6 +43,9 @@ enum { MARK_SKETCH, MARK_SKETCHED, MARK_TASK, MARK_DONE };
  * below that, columns of an f32 matrix are dependent as far as one can see; and in f64 the Gram matrix itself is only
  * good to the square root of 2^-53, 1e-8. */
 #define SMALLEST_PIVOT 0x1p-21
+
+/* fs_workspace_views for the tasks themselves, which do not write there. */
+void fs_workspace_parts(const fs_workspace *w, fs_matrix *Y, fs_matrix *C);
 
 /* Z = [Y C]', or Y' alone. */
 fs_result fs_workspace_load(fs_workspace *w, int with_rhs);
@@ -65,6 +69,23 @@ fs_result fs_workspace_check(const fs_workspace *w, const char *who, const char 
 
 /* The square of the Frobenius norm of a symmetric n x n matrix whose lower triangle is in G (pitch n, zeros above). */
 fs_result fs_workspace_symmetric_square(fs_workspace *w, double *G, double *square);
+
+/* What the confidence in a fit depends on, beside the S that made Y. */
+typedef struct fs_fit_facts {
+    double freedom;    /* degrees of freedom: the rank, or less with regularization */
+    double unevenness; /* k sum h_i^2 / (sum h_i)^2 - 1, h_i the leverages of the rows of Y; NaN: not measured */
+    int64_t rank;      /* of Y */
+    int explain;       /* whether a rank below n is to be explained */
+} fs_fit_facts;
+
+/* Whether the interval of a fit (of a Gram matrix's error) is known to hold with FS_CONFIDENCE: see confidence.c.  The
+ * note says why not, and what a rank below n means; it is "" where there is nothing to say. */
+#define FS_CONFIDENCE 0.99
+int fs_confidence_in_fit(const fs_workspace *w, const fs_fit_facts *facts, char *note, size_t bytes);
+int fs_confidence_in_gram(const fs_sketch *S, char *note, size_t bytes);
+
+/* count * sum of squares[i]^2 / (sum of squares[i])^2: 1 where all are equal, `count` where one has all; 0 of zeros. */
+double fs_relative_fourth(const double *squares, int64_t count);
 
 /* The unit of rounding of a type: 2^-24 for f32. */
 double fs_unit(fs_dtype dtype);

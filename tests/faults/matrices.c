@@ -301,6 +301,66 @@ static void strides_that_are_never_taken_do_not_matter(void **state)
     view_free(&s.buffer);
 }
 
+/* The checks that libraries on top call: in the name of the caller's function, and of its argument. */
+static void the_public_checks_speak_in_the_callers_name(void **state)
+{
+    (void)state;
+    float data[12] = {0};
+    const fs_matrix sound = fs_row_major(data, 3, 4, FS_F32);
+    fs_matrix m = sound;
+    m.size = 12;
+    MUST(fs_matrix_check("f", "M", &m));
+    MUST(fs_matrix_check_output("f", "M", &m));
+    m.size = 11;
+    REFUSED(fs_matrix_check("their_function", "M", &m), FS_EINVAL, "their_function: M", "element 11", "buffer of 11");
+    REFUSED(fs_matrix_check_output("their_function", "Out", &m), FS_EINVAL, "their_function: Out", "element 11");
+    REFUSED(fs_matrix_check("f", "M", NULL), FS_EINVAL, "f: M is NULL");
+    REFUSED(fs_matrix_check_output("f", "M", NULL), FS_EINVAL, "f: M is NULL");
+    m = sound, m.dtype = (fs_dtype)9;
+    REFUSED(fs_matrix_check("f", "M", &m), FS_EINVAL, "dtype 9");
+    m = sound, m.rows = -1;
+    REFUSED(fs_matrix_check("f", "M", &m), FS_EINVAL, "-1 x 4");
+    m = sound, m.data = NULL;
+    REFUSED(fs_matrix_check("f", "M", &m), FS_EINVAL, "data is NULL");
+    m.rows = 0;
+    MUST(fs_matrix_check("f", "M", &m)); /* nothing needs no data */
+    m = sound, m.row_stride = -4;
+    REFUSED(fs_matrix_check("f", "M", &m), FS_EINVAL, "element -8");
+    m.offset = 8;
+    MUST(fs_matrix_check_output("f", "M", &m));
+    /* An input may read an element twice, an output not. */
+    m = sound, m.row_stride = 0;
+    MUST(fs_matrix_check("f", "M", &m));
+    REFUSED(fs_matrix_check_output("f", "M", &m), FS_EINVAL, "lie on each other", "3 x 4");
+    m = sound, m.rows = 1, m.col_stride = 0;
+    REFUSED(fs_matrix_check_output("f", "M", &m), FS_EINVAL, "stride is 0");
+}
+
+static void overlap_is_seen_and_interleaving_is_none(void **state)
+{
+    (void)state;
+    float data[24] = {0};
+    const fs_matrix whole = fs_row_major(data, 6, 4, FS_F32);
+    fs_matrix left = whole, right = whole, upper = whole, lower = whole;
+    left.cols = 2, right.cols = 2, right.offset = 2;
+    upper.rows = 3, lower.rows = 3, lower.offset = 12;
+    assert_int_equal(fs_matrix_overlap(&whole, &whole), 1);
+    assert_int_equal(fs_matrix_overlap(&left, &right), 0); /* columns of one buffer */
+    assert_int_equal(fs_matrix_overlap(&upper, &lower), 0);
+    assert_int_equal(fs_matrix_overlap(&left, &upper), 1);
+    right.offset = 1;
+    assert_int_equal(fs_matrix_overlap(&left, &right), 1);
+    assert_int_equal(fs_matrix_overlap(&right, &left), 1);
+    lower.offset = 8;
+    assert_int_equal(fs_matrix_overlap(&upper, &lower), 1);
+    lower.rows = 0;
+    assert_int_equal(fs_matrix_overlap(&upper, &lower), 0); /* nothing meets nothing */
+    right = whole, right.place = FS_CUDA;
+    assert_int_equal(fs_matrix_overlap(&whole, &right), 0); /* other memory */
+    upper.row_stride = -4, upper.offset = 8;
+    assert_int_equal(fs_matrix_overlap(&upper, &whole), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -316,6 +376,8 @@ int main(void)
         cmocka_unit_test(outputs_that_overlap_the_input_are_refused),
         cmocka_unit_test(outputs_interleaved_with_the_input_are_accepted),
         cmocka_unit_test(strides_that_are_never_taken_do_not_matter),
+        cmocka_unit_test(the_public_checks_speak_in_the_callers_name),
+        cmocka_unit_test(overlap_is_seen_and_interleaving_is_none),
     };
     return cmocka_run_group_tests(tests, make_call, free_call);
 }

@@ -1,43 +1,67 @@
 /* memory.c - when memory runs out, at whichever request, every call says FS_ENOMEM in a sentence, writes nothing, and
- * gives back all it had; with memory again it works. */
+ * gives back all it had; with memory again it works.  Memory is requested from the thread that calls the library. */
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 
-/* Memory whose request number `left` (from 0) fails, once; negative: none does. */
+/* Memory whose request number `left` (from 0) fails, once; negative: none does.  It notes whether a thread other than
+ * `caller` asked; fs_multi_apply makes threads, so there is a lock. */
 typedef struct meter {
     int64_t left, live;
-    int failed;
+    int failed, foreign;
+    pthread_t caller;
+    pthread_mutex_t lock;
 } meter;
 
+static meter meter_make(int64_t left)
+{
+    return (meter){.left = left, .caller = pthread_self(), .lock = PTHREAD_MUTEX_INITIALIZER};
+}
 static void *meter_alloc(void *user, size_t bytes)
 {
     meter *m = user;
-    if (m->left-- == 0) {
-        m->failed = 1;
-        return NULL;
-    }
-    m->live++;
-    return memset(room((int64_t)bytes, 1), 0xFF, bytes);
+    pthread_mutex_lock(&m->lock);
+    const int fails = m->left-- == 0;
+    m->failed |= fails;
+    m->live += !fails;
+    m->foreign |= !pthread_equal(pthread_self(), m->caller);
+    pthread_mutex_unlock(&m->lock);
+    return fails ? NULL : memset(room((int64_t)bytes, 1), 0xFF, bytes);
 }
 static void meter_release(void *user, void *memory)
 {
-    ((meter *)user)->live--;
+    meter *m = user;
+    pthread_mutex_lock(&m->lock);
+    m->live--;
+    m->foreign |= !pthread_equal(pthread_self(), m->caller);
+    pthread_mutex_unlock(&m->lock);
     free(memory);
 }
+static fs_context_options metered(meter *m)
+{
+    fs_context_options options = FS_CONTEXT_INIT;
+    options.backend = FS_BACKEND_CPU;
+    options.threads = 2;
+    options.allocator = (fs_allocator){meter_alloc, meter_release, m};
+    return options;
+}
 
-typedef enum verb { APPLY, PRODUCTS, ADJOINT, BY_ROWS, BY_COLUMNS, COUNT_NONZEROS, EXPORT, VERBS } verb;
-static const char *const verb_names[] = {"fs_apply", "fs_apply_products", "fs_apply_adjoint", "fs_apply_csr, CSR",
-                                         "fs_apply_csr, CSC", "fs_sketch_nnz", "fs_sketch_to_csr"};
+typedef enum verb {
+    APPLY, LISTED, PRODUCTS, ADJOINT, ADD, BY_ROWS, BY_COLUMNS, COUNT_NONZEROS, EXPORT, MULTI, VERBS
+} verb;
+static const char *const verb_names[] = {"fs_apply", "fs_apply_rows", "fs_apply_products", "fs_apply_adjoint",
+                                         "fs_add", "fs_apply_csr, CSR", "fs_apply_csr, CSC", "fs_sketch_nnz",
+                                         "fs_sketch_to_csr", "fs_multi_apply"};
 
 enum { D = 150, N = 70 };
 
 /* What a verb reads and writes. */
 typedef struct work {
-    view A, Y, X;
+    view A, Y, X, part;  /* part: of Y, for fs_add */
     fs_sparse rows, columns, S;
     view ptr, index, value;  /* the arrays of S, 64 bits each, as views to be sealed */
     int64_t nnz;
@@ -46,8 +70,9 @@ typedef struct work {
 static work work_make(const fs_spec *spec)
 {
     work w = {.A = view_make(ROWS, D, N, FS_F32), .Y = view_make(ROWS_PADDED, spec->k, N, FS_F32),
-              .X = view_make(COLUMNS_PADDED, D, N, FS_F32)};
+              .X = view_make(COLUMNS_PADDED, D, N, FS_F32), .part = view_make(COLUMNS, spec->k, N, FS_F16)};
     fill_whole(&w.A.m, 1, 1);
+    fill_whole(&w.part.m, 2, 8);
     w.rows = sparse_of(&w.A.m, 2, FS_CSR, FS_INDEX32);
     w.columns = sparse_of(&w.A.m, 2, FS_CSC, FS_INDEX64);
     fs_sketch *S = sketch_of(spec);
@@ -63,8 +88,8 @@ static work work_make(const fs_spec *spec)
 }
 static void work_free(work *w)
 {
-    view *views[] = {&w->A, &w->Y, &w->X, &w->ptr, &w->index, &w->value};
-    for (int i = 0; i < 6; i++) view_free(views[i]);
+    view *views[] = {&w->A, &w->Y, &w->X, &w->part, &w->ptr, &w->index, &w->value};
+    for (int i = 0; i < 7; i++) view_free(views[i]);
     sparse_free(&w->rows), sparse_free(&w->columns);
 }
 
@@ -92,10 +117,41 @@ static fs_result products(fs_context *ctx, const fs_sketch *S, work *w)
     return fs_apply_products(ctx, S, 0, 1.0, &w->A.m, 1, 1, &pairs, 0.0, &w->Y.m);
 }
 
-static fs_result run(verb how, fs_context *ctx, const fs_sketch *S, work *w)
+/* The rows of A backwards. */
+static fs_result listed(fs_context *ctx, const fs_sketch *S, work *w)
+{
+    int32_t index[D];
+    for (int32_t i = 0; i < D; i++) index[i] = D - 1 - i;
+    const fs_rows rows = {D, FS_INDEX32, index, FS_HOST};
+    return fs_apply_rows(ctx, S, 0, 1.0, &w->A.m, &rows, 0.0, &w->Y.m);
+}
+
+/* Two contexts, the upper and the lower rows of A; the second one and what joins them come and go with the call. */
+static fs_result multi(fs_context *ctx, meter *m, const fs_sketch *S, work *w)
+{
+    const fs_context_options options = metered(m);
+    fs_multi_options how = FS_MULTI_INIT;
+    how.allocator = options.allocator;
+    fs_context *two[2] = {ctx, NULL};
+    fs_multi *both = NULL;
+    fs_matrix A[2] = {w->A.m, w->A.m};
+    const int64_t row0[2] = {0, 100};
+    A[0].rows = 100, A[1].rows = D - 100, A[1].offset += 100 * A[1].row_stride;
+    fs_result result = fs_context_create(&two[1], &options);
+    if (result == FS_OK) result = fs_multi_create(&both, two, 2, &how);
+    if (result == FS_OK) result = fs_multi_apply(both, S, row0, 1.0, A, 0.0, &w->Y.m);
+    fs_multi_destroy(both);
+    fs_context_destroy(two[1]);
+    return result;
+}
+
+static fs_result run(verb how, fs_context *ctx, meter *m, const fs_sketch *S, work *w)
 {
     switch (how) {
     case APPLY: return fs_apply(ctx, S, 0, 1.0, &w->A.m, 0.0, &w->Y.m);
+    case LISTED: return listed(ctx, S, w);
+    case ADD: return fs_add(ctx, &w->part.m, 1, 1.0, &w->Y.m);
+    case MULTI: return multi(ctx, m, S, w);
     case PRODUCTS: return products(ctx, S, w);
     case ADJOINT: return fs_apply_adjoint(ctx, S, 0, 1.0, &w->Y.m, 0.0, &w->X.m);
     case BY_ROWS: return fs_apply_csr(ctx, S, 0, 1.0, &w->rows, 0.0, &w->Y.m);
@@ -108,28 +164,25 @@ static fs_result run(verb how, fs_context *ctx, const fs_sketch *S, work *w)
 /* Creates, runs, destroys with a meter whose request `fail` fails; FS_OK when none of them was that request. */
 static fs_result scenario(const char *what, verb how, const fs_spec *spec, int64_t fail, work *w)
 {
-    meter m = {fail, 0, 0};
-    const fs_allocator allocator = {meter_alloc, meter_release, &m};
-    fs_context_options options = FS_CONTEXT_INIT;
-    options.backend = FS_BACKEND_CPU;
-    options.threads = 2;
-    options.allocator = allocator;
+    meter m = meter_make(fail);
+    const fs_context_options options = metered(&m);
     fs_sketch *S = NULL;
     fs_context *ctx = NULL;
     reset(w);
-    fs_result result = fs_sketch_create_with(&S, spec, &allocator);
+    fs_result result = fs_sketch_create_with(&S, spec, &options.allocator);
     if (result == FS_OK) result = fs_context_create(&ctx, &options);
-    if (result == FS_OK) result = run(how, ctx, S, w);
+    if (result == FS_OK) result = run(how, ctx, &m, S, w);
     if (result == FS_OK && m.failed) fail_msg("%s: FS_OK all the same", what);
     if (result != FS_OK) {
         if (!strstr(fs_error_message(), "memory")) fail_msg("%s: the sentence is \"%s\"", what, fs_error_message());
         expect_nothing_written(what, w);
         m.left = -1;
-        if (ctx) MUST(run(how, ctx, S, w));
+        if (ctx) MUST(run(how, ctx, &m, S, w));
     }
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
     if (m.live != 0) fail_msg("%s: %" PRId64 " pieces of memory were not given back", what, m.live);
+    if (m.foreign && how != MULTI) fail_msg("%s: memory was requested or given back from another thread", what);
     return result;
 }
 
@@ -163,11 +216,9 @@ static void a_repeated_call_requests_no_memory(void **state)
     (void)state;
     for (int v = 0; v < context_count; v++)
         for (int r = 0; r < recipe_count; r++) {
-            meter m = {-1, 0, 0};
+            meter m = meter_make(-1);
             const fs_spec spec = spec_at(&recipes[r], D, 65, 1);
-            fs_context_options options = FS_CONTEXT_INIT;
-            options.backend = FS_BACKEND_CPU;
-            options.allocator = (fs_allocator){meter_alloc, meter_release, &m};
+            const fs_context_options options = metered(&m);
             fs_context *ctx = NULL;
             fs_sketch *S = sketch_of(&spec);
             work w = work_make(&spec);
@@ -175,10 +226,10 @@ static void a_repeated_call_requests_no_memory(void **state)
             MUST(fs_context_create(&ctx, &options));
             unsetenv("FLASHSKETCH_ISA");
             fill_whole(&w.Y.m, 3, 8);
-            for (verb how = APPLY; how <= BY_COLUMNS; how++) MUST(run(how, ctx, S, &w));
+            for (verb how = APPLY; how <= BY_COLUMNS; how++) MUST(run(how, ctx, &m, S, &w));
             const size_t scratch = fs_context_scratch(ctx);
             m.left = 0;
-            for (verb how = APPLY; how <= BY_COLUMNS; how++) MUST(run(how, ctx, S, &w));
+            for (verb how = APPLY; how <= BY_COLUMNS; how++) MUST(run(how, ctx, &m, S, &w));
             assert_int_equal(fs_context_scratch(ctx), scratch);
             fs_context_destroy(ctx);
             fs_sketch_destroy(S);

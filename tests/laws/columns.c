@@ -187,6 +187,40 @@ static void every_bit_of_the_seed_changes_S(void **state)
     }
 }
 
+/* fs_export_digest and fs_export_csr on a CPU context are fs_sketch_digest and fs_sketch_to_csr. */
+static void exports_by_a_context(const char *name, const fs_sketch *S, const fs_spec *spec)
+{
+    fs_context *ctx = context_of("base", 2);
+    const int64_t col0 = spec->d / 3, cols = spec->d - col0;
+    uint64_t by_context = 0, by_sketch = 1;
+    MUST(fs_export_digest(ctx, S, col0, cols, &by_context));
+    MUST(fs_sketch_digest(S, col0, cols, &by_sketch));
+    if (by_context != by_sketch)
+        fail_msg("%s: the digests are %016" PRIx64 " and %016" PRIx64, name, by_context, by_sketch);
+    fs_sparse want = export_columns(S, col0, cols, FS_INDEX32, FS_F32), got = want;
+    got.ptr = room(spec->k + 1, 4), got.index = room(want.nnz, 4), got.value = room(want.nnz, 4);
+    MUST(fs_export_csr(ctx, S, col0, &got));
+    assert_memory_equal(got.ptr, want.ptr, (size_t)(spec->k + 1) * 4);
+    if (want.nnz) assert_memory_equal(got.index, want.index, (size_t)want.nnz * 4);
+    if (want.nnz) assert_memory_equal(got.value, want.value, (size_t)want.nnz * 4);
+    got.place = FS_CUDA;
+    REFUSED(fs_export_csr(ctx, S, col0, &got), FS_EUNSUPPORTED, "CUDA");
+    got.place = FS_HOST, got.nnz++;
+    REFUSED(fs_export_csr(ctx, S, col0, &got), FS_EINVAL, "fs_export_csr", "out.nnz");
+    REFUSED(fs_export_csr(NULL, S, col0, &got), FS_EINVAL, "ctx is NULL");
+    REFUSED(fs_export_csr(ctx, NULL, col0, &got), FS_EINVAL, "S is NULL");
+    REFUSED(fs_export_digest(ctx, S, col0, cols + 1, &by_context), FS_EINVAL, "fs_export_digest", "columns");
+    REFUSED(fs_export_digest(ctx, S, col0, cols, NULL), FS_EINVAL, "digest is NULL");
+    REFUSED(fs_export_digest(NULL, S, col0, cols, &by_context), FS_EINVAL, "ctx is NULL");
+    sparse_free(&want), sparse_free(&got);
+    fs_context_destroy(ctx);
+}
+static void a_cpu_context_exports_what_the_sketch_does(void **state)
+{
+    (void)state;
+    for_all(exports_by_a_context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +230,7 @@ int main(void)
         cmocka_unit_test(indices_and_values_of_every_type_agree),
         cmocka_unit_test(a_range_of_columns_is_the_slice_of_the_whole),
         cmocka_unit_test(every_bit_of_the_seed_changes_S),
+        cmocka_unit_test(a_cpu_context_exports_what_the_sketch_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

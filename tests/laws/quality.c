@@ -6,7 +6,8 @@
  * The mean error of the default (rows shuffled) must be within 1.15 of the Gaussian's, that of shuffle lines with its
  * default interleave within 1.3.  Where the mass is in n rows far from each other, S Q is just n columns of S in blocks
  * drawn at random, and nothing with s = 4 reaches a Gaussian (over 300 draws even the SJLT on all k rows was at 1.18):
- * there the limit is 1.35 for both.  The contiguous sketch is measured too, to see that the inputs are hard. */
+ * there the limit is 1.35 for both.  The contiguous sketch is measured too, to see that the inputs are hard: where mass
+ * lies side by side its error must be well above the default's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,18 +66,19 @@ static const struct input {
     const char *name;
     double (*entry)(int64_t i, int64_t j);
     double rows, lines;  /* limits of the two ratios */
+    double none;         /* what the contiguous sketch's is at least */
 } inputs[] = {
-    {"Gaussian", gaussian, 1.15, 1.3},
-    {"rows 64..127 hot", hot_64, 1.15, 1.3},
-    {"decaying rows", decaying, 1.15, 1.3},
-    {"identity on top", identity_on_top, 1.15, 1.3},
-    {"block-diagonal", block_diagonal, 1.15, 1.3},
-    {"Student-t 1.5", student, 1.15, 1.3},
-    {"650 hot rows", hot_650, 1.15, 1.3},
-    {"128 hot rows", hot_128, 1.15, 1.3},
-    {"20 hot bundles of 16", hot_bundles, 1.15, 1.3},
-    {"one hot channel of 32", hot_channel, 1.15, 1.3},
-    {"64 hot rows, scattered", hot_scattered, 1.35, 1.35},
+    {"Gaussian", gaussian, 1.15, 1.3, 0},
+    {"rows 64..127 hot", hot_64, 1.15, 1.3, 3},
+    {"decaying rows", decaying, 1.15, 1.3, 3},
+    {"identity on top", identity_on_top, 1.15, 1.3, 3},
+    {"block-diagonal", block_diagonal, 1.15, 1.3, 0},
+    {"Student-t 1.5", student, 1.15, 1.3, 0},
+    {"650 hot rows", hot_650, 1.15, 1.3, 3},
+    {"128 hot rows", hot_128, 1.15, 1.3, 3},
+    {"20 hot bundles of 16", hot_bundles, 1.15, 1.3, 0},
+    {"one hot channel of 32", hot_channel, 1.15, 1.3, 0},
+    {"64 hot rows, scattered", hot_scattered, 1.35, 1.35, 0},
 };
 enum { INPUTS = sizeof inputs / sizeof inputs[0] };
 
@@ -168,10 +170,10 @@ static void the_default_is_near_the_gaussian_on_every_input(void **state)
         const double by_lines = mean_error(ctx, lines, Q, DRAWS) / reference;
         const double by_none = mean_error(ctx, none, Q, 2) / reference;
         print_message("%-24s %7.3f %7.3f %7.3f\n", inputs[i].name, by_rows, by_lines, by_none);
-        failures += !(by_rows <= inputs[i].rows) + !(by_lines <= inputs[i].lines);
+        failures += !(by_rows <= inputs[i].rows) + !(by_lines <= inputs[i].lines) + !(by_none >= inputs[i].none);
         free(Q);
     }
-    if (failures) fail_msg("%d of these ratios are above their limits", failures);
+    if (failures) fail_msg("%d of these ratios are not within their limits", failures);
 }
 
 int main(void)

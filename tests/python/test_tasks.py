@@ -140,3 +140,25 @@ def test_threads_have_workspaces_of_their_own():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for x in pool.map(lambda _: fs.solve(S, A, b).x, range(40)):
             np.testing.assert_array_equal(x, want)
+
+
+def test_an_interval_is_given_where_it_is_known_to_hold():
+    rng = np.random.default_rng(5)
+    A, b = rng.standard_normal((2000, 10)), rng.standard_normal(2000)
+    fit = fs.solve(fs.Sketch(k=200, d=2000), A, b)
+    assert fit.confidence == 0.99 and 0 < fit.low < fit.high < np.inf and fit.note == ""
+    fit = fs.solve(fs.Sketch(k=200, d=2000, family="blockrow"), A, b)
+    assert fit.confidence == 0 and fit.low == 0 and fit.high == np.inf and "blockrow" in fit.note
+    fit = fs.solve(fs.Sketch(k=12, d=2000), A[:, [0] + list(range(9))], b)
+    assert fit.rank == 9 and "rank 9 < n = 10" in fit.note and "k >= 20" in fit.note
+    made = fs.gram(fs.Sketch(k=200, d=2000), A)
+    assert made.confidence == 0.99 and made.low == 0 and made.error < made.high < np.inf and made.note == ""
+    made = fs.gram(fs.Sketch(k=200, d=2000, family="srht"), A)
+    assert made.confidence == 0 and made.high == np.inf and "srht" in made.note
+
+
+def test_an_interval_for_sparse_matrices():
+    sparse = pytest.importorskip("scipy.sparse")
+    A = sparse.random(2000, 10, 0.2, "csr", random_state=1)
+    fit = fs.solve(fs.Sketch(k=200, d=2000), A, np.random.default_rng(6).standard_normal(2000))
+    assert fit.confidence == 0.99 and 0 < fit.low < fit.high < np.inf

@@ -1,28 +1,34 @@
 /* memory.c - when the n-th allocation fails, making a workspace or measuring a coherence is FS_ENOMEM with the bytes,
- * and nothing is lost; once made, a workspace takes no more. */
+ * and nothing is lost; once made, a workspace takes no more.  All is asked for by the thread that calls. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "problems.h"
 
-typedef struct limited { int left, live, taken; } limited;
+/* foreign: whether another thread than `caller` has asked. */
+typedef struct limited { int left, live, taken; pthread_t caller; atomic_int foreign; } limited;
 static void *take(void *user, size_t bytes)
 {
     limited *m = user;
+    if (!pthread_equal(pthread_self(), m->caller)) m->foreign = 1;
     if (m->left-- == 0) return NULL;
     m->live++, m->taken++;
     return malloc(bytes);
 }
 static void give(void *user, void *memory)
 {
-    ((limited *)user)->live--;
+    limited *m = user;
+    if (!pthread_equal(pthread_self(), m->caller)) m->foreign = 1;
+    m->live--;
     free(memory);
 }
 
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    limited memory = {-1, 0, 0};
+    limited memory = {.left = -1, .caller = pthread_self()};
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = FS_BACKEND_CPU;
     where.allocator = (fs_allocator){take, give, &memory};
@@ -78,6 +84,7 @@ static void every_allocation_may_fail(void **state)
     fs_workspace_destroy(w);
     fs_context_destroy(ctx);
     assert_int_equal(memory.live, 0);
+    assert_int_equal(memory.foreign, 0);
     fs_sketch_destroy(S);
     free(X.data), free(G.data);
     problem_free(&p);
