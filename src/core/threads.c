@@ -17,6 +17,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 static _Thread_local int pool = 1;  /* threads that this thread's pool may have, this thread included */
 static _Thread_local int pool_is_dead;
@@ -46,22 +47,44 @@ static void *wait_at_gate(void *argument)
     return NULL;
 }
 
+/* Starts a thread on a stack of its own, which is unmapped later: the C library keeps stacks that it has made, and what
+ * it keeps is missing where a runtime asks for stacks of another size.  0: the system does not create it. */
+static int start(pthread_t *thread, pthread_attr_t *attributes, void **stack, size_t bytes, gate *g)
+{
+    *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*stack == MAP_FAILED) return 0;
+    if (pthread_attr_setstack(attributes, *stack, bytes) == 0 &&
+        pthread_create(thread, attributes, wait_at_gate, g) == 0) return 1;
+    munmap(*stack, bytes);
+    return 0;
+}
+
 int fs_threads_possible(int count)
 {
+    enum { MORE = 1 << 17 }; /* than a default stack: guards, and what LLVM's OpenMP adds to tell stacks apart */
     gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
     pthread_t threads[FS_THREADS_MAX];
+    void *stacks[FS_THREADS_MAX];
+    pthread_attr_t attributes;
     sigset_t all, before;
+    size_t bytes = 0;
     int created = 0;
+    if (pthread_attr_init(&attributes) || pthread_attr_getstacksize(&attributes, &bytes)) return 0;
+    bytes += MORE;
     /* The caller's signal handlers run in the caller's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (created < count && pthread_create(&threads[created], NULL, wait_at_gate, &g) == 0) created++;
+    while (created < count && start(&threads[created], &attributes, &stacks[created], bytes, &g)) created++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_mutex_lock(&g.lock);
     g.is_open = 1;
     pthread_cond_broadcast(&g.opened);
     pthread_mutex_unlock(&g.lock);
-    for (int i = 0; i < created; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < created; i++) {
+        pthread_join(threads[i], NULL);
+        munmap(stacks[i], bytes);
+    }
+    pthread_attr_destroy(&attributes);
     pthread_mutex_destroy(&g.lock);
     pthread_cond_destroy(&g.opened);
     return created;

@@ -4,7 +4,7 @@
 
 #include "flashsketch.h"
 
-/* How many of `count` threads with default attributes, at most FS_THREADS_MAX, the system creates beside the calling
+/* How many of `count` threads with default stacks, at most FS_THREADS_MAX, the system creates beside the calling
  * one, all alive at once.  They do nothing and have ended on return. */
 int fs_threads_possible(int count);
 

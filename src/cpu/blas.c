@@ -3,7 +3,7 @@
  * OpenBLAS has no error codes for what it takes at the beginning.  Its threads are created when it is loaded, and where
  * that fails it calls exit; each takes a buffer of BUFFER bytes of addresses, as does the first call of the caller's
  * thread, and where that fails it tries again without end (blas_memory_alloc).  So both are tried here before it is
- * loaded, and a first product by all threads follows while the memory is known to be there: from then on OpenBLAS keeps
+ * loaded, and first products by all threads follow while the memory is known to be there: from then on OpenBLAS keeps
  * its buffers.  What remains: each further thread of the caller that calls OpenBLAS at the same time as another takes
  * one more buffer.
  *
@@ -68,16 +68,19 @@ static void see_to_fork(void *library)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* A product that every thread has a part in, so that each takes its buffer now.  0: no memory for it. */
+/* Products after which every thread has its buffer, the caller's too.  0: no memory for them.  dgemm must be so large
+ * that all threads have a part, and that OpenBLAS does not take its kernels for small matrices, which use no buffer
+ * (below 10^6 multiplications); dsyrk has no such kernels. */
 static int use_once(const fs_blas *b, int threads)
 {
-    enum { SIDE = 64 };
+    enum { SIDE = 64, INNER = 256 };
     const int rows = SIDE * threads;
-    double *memory = calloc((size_t)(2 * rows + SIDE) * SIDE, sizeof *memory);
-    if (!memory) return 0;
-    double *B = memory + rows * SIDE, *C = B + SIDE * SIDE;
-    if (b->dgemm) b->dgemm(BLAS_ROWS, BLAS_PLAIN, BLAS_PLAIN, rows, SIDE, SIDE, 1, memory, SIDE, B, SIDE, 0, C, SIDE);
-    free(memory);
+    double *A = calloc((size_t)(rows + SIDE) * INNER + (size_t)rows * SIDE, sizeof *A);
+    if (!A) return 0;
+    double *B = A + rows * INNER, *C = B + INNER * SIDE;
+    if (b->dsyrk) b->dsyrk(BLAS_ROWS, BLAS_LOWER, BLAS_PLAIN, 1, 1, 1, A, 1, 0, C, 1);
+    if (b->dgemm) b->dgemm(BLAS_ROWS, BLAS_PLAIN, BLAS_PLAIN, rows, SIDE, INNER, 1, A, INNER, B, SIDE, 0, C, SIDE);
+    free(A);
     return 1;
 }
 
