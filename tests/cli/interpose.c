@@ -27,8 +27,28 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The same function of the library behind this one. */
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+/* The functions of the library behind this one.  They are looked up before main: a thread that looks one up while another
+ * closes a library, and waits for that thread to end, would wait for ever. */
+static struct {
+    __typeof__(&rename) rename;
+    __typeof__(&link) link;
+    __typeof__(&fsync) fsync;
+    __typeof__(&flock) flock;
+    __typeof__(&getpid) getpid;
+    __typeof__(&madvise) madvise;
+    __typeof__(&mmap) mmap;
+    __typeof__(&clock_gettime) clock_gettime;
+} next;
+#define LOOK_UP(name) next.name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+__attribute__((constructor)) static void look_up(void)
+{
+    LOOK_UP(rename), LOOK_UP(link), LOOK_UP(fsync), LOOK_UP(flock), LOOK_UP(getpid), LOOK_UP(madvise), LOOK_UP(mmap);
+    LOOK_UP(clock_gettime);
+}
+
+/* Constructors of other libraries may run before the one above. */
+#define NEXT(name) (next.name ? next.name : (look_up(), next.name))
 
 static double now = 1000;
 
