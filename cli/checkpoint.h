@@ -16,7 +16,8 @@ typedef struct checkpoint {
     double every, next; /* seconds between two, and when the next one is due, in cli_seconds */
 } checkpoint;
 
-/* Returns 0, or EXIT_FAILURE after printing why OUTPUT.state cannot be written: its name is too long, it is an input. */
+/* Returns 0, or EXIT_FAILURE after printing why OUTPUT.state cannot be written: its name is too long, or it is an
+ * input. */
 int checkpoint_start(checkpoint *c, const char *output, double every);
 
 /* Reads the state, if there is one, into Y.  *run says what this run is: its `done` becomes the panels that are in Y.

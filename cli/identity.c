@@ -78,7 +78,7 @@ int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype d
     what.crc = file_write_npy(out, Y, dtype);
     char *text = second ? identity_text(&what) : NULL;
     if (text) fprintf(second, "%s\n", text);
-    const int code = second && !text ? cli_fail("there is no memory for the text that tells what Y is") : output_close();
+    const int code = second && !text ? cli_fail("there is no memory for the text of what Y is") : output_close();
     output_abandon();
     free(text);
     return code;

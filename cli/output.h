@@ -10,8 +10,8 @@
  * two renames leaves the new second file beside the old first; the CRC-32 in the second finds that out.)
  *
  * A file that is there keeps its mode, and its owner and group as far as the system permits.  A symbolic link is
- * followed: the file that it names is replaced.  A hard link is not: the file gets a new inode, and its other names keep
- * the old contents.  ACLs and extended attributes are those of a new file.
+ * followed: the file that it names is replaced.  A hard link is not: the file gets a new inode, and its other names
+ * keep the old contents.  ACLs and extended attributes are those of a new file.
  *
  * The path "-" is standard output, which is as whole as what reads it makes it; a terminal is refused. */
 #ifndef FLASHSKETCH_CLI_OUTPUT_H

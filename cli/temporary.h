@@ -20,7 +20,7 @@
 int temporary_create(const char *target, char *path);
 
 /* Gives a target that exists a second name, that of a temporary: a link to it, or where the file system has no links,
- * the file itself, which then loses its first name.  *fd is the file, locked, or -1 where it cannot be read, and then no
+ * the file itself, which then loses its first name. *fd is the file, locked, or -1 where it cannot be read, and then no
  * sweep of this user removes it.  Returns 0, or -1 with errno. */
 int temporary_keep(const char *target, char *path, int *fd);
 

@@ -177,11 +177,11 @@ static fs_result check_sum(const char *path, const char *text, const char *matri
     uint32_t wanted;
     int end = 0;
     if (sscanf(text, "crc32 %" SCNu32 "\n%n", &wanted, &end) != 1 || !end || text[end])
-        return fs_fail(FS_EFILE, "%s: this is not a checksum; remove it, and %s is made again", path, matrix);
+        return fs_fail(FS_EFILE, "%s: this is not a checksum; remove it, and the next run recreates %s", path, matrix);
     const uint32_t crc = file_crc(m);
     if (crc == wanted) return FS_OK;
     return fs_fail(FS_EFILE, "%s: its elements have CRC-32 %" PRIu32 ", but those that were written had %" PRIu32
-                   "; remove it, and it is made again", matrix, crc, wanted);
+                   "; remove it, and the next run recreates it", matrix, crc, wanted);
 }
 
 static fs_result copy(const char *path, const file_matrix *file, const fs_matrix *m)

@@ -1,11 +1,11 @@
 /* cache.h - a folder of matrices that were costly to make, and the text that says what they are of.
  *
- * The text, lines of "key value", is in the file `identity` of the folder, after a line with the version of this format,
- * "cache 2"; a folder with another text is refused with the line that differs.  (Version 1 had no such line and no
- * checksums; its folders are refused.)
+ * The text, lines of "key value", is in the file `identity` of the folder, after a line with the version of this
+ * format, "cache 2"; a folder with another text is refused with the line that differs.  (Version 1 had no such line and
+ * no checksums; its folders are refused.)
  *
- * A matrix is a file NAME.npy and its checksum in NAME.npy.crc32, "crc32 NUMBER": the CRC-32 of the elements, as that of
- * a sketch (docs/sketches.md).  Both are written beside and renamed, the checksum last; without it the matrix is not
+ * A matrix is a file NAME.npy and its checksum in NAME.npy.crc32, "crc32 NUMBER": the CRC-32 of the elements, as that
+ * of a sketch (docs/sketches.md).  Both are written beside and renamed, the checksum last; without it the matrix is not
  * there.  An open cache is locked, so that no two processes fill it at once. */
 #ifndef FS_GRASS_CACHE_H
 #define FS_GRASS_CACHE_H

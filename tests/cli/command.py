@@ -21,7 +21,7 @@ def run(*arguments, fails=None, code=1, limit=None, **how):
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     done = subprocess.run([FLASHSKETCH, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          preexec_fn=limited, **how)
+                          preexec_fn=limited, timeout=120, **how)
     said = done.stderr.decode()
     wanted = 0 if fails is None else code
     assert done.returncode == wanted, f"{arguments} exited with {done.returncode}: {said}"

@@ -1,4 +1,4 @@
-/* interpose.c - system calls of a program that a test watches, or lets go wrong at a point of its choice; for LD_PRELOAD.
+/* interpose.c - system calls of a program, which a test watches or lets fail at a point of its choice; for LD_PRELOAD.
  *
  * INTERPOSE is a list of rules "CALL N ACTION [NUMBER]", with ';' between them: what happens at the Nth call (0: at all
  * of them), before the system sees it.
@@ -9,8 +9,8 @@
  *     truncate BYTES  after the call INTERPOSE_FILE is made so short
  *     return NUMBER   getpid alone
  *
- * CALL is rename, link, fsync, flock, getpid, madvise, or mmap, of which only mappings of files count.  INTERPOSE_LOG is
- * a file to which every call of rename, fsync and flock adds a line.  With INTERPOSE_CLOCK the clock CLOCK_MONOTONIC
+ * CALL is rename, link, fsync, flock, getpid, madvise, or mmap, of which only mappings of files count.  INTERPOSE_LOG
+ * is a file to which every call of rename, fsync and flock adds a line.  With INTERPOSE_CLOCK the clock CLOCK_MONOTONIC
  * goes on by 0.1 s whenever it is read and by 1 s with every fsync of a file, and lines of the log begin with it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,8 +27,28 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The same function of the library behind this one. */
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+/* The functions of the library behind this one.  They are looked up before main: a thread that looks one up while
+ * another closes a library, and waits for that thread to end, would wait for ever. */
+static struct {
+    __typeof__(&rename) rename;
+    __typeof__(&link) link;
+    __typeof__(&fsync) fsync;
+    __typeof__(&flock) flock;
+    __typeof__(&getpid) getpid;
+    __typeof__(&madvise) madvise;
+    __typeof__(&mmap) mmap;
+    __typeof__(&clock_gettime) clock_gettime;
+} next;
+#define LOOK_UP(name) next.name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+__attribute__((constructor)) static void look_up(void)
+{
+    LOOK_UP(rename), LOOK_UP(link), LOOK_UP(fsync), LOOK_UP(flock), LOOK_UP(getpid), LOOK_UP(madvise), LOOK_UP(mmap);
+    LOOK_UP(clock_gettime);
+}
+
+/* Constructors of other libraries may run before the one above. */
+#define NEXT(name) (next.name ? next.name : (look_up(), next.name))
 
 static double now = 1000;
 

@@ -59,7 +59,7 @@ flashsketch grass lds $small -k 16 --record full.jsonl full
 tail -n 1 full.jsonl
 flashsketch grass lds $small -k 16 --record . full
 told flashsketch grass run $small -k 16 full | cmp - first
-# An element of a model and one of its features that have changed: both are found out, and made again.
+# An element of a model and one of its features that have changed: both are noticed, and a run recreates the files.
 nan() { printf '\377\377\377\177' | dd of="$1" bs=1 seek=1000 conv=notrunc 2>/dev/null; }
 nan full/model-001.npy
 flashsketch grass lds $small -k 16 full
