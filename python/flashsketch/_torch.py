@@ -53,13 +53,26 @@ class Torch(Adapter):
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return like.new_empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype)
 
+    def floating(self, array: Any) -> Any:
+        dtype = array.dtype
+        if dtype in _DTYPES or array.layout is not torch.strided:
+            return array
+        if dtype.is_floating_point or dtype.is_complex:
+            raise unknown_dtype(dtype, "A.to(torch.float64)")
+        return array.to(torch.float32 if dtype.itemsize <= 2 else torch.float64)
+
+    def cast(self, array: Any, dtype: Any) -> Any:
+        return array.to(getattr(torch, dtype))
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         if not isinstance(rows, torch.Tensor):
-            rows = torch.from_numpy(host_list(rows, count if like.is_cuda else None))
+            rows = torch.from_numpy(host_list(rows, count, judged=like.is_cuda))
         listed = rows.to(like.device)
-        whole = not (listed.dtype.is_floating_point or listed.dtype.is_complex or listed.dtype is torch.bool)
-        check_list(listed.shape, listed.dtype, whole)
-        return (listed if listed.dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()
+        dtype = listed.dtype
+        kind = "b" if dtype is torch.bool else "f" if dtype.is_floating_point or dtype.is_complex else "i"
+        if check_list(listed.shape, dtype, kind, count):
+            return listed.nonzero().flatten()
+        return (listed if dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()
 
     def address(self, listed: Any) -> int:
         address: int = listed.data_ptr()

@@ -50,8 +50,9 @@ from ._library import (
     lib,
     pack_matrix,
     pack_matrix_size,
+    whole,
 )
-from ._sketch import Sketch, whole
+from ._sketch import Sketch
 from ._tasks import opened
 
 __all__ = ["Attributor", "top"]  # and Recorder, below
