@@ -31,8 +31,8 @@ class Dask(Adapter):
         return adapter_of(numpy.empty(0))
 
     def sketches(self, sketch: Any, A: Any, B: Any) -> List[Any]:
-        """S A, and S B where there is a B of Dask's or NumPy's, in the type of sums: computed here, in one pass over the
-        chunks of both, for a task."""
+        """S A, and S B where there is a B of Dask's or NumPy's, in the type of sums: computed here, for a task, in one
+        pass over the chunks of both."""
         _in_host_memory(A)
         lazy = [sums(Product(sketch, False, 0, sketch.d, False), A)]
         if isinstance(B, dask.array.Array):

@@ -374,8 +374,8 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
 
 def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> Embedding:
     """How well S keeps lengths in the range of the first r columns of A (all of them if r is not given): the largest
-    relative error of |S x|^2, exactly.  A is dense and in memory as a whole, because it is factored.  A None: in a random
-    subspace of r dimensions that a seed draws, on the CPU.
+    relative error of |S x|^2, exactly.  A is dense and in memory as a whole, because it is factored.  A None: in a
+    random subspace of r dimensions that a seed draws, on the CPU.
 
     >>> import numpy as np, flashsketch as fs
     >>> S = fs.Sketch(k=1000, d=20000)
