@@ -154,7 +154,7 @@ def check_list(shape: Tuple[int, ...], dtype: Any, kind: str, count: int) -> boo
         raise ValueError(f"a list of rows has shape {tuple(shape)}, it must be a vector")
     if kind == "b":
         if shape[0] != count:
-            raise ValueError(f"a mask of rows has {shape[0]} elements, and there are {count} rows: one is needed for each")
+            raise ValueError(f"a mask of rows has {shape[0]} elements, and there are {count} rows: it needs as many")
         return True
     if kind not in "iu" and shape[0]:  # an empty list has some type, too
         raise TypeError(f"a list of rows has dtype {dtype}, it must be of whole numbers, or a mask of bool")
