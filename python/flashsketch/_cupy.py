@@ -18,6 +18,10 @@ class CuPy(Adapter):
         strides = element_strides(array.strides, ITEMSIZE[code])
         return array.data.ptr, array.shape, strides, code, array.data.device_id, array
 
+    def cast(self, array: Any, dtype: Any) -> Any:
+        with cupy.cuda.Device(array.data.device_id):
+            return array.astype(dtype)
+
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         with cupy.cuda.Device(like.data.device_id):
             return cupy.empty(shape, dtype or like.dtype)

@@ -23,7 +23,7 @@ INDEX = {4: 1, 8: 2}  # fs_index_type by bytes
 DTYPE_NAMES = "float32, float64, float16 and bfloat16"
 
 PRECISIONS = {"full": 0, "fast": 1}
-MOST_THREADS = 1024  # of a context: the library refuses more
+MOST_THREADS = 1024  # of a context, the limit of the library
 _CPU, _CUDA = 1, 2
 
 # struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse, fs_rows.
