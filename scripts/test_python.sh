@@ -71,8 +71,9 @@ fi
 # shellcheck disable=SC2086
 venv/bin/pip install -q $want >>packages.log 2>&1 || echo "pip could not install all of $want"
 [ -z "${JOBS-}" ] || export CMAKE_BUILD_PARALLEL_LEVEL="$JOBS"
-venv/bin/pip wheel --no-deps -w wheels "$root" --config-settings=cmake.define.FS_CUDA=OFF >package.log 2>&1 &&
-    venv/bin/pip install --no-deps wheels/*.whl >>package.log 2>&1 || { cat package.log; exit 1; }
+venv/bin/pip wheel --no-deps -w wheels "$root" --config-settings=cmake.define.FS_CUDA=OFF >package.log 2>&1 ||
+    { cat package.log; exit 1; }
+venv/bin/pip install -q --no-deps wheels/*.whl
 torch
 floors
 unset FLASHSKETCH_LIBRARY PYTHONPATH || true

@@ -110,7 +110,12 @@ def _traced(array: Any) -> bool:
 ADAPTER = Torch()
 
 
-@torch.library.custom_op("flashsketch::product", mutates_args=())
+# PyTorch 2.4 makes no schema of annotations that are strings, as all are in this file.
+@torch.library.custom_op(
+    "flashsketch::product",
+    mutates_args=(),
+    schema="(Tensor A, str key, bool adjoint, SymInt row0, SymInt rows, bool batch) -> Tensor",
+)
 def _product(A: torch.Tensor, key: str, adjoint: bool, row0: int, rows: int, batch: bool) -> torch.Tensor:
     result: torch.Tensor = Adapter.product(ADAPTER, _asked(key, adjoint, row0, rows, batch), A)
     return result
