@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """torch_without_cuda.py - installs PyTorch from pip's index without the 2 GB of CUDA packages that it asks for.
 
-usage: VENV/bin/python torch_without_cuda.py [REQUIREMENT]      REQUIREMENT: for pip; default torch>=2.4
+usage: VENV/bin/python torch_without_cuda.py [REQUIREMENT]      REQUIREMENT: for pip; default torch>=2.7
 
 For the tests of the Python package on a machine without a GPU.  PyTorch's wheel for Linux is a build with CUDA: its
 libraries are linked to cuBLAS, cuDNN, NCCL and others, so that it cannot be imported without them, although on a CPU
@@ -14,6 +14,7 @@ cannot be installed or does not work; then torch is uninstalled again."""
 import importlib.metadata
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -61,12 +62,12 @@ class Library:
 def stub(name, libraries, folder):
     """Makes a missing library.  A symbol without a version belongs to it if it begins as the library's name does."""
     stem = re.match(r"lib([A-Za-z]+)", name).group(1)
-    symbols = {}  # by version
+    symbols = {}  # by version, "" for none
     for library in libraries:
         for version in library.versions.get(name, ()):
             symbols.setdefault(version, set())
         for symbol, version in library.undefined:
-            if version in symbols or (not version and symbol.lower().startswith(stem.lower())):
+            if version in symbols if version else symbol.lower().startswith(stem.lower()):
                 symbols.setdefault(version, set()).add(symbol)
     code = "".join(f"int {symbol}(void) {{ return 100; }}\n" for symbol in sorted(set().union(*symbols.values())))
     script = folder / "stub.map"
@@ -81,18 +82,21 @@ def stub(name, libraries, folder):
 
 
 def main():
-    problem = install(*(sys.argv[1:] or ["torch>=2.4"]))
+    problem = install(*(sys.argv[1:] or ["torch>=2.7"]))
+    package = pathlib.Path(sysconfig.get_path("platlib"), "torch")
     if not problem:
-        folder = pathlib.Path(sysconfig.get_path("platlib"), "torch", "lib")
+        folder = package / "lib"
         libraries = [Library(path) for path in sorted(folder.glob("*.so*"))]
         for name in sorted({name for library in libraries for name in library.needed}):
             if LIBRARY.match(name) and name not in DRIVER and not (folder / name).exists():
                 stub(name, libraries, folder)
         probe = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True)
         print(probe.stdout, end="")
-        problem = probe.stderr.strip() if probe.returncode else ""
+        if probe.returncode:  # negative: a signal, which leaves no text
+            problem = probe.stderr.strip() or f"import torch ends with {probe.returncode}"
     if problem:
         pip("uninstall", "-y", "torch")
+        shutil.rmtree(package, ignore_errors=True)  # pip leaves what it did not install, and the folder can be imported
         sys.exit(f"PyTorch could not be installed without CUDA: {problem.splitlines()[-1]}")
 
 

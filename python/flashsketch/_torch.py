@@ -26,7 +26,7 @@ from ._arrays import (
 from ._library import BF16, F16, F32, F64, HOST
 
 if not hasattr(torch.library, "custom_op"):
-    raise ImportError(f"flashsketch needs PyTorch 2.4 or later, this is {torch.__version__}")
+    raise ImportError(f"flashsketch needs PyTorch 2.7 or later, this is {torch.__version__}")
 
 _DTYPES = {torch.float32: F32, torch.float64: F64, torch.float16: F16, torch.bfloat16: BF16}
 
@@ -110,7 +110,7 @@ def _traced(array: Any) -> bool:
 ADAPTER = Torch()
 
 
-# PyTorch 2.4 makes no schema of annotations that are strings, as all are in this file.
+# Older versions of PyTorch make no schema of annotations that are strings, as all are in this file.
 @torch.library.custom_op(
     "flashsketch::product",
     mutates_args=(),

@@ -3,7 +3,7 @@
 import pytest
 from laws import whole
 
-torch = pytest.importorskip("torch", "2.4")
+torch = pytest.importorskip("torch", "2.7")
 
 from flashsketch.attribution import Projector, random_project
 

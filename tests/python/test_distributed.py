@@ -7,7 +7,7 @@ import sys
 import pytest
 from laws import sketch, whole
 
-torch = pytest.importorskip("torch", "2.4")
+torch = pytest.importorskip("torch", "2.7")
 if not torch.distributed.is_available():
     pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
 

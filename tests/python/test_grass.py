@@ -402,7 +402,7 @@ def test_threads_take_turns():
 
 @pytest.mark.parametrize("mask", [0, 96])
 def test_torch(mask):
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     grads = {name: torch.from_numpy(grad) for name, grad in gradients().items()}
     model, same = Attributor({n: g[0] for n, g in grads.items()}, N, K, mask=mask), made(mask=mask)
     model.add(grads)
@@ -423,7 +423,7 @@ def test_torch(mask):
 
 
 def test_a_models_own_parameters_and_per_example_gradients():
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
     parameters = {name: p.detach() for name, p in net.named_parameters()}
 

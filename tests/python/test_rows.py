@@ -89,7 +89,7 @@ def test_sparse_and_dask_arrays_have_ways_of_their_own():
 
 
 def test_torch():
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     X = torch.from_numpy(A)
     for rows in [*LISTS.values(), torch.arange(0, 2000, 2), torch.arange(100, dtype=torch.uint8).repeat(10)]:
         Y = S.apply(X, rows=rows)

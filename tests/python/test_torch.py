@@ -3,7 +3,7 @@
 import pytest
 from laws import dense, sketch, whole
 
-torch = pytest.importorskip("torch", "2.4")
+torch = pytest.importorskip("torch", "2.7")
 
 import flashsketch as fs
 
