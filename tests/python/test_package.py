@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = pathlib.Path(fs.__file__).parent
 
 
-def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+def run(*command, timeout=120, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
 
 
 def test_it_is_the_installed_package_that_is_tested():
@@ -64,7 +64,8 @@ def test_the_oldest_numpy_and_scipy_that_pyproject_allows():
     told = run(python, "-c", "import numpy, scipy; print(numpy.__version__, scipy.__version__)")
     assert told.stdout.split() == wanted, told.stderr
     tests = [ROOT / "tests" / "python" / f"test_{name}.py" for name in FLOORS]
-    told = run(python, "-m", "pytest", "-c", ROOT / "pyproject.toml", "-q", "-p", "no:cacheprovider", *tests)
+    options = ["-c", ROOT / "pyproject.toml", "-q", "-p", "no:cacheprovider"]
+    told = run(python, "-m", "pytest", *options, *tests, timeout=400)
     assert told.returncode == 0 and " passed" in told.stdout, told.stdout
 
 
