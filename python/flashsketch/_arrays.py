@@ -1,7 +1,8 @@
 """Arrays of other libraries: where their elements are, and new ones like them.
 
 An adapter knows one framework.  It is found by an array's type and kept, so that a call looks it up once.  Adapters
-copy nothing: a matrix is an address and two strides.
+copy nothing, because a matrix is an address and two strides, but what is not in one of the library's four types: that
+is converted by its own framework, before anything else (`taken`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import ctypes
 import importlib
 import struct
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 
@@ -65,9 +66,22 @@ class Adapter:
         """An uninitialised array, C-ordered, on like's device, of like's type or of one that is named."""
         raise NotImplementedError
 
+    def floating(self, array: Any) -> Any:
+        """The array, in one of the library's types: the array itself or a converted copy."""
+        dtype = array.dtype
+        if dtype in _DTYPES:
+            return array
+        wanted = working_type(dtype)
+        return array if wanted is None else self.cast(array, wanted)
+
+    def cast(self, array: Any, dtype: Any) -> Any:
+        """A copy of another type, "float32" or "float64" (or a type of NumPy's)."""
+        return array.astype(dtype)
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
-        """Numbers of some of `count` rows as a packed vector of int32 or int64, where `like` is."""
-        return host_list(rows)
+        """Some of `count` rows, given by their numbers or by a mask, as a packed vector of int32 or int64, where `like`
+        is."""
+        return host_list(rows, count)
 
     def address(self, listed: Any) -> int:
         """Where such a vector is."""
@@ -120,23 +134,31 @@ class Adapter:
             multiply_rows(what.sketch._handle, what.row0, alpha, source, listed, beta, target, stream)
 
 
-def host_list(rows: Any, count: Optional[int] = None) -> Any:
-    """Numbers of rows as a packed NumPy vector of int32 or int64.  count: how many rows there are, for a list that goes
-    to a GPU, where nobody looks at it again; one that stays here is judged by the library."""
+def host_list(rows: Any, count: int, judged: bool = False) -> Any:
+    """Numbers of some of `count` rows, or a mask of them, as a packed NumPy vector of int32 or int64.  judged: numbers
+    are compared with `count` here, for a list that goes to a GPU, where the library cannot; other lists are judged by
+    the library."""
     array = numpy.asarray(rows)
-    check_list(array.shape, array.dtype, array.dtype.kind in "iu")
-    if count is not None:
+    if check_list(array.shape, array.dtype, array.dtype.kind, count):
+        return numpy.flatnonzero(array)
+    if judged or array.dtype.itemsize == 8 and array.dtype.kind == "u":  # int64 does not hold all of uint64
         wrong = numpy.flatnonzero((array < 0) | (array >= count))
         if wrong.size:
             raise ValueError(f"number {wrong[0]} of a list of rows is {array[wrong[0]]}, and there are {count} rows")
     return numpy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))
 
 
-def check_list(shape: Tuple[int, ...], dtype: Any, whole: bool) -> None:
+def check_list(shape: Tuple[int, ...], dtype: Any, kind: str, count: int) -> bool:
+    """Whether a list of some of `count` rows is a mask.  kind: of its dtype, NumPy's letter."""
     if len(shape) != 1:
         raise ValueError(f"a list of rows has shape {tuple(shape)}, it must be a vector")
-    if not whole and shape[0]:  # an empty list has some type, too
-        raise TypeError(f"a list of rows has dtype {dtype}, it must be of whole numbers (of a mask: flatnonzero)")
+    if kind == "b":
+        if shape[0] != count:
+            raise ValueError(f"a mask of rows has {shape[0]} elements, and there are {count} rows: it needs as many")
+        return True
+    if kind not in "iu" and shape[0]:  # an empty list has some type, too
+        raise TypeError(f"a list of rows has dtype {dtype}, it must be of whole numbers, or a mask of bool")
+    return False
 
 
 def matrix(reading: Reading, batch: bool, name: str) -> View:
@@ -165,6 +187,11 @@ def target_shape(what: Product, shape: Tuple[int, ...]) -> Tuple[int, ...]:
     return (rows,) if len(shape) == 1 else (shape[0], rows) if what.batch else (rows, shape[1])
 
 
+def check_writeable(target: Any) -> None:
+    if isinstance(target, numpy.ndarray) and not target.flags.writeable:
+        raise ValueError("the result cannot go into an array that is not writeable")
+
+
 def place(device: int) -> str:
     return "in host memory" if device == HOST else f"on GPU {device}"
 
@@ -187,8 +214,12 @@ def _kind(array: Any) -> str:
     return f"{type(array).__module__}.{type(array).__qualname__}"
 
 
-def unknown_dtype(dtype: Any) -> TypeError:
-    return TypeError(f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}")
+def unknown_dtype(dtype: Any, cast: str = "A.astype('float64')") -> TypeError:
+    """The error for a dtype that is not converted.  cast: what the array's framework has for it."""
+    how = "S is real, so sketch A.real and A.imag" if "complex" in str(dtype) else f"convert it first, {cast}"
+    return TypeError(
+        f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}, and converts whole numbers and bool: {how}"
+    )
 
 
 _DTYPES: Dict[Any, int] = {
@@ -206,6 +237,16 @@ def dtype_code(dtype: Any) -> int:
             raise unknown_dtype(dtype)
         code = _DTYPES[dtype] = BF16
     return code
+
+
+def working_type(dtype: Any) -> Any:
+    """What arrays of a NumPy dtype are converted to before they are sketched: whole numbers to a type that holds those
+    of up to 24 or 53 bits exactly, others to the machine's byte order; None where the dtype is one of the four."""
+    if dtype.kind in "biu":
+        return "float32" if dtype.itemsize <= 2 else "float64"
+    native = dtype if dtype.isnative else dtype.newbyteorder("=")
+    dtype_code(native)
+    return None if dtype.isnative else native
 
 
 def element_strides(strides: Tuple[int, ...], size: int) -> Tuple[int, ...]:
@@ -236,13 +277,13 @@ class NumPy(Adapter):
         return numpy.empty(shape, dtype or like.dtype)
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
-        if isinstance(target, numpy.ndarray) and not target.flags.writeable:
-            raise ValueError("the result cannot go into an array that is not writeable")
+        check_writeable(target)
         super().into(what, alpha, array, beta, target)
 
 
 class Sparse(Adapter):
-    """SciPy's sparse matrices and arrays; CSR and CSC as they are, others after their tocsr().  Products are dense."""
+    """SciPy's sparse matrices and arrays; CSR and CSC as they are, others after their tocsr(), and those of one
+    dimension as a single row.  Products are dense."""
 
     name = "scipy.sparse"
     dense: Adapter  # the framework of the arrays it is made of, and of the product
@@ -250,27 +291,38 @@ class Sparse(Adapter):
     def __init__(self, dense: Adapter) -> None:
         self.dense = dense
 
+    def sketches(self, sketch: Any, A: Any, B: Any) -> List[Any]:
+        """S A, and S B where there is a dense B, in the type of sums: what a task works on."""
+        return [sketch @ A] if B is None else [sketch @ A, sketch @ B]
+
+    def residuals(self, A: Any, x: Any, B: Any) -> Any:
+        """|A x - B| of each column."""
+        gap = A @ x.astype("float64") - B
+        return numpy.atleast_1d(numpy.sqrt((gap * gap).sum(axis=0)))
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         raise TypeError(f"{_kind(like)} is sparse, and rows are listed of dense arrays: A[rows] is sparse again")
 
     def product(self, what: Product, array: Any) -> Any:
-        array = array if array.format in ("csr", "csc") else array.tocsr()
-        target = self.dense.empty(array.data, target_shape(what, array.shape))
-        self.into(what, 1.0, array, 0.0, target)
+        lines = _lines(array)
+        target = self.dense.empty(lines.data, target_shape(what, array.shape))
+        self._multiply(what, 1.0, lines, len(array.shape) == 1, 0.0, target)
         return target
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
-        if what.adjoint:
-            raise TypeError("S.T @ Y needs a dense Y; Y.toarray() is one")
-        if array.format not in ("csr", "csc"):
-            array = array.tocsr()
         if adapter_of(target) is not self.dense:
             raise TypeError(f"the product with {_kind(array)} is dense and does not go into {_kind(target)}")
-        rows, cols = array.shape
+        check_writeable(target)
+        self._multiply(what, alpha, _lines(array), len(array.shape) == 1, beta, target)
+
+    def _multiply(self, what: Product, alpha: float, array: Any, vector: bool, beta: float, target: Any) -> None:
+        """The product with what _lines made of a vector or of a matrix."""
+        if what.adjoint:
+            raise TypeError("S.T @ Y needs a dense Y; Y.toarray() is one")
+        turned = what.batch or vector
         # The transpose of a CSR matrix is a CSC matrix of the same arrays.
-        csr = (array.format == "csr") != what.batch
-        if what.batch:
-            rows, cols = cols, rows
+        csr = (array.format == "csr") != turned
+        rows, cols = reversed(array.shape) if turned else array.shape
         check_rows(what, rows)
         pointers, indices, values = _packed(array.indptr), _packed(array.indices), _packed(array.data)
         if pointers.dtype != indices.dtype:
@@ -288,6 +340,13 @@ class Sparse(Adapter):
         view = matrix(self.dense.read(target), what.batch, "out")
         stream = 0 if value[4] == HOST else self.dense.stream(value[4])
         multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
+
+
+def _lines(array: Any) -> Any:
+    """A sparse array as CSR or CSC; a vector as a matrix of one row."""
+    if len(array.shape) == 1:
+        array = array.tocoo().reshape((1, array.shape[0]))
+    return array if array.format in ("csr", "csc") else array.tocsr()
 
 
 def _packed(array: Any) -> Any:
@@ -339,6 +398,13 @@ class ArrayAPI(Adapter):
             raise TypeError(f"{_kind(array)} is on a GPU; there a sketch takes arrays of PyTorch, CuPy and JAX")
         return reading
 
+    def floating(self, array: Any) -> Any:
+        space, dtype = array.__array_namespace__(), array.dtype
+        if not space.isdtype(dtype, ("bool", "integral")):
+            return array
+        narrow = space.isdtype(dtype, "bool") or space.iinfo(dtype).bits <= 16
+        return space.astype(array, space.float32 if narrow else space.float64)
+
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         space = like.__array_namespace__()
         return space.empty(shape, dtype=getattr(space, dtype) if dtype else like.dtype, device=like.device)
@@ -366,7 +432,7 @@ _FRAMEWORKS: Dict[str, Tuple[str, Callable[[], Adapter]]] = {
     "torch": ("data_ptr", _from_module("torch")),
     "cupy": ("__cuda_array_interface__", _from_module("cupy")),
     "cupyx": ("tocsr", _from_module("cupyx")),
-    "dask": ("__dask_graph__", _from_module("dask")),
+    "dask": ("chunks", _from_module("dask")),
     "jax": ("aval", _from_module("jax")),
     "jaxlib": ("aval", _from_module("jax")),
 }
@@ -377,7 +443,7 @@ _by_type: Dict[type, Adapter] = {}
 def _find(array: Any) -> Optional[Adapter]:
     if isinstance(array, numpy.ma.MaskedArray):
         raise TypeError("a sketch takes no masked arrays: fill the masked elements first (A.filled(0))")
-    if isinstance(array, numpy.generic):
+    if isinstance(array, (numpy.generic, type)):
         return None
     for base in type(array).__mro__:
         name = base.__module__.partition(".")[0]
@@ -408,7 +474,24 @@ def adapter_of(array: Any) -> Adapter:
         adapter = _find(array)
         if adapter is None:
             raise TypeError(
-                f"{_kind(array)} is no array that a sketch takes: NumPy, PyTorch, CuPy, JAX, SciPy sparse"
+                f"{_kind(array)} is no array that a sketch takes: NumPy, PyTorch, CuPy, JAX, SciPy sparse, Dask"
             )
         _by_type[type(array)] = adapter
     return adapter
+
+
+def taken(array: Any) -> Tuple[Adapter, Any]:
+    """What a caller gives to be sketched, as an array in one of the library's types, and its adapter.  Lists, and
+    objects that only have __array__ (a DataFrame), become NumPy's.  Arrays that results go into are not for this."""
+    adapter = _by_type.get(type(array))
+    if adapter is None:
+        if _find(array) is None and _listlike(array):
+            array = numpy.asarray(array)
+        adapter = adapter_of(array)
+    return adapter, adapter.floating(array)
+
+
+def _listlike(array: Any) -> bool:
+    """Whether NumPy is to make an array of an object; what a known framework has beside its arrays stays refused."""
+    known = any(base.__module__.partition(".")[0] in _FRAMEWORKS for base in type(array).__mro__)
+    return isinstance(array, (list, tuple)) or (hasattr(type(array), "__array__") and not known)

@@ -18,14 +18,19 @@ class CuPy(Adapter):
         strides = element_strides(array.strides, ITEMSIZE[code])
         return array.data.ptr, array.shape, strides, code, array.data.device_id, array
 
+    def cast(self, array: Any, dtype: Any) -> Any:
+        with cupy.cuda.Device(array.data.device_id):
+            return array.astype(dtype)
+
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         with cupy.cuda.Device(like.data.device_id):
             return cupy.empty(shape, dtype or like.dtype)
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         with cupy.cuda.Device(like.data.device_id):
-            array = rows if isinstance(rows, cupy.ndarray) else cupy.asarray(host_list(rows, count))
-            check_list(array.shape, array.dtype, array.dtype.kind in "iu")
+            array = rows if isinstance(rows, cupy.ndarray) else cupy.asarray(host_list(rows, count, judged=True))
+            if check_list(array.shape, array.dtype, array.dtype.kind, count):
+                return cupy.flatnonzero(array)
             return cupy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))
 
     def address(self, listed: Any) -> int:

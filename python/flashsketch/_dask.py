@@ -7,41 +7,79 @@ S[:, row0 : row0 + rows] A_chunk, made in the chunk's own framework (NumPy, CuPy
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List
 
 import dask.array
+import dask.base
 import numpy
 
-from ._arrays import Adapter, Product, check_rows, source_rows, unknown_dtype
+from ._arrays import Adapter, Product, adapter_of, check_rows, source_rows
 
 
 # Dask has no types for these.
 normalize_chunks: Any = dask.array.core.normalize_chunks
 concatenate: Any = dask.array.concatenate
+compute: Any = dask.base.compute
 
 
 class Dask(Adapter):
     name = "dask"
 
+    @property
+    def dense(self) -> Adapter:
+        """The framework of a task's results."""
+        return adapter_of(numpy.empty(0))
+
+    def sketches(self, sketch: Any, A: Any, B: Any) -> List[Any]:
+        """S A, and S B where there is a B of Dask's or NumPy's, in the type of sums: computed here, for a task, in one
+        pass over the chunks of both."""
+        _in_host_memory(A)
+        lazy = [sums(Product(sketch, False, 0, sketch.d, False), A)]
+        if isinstance(B, dask.array.Array):
+            _in_host_memory(B)
+            lazy.append(sums(Product(sketch, False, 0, sketch.d, False), B))
+        elif B is not None:
+            lazy.append(sketch @ B)
+        return list(compute(*lazy))
+
+    def residuals(self, A: Any, x: Any, B: Any) -> Any:
+        """|A x - B| of each column: another pass over the chunks."""
+        gap = A.astype("float64") @ x.astype("float64") - B
+        return numpy.sqrt(numpy.atleast_1d((gap * gap).sum(axis=0).compute()))
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         raise TypeError("rows are not listed of a Dask array, which is computed later: S.apply(A[rows]) is the same")
 
     def product(self, what: Product, array: Any) -> Any:
-        check_rows(what, source_rows(array, what.batch))
-        if numpy.dtype(array.dtype).kind != "f" and getattr(array.dtype, "name", "") != "bfloat16":
-            raise unknown_dtype(array.dtype)
-        if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
-            raise ValueError("a Dask array has chunks of unknown size: A.compute_chunk_sizes() finds them out")
-        if array.ndim == 1:
-            column = array[None, :] if what.batch else array[:, None]
-            return self.product(what, column).reshape(what.target_rows())
-        if what.batch:
-            flat = Product(what.sketch, what.adjoint, what.row0, what.rows, False)
-            return self.product(flat, array.T).T
-        return _adjoint(what, array) if what.adjoint else _apply(what, array)
+        return sums(what, array).astype(array.dtype)
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
         raise TypeError("a Dask array is computed later, so its product cannot be written into an array: use S @ A")
+
+
+def sums(what: Product, array: Any) -> Any:
+    """The product, where it is a sum (not of the adjoint) in the type of sums."""
+    check_rows(what, source_rows(array, what.batch))
+    if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
+        raise ValueError("a Dask array has chunks of unknown size: A.compute_chunk_sizes() finds them out")
+    if not what.adjoint and what.rows > what.sketch.d - what.row0:  # the library would say so when it is computed
+        raise ValueError(f"rows {what.row0} to {what.row0} + {what.rows} of A are not all in S, d = {what.sketch.d}")
+    if array.ndim == 1:
+        column = array[None, :] if what.batch else array[:, None]
+        return sums(what, column).reshape(what.target_rows())
+    if what.batch:
+        flat = Product(what.sketch, what.adjoint, what.row0, what.rows, False)
+        return sums(flat, array.T).T
+    return _adjoint(what, array) if what.adjoint else _apply(what, array)
+
+
+def _in_host_memory(array: Any) -> None:
+    meta = array._meta
+    if not isinstance(meta, numpy.ndarray) and not type(meta).__module__.startswith("scipy."):
+        raise TypeError(
+            f"a Dask array has chunks of {type(meta).__module__}; a task takes those of NumPy and SciPy: "
+            "A.map_blocks(cupy.asnumpy) makes such of CuPy's"
+        )
 
 
 def _wide(dtype: Any) -> Any:
@@ -62,7 +100,7 @@ def _apply(what: Product, array: Any) -> Any:
         chunks=((1,) * len(array.chunks[0]), (what.sketch.k,), array.chunks[1]),
         meta=_meta(array, wide, 3),
     )
-    return parts.sum(axis=0, dtype=wide, split_every=2).astype(array.dtype)
+    return parts.sum(axis=0, dtype=wide, split_every=2)
 
 
 def _part(chunk: Any, sketch: Any, row0: int, block_info: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Optional, Tuple
 
 import jax
 import jax.numpy
+import numpy
 
 from ._arrays import (
     Adapter,
@@ -56,17 +57,24 @@ class Jax(Adapter):
         _check(array)
         return read_dlpack(array.block_until_ready().__dlpack__())
 
+    def floating(self, array: Any) -> Any:
+        return array if isinstance(array, jax.core.Tracer) else super().floating(array)
+
+    def cast(self, array: Any, dtype: Any) -> Any:
+        return array.astype(jax.dtypes.canonicalize_dtype(dtype))
+
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return jax.numpy.empty(shape, dtype or like.dtype, device=like.device)
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         _check(like)
         if like.device.platform == "cpu":
-            return host_list(rows)
+            return host_list(rows, count)
         if isinstance(rows, jax.Array):
-            check_list(rows.shape, rows.dtype, jax.numpy.issubdtype(rows.dtype, jax.numpy.integer))
+            if check_list(rows.shape, rows.dtype, numpy.dtype(rows.dtype).kind, count):
+                rows = jax.numpy.flatnonzero(rows)
         else:
-            rows = host_list(rows, count)
+            rows = host_list(rows, count, judged=True)
             if (rows >= 2**31).any() and jax.dtypes.canonicalize_dtype("int64") != "int64":
                 raise ValueError("JAX makes int32 of a list of rows, which some do not fit; not so with jax_enable_x64")
         listed = jax.device_put(rows, like.device)

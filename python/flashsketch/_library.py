@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import operator
 import os
 import pathlib
 import struct
@@ -22,6 +23,7 @@ INDEX = {4: 1, 8: 2}  # fs_index_type by bytes
 DTYPE_NAMES = "float32, float64, float16 and bfloat16"
 
 PRECISIONS = {"full": 0, "fast": 1}
+MOST_THREADS = 1024  # of a context, the limit of the library
 _CPU, _CUDA = 1, 2
 
 # struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse, fs_rows.
@@ -151,6 +153,18 @@ def check(result: int) -> None:
         raise failure(result)
 
 
+def whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1, *, who: str = "Sketch") -> int:
+    """An argument as an int from low to high.  ctypes keeps the last 64 bits of a larger number without a word, so
+    every number that goes to the library comes through here."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{who}: {name} is {value!r}, it must be a whole number") from None
+    if not low <= number <= high:
+        raise ValueError(f"{who}: {name} is {number}, it must be from {low} to {high}")
+    return number
+
+
 # A view of a matrix as the frameworks' adapters make it: address of element (0, 0), rows, columns, row stride, column
 # stride (in elements, any sign), dtype, device.
 View = Tuple[int, int, int, int, int, int, int]
@@ -166,8 +180,9 @@ class Context:
         self.workspace: Optional[Tuple[Tuple[int, ...], int]] = None  # of the last task, by its shape
         options = ctypes.create_string_buffer(_OPTIONS.size)
         backend, number = (_CPU, 0) if device == HOST else (_CUDA, device)
+        threads = 1 if _forked else _threads
         _OPTIONS.pack_into(
-            options, 0, _OPTIONS.size, backend, _threads, number, stream, 0, 0, 0, PRECISIONS[_precision]
+            options, 0, _OPTIONS.size, backend, threads, number, stream, 0, 0, 0, PRECISIONS[_precision]
         )
         out = ctypes.c_void_p()
         check(lib.fs_context_create(ctypes.byref(out), options))
@@ -198,15 +213,17 @@ class Context:
 _idle: Dict[Tuple[int, int], List[Context]] = {}
 _inherited: List[Any] = []
 _threads = 0
+_forked = False  # whether a fork made this process
 _precision = "full"
 
 
 def configure(*, threads: Optional[int] = None, precision: Optional[str] = None) -> None:
     """Says how products are made from now on, in the whole process.
 
-    threads: on a CPU; 0, the default, is OpenMP's own number (the variable OMP_NUM_THREADS).  The result does not
-    depend on it.  precision: of float32 sums on a GPU; "full", the default, or "fast", which may drop the last 8 of
-    an element's 24 bits.
+    threads: on a CPU, at most 1024; 0, the default, is OpenMP's own number (the variable OMP_NUM_THREADS).  The result
+    does not depend on it.  A process that a fork made always works with one thread, because GNU's OpenMP cannot start
+    more there; one that was spawned has as many as any other.  precision: of float32 sums on a GPU; "full", the
+    default, or "fast", which may drop the last 8 of an element's 24 bits.
 
     >>> import flashsketch as fs
     >>> fs.configure(threads=1)
@@ -215,9 +232,7 @@ def configure(*, threads: Optional[int] = None, precision: Optional[str] = None)
     global _idle, _threads, _precision
     if precision is not None and precision not in PRECISIONS:
         raise ValueError(f"configure: precision is {precision!r}, it must be 'full' or 'fast'")
-    if threads is not None and (not isinstance(threads, int) or threads < 0):
-        raise ValueError(f"configure: threads is {threads!r}, it must be a whole number, 0 or more")
-    _threads = _threads if threads is None else threads
+    _threads = _threads if threads is None else whole("threads", threads, 0, MOST_THREADS, who="configure")
     _precision = precision or _precision
     _idle = {}
 
@@ -241,9 +256,9 @@ def describe() -> str:
 def _after_fork() -> None:
     # GNU's OpenMP hangs in the child of a process that has used it, unless the child stays with one thread.  The
     # parent's contexts are not the child's to free.
-    global _idle, _threads
+    global _idle, _forked
     _inherited.append(_idle)
-    _idle, _threads = {}, 1
+    _idle, _forked = {}, True
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 import numpy
 
-from ._arrays import Adapter, Product, adapter_of, load_torch, source_rows
-from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib
+from ._arrays import Adapter, Product, adapter_of, load_torch, source_rows, taken
+from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib, whole
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -21,17 +20,8 @@ _SHUFFLE_NAMES = {number: name for name, number in SHUFFLES.items()}
 
 # The fields of fs_spec after its size.
 _FIELDS = ("family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave")
+_FLOAT64 = numpy.dtype("float64")
 _OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
-
-
-def whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1, *, who: str = "Sketch") -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{who}: {name} is {value!r}, it must be a whole number") from None
-    if not low <= number <= high:
-        raise ValueError(f"{who}: {name} is {number}, it must be from {low} to {high}")
-    return number
 
 
 def _named(name: str, value: Any, numbers: Dict[str, int]) -> int:
@@ -40,13 +30,51 @@ def _named(name: str, value: Any, numbers: Dict[str, int]) -> int:
     return numbers[value]
 
 
-class Sketch:
+class _Operator:
+    """What scipy.sparse.linalg.aslinearoperator asks of an object with a shape, `@` and T."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> "numpy.dtype[Any]":
+        """float64, for SciPy.  A product has the type of the array that is multiplied."""
+        return _FLOAT64
+
+    def matvec(self, x: Any) -> Any:
+        """The product with a vector, as `@` makes it: for SciPy's linear operators."""
+        return self.__matmul__(x)
+
+    def rmatvec(self, x: Any) -> Any:
+        """The product of the transpose with a vector."""
+        return self.T.__matmul__(x)
+
+    def matmat(self, X: Any) -> Any:
+        """The product with a matrix."""
+        return self.__matmul__(X)
+
+    def rmatmat(self, X: Any) -> Any:
+        """The product of the transpose with a matrix."""
+        return self.T.__matmul__(X)
+
+    @property
+    def T(self) -> Any:
+        raise NotImplementedError
+
+    def __matmul__(self, A: Any) -> Any:
+        raise NotImplementedError
+
+
+class Sketch(_Operator):
     """The k x d random matrix S that a few numbers and a seed define: the same on every machine, CPU or GPU.
 
     S is never in memory.  `S @ A`, `S.project(X)` and `S.T @ Y` take arrays of NumPy, PyTorch, CuPy and JAX with any
     strides, in float32, float64, float16 and bfloat16, and `S @ A` and `S.project(X)` SciPy's sparse matrices too.  A
-    product is an array of the same framework, on the same device, queued on its current stream.  A sketch never
-    changes; threads may share it.
+    product is an array of the same framework, on the same device, queued on its current stream.  Arrays of whole
+    numbers and of bool are converted first, those of at most 16 bits to float32, wider ones to float64 (by JAX to its
+    widest type), and so are arrays in the other byte order.  A list, a DataFrame, and whatever else has __array__, is
+    made a NumPy array.  A sketch never changes; threads may share it.
+
+    `scipy.sparse.linalg.aslinearoperator(S)` is S among SciPy's linear operators.
 
     k: rows of S.  d: columns of S, rows of A.  seed: from 0 to 2^64 - 1.  The rest may be left to the library, and is
     explained in docs/definition.md: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), M (blocks), kappa,
@@ -67,13 +95,13 @@ class Sketch:
     True
     """
 
-    __slots__ = ("_handle", "_key", "k", "d", "__weakref__")
+    __slots__ = ("_handle", "_key", "_k", "_d", "__weakref__")
     __array_ufunc__ = None  # `array @ sketch` is a TypeError, not an attempt to make an array of it
 
     _handle: int
     _key: str  # the full spec, the numbers of _FIELDS
-    k: int
-    d: int
+    _k: int
+    _d: int
 
     def __init__(
         self,
@@ -105,7 +133,7 @@ class Sketch:
         self._handle = out.value
         check(lib.fs_sketch_spec(self._handle, memory))
         full = SPEC.unpack(memory)[1:]
-        self.d, self.k = full[1], full[2]
+        self._d, self._k = full[1], full[2]
         self._key = " ".join(map(str, full))
 
     @classmethod
@@ -126,9 +154,19 @@ class Sketch:
     # what it is ---------------------------------------------------------------------------------------------------
 
     @property
+    def k(self) -> int:
+        """The rows of S."""
+        return self._k
+
+    @property
+    def d(self) -> int:
+        """The columns of S."""
+        return self._d
+
+    @property
     def shape(self) -> Tuple[int, int]:
         """(k, d)."""
-        return self.k, self.d
+        return self._k, self._d
 
     @property
     def spec(self) -> Dict[str, Any]:
@@ -207,8 +245,9 @@ class Sketch:
         A is d x n, or a vector.  out: an array for the result, k x n, in A's type, or float32 where A's is a half type.
         row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.  rows: the product is
         S A[rows], without a copy of these rows: numbers from 0, in any order, d of them, or from row0 on; ascending is
-        best.  For A on a GPU they are an array there, of which numbers that are not rows of A make NaN; others are
-        copied to it.
+        best.  Negative numbers are refused; they do not count from the end.  A mask, a bool for each row of A, stands
+        for the numbers of its True elements.  For A on a GPU they are an array there, of which numbers that are not
+        rows of A make NaN; others are copied to it.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -229,8 +268,8 @@ class Sketch:
     def project(self, X: Any, *, out: Any = None, row0: Optional[int] = None, columns: Any = None) -> Any:
         """X S', for a batch: X is n x d, a sample a row, and the result n x k.  The same S as `S @ A`.
 
-        row0: X is only columns row0 ... of the whole.  columns: the product is X[:, columns] S', as apply's rows: a
-        mask of the coordinates and the sketch in one pass.
+        row0: X is only columns row0 ... of the whole.  columns: the product is X[:, columns] S', numbers or a mask as
+        apply's rows: a selection of coordinates and the sketch in one pass.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000, batch_major=True)
@@ -256,8 +295,8 @@ class Sketch:
         >>> bool(np.allclose(Y, S @ A))
         True
         """
-        adapter = adapter_of(piece)
-        what = _asked(self, adapter, piece, operator.index(row0), False, rows)
+        adapter, piece = taken(piece)
+        what = _asked(self, adapter, piece, row0, False, rows)
         adapter.into(what, float(alpha), piece, 1.0, Y)
         return Y
 
@@ -280,16 +319,21 @@ class Sketch:
         return Adjoint(self)
 
 
-class Adjoint:
+class Adjoint(_Operator):
     """The transpose of a sketch, `S.T`."""
 
-    __slots__ = ("T",)
+    __slots__ = ("_sketch",)
     __array_ufunc__ = None
 
-    T: Sketch
+    _sketch: Sketch
 
     def __init__(self, sketch: Sketch) -> None:
-        self.T = sketch
+        self._sketch = sketch
+
+    @property
+    def T(self) -> Sketch:
+        """The sketch."""
+        return self._sketch
 
     @property
     def shape(self) -> Tuple[int, int]:
@@ -311,21 +355,22 @@ class Adjoint:
         >>> bool((S.T.apply(Y, row0=600, rows=100) == (S.T @ Y)[600:700]).all())
         True
         """
-        row0 = operator.index(row0)
+        row0 = whole("row0", row0, 0, self.T.d)
         if rows is None:
             rows = self.T.d - row0
             if out is not None:
                 adapter_of(out)
                 rows = source_rows(out, False)
-        return self._multiply(Y, out, row0, operator.index(rows))
+        return self._multiply(Y, out, row0, whole("rows", rows))
 
     def _multiply(self, Y: Any, out: Any, row0: int, rows: int) -> Any:
-        if not (0 <= row0 and 0 <= rows <= self.T.d - row0):
+        if not 0 <= rows <= self.T.d - row0:
             raise ValueError(f"rows {row0} to {row0} + {rows} are not all in S.T, which has d = {self.T.d}")
         what = Product(self.T, True, row0, rows, False)
+        adapter, Y = taken(Y)
         if out is None:
-            return adapter_of(Y).product(what, Y)
-        adapter_of(Y).into(what, 1.0, Y, 0.0, out)
+            return adapter.product(what, Y)
+        adapter.into(what, 1.0, Y, 0.0, out)
         return out
 
     def __matmul__(self, Y: Any) -> Any:
@@ -354,7 +399,7 @@ def _asked(sketch: Sketch, adapter: Adapter, A: Any, row0: Optional[int], batch:
     if listed is None:
         if row0 is None:
             return Product(sketch, False, 0, sketch.d, batch)
-        return Product(sketch, False, operator.index(row0), source_rows(A, batch), batch)
+        return Product(sketch, False, whole("row0", row0, 0, sketch.d), source_rows(A, batch), batch)
     listed = adapter.listed(listed, A, source_rows(A, batch))
     count = len(listed)
     if row0 is None and count != sketch.d:
@@ -362,11 +407,11 @@ def _asked(sketch: Sketch, adapter: Adapter, A: Any, row0: Optional[int], batch:
             f"{count} {'columns' if batch else 'rows'} are listed, and S is {sketch.k} x {sketch.d}: there must be "
             f"d = {sketch.d}; a piece of the list needs row0, where it begins"
         )
-    return Product(sketch, False, operator.index(row0 or 0), count, batch, listed)
+    return Product(sketch, False, 0 if row0 is None else whole("row0", row0, 0, sketch.d), count, batch, listed)
 
 
 def _multiply(sketch: Sketch, A: Any, out: Any, row0: Optional[int], batch: bool, listed: Any = None) -> Any:
-    adapter = adapter_of(A)
+    adapter, A = taken(A)
     what = _asked(sketch, adapter, A, row0, batch, listed)
     if out is None:
         return adapter.product(what, A)

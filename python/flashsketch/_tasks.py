@@ -17,8 +17,21 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
 
-from ._arrays import Adapter, Sparse, adapter_of, matrix, place
-from ._library import F32, F64, HOST, BackendError, Context, View, borrowed, check, lib, pack_matrix, pack_matrix_size
+from ._arrays import Adapter, Sparse, adapter_of, check_writeable, dtype_code, matrix, place, taken
+from ._library import (
+    F32,
+    F64,
+    HOST,
+    BackendError,
+    Context,
+    View,
+    borrowed,
+    check,
+    lib,
+    pack_matrix,
+    pack_matrix_size,
+    whole,
+)
 from ._sketch import Sketch
 
 # struct formats with the padding of C: fs_task_shape and the reports.
@@ -106,15 +119,23 @@ class Embedding:
 # arguments ------------------------------------------------------------------------------------------------------------
 
 
-def _dense(name: str, array: Any) -> Tuple[Adapter, View, Any]:
-    """The adapter and the view of an array, and what must live while it is used."""
-    adapter = adapter_of(array)
-    if isinstance(adapter, Sparse) or adapter.name in ("jax", "array API"):
-        raise TypeError(f"{name} is an array of {adapter.name}; this takes arrays of NumPy, PyTorch and CuPy")
+def _view(name: str, adapter: Adapter, array: Any) -> Tuple[View, Any]:
+    """The view of an array that lies in memory as a whole, and what must live while it is used."""
+    if adapter.name in _ELSEWHERE:
+        raise TypeError(f"{name} is an array of {adapter.name}: {_ELSEWHERE[adapter.name].format(name=name)}")
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise RuntimeError(f"{name} needs a gradient, and tasks have none: use torch.no_grad(), or {name}.detach()")
     reading = adapter.read(array)
-    return adapter, matrix(reading, False, name), reading[5]
+    return matrix(reading, False, name), reading[5]
+
+
+# What to do with arrays that a task does not take in this place, by the adapter's name.
+_ELSEWHERE = {
+    "scipy.sparse": "give {name}.toarray()",
+    "dask": "give {name}.compute()",
+    "jax": "a task takes arrays of NumPy, PyTorch and CuPy; numpy.asarray({name}) is one",
+    "array API": "a task takes arrays of NumPy, PyTorch and CuPy; numpy.from_dlpack({name}) is one",
+}
 
 
 def _check_rows(S: Sketch, name: str, rows: int) -> None:
@@ -126,6 +147,9 @@ def _check_rows(S: Sketch, name: str, rows: int) -> None:
 
 def _sum(dtype: int) -> int:
     return F64 if dtype == F64 else F32
+
+
+_SUM_NAMES = {F32: "float32", F64: "float64"}
 
 
 # workspaces -----------------------------------------------------------------------------------------------------------
@@ -153,19 +177,21 @@ def _load_wheels() -> None:
                 break
 
 
-def _workspace(context: Context, k: int, n: int, rhs: int, dtype: int, basis: int) -> int:
-    key = (k, n, rhs, dtype, basis)
+def _workspace(context: Context, k: int, n: int, rhs: int, dtype: int, basis: int, filled: bool = False) -> int:
+    """A workspace of this shape.  filled: its sketches are made elsewhere; one that fs_task_sketch has filled before
+    would tell the seconds of that sketch."""
+    key = (k, n, rhs, dtype, basis, filled)
     if context.workspace is not None and context.workspace[0] == key:
         return context.workspace[1]
     context.drop_workspace()
-    shape, out = _SHAPE.pack(_SHAPE.size, *key), ctypes.c_void_p()
+    shape, out = _SHAPE.pack(_SHAPE.size, *key[:-1]), ctypes.c_void_p()
     opened(lambda: lib.fs_workspace_create(ctypes.byref(out), context.pointer, shape))
     assert out.value is not None
     context.workspace = (key, out.value)
     return out.value
 
 
-def _sketch_sparse(workspace: int, products: List[Any]) -> None:
+def _put(workspace: int, products: List[Any]) -> None:
     """Puts sketches that were made elsewhere into a workspace in host memory."""
     views = ctypes.create_string_buffer(2 * pack_matrix_size)
     check(lib.fs_workspace_views(workspace, views, ctypes.addressof(views) + pack_matrix_size))
@@ -180,33 +206,68 @@ class _Problem:
     """A, and B where there is one, sketched in a workspace of a borrowed context."""
 
     def __init__(self, S: Sketch, A: Any, B: Any) -> None:
-        self.S, self.A, self.B = S, A, B
-        self.sparse = isinstance(adapter_of(A), Sparse)
-        if self.sparse:
-            if adapter_of(A).dense.name != "numpy":  # type: ignore[attr-defined]
-                raise TypeError("A is sparse and on a GPU; this takes SciPy's sparse matrices, and dense ones on GPUs")
-            rows, self.n = A.shape
-            self.dtype, self.device = _sum(F64 if A.dtype == "float64" else F32), HOST
-            self.adapter = adapter_of(A).dense  # type: ignore[attr-defined]
+        self.S = S
+        self.source, self.A = taken(A)
+        # Whether A is sketched by its own adapter, chunk by chunk or from its nonzeros, and put into the workspace.
+        self.apart = isinstance(self.source, Sparse) or self.source.name == "dask"
+        if self.apart:
+            self._read_apart()
         else:
-            self.adapter, self.view, self.keep = _dense("A", A)
+            self.adapter = self.source
+            self.view, self.keep = _view("A", self.adapter, self.A)
             _, rows, self.n, _, _, dtype, self.device = self.view
             self.dtype = _sum(dtype)
-        _check_rows(S, "A", rows)
+            _check_rows(S, "A", rows)
+        self.B: Any = None
         self.rhs, self.vector = 0, False
         if B is not None:
-            adapter, self.right, self.keep_right = _dense("b", B)
-            _check_rows(S, "b", self.right[1])
-            if adapter is not self.adapter or self.right[6] != self.device:
-                where = f"A is {place(self.device)} and b {place(self.right[6])}"
-                raise TypeError(f"{where}: both must be of one framework and in one place")
-            self.rhs, self.vector = self.right[2], len(B.shape) == 1
+            self._read_right(B)
         self.stream = 0 if self.device == HOST else self.adapter.stream(self.device)
 
+    def _read_apart(self) -> None:
+        self.adapter = self.source.dense  # type: ignore[attr-defined]
+        if self.adapter.name != "numpy":
+            raise TypeError("A is sparse and on a GPU; this takes SciPy's sparse matrices, and dense ones on GPUs")
+        shape = self.A.shape
+        if len(shape) not in (1, 2):
+            raise ValueError(f"A has shape {tuple(shape)}; a sketch takes vectors and matrices")
+        if len(shape) == 1:
+            self.A = self.A.reshape((shape[0], 1))
+        self.n, self.device = self.A.shape[1], HOST
+        self.dtype = _sum(dtype_code(self.A.dtype))
+        _check_rows(self.S, "A", shape[0])
+
+    def _read_right(self, B: Any) -> None:
+        """b, in the type of A's sums, or in a half type where that is float32."""
+        adapter, B = taken(B)
+        lazy = adapter is self.source and adapter.name == "dask"
+        if not lazy:
+            right, _ = _view("b", adapter, B)
+            if adapter is not self.adapter or right[6] != self.device:
+                where = f"A is {place(self.device)} and b {place(right[6])}"
+                raise TypeError(f"{where}: both must be of one framework and in one place")
+            code = right[5]
+        else:
+            code = dtype_code(B.dtype)
+        if _sum(code) != self.dtype:
+            B = adapter.cast(B, _SUM_NAMES[self.dtype])
+        if not lazy:
+            self.right, self.keep_right = _view("b", adapter, B)
+        elif len(B.shape) not in (1, 2):
+            raise ValueError(f"b has shape {tuple(B.shape)}; a sketch takes vectors and matrices")
+        _check_rows(self.S, "b", B.shape[0])
+        self.B, self.vector = B, len(B.shape) == 1
+        self.rhs = 1 if self.vector else B.shape[1]
+
+    def like_right(self) -> Any:
+        """An array of the solution's framework, type and place."""
+        return numpy.empty(0, self.B.dtype) if self.apart else self.B
+
     def fill(self, context: Context) -> int:
-        workspace = _workspace(context, self.S.k, self.n, self.rhs, self.dtype, 0)
-        if self.sparse:
-            _sketch_sparse(workspace, [self.S @ self.A] + ([self.S @ self.B] if self.rhs else []))
+        workspace = _workspace(context, self.S.k, self.n, self.rhs, self.dtype, 0, self.apart)
+        if self.apart:
+            sketched: List[Any] = self.source.sketches(self.S, self.A, self.B)  # type: ignore[attr-defined]
+            _put(workspace, [product.astype(_SUM_NAMES[self.dtype], copy=False) for product in sketched])
             check(lib.fs_workspace_set_sketch(workspace, self.S._handle))
             return workspace
         A = pack_matrix(self.view)
@@ -215,11 +276,12 @@ class _Problem:
         return workspace
 
     def exact(self, workspace: int, x: Any) -> numpy.ndarray:
-        if self.sparse:
-            gap = self.A @ x - self.B
-            return numpy.atleast_1d(numpy.sqrt((gap * gap).sum(axis=0)))
+        if self.apart:
+            found: numpy.ndarray = self.source.residuals(self.A, x, self.B)  # type: ignore[attr-defined]
+            return found
         norms = numpy.empty(self.rhs)
-        arguments = [pack_matrix(self.view), pack_matrix(self.right), pack_matrix(_dense("x", x)[1])]
+        solution, _ = _view("x", self.adapter, x)
+        arguments = [pack_matrix(self.view), pack_matrix(self.right), pack_matrix(solution)]
         check(lib.fs_residual(workspace, *arguments, norms.ctypes.data))
         return norms
 
@@ -232,14 +294,16 @@ def _text(note: bytes) -> str:
 
 
 def _fit(S: Sketch, A: Any, b: Any, ridge: bool, number: float, exact: bool) -> Fit:
+    if b is None:
+        raise TypeError(f"{'ridge' if ridge else 'solve'}: b is None, it must be an array with the rows of A")
     problem = _Problem(S, A, b)
-    x = problem.adapter.empty(b, (problem.n,) if problem.vector else (problem.n, problem.rhs))
+    x = problem.adapter.empty(problem.like_right(), (problem.n,) if problem.vector else (problem.n, problem.rhs))
     report = ctypes.create_string_buffer(_FIT.size)
     _FIT.pack_into(report, 0, _FIT.size, *[0.0] * 3, 0, 0, *[0.0] * 8, b"")
     with borrowed(problem.device, problem.stream) as context:
         workspace = problem.fill(context)
         function = lib.fs_ridge if ridge else lib.fs_solve
-        check(function(workspace, number, pack_matrix(_dense("x", x)[1]), report))
+        check(function(workspace, number, pack_matrix(_view("x", problem.adapter, x)[0]), report))
         norms = problem.exact(workspace, x) if exact else None
     _, sketch, solve, total, method, rank, *numbers, note = _FIT.unpack(report)
     condition, sketched, rhs, residual, low, high, smallest, confidence = numbers
@@ -253,9 +317,13 @@ def solve(S: Sketch, A: Any, b: Any, *, rcond: float = 0.0, exact: bool = False)
     """Least squares by a sketch: x minimises |S A x - S b| in place of |A x - b|, the shortest one where there are
     many.
 
-    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy; A may be a sparse matrix of SciPy.  x is like b.
-    rcond: singular values of S A below rcond times the largest count as 0.  exact: read A once more for |A x - b|
-    itself.
+    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy, or what a sketch converts to NumPy's.  A may be a
+    sparse matrix of SciPy, or a Dask array, whose chunks are sketched where they are and of which only S A comes here;
+    b is then an array of NumPy, or of Dask, too, x one of NumPy, and sketch_seconds is 0, as it is not measured.
+
+    Sums are float64 where A is, otherwise float32.  A b of another type is converted to that of sums (a half type only
+    where that is float64), and x has b's type after that: float32 for a float32 A and a float64 b.  rcond: singular
+    values of S A below rcond times the largest count as 0.  exact: read A once more for |A x - b| itself.
 
     >>> import numpy as np, flashsketch as fs
     >>> rng = np.random.default_rng(0)
@@ -285,8 +353,8 @@ def ridge(S: Sketch, A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
 
 
 def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
-    """(SA)'SA, an estimate of A'A, n x n, and its error.  out: an array for it, of any of the four types.  exact: read
-    A once more for the error itself.
+    """(SA)'SA, an estimate of A'A, n x n, and its error.  A: as solve's; of Dask's and of sparse ones G is NumPy's.
+    out: an array for it, of any of the four types.  exact: read A once more for the error itself.
 
     >>> import numpy as np, flashsketch as fs
     >>> A = np.random.default_rng(0).standard_normal((20000, 10))
@@ -295,14 +363,17 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
     ((10, 10), True)
     """
     problem = _Problem(S, A, None)
-    if exact and problem.sparse:
-        raise TypeError("gram: exact needs a dense A; A.toarray() is one")
+    if exact and problem.apart:
+        way = _ELSEWHERE[problem.source.name].format(name="A")
+        raise TypeError(f"gram: exact needs A in memory as a whole, and A is an array of {problem.source.name}: {way}")
     if out is None:
-        like = numpy.empty(0, A.dtype) if problem.sparse else A
+        like = numpy.empty(0, problem.A.dtype) if problem.apart else problem.A
         out = problem.adapter.empty(like, (problem.n, problem.n))
-    adapter, target, _ = _dense("out", out)
+    adapter = adapter_of(out)
     if adapter is not problem.adapter:
         raise TypeError("gram: out must be an array of A's framework")
+    check_writeable(out)
+    target, _ = _view("out", adapter, out)
     report, errors = ctypes.create_string_buffer(_GRAM.size), (ctypes.c_double * 2)(math.nan, math.nan)
     _GRAM.pack_into(report, 0, _GRAM.size, *[0.0] * 8, b"")
     with borrowed(problem.device, problem.stream) as context:
@@ -320,7 +391,8 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
 
 def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> Embedding:
     """How well S keeps lengths in the range of the first r columns of A (all of them if r is not given): the largest
-    relative error of |S x|^2, exactly.  A None: in a random subspace of r dimensions that a seed draws, on the CPU.
+    relative error of |S x|^2, exactly.  A is dense and in memory as a whole, because it is factored.  A None: in a
+    random subspace of r dimensions that a seed draws, on the CPU.
 
     >>> import numpy as np, flashsketch as fs
     >>> S = fs.Sketch(k=1000, d=20000)
@@ -329,20 +401,23 @@ def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> 
     >>> bool(of.low < of.error < of.high), bool(abs(max(of.sigma_max**2 - 1, 1 - of.sigma_min**2) - of.error) < 1e-9)
     (True, True)
     """
+    seed = whole("seed", seed, 0, 2**64 - 1, who="ose")
     if A is None:
         if r is None:
             raise ValueError("ose: say how many dimensions a random subspace has, with r")
-        _check_rows(S, "S", S.d)
+        _check_rows(S, "S", getattr(S, "d", 0))
         view, device, stream, dtype, keep = None, HOST, 0, F64, None
     else:
-        adapter, view, keep = _dense("A", A)
+        adapter, A = taken(A)
+        view, keep = _view("A", adapter, A)
         _check_rows(S, "A", view[1])
         device, dtype, r = view[6], _sum(view[5]), view[2] if r is None else r
         stream = 0 if device == HOST else adapter.stream(device)
+    r = whole("r", r, 1, S.d, who="ose")
     report = ctypes.create_string_buffer(_OSE.size)
     _OSE.pack_into(report, 0, _OSE.size, *[0.0] * 10)
     with borrowed(device, stream) as context:
-        workspace = _workspace(context, S.k, int(r), 0, dtype, S.d)
+        workspace = _workspace(context, S.k, r, 0, dtype, S.d)
         check(lib.fs_ose(workspace, S._handle, None if view is None else pack_matrix(view), seed, report))
     del keep
     _, sketch, task, total, error, frobenius, smallest, largest, expected, low, high = _OSE.unpack(report)

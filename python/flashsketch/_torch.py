@@ -26,7 +26,7 @@ from ._arrays import (
 from ._library import BF16, F16, F32, F64, HOST
 
 if not hasattr(torch.library, "custom_op"):
-    raise ImportError(f"flashsketch needs PyTorch 2.4 or later, this is {torch.__version__}")
+    raise ImportError(f"flashsketch needs PyTorch 2.7 or later, this is {torch.__version__}")
 
 _DTYPES = {torch.float32: F32, torch.float64: F64, torch.float16: F16, torch.bfloat16: BF16}
 
@@ -53,13 +53,26 @@ class Torch(Adapter):
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return like.new_empty(shape, dtype=getattr(torch, dtype) if dtype else like.dtype)
 
+    def floating(self, array: Any) -> Any:
+        dtype = array.dtype
+        if dtype in _DTYPES or array.layout is not torch.strided:
+            return array
+        if dtype.is_floating_point or dtype.is_complex:
+            raise unknown_dtype(dtype, "A.to(torch.float64)")
+        return array.to(torch.float32 if dtype.itemsize <= 2 else torch.float64)
+
+    def cast(self, array: Any, dtype: Any) -> Any:
+        return array.to(getattr(torch, dtype))
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         if not isinstance(rows, torch.Tensor):
-            rows = torch.from_numpy(host_list(rows, count if like.is_cuda else None))
+            rows = torch.from_numpy(host_list(rows, count, judged=like.is_cuda))
         listed = rows.to(like.device)
-        whole = not (listed.dtype.is_floating_point or listed.dtype.is_complex or listed.dtype is torch.bool)
-        check_list(listed.shape, listed.dtype, whole)
-        return (listed if listed.dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()
+        dtype = listed.dtype
+        kind = "b" if dtype is torch.bool else "f" if dtype.is_floating_point or dtype.is_complex else "i"
+        if check_list(listed.shape, dtype, kind, count):
+            return listed.nonzero().flatten()
+        return (listed if dtype in (torch.int32, torch.int64) else listed.to(torch.int64)).contiguous()
 
     def address(self, listed: Any) -> int:
         address: int = listed.data_ptr()
@@ -97,7 +110,12 @@ def _traced(array: Any) -> bool:
 ADAPTER = Torch()
 
 
-@torch.library.custom_op("flashsketch::product", mutates_args=())
+# Older versions of PyTorch make no schema of annotations that are strings, as all are in this file.
+@torch.library.custom_op(
+    "flashsketch::product",
+    mutates_args=(),
+    schema="(Tensor A, str key, bool adjoint, SymInt row0, SymInt rows, bool batch) -> Tensor",
+)
 def _product(A: torch.Tensor, key: str, adjoint: bool, row0: int, rows: int, batch: bool) -> torch.Tensor:
     result: torch.Tensor = Adapter.product(ADAPTER, _asked(key, adjoint, row0, rows, batch), A)
     return result

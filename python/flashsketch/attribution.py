@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Union
 
 import torch
 
+from ._library import whole
 from ._sketch import Sketch
 
 __all__ = ["Projector", "random_project"]
@@ -61,7 +62,8 @@ class Projector:
         kind = getattr(proj_type, "value", proj_type)
         if kind not in _FAMILIES:
             raise ValueError(f"Projector: proj_type is {kind!r}, it must be None, 'sjlt' or 'normal'")
-        self.grad_dim, self.proj_dim, self.seed, self.proj_type = grad_dim, proj_dim, seed, proj_type
+        self.grad_dim, self.proj_dim, self.proj_type = grad_dim, proj_dim, proj_type
+        self.seed = whole("seed", seed, 0, 2**64 - 1, who="Projector")
         self.device = None if device is None else torch.device(device)
         self.dtype = dtype
         self._options = _FAMILIES[kind]
@@ -69,7 +71,8 @@ class Projector:
         self.sketch(0)
 
     def sketch(self, model_id: int) -> Sketch:
-        """The S of a model: its seed is seed + 2^32 model_id."""
+        """The S of a model, from 0 to 2^32 - 1: its seed is seed + 2^32 model_id, modulo 2^64."""
+        model_id = whole("model_id", model_id, 0, 2**32 - 1, who="Projector")
         if model_id not in self._sketches:
             seed = (self.seed + (model_id << 32)) % 2**64
             self._sketches[model_id] = Sketch(self.proj_dim, self.grad_dim, seed, **self._options)

@@ -15,7 +15,7 @@ from typing import Any, List, Optional, Tuple
 import torch
 import torch.distributed as dist
 
-from ._library import Error
+from ._library import whole
 from ._sketch import Sketch
 
 __all__ = ["all_reduce", "reduce_scatter", "rows"]
@@ -65,27 +65,32 @@ def _part(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any) -> torch.
     """This rank's part of Y, when all ranks have one."""
     problem: Optional[Exception] = None
     try:
-        _check(S, A)
+        _check(S, A, row0)
     except (TypeError, ValueError, RuntimeError) as error:
         problem = error
     row0 = _agree(S, A, row0, group, problem)
-    part = torch.empty((S.k, A.shape[1]), dtype=torch.promote_types(A.dtype, torch.float32), device=A.device)
     try:
+        part = torch.empty((S.k, A.shape[1]), dtype=torch.promote_types(A.dtype, torch.float32), device=A.device)
         with torch.no_grad():
             S.apply(A, out=part, row0=row0)
-    except (Error, TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError, MemoryError) as error:  # of the library, and of PyTorch's memory
         problem = error
     _raise_together(group, problem)
     return part
 
 
-def _check(S: Sketch, A: torch.Tensor) -> None:
+def _check(S: Sketch, A: torch.Tensor, row0: Optional[int]) -> None:
+    if row0 is not None and isinstance(S, Sketch):  # a number of more than 64 bits could not even be sent
+        whole("row0", row0, 0, S.d, who="a product over ranks")
     if not isinstance(S, Sketch) or not isinstance(A, torch.Tensor):
         raise TypeError(f"a sketch and a tensor are needed, not {type(S).__name__} and {type(A).__name__}")
     if A.dim() != 2:
         raise ValueError(f"A has shape {tuple(A.shape)}; rows on ranks are those of a matrix")
     if not A.dtype.is_floating_point:
-        raise TypeError(f"A's dtype is {A.dtype}; a sketch takes float32, float64, float16 and bfloat16")
+        raise TypeError(
+            f"A's dtype is {A.dtype}; over ranks a sketch takes float32, float64, float16 and bfloat16: convert it "
+            "first, A.to(torch.float64)"
+        )
     if A.requires_grad and torch.is_grad_enabled():
         raise RuntimeError("a product over ranks has no gradient: detach A, or use torch.no_grad()")
 

@@ -50,8 +50,9 @@ from ._library import (
     lib,
     pack_matrix,
     pack_matrix_size,
+    whole,
 )
-from ._sketch import Sketch, whole
+from ._sketch import Sketch
 from ._tasks import opened
 
 __all__ = ["Attributor", "top"]  # and Recorder, below
@@ -604,11 +605,12 @@ def top(scores: Any, m: int, *, harmful: bool = False) -> Tuple[numpy.ndarray, n
     [1]
     """
     address, rows, cols, down, across, dtype, device = matrix(_dense(scores).read(scores), False, "scores")
-    single, m = len(scores.shape) == 1, whole("m", m, who="top")
+    single = len(scores.shape) == 1
     if single:  # what is a column everywhere else is a row here
         rows, cols, down, across = cols, rows, across, down
+    m = whole("m", m, 0, cols, who="top")
     view = pack_matrix((address, rows, cols, down, across, dtype, device))
-    examples, values = numpy.empty((rows, max(m, 0)), numpy.int64), numpy.empty((rows, max(m, 0)))
+    examples, values = numpy.empty((rows, m), numpy.int64), numpy.empty((rows, m))
     for row in range(rows):
         check(lib.fs_grass_top(view, row, m, bool(harmful), examples[row].ctypes.data, values[row].ctypes.data))
     return (examples[0], values[0]) if single else (examples, values)

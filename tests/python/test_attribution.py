@@ -3,7 +3,7 @@
 import pytest
 from laws import whole
 
-torch = pytest.importorskip("torch", "2.4")
+torch = pytest.importorskip("torch", "2.7")
 
 from flashsketch.attribution import Projector, random_project
 
@@ -60,4 +60,8 @@ def test_what_is_wrong_gets_a_sentence():
         Projector(D, 128).project({k: v for k, v in gradients().items() if k != "head.bias"}, 0)
     with pytest.raises(ValueError, match="proj_type is 'rademacher', it must be None, 'sjlt' or 'normal'"):
         Projector(D, 128, proj_type="rademacher")
+    with pytest.raises(ValueError, match="model_id is 4294967296, it must be from 0 to 4294967295"):
+        Projector(D, 128).sketch(2**32)  # its seed would be that of model 0
+    with pytest.raises(ValueError, match="seed is -1, it must be from 0 to 18446744073709551615"):
+        Projector(D, 128, seed=-1)
     assert Projector(D, 128, proj_type="normal").sketch(0).spec["family"] == "gaussian"

@@ -82,7 +82,9 @@ def test_what_is_wrong_gets_a_sentence():
     S, lazy = sketch(), da.from_array(whole(1000, 6), chunks=(300, 6))
     for call, kind, sentence in [
         (lambda: S @ lazy[:5], ValueError, "A has 5 rows, and S is 200 x 1000"),
-        (lambda: S @ lazy.astype(int), TypeError, "dtype is int64"),
+        (lambda: S @ lazy.astype(complex), TypeError, "dtype is complex128"),
+        (lambda: S @ lazy.astype("longdouble"), TypeError, "dtype is float128"),
+        (lambda: S.apply(lazy, row0=1), ValueError, r"rows 1 to 1 \+ 1000 of A are not all in S"),
         (lambda: S @ lazy[lazy[:, 0] > 0], ValueError, "chunks of unknown size|A has nan rows"),
         (lambda: S.update(np.zeros((200, 6), "float32"), lazy), TypeError, "computed later"),
         (lambda: S @ lazy[None], ValueError, "vectors and matrices"),

@@ -7,7 +7,7 @@ import sys
 import pytest
 from laws import sketch, whole
 
-torch = pytest.importorskip("torch", "2.4")
+torch = pytest.importorskip("torch", "2.7")
 if not torch.distributed.is_available():
     pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
 
@@ -44,6 +44,9 @@ def laws_of_one_rank(rank, size):
         (lambda: fsd.all_reduce(S, own.int() if rank == bad else own), TypeError, f"rank {bad}: A's dtype is"),
         (lambda: fsd.all_reduce(S, "no tensor" if rank == bad else own), TypeError, f"rank {bad}: a sketch and"),
         (lambda: fsd.all_reduce(S, own.clone().requires_grad_(rank == bad)), RuntimeError, f"rank {bad}: a product"),
+        (lambda: fsd.all_reduce(S, own, 2**70 if rank == bad else first), ValueError, f"rank {bad}: a product over "
+         "ranks: row0 is 1180591620717411303424, it must be from 0 to 1000"),
+        (lambda: fsd.all_reduce(S, own, 1.5 if rank == bad else first), TypeError, "row0 is 1.5, it must be a whole"),
         (lambda: fsd.all_reduce(S, own[:-1]), ValueError, "rows together"),
         (lambda: fsd.all_reduce(S, own, first + (rank == bad)), ValueError, f"rank {bad}: "),
     ]:

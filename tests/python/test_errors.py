@@ -25,11 +25,17 @@ WRONG = [
     (lambda: S.T @ whole(199, 3), ValueError, "Y has 199 rows, and S is 200 x 1000: Y must have k = 200"),
     (lambda: S @ whole(1000, 2, 2), ValueError, r"A has shape \(1000, 2, 2\); a sketch takes vectors and matrices"),
     (lambda: S @ np.float32(3), TypeError, "numpy.float32 is no array that a sketch takes"),
-    (lambda: S @ [1.0, 2.0], TypeError, "builtins.list is no array that a sketch takes"),
-    (lambda: S @ None, TypeError, "builtins.NoneType is no array"),
-    (lambda: S @ whole(1000, 3, dtype="int64"), TypeError, "dtype is int64; a sketch takes float32, float64"),
-    (lambda: S @ whole(1000, 3, dtype="complex64"), TypeError, "dtype is complex64"),
-    (lambda: S @ whole(1000, 3, dtype=">f4"), TypeError, "dtype is >f4"),
+    (lambda: S @ [1.0, 2.0], ValueError, "A has 2 rows, and S is 200 x 1000"),
+    (lambda: S @ None, TypeError, "builtins.NoneType is no array that a sketch takes"),
+    (lambda: S @ np.ndarray, TypeError, "builtins.type is no array"),
+    (lambda: S @ S, TypeError, "Sketch is no array"),
+    (lambda: S @ (["a"] * 1000), TypeError, "<U1; a sketch takes float32, float64.* convert it first, A.astype"),
+    (lambda: S @ whole(1000, 3, dtype="complex64"), TypeError, "dtype is complex64; .* sketch A.real and A.imag"),
+    (lambda: S @ whole(1000, 3, dtype="object"), TypeError, r"dtype is object; .* A.astype\('float64'\)"),
+    (lambda: S @ whole(1000, 3, dtype="longdouble"), TypeError, "dtype is float128"),
+    (lambda: S @ whole(1000, 3).astype("M8[s]"), TypeError, "dtype is datetime64"),
+    (lambda: S.project([["1"] * 1000]), TypeError, "dtype is <U1"),
+    (lambda: S.T @ whole(200, 3, dtype="complex128"), TypeError, "dtype is complex128"),
     (lambda: S @ np.ma.masked_array(whole(1000, 3)), TypeError, "no masked arrays"),
     (lambda: S @ _field(), ValueError, "a stride of 5 bytes, which is not a multiple of its 4-byte elements"),
     (lambda: S @ np.frombuffer(bytes(4001), "float32", 1000, 1), ValueError, "not aligned to its 4-byte elements"),
@@ -39,15 +45,28 @@ WRONG = [
     (lambda: S.apply(whole(1000, 3), out=_read_only()), ValueError, "not writeable"),
     (lambda: _overlapping(), ValueError, "A and Y overlap in memory"),
     (lambda: S.apply(whole(100, 3), row0=950), ValueError, r"rows 950 to 950 \+ 100 of A are not all in S"),
-    (lambda: S.update(_y(200, 3), whole(100, 3), -1), ValueError, r"rows -1 to -1 \+ 100"),
-    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "float"),
-    (lambda: S.update(_y(200, 3), [1.0], 0), TypeError, "builtins.list is no array"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), -1), ValueError, "row0 is -1, it must be from 0 to 1000"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "row0 is 1.5, it must be a whole number"),
+    # ctypes would keep the last 64 bits: 5, 0 and 5.
+    (lambda: S.apply(whole(100, 3), row0=2**64 + 5), ValueError, "row0 is 18446744073709551621, it must be from 0"),
+    (lambda: S.apply(whole(100, 3), row0=2**70), ValueError, "row0 is 1180591620717411303424"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), 5 - 2**64), ValueError, "row0 is -18446744073709551611"),
+    (lambda: S.project(whole(3, 100), row0=2**64), ValueError, "row0 is 18446744073709551616"),
+    (lambda: S.apply(whole(100, 3), row0=2**64, rows=[5]), ValueError, "row0 is 18446744073709551616, it must"),
+    (lambda: S.T.apply(whole(200, 3), row0=2**64, rows=5), ValueError, "row0 is 18446744073709551616, it must be"),
+    (lambda: S.T.apply(whole(200, 3), row0=-1), ValueError, "row0 is -1, it must be from 0 to 1000"),
+    (lambda: S.T.apply(whole(200, 3), rows=2**64), ValueError, "rows is 18446744073709551616"),
+    (lambda: S.T.apply(whole(200, 3), rows=1.0), TypeError, "rows is 1.0, it must be a whole number"),
+    (lambda: S.update([[0.0] * 3] * 200, whole(1000, 3)), TypeError, "builtins.list is no array"),
     (lambda: S.apply(np.array(1.0), row0=0), ValueError, r"shape \(\); a sketch takes vectors and matrices"),
     (lambda: S.T.apply(whole(200, 3), out=7), TypeError, "builtins.int is no array"),
     (lambda: S.T.apply(whole(200, 3), row0=900, rows=101), ValueError, r"rows 900 to 900 \+ 101 are not all in S.T"),
     (lambda: whole(3, 200) @ S, TypeError, "unsupported operand"),
     (lambda: S.to_scipy("int8"), ValueError, "dtype is int8"),
-    (lambda: fs.configure(threads=-1), ValueError, "threads is -1"),
+    (lambda: fs.configure(threads=-1), ValueError, "threads is -1, it must be from 0 to 1024"),
+    (lambda: fs.configure(threads=1025), ValueError, "threads is 1025, it must be from 0 to 1024"),
+    (lambda: fs.configure(threads=2**40), ValueError, "threads is 1099511627776"),
+    (lambda: fs.configure(threads="2"), TypeError, "threads is '2', it must be a whole number"),
     (lambda: fs.configure(precision="half"), ValueError, "precision is 'half', it must be 'full' or 'fast'"),
 ]
 
@@ -91,6 +110,33 @@ def test_a_refused_update_changes_nothing():
     with pytest.raises(ValueError):
         S.update(Y, whole(600, 3), 500)
     assert (Y == 5).all()
+
+
+@pytest.mark.parametrize("name", ["k", "d", "shape", "spec", "dtype", "T", "seed"])
+def test_a_sketch_never_changes(name):
+    for of in (S, S.T):
+        with pytest.raises(AttributeError):
+            setattr(of, name, 5)
+    assert S.shape == (200, 1000) and S.T.shape == (1000, 200) and S.T.T is S
+
+
+def test_contexts_are_put_back_after_errors():
+    from flashsketch import _library
+
+    A = whole(1000, 3)
+    S @ A
+    pools = {key: list(pool) for key, pool in _library._idle.items()}
+    sparse = pytest.importorskip("scipy.sparse").csr_array(A)
+    sparse.indices[0] = 3
+    for wrong in (
+        lambda: S.apply(A, out=_y(200, 4)),
+        lambda: S.apply(A, rows=[1000] * 1000),
+        lambda: S @ sparse,
+        lambda: fs.gram(S, A * np.float32(np.nan)),
+    ):
+        with pytest.raises(fs.Error):
+            wrong()
+        assert {key: list(pool) for key, pool in _library._idle.items()} == pools
 
 
 def test_after_an_error_the_next_call_is_as_before():

@@ -354,6 +354,12 @@ def check_rows(to_gpu, to_host):
                 assert type(made) is type(X)
                 close(to_host(made), expected)
                 close(to_host(S.project(XT, columns=given)), expected.T)
+    mask = np.isin(np.arange(9000), lists[0])
+    for given in (mask, to_gpu(mask)):
+        close(to_host(S.apply(X, rows=given)), S.apply(A, rows=lists[0]))
+    whole_numbers = to_gpu(A[:5000].astype("int16"))
+    assert str((S @ whole_numbers).dtype).endswith("float32")
+    close(to_host(S @ whole_numbers), S @ A[:5000])
     for wrong in (9000, -1):
         rows = lists[0].copy()
         rows[77] = wrong

@@ -48,5 +48,16 @@ def test_what_is_wrong_gets_a_sentence():
         S.update(S @ A, A)
     with pytest.raises(ValueError, match="A has 5 rows, and S is 200 x 1000"):
         S @ A[:5]
-    with pytest.raises(TypeError, match="dtype is int32"):
-        S @ A.astype("int32")
+    with pytest.raises(TypeError, match="dtype is complex64"):
+        S @ A.astype("complex64")
+
+
+def test_whole_numbers_become_jaxs_widest_type():
+    S, A = sketch(), whole(1000, 6)
+    for dtype in ("int32", "int16", "uint8", "bool"):
+        X = jnp.asarray(A, dtype)
+        Y = S @ X
+        assert isinstance(Y, jax.Array) and Y.dtype == "float32"
+        assert (np.asarray(Y) == S @ np.asarray(X, "float32")).all()
+    with jax.enable_x64(True):
+        assert (S @ jnp.asarray(A, "int64")).dtype == "float64" and (S @ jnp.asarray(A, "int16")).dtype == "float32"

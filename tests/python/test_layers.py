@@ -180,7 +180,7 @@ def logsumexp(out):
 
 
 def models():
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     nn = torch.nn
 
     class Attention(nn.Module):
@@ -223,7 +223,7 @@ def test_recorded_layers_are_torch_funcs_gradients(which, mask):
 
 
 def test_other_parameters_are_refused_unless_they_are_named_or_frozen():
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     net = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.LayerNorm(12), torch.nn.Linear(12, 5))
     x = torch.randn(9, 8)
     with pytest.raises(ValueError, match="'1.weight' is a parameter of a LayerNorm, and only gradients of"):
@@ -248,7 +248,7 @@ def test_other_parameters_are_refused_unless_they_are_named_or_frozen():
 
 
 def test_what_cannot_be_recorded_gets_a_sentence():
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     net, x = models()[0]
     recorder = fs.grass.Recorder(net)
 

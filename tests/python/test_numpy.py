@@ -1,6 +1,7 @@
 """Products with NumPy arrays equal those with S written out, whatever the strides, the type and the pieces."""
 
 import gc
+import os
 import pickle
 import subprocess
 import sys
@@ -89,6 +90,61 @@ def test_bfloat16_of_ml_dtypes():
     Y = S @ A
     assert Y.dtype == A.dtype
     assert (Y.astype("float64") == (dense(S) @ A.astype("float64")).astype(ml_dtypes.bfloat16).astype("float64")).all()
+
+
+CONVERTED = {
+    "bool": "float32", "int8": "float32", "uint8": "float32", "int16": "float32", "uint16": "float32",
+    "int32": "float64", "uint32": "float64", "int64": "float64", "uint64": "float64",
+    ">i2": "float32", ">u4": "float64", ">f2": "float16", ">f4": "float32", ">f8": "float64",
+}
+
+
+@pytest.mark.parametrize("dtype", CONVERTED)
+def test_whole_numbers_and_other_byte_orders_are_converted(dtype):
+    S, A = sketch(), np.abs(whole(1000, 6)).astype(dtype)
+    same = A.astype(CONVERTED[dtype])
+    for given, wanted in ((A, same), (A[::-1, ::2], same[::-1, ::2]), (A[:, 0], same[:, 0])):
+        Y = S @ given
+        assert Y.dtype == CONVERTED[dtype] and (Y == S @ wanted).all()
+        assert (S.project(given.T) == S.project(wanted.T)).all()
+    assert (S.apply(A, rows=np.arange(999, -1, -1)) == S.apply(same, rows=np.arange(999, -1, -1))).all()
+    pieces = [S.update(S.apply(X[:300], row0=0), X[300:], 300) for X in (A, same)]
+    assert (pieces[0] == pieces[1]).all()
+    assert (S.T @ A[:200] == S.T @ same[:200]).all()
+
+
+def test_wide_whole_numbers_are_not_rounded_to_float32():
+    S, A = sketch(k=4, d=4, family="sjlt", s=1), np.array([2**40 + 1, 3, 2**52 - 1, 5])
+    assert (S @ A == dense(S) @ A).all() and np.abs(S @ A).sum() % 2 == A.sum() % 2
+
+
+class _Table:
+    """What a DataFrame is to NumPy."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+def test_lists_and_tables_become_numpys():
+    S, A = sketch(), whole(1000, 6, dtype="float64")
+    for given in (A.tolist(), tuple(map(tuple, A.tolist())), list(A), _Table(A)):
+        Y = S @ given
+        assert type(Y) is np.ndarray and Y.dtype == "float64" and (Y == S @ A).all()
+    assert (S @ whole(1000, 6).astype(int).tolist() == S @ A).all() and (S @ A[:, 0].tolist() == S @ A[:, 0]).all()
+    assert (S.project(A.T.tolist()) == S.project(A.T)).all() and (S.T @ A[:200].tolist() == S.T @ A[:200]).all()
+    out = np.empty((200, 6))
+    assert S.apply(A.tolist(), out=out) is out and (out == S @ A).all()
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(A).astype({0: "int8", 1: "float32"})
+    assert (S @ frame == S @ A).all() and (S @ frame[2] == S @ A[:, 2]).all()
+    assert (S @ frame[0]).dtype == "float32" and (S @ (frame > 0) == S @ (A > 0)).all()
+    mixed = frame.assign(flag=True)  # NumPy makes objects of numbers and bools in one table
+    with pytest.raises(TypeError, match=r"dtype is object; .* A.astype\('float64'\)"):
+        S @ mixed
+    assert (S @ mixed.astype("float64")).shape == (200, 7)
 
 
 def test_half_sums_go_into_float32_without_rounding():
@@ -220,6 +276,49 @@ print(os.waitpid(child, 0)[1])
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
     assert told.stdout == b"0\n"
+
+
+def test_a_forked_child_may_ask_for_threads():
+    """It has one all the same, where two would hang."""
+    program = """
+import os, signal
+import numpy as np
+import flashsketch as fs
+fs.configure(threads=2)
+S, A = fs.Sketch(k=512, d=20000), np.ones((20000, 8), "float32")
+expected = S @ A
+child = os.fork()
+if child == 0:
+    signal.alarm(20)                                            # a child that hangs ends, too
+    for threads in (2, 0, 1024):
+        fs.configure(threads=threads)
+        if not ((S @ A == expected).all() and "1 thread" in fs.describe()):
+            os._exit(1)
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
+    assert told.stdout == b"0\n"
+
+
+def test_as_many_threads_work_as_were_asked_for():
+    """Also after products with another number: their contexts are not used again."""
+    program = """
+import os
+import numpy as np
+import flashsketch as fs
+S, A = fs.Sketch(k=512, d=20000), np.ones((20000, 64), "float32")
+counts = []
+for threads in (1, 3, 4):
+    fs.configure(threads=threads)
+    S @ A
+    counts.append(len(os.listdir("/proc/self/task")))
+print(counts[1] - counts[0], counts[2] - counts[0])
+"""
+    quiet = dict(os.environ, OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", OMP_DYNAMIC="false")
+    quiet.pop("OMP_THREAD_LIMIT", None)
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True, env=quiet)
+    assert told.stdout == b"2 3\n", told.stdout
 
 
 def test_the_number_of_threads_does_not_change_a_bit():

@@ -15,8 +15,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = pathlib.Path(fs.__file__).parent
 
 
-def run(*command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+def run(*command, timeout=120, **options):
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
 
 
 def test_it_is_the_installed_package_that_is_tested():
@@ -50,6 +50,33 @@ def test_a_missing_library_is_an_import_error_with_a_sentence(tmp_path):
     elsewhere.pop("FLASHSKETCH_LIBRARY", None)
     told = run(sys.executable, "-c", "import flashsketch", cwd=tmp_path, env=elsewhere)
     assert "libflashsketch.so is not beside the Python package" in told.stderr
+
+
+FLOORS = ["numpy", "rows", "scipy", "tasks", "errors"]
+
+
+def test_the_oldest_numpy_and_scipy_that_pyproject_allows():
+    """Where scripts/test_python.sh made an environment with them and the package."""
+    python = os.environ.get("FLASHSKETCH_FLOOR_PYTHON")
+    if not python:
+        pytest.skip("there is no environment with the oldest NumPy and SciPy: scripts/test_python.sh makes it")
+    wanted = re.findall(r"\"(?:numpy|scipy)>=([\d.]+)\"", (ROOT / "pyproject.toml").read_text())
+    told = run(python, "-c", "import numpy, scipy; print(numpy.__version__, scipy.__version__)")
+    assert told.stdout.split() == wanted, told.stderr
+    tests = [ROOT / "tests" / "python" / f"test_{name}.py" for name in FLOORS]
+    options = ["-c", ROOT / "pyproject.toml", "-q", "-p", "no:cacheprovider"]
+    told = run(python, "-m", "pytest", *options, *tests, timeout=400)
+    assert told.returncode == 0 and " passed" in told.stdout, told.stdout
+
+
+def test_files_of_the_package_safetensors_are_read_by_the_command():
+    """ctest has this test, too, but the package is in no Debian package."""
+    pytest.importorskip("safetensors")
+    command = ROOT / "build" / "release" / "cli" / "flashsketch"
+    if not command.exists():
+        pytest.skip("there is no build/release/cli/flashsketch: make build makes it")
+    told = run(sys.executable, ROOT / "tests" / "cli" / "against_safetensors.py", command)
+    assert told.returncode == 0, told.stderr
 
 
 def test_what_readme_shows_works(tmp_path):

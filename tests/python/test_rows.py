@@ -37,6 +37,16 @@ def test_results_go_where_they_are_told_and_lists_come_in_pieces():
     assert (S.update(Y, A, alpha=-1, rows=rows) == 0).all()
 
 
+def test_a_mask_stands_for_the_numbers_of_its_true_elements():
+    rows = LISTS["ascending"]
+    mask = np.isin(np.arange(3000), rows)
+    for given in (mask, mask.tolist(), np.repeat(mask, 2)[::2]):
+        assert (S.apply(A, rows=given) == S @ A[rows]).all()
+        assert (S.project(A.T, columns=given) == (S @ A[rows]).T).all()
+    Y = S.apply(A[:1500], row0=0, rows=mask[:1500])
+    assert (S.update(Y, A[1500:], int(mask[:1500].sum()), rows=mask[1500:]) == S @ A[rows]).all()
+
+
 def test_half_types():
     S, rows = sketch(), LISTS["ascending"]
     half = A.astype("float16")
@@ -53,9 +63,13 @@ WRONG = [
     (lambda: S.apply(A, rows=range(-1, 999)), ValueError, r"rows.index\[0\] is -1"),
     (lambda: S.apply(A, row0=600, rows=range(500)), ValueError, r"rows 600 to 600 \+ 500 of the list are not all in S"),
     (lambda: S.apply(A, rows=np.arange(1000.0)), TypeError, "dtype float64, it must be of whole numbers"),
-    (lambda: S.apply(A, rows=np.ones(3000, bool)), TypeError, "dtype bool, it must be of whole numbers"),
+    (lambda: S.apply(A, rows=np.ones(2999, bool)), ValueError, "a mask of rows has 2999 elements, and there are 3000"),
+    (lambda: S.apply(A, rows=np.ones(3000, bool)), ValueError, "3000 rows are listed, and S is 200 x 1000"),
+    (lambda: S.project(A.T, columns=[True] * 1000), ValueError, "a mask of rows has 1000 elements"),
+    (lambda: S.apply(A, rows=[2**64 - 1] * 1000), ValueError, "number 0 of a list of rows is 18446744073709551615"),
+    (lambda: S.apply(A, rows=[2**64 + 5] * 1000), TypeError, "dtype object"),
     (lambda: S.apply(A, rows=np.zeros((1000, 1), int)), ValueError, r"shape \(1000, 1\), it must be a vector"),
-    (lambda: S.apply([1.0], rows=[0]), TypeError, "builtins.list is no array"),
+    (lambda: S.apply([1.0], rows=[0]), ValueError, "1 rows are listed, and S is 200 x 1000"),
 ]
 
 
@@ -75,7 +89,7 @@ def test_sparse_and_dask_arrays_have_ways_of_their_own():
 
 
 def test_torch():
-    torch = pytest.importorskip("torch", "2.4")
+    torch = pytest.importorskip("torch", "2.7")
     X = torch.from_numpy(A)
     for rows in [*LISTS.values(), torch.arange(0, 2000, 2), torch.arange(100, dtype=torch.uint8).repeat(10)]:
         Y = S.apply(X, rows=rows)
@@ -83,8 +97,14 @@ def test_torch():
         assert torch.equal(S.project(X.T, columns=rows), Y.T)
     with pytest.raises(ValueError, match="index.0. is 5000, but A has 3000 rows"):
         S.apply(X, rows=torch.arange(5000, 6000))
-    with pytest.raises(TypeError, match="dtype torch.bool"):
-        S.apply(X, rows=torch.ones(3000, dtype=torch.bool))
+    mask = torch.zeros(3000, dtype=torch.bool)
+    mask[LISTS["ascending"]] = True
+    assert torch.equal(S.apply(X, rows=mask), S.apply(X, rows=LISTS["ascending"]))
+    assert torch.equal(S.apply(X, rows=mask.tolist()), S.apply(X, rows=LISTS["ascending"]))
+    with pytest.raises(ValueError, match="a mask of rows has 5 elements, and there are 3000 rows"):
+        S.apply(X, rows=torch.ones(5, dtype=torch.bool))
+    with pytest.raises(TypeError, match="dtype torch.float32, it must be of whole numbers"):
+        S.apply(X, rows=torch.ones(1000))
     # The gradient goes to the rows that were listed, and adds up where one was listed twice.
     rows = torch.from_numpy(LISTS["any order, some twice"])
     given, copied, G = X.clone().requires_grad_(), X.clone().requires_grad_(), torch.from_numpy(whole(200, 6, seed=3))
@@ -99,6 +119,8 @@ def test_torch():
 def test_jax():
     jax = pytest.importorskip("jax")
     X = jax.device_put(A, jax.devices("cpu")[0])
+    mask = jax.numpy.arange(3000) % 3 == 0
+    assert (np.asarray(S.apply(X, rows=mask)) == S @ A[::3]).all()
     for rows in [LISTS["ascending"], LISTS["a list"], jax.numpy.arange(1000)]:
         Y = S.apply(X, rows=rows)
         assert isinstance(Y, jax.Array) and (np.asarray(Y) == S @ A[np.asarray(rows)]).all()

@@ -41,6 +41,62 @@ def test_indices_of_64_bits_and_repeated_ones():
     assert (S @ A == dense(S) @ A.toarray()).all()
 
 
+def test_pointers_and_indices_of_different_types():
+    S = sketch()
+    for kind in (sparse.csr_matrix, sparse.csc_matrix):
+        A = matrix(kind)
+        for pointers, indices in [("int64", "int32"), ("int32", "int64")]:
+            mixed = A.copy()
+            mixed.indptr, mixed.indices = A.indptr.astype(pointers), A.indices.astype(indices)
+            assert (S @ mixed == S @ A).all() and (S.project(mixed.T) == (S @ A).T).all()
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+def test_whole_numbers_are_converted(dtype):
+    S = sketch()
+    for kind in (sparse.csr_array, sparse.coo_matrix, sparse.lil_matrix):
+        A = matrix(kind, "int64").astype(dtype)
+        Y = S @ A
+        assert Y.dtype == ("float32" if np.dtype(dtype).itemsize < 4 else "float64")
+        assert (Y == S @ A.toarray().astype(Y.dtype)).all()
+
+
+def test_sparse_vectors_give_vectors():
+    S, x = sketch(), np.arange(1000) % 5 * (np.arange(1000) % 7 == 0) * 1.0
+    try:
+        vectors = [sparse.coo_array(x)]
+    except (TypeError, ValueError):
+        pytest.skip("this SciPy has no sparse arrays of one dimension")
+    if vectors[0].ndim != 1:
+        pytest.skip("this SciPy makes matrices of vectors")
+    vectors += [sparse.csr_array(x)] if hasattr(vectors[0], "tocsr") and sparse.csr_array(x).ndim == 1 else []
+    for vector in vectors:
+        assert (S @ vector).shape == (200,) and (S @ vector == S @ x).all() and (S.project(vector) == S @ x).all()
+        assert (S.update(S.apply(vector[:300], row0=0), vector[300:], 300) == S @ x).all()
+    with pytest.raises(ValueError, match="A has 999 rows"):
+        S @ vectors[0][:999]
+
+
+def test_s_is_a_linear_operator_of_scipy():
+    from scipy.sparse.linalg import LinearOperator, aslinearoperator, lsqr, svds
+
+    S, A = sketch(k=60, d=300), matrix(sparse.csr_array, "float64", 300, 20)
+    D, rng = dense(S), np.random.default_rng(0)
+    operator = aslinearoperator(S)
+    assert isinstance(operator, LinearOperator) and operator.shape == (60, 300) and operator.dtype == "float64"
+    x, y = rng.standard_normal(300), rng.standard_normal(60)
+    for of, matrix_of in [(S, D), (S.T, D.T), (operator, D), (operator.T, D.T), (aslinearoperator(S.T), D.T)]:
+        inner, outer = (x, y) if of.shape == (60, 300) else (y, x)
+        np.testing.assert_allclose(of.matvec(inner), matrix_of @ inner, atol=1e-12)
+        np.testing.assert_allclose(of.rmatvec(outer), matrix_of.T @ outer, atol=1e-12)
+        np.testing.assert_allclose(of.matmat(np.c_[inner, -inner]), matrix_of @ np.c_[inner, -inner], atol=1e-12)
+        np.testing.assert_allclose(of.rmatmat(np.c_[outer, -outer]), matrix_of.T @ np.c_[outer, -outer], atol=1e-12)
+    composed = operator @ aslinearoperator(A)
+    np.testing.assert_allclose(np.sort(svds(composed, k=3)[1])[::-1], np.linalg.svd(D @ A)[1][:3])
+    np.testing.assert_allclose(np.sort(svds(S, k=3)[1])[::-1], np.linalg.svd(D)[1][:3])
+    np.testing.assert_allclose(lsqr(S, y, atol=1e-12, btol=1e-12)[0], np.linalg.lstsq(D, y, rcond=None)[0], atol=1e-6)
+
+
 def test_arrays_with_room_to_spare_and_with_strides():
     S, A = sketch(), matrix(sparse.csr_matrix)
     expected = S @ A
@@ -73,8 +129,12 @@ def test_what_is_wrong_gets_a_sentence():
         S @ A[:999]
     with pytest.raises(TypeError, match="S.T @ Y needs a dense Y"):
         S.T @ A
-    with pytest.raises(TypeError, match="dtype is int64"):
-        S @ matrix(sparse.csr_matrix, "int64")
+    with pytest.raises(TypeError, match="dtype is complex128"):
+        S @ matrix(sparse.csr_matrix, "complex128")
+    frozen = np.zeros((200, 40), "float32")
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="not writeable"):
+        S.apply(A, out=frozen)
     with pytest.raises(TypeError, match="is dense and does not go into"):
         S.apply(A, out=A)
     short = A.copy()

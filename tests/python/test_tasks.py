@@ -83,9 +83,98 @@ def test_half_types_and_strides():
     wide = np.zeros((2 * D, 2 * N), "float32")
     wide[::2, ::2] = A
     np.testing.assert_array_equal(fs.solve(S, wide[::2, ::2], b).x, fs.solve(S, A, b).x)
-    np.testing.assert_array_equal(fs.solve(S, np.asfortranarray(A), b).x.shape, (N,))
+    turned = fs.solve(S, np.asfortranarray(A), b).x
+    assert turned.shape == (N,) and turned.dtype == np.float32
+    np.testing.assert_allclose(turned, fs.solve(S, A, b).x, rtol=1e-5, atol=1e-6)
     half = fs.solve(S, A.astype("float16"), b)
     assert half.x.dtype == np.float32 and np.allclose(half.x, fs.solve(S, A, b).x, atol=0.1)
+
+
+TYPES = {  # of A and b: that of x, and of the sums
+    ("float32", "float64"): ("float32", "float32"),
+    ("float64", "float32"): ("float64", "float64"),
+    ("float64", "float16"): ("float64", "float64"),
+    ("float16", "float64"): ("float32", "float32"),
+    ("float32", "float16"): ("float16", "float32"),
+    ("int8", "float64"): ("float32", "float32"),
+    ("int64", "float32"): ("float64", "float64"),
+    ("float64", "int8"): ("float64", "float64"),
+    ("float32", "int64"): ("float32", "float32"),
+    (">f8", ">f4"): ("float64", "float64"),
+}
+
+
+@pytest.mark.parametrize("types", TYPES, ids=str)
+def test_a_and_b_of_different_types(types):
+    A, b = problem()
+    A, b = (100 * A / abs(A).max()).round().astype(types[0]), (100 * b / abs(b).max()).round().astype(types[1])
+    found, sums = TYPES[types]
+    for call in (fs.solve, lambda *given: fs.ridge(*given, 0.5)):
+        x, wanted = call(S, A, b).x, call(S, A.astype(sums), b.astype(sums)).x
+        assert x.dtype == found
+        np.testing.assert_allclose(x.astype("float64"), wanted, rtol=1e-2 if found == "float16" else 1e-6, atol=1e-6)
+
+
+def test_lists_and_whole_numbers():
+    A = np.random.default_rng(0).integers(-9, 10, (D, N)).astype("int8")
+    b, wide = A.astype("int64") @ np.arange(N), A.astype("float32")
+    want = fs.solve(S, wide, b.astype("float32"))
+    for given in (A, A.tolist(), list(A)):
+        fit = fs.solve(S, given, b.tolist(), exact=True)
+        np.testing.assert_allclose(fit.x, want.x, rtol=1e-4, atol=1e-4)
+        assert fit.exact < 1
+    assert fs.gram(S, A).G.dtype == "float32" and (fs.gram(S, A).G == fs.gram(S, wide).G).all()
+    assert (fs.gram(S, A.astype("int64").tolist()).G == fs.gram(S, A.astype("float64")).G).all()
+    assert fs.ose(S, A).error == fs.ose(S, wide).error
+    pandas = pytest.importorskip("pandas")
+    fit = fs.solve(S, pandas.DataFrame(wide), pandas.Series(b))
+    assert type(fit.x) is np.ndarray and (fit.x == want.x).all()
+
+
+def test_dask():
+    da = pytest.importorskip("dask.array")
+    A, b = problem()
+    lazy, right = da.from_array(A, chunks=(700, 8)), da.from_array(b, chunks=(500,))
+    want = fs.solve(S, A, b, exact=True)
+    for given in (right, b, b.tolist()):
+        fit = fs.solve(S, lazy, given, exact=True)
+        assert type(fit.x) is np.ndarray and fit.x.shape == (N,) and fit.sketch_seconds == 0
+        np.testing.assert_allclose(fit.x, want.x, rtol=1e-9)
+        np.testing.assert_allclose(fit.exact, want.exact, rtol=1e-9)
+        assert np.isclose(fit.residual, want.residual) and fit.low < fit.exact[0] < fit.high
+    np.testing.assert_allclose(fs.ridge(S, lazy, right[:, None], 0.5).x[:, 0], fs.ridge(S, A, b, 0.5).x, rtol=1e-9)
+    np.testing.assert_allclose(fs.gram(S, lazy).G, fs.gram(S, A).G, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(fs.solve(S, lazy[:, 0], right).x, fs.solve(S, A[:, :1], b).x, rtol=1e-9)
+    half = fs.solve(S, lazy.astype("float16"), right)  # sketched in float32, and not rounded to float16
+    np.testing.assert_allclose(half.x, fs.solve(S, A.astype("float16"), b).x, rtol=1e-4, atol=1e-5)
+    assert half.x.dtype == "float32"
+    fit = fs.solve(S, (100 * lazy).astype(int), right)
+    np.testing.assert_allclose(fit.x, fs.solve(S, (100 * A).astype(int), b).x, rtol=1e-9)
+    for call, kind, sentence in [
+        (lambda: fs.ose(S, lazy), TypeError, r"A is an array of dask: give A.compute\(\)"),
+        (lambda: fs.solve(S, A, right), TypeError, r"b is an array of dask: give b.compute\(\)"),
+        (lambda: fs.gram(S, lazy, exact=True), TypeError, r"exact needs A in memory as a whole.*A.compute\(\)"),
+        (lambda: fs.solve(S, lazy[:-1], right), ValueError, "A has 2999 rows"),
+        (lambda: fs.solve(S, lazy, right[:-1]), ValueError, "b has 2999 rows"),
+        (lambda: fs.gram(S, lazy[None]), ValueError, "vectors and matrices"),
+    ]:
+        with pytest.raises(kind, match=sentence):
+            call()
+
+
+def test_dask_reads_every_chunk_once():
+    da = pytest.importorskip("dask.array")
+    A, b = problem()
+    touched = []
+
+    def read(block):
+        touched.append(block.shape)
+        return block
+
+    both = da.from_array(np.c_[A, b], chunks=(1000, N + 1)).map_blocks(read, meta=np.empty((0, 0)))
+    fit = fs.solve(S, both[:, :N], both[:, N])
+    assert touched == 3 * [(1000, N + 1)]
+    np.testing.assert_allclose(fit.x, fs.solve(S, A, b).x, rtol=1e-9)
 
 
 def test_sparse():
@@ -97,6 +186,20 @@ def test_sparse():
         np.testing.assert_allclose(fit.x, fs.solve(S, A, b).x, rtol=1e-9)
         np.testing.assert_allclose(fit.exact, np.linalg.norm(A @ fit.x - b))
         np.testing.assert_allclose(fs.gram(S, kind(A)).G, fs.gram(S, A).G, rtol=1e-9, atol=1e-9)
+        assert fit.sketch_seconds == 0  # that of the dense A before is not told again
+        mixed = fs.solve(S, kind(A.astype("float32")), b)
+        assert mixed.x.dtype == "float32"
+        np.testing.assert_allclose(mixed.x, fit.x, rtol=1e-3, atol=1e-3)
+    counts = (100 * A).astype("int64")
+    fit = fs.solve(S, scipy_sparse.csr_matrix(counts), b)
+    np.testing.assert_allclose(fit.x, fs.solve(S, counts, b).x, rtol=1e-9)
+    for call, sentence in [
+        (lambda: fs.ose(S, scipy_sparse.csr_array(A)), r"A is an array of scipy.sparse: give A.toarray\(\)"),
+        (lambda: fs.solve(S, A, scipy_sparse.csr_array(b[:, None])), r"give b.toarray\(\)"),
+        (lambda: fs.gram(S, scipy_sparse.csr_array(A), exact=True), "exact needs A in memory as a whole"),
+    ]:
+        with pytest.raises(TypeError, match=sentence):
+            call()
 
 
 def test_torch():
@@ -110,6 +213,11 @@ def test_torch():
         fs.solve(S, A.requires_grad_(), b)
     with torch.no_grad():
         fs.solve(S, A, b)
+
+
+def _frozen(array):
+    array.flags.writeable = False
+    return array
 
 
 def test_refusals():
@@ -127,8 +235,25 @@ def test_refusals():
         fs.gram(S, A[:10])
     with pytest.raises(TypeError, match="must be a Sketch"):
         fs.gram(A, A)
-    with pytest.raises(fs.InvalidArgument, match="whose sketch is"):
-        fs.solve(S, A, b.astype("float32"))
+    for call, sentence in [
+        (lambda: fs.ose(S, A, seed=2**64), "ose: seed is 18446744073709551616, it must be from 0 to"),
+        (lambda: fs.ose(S, A, seed=-1), "ose: seed is -1, it must be from 0 to 18446744073709551615"),
+        (lambda: fs.ose(S, r=2**70), "ose: r is 1180591620717411303424, it must be from 1 to 3000"),
+        (lambda: fs.ose(S, A, r=0), "ose: r is 0"),
+        (lambda: fs.gram(S, A, out=_frozen(np.empty((N, N)))), "not writeable"),
+        (lambda: fs.ridge(S, A, b, float("nan")), "lambda"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            call()
+    for call, sentence in [
+        (lambda: fs.ose(S, r=2.5), "ose: r is 2.5, it must be a whole number"),
+        (lambda: fs.ose(7, r=2), "must be a Sketch"),
+        (lambda: fs.solve(S, A + 0j, b), "dtype is complex128"),
+        (lambda: fs.solve(S, A, b.astype(object)), "dtype is object"),
+        (lambda: fs.solve(S, A, None), "b is None"),
+    ]:
+        with pytest.raises(TypeError, match=sentence):
+            call()
     assert fs.solve(S, 0 * A, b).rank == 0 and not fs.solve(S, 0 * A, b).x.any()
 
 

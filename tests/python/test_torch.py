@@ -3,7 +3,7 @@
 import pytest
 from laws import dense, sketch, whole
 
-torch = pytest.importorskip("torch", "2.4")
+torch = pytest.importorskip("torch", "2.7")
 
 import flashsketch as fs
 
@@ -40,6 +40,20 @@ def test_any_strides_and_out():
     assert torch.equal(wide, Y)
     imaginary = torch.complex(torch.zeros(1000, 6), A).conj().imag  # a view that stands for -A
     assert imaginary.is_neg() and torch.equal(S @ imaginary, -Y)
+
+
+def test_whole_numbers_are_converted():
+    S, A = sketch(), tensor(1000, 6)
+    narrow, wide = (torch.bool, torch.uint8, torch.int8, torch.int16), (torch.int32, torch.int64)
+    for dtype in narrow + wide:
+        given = A.to(dtype)
+        Y = S @ given
+        assert Y.dtype is (torch.float32 if dtype in narrow else torch.float64)
+        assert torch.equal(Y, S @ given.to(Y.dtype)) and torch.equal(S.project(given.T), Y.T)
+    compiled = torch.compile(lambda A: S @ A + 1, fullgraph=True, backend="aot_eager")
+    assert torch.equal(compiled(A.int()), S @ A.double() + 1)
+    assert torch.equal(torch.compile(lambda A: S.apply(A, row0=400), fullgraph=True, backend="aot_eager")(A[:600]),
+                       S.apply(A[:600], row0=400))
 
 
 def test_the_gradient_is_the_adjoint():
@@ -124,7 +138,8 @@ def test_what_is_wrong_gets_a_sentence():
     for call, kind, sentence in [
         (lambda: S @ A[:5], ValueError, "A has 5 rows, and S is 200 x 1000"),
         (lambda: S @ A[:5].requires_grad_(), ValueError, "A has 5 rows, and S is 200 x 1000"),
-        (lambda: S @ A.int(), TypeError, "dtype is torch.int32"),
+        (lambda: S @ A.to(torch.complex64), TypeError, "dtype is torch.complex64; .* A.real and A.imag"),
+        (lambda: S @ A.to(torch.float8_e5m2), TypeError, r"float8_e5m2; .* A.to\(torch.float64\)"),
         (lambda: S @ A.to_sparse(), TypeError, "no tensors of layout torch.sparse_coo"),
         (lambda: S @ A.to("meta"), TypeError, "a tensor is on meta"),
         (lambda: S.apply(A, out=(S @ A).numpy()), TypeError, "both must be of one framework"),
