@@ -34,7 +34,7 @@ static int take(void *options, int code, const char *value)
     case DATA: o->data = value; return 0;
     case ROWS: return cli_number(name, "--rows", value, DEMO_MIN_ROWS, INT32_MAX, &o->rows);
     case SEED: return cli_seed(name, value, &o->seed);
-    case THREADS: return cli_number(name, "--threads", value, 1, 1024, &o->threads);
+    case THREADS: return cli_number(name, "--threads", value, 1, FS_THREADS_MAX, &o->threads);
     default: o->output = value; return 0;
     }
 }

@@ -26,7 +26,7 @@ int where_option(const char *command, int code, const char *text, fs_context_opt
 {
     int64_t threads = 0;
     if (code == WHERE_DEVICE) return take_device(command, text, where);
-    const int bad = cli_number(command, "--threads", text, 1, 1024, &threads);
+    const int bad = cli_number(command, "--threads", text, 1, FS_THREADS_MAX, &threads);
     where->threads = (int)threads;
     return bad;
 }

@@ -98,7 +98,7 @@ template <int BYTES> __device__ __forceinline__ int stage_offset(int offset)
 }
 
 /* The one of x and x + by, by = M or -M, that is a member of a round: the other is, without sign, M or more. */
-__device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
+[[maybe_unused]] __device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
 
 /* Slot 0 of a warp's slots: the first of its part, moved down to a multiple of 4 where four rounds share a call. */
 __device__ __forceinline__ int64_t first_slot(const fs_blockperm &B, const fs_part &p)
@@ -106,13 +106,14 @@ __device__ __forceinline__ int64_t first_slot(const fs_blockperm &B, const fs_pa
     return B.shuffle == FS_DEF_ROWS ? p.first & ~(int64_t)3 : p.first;
 }
 /* Its column of S; places of other slots are counted from there. */
-__device__ __forceinline__ int64_t first_place(const fs_blockperm &B, const fs_part &p)
+[[maybe_unused]] __device__ __forceinline__ int64_t first_place(const fs_blockperm &B, const fs_part &p)
 {
     return first_slot(B, p) * (B.shuffle == FS_DEF_ROWS ? B.M : 1);
 }
 
 /* Out of the way, so that the loop has its registers to itself: turns of the span of rounds that begins at `slot`; */
-__device__ __noinline__ void make_turns(const fs_blockperm &B, const fs_part &p, unsigned slot, uint32_t *turns)
+[[maybe_unused]] __device__ __noinline__ void make_turns(const fs_blockperm &B, const fs_part &p, unsigned slot,
+                                                         uint32_t *turns)
 {
     uint32_t turn[4];
     if (threadIdx.x >= SPAN / 4) return;
