@@ -29,7 +29,7 @@ demo: ## compare every sketch on a real matrix: two tables and a picture, in a m
 	@$(MAKE) --no-print-directory build
 	@$(release)/cli/flashsketch demo --output build/demo.svg
 
-test: ## all tests: gcc, clang, under the address, undefined-behaviour and thread sanitizers, and the Python package
+test: ## all tests, a quarter of an hour: gcc, clang, address, undefined-behaviour and thread sanitizers, Python
 	@sh scripts/setup.sh test
 	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python
 

@@ -160,7 +160,8 @@ const cli_command sketch_command = {
     "spec' tells what.  The pieces of a matrix, each sketched with the same -d and seed and its own --row0, add up to\n"
     "the sketch of the whole: 'flashsketch add' does it.\n"
     "\n"
-    "A may be larger than memory; Matrix Market and IDX files are read whole, one after the other, so make them many.\n"
+    "A may be larger than memory; Matrix Market, IDX and text files and npz archives are read whole, one after the\n"
+    "other, so a large matrix needs many of them.\n"
     "A run with --resume that was ended, by whatever it was, goes on when the same command is given again, and Y gets\n"
     "the bits it would have had.  The same --memory gives the same bits.",
     run};

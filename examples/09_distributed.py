@@ -2,6 +2,8 @@
 
     python3 09_distributed.py                          two ranks on this machine
     torchrun --nproc-per-node 4 09_distributed.py      as many as torchrun starts, on as many machines
+
+Needs PyTorch.
 """
 
 import os
