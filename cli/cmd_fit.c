@@ -51,11 +51,12 @@ static void print(const task *t, const fs_fit_report *r, double lambda, double e
                " equations of the sketch are all met; give a larger -k, or --exact\n",
                t->spec.k);
     } else {
-        printf("residual  |A X - B| is about %.4g, ", r->residual);
-        if (r->confidence > 0) printf("from %.4g to %.4g in %.0f of 100 cases", r->low, r->high, 100 * r->confidence);
+        const int known = r->confidence > 0;
+        printf("residual  |A X - B| is %s %.4g, ", known ? "about" : "estimated as", r->residual);
+        if (known) printf("from %.4g to %.4g in %.0f of 100 cases", r->low, r->high, 100 * r->confidence);
         else printf("accuracy not known");
         printf("; |B| about %.4g\n", r->rhs);
-        if (lambda == 0)
+        if (lambda == 0 && known)
             printf("          the smallest there is: about %.4g; a larger -k comes nearer to it\n", r->smallest);
         if (r->note[0]) printf("note      %s\n", r->note);
     }

@@ -23,13 +23,13 @@ static void print(const task *t, const fs_gram_report *r, double frobenius, doub
 {
     task_print_head(t);
     printf("G         %" PRId64 " x %" PRId64 "\n", t->in.n, t->in.n);
-    printf("error     |G - A'A|_F / |A'A|_F is about %.4g, ", r->error);
+    printf("error     |G - A'A|_F / |A'A|_F is %s %.4g, ", r->confidence == 0 ? "estimated as" : "about", r->error);
     if (r->confidence == 0) printf("accuracy not known\nnote      %s\n", r->note);
     else if (r->low > 0) printf("from %.4g to %.4g in %.0f of 100 cases\n", r->low, r->high, 100 * r->confidence);
     else printf("at most %.4g in %.0f of 100 cases\n", r->high, 100 * r->confidence);
     if (r->effective_k < 0.9 * (double)t->spec.k)
-        printf("          few blocks carry most of A: S is as good as one with %.0f rows; try --shuffle rows\n",
-               r->effective_k);
+        printf("          few blocks of S carry most of A: its error is that of a sketch with %.0f rows; %s\n",
+               r->effective_k, t->spec.shuffle == FS_SHUFFLE_NONE ? "try --shuffle rows" : "give a larger -k");
     if (t->o->exact)
         printf("exact     |G - A'A| / |A'A| is %.6g in the Frobenius norm, %.6g in the spectral norm\n", frobenius,
                spectral);
