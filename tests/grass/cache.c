@@ -151,7 +151,7 @@ static void a_flipped_bit_is_noticed(void **state)
     for (int i = 0; i < 4; i++) {
         static const char *const texts[] = {"", "crc32 ", "crc32 12 13\n", "sum 1\n"};
         bytes text = {.count = 0};
-        put_text(&text, texts[i]);
+        put_text(&text, "%s", texts[i]);
         save(&text, "flipped/x.npy.crc32");
         sentence(cache_get(&c, "x", &b, &found), "flipped/x.npy.crc32: this is not a checksum");
     }

@@ -150,16 +150,16 @@ int context_count = 0;
 int open_contexts(void **state)
 {
     (void)state;
-    print_message("variants:");
+    printf("variants:");
     for (int v = 0; v < variant_count; v++) {
         fs_context *ctx = context_of(variants[v], 2);
-        print_message(" %s%s", variants[v], ctx ? "" : " (not run: this processor cannot)");
+        printf(" %s%s", variants[v], ctx ? "" : " (not run: this processor cannot)");
         if (ctx) contexts[context_count++] = (named_context){variants[v], ctx};
     }
-    print_message("\n");
+    printf("\n");
     /* Every processor runs these two. */
     if (context_count >= 2 && !strcmp(contexts[0].name, "ref") && !strcmp(contexts[1].name, "base")) return 0;
-    print_error("there is no context of ref, or none of base: %s\n", fs_error_message());
+    fprintf(stderr, "there is no context of ref, or none of base: %s\n", fs_error_message());
     return 1;
 }
 int close_contexts(void **state)
