@@ -86,7 +86,7 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAG
 }
 
 /* Panels of S, 64 slots each, of a part, which begins with a slot made by fours; at least one. */
-__device__ __forceinline__ int panels_of(fs_part p)
+[[maybe_unused]] __device__ __forceinline__ int panels_of(fs_part p)
 {
     align_slots(p);
     return p.count > 0 ? (int)((p.count + PANEL - 1) / PANEL) : 1;
