@@ -13,8 +13,9 @@
  *
  * Letters, as in the paper: A is d x n, S is k x d, Y is k x n; M blocks, kappa blocks read by each block row,
  * s nonzeros of a column in each.  Every function that can fail returns an fs_result; after a failure
- * fs_error_message() is a sentence with the numbers.  A sketch never changes and may be shared by threads; a
- * context is for one thread at a time.  Nothing here aborts, prints, or keeps global state.
+ * fs_error_message() is an error message with the numbers.  A sketch never changes and may be shared by threads; a
+ * context is for one thread at a time.  Nothing here aborts or prints.  State outside these objects: the last error
+ * message of each thread, and OpenBLAS, which stays loaded once a task or a Gaussian product has needed it.
  *
  * Threads are OpenMP's: at most FS_THREADS_MAX of them, and fewer where the system creates no more.
  *

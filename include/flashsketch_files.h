@@ -30,7 +30,7 @@ extern "C" {
 typedef struct fs_stream_options {
     size_t size;           /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
     int64_t memory;        /* bytes of A in memory at a time; 0: 64 MiB */
-    int threads;           /* that copy a panel from the files; 0: OpenMP's own number */
+    int threads;           /* that copy a panel, at most FS_THREADS_MAX; 0: OpenMP's own number */
     int batch_major;       /* the files hold n x d, a sample in each row; A is d x n all the same */
     const char *tensor;    /* safetensors, npz: which one; NULL: the only one there is */
     int64_t rows, cols;    /* of each file that is nothing but elements; 0: the files have headers */

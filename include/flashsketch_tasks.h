@@ -43,7 +43,7 @@ typedef struct fs_workspace fs_workspace;
 
 /* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
  * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_bytes tells.
- * FS_EBACKEND: the linear algebra is not there; the sentence says what the loader said.  FS_ENOMEM: with the bytes;
+ * FS_EBACKEND: the linear algebra is not there; the message has the loader's reason.  FS_ENOMEM: with the bytes;
  * OpenBLAS takes 128 MiB of addresses for each of its threads (OPENBLAS_NUM_THREADS) when the first workspace is made,
  * and keeps them. */
 FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
