@@ -9,9 +9,10 @@
  *     truncate BYTES  after the call INTERPOSE_FILE is made so short
  *     return NUMBER   getpid alone
  *
- * CALL is rename, link, fsync, flock, getpid, madvise, or mmap, of which only mappings of files count.  INTERPOSE_LOG
- * is a file to which every call of rename, fsync and flock adds a line.  With INTERPOSE_CLOCK the clock CLOCK_MONOTONIC
- * goes on by 0.1 s whenever it is read and by 1 s with every fsync of a file, and lines of the log begin with it. */
+ * CALL is rename, link, fsync, flock, getpid, madvise, or mmap, of which only mappings of INTERPOSE_FILE count: LLVM's
+ * OpenMP maps files of its own.  INTERPOSE_LOG is a file to which every call of rename, fsync and flock adds a line.
+ * With INTERPOSE_CLOCK the clock CLOCK_MONOTONIC goes on by 0.1 s whenever it is read and by 1 s with every fsync of a
+ * file, and lines of the log begin with it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -167,12 +168,20 @@ int madvise(void *at, size_t bytes, int how)
     return code;
 }
 
+static int is_file(int file)
+{
+    struct stat open, named;
+    const char *path = getenv("INTERPOSE_FILE");
+    return file >= 0 && path && !fstat(file, &open) && !stat(path, &named) && open.st_dev == named.st_dev &&
+           open.st_ino == named.st_ino;
+}
+
 void *mmap(void *at, size_t bytes, int rights, int how, int file, off_t offset)
 {
     static int count;
     int number = 0;
     const char *what = "";
-    if (file >= 0 && acts("mmap", &count, &number, &what)) return MAP_FAILED;
+    if (is_file(file) && acts("mmap", &count, &number, &what)) return MAP_FAILED;
     void *map = NEXT(mmap)(at, bytes, rights, how, file, offset);
     after(what, number);
     return map;

@@ -147,6 +147,9 @@ static void no_plugin_is_no_failure_of_the_loader(void **state)
     static const char name[] = "libflashsketch_cuda.so";
     fs_context *ctx = NULL;
     char text[600];
+#ifdef BUILT_PLUGIN /* beside the library, where this program would not find it */
+    skip();
+#endif
     void *plugin = dlopen(name, RTLD_LAZY);
     if (plugin || strncmp(dlerror(), name, strlen(name))) { /* there is one, or a library that it needs is not */
         if (plugin) dlclose(plugin);
