@@ -85,7 +85,7 @@ static int explain_rank(const fs_workspace *w, int64_t rank, char *text, size_t 
     if (k < 2 * n)
         return snprintf(text, bytes,
                         "S A has rank %" PRId64 " < n = %" PRId64 ": either A has dependent columns or k = %" PRId64
-                        " is too small for A; k >= %" PRId64 " (2 n) is safe", rank, n, k, 2 * n);
+                        " is too small for A; take k >= %" PRId64 " (2 n)", rank, n, k, 2 * n);
     return snprintf(text, bytes,
                     "S A has rank %" PRId64 " < n = %" PRId64 ": A has dependent columns or, rarely, S has lost a "
                     "direction of A; another seed tells", rank, n);
