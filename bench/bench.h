@@ -1,6 +1,6 @@
 /* bench.h - what the benchmark's cases share: a clock, medians, the floor, and one JSON object a line. */
-#ifndef FS_BENCH_H
-#define FS_BENCH_H
+#ifndef FSI_BENCH_BENCH_H
+#define FSI_BENCH_BENCH_H
 
 #include <flashsketch.h>
 #include <stdint.h>
@@ -10,9 +10,9 @@ extern "C" {
 #endif
 
 typedef struct bench_options {
-    const char *filter;   /* run only cases whose name contains this; NULL: all */
-    const char *commit;   /* what was measured */
-    const char *output;   /* the table that `fsbench tune` writes, the file that `fsbench stream` makes; NULL: none */
+    const char *filter; /* run only cases whose name contains this; NULL: all */
+    const char *commit; /* what was measured */
+    const char *output; /* the table that `fsbench tune` writes, the file that `fsbench stream` makes; NULL: none */
     int threads;
     int repetitions;
 } bench_options;

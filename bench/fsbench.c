@@ -76,32 +76,35 @@ static int usage(FILE *to, int code)
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].what);
     fprintf(to, "  randnla  the paper's tasks, methods and data: errors and times; see 'fsbench randnla --help'\n");
     fprintf(to, "  grass    gradients to features, as in GraSS: times; see 'fsbench grass --help'\n");
-    fprintf(to,
-            "\noptions:\n"
-            "  --case TEXT    only cases whose name contains TEXT\n"
-            "  --threads N    threads to use (default: OpenMP's)\n"
-            "  --reps N       measurements of each case, at least 3; medians are reported (default: 15)\n"
-            "  --commit TEXT  what to write down as the commit\n"
-            "  --output FILE  tune: the table to write; stream: where to make the file of 4 GiB (default in TMPDIR)\n"
-            "\nfields of a line: case, op, backend, family, d, n, k, M, kappa, s, shuffle, layout, dtype, threads,\n"
-            "  floor_ms (reading A and writing k n values), ms (median), ratio (ms / floor_ms), error (relative,\n"
-            "  against a reference in double on 64 columns), machine, commit, date\n"
-            "of stream: floor_ms (reading the same panels), small_ms (reading into a MiB for each thread), the same in\n"
-            "  CPU time, beyond_y (the process's largest memory less Y, in bytes)\n"
-            "of cuda besides: interleave, precision, floor_min and ms_min (the fastest), call_us (the host's time in\n"
-            "  the call), bytes_per_s (the floor's bytes / ms), driver, cuda, reps; of peers prep_ms (making S) and\n"
-            "  full_ms (S made and multiplied in one call); of matrices in host memory, whose floor is a copy,\n"
-            "  copy_share (floor_ms / ms)\n");
+    fprintf(
+        to,
+        "\noptions:\n"
+        "  --case TEXT    only cases whose name contains TEXT\n"
+        "  --threads N    threads to use (default: OpenMP's)\n"
+        "  --reps N       measurements of each case, at least 3; medians are reported (default: 15)\n"
+        "  --commit TEXT  what to write down as the commit\n"
+        "  --output FILE  tune: the table to write; stream: where to make the file of 4 GiB (default in TMPDIR)\n"
+        "\nfields of a line: case, op, backend, family, d, n, k, M, kappa, s, shuffle, layout, dtype, threads,\n"
+        "  floor_ms (reading A and writing k n values), ms (median), ratio (ms / floor_ms), error (relative,\n"
+        "  against a reference in double on 64 columns), machine, commit, date\n"
+        "of stream: floor_ms (reading the same panels), small_ms (reading into a MiB for each thread), the same in\n"
+        "  CPU time, beyond_y (the process's largest memory less Y, in bytes)\n"
+        "of cuda besides: interleave, precision, floor_min and ms_min (the fastest), call_us (the host's time in\n"
+        "  the call), bytes_per_s (the floor's bytes / ms), driver, cuda, reps; of peers prep_ms (making S) and\n"
+        "  full_ms (S made and multiplied in one call); of matrices in host memory, whose floor is a copy,\n"
+        "  copy_share (floor_ms / ms)\n");
     return code;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"case", required_argument, NULL, 'c'},   {"threads", required_argument, NULL, 't'},
-        {"reps", required_argument, NULL, 'r'},   {"commit", required_argument, NULL, 'g'},
-        {"output", required_argument, NULL, 'o'}, {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"case", required_argument, NULL, 'c'},
+                                          {"threads", required_argument, NULL, 't'},
+                                          {"reps", required_argument, NULL, 'r'},
+                                          {"commit", required_argument, NULL, 'g'},
+                                          {"output", required_argument, NULL, 'o'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     if (argc > 1 && !strcmp(argv[1], "randnla")) return run_own(bench_randnla, argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "grass")) return run_own(bench_grass, argc - 1, argv + 1);
     bench_options options = {NULL, "unknown", NULL, omp_get_max_threads(), 15};

@@ -7,7 +7,7 @@
  * sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin
  * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
  * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
-#define _GNU_SOURCE  /* sched_setaffinity */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include <flashsketch_mpi.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -131,9 +131,10 @@ static void report(const bench_run *r, const bench_options *o, double *const tim
            "\"ratio\": %.3f, "
            "\"sum_ms\": %.3f, \"ms_min\": %.3f, \"one_min\": %.3f, \"sum_min\": %.3f, \"load\": %.1f, \"reps\": %d, "
            "\"scratch\": %zu, \"network\": \"%s\", \"library\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", "
-           "\"date\": \"%s\"}\n", c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, 1e3 * median[0],
-           1e3 * median[1], median[3], 1e3 * median[2], 1e3 * times[0][0], 1e3 * times[1][0], 1e3 * times[2][0], load,
-           o->repetitions, fs_mpi_scratch(r->together), network, library, bench_machine(), o->commit, bench_date());
+           "\"date\": \"%s\"}\n",
+           c->name, c->d, c->n, c->k, ranks, outputs[c->output], c->ordered, 1e3 * median[0], 1e3 * median[1],
+           median[3], 1e3 * median[2], 1e3 * times[0][0], 1e3 * times[1][0], 1e3 * times[2][0], load, o->repetitions,
+           fs_mpi_memory_bytes(r->together), network, library, bench_machine(), o->commit, bench_date());
     fflush(stdout);
 }
 
@@ -147,8 +148,7 @@ static int measure(bench_run *r, const bench_options *o)
         failed = with < 0 || one < 0 || sum < 0;
         if (i >= 0) t[i] = with, t[reps + i] = one, t[2 * reps + i] = sum, t[3 * reps + i] = with / one;
     }
-    if (!failed && rank == 0)
-        report(r, o, (double *const[]){t, t + reps, t + 2 * reps, t + 3 * reps});
+    if (!failed && rank == 0) report(r, o, (double *const[]){t, t + reps, t + 2 * reps, t + 3 * reps});
     free(t);
     return failed;
 }
@@ -188,10 +188,11 @@ static int run(const struct bench_case *c, const bench_options *o)
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {
-        {"case", required_argument, NULL, 'c'},   {"reps", required_argument, NULL, 'r'},
-        {"commit", required_argument, NULL, 'g'}, {"network", required_argument, NULL, 'n'},
-        {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"case", required_argument, NULL, 'c'},
+                                          {"reps", required_argument, NULL, 'r'},
+                                          {"commit", required_argument, NULL, 'g'},
+                                          {"network", required_argument, NULL, 'n'},
+                                          {NULL, 0, NULL, 0}};
     bench_options options = {NULL, "unknown", NULL, 1, 15};
     int letter, failed = 0;
     MPI_Init(&argc, &argv);

@@ -17,7 +17,7 @@ from report_randnla import pyplot, table
 METHODS = [
     ("flashsketch", "**FlashSketch**, lines shuffled: the default here", ("blockperm", "lines-1")),
     ("contiguous", "**FlashSketch**, contiguous blocks", ("blockperm", "none")),
-    ("interleaved", "**FlashSketch**, lines shuffled and interleaved", ("blockperm", "lines")),
+    ("interleaved", "**FlashSketch**, lines shuffled and interleaved", ("blockperm", "groups")),
     ("rows", "**FlashSketch**, rows shuffled", ("blockperm", "rows")),
     ("sjlt", "SJLT of this library", ("sjlt", "none")),
     ("blockrow", "FlashBlockRow of this library", ("blockrow", "none")),
@@ -158,7 +158,7 @@ def kind_of(spec):
     kappa, s = spec.get("kappa", 1), spec.get("s", 4)
     if (family in ("blockperm", "sjlt") and (kappa, s) != (1, 4)) or (family == "blockrow" and kappa * s != 4):
         return None
-    if shuffle == "lines" and spec.get("interleave") == 1:
+    if shuffle == "groups" and spec.get("interleave") == 1:
         shuffle = "lines-1"
     return family, shuffle
 
@@ -198,7 +198,7 @@ class Scores:
 
 KINDS = {("blockperm", "lines-1"): "BlockPerm-SJLT, lines shuffled: the default here",
          ("blockperm", "none"): "BlockPerm-SJLT, contiguous",
-         ("blockperm", "lines"): "BlockPerm-SJLT, lines shuffled and interleaved",
+         ("blockperm", "groups"): "BlockPerm-SJLT, lines shuffled and interleaved",
          ("blockperm", "rows"): "BlockPerm-SJLT, rows shuffled", ("sjlt", "none"): "SJLT",
          ("blockrow", "none"): "FlashBlockRow", ("srht", "none"): "SRHT", ("gaussian", "none"): "Gaussian"}
 

@@ -40,14 +40,16 @@ static int same(const checkpoint *c, const char *what, int64_t before, int64_t n
 {
     if (before == now) return 0;
     return cli_fail("%s is of a run with %s %" PRId64 ", this one has %" PRId64 "; give the same command as before, or "
-                    "remove it to begin anew", c->path, what, before, now);
+                    "remove it to begin anew",
+                    c->path, what, before, now);
 }
 
 static int same_file(const checkpoint *c, const identity_file *before, const identity_file *now, const char *path)
 {
     if (before->bytes == now->bytes && before->changed == now->changed) return 0;
     return cli_fail("%s has changed since %s was written: it had %" PRId64 " bytes and has %" PRId64 "%s; remove the "
-                    "state to begin anew", path, c->path, before->bytes, now->bytes,
+                    "state to begin anew",
+                    path, c->path, before->bytes, now->bytes,
                     before->bytes == now->bytes ? ", but was written to" : "");
 }
 
@@ -64,7 +66,8 @@ static int compare(const checkpoint *c, const identity *run, const identity *sta
     if (identity_agree("this run", run, c->path, state)) return other(c);
     if (strcmp(state->reads, run->reads))
         return cli_fail("%s is of a run that reads %s, this one reads %s; give the same command as before, or remove "
-                        "it to begin anew", c->path, state->reads, run->reads);
+                        "it to begin anew",
+                        c->path, state->reads, run->reads);
     return same(c, "--row0", state->rows[0].first, run->rows[0].first) ||
            same(c, "--memory", state->memory, run->memory) || same(c, "so many panels:", state->panels, run->panels);
 }
@@ -104,7 +107,4 @@ void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y)
     c->next = end + (pause > c->every && c->every > 0 ? pause : c->every);
 }
 
-void checkpoint_end(const checkpoint *c)
-{
-    unlink(c->path);
-}
+void checkpoint_end(const checkpoint *c) { unlink(c->path); }

@@ -3,13 +3,13 @@
  * The state is a safetensors file beside the output, OUTPUT.state, with what identity.h says in its metadata.  It is
  * replaced in one step, so there is always a whole one: a run that is killed goes on from the last.  Panels are cut by
  * the input and --memory alone, so the run that goes on makes the same calls, and Y gets the same bits. */
-#ifndef FLASHSKETCH_CLI_CHECKPOINT_H
-#define FLASHSKETCH_CLI_CHECKPOINT_H
+#ifndef FSI_CLI_CHECKPOINT_H
+#define FSI_CLI_CHECKPOINT_H
 
 #include <limits.h>
 
 #include "identity.h"
-#include "stream.h"
+#include "files/stream.h"
 
 typedef struct checkpoint {
     char path[PATH_MAX];

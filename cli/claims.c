@@ -16,7 +16,7 @@
 #include "output.h"
 
 typedef struct claim {
-    char *name;        /* for messages; "-" is standard input */
+    char *name; /* for messages; "-" is standard input */
     dev_t device;
     ino_t inode;
     int64_t bytes, changed;
@@ -32,10 +32,7 @@ static int64_t changed_at(const struct stat *about)
     return about->st_mtim.tv_sec * INT64_C(1000000000) + about->st_mtim.tv_nsec;
 }
 
-static const char *name_of(const claim *c)
-{
-    return strcmp(c->name, "-") ? c->name : "standard input";
-}
+static const char *name_of(const claim *c) { return strcmp(c->name, "-") ? c->name : "standard input"; }
 
 /* the lists -------------------------------------------------------------------------------------------------- */
 
@@ -74,8 +71,8 @@ static int is_both(const char *output, const char *input)
 /* Whether an input is still the file that was claimed; *about is what it is now. */
 static int is_there(const claim *c, struct stat *about)
 {
-    return !(strcmp(c->name, "-") ? stat(c->name, about) : fstat(STDIN_FILENO, about)) &&
-           about->st_dev == c->device && about->st_ino == c->inode;
+    return !(strcmp(c->name, "-") ? stat(c->name, about) : fstat(STDIN_FILENO, about)) && about->st_dev == c->device &&
+           about->st_ino == c->inode;
 }
 
 /* The input that has become shorter, or that was written to: one that is made anew may have grown again.  Calls only
@@ -178,10 +175,7 @@ static int claim_folder(const char *path, int (*is_input)(const char *name), int
     return code;
 }
 
-int claims_input_folder(const char *path, int (*is_input)(const char *name))
-{
-    return claim_folder(path, is_input, 1);
-}
+int claims_input_folder(const char *path, int (*is_input)(const char *name)) { return claim_folder(path, is_input, 1); }
 
 int claims_output(const char *path, const struct stat *there)
 {

@@ -7,8 +7,8 @@
  * The inputs are also known to a handler of SIGBUS, which is what a program gets that reads a mapped file beyond its
  * end: where an input was made shorter meanwhile, it prints which one, with both sizes, removes the outputs and ends
  * the program with exit code 1.  Any other SIGBUS ends the program as it does without the handler. */
-#ifndef FLASHSKETCH_CLI_CLAIMS_H
-#define FLASHSKETCH_CLI_CLAIMS_H
+#ifndef FSI_CLI_CLAIMS_H
+#define FSI_CLI_CLAIMS_H
 
 #include <sys/stat.h>
 

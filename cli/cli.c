@@ -34,15 +34,9 @@ static const char *library_sentence(void)
     return !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence;
 }
 
-int cli_library_fail(void)
-{
-    return cli_fail("%s", library_sentence());
-}
+int cli_library_fail(void) { return cli_fail("%s", library_sentence()); }
 
-int cli_input_fail(const char *name)
-{
-    return cli_fail("%s: %s", name, library_sentence());
-}
+int cli_input_fail(const char *name) { return cli_fail("%s: %s", name, library_sentence()); }
 
 int cli_usage(const char *command, const char *format, ...)
 {

@@ -3,8 +3,8 @@
  * A command is a file cmd_NAME.c with one table (command.h) and a line in the list of main.c.  Its function has main's
  * signature (argv[0] is the command's own name) and returns the exit code: 0, EXIT_FAILURE (1), or EXIT_USAGE (2) for
  * a wrong command line.  Results go to stdout; stderr has one sentence that says what to do, or the progress bar. */
-#ifndef FLASHSKETCH_CLI_H
-#define FLASHSKETCH_CLI_H
+#ifndef FSI_CLI_CLI_H
+#define FSI_CLI_CLI_H
 
 #include <stddef.h>
 #include <stdint.h>

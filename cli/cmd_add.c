@@ -10,7 +10,7 @@
 #include "claims.h"
 #include "cli.h"
 #include "command.h"
-#include "dtype.h"
+#include "base/dtype.h"
 #include "identity.h"
 #include "output.h"
 
@@ -74,8 +74,9 @@ static int join_rows(const summand *all, int count, identity *sum)
         identity_rows *last = sum->count ? &sum->rows[sum->count - 1] : NULL;
         if (last && list[i].rows.first < last->end)
             code = cli_fail("%s has rows %" PRId64 " to %" PRId64 ", and %s has rows %" PRId64 " to %" PRId64
-                            ": a row would count twice", list[i - 1].in->path, list[i - 1].rows.first,
-                            list[i - 1].rows.end - 1, list[i].in->path, list[i].rows.first, list[i].rows.end - 1);
+                            ": a row would count twice",
+                            list[i - 1].in->path, list[i - 1].rows.first, list[i - 1].rows.end - 1, list[i].in->path,
+                            list[i].rows.first, list[i].rows.end - 1);
         else if (last && list[i].rows.first == last->end) last->end = list[i].rows.end;
         else sum->rows[sum->count++] = list[i].rows;
     }
@@ -87,14 +88,14 @@ static int join_rows(const summand *all, int count, identity *sum)
 static int add_all(const summand *all, int count, fs_matrix *Y)
 {
     *Y = all[0].file.dense;
-    Y->data = cli_array(Y->rows, Y->cols, (size_t)fs_dtype_size(Y->dtype));
+    Y->data = cli_array(Y->rows, Y->cols, (size_t)fsi_dtype_size(Y->dtype));
     if (!Y->data) return cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
     const int64_t elements = Y->rows * Y->cols;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < elements; i++) {
         double sum = 0;
-        for (int f = 0; f < count; f++) sum += fs_load(all[f].file.dense.data, Y->dtype, i);
-        fs_store(Y->data, Y->dtype, i, sum);
+        for (int f = 0; f < count; f++) sum += fsi_load(all[f].file.dense.data, Y->dtype, i);
+        fsi_store(Y->data, Y->dtype, i, sum);
     }
     return 0;
 }
@@ -142,12 +143,14 @@ static int run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {'o', "output", "FILE", "where the sum goes, npy (default -, standard output)", CLI_FILES},
-    {0}};
+    {'o', "output", "FILE", "where the sum goes, npy (default -, standard output)", CLI_FILES}, {0}};
 const cli_command add_command = {
-    "add", "[OPTION]... FILE...", "add sketches of different rows of one matrix",
+    "add",
+    "[OPTION]... FILE...",
+    "add sketches of different rows of one matrix",
     "Writes the sum of the sketches in npy files: the sketch of all the rows that they are sketches of.  What each of\n"
     "them is, FILE.json says, which 'flashsketch sketch -o FILE' writes: S and the type must be the same, and no row\n"
     "may be in two of them.",
     options,
-    "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.", run};
+    "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.",
+    run};

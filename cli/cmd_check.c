@@ -12,10 +12,10 @@
 
 #include "cli.h"
 #include "command.h"
-#include "dtype.h"
+#include "base/dtype.h"
 #include "expect.h"
 #include "json.h"
-#include "progress.h"
+#include "apps/common/progress.h"
 #include "spec_options.h"
 #include "variant.h"
 
@@ -45,7 +45,7 @@ typedef struct report {
 
 /* digests ---------------------------------------------------------------------------------------------------- */
 
-/* tests/def/vectors.txt, which says what stands in a line. */
+/* src/def/vectors.txt, which says what stands in a line. */
 static const char *const vectors[] = {
 #include "vectors.inc"
 };
@@ -58,9 +58,10 @@ static int digest_agrees(fs_context *ctx, const char *vector)
     int64_t col0, cols;
     uint64_t wanted, found = 0;
     fs_sketch *S = NULL;
-    if (sscanf(vector, "%15s %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %" SCNd64 " %" SCNx64
-               " %" SCNd64 " %" SCNd64 " %" SCNx64, family, &p.d, &p.k, &p.M, &p.kappa, &p.s, shuffle, &p.interleave,
-               &p.seed, &col0, &cols, &wanted) != 12)
+    if (sscanf(vector,
+               "%15s %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %" SCNd64 " %" SCNx64 " %" SCNd64
+               " %" SCNd64 " %" SCNx64,
+               family, &p.d, &p.k, &p.M, &p.kappa, &p.s, shuffle, &p.interleave, &p.seed, &col0, &cols, &wanted) != 12)
         return 0;
     p.family = spec_family_of(family);
     p.shuffle = spec_shuffle_of(shuffle);
@@ -77,9 +78,12 @@ static const struct sort {
     fs_shuffle shuffle;
     const char *name;
 } sorts[] = {
-    {FS_BLOCKPERM, FS_SHUFFLE_ROWS, "blockperm (default)"}, {FS_BLOCKPERM, FS_SHUFFLE_LINES, "blockperm, lines"},
-    {FS_BLOCKPERM, FS_SHUFFLE_NONE, "blockperm, contiguous"}, {FS_SJLT, (fs_shuffle)0, "sjlt"},
-    {FS_BLOCKROW, (fs_shuffle)0, "blockrow"}, {FS_SRHT, (fs_shuffle)0, "srht"},
+    {FS_BLOCKPERM, FS_SHUFFLE_ROWS, "blockperm (default)"},
+    {FS_BLOCKPERM, FS_SHUFFLE_GROUPS, "blockperm, groups"},
+    {FS_BLOCKPERM, FS_SHUFFLE_NONE, "blockperm, contiguous"},
+    {FS_SJLT, (fs_shuffle)0, "sjlt"},
+    {FS_BLOCKROW, (fs_shuffle)0, "blockrow"},
+    {FS_SRHT, (fs_shuffle)0, "srht"},
     {FS_GAUSSIAN, (fs_shuffle)0, "gaussian"},
 };
 enum { SORTS = sizeof sorts / sizeof sorts[0], DTYPES = 4, LAYOUTS = 2, PRODUCTS = SORTS * DTYPES * LAYOUTS };
@@ -95,14 +99,14 @@ static fs_spec spec_of(const struct sort *sort, int64_t d, int64_t k, uint64_t s
 /* Y = S A for the whole numbers a_ij = (5 i + 3 j) mod 9 - 4; returns 0 after a failure. */
 static int product(fs_context *ctx, const struct sort *sort, fs_dtype dtype, int batch_major, void *a, double *y)
 {
-    const fs_dtype sum = fs_dtype_sum(dtype);
+    const fs_dtype sum = fsi_dtype_sum(dtype);
     const fs_spec spec = spec_of(sort, D, K, 11);
     fs_sketch *S = NULL;
     fs_matrix A = batch_major ? fs_batch_major(a, N, D, dtype) : fs_row_major(a, D, N, dtype);
     fs_matrix Y = fs_row_major(y, K, N, sum);
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j < N; j++)
-            fs_store(a, dtype, i * A.row_stride + j * A.col_stride, (double)((5 * i + 3 * j) % 9 - 4));
+            fsi_store(a, dtype, i * A.row_stride + j * A.col_stride, (double)((5 * i + 3 * j) % 9 - 4));
     const int made = !fs_sketch_create(&S, &spec) && !fs_apply(ctx, S, 0, 1.0, &A, 0.0, &Y);
     fs_sketch_destroy(S);
     return made;
@@ -112,10 +116,10 @@ static int product(fs_context *ctx, const struct sort *sort, fs_dtype dtype, int
  * of at most 4 |s_ij|, |s_ij| about 0.07, are below 100, and their error below sqrt(D) roundings of that. */
 static int same(const struct sort *sort, fs_dtype dtype, const double *found, const double *wanted)
 {
-    const fs_dtype sum = fs_dtype_sum(dtype);
+    const fs_dtype sum = fsi_dtype_sum(dtype);
     const double most = sort->family != FS_GAUSSIAN ? 0 : sum == FS_F64 ? 1e-11 : 1e-3;
     for (int64_t i = 0; i < K * N; i++)
-        if (!(fabs(fs_load(found, sum, i) - fs_load(wanted, sum, i)) <= most)) return 0;
+        if (!(fabs(fsi_load(found, sum, i) - fsi_load(wanted, sum, i)) <= most)) return 0;
     return 1;
 }
 
@@ -191,7 +195,7 @@ static int examine_all(report *r, progress *bar)
 
 enum { QD = 4096, QK = 512, QN = 32, DRAWS = 20, INPUTS = 3 };
 static const char *const inputs[INPUTS] = {"spread", "neighbours", "scattered"};
-/* A sketch that is sound stays within this of the expected error; 1.27 is the worst that tests/laws/quality.c knows of
+/* A sketch that is sound stays within this of the expected error; 1.27 is the worst that tests/properties/quality.c knows of
  * the default.  Contiguous blocks and blockrow are there to be seen failing. */
 static const double sound = 1.5;
 
@@ -296,7 +300,8 @@ static void print(const report *r, double ratio[SORTS][INPUTS])
     }
     if (r->no_gpu[0]) printf("no GPU was checked: %s\n", r->no_gpu);
     printf("\nError |(S Q)'S Q - I|, mean of %d draws, in times %.3f, what a Gaussian's is expected to be;\n"
-           "k = %d, Q %d x %d:\n\n%-22s", DRAWS, expect_space(QK, QN), QK, QD, QN, "");
+           "k = %d, Q %d x %d:\n\n%-22s",
+           DRAWS, expect_space(QK, QN), QK, QD, QN, "");
     for (int input = 0; input < INPUTS; input++) printf("%12s", inputs[input]);
     for (int sort = 0; sort < SORTS; sort++) {
         printf("\n%-22s", sorts[sort].name);
@@ -349,14 +354,19 @@ static int run(int argc, char **argv)
     const int wrong = count_wrong(&r, ratio);
     if (wrong && !code)
         return cli_fail("%d of these answers are wrong: this build does not give the right results on this machine; "
-                        "please report it with this text", wrong);
+                        "please report it with this text",
+                        wrong);
     return code;
 }
 
 static const cli_option options[] = {{JSON, "json", NULL, "print a JSON object", NULL}, {0}};
 const cli_command check_command = {
-    "check", "[OPTION]...", "check on this machine that S and its products are right",
+    "check",
+    "[OPTION]...",
+    "check on this machine that S and its products are right",
     "Compares the digests of S with the test vectors of its definition, the products of every CPU variant and GPU\n"
     "with plain loops, and measures the error of every sketch on three subspaces: spread over all rows of A, on\n"
     "neighbouring rows, on rows far from each other.  Takes seconds; the exit code is 1 if anything is wrong.",
-    options, NULL, run};
+    options,
+    NULL,
+    run};

@@ -61,9 +61,11 @@ static void print(const input *in, const fs_sketch *S, const fs_spec *p, const f
     printf("mu_blk  %-9.4g M max |U_h|^2, from 1 (even) to M = %g; the largest is input block h = %" PRId64 "\n",
            c->mu_blk, M, c->block);
     printf("mu_nbr  %-9.4g (M / kappa) max |U_N(g)|^2, from 1 (even) to %.4g; the largest is output block g = %" PRId64
-           "\n\n", c->mu_nbr, M / kappa, c->neighbourhood);
+           "\n\n",
+           c->mu_nbr, M / kappa, c->neighbourhood);
     printf("Bounds of the paper's section 6; C is an absolute constant that it does not name:\n"
-           "  any wiring            mu_blk / kappa = %.4g <= mu_nbr <= mu_blk = %.4g\n", c->mu_blk / kappa, c->mu_blk);
+           "  any wiring            mu_blk / kappa = %.4g <= mu_nbr <= mu_blk = %.4g\n",
+           c->mu_blk / kappa, c->mu_blk);
     printf("  random permutations   mu_nbr <= 1 + %.4g C with probability %g\n", b.smoothing, 1 - delta);
     printf("  embedding             error <= eps with probability %g for eps >= %.4g sqrt(C) and eps >= %.4g C\n",
            1 - delta, b.by_k, b.by_s);
@@ -91,10 +93,7 @@ static int print_json(const input *in, const fs_spec *p, const fs_coherence_repo
     return json_print(out);
 }
 
-static void show(void *bar, double share, const char *doing)
-{
-    progress_at(bar, share, "%s", doing);
-}
+static void show(void *bar, double share, const char *doing) { progress_at(bar, share, "%s", doing); }
 
 static int measure(const coherence_options *o, const input *in, progress *bar)
 {
@@ -113,7 +112,7 @@ static int measure(const coherence_options *o, const input *in, progress *bar)
     if (!code) {
         fs_coherence_report c = FS_COHERENCE_REPORT_INIT;
         const fs_progress watch = {show, bar};
-        const fs_result result = in->is_sparse ? fs_coherence_csr(ctx, S, &in->sparse, &watch, &c)
+        const fs_result result = in->is_sparse ? fs_coherence_sparse(ctx, S, &in->sparse, &watch, &c)
                                                : fs_coherence(ctx, S, &in->A, &watch, &c);
         if (result) code = cli_input_fail(in->name);
         progress_end(bar);
@@ -149,9 +148,10 @@ static const cli_option options[] = {
     {'q', "quiet", NULL, "no progress bar", NULL},
     {0}};
 const cli_command coherence_command = {
-    "coherence", "-k N [OPTION]... FILE", "measure how evenly A lies on the blocks of S",
-    "Prints mu_blk and mu_nbr of the range of A under a BlockPerm-SJLT, and the bounds of the paper's section 6.\n"
-    INPUT_TEXT,
+    "coherence",
+    "-k N [OPTION]... FILE",
+    "measure how evenly A lies on the blocks of S",
+    "Prints mu_blk and mu_nbr of the range of A under a BlockPerm-SJLT, and the bounds of the paper's section 6.\n" INPUT_TEXT,
     options,
     "--shuffle none is the paper's sketch, with contiguous blocks.  Both numbers are worst cases: one row of A that\n"
     "has a direction for itself makes mu_blk M, whatever the shuffle, and the sketch may be good all the same.",

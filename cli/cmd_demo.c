@@ -129,7 +129,8 @@ static int run_heavy(demo_race *race, demo_matrix *A, const demo_table *table, i
 static void print_heavy(const demo_table *table, int size, const double *error)
 {
     printf("\nThe error again, after %d neighbouring rows were multiplied by %d; k = %" PRId64 ":\n\n"
-           "%-19s%10s%13s%7s\n", DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "heavy rows", "ratio");
+           "%-19s%10s%13s%7s\n",
+           DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "heavy rows", "ratio");
     for (int which = 0; which < DEMO_SKETCHES; which++) {
         const double before = table->result[which][size].error;
         if (table->result[which][size].ms == 0) continue;
@@ -198,8 +199,7 @@ static int demo(int argc, char **argv)
     demo_matrix A;
     int code = cli_parse(&demo_command, &argc, argv, take, &o);
     if (code) return code;
-    if (argc > 1)
-        return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[1]);
+    if (argc > 1) return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[1]);
     if (!cli_ends_with(o.output, ".svg"))
         return cli_usage(argv[0], "the picture is SVG: -o names a file that ends in .svg, not '%s'", o.output);
     code = output_check(o.output);
@@ -211,8 +211,10 @@ static int demo(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {DATA, "data", "FILE", "an IDX file of bytes, .gz or not, or 'synthetic';\n"
-     "otherwise Fashion-MNIST from Debian's package dataset-fashion-mnist if it is there", CLI_FILES},
+    {DATA, "data", "FILE",
+     "an IDX file of bytes, .gz or not, or 'synthetic';\n"
+     "otherwise Fashion-MNIST from Debian's package dataset-fashion-mnist if it is there",
+     CLI_FILES},
     {ROWS, "rows", "N", "use the first N rows, at least 1024 (default 60000)", NULL},
     {'o', "output", "FILE", "where the picture goes, SVG (default flashsketch-demo.svg)", CLI_FILES},
     {SEED, "seed", "N", "seed of the first draw (default 1)", NULL},
@@ -220,7 +222,11 @@ static const cli_option options[] = {
     {0}};
 _Static_assert(DEMO_MIN_ROWS == 1024, "the help says so");
 const cli_command demo_command = {
-    "demo", "[OPTION]...", "compare every sketch on a real matrix, by time and by error",
+    "demo",
+    "[OPTION]...",
+    "compare every sketch on a real matrix, by time and by error",
     "Sketches a real matrix with every family of sketches, compares them by time and by the error of the Gram\n"
     "matrix, |Y'Y - A'A| / |A'A|, prints two tables and draws a quality-speed picture.",
-    options, NULL, demo};
+    options,
+    NULL,
+    demo};

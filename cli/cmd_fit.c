@@ -132,37 +132,44 @@ static int run(const cli_command *command, int argc, char **argv, int (*takes)(v
 static int run_solve(int argc, char **argv) { return run(&solve_command, argc, argv, take_solve); }
 static int run_ridge(int argc, char **argv) { return run(&ridge_command, argc, argv, take_ridge); }
 
-#define FIT_OPTIONS                                                                                               \
-    {RHS, "rhs", "FILE", "B, d x anything: a right-hand side in each column; any format that says its own shape.\n" \
-     "Given several times, the files are one matrix, joined as those of A are", CLI_FILES},                       \
-    {EXACT, "exact", NULL, "print |A X - B| itself: A is read again, and B is held in memory", \
-     NULL},                                                                                                       \
-    {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES},                     \
-    TASK_FROM_OPTION("the FILEs are S A and S B, which 'flashsketch sketch' or 'add' wrote")
-#define FIT_NOTES                                                                                                 \
+#define FIT_OPTIONS \
+    {RHS, "rhs", "FILE", \
+     "B, d x anything: a right-hand side in each column; any format that says its own shape.\n" \
+     "Given several times, the files are one matrix, joined as those of A are", \
+     CLI_FILES}, \
+        {EXACT, "exact", NULL, "print |A X - B| itself: A is read again, and B is held in memory", NULL}, \
+        {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES}, \
+        TASK_FROM_OPTION("the FILEs are S A and S B, which 'flashsketch sketch' or 'add' wrote")
+#define FIT_NOTES \
     "The residual is estimated from the sketch alone.  Its interval is printed where it is known to hold: gaussian,\n" \
     "sjlt and blockperm (shuffle rows) with 4 nonzeros in a column and k at least twice the rank, 4 times where few\n" \
     "rows of A dominate.  --exact tells the residual itself."
 static const cli_option solve_options[] = {
     FIT_OPTIONS,
     {RCOND, "rcond", "X", "singular values of S A below X times the largest count as 0", NULL},
-    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
+    TASK_OPTIONS(WHERE_OPTIONS),
+    SKETCHING_OPTIONS,
     {0}};
 const cli_command solve_command = {
-    "solve", "-k N --rhs FILE [OPTION]... FILE...\n       flashsketch solve --from [OPTION]... FILE FILE",
+    "solve",
+    "-k N --rhs FILE [OPTION]... FILE...\n       flashsketch solve --from [OPTION]... FILE FILE",
     "least squares by a sketch: X that minimises |S A X - S B|",
     "Solves A X = B in the sense of least squares with the k equations of S A X = S B in place of the d ones of A.\n"
     "Where those have many solutions, X is the shortest.\n" INPUT_TEXT "\n" TASK_TEXT,
-    solve_options, FIT_NOTES, run_solve};
-static const cli_option ridge_options[] = {
-    FIT_OPTIONS,
-    {LAMBDA, "lambda", "X", "how much to regularize", NULL},
-    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
-    {0}};
+    solve_options,
+    FIT_NOTES,
+    run_solve};
+static const cli_option ridge_options[] = {FIT_OPTIONS,
+                                           {LAMBDA, "lambda", "X", "how much to regularize", NULL},
+                                           TASK_OPTIONS(WHERE_OPTIONS),
+                                           SKETCHING_OPTIONS,
+                                           {0}};
 const cli_command ridge_command = {
     "ridge",
     "-k N --lambda X --rhs FILE [OPTION]... FILE...\n"
     "       flashsketch ridge --from --lambda X [OPTION]... FILE FILE",
     "ridge regression by a sketch",
     "X minimises |S A X - S B|^2 + lambda |X|^2 in place of |A X - B|^2 + lambda |X|^2.\n" INPUT_TEXT "\n" TASK_TEXT,
-    ridge_options, FIT_NOTES, run_ridge};
+    ridge_options,
+    FIT_NOTES,
+    run_ridge};

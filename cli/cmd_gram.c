@@ -91,7 +91,8 @@ static const cli_option options[] = {
     {EXACT, "exact", NULL, "print the error itself: A is one file, mapped or in memory", NULL},
     {'o', "output", "FILE", "where G goes, n x n, npy (default: nowhere)", CLI_FILES},
     TASK_FROM_OPTION("FILE is S A, which 'flashsketch sketch' or 'add' wrote"),
-    TASK_OPTIONS(WHERE_OPTIONS), SKETCHING_OPTIONS,
+    TASK_OPTIONS(WHERE_OPTIONS),
+    SKETCHING_OPTIONS,
     {0}};
 const cli_command gram_command = {
     "gram",

@@ -13,9 +13,23 @@
 #include "spec_options.h"
 #include "where.h"
 
-enum { OPTION_DATA = SPEC_OTHER, OPTION_MASK, OPTION_RUN, OPTION_SEEDS, OPTION_TRAIN, OPTION_TEST, OPTION_MODELS,
-       OPTION_CHECKPOINTS, OPTION_EPOCHS, OPTION_MODEL_SEED, OPTION_DAMPING, OPTION_RECORD, OPTION_FORGET,
-       OPTION_COMMIT, OPTION_JSON };
+enum {
+    OPTION_DATA = SPEC_OTHER,
+    OPTION_MASK,
+    OPTION_RUN,
+    OPTION_SEEDS,
+    OPTION_TRAIN,
+    OPTION_TEST,
+    OPTION_MODELS,
+    OPTION_CHECKPOINTS,
+    OPTION_EPOCHS,
+    OPTION_MODEL_SEED,
+    OPTION_DAMPING,
+    OPTION_RECORD,
+    OPTION_FORGET,
+    OPTION_COMMIT,
+    OPTION_JSON
+};
 enum { MOST_SEEDS = 1000 };
 static const char *const tasks[] = {"run", "features", "lds", "query"}; /* in the order of grass_task */
 
@@ -45,8 +59,7 @@ static int take_size(grass_options *o, const char *word)
     if (code) return code;
     for (int i = 0; i < o->ask.sizes; i++)
         if (o->ask.k[i] == k) return 0;
-    if (o->ask.sizes == GRASS_SIZES)
-        return cli_usage(grass_command.name, "-k takes at most %d numbers", GRASS_SIZES);
+    if (o->ask.sizes == GRASS_SIZES) return cli_usage(grass_command.name, "-k takes at most %d numbers", GRASS_SIZES);
     o->ask.k[o->ask.sizes++] = k;
     return 0;
 }
@@ -137,9 +150,18 @@ static int take_words(grass_options *o, int count, char **words)
 
 static int run(int argc, char **argv)
 {
-    grass_options o = {.ask = {.sketch = FS_SPEC_INIT, .k = {4096}, .family = {FS_BLOCKPERM}, .sizes = 1, .families = 1,
-                               .seeds = 1, .mask = -1, .run = 1},
-                       .where = FS_CONTEXT_INIT, .train = 5000, .test = 500, .recipe = EXPERIMENT_RECIPE_INIT,
+    grass_options o = {.ask = {.sketch = FS_SPEC_INIT,
+                               .k = {4096},
+                               .family = {FS_BLOCKPERM},
+                               .sizes = 1,
+                               .families = 1,
+                               .seeds = 1,
+                               .mask = -1,
+                               .run = 1},
+                       .where = FS_CONTEXT_INIT,
+                       .train = 5000,
+                       .test = 500,
+                       .recipe = EXPERIMENT_RECIPE_INIT,
                        .each = 8};
     o.ask.sketch.seed = 42;
     o.where.backend = FS_BACKEND_CPU;
@@ -167,11 +189,13 @@ static const cli_option options[] = {
     {'M', "blocks", "N", "blocks", NULL},
     {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL},
     {'s', NULL, "N", "nonzeros of a column in each block", NULL},
-    {SPEC_SHUFFLE, "shuffle", "NAME", "none, rows or lines", "none rows lines"},
+    {SPEC_SHUFFLE, "shuffle", "NAME", "none, rows or groups", "none rows groups"},
     {SPEC_SEED, "seed", "N", "of mask and S (default 42; checkpoint c has 100000 c more)", NULL},
     {OPTION_SEEDS, "seeds", "N", "N sketches of each kind, with seeds from --seed on (default 1)", NULL},
-    {OPTION_DATA, "data", "FOLDER", "the four IDX files of MNIST's names, with gzip or without\n"
-     "(default: Fashion-MNIST of Debian's package dataset-fashion-mnist)", CLI_FILES},
+    {OPTION_DATA, "data", "FOLDER",
+     "the four IDX files of MNIST's names, with gzip or without\n"
+     "(default: Fashion-MNIST of Debian's package dataset-fashion-mnist)",
+     CLI_FILES},
     {OPTION_TRAIN, "train", "N", "the first N training images (default 5000)", NULL},
     {OPTION_TEST, "test", "N", "the first N test images (default 500); a tenth chooses the damping", NULL},
     {OPTION_MODELS, "models", "N", "models, each trained on a half of the images (default 50)", NULL},
@@ -179,10 +203,14 @@ static const cli_option options[] = {
     {OPTION_EPOCHS, "epochs", "N", "passes over a model's images (default 50)", NULL},
     {OPTION_MODEL_SEED, "model-seed", "N", "of halves and models (default 0)", NULL},
     {OPTION_DAMPING, "damping", "X", "of the scores (default: the best of 1e-7, 1e-6, ..., 100)", NULL},
-    {OPTION_RECORD, "record", "FILE", "run, lds: add each result to FILE, a JSON object a line;\n"
-     "what is there already is taken from it", CLI_FILES},
-    {OPTION_FORGET, "forget", NULL, "run: remove a sketch's features when its result is there\n"
-     "(they have 0.9 GB at k = 4096)", NULL},
+    {OPTION_RECORD, "record", "FILE",
+     "run, lds: add each result to FILE, a JSON object a line;\n"
+     "what is there already is taken from it",
+     CLI_FILES},
+    {OPTION_FORGET, "forget", NULL,
+     "run: remove a sketch's features when its result is there\n"
+     "(they have 0.9 GB at k = 4096)",
+     NULL},
     {OPTION_COMMIT, "commit", "TEXT", "what to write down as the commit", NULL},
     {'m', NULL, "N", "query: the N most helpful and the N most harmful images (default 8)", NULL},
     {'o', "output", "FILE", "query: a picture of them, PNG", CLI_FILES},
@@ -206,4 +234,5 @@ const cli_command grass_command = {
     "  query     tells for test images, by number from 0, which training images helped and which harmed",
     options,
     "It needs OpenBLAS, on a GPU cuBLAS and cuSOLVER.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained\n"
-    "by SGD with momentum.", run};
+    "by SGD with momentum.",
+    run};

@@ -35,5 +35,10 @@ static int run(int argc, char **argv)
 
 static const cli_option options[] = {{0}};
 const cli_command help_command = {
-    "help", "[COMMAND]", "print this list, or what a command takes",
-    "Prints the list of commands; with a COMMAND, the same as 'flashsketch COMMAND --help'.", options, NULL, run};
+    "help",
+    "[COMMAND]",
+    "print this list, or what a command takes",
+    "Prints the list of commands; with a COMMAND, the same as 'flashsketch COMMAND --help'.",
+    options,
+    NULL,
+    run};

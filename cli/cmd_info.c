@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "command.h"
 #include "identity.h"
-#include "file.h"
+#include "files/file.h"
 #include "json.h"
 #include "variant.h"
 
@@ -139,9 +139,13 @@ static int about_file(const char *path, const info_options *o)
     int64_t printed = 0;
     /* The elements of a matrix that lies in its file as it is are not needed; of a pipe all is read, to check its
      * length. */
-    const file_options options = {.tensor = o->tensor, .user = o->json ? (void *)tensors : &printed,
-                                  .locate = strcmp(path, "-") != 0, .describe = 1,
-                                  .list = o->tensor ? NULL : o->json ? add_tensor : print_tensor};
+    const file_options options = {.tensor = o->tensor,
+                                  .user = o->json ? (void *)tensors : &printed,
+                                  .locate = strcmp(path, "-") != 0,
+                                  .describe = 1,
+                                  .list = o->tensor ? NULL
+                                          : o->json ? add_tensor
+                                                    : print_tensor};
     file_matrix file;
     (void)claims_input(path); /* there is no output that it could be */
     if (file_open(path, &options, &file)) {
@@ -256,10 +260,14 @@ static const cli_option options[] = {
     {JSON, "json", NULL, "print a JSON object", NULL},
     {0}};
 const cli_command info_command = {
-    "info", "[OPTION]... [FILE]", "tell what a file holds, or what this machine has",
+    "info",
+    "[OPTION]... [FILE]",
+    "tell what a file holds, or what this machine has",
     "With a FILE ('-' is standard input): its format, type and shape, after checking all of it that can be checked;\n"
     "of a safetensors or npz file, its tensors or arrays; of a sketch, which S and which rows it is of.  'opened as'\n"
     "is the type that sketch reads it as; a file whose elements cannot be sketched is described too.  An array of\n"
     "more than two dimensions is the matrix of its first one by all the others: 10 x 4 x 5 is read as 10 x 20.\n"
     "Without a FILE: the versions, the CPU variants that run here and the GPUs.",
-    options, NULL, run};
+    options,
+    NULL,
+    run};

@@ -76,6 +76,7 @@ const cli_command ose_command = {
     "ose",
     "-k N [OPTION]... FILE",
     "how well S keeps all lengths in the range of A",
-    "Tells |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: squared lengths in it are kept within that.\n"
-    INPUT_TEXT,
-    options, "The basis is made in f64 on the CPU and costs about 4 d n^2 operations.", run};
+    "Tells |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: squared lengths in it are kept within that.\n" INPUT_TEXT,
+    options,
+    "The basis is made in f64 on the CPU and costs about 4 d n^2 operations.",
+    run};

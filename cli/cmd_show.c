@@ -11,15 +11,20 @@
 
 #include "cli.h"
 #include "command.h"
-#include "def.h"
+#include "def/def.h"
 #include "output.h"
 #include "png.h"
 #include "spec_options.h"
 #include "svg.h"
 
 enum {
-    SIDE = 2048, ZOOMED_SIDE = 1024, MARGIN = 24, PANELS = 2, GRID_BLOCKS = 64,
-    MAX_NONZEROS = 1 << 26, MAX_SVG_NONZEROS = 1 << 18 /* some 50 bytes each */
+    SIDE = 2048,
+    ZOOMED_SIDE = 1024,
+    MARGIN = 24,
+    PANELS = 2,
+    GRID_BLOCKS = 64,
+    MAX_NONZEROS = 1 << 26,
+    MAX_SVG_NONZEROS = 1 << 18 /* some 50 bytes each */
 };
 enum { PAGE, PANEL, GRID, FRAME, FIRST_COLOUR, COLOURS = 256, DOT_COLOURS = COLOURS - FIRST_COLOUR };
 
@@ -27,8 +32,8 @@ enum { PAGE, PANEL, GRID, FRAME, FIRST_COLOUR, COLOURS = 256, DOT_COLOURS = COLO
 static void make_palette(uint32_t palette[COLOURS])
 {
     static const uint32_t known[] = {
-        0xFFFFFF, 0xF6F7F9, 0xDADEE4, 0x868E96,
-        0x1F66C0, 0xE8590C, 0x2B8A3E, 0xC2255C, 0x7048E8, 0x0B7285, 0xB08800, 0x495057,
+        0xFFFFFF, 0xF6F7F9, 0xDADEE4, 0x868E96, 0x1F66C0, 0xE8590C,
+        0x2B8A3E, 0xC2255C, 0x7048E8, 0x0B7285, 0xB08800, 0x495057,
     };
     enum { KNOWN = sizeof known / sizeof known[0] };
     for (int i = 0; i < COLOURS; i++) {
@@ -88,21 +93,21 @@ static void draw_background(canvas *c, const panel *p)
     fill(c, &around, 0, 0, around.width, around.height, FRAME);
     fill(c, p, 0, 0, p->width, p->height, PANEL);
     if (spec->M > GRID_BLOCKS) return;
-    const fs_split out = fs_split_make(spec->k, spec->M), in = fs_split_make(spec->d, spec->M);
+    const fsi_split out = fsi_split_make(spec->k, spec->M), in = fsi_split_make(spec->d, spec->M);
     for (int64_t g = 1; g < spec->M; g++) {
-        fill(c, p, 0, fs_split_start(&out, g) * p->height / spec->k, p->width, 1, GRID);
+        fill(c, p, 0, fsi_split_start(&out, g) * p->height / spec->k, p->width, 1, GRID);
         if (spec->shuffle == FS_SHUFFLE_NONE)
-            fill(c, p, fs_split_start(&in, g) * p->width / spec->d, 0, 1, p->height, GRID);
+            fill(c, p, fsi_split_start(&in, g) * p->width / spec->d, 0, 1, p->height, GRID);
     }
 }
 
 /* The permutation l = 1 ... kappa with pi_l(g) = h, counted from 0, where g and h are the blocks of row i, column j. */
-static int64_t permutation_of(const fs_blockperm *B, int64_t i, int64_t j)
+static int64_t permutation_of(const fsi_blockperm *B, int64_t i, int64_t j)
 {
-    const uint32_t target = (uint32_t)fs_split_part(&B->out, i);
-    uint32_t g = fs_wiring_back(&B->wiring, (uint32_t)fs_blockperm_input_block(B, j));
+    const uint32_t target = (uint32_t)fsi_split_index(&B->out, i);
+    uint32_t g = fsi_wiring_back(&B->wiring, (uint32_t)fsi_blockperm_input_block(B, j));
     int64_t l = 0;
-    for (; g != target; l++) g = fs_wiring_back(&B->wiring, g);
+    for (; g != target; l++) g = fsi_wiring_back(&B->wiring, g);
     return l;
 }
 
@@ -111,10 +116,10 @@ static void draw_dots(canvas *c, const panel *p, const fs_sparse *S)
     const fs_spec *spec = p->spec;
     const int64_t *start = S->ptr, *column = S->index;
     const float *value = S->value;
-    fs_blockperm B = {0};
+    fsi_blockperm B = {0};
     if (spec->family == FS_BLOCKPERM)
-        B = fs_blockperm_make(spec->seed, spec->d, spec->k, spec->M, spec->kappa, spec->s, (int32_t)spec->shuffle,
-                              spec->interleave);
+        B = fsi_blockperm_make(spec->seed, spec->d, spec->k, spec->M, spec->kappa, spec->s, (int32_t)spec->shuffle,
+                               spec->interleave);
     for (int64_t i = 0; i < S->rows; i++)
         for (int64_t e = start[i]; e < start[i + 1]; e++) {
             const int64_t j = column[e];
@@ -137,9 +142,18 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
                         MAX_NONZEROS);
     if (svg && nonzeros > MAX_SVG_NONZEROS)
         return cli_fail("S has %" PRId64 " nonzeros, but at most %d are drawn in an SVG; name a .png, or give a "
-                        "smaller -d or -k", nonzeros, MAX_SVG_NONZEROS);
-    fs_sparse csr = {FS_CSR, FS_INDEX64, spec->k, spec->d, nonzeros, cli_array(spec->k + 1, 1, sizeof(int64_t)),
-                     cli_array(nonzeros, 1, sizeof(int64_t)), cli_array(nonzeros, 1, sizeof(float)), FS_F32, FS_HOST};
+                        "smaller -d or -k",
+                        nonzeros, MAX_SVG_NONZEROS);
+    fs_sparse csr = {FS_CSR,
+                     FS_INDEX64,
+                     spec->k,
+                     spec->d,
+                     nonzeros,
+                     cli_array(spec->k + 1, 1, sizeof(int64_t)),
+                     cli_array(nonzeros, 1, sizeof(int64_t)),
+                     cli_array(nonzeros, 1, sizeof(float)),
+                     FS_F32,
+                     FS_MEMORY_HOST};
     int code = 0;
     if (!csr.ptr || !csr.index || !csr.value)
         code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
@@ -244,11 +258,13 @@ static int run(int argc, char **argv)
 
 static const cli_option options[] = {
     SPEC_OPTIONS,
-    {BESIDE, "beside", "NAME", "draw S a second time with this shuffle, to the right", "none rows lines"},
+    {BESIDE, "beside", "NAME", "draw S a second time with this shuffle, to the right", "none rows groups"},
     {'o', "output", "FILE", "where the picture goes, .png or .svg (default flashsketch.png)", CLI_FILES},
     {0}};
 const cli_command show_command = {
-    "show", "[OPTION]...", "draw a picture of S",
+    "show",
+    "[OPTION]...",
+    "draw a picture of S",
     "Draws S, as PNG or SVG: every nonzero is a dot, its colour the permutation it belongs to (blockperm) or\n"
     "its sign (the other families).",
     options,

@@ -59,7 +59,7 @@ typedef struct work {
     fs_spec spec; /* full */
     fs_sketch *S;
     fs_context *ctx;
-    fs_matrix Y;  /* k x n in memory: row-major, or batch-major */
+    fs_matrix Y; /* k x n in memory: row-major, or batch-major */
 } work;
 
 /* The sketch; d is the rows of A where nothing else is said. */
@@ -71,8 +71,8 @@ static int open_sketch(work *w)
     if (!spec.d) spec.d = A->d;
     if (spec.d - row0 < A->d)
         return cli_fail("%s has %" PRId64 " rows from row %" PRId64 " on, but S has only %" PRId64
-                        " columns; give a larger -d%s", A->files > 1 ? "A" : A->name, A->d, row0, spec.d,
-                        row0 ? " or a smaller --row0" : ", or none");
+                        " columns; give a larger -d%s",
+                        A->files > 1 ? "A" : A->name, A->d, row0, spec.d, row0 ? " or a smaller --row0" : ", or none");
     return spec_sketch(&spec, &w->S, &w->spec);
 }
 
@@ -119,8 +119,8 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
 
 static int run(int argc, char **argv)
 {
-    sketch_options o = {.output = "-", .how = SKETCHING_INIT, .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT,
-                        .row0 = -1};
+    sketch_options o = {
+        .output = "-", .how = SKETCHING_INIT, .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .row0 = -1};
     int code = cli_parse(&sketch_command, &argc, argv, take, &o);
     if (!code) code = input_paths(&o.input, argc, argv);
     if (!code) code = check_options(&o);
@@ -144,15 +144,18 @@ static int run(int argc, char **argv)
 static const cli_option options[] = {
     SPEC_OPTIONS,
     INPUT_OPTIONS("the file holds n x d, a sample in each row; Y is written n x k too.\n"
-                  "S is the same; --shuffle lines is the one that is fast here"),
+                  "S is the same; --shuffle groups is the one that is fast here"),
     {ROW0, "row0", "N", "A is a piece: its first row is row N of the whole, which has -d rows", NULL},
-    WHERE_OPTIONS, SKETCHING_OPTIONS,
+    WHERE_OPTIONS,
+    SKETCHING_OPTIONS,
     {'o', "output", "FILE", "where Y goes, npy (default -, standard output); FILE.json tells what\nit is", CLI_FILES},
     {OUTPUT_DTYPE, "output-dtype", "T", "f16, f32 or f64 (default: f64 where A is f64, otherwise f32)", "f16 f32 f64"},
     {'q', "quiet", NULL, "no progress bar", NULL},
     {0}};
 const cli_command sketch_command = {
-    "sketch", "-k N [OPTION]... FILE...", "multiply the matrix in files by S, Y = S A",
+    "sketch",
+    "-k N [OPTION]... FILE...",
+    "multiply the matrix in files by S, Y = S A",
     "Writes Y = S A, k x n, as npy.\n" INPUT_TEXT "\n"
     "Several files are one matrix, joined along their first dimension in the order given.",
     options,

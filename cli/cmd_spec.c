@@ -6,7 +6,7 @@
 
 #include "cli.h"
 #include "command.h"
-#include "def.h"
+#include "def/def.h"
 #include "expect.h"
 #include "json.h"
 #include "spec_options.h"
@@ -31,21 +31,21 @@ static int take(void *options, int code, const char *value)
 /* What is worked out from a full spec. */
 typedef struct facts {
     fs_spec spec;
-    int blocked;           /* it has blocks of rows */
-    fs_split out, in;      /* B_r and B_c */
-    fs_wiring wiring;      /* blockperm */
-    int64_t nonzeros;      /* of S; the dense families have k d */
-    double csr_bytes;      /* of S written out: f32 values, 32-bit indices where they are enough */
-    double vector, space;  /* expect.h; negative: none to tell */
+    int blocked;          /* it has blocks of rows */
+    fsi_split out, in;    /* B_r and B_c */
+    fsi_wiring wiring;    /* blockperm */
+    int64_t nonzeros;     /* of S; the dense families have k d */
+    double csr_bytes;     /* of S written out: f32 values, 32-bit indices where they are enough */
+    double vector, space; /* expect.h; negative: none to tell */
 } facts;
 
 static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
 {
     const fs_spec *p = &f->spec;
     f->blocked = p->family == FS_BLOCKPERM || p->family == FS_BLOCKROW;
-    f->out = fs_split_make(p->k, p->M);
-    f->in = fs_split_make(p->d, p->M);
-    if (p->family == FS_BLOCKPERM) f->wiring = fs_wiring_make(p->seed, (uint32_t)p->M);
+    f->out = fsi_split_make(p->k, p->M);
+    f->in = fsi_split_make(p->d, p->M);
+    if (p->family == FS_BLOCKPERM) f->wiring = fsi_wiring_make(p->seed, (uint32_t)p->M);
     if (fs_sketch_nnz(S, 0, p->d, &f->nonzeros)) return cli_library_fail();
     const int64_t index = p->d <= INT32_MAX && f->nonzeros <= INT32_MAX ? 4 : 8;
     f->csr_bytes = (double)f->nonzeros * (double)(index + 4) + (double)(p->k + 1) * (double)index;
@@ -54,7 +54,7 @@ static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
     return 0;
 }
 
-static void print_split(const char *name, const fs_split *split)
+static void print_split(const char *name, const fsi_split *split)
 {
     printf("%s%" PRId64, name, split->small);
     if (split->larger) printf(" or %" PRId64, split->small + 1);
@@ -66,12 +66,13 @@ static void print_wiring(const facts *f)
 {
     const fs_spec *p = &f->spec;
     printf("wiring          input block l = 1 ... kappa of output block g is f^l(g), f(x) = (%" PRIu32 " x + %" PRIu32
-           ") mod %" PRIu32 "\n", f->wiring.a, f->wiring.b, f->wiring.M);
+           ") mod %" PRIu32 "\n",
+           f->wiring.a, f->wiring.b, f->wiring.M);
     if (p->M > WIRED || p->kappa > WIRED) return;
     for (uint32_t g = 0; g < (uint32_t)p->M; g++) {
         uint32_t h = g;
         printf("  %2" PRIu32 " reads", g);
-        for (int64_t l = 0; l < p->kappa; l++) printf(" %" PRIu32, h = fs_wiring_next(&f->wiring, h));
+        for (int64_t l = 0; l < p->kappa; l++) printf(" %" PRIu32, h = fsi_wiring_next(&f->wiring, h));
         printf("\n");
     }
 }
@@ -156,7 +157,11 @@ static const cli_option options[] = {
     {JSON, "json", NULL, "print a JSON object", NULL},
     {0}};
 const cli_command spec_command = {
-    "spec", "-d N -k N [OPTION]...", "tell what sketch a spec gives",
+    "spec",
+    "-d N -k N [OPTION]...",
+    "tell what sketch a spec gives",
     "Prints the sketch that these options give, with every value that the library chooses: blocks, wiring,\n"
     "nonzeros, memory and the error to expect.",
-    options, NULL, run};
+    options,
+    NULL,
+    run};

@@ -32,7 +32,11 @@ static int run(int argc, char **argv)
 
 static const cli_option options[] = {{JSON, "json", NULL, "print a JSON object", NULL}, {0}};
 const cli_command version_command = {
-    "version", "[OPTION]...", "print the versions of the library and of the definition of S",
+    "version",
+    "[OPTION]...",
+    "print the versions of the library and of the definition of S",
     "Prints the version of the library, and that of the definition of S: two machines with the same\n"
     "definition have the same S for every spec.",
-    options, NULL, run};
+    options,
+    NULL,
+    run};

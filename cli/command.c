@@ -77,7 +77,7 @@ static int unknown(const cli_command *command, const char *word)
 
 typedef struct reader {
     const cli_command *command;
-    int argc, at;     /* at: the word that is next */
+    int argc, at; /* at: the word that is next */
     char **argv;
     int (*take)(void *options, int code, const char *value);
     void *options;

@@ -1,24 +1,24 @@
 /* command.h - a command of flashsketch: its name, options and texts in one table, from which the command line is read
  * and --help, the man page and the completions are made. */
-#ifndef FLASHSKETCH_CLI_COMMAND_H
-#define FLASHSKETCH_CLI_COMMAND_H
+#ifndef FSI_CLI_COMMAND_H
+#define FSI_CLI_COMMAND_H
 
 typedef struct cli_option {
     int code;             /* what `take` gets; where it is a character, that is the short option */
     const char *name;     /* the long option; NULL: there is none */
     const char *argument; /* what it takes: "N"; NULL: nothing */
     const char *text;     /* what it does; may have several lines */
-    const char *words;    /* for completion: what can stand there, "none rows lines"; CLI_FILES; NULL: anything */
+    const char *words;    /* for completion: what can stand there, "none rows groups"; CLI_FILES; NULL: anything */
 } cli_option;
 #define CLI_FILES "<file>"
 
 typedef struct cli_command {
     const char *name;
-    const char *arguments; /* "[OPTION]... FILE" */
-    const char *summary;   /* for the list of commands */
-    const char *text;      /* above the options: sentences in lines */
+    const char *arguments;     /* "[OPTION]... FILE" */
+    const char *summary;       /* for the list of commands */
+    const char *text;          /* above the options: sentences in lines */
     const cli_option *options; /* the last one's code is 0; --help is every command's and not in the list */
-    const char *notes;     /* below the options; NULL: nothing */
+    const char *notes;         /* below the options; NULL: nothing */
     int (*run)(int argc, char **argv);
 } cli_command;
 

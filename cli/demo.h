@@ -1,12 +1,12 @@
 /* demo.h - the parts of flashsketch demo: the matrix, the sketches that compete, how one is measured, the results. */
-#ifndef FLASHSKETCH_CLI_DEMO_H
-#define FLASHSKETCH_CLI_DEMO_H
+#ifndef FSI_CLI_DEMO_H
+#define FSI_CLI_DEMO_H
 
 #include <flashsketch.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include "progress.h"
+#include "apps/common/progress.h"
 
 enum {
     DEMO_MIN_ROWS = 1024,
@@ -21,7 +21,7 @@ typedef struct demo_matrix {
     int stand_in;   /* synthetic, because Fashion-MNIST is not installed */
     float *data;    /* row-major */
     int64_t rows, cols;
-    double *gram;   /* the exact A'A, upper triangle */
+    double *gram; /* the exact A'A, upper triangle */
 } demo_matrix;
 
 /* Reads an IDX file; path NULL: Fashion-MNIST where Debian puts it, or a synthetic matrix of the same shape when it

@@ -7,7 +7,7 @@
 #include "claims.h"
 #include "cli.h"
 #include "demo.h"
-#include "images.h"
+#include "apps/common/images.h"
 
 static const char fashion[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";
 enum { SYNTHETIC_COLS = 784, RANK = 8 };

@@ -64,8 +64,7 @@ static axis axis_over(const demo_table *t, int error, double from, double to)
 /* The name of a matrix may be a file's, with any byte in it and of any length. */
 static void put_text(FILE *out, const char *text)
 {
-    for (int i = 0; text[i] && i < 48; i++)
-        switch (text[i]) {
+    for (int i = 0; text[i] && i < 48; i++) switch (text[i]) {
         case '<': fputs("&lt;", out); break;
         case '>': fputs("&gt;", out); break;
         case '&': fputs("&amp;", out); break;
@@ -103,18 +102,24 @@ static void put_ticks(FILE *out, const axis *a, int vertical)
             if (value < a->low || value > a->high) continue;
             if (!i || !tight) snprintf(number, sizeof number, "%g", value);
             if (vertical)
-                fprintf(out, "<path d='M%d %.1fH%d' stroke='#e3e6ea'/><text x='%d' y='%.1f' "
-                        "text-anchor='end'>%s</text>\n", LEFT, at, RIGHT, LEFT - 8, at + 5, number);
+                fprintf(out,
+                        "<path d='M%d %.1fH%d' stroke='#e3e6ea'/><text x='%d' y='%.1f' "
+                        "text-anchor='end'>%s</text>\n",
+                        LEFT, at, RIGHT, LEFT - 8, at + 5, number);
             else
-                fprintf(out, "<path d='M%.1f %dV%d' stroke='#e3e6ea'/><text x='%.1f' y='%d' "
-                        "text-anchor='middle'>%s</text>\n", at, TOP, BOTTOM, at, BOTTOM + 22, number);
+                fprintf(out,
+                        "<path d='M%.1f %dV%d' stroke='#e3e6ea'/><text x='%.1f' y='%d' "
+                        "text-anchor='middle'>%s</text>\n",
+                        at, TOP, BOTTOM, at, BOTTOM + 22, number);
         }
 }
 
 static void put_series(FILE *out, const demo_table *t, int which, const axis *x, const axis *y)
 {
-    fprintf(out, "<g fill='%s'><polyline fill='none' stroke='%s' stroke-opacity='0.45' stroke-width='1.5' "
-            "points='", styles[which].colour, styles[which].colour);
+    fprintf(out,
+            "<g fill='%s'><polyline fill='none' stroke='%s' stroke-opacity='0.45' stroke-width='1.5' "
+            "points='",
+            styles[which].colour, styles[which].colour);
     for (int i = 0; i < points(t, which); i++)
         fprintf(out, "%s%.1f,%.1f", i ? " " : "", place(x, value_of(t, which, i, 0)),
                 place(y, value_of(t, which, i, 1)));
@@ -128,11 +133,13 @@ static void put_series(FILE *out, const demo_table *t, int which, const axis *x,
 static void put_legend(FILE *out, const demo_table *t)
 {
     for (int which = 0; which < DEMO_SKETCHES; which++)
-        fprintf(out, "<path transform='translate(%d %d)' fill='%s' d='%s'/><text x='%d' y='%d'%s>%s</text>\n",
-                LEGEND, TOP + 20 + 30 * which, styles[which].colour, styles[which].marker, LEGEND + 18,
-                TOP + 25 + 30 * which, which ? "" : " font-weight='bold'", demo_sketches[which].name);
-    fprintf(out, "<text x='%d' y='%d' fill='#495057' font-size='13'>one point for each k,<tspan x='%d' "
-            "dy='18'>from the top: ", LEGEND - 8, TOP + 42 + 30 * DEMO_SKETCHES, LEGEND - 8);
+        fprintf(out, "<path transform='translate(%d %d)' fill='%s' d='%s'/><text x='%d' y='%d'%s>%s</text>\n", LEGEND,
+                TOP + 20 + 30 * which, styles[which].colour, styles[which].marker, LEGEND + 18, TOP + 25 + 30 * which,
+                which ? "" : " font-weight='bold'", demo_sketches[which].name);
+    fprintf(out,
+            "<text x='%d' y='%d' fill='#495057' font-size='13'>one point for each k,<tspan x='%d' "
+            "dy='18'>from the top: ",
+            LEGEND - 8, TOP + 42 + 30 * DEMO_SKETCHES, LEGEND - 8);
     for (int i = 0; i < t->sizes; i++) fprintf(out, "%s%" PRId64, i ? ", " : "", t->k[i]);
     fputs("</tspan></text>\n", out);
 }
@@ -143,10 +150,11 @@ void demo_picture(FILE *out, const demo_table *t)
     put_frame(out, t);
     put_ticks(out, &x, 0);
     put_ticks(out, &y, 1);
-    fprintf(out, "<rect x='%d' y='%d' width='%d' height='%d' fill='none' stroke='#868e96'/>\n", LEFT, TOP,
-            RIGHT - LEFT, BOTTOM - TOP);
+    fprintf(out, "<rect x='%d' y='%d' width='%d' height='%d' fill='none' stroke='#868e96'/>\n", LEFT, TOP, RIGHT - LEFT,
+            BOTTOM - TOP);
     const double read = place(&x, t->read);
-    fprintf(out, "<path d='M%.1f %dV%d' stroke='#495057' stroke-dasharray='5 4'/>"
+    fprintf(out,
+            "<path d='M%.1f %dV%d' stroke='#495057' stroke-dasharray='5 4'/>"
             "<text x='%.1f' y='%d' text-anchor='middle' fill='#495057' font-size='13'>reading A once</text>\n",
             read, TOP, BOTTOM, read, TOP - 7);
     for (int which = DEMO_SKETCHES - 1; which >= 0; which--) put_series(out, t, which, &x, &y);

@@ -6,7 +6,7 @@
 /* The paper's sketches are blockperm with contiguous blocks. */
 const demo_sketch demo_sketches[DEMO_SKETCHES] = {
     {"blockperm (default)", FS_BLOCKPERM, 0, 0, (fs_shuffle)0},
-    {"blockperm, lines", FS_BLOCKPERM, 0, 0, FS_SHUFFLE_LINES},
+    {"blockperm, groups", FS_BLOCKPERM, 0, 0, FS_SHUFFLE_GROUPS},
     {"paper, kappa 1, s 4", FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
     {"paper, kappa 4, s 1", FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
     {"sjlt, s 4", FS_SJLT, 0, 4, (fs_shuffle)0},

@@ -65,7 +65,8 @@ static void man(void)
            ".SH DESCRIPTION\n"
            "S is a random k x d matrix that a few numbers and a seed define, the same on every machine;\n"
            "Y = S A has k rows instead of d and keeps lengths, angles and least\\-squares solutions of A's columns.\n"
-           ".SH COMMANDS\nEvery command has \\fB\\-h\\fR, \\fB\\-\\-help\\fR.\n", fs_version());
+           ".SH COMMANDS\nEvery command has \\fB\\-h\\fR, \\fB\\-\\-help\\fR.\n",
+           fs_version());
     for (int i = 0; cli_commands[i]; i++) man_command(cli_commands[i]);
     fputs(".SH FILES\n"
           "A matrix is read from npy (versions 1 to 3, floating point, integers and booleans, both byte orders, C and\n"
@@ -87,10 +88,11 @@ static void man(void)
           ".SH EXAMPLES\n"
           ".nf\n"
           "flashsketch sketch \\-k 400 \\-\\-seed 7 A.npy \\-o Y.npy\n"
-          "flashsketch sketch \\-k 4096 \\-\\-batch\\-major \\-\\-shuffle lines grads.npy \\-o Y.npy\n"
+          "flashsketch sketch \\-k 4096 \\-\\-batch\\-major \\-\\-shuffle groups grads.npy \\-o Y.npy\n"
           "flashsketch coherence \\-k 1024 \\-\\-kappa 4 \\-\\-shuffle none A.mtx.gz\n"
           "flashsketch check\n"
-          ".fi\n", stdout);
+          ".fi\n",
+          stdout);
 }
 
 /* completions ------------------------------------------------------------------------------------------------ */
@@ -124,12 +126,14 @@ static void bash(void)
     fputs("# bash completion for flashsketch\n_flashsketch()\n{\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
           "    COMPREPLY=()\n    if ((COMP_CWORD == 1)) || [[ $command == help && $word != -* ]]; then\n"
-          "        COMPREPLY=($(compgen -W '", stdout);
+          "        COMPREPLY=($(compgen -W '",
+          stdout);
     for (int i = 0; cli_commands[i]; i++) printf("%s ", cli_commands[i]->name);
     fputs("--help --version' -- \"$word\"))\n        return\n    fi\n    case $command:$before in\n", stdout);
     for (int i = 0; cli_commands[i]; i++) bash_values(cli_commands[i]);
     fputs("    esac\n    if [[ $word != -* ]]; then\n        compopt -o default\n        return\n    fi\n"
-          "    case $command in\n", stdout);
+          "    case $command in\n",
+          stdout);
     for (int i = 0; cli_commands[i]; i++) {
         printf("        %s) COMPREPLY=($(compgen -W '", cli_commands[i]->name);
         bash_words(cli_commands[i]);
@@ -168,14 +172,16 @@ static void zsh(void)
 {
     fputs("#compdef flashsketch\n_flashsketch()\n{\n"
           "    if ((CURRENT == 2)) || [[ ${words[2]} == help && $PREFIX != -* ]]; then\n"
-          "        local -a commands=(\n", stdout);
+          "        local -a commands=(\n",
+          stdout);
     for (int i = 0; cli_commands[i]; i++) {
         printf("            '%s:", cli_commands[i]->name);
         zsh_text(cli_commands[i]->summary);
         fputs("'\n", stdout);
     }
     fputs("        )\n        _describe command commands\n        return\n    fi\n"
-          "    local command=${words[2]}\n    shift words\n    ((CURRENT--))\n    case $command in\n", stdout);
+          "    local command=${words[2]}\n    shift words\n    ((CURRENT--))\n    case $command in\n",
+          stdout);
     for (int i = 0; cli_commands[i]; i++) {
         printf("        %s)\n            _arguments", cli_commands[i]->name);
         for (const cli_option *option = cli_commands[i]->options; option->code; option++) zsh_option(option);

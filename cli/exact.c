@@ -7,18 +7,18 @@
 #include <string.h>
 
 #include "cli.h"
-#include "dtype.h"
+#include "base/dtype.h"
 
 /* A sparse matrix as packed rows of f64, added to what is there. */
 static void write_out(const fs_sparse *A, double *to)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
     for (int64_t line = 0; line < lines; line++)
-        for (int64_t e = fs_index_load(A->ptr, A->index_type, line); e < fs_index_load(A->ptr, A->index_type, line + 1);
-             e++) {
-            const int64_t other = fs_index_load(A->index, A->index_type, e);
+        for (int64_t e = fsi_index_load(A->ptr, A->index_type, line);
+             e < fsi_index_load(A->ptr, A->index_type, line + 1); e++) {
+            const int64_t other = fsi_index_load(A->index, A->index_type, e);
             const int64_t i = A->format == FS_CSR ? line : other, j = A->format == FS_CSR ? other : line;
-            to[i * A->cols + j] += fs_load(A->value, A->dtype, e);
+            to[i * A->cols + j] += fsi_load(A->value, A->dtype, e);
         }
 }
 
@@ -26,8 +26,7 @@ static double *zeros(const char *name, int64_t rows, int64_t cols)
 {
     double *data = cli_array(rows, cols, sizeof *data);
     if (data) memset(data, 0, (size_t)(rows * cols) * sizeof *data);
-    else
-        cli_fail("there is no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", name, rows, cols);
+    else cli_fail("there is no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", name, rows, cols);
     return data;
 }
 
@@ -58,11 +57,13 @@ int exact_possible(task *t)
     if (fs_stream_shape(t->A.stream, &shape)) return cli_library_fail();
     if (shape.col_stride != 1 || (t->A.in.is_sparse && t->input.batch_major))
         return cli_fail("--exact adds up over whole rows of A, and %s is stored by columns; give one file, without "
-                        "--memory and --resume", t->in.name);
+                        "--memory and --resume",
+                        t->in.name);
     if (fs_stream_next(t->A.stream, &first) || fs_stream_seek(t->A.stream, 0)) return cli_library_fail();
     if (first.A.cols == t->in.n) return 0;
     return cli_fail("--exact adds up over whole rows of A, and --memory has room for %" PRId64 " of %" PRId64
-                    " elements of a row; give a larger --memory", first.A.cols, t->in.n);
+                    " elements of a row; give a larger --memory",
+                    first.A.cols, t->in.n);
 }
 
 /* All of B, d x rhs, packed rows of f64. */
@@ -77,7 +78,7 @@ static int gather(sketching *s, double *to)
         if (p.is_sparse) write_out(&p.sparse, at); /* whole rows */
         for (int64_t i = 0; !p.is_sparse && i < p.A.rows; i++)
             for (int64_t j = 0; j < p.A.cols; j++)
-                at[i * s->n + j] = fs_load(p.A.data, p.A.dtype, p.A.offset + i * p.A.row_stride + j * p.A.col_stride);
+                at[i * s->n + j] = fsi_load(p.A.data, p.A.dtype, p.A.offset + i * p.A.row_stride + j * p.A.col_stride);
     }
 }
 

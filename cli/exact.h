@@ -1,6 +1,6 @@
 /* exact.h - --exact: what a task's result is compared with, A itself, which is read again. */
-#ifndef FLASHSKETCH_CLI_EXACT_H
-#define FLASHSKETCH_CLI_EXACT_H
+#ifndef FSI_CLI_EXACT_H
+#define FSI_CLI_EXACT_H
 
 #include "task.h"
 

@@ -1,7 +1,7 @@
 /* expect.h - the error that a sketch of k rows should have: that of a dense Gaussian, which the default sketch reaches
- * (docs/definition.md, "Which sketch"; tests/laws/quality.c measures it). */
-#ifndef FLASHSKETCH_CLI_EXPECT_H
-#define FLASHSKETCH_CLI_EXPECT_H
+ * (docs/definition.md, "Which sketch"; tests/properties/quality.c measures it). */
+#ifndef FSI_CLI_EXPECT_H
+#define FSI_CLI_EXPECT_H
 
 #include <math.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "dtype.h"
+#include "base/dtype.h"
 #include "identity.h"
 #include "task.h"
 
@@ -26,7 +26,8 @@ static int open_source(source *s, const char *path)
         int64_t rows = 0;
         for (int64_t i = 0; i < id->count; i++) rows += id->rows[i].end - id->rows[i].first;
         return cli_fail("%s is the sketch of %" PRId64 " of the %" PRId64 " rows ('flashsketch info' prints which); "
-                        "'flashsketch add' puts it together with those of the others", path, rows, id->spec.d);
+                        "'flashsketch add' puts it together with those of the others",
+                        path, rows, id->spec.d);
     }
     s->Y = s->file.dense;
     if (id->batch_major) s->Y = fs_batch_major(s->file.dense.data, id->n, id->spec.k, id->dtype);
@@ -48,7 +49,7 @@ static int fill(task *t, const source *s, int count)
 static int open_task(task *t, const source *s, int count)
 {
     t->in.name = s[0].path, t->in.d = s[0].id.spec.d, t->in.n = s[0].id.n;
-    t->sum = fs_dtype_sum(s[0].id.dtype);
+    t->sum = fsi_dtype_sum(s[0].id.dtype);
     if (count > 1) {
         t->rhs_name = s[1].path;
         t->B = fs_row_major(NULL, t->in.d, s[1].id.n, s[1].id.dtype);

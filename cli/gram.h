@@ -1,6 +1,6 @@
 /* gram.h - Gram matrices, the yardstick of a sketch: S is good when (SA)'(SA) is close to A'A. */
-#ifndef FLASHSKETCH_CLI_GRAM_H
-#define FLASHSKETCH_CLI_GRAM_H
+#ifndef FSI_CLI_GRAM_H
+#define FSI_CLI_GRAM_H
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choices.h"
+#include "attribution/choices.h"
 #include "cli.h"
 #include "json.h"
 #include "spec_options.h"
@@ -62,10 +62,7 @@ void grass_grid_free(grass_grid *grid)
     grid->cells = NULL;
 }
 
-double grass_work(const fs_spec *spec)
-{
-    return (double)spec->k * (spec->family == FS_GAUSSIAN ? 2 : 1);
-}
+double grass_work(const fs_spec *spec) { return (double)spec->k * (spec->family == FS_GAUSSIAN ? 2 : 1); }
 
 /* what they say ---------------------------------------------------------------------------------------------- */
 
@@ -82,7 +79,8 @@ static int read_values(const grass_grid *grid, const grass_record *record, const
     for (int64_t s = 0; s < grid->ask->seeds; s++) {
         const cJSON *each = cJSON_GetObjectItem(line_of(record, first + s * round), "lds_each"), *value;
         int64_t t = 0;
-        cJSON_ArrayForEach(value, each) {
+        cJSON_ArrayForEach(value, each)
+        {
             if (t < tests) values[s * tests + t] = cJSON_IsNumber(value) ? value->valuedouble : NAN;
             t++;
         }
@@ -171,7 +169,8 @@ void grass_print_table(const grass_grid *grid, const grass_summary *summaries)
            "LDS       mean over %" PRId64 " test images and the seeds\n"
            "+-seeds   deviation of a seed's mean\n"
            "interval  of 95 %% of bootstrap samples of images and seeds\n"
-           "ms/batch  to mask and sketch a batch of gradients; -: all features were kept\n", summaries[0].lds.count);
+           "ms/batch  to mask and sketch a batch of gradients; -: all features were kept\n",
+           summaries[0].lds.count);
     if (compared)
         printf("less the Gaussian's: image by image, at the same models and masks, with its interval;\n"
                "          no difference is seen where it holds 0\n");

@@ -3,13 +3,13 @@
  * A grid is every family at every k with every seed.  At the same k and seed all families have the same mask, and all
  * have the same models and images, so a family is compared with the dense Gaussian image by image: the interval of the
  * difference is far shorter than that of either. */
-#ifndef FLASHSKETCH_CLI_GRASS_GRID_H
-#define FLASHSKETCH_CLI_GRASS_GRID_H
+#ifndef FSI_CLI_GRASS_GRID_H
+#define FSI_CLI_GRASS_GRID_H
 
 #include <flashsketch.h>
 
 #include "grass_record.h"
-#include "lds.h"
+#include "apps/grass/lds.h"
 
 enum { GRASS_FAMILIES = FS_GAUSSIAN, GRASS_SIZES = 16 };
 
@@ -47,13 +47,13 @@ double grass_work(const fs_spec *spec);
 
 /* What all seeds of a family at a k say. */
 typedef struct grass_summary {
-    const grass_cell *cell;  /* of the first seed */
-    lds_summary lds;         /* averaged over seeds */
-    double seed_deviation;   /* of the LDS of each seed, with seeds - 1; NaN: one seed */
-    double damping[2];       /* the least and the largest */
-    double batch_ms;         /* to mask and sketch a batch; NaN: all features were kept */
-    int compared;            /* with the Gaussian: */
-    lds_summary difference;  /* its LDS less the Gaussian's */
+    const grass_cell *cell; /* of the first seed */
+    lds_summary lds;        /* averaged over seeds */
+    double seed_deviation;  /* of the LDS of each seed, with seeds - 1; NaN: one seed */
+    double damping[2];      /* the least and the largest */
+    double batch_ms;        /* to mask and sketch a batch; NaN: all features were kept */
+    int compared;           /* with the Gaussian: */
+    lds_summary difference; /* its LDS less the Gaussian's */
 } grass_summary;
 
 /* Fills sizes x families summaries from the lines of all cells.  tests: images that a line tells of; seed: of the

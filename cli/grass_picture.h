@@ -1,10 +1,10 @@
 /* grass_picture.h - a picture of an attribution: test images, each with the training images that helped and harmed. */
-#ifndef FLASHSKETCH_CLI_GRASS_PICTURE_H
-#define FLASHSKETCH_CLI_GRASS_PICTURE_H
+#ifndef FSI_CLI_GRASS_PICTURE_H
+#define FSI_CLI_GRASS_PICTURE_H
 
 #include <stdio.h>
 
-#include "data.h"
+#include "apps/grass/data.h"
 
 /* Rows of a picture: the test image, then `each` training images in green frames and `each` in red ones. */
 typedef struct grass_rows {

@@ -1,7 +1,7 @@
 /* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a
  * later call takes them instead of making them again. */
-#ifndef FLASHSKETCH_CLI_GRASS_RECORD_H
-#define FLASHSKETCH_CLI_GRASS_RECORD_H
+#ifndef FSI_CLI_GRASS_RECORD_H
+#define FSI_CLI_GRASS_RECORD_H
 
 #include <cjson/cJSON.h>
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "grass_picture.h"
 #include "json.h"
-#include "progress.h"
+#include "apps/common/progress.h"
 #include "spec_options.h"
 
 static const char fashion[] = "/usr/share/datasets/fashion-mnist";
@@ -63,7 +63,7 @@ typedef struct session {
     grass_record *record;
     double model_seconds;
     progress bar;
-    const grass_cell *now; /* the sketch at hand; NULL: models */
+    const grass_cell *now;  /* the sketch at hand; NULL: models */
     double done, step, all; /* work before it, its own, and all there is */
 } session;
 
@@ -268,8 +268,8 @@ static void print_kept(const session *s, const grass_cell *cell, const experimen
     if (cell->mask) printf("; of %" PRId64 " coordinates", s->e.parameters);
     printf("\nfeatures  %s\n"
            "          train-000.npy to train-%03" PRId64 ".npy, each %" PRId64 " x %" PRId64 " float32\n"
-           "          test-000.npy to test-%03" PRId64 ".npy, each %" PRId64 " x %" PRId64 "\n", kept->folder, last,
-           s->o->train, cell->spec.k, last, s->o->test, cell->spec.k);
+           "          test-000.npy to test-%03" PRId64 ".npy, each %" PRId64 " x %" PRId64 "\n",
+           kept->folder, last, s->o->train, cell->spec.k, last, s->o->test, cell->spec.k);
 }
 
 static int print_kept_json(const session *s, const grass_cell *cell, const experiment_kept *kept,
@@ -340,8 +340,8 @@ static int print_queries(const session *s, double *scores)
     int code = best && worst ? 0 : cli_fail("there is no memory for %d queries", o->query_count);
     for (int q = 0; q < o->query_count && !code; q++) {
         int64_t *up = best + q * o->each, *down = worst + q * o->each;
-        if (fs_grass_top(&all, o->query[q], o->each, 0, up, values[0]) ||
-            fs_grass_top(&all, o->query[q], o->each, 1, down, values[1])) {
+        if (fs_attribution_top(&all, o->query[q], o->each, 0, up, values[0]) ||
+            fs_attribution_top(&all, o->query[q], o->each, 1, down, values[1])) {
             code = cli_library_fail();
             break;
         }
@@ -364,8 +364,7 @@ static int query(session *s)
     s->all = grass_work(&cell->spec);
     int code = train(s);
     double *scores = code ? NULL : cli_array(o->test, o->train, sizeof *scores);
-    if (!code && !scores)
-        code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
+    if (!code && !scores) code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
     next(s, cell, grass_work(&cell->spec));
     if (!code && experiment_lds(&s->e, &cell->spec, cell->mask, o->damping, scores, &result)) code = cli_library_fail();
     progress_end(&s->bar);
@@ -396,7 +395,8 @@ static int run_with(const grass_options *o, const grass_data *data, grass_record
     if (o->task == GRASS_LDS && access(identity, F_OK))
         return cli_fail("%s: nothing is kept there; 'flashsketch grass run' and 'grass features' make it", o->folder);
     int code = fs_context_create(&s.ctx, &o->where) || experiment_open(&s.e, s.ctx, &o->recipe, data, o->folder, &watch)
-                   ? cli_library_fail() : 0;
+                   ? cli_library_fail()
+                   : 0;
     if (!code) {
         code = work(&s);
         experiment_close(&s.e);

@@ -1,10 +1,10 @@
-/* grass_tasks.h - what 'flashsketch grass' does: the experiment of src/grass with what the command line says. */
-#ifndef FLASHSKETCH_CLI_GRASS_TASKS_H
-#define FLASHSKETCH_CLI_GRASS_TASKS_H
+/* grass_tasks.h - what 'flashsketch grass' does: the experiment of apps/grass with what the command line says. */
+#ifndef FSI_CLI_GRASS_TASKS_H
+#define FSI_CLI_GRASS_TASKS_H
 
 #include <stdio.h>
 
-#include "experiment.h"
+#include "apps/grass/experiment.h"
 #include "grass_grid.h"
 
 enum { GRASS_QUERIES = 64 };
@@ -12,17 +12,17 @@ typedef enum grass_task { GRASS_RUN, GRASS_FEATURES, GRASS_LDS, GRASS_QUERY } gr
 
 typedef struct grass_options {
     grass_task task;
-    const char *data;    /* the folder of the four files; NULL: Debian's Fashion-MNIST */
-    const char *folder;  /* where models and features are kept */
-    grass_ask ask;       /* the sketches */
+    const char *data;   /* the folder of the four files; NULL: Debian's Fashion-MNIST */
+    const char *folder; /* where models and features are kept */
+    grass_ask ask;      /* the sketches */
     fs_context_options where;
     int64_t train, test;
     experiment_recipe recipe;
-    double damping;      /* 0: chosen */
+    double damping;              /* 0: chosen */
     const char *record, *commit; /* NULL: none */
-    int64_t each;        /* query: images that are told of each kind */
-    const char *output;  /* query: the picture; NULL: none */
-    FILE *picture;       /* that file, opened before the work */
+    int64_t each;                /* query: images that are told of each kind */
+    const char *output;          /* query: the picture; NULL: none */
+    FILE *picture;               /* that file, opened before the work */
     int query_count;
     int64_t query[GRASS_QUERIES];
     int forget, json, quiet;

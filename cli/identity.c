@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "error.h"
+#include "base/error.h"
 #include "json.h"
 #include "output.h"
 #include "spec_options.h"
@@ -177,7 +177,8 @@ static void read_rows(reading *r, const cJSON *array, identity *id)
     const cJSON *pair;
     id->rows = read_array(r, array, "rows", sizeof *id->rows, &id->count);
     if (!id->rows) return;
-    cJSON_ArrayForEach(pair, array) {
+    cJSON_ArrayForEach(pair, array)
+    {
         const cJSON *first = cJSON_IsArray(pair) ? pair->child : NULL, *end = first ? first->next : NULL;
         identity_rows *rows = &id->rows[i++];
         rows->first = whole_of(r, first, "rows", 0, id->spec.d);
@@ -198,7 +199,8 @@ static void read_state(reading *r, const cJSON *object, identity *id)
     const cJSON *files = member(r, object, "files"), *one;
     id->file = read_array(r, files, "files", sizeof *id->file, &id->files);
     if (!id->file) return;
-    cJSON_ArrayForEach(one, files) {
+    cJSON_ArrayForEach(one, files)
+    {
         id->file[i].bytes = read_whole(r, one, "bytes", 1, MOST);
         id->file[i].start = read_whole(r, one, "start", 0, MOST);
         id->file[i++].changed = (int64_t)read_exact(r, one, "changed_ns");
@@ -287,14 +289,17 @@ static fs_result belongs(const found_text *f, const file_matrix *file)
     const int64_t rows = id->batch_major ? id->n : id->spec.k, cols = id->batch_major ? id->spec.k : id->n;
     const fs_matrix *m = &file->dense;
     if (file->is_sparse || m->col_stride != 1 || m->rows != rows || m->cols != cols || m->dtype != id->dtype)
-        return fs_fail(FS_EFILE, "%s: it describes a sketch of %" PRId64 " x %" PRId64 " %s, but %s holds %" PRId64
-                       " x %" PRId64 " %s; make the sketch again, or remove %s", f->says, rows, cols,
-                       file_dtype_name(id->dtype), f->path, m->rows, m->cols, file_dtype_name(m->dtype), f->says);
+        return fs_fail(FS_EFILE,
+                       "%s: it describes a sketch of %" PRId64 " x %" PRId64 " %s, but %s holds %" PRId64 " x %" PRId64
+                       " %s; make the sketch again, or remove %s",
+                       f->says, rows, cols, file_dtype_name(id->dtype), f->path, m->rows, m->cols,
+                       file_dtype_name(m->dtype), f->says);
     const uint32_t crc = file_crc(m);
     if (crc != id->crc)
-        return fs_fail(FS_EFILE, "%s: it describes elements whose CRC-32 is %" PRIu32 ", but those of %s have %" PRIu32
-                       ": they have changed since they were written; make the sketch again, or remove %s", f->says,
-                       id->crc, f->path, crc, f->says);
+        return fs_fail(FS_EFILE,
+                       "%s: it describes elements whose CRC-32 is %" PRIu32 ", but those of %s have %" PRIu32
+                       ": they have changed since they were written; make the sketch again, or remove %s",
+                       f->says, id->crc, f->path, crc, f->says);
     return FS_OK;
 }
 
@@ -310,7 +315,7 @@ fs_result identity_find(const char *path, file_format format, identity *id, int 
     if (format == FILE_NPY) read_beside(path, &f);
     if (format == FILE_SAFETENSORS) { /* the header alone: it may have other tensors too */
         const file_options header = {.format = format, .list = ignore, .note = take_note, .user = &f};
-        FS_TRY(file_open(path, &header, &file));
+        FSI_TRY(file_open(path, &header, &file));
         file_close(&file);
     }
     if (f.result || !f.found) return f.result;
@@ -327,22 +332,26 @@ fs_result identity_find(const char *path, file_format format, identity *id, int 
 fs_result identity_open(const char *path, file_matrix *file, identity *id)
 {
     int found;
-    FS_TRY(file_open(path, NULL, file));
+    FSI_TRY(file_open(path, NULL, file));
     fs_result result = identity_find(path, file->format, id, &found);
     if (!result && !found)
-        result = fs_fail(FS_EFILE, "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
-                         "writes one", path, path, OUTPUT_IDENTITY);
+        result = fs_fail(FS_EFILE,
+                         "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
+                         "writes one",
+                         path, path, OUTPUT_IDENTITY);
     if (result) file_close(file);
     return result;
 }
 
 fs_result identity_open_finished(const char *path, file_matrix *file, identity *id)
 {
-    FS_TRY(identity_open(path, file, id));
+    FSI_TRY(identity_open(path, file, id));
     fs_result result = FS_OK;
     if (id->panels)
-        result = fs_fail(FS_EFILE, "%s: it is the state of a run that is not over; give the command that wrote it "
-                         "again, with --resume", path);
+        result = fs_fail(FS_EFILE,
+                         "%s: it is the state of a run that is not over; give the command that wrote it "
+                         "again, with --resume",
+                         path);
     else if (id->definition != fs_definition_version())
         result = fs_fail(FS_EFILE, "%s: it is by definition %" PRId64 " of S, and this flashsketch has definition %d",
                          path, id->definition, fs_definition_version());
@@ -353,8 +362,13 @@ fs_result identity_open_finished(const char *path, file_matrix *file, identity *
     return result;
 }
 
-typedef struct number { const char *name; int64_t a, b; } number;
-typedef struct word { const char *name, *a, *b; } word;
+typedef struct number {
+    const char *name;
+    int64_t a, b;
+} number;
+typedef struct word {
+    const char *name, *a, *b;
+} word;
 
 static fs_result same(const char *name_a, const char *name_b, const word *words, int word_count, const number *numbers,
                       int number_count)
@@ -372,13 +386,16 @@ static fs_result same(const char *name_a, const char *name_b, const word *words,
 
 fs_result identity_same_sketch(const char *name_a, const identity *a, const char *name_b, const identity *b)
 {
-    const number numbers[] = {
-        {"definition", a->definition, b->definition}, {"d =", a->spec.d, b->spec.d}, {"k =", a->spec.k, b->spec.k},
-        {"M =", a->spec.M, b->spec.M}, {"kappa =", a->spec.kappa, b->spec.kappa}, {"s =", a->spec.s, b->spec.s},
-        {"interleave", a->spec.interleave, b->spec.interleave}};
+    const number numbers[] = {{"definition", a->definition, b->definition},
+                              {"d =", a->spec.d, b->spec.d},
+                              {"k =", a->spec.k, b->spec.k},
+                              {"M =", a->spec.M, b->spec.M},
+                              {"kappa =", a->spec.kappa, b->spec.kappa},
+                              {"s =", a->spec.s, b->spec.s},
+                              {"interleave", a->spec.interleave, b->spec.interleave}};
     const word words[] = {{"family", spec_family_name(a->spec.family), spec_family_name(b->spec.family)},
                           {"shuffle", spec_shuffle_name(a->spec.shuffle), spec_shuffle_name(b->spec.shuffle)}};
-    FS_TRY(same(name_a, name_b, words, sizeof words / sizeof words[0], numbers, sizeof numbers / sizeof numbers[0]));
+    FSI_TRY(same(name_a, name_b, words, sizeof words / sizeof words[0], numbers, sizeof numbers / sizeof numbers[0]));
     if (a->spec.seed != b->spec.seed)
         return fs_fail(FS_EFILE, "%s: it has seed %" PRIu64 ", but %s has %" PRIu64, name_b, b->spec.seed, name_a,
                        a->spec.seed);
@@ -391,6 +408,6 @@ fs_result identity_agree(const char *name_a, const identity *a, const char *name
     const word words[] = {
         {"type", file_dtype_name(a->dtype), file_dtype_name(b->dtype)},
         {"order", a->batch_major ? "batch-major" : "k x n", b->batch_major ? "batch-major" : "k x n"}};
-    FS_TRY(identity_same_sketch(name_a, a, name_b, b));
+    FSI_TRY(identity_same_sketch(name_a, a, name_b, b));
     return same(name_a, name_b, words, sizeof words / sizeof words[0], &columns, 1);
 }

@@ -2,20 +2,24 @@
  *
  * `flashsketch sketch` writes it as JSON beside the npy file, as NAME.npy.json; the state of a run that can be resumed
  * holds it in its metadata.  Nothing in it is believed: every field is checked, against the matrix too. */
-#ifndef FLASHSKETCH_CLI_IDENTITY_H
-#define FLASHSKETCH_CLI_IDENTITY_H
+#ifndef FSI_CLI_IDENTITY_H
+#define FSI_CLI_IDENTITY_H
 
 #include <flashsketch.h>
 
-#include "file.h"
+#include "files/file.h"
 
 #define IDENTITY_KEY "flashsketch" /* in the metadata of a safetensors file */
 enum { IDENTITY_VERSION = 1 };
 
-typedef struct identity_rows { int64_t first, end; } identity_rows; /* first ... end - 1 */
+typedef struct identity_rows {
+    int64_t first, end;
+} identity_rows; /* first ... end - 1 */
 
 /* A file that a state's run reads: its length, when it was last written to, in ns, and where its elements begin. */
-typedef struct identity_file { int64_t bytes, changed, start; } identity_file;
+typedef struct identity_file {
+    int64_t bytes, changed, start;
+} identity_file;
 
 typedef struct identity {
     int64_t definition;  /* of S */
@@ -27,10 +31,10 @@ typedef struct identity {
     int64_t count;       /* of rows: the rows of A that Y is the sketch of, ascending, with gaps between them */
     identity_rows *rows; /* owned, as is file */
     /* Of a state: */
-    int64_t panels;      /* of all; 0: this is no state */
-    int64_t done;        /* of these so many are in Y */
-    int64_t memory;      /* by which the panels are cut */
-    char reads[32];      /* what elements, in which order: "float32 by rows" */
+    int64_t panels; /* of all; 0: this is no state */
+    int64_t done;   /* of these so many are in Y */
+    int64_t memory; /* by which the panels are cut */
+    char reads[32]; /* what elements, in which order: "float32 by rows" */
     int64_t files;
     identity_file *file;
 } identity;

@@ -7,10 +7,7 @@
 #include "claims.h"
 #include "cli.h"
 
-int input_is_option(int code)
-{
-    return code >= INPUT_BATCH_MAJOR && code < INPUT_OTHER;
-}
+int input_is_option(int code) { return code >= INPUT_BATCH_MAJOR && code < INPUT_OTHER; }
 
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype)
 {
@@ -104,7 +101,4 @@ int input_open(const char *path, const input_options *o, progress *bar, input *i
     return 0;
 }
 
-void input_close(input *in)
-{
-    file_close(&in->file);
-}
+void input_close(input *in) { file_close(&in->file); }

@@ -1,46 +1,49 @@
 /* input.h - the matrix A that a command takes from a file: the options that say how to read it, and its opening.
  *
  * A is d x n whatever the file's order; a batch-major file holds it transposed, a sample in each row. */
-#ifndef FLASHSKETCH_CLI_INPUT_H
-#define FLASHSKETCH_CLI_INPUT_H
+#ifndef FSI_CLI_INPUT_H
+#define FSI_CLI_INPUT_H
 
 #include <flashsketch.h>
 
-#include "file.h"
-#include "progress.h"
+#include "files/file.h"
+#include "apps/common/progress.h"
 
 /* A command puts these in its table of options and numbers its own from INPUT_OTHER on.  The text is that of
  * --batch-major: INPUT_TRANSPOSED, or a longer one where results are transposed too. */
-#define INPUT_OPTIONS(batch_major_text)                                                                          \
-    {INPUT_BATCH_MAJOR, "batch-major", NULL, batch_major_text, NULL},                                            \
-    {INPUT_TENSOR, "tensor", "NAME", "safetensors, npz: which tensor or array", NULL},                           \
-    {INPUT_SHAPE, "shape", "RxC", "the file is raw: so many rows and columns ...", NULL},                        \
-    {INPUT_DTYPE, "dtype", "TYPE", "... of f16, bf16, f32 or f64, little-endian ...", "f16 bf16 f32 f64"},       \
-    {INPUT_COLUMNS, "columns", NULL, "... column by column, not row by row", NULL}
-#define INPUT_TRANSPOSED "the file holds n x d, a sample in each row; A is its transpose.\n" \
-    "S is the same; --shuffle lines is the one that is fast here"
-#define INPUT_TEXT                                                                                               \
-    "FILE ('-' is standard input) holds A, d x n: npy, npz (SciPy's sparse matrices too), Matrix Market,\n"        \
-    "safetensors, IDX, CSV or another table of numbers as text, or raw elements whose --shape and --dtype are\n"   \
-    "given; Matrix Market, IDX and text with gzip or not.  An array of 10 x 4 x 5 is read as 10 x 20, one of a\n"  \
-    "single dimension as a column.  Integers of 8 and 16 bits and booleans are read as f32, those of 32 and 64\n"  \
-    "bits and text as f64.  A pipe of npy or raw elements that is read once is read in order; any other is first\n"  \
+#define INPUT_OPTIONS(batch_major_text) \
+    {INPUT_BATCH_MAJOR, "batch-major", NULL, batch_major_text, NULL}, \
+        {INPUT_TENSOR, "tensor", "NAME", "safetensors, npz: which tensor or array", NULL}, \
+        {INPUT_SHAPE, "shape", "RxC", "the file is raw: so many rows and columns ...", NULL}, \
+        {INPUT_DTYPE, "dtype", "TYPE", "... of f16, bf16, f32 or f64, little-endian ...", "f16 bf16 f32 f64"}, \
+    { \
+        INPUT_COLUMNS, "columns", NULL, "... column by column, not row by row", NULL \
+    }
+#define INPUT_TRANSPOSED \
+    "the file holds n x d, a sample in each row; A is its transpose.\n" \
+    "S is the same; --shuffle groups is the one that is fast here"
+#define INPUT_TEXT \
+    "FILE ('-' is standard input) holds A, d x n: npy, npz (SciPy's sparse matrices too), Matrix Market,\n" \
+    "safetensors, IDX, CSV or another table of numbers as text, or raw elements whose --shape and --dtype are\n" \
+    "given; Matrix Market, IDX and text with gzip or not.  An array of 10 x 4 x 5 is read as 10 x 20, one of a\n" \
+    "single dimension as a column.  Integers of 8 and 16 bits and booleans are read as f32, those of 32 and 64\n" \
+    "bits and text as f64.  A pipe of npy or raw elements that is read once is read in order; any other is first\n" \
     "copied to the folder TMPDIR (or /tmp)."
 enum { INPUT_BATCH_MAJOR = 512, INPUT_TENSOR, INPUT_SHAPE, INPUT_DTYPE, INPUT_COLUMNS, INPUT_OTHER };
 
 typedef struct input_options {
     file_options file;
     int has_shape, batch_major;
-    int locate;       /* as in file.h: the matrix is only found, and in->file is for stream_open */
+    int locate; /* as in file.h: the matrix is only found, and in->file is for stream_open */
 } input_options;
 
 typedef struct input {
     const char *name; /* for sentences */
     file_matrix file;
-    int is_sparse;    /* which of the two is A */
+    int is_sparse; /* which of the two is A */
     fs_matrix A;
     fs_sparse sparse;
-    fs_dtype dtype;   /* of either */
+    fs_dtype dtype; /* of either */
     int64_t d, n;
 } input;
 

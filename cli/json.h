@@ -1,6 +1,6 @@
 /* json.h - results for programs, by cJSON: whole numbers are written exactly, whatever their size. */
-#ifndef FLASHSKETCH_CLI_JSON_H
-#define FLASHSKETCH_CLI_JSON_H
+#ifndef FSI_CLI_JSON_H
+#define FSI_CLI_JSON_H
 
 #include <cjson/cJSON.h>
 #include <flashsketch.h>

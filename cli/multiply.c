@@ -23,7 +23,7 @@ int multiply(fs_context *ctx, const fs_sketch *S, const fs_spec *spec, const inp
              const fs_matrix *Y, progress *bar)
 {
     fs_matrix to = *Y;
-    if (in->is_sparse) return fs_apply_csr(ctx, S, row0, 1.0, &in->sparse, 0.0, &to) ? cli_library_fail() : 0;
+    if (in->is_sparse) return fs_apply_sparse(ctx, S, row0, 1.0, &in->sparse, 0.0, &to) ? cli_library_fail() : 0;
     const fs_matrix *A = &in->A;
     const int64_t element = A->dtype == FS_F64 ? 8 : A->dtype == FS_F32 ? 4 : 2;
     const int by_rows = A->col_stride == 1;
@@ -48,7 +48,8 @@ int multiply_context(const input *in, const fs_context_options *where, fs_contex
     fs_context_options options = *where;
     if (in->is_sparse && options.backend == FS_BACKEND_CUDA)
         return cli_fail("%s is sparse, and a sparse matrix in a file is sketched by the CPU only; use --device cpu or "
-                        "auto", in->name);
+                        "auto",
+                        in->name);
     if (in->is_sparse) options.backend = FS_BACKEND_CPU;
     return fs_context_create(ctx, &options) ? cli_library_fail() : 0;
 }

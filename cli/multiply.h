@@ -2,8 +2,8 @@
  *
  * A dense A is a view of its file, whatever its order, and is multiplied a panel at a time: rows, added to Y, or
  * columns where those are contiguous.  A panel's pages are used while they are fresh: A may be larger than memory. */
-#ifndef FLASHSKETCH_CLI_MULTIPLY_H
-#define FLASHSKETCH_CLI_MULTIPLY_H
+#ifndef FSI_CLI_MULTIPLY_H
+#define FSI_CLI_MULTIPLY_H
 
 #include "input.h"
 

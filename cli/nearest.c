@@ -25,10 +25,7 @@ static int distance(const char *a, const char *b)
     return cost[rows][cols];
 }
 
-nearest nearest_start(const char *word)
-{
-    return (nearest){.word = word, .best = (int)strlen(word) / 3};
-}
+nearest nearest_start(const char *word) { return (nearest){.word = word, .best = (int)strlen(word) / 3}; }
 
 void nearest_take(nearest *n, int far, const char *prefix, const char *name)
 {
@@ -49,7 +46,10 @@ const char *nearest_text(const nearest *n, char *text, int bytes)
 {
     int at = snprintf(text, (size_t)bytes, "%s", n->count ? "; did you mean " : "");
     for (int i = 0; i < n->count && at < bytes; i++)
-        at += snprintf(text + at, (size_t)(bytes - at), "%s%s", i == 0 ? "" : i + 1 < n->count ? ", " : " or ",
+        at += snprintf(text + at, (size_t)(bytes - at), "%s%s",
+                       i == 0             ? ""
+                       : i + 1 < n->count ? ", "
+                                          : " or ",
                        n->found[i]);
     if (n->count && at < bytes) snprintf(text + at, (size_t)(bytes - at), "?");
     return text;

@@ -1,12 +1,12 @@
 /* nearest.h - "did you mean": the names nearest to a word that is none of them. */
-#ifndef FLASHSKETCH_CLI_NEAREST_H
-#define FLASHSKETCH_CLI_NEAREST_H
+#ifndef FSI_CLI_NEAREST_H
+#define FSI_CLI_NEAREST_H
 
 enum { NEAREST_MOST = 3 };
 
 typedef struct nearest {
     const char *word;
-    int best;  /* the distance of what was found; the largest that is near enough where count is 0 */
+    int best; /* the distance of what was found; the largest that is near enough where count is 0 */
     int count;
     char found[NEAREST_MOST][40]; /* with its prefix */
 } nearest;

@@ -24,9 +24,9 @@ typedef struct output {
     char final[PATH_MAX]; /* the file that is replaced: no symbolic link */
     char part[PATH_MAX];
     FILE *stream;
-    int fd;               /* holds the lock of `part` until that is in place */
-    int error;            /* errno of the first write that failed; 0: none */
-    atomic_int open;      /* `part` exists: what signal handlers look at */
+    int fd;          /* holds the lock of `part` until that is in place */
+    int error;       /* errno of the first write that failed; 0: none */
+    atomic_int open; /* `part` exists: what signal handlers look at */
 } output;
 static output outputs[MOST];
 
@@ -132,7 +132,8 @@ static int cannot(const char *name, int why)
     const long most = pathconf(folder, _PC_NAME_MAX);
     if (why == ENAMETOOLONG && most > 0 && strlen(last) > (size_t)most)
         return cli_fail("'%s' cannot be written: its name has %zu bytes, and this folder allows %ld; name an output "
-                        "that is shorter by %zu", name, strlen(last), most, strlen(last) - (size_t)most);
+                        "that is shorter by %zu",
+                        name, strlen(last), most, strlen(last) - (size_t)most);
     return cli_fail("'%s' cannot be written (%s); name a file in a folder that exists and is yours", name,
                     strerror(why));
 }
@@ -185,8 +186,8 @@ static int keep_rights(int fd, const struct stat *there)
     mode_t mode = there->st_mode & 07777;
     struct stat its;
     if (fstat(fd, &its)) return -1;
-    if ((its.st_uid != there->st_uid || its.st_gid != there->st_gid) &&
-        fchown(fd, there->st_uid, there->st_gid) && fchown(fd, (uid_t)-1, there->st_gid))
+    if ((its.st_uid != there->st_uid || its.st_gid != there->st_gid) && fchown(fd, there->st_uid, there->st_gid) &&
+        fchown(fd, (uid_t)-1, there->st_gid))
         mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
     return (its.st_mode & 07777) == mode ? 0 : fchmod(fd, mode); /* file systems without modes refuse every fchmod */
 }
@@ -247,20 +248,11 @@ static FILE *open_all(const char *path, const char *suffix)
     return outputs[0].stream;
 }
 
-FILE *output_open(const char *path)
-{
-    return open_all(path, NULL);
-}
+FILE *output_open(const char *path) { return open_all(path, NULL); }
 
-FILE *output_open_two(const char *path, const char *suffix)
-{
-    return open_all(path, suffix);
-}
+FILE *output_open_two(const char *path, const char *suffix) { return open_all(path, suffix); }
 
-FILE *output_second(void)
-{
-    return outputs[1].stream;
-}
+FILE *output_second(void) { return outputs[1].stream; }
 
 void output_abandon(void)
 {

@@ -14,8 +14,8 @@
  * keep the old contents.  ACLs and extended attributes are those of a new file.
  *
  * The path "-" is standard output, which is as whole as what reads it makes it; a terminal is refused. */
-#ifndef FLASHSKETCH_CLI_OUTPUT_H
-#define FLASHSKETCH_CLI_OUTPUT_H
+#ifndef FSI_CLI_OUTPUT_H
+#define FSI_CLI_OUTPUT_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* png.h - writes PNG images of at most 256 colours. */
-#ifndef FLASHSKETCH_CLI_PNG_H
-#define FLASHSKETCH_CLI_PNG_H
+#ifndef FSI_CLI_PNG_H
+#define FSI_CLI_PNG_H
 
 #include <stdint.h>
 #include <stdio.h>

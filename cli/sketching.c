@@ -7,17 +7,14 @@
 #include <string.h>
 
 #include "cli.h"
-#include "dtype.h"
+#include "base/dtype.h"
 #include "multiply.h"
 
 enum { EVERY_SECONDS = 30 };
 
 /* options ---------------------------------------------------------------------------------------------------- */
 
-int sketching_is_option(int code)
-{
-    return code >= SKETCHING_MEMORY && code <= SKETCHING_EVERY;
-}
+int sketching_is_option(int code) { return code >= SKETCHING_MEMORY && code <= SKETCHING_EVERY; }
 
 int sketching_option(const char *command, int code, const char *value, sketching_options *o)
 {
@@ -83,7 +80,9 @@ static int open_stream(sketching *s, int threads)
     s->d = A.rows;
     s->n = A.cols;
     snprintf(s->id.reads, sizeof s->id.reads, "%s by %s", file_dtype_name(A.dtype),
-             s->in.is_sparse ? "entries" : A.col_stride == 1 ? "rows" : "columns");
+             s->in.is_sparse     ? "entries"
+             : A.col_stride == 1 ? "rows"
+                                 : "columns");
     return 0;
 }
 
@@ -129,9 +128,9 @@ static int identify(sketching *s, const fs_spec *spec, int64_t row0, fs_matrix *
 static int convert(sketching *s, fs_panel *p, fs_dtype dtype)
 {
     const fs_dtype from = p->is_sparse ? p->sparse.dtype : p->A.dtype;
-    if (fs_dtype_sum(from) == dtype) return 0;
+    if (fsi_dtype_sum(from) == dtype) return 0;
     const int64_t count = p->is_sparse ? p->sparse.nnz : p->A.rows * p->A.cols; /* packed */
-    const size_t bytes = (size_t)count * (size_t)fs_dtype_size(dtype);
+    const size_t bytes = (size_t)count * (size_t)fsi_dtype_size(dtype);
     if (bytes > s->converted_bytes) {
         free(s->converted);
         s->converted = malloc(bytes);
@@ -142,7 +141,7 @@ static int convert(sketching *s, fs_panel *p, fs_dtype dtype)
                         s->name, file_dtype_name(dtype));
     const void *data = p->is_sparse ? p->sparse.value : p->A.data;
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < count; i++) fs_store(s->converted, dtype, i, fs_load(data, from, i));
+    for (int64_t i = 0; i < count; i++) fsi_store(s->converted, dtype, i, fsi_load(data, from, i));
     if (p->is_sparse) p->sparse.value = s->converted, p->sparse.dtype = dtype;
     else p->A.data = s->converted, p->A.dtype = dtype;
     return 0;
@@ -163,7 +162,7 @@ static int multiply_stream(sketching *s, fs_context *ctx, const fs_sketch *S, in
         to.cols = p.A.cols;
         to.offset += p.col0 * to.col_stride;
         const double beta = p.row0 ? 1.0 : 0.0;
-        if (p.is_sparse ? fs_apply_csr(ctx, S, row0 + p.row0, 1.0, &p.sparse, beta, &to)
+        if (p.is_sparse ? fs_apply_sparse(ctx, S, row0 + p.row0, 1.0, &p.sparse, beta, &to)
                         : fs_apply(ctx, S, row0 + p.row0, 1.0, &p.A, beta, &to))
             return cli_library_fail();
         s->id.done++;
@@ -194,6 +193,6 @@ void sketching_close(sketching *s)
 {
     free(s->converted);
     identity_free(&s->id);
-    fs_stream_close(s->stream);
+    fs_stream_destroy(s->stream);
     input_close(&s->in);
 }

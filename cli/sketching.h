@@ -3,21 +3,24 @@
  * A is a stream of panels (flashsketch_files.h) where its files can be one, and where --memory, --resume or several
  * files ask for it; a single file that must be read whole (Matrix Market, IDX) is in memory otherwise.  The command
  * sketch and the tasks make Y by the same calls: the same options give the same bits, and the same state. */
-#ifndef FLASHSKETCH_CLI_SKETCHING_H
-#define FLASHSKETCH_CLI_SKETCHING_H
+#ifndef FSI_CLI_SKETCHING_H
+#define FSI_CLI_SKETCHING_H
 
 #include "checkpoint.h"
 #include "identity.h"
 #include "input.h"
-#include "stream.h"
+#include "files/stream.h"
 
 /* A command puts these in its table of options. */
-#define SKETCHING_OPTIONS                                                                                         \
-    {SKETCHING_MEMORY, "memory", "SIZE",                                                                          \
-     "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n"                                 \
-     "four times Y, but 64M to 192M; 192M for a GPU)", NULL},                                                     \
-    {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL}, \
-    {SKETCHING_EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL}
+#define SKETCHING_OPTIONS \
+    {SKETCHING_MEMORY, "memory", "SIZE", \
+     "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n" \
+     "four times Y, but 64M to 192M; 192M for a GPU)", \
+     NULL}, \
+        {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL}, \
+    { \
+        SKETCHING_EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL \
+    }
 enum { SKETCHING_MEMORY = 1024, SKETCHING_RESUME, SKETCHING_EVERY };
 
 typedef struct sketching_options {
@@ -25,7 +28,10 @@ typedef struct sketching_options {
     int64_t every;  /* seconds between two states; negative: not said */
     int resume;
 } sketching_options;
-#define SKETCHING_INIT { .every = -1 }
+#define SKETCHING_INIT \
+    { \
+        .every = -1 \
+    }
 
 /* Is this the code of one of these options? */
 int sketching_is_option(int code);
@@ -41,16 +47,16 @@ typedef struct sketching {
     const input_options *how;
     const char *const *paths;
     int64_t files;
-    int panels;        /* A is a stream, whatever the format */
+    int panels; /* A is a stream, whatever the format */
     progress *bar;
-    input in;          /* the first file */
-    char name[320];    /* of A, for texts: the first file and how many more */
-    int64_t d, n;      /* of A: of the first file until sketching_begin, then of all */
+    input in;       /* the first file */
+    char name[320]; /* of A, for texts: the first file and how many more */
+    int64_t d, n;   /* of A: of the first file until sketching_begin, then of all */
     fs_dtype dtype;
     fs_stream *stream; /* NULL: A is in memory, in `in` */
     identity id;       /* what Y is, and how far it is */
     checkpoint state;
-    void *converted;   /* a panel in another type; owned */
+    void *converted; /* a panel in another type; owned */
     size_t converted_bytes;
 } sketching;
 

@@ -7,7 +7,7 @@
 
 /* In the order of the public enums, which count from 1. */
 static const char *const families[] = {"blockperm", "sjlt", "blockrow", "srht", "gaussian", NULL};
-static const char *const shuffles[] = {"none", "rows", "lines", NULL};
+static const char *const shuffles[] = {"none", "rows", "groups", NULL};
 
 static int find_name(const char *const *names, const char *text)
 {
@@ -24,7 +24,7 @@ fs_shuffle spec_shuffle_of(const char *name) { return (fs_shuffle)find_name(shuf
 int spec_shuffle(const char *command, const char *option, const char *text, fs_shuffle *shuffle)
 {
     *shuffle = spec_shuffle_of(text);
-    return *shuffle ? 0 : cli_usage(command, "%s is none, rows or lines, not '%s'", option, text);
+    return *shuffle ? 0 : cli_usage(command, "%s is none, rows or groups, not '%s'", option, text);
 }
 
 static int spec_family(const char *command, const char *text, fs_family *family)
@@ -34,10 +34,7 @@ static int spec_family(const char *command, const char *text, fs_family *family)
     return cli_usage(command, "--family is blockperm, sjlt, blockrow, srht or gaussian, not '%s'", text);
 }
 
-int spec_is_option(int code)
-{
-    return code < 256 ? code && strchr("kdMs", code) : code < SPEC_OTHER;
-}
+int spec_is_option(int code) { return code < 256 ? code && strchr("kdMs", code) : code < SPEC_OTHER; }
 
 int spec_option(const char *command, int code, const char *text, fs_spec *spec)
 {

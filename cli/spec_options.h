@@ -1,20 +1,22 @@
 /* spec_options.h - the options that say what S is, the same for every command that takes a sketch. */
-#ifndef FLASHSKETCH_CLI_SPEC_OPTIONS_H
-#define FLASHSKETCH_CLI_SPEC_OPTIONS_H
+#ifndef FSI_CLI_SPEC_OPTIONS_H
+#define FSI_CLI_SPEC_OPTIONS_H
 
 #include <flashsketch.h>
 
 /* A command puts these in its table of options and numbers its own from SPEC_OTHER on; SPEC_OPTIONS_OF where it takes
  * some of the families only. */
 #define SPEC_OPTIONS SPEC_OPTIONS_OF("blockperm, sjlt, blockrow, srht or gaussian", SPEC_FAMILIES)
-#define SPEC_OPTIONS_OF(family_text, families)                                                                     \
-    {SPEC_FAMILY, "family", "NAME", family_text, families},                                                        \
-    {'d', NULL, "N", "rows of A, columns of S", NULL}, {'k', NULL, "N", "rows of S, rows of Y", NULL},             \
-    {'M', "blocks", "N", "blocks", NULL}, {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL},   \
-    {'s', NULL, "N", "nonzeros of a column in each block", NULL},                                                  \
-    {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows or lines", "none rows lines"},               \
-    {SPEC_INTERLEAVE, "interleave", "N", "for lines: blocks a line is spread over", NULL},                         \
-    {SPEC_SEED, "seed", "N", "64 bits, decimal or 0x hexadecimal", NULL}
+#define SPEC_OPTIONS_OF(family_text, families) \
+    {SPEC_FAMILY, "family", "NAME", family_text, families}, {'d', NULL, "N", "rows of A, columns of S", NULL}, \
+        {'k', NULL, "N", "rows of S, rows of Y", NULL}, {'M', "blocks", "N", "blocks", NULL}, \
+        {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL}, \
+        {'s', NULL, "N", "nonzeros of a column in each block", NULL}, \
+        {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows or groups", "none rows groups"}, \
+        {SPEC_INTERLEAVE, "interleave", "N", "for groups: blocks a row group is spread over", NULL}, \
+    { \
+        SPEC_SEED, "seed", "N", "64 bits, decimal or 0x hexadecimal", NULL \
+    }
 #define SPEC_FAMILIES "blockperm sjlt blockrow srht gaussian"
 enum { SPEC_FAMILY = 256, SPEC_KAPPA, SPEC_SHUFFLE, SPEC_INTERLEAVE, SPEC_SEED, SPEC_OTHER };
 

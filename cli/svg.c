@@ -24,7 +24,8 @@ static void paint(uint8_t *row, int64_t length, int colour)
 
 int svg_write(FILE *out, int64_t width, int64_t height, const uint32_t *palette, int colours, uint8_t *pixels)
 {
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%" PRId64 "\" height=\"%" PRId64
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%" PRId64 "\" height=\"%" PRId64
             "\" viewBox=\"0 0 %" PRId64 " %" PRId64 "\" shape-rendering=\"crispEdges\">\n"
             "<rect width=\"%" PRId64 "\" height=\"%" PRId64 "\" fill=\"#%06" PRIX32 "\"/>\n",
             width, height, width, height, width, height, palette[0]);

@@ -1,6 +1,6 @@
 /* svg.h - writes the images that png.h writes as SVG: whole rectangles of one colour, which stay sharp at any size. */
-#ifndef FLASHSKETCH_CLI_SVG_H
-#define FLASHSKETCH_CLI_SVG_H
+#ifndef FSI_CLI_SVG_H
+#define FSI_CLI_SVG_H
 
 #include <stdint.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 
 #include "claims.h"
 #include "cli.h"
-#include "dtype.h"
+#include "base/dtype.h"
 #include "exact.h"
 #include "multiply.h"
 #include "output.h"
@@ -64,24 +64,21 @@ int task_arguments(const cli_command *command, task_options *o, int rhs, int arg
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-int task_dense(task *t)
-{
-    return t->dense.data ? 0 : exact_dense(&t->A.in, &t->dense, &t->copy);
-}
+int task_dense(task *t) { return t->dense.data ? 0 : exact_dense(&t->A.in, &t->dense, &t->copy); }
 
 /* The sketch of one of the matrices, in the workspace.  The state of B is kept until A is sketched too. */
 static int sketch(task *t, sketching *s, fs_matrix *to)
 {
     fs_matrix Y = *to;
-    if (to->place != FS_HOST)
-        Y = fs_row_major(cli_array(Y.rows, Y.cols, (size_t)fs_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
+    if (to->memory != FS_MEMORY_HOST)
+        Y = fs_row_major(cli_array(Y.rows, Y.cols, (size_t)fsi_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
     if (!Y.data)
         return cli_fail("there is no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows,
                         to->cols);
     int code = sketching_run(s, t->ctx, t->S, &t->spec, 0, &Y);
     if (!code && s == &t->rhs) sketching_save(s, &Y);
-    if (!code && to->place != FS_HOST && fs_add(t->ctx, &Y, 1, 0.0, to)) code = cli_library_fail();
-    if (to->place != FS_HOST) free(Y.data);
+    if (!code && to->memory != FS_MEMORY_HOST && fs_add(t->ctx, &Y, 1, 0.0, to)) code = cli_library_fail();
+    if (to->memory != FS_MEMORY_HOST) free(Y.data);
     return code;
 }
 
@@ -106,8 +103,7 @@ static int open_files(task *t, int64_t basis)
     t->input = o->input;
     t->input.locate = !o->exact && !basis;
     int code = sketching_open(&t->A, o->paths, o->files, &t->input, &o->stream, &t->bar);
-    if (!code && o->rhs_files)
-        code = sketching_open(&t->rhs, o->rhs, o->rhs_files, &plain, &o->stream, &t->bar);
+    if (!code && o->rhs_files) code = sketching_open(&t->rhs, o->rhs, o->rhs_files, &plain, &o->stream, &t->bar);
     if (code) return code;
     if ((basis || o->exact) && where.backend == FS_BACKEND_CUDA)
         return cli_fail("a matrix in a file is %s by the CPU only; use --device cpu or auto",
@@ -163,7 +159,7 @@ static int open_all(task *t, int64_t basis)
     if (!code && t->o->exact) code = exact_possible(t);
     if (code) return code;
     spec.d = t->in.d;
-    t->sum = fs_dtype_sum(t->A.dtype);
+    t->sum = fsi_dtype_sum(t->A.dtype);
     code = spec_sketch(&spec, &t->S, &t->spec);
     if (!code) code = keep(t);
     if (!code) code = task_workspace(t, basis && t->in.n < basis ? t->in.n : basis);
@@ -214,10 +210,7 @@ int task_write(task *t, double *data, int64_t rows, int64_t cols)
     return 0;
 }
 
-int task_is_piped(const task *t)
-{
-    return t->o->output && !strcmp(t->o->output, "-");
-}
+int task_is_piped(const task *t) { return t->o->output && !strcmp(t->o->output, "-"); }
 
 /* printing --------------------------------------------------------------------------------------------------- */
 

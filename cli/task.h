@@ -2,8 +2,8 @@
  * a filled workspace: by the sketch of A and B in files (sketching.h), or from sketches that are there (--from).
  *
  * A command owns a task, opens it, runs the library's function on task.w, prints, and closes it. */
-#ifndef FLASHSKETCH_CLI_TASK_H
-#define FLASHSKETCH_CLI_TASK_H
+#ifndef FSI_CLI_TASK_H
+#define FSI_CLI_TASK_H
 
 #include <flashsketch_tasks.h>
 #include <stdio.h>
@@ -15,11 +15,17 @@
 #include "spec_options.h"
 #include "where.h"
 
-#define TASK_OPTIONS(where_options)                                                                             \
-    SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), where_options,                                               \
-    {TASK_JSON, "json", NULL, "print a JSON object", NULL}, {'q', "quiet", NULL, "no progress bar", NULL}
-#define TASK_FROM_OPTION(text) {TASK_FROM, "from", NULL, text, NULL}
-#define TASK_TEXT                                                                                               \
+#define TASK_OPTIONS(where_options) \
+    SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), where_options, \
+        {TASK_JSON, "json", NULL, "print a JSON object", NULL}, \
+    { \
+        'q', "quiet", NULL, "no progress bar", NULL \
+    }
+#define TASK_FROM_OPTION(text) \
+    { \
+        TASK_FROM, "from", NULL, text, NULL \
+    }
+#define TASK_TEXT \
     "Several files are one matrix, joined along their first dimension in the order given.  A is read in panels, as\n" \
     "by 'flashsketch sketch', so that it may be larger than memory."
 enum { TASK_JSON = INPUT_OTHER + 100, TASK_FROM };
@@ -27,30 +33,36 @@ enum { TASK_JSON = INPUT_OTHER + 100, TASK_FROM };
 typedef struct task_options {
     const char *const *paths; /* of A; with --from, of the sketches */
     int64_t files;
-    const char **rhs;         /* the files of B, rhs_files of them; the command's */
+    const char **rhs; /* the files of B, rhs_files of them; the command's */
     int64_t rhs_files;
-    const char *output;       /* NULL: nothing is written */
+    const char *output; /* NULL: nothing is written */
     input_options input;
     sketching_options stream;
     fs_spec spec;
     fs_context_options where;
     int from, exact, json, quiet;
-    int about_A;              /* the code of an option that --from does not go with; 0: none */
+    int about_A; /* the code of an option that --from does not go with; 0: none */
 } task_options;
-#define TASK_OPTIONS_INIT { .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .stream = SKETCHING_INIT }
+#define TASK_OPTIONS_INIT \
+    { \
+        .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .stream = SKETCHING_INIT \
+    }
 
 typedef struct task {
     const task_options *o;
     progress bar;
-    struct { const char *name; int64_t d, n; } in; /* A, for texts */
-    const char *rhs_name;  /* and B */
-    input_options input;   /* o->input, and how A is opened */
+    struct {
+        const char *name;
+        int64_t d, n;
+    } in;                 /* A, for texts */
+    const char *rhs_name; /* and B */
+    input_options input;  /* o->input, and how A is opened */
     sketching A, rhs;
-    fs_matrix dense;       /* A as a dense matrix, where it is in memory or mapped: a view, or `copy` */
-    void *copy;            /* owned */
-    fs_matrix B;           /* the shape of B, d x rhs; no data */
-    fs_dtype sum;          /* the workspace's type */
-    fs_spec spec;          /* full */
+    fs_matrix dense; /* A as a dense matrix, where it is in memory or mapped: a view, or `copy` */
+    void *copy;      /* owned */
+    fs_matrix B;     /* the shape of B, d x rhs; no data */
+    fs_dtype sum;    /* the workspace's type */
+    fs_spec spec;    /* full */
     fs_sketch *S;
     fs_context *ctx;
     fs_workspace *w;

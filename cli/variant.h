@@ -1,7 +1,7 @@
 /* variant.h - contexts of one variant of the CPU backend, by the environment variable that a user would choose it
  * with. */
-#ifndef FLASHSKETCH_CLI_VARIANT_H
-#define FLASHSKETCH_CLI_VARIANT_H
+#ifndef FSI_CLI_VARIANT_H
+#define FSI_CLI_VARIANT_H
 
 #include <flashsketch.h>
 

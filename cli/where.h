@@ -1,14 +1,16 @@
 /* where.h - the options that say where a command computes. */
-#ifndef FLASHSKETCH_CLI_WHERE_H
-#define FLASHSKETCH_CLI_WHERE_H
+#ifndef FSI_CLI_WHERE_H
+#define FSI_CLI_WHERE_H
 
 #include <flashsketch.h>
 
 /* A command puts these in its table of options; WHERE_OPTIONS_OF where it takes some of the devices only. */
 #define WHERE_OPTIONS WHERE_OPTIONS_OF("auto (default), cpu, cuda or cuda:N", "auto cpu cuda")
-#define WHERE_OPTIONS_OF(device_text, devices)                                                          \
-    {WHERE_DEVICE, "device", "WHERE", device_text, devices},                                            \
-    {WHERE_THREADS, "threads", "N", "CPU threads (default: all)", NULL}
+#define WHERE_OPTIONS_OF(device_text, devices) \
+    {WHERE_DEVICE, "device", "WHERE", device_text, devices}, \
+    { \
+        WHERE_THREADS, "threads", "N", "CPU threads (default: all)", NULL \
+    }
 enum { WHERE_DEVICE = 768, WHERE_THREADS };
 
 /* Is this the code of one of these options? */

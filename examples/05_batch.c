@@ -1,7 +1,7 @@
 /* 05_batch.c - a batch of gradients: n samples of d contiguous coordinates each, sketched to n x k.
  *
  * This is the layout that machine learning has: the memory is n x d, so A (d x n) has contiguous columns.
- * fs_batch_major is that view, nothing is copied, and the sketch with shuffle lines is the one that is fast there.
+ * fs_batch_major is that view, nothing is copied, and the sketch with shuffle groups is the one that is fast there.
  * Inner products of gradients, which tell how alike two samples are, are those of the sketches within about
  * |g| |h| / sqrt(k). */
 #include <flashsketch.h>
@@ -46,7 +46,7 @@ int main(void)
 
     fs_spec spec = FS_SPEC_INIT;
     spec.d = D, spec.k = K, spec.seed = 7;
-    spec.shuffle = FS_SHUFFLE_LINES;
+    spec.shuffle = FS_SHUFFLE_GROUPS;
     fs_sketch *S = NULL;
     fs_context *ctx = NULL;
     fs_matrix G = fs_batch_major(gradients, SAMPLES, D, FS_F32); /* the d x n view of n x d memory */

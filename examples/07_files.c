@@ -49,7 +49,7 @@ int main(void)
     fs_stream *stream = NULL;
     fs_matrix A = fs_row_major(a, D, N, FS_F32), Y = fs_row_major(y, K, N, FS_F32);
     fs_matrix Y_whole = fs_row_major(y_whole, K, N, FS_F32);
-    if (fs_sketch_create(&S, &spec) || fs_context_create(&ctx, NULL) || fs_stream_open(&stream, paths, FILES, &how) ||
+    if (fs_sketch_create(&S, &spec) || fs_context_create(&ctx, NULL) || fs_stream_create(&stream, paths, FILES, &how) ||
         sketch_files(ctx, S, stream, &Y) || fs_apply(ctx, S, 0, 1.0, &A, 0.0, &Y_whole))
         return fprintf(stderr, "%s\n", fs_error_message());
     double difference = 0, length = 0;
@@ -59,7 +59,7 @@ int main(void)
     }
     printf("%d rows from %d files in %d panels: Y differs by %.0e of its length from the sketch of the whole\n", D,
            FILES, (int)fs_stream_panels(stream), sqrt(difference / length));
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
     for (int f = 0; f < FILES; f++) remove(paths[f]);

@@ -3,7 +3,7 @@
  * A logistic regression is trained on 300 examples.  Example 17 is a copy of the query with the wrong label, example 18
  * one with the right label.  Nobody tells the program: the scores name the first as the most harmful of all and the
  * second as the most helpful.  Gradients come in batches of 64, 4 values of each 100 are kept and sketched (GraSS). */
-#include <flashsketch_grass.h>
+#include <flashsketch_attribution.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -55,7 +55,7 @@ static void gradients_of(int first, int count, float *to)
         for (int j = 0; j < D; j++) to[i * D + j] = (float)label[first + i] * x[first + i][j];
 }
 
-static fs_result attribute(fs_grass *g, double *scores, int64_t *best, int64_t *worst)
+static fs_result attribute(fs_attribution *g, double *scores, int64_t *best, int64_t *worst)
 {
     static float batch[BATCH * D], features[QUERIES * K];
     double weights[N]; /* TRAK's: how far an example is from being learnt, 1 - p */
@@ -65,15 +65,15 @@ static fs_result attribute(fs_grass *g, double *scores, int64_t *best, int64_t *
         const int count = N - first < BATCH ? N - first : BATCH;
         gradients_of(first, count, batch);
         const fs_matrix G = fs_batch_major(batch, count, D, FS_F32);
-        result = fs_grass_add(g, first, &G);
+        result = fs_attribution_add(g, first, &G);
     }
     fs_matrix q = fs_batch_major(query, QUERIES, D, FS_F32), phi = fs_row_major(features, QUERIES, K, FS_F32);
     fs_matrix all = fs_row_major(scores, QUERIES, N, FS_F64);
-    if (!result) result = fs_grass_finish(g, 0.1);
-    if (!result) result = fs_grass_project(g, &q, &phi);
-    if (!result) result = fs_grass_scores(g, &phi, weights, 1.0, 0.0, &all);
-    if (!result) result = fs_grass_top(&all, 0, 3, 0, best, NULL);
-    if (!result) result = fs_grass_top(&all, 0, 3, 1, worst, NULL);
+    if (!result) result = fs_attribution_factor(g, 0.1);
+    if (!result) result = fs_attribution_project(g, &q, &phi);
+    if (!result) result = fs_attribution_scores(g, &phi, weights, 1.0, 0.0, &all);
+    if (!result) result = fs_attribution_top(&all, 0, 3, 0, best, NULL);
+    if (!result) result = fs_attribution_top(&all, 0, 3, 1, worst, NULL);
     return result;
 }
 
@@ -86,12 +86,12 @@ int main(void)
     train();
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = FS_BACKEND_CPU; /* a GPU takes gradients in its own memory where there is a mask */
-    fs_grass_options o = FS_GRASS_INIT;
+    fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = 1, o.parameters = parameters;
     o.mask = D / 25, o.sketch.k = K, o.sketch.seed = 7;
     fs_context *ctx = NULL;
-    fs_grass *g = NULL;
-    if (fs_context_create(&ctx, &where) || fs_grass_begin(&g, ctx, &o) || attribute(g, scores, best, worst)) {
+    fs_attribution *g = NULL;
+    if (fs_context_create(&ctx, &where) || fs_attribution_create(&g, ctx, &o) || attribute(g, scores, best, worst)) {
         fprintf(stderr, "%s\n", fs_error_message());
         return 1;
     }
@@ -100,7 +100,7 @@ int main(void)
     printf("\nmost harmful:");
     for (int i = 0; i < 3; i++) printf(" %d (%.4f)", (int)worst[i], scores[worst[i]]);
     printf("\n");
-    fs_grass_destroy(g);
+    fs_attribution_destroy(g);
     fs_context_destroy(ctx);
     return !(best[0] == 18 && worst[0] == 17);
 }

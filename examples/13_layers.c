@@ -4,7 +4,7 @@
  * example 18 one with the right label, and the scores name them, as in 11_attribution.c.  But no gradient is formed:
  * the gradient of a weight is (slope at its output) times (its input), so a batch hands over slopes and inputs of each
  * layer, 529 numbers for an example instead of a gradient's 25729. */
-#include <flashsketch_grass.h>
+#include <flashsketch_attribution.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -14,7 +14,9 @@ static float x[N][D], query[1][D], W[H][D], b[H], w[H], c;
 static int label[N]; /* 1 or -1 */
 
 /* What the layers have of a batch: hidden values, and the margin's slopes there and at the output. */
-typedef struct batch { float a[BATCH][H], at_a[BATCH][H], at_z[BATCH]; } batch;
+typedef struct batch {
+    float a[BATCH][H], at_a[BATCH][H], at_z[BATCH];
+} batch;
 
 /* Uniform in [-1, 1): enough for an example (a linear congruential generator, Knuth's MMIX). */
 static float next(uint64_t *state)
@@ -71,7 +73,7 @@ static void train(void)
 }
 
 /* The layers of `count` examples, in the order of parameters: a weight has slopes and inputs, a bias slopes alone. */
-static void layers_of(float (*in)[D], const int *y, int count, batch *of, fs_grass_layer *layers)
+static void layers_of(float (*in)[D], const int *y, int count, batch *of, fs_attribution_layer *layers)
 {
     for (int i = 0; i < count; i++) {
         margin(in[i], y[i], of->a[i], of->at_a[i]);
@@ -81,32 +83,32 @@ static void layers_of(float (*in)[D], const int *y, int count, batch *of, fs_gra
     const fs_matrix slopes = fs_batch_major(of->at_a, count, H, FS_F32);
     const fs_matrix last = fs_batch_major(of->at_z, count, 1, FS_F32);
     const fs_matrix none = {.data = NULL};
-    layers[0] = (fs_grass_layer){slopes, inputs, 1}; /* one token: an example meets each layer once */
-    layers[1] = (fs_grass_layer){slopes, none, 1};
-    layers[2] = (fs_grass_layer){last, hidden, 1};
-    layers[3] = (fs_grass_layer){last, none, 1};
+    layers[0] = (fs_attribution_layer){slopes, inputs, 1}; /* one token: an example meets each layer once */
+    layers[1] = (fs_attribution_layer){slopes, none, 1};
+    layers[2] = (fs_attribution_layer){last, hidden, 1};
+    layers[3] = (fs_attribution_layer){last, none, 1};
 }
 
-static fs_result attribute(fs_grass *g, double *scores, int64_t *best, int64_t *worst)
+static fs_result attribute(fs_attribution *g, double *scores, int64_t *best, int64_t *worst)
 {
     static batch of;
     static float features[K];
     const int right = 1;
     double weights[N]; /* TRAK's: how far an example is from being learnt, 1 - p */
-    fs_grass_layer layers[PARTS];
+    fs_attribution_layer layers[PARTS];
     fs_result result = FS_OK;
     for (int i = 0; i < N; i++) weights[i] = 1 / (1 + exp(margin(x[i], label[i], of.a[0], of.at_a[0])));
     for (int first = 0; first < N && !result; first += BATCH) {
         layers_of(x + first, label + first, N - first < BATCH ? N - first : BATCH, &of, layers);
-        result = fs_grass_add_layers(g, first, layers);
+        result = fs_attribution_add_layers(g, first, layers);
     }
     fs_matrix phi = fs_row_major(features, 1, K, FS_F32), all = fs_row_major(scores, 1, N, FS_F64);
     layers_of(query, &right, 1, &of, layers);
-    if (!result) result = fs_grass_finish(g, 0.01);
-    if (!result) result = fs_grass_project_layers(g, layers, &phi);
-    if (!result) result = fs_grass_scores(g, &phi, weights, 1.0, 0.0, &all);
-    if (!result) result = fs_grass_top(&all, 0, 3, 0, best, NULL);
-    if (!result) result = fs_grass_top(&all, 0, 3, 1, worst, NULL);
+    if (!result) result = fs_attribution_factor(g, 0.01);
+    if (!result) result = fs_attribution_project_layers(g, layers, &phi);
+    if (!result) result = fs_attribution_scores(g, &phi, weights, 1.0, 0.0, &all);
+    if (!result) result = fs_attribution_top(&all, 0, 3, 0, best, NULL);
+    if (!result) result = fs_attribution_top(&all, 0, 3, 1, worst, NULL);
     return result;
 }
 
@@ -118,12 +120,12 @@ int main(void)
     train();
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = FS_BACKEND_CPU; /* a GPU takes layers in its own memory */
-    fs_grass_options o = FS_GRASS_INIT;
+    fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = PARTS, o.parameters = parameters;
     o.mask = 1024, o.sketch.k = K, o.sketch.seed = 7;
     fs_context *ctx = NULL;
-    fs_grass *g = NULL;
-    if (fs_context_create(&ctx, &where) || fs_grass_begin(&g, ctx, &o) || attribute(g, scores, best, worst)) {
+    fs_attribution *g = NULL;
+    if (fs_context_create(&ctx, &where) || fs_attribution_create(&g, ctx, &o) || attribute(g, scores, best, worst)) {
         fprintf(stderr, "%s\n", fs_error_message());
         return 1;
     }
@@ -132,7 +134,7 @@ int main(void)
     printf("\nmost harmful:");
     for (int i = 0; i < 3; i++) printf(" %d (%.4f)", (int)worst[i], scores[worst[i]]);
     printf("\n");
-    fs_grass_destroy(g);
+    fs_attribution_destroy(g);
     fs_context_destroy(ctx);
     return !(best[0] == 18 && worst[0] == 17);
 }

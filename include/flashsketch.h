@@ -37,10 +37,10 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define FS_API __attribute__((visibility("default")))
-#define FS_CHECK __attribute__((warn_unused_result))
+#define FS_NODISCARD __attribute__((warn_unused_result))
 #else
 #define FS_API
-#define FS_CHECK
+#define FS_NODISCARD
 #endif
 
 #ifdef __cplusplus
@@ -93,9 +93,9 @@ typedef enum fs_family {
 
 /* Which rows of A are an input block of blockperm. */
 typedef enum fs_shuffle {
-    FS_SHUFFLE_NONE = 1, /* input blocks are contiguous rows of A: the paper's sketch */
-    FS_SHUFFLE_ROWS = 2, /* rows of A are dealt to the blocks: no run of hot rows loads one of them; the default */
-    FS_SHUFFLE_LINES = 3 /* lines of 32 rows are, each spread over `interleave` blocks: for A whose columns are
+    FS_SHUFFLE_NONE = 1,  /* input blocks are contiguous rows of A: the paper's sketch */
+    FS_SHUFFLE_ROWS = 2,  /* rows of A are dealt to the blocks: no run of hot rows loads one of them; the default */
+    FS_SHUFFLE_GROUPS = 3 /* lines of 32 rows are, each spread over `interleave` blocks: for A whose columns are
                             contiguous in memory (a batch of gradients, n x d) */
 } fs_shuffle;
 
@@ -103,9 +103,9 @@ typedef enum fs_shuffle {
  * Both are called from the thread that calls the library; but fs_multi_apply runs contexts[1], contexts[2], ... in
  * threads of its own, from which their allocators are then called. */
 typedef struct fs_allocator {
-    void *(*alloc)(void *user, size_t bytes);  /* aligned as malloc's is */
+    void *(*alloc)(void *user, size_t bytes); /* aligned as malloc's is */
     void (*release)(void *user, void *memory);
-    void *user;                                /* handed to both as it is */
+    void *user; /* handed to both as it is */
 } fs_allocator;
 
 /* What S is.  Start from FS_SPEC_INIT, set d and k; a field left 0 is chosen for you (docs/definition.md):
@@ -120,24 +120,28 @@ typedef struct fs_spec {
     int64_t kappa;      /* input blocks of each output block, at most M */
     int64_t s;          /* nonzeros of a column in each block, at most floor(k / M) */
     fs_shuffle shuffle; /* blockperm only; 0: rows */
-    int64_t interleave; /* shuffle lines only: blocks a line is spread over; 1, 2, 4, 8, 16 or 32, dividing M */
+    int64_t interleave; /* shuffle groups only: blocks a line is spread over; 1, 2, 4, 8, 16 or 32, dividing M */
 } fs_spec;
-#define FS_SPEC_INIT { sizeof(fs_spec), FS_UNSET(fs_family), 0, 0, 0, 0, 0, 0, FS_UNSET(fs_shuffle), 0 }
+#define FS_SPEC_INIT \
+    { \
+        sizeof(fs_spec), FS_UNSET(fs_family), 0, 0, 0, 0, 0, 0, FS_UNSET(fs_shuffle), 0 \
+    }
 
 /* A sketch: S, as a few hundred bytes. */
 typedef struct fs_sketch fs_sketch;
 
 /* Makes the sketch of a spec.  FS_EINVAL: the spec is not legal.  Free it with fs_sketch_destroy. */
-FS_API FS_CHECK fs_result fs_sketch_create(fs_sketch **out, const fs_spec *spec);
+FS_API FS_NODISCARD fs_result fs_sketch_create(fs_sketch **out, const fs_spec *spec);
 
 /* The same with the caller's memory; allocator NULL means malloc.  The allocator is copied. */
-FS_API FS_CHECK fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_allocator *allocator);
+FS_API FS_NODISCARD fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec,
+                                                    const fs_allocator *allocator);
 
 /* Frees a sketch; NULL is nothing. */
 FS_API void fs_sketch_destroy(fs_sketch *S);
 
 /* Writes the full spec of S, with every chosen value, into *spec, whose size field must be set. */
-FS_API FS_CHECK fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec);
+FS_API FS_NODISCARD fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec);
 
 /* Writes one line of text that says what S is, cut to `bytes` with its final 0; returns the length of the whole
  * line, as snprintf does. */
@@ -145,7 +149,7 @@ FS_API int fs_sketch_describe(const fs_sketch *S, char *text, size_t bytes);
 
 /* The 64-bit digest of columns col0 ... col0 + cols - 1 of S: equal on every machine for equal specs, and the
  * digest of a range is the sum of the digests of its pieces modulo 2^64.  Costs a pass over those nonzeros. */
-FS_API FS_CHECK fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest);
+FS_API FS_NODISCARD fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest);
 
 /* contexts -------------------------------------------------------------------------------------------------- */
 
@@ -177,7 +181,9 @@ typedef struct fs_context_options {
     fs_precision precision;  /* of f32 sums on a GPU */
 } fs_context_options;
 #define FS_CONTEXT_INIT \
-    { sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, { NULL, NULL, NULL }, FS_PRECISION_FULL }
+    { \
+        sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, {NULL, NULL, NULL}, FS_PRECISION_FULL \
+    }
 
 /* A context: a backend with its threads and scratch memory. */
 typedef struct fs_context fs_context;
@@ -186,7 +192,7 @@ typedef struct fs_context fs_context;
  * avx512) overrides the CPU variant that would be chosen, FLASHSKETCH_CUDA_PLUGIN the path of the CUDA plugin,
  * FLASHSKETCH_TUNING names a table of measured kernel choices for a GPU (`fsbench tune` writes one).
  * FS_EBACKEND: the backend asked for is not there; the sentence says what the loader said. */
-FS_API FS_CHECK fs_result fs_context_create(fs_context **out, const fs_context_options *options);
+FS_API FS_NODISCARD fs_result fs_context_create(fs_context **out, const fs_context_options *options);
 
 /* Frees a context and its scratch; NULL is nothing. */
 FS_API void fs_context_destroy(fs_context *ctx);
@@ -195,7 +201,7 @@ FS_API void fs_context_destroy(fs_context *ctx);
 FS_API int fs_context_describe(const fs_context *ctx, char *text, size_t bytes);
 
 /* Bytes of scratch memory that the context holds now.  It grows to what the largest call needed and is reused. */
-FS_API size_t fs_context_scratch(const fs_context *ctx);
+FS_API size_t fs_context_memory_bytes(const fs_context *ctx);
 
 /* matrices -------------------------------------------------------------------------------------------------- */
 
@@ -203,18 +209,18 @@ FS_API size_t fs_context_scratch(const fs_context *ctx);
 typedef enum fs_dtype { FS_F32 = 1, FS_F64 = 2, FS_F16 = 3, FS_BF16 = 4 } fs_dtype;
 
 /* Where a buffer is: in the host's memory or in that of the context's CUDA device. */
-typedef enum fs_place { FS_HOST = 0, FS_CUDA = 1 } fs_place;
+typedef enum fs_memory { FS_MEMORY_HOST = 0, FS_MEMORY_CUDA = 1 } fs_memory;
 
 /* A view of a matrix: element (i, j) is data[offset + i row_stride + j col_stride], counted in elements, any
  * sign.  Row-major, column-major, leading dimensions and batch-major (n x d) are strides, never copies. */
 typedef struct fs_matrix {
-    void *data;          /* start of the buffer; aligned to its element */
+    void *data; /* start of the buffer; aligned to its element */
     int64_t rows, cols;
     int64_t row_stride, col_stride;
-    int64_t offset;      /* where element (0, 0) is */
-    int64_t size;        /* elements in the buffer, to be checked against; 0: not said */
+    int64_t offset; /* where element (0, 0) is */
+    int64_t size;   /* elements in the buffer, to be checked against; 0: not said */
     fs_dtype dtype;
-    fs_place place;
+    fs_memory memory;
 } fs_matrix;
 
 /* Views of packed buffers.  fs_batch_major: the buffer is cols x rows (samples x coordinates), each sample's
@@ -233,27 +239,27 @@ typedef enum fs_index_type { FS_INDEX32 = 1, FS_INDEX64 = 2 } fs_index_type;
  * from 0, in any order; repeated ones add. */
 typedef struct fs_sparse {
     fs_sparse_format format;
-    fs_index_type index_type;  /* of ptr and index */
+    fs_index_type index_type; /* of ptr and index */
     int64_t rows, cols, nnz;
     void *ptr, *index, *value; /* nnz entries in index and value */
     fs_dtype dtype;
-    fs_place place;
+    fs_memory memory;
 } fs_sparse;
 
 /* Some rows of a matrix: their numbers, from 0, in any order; one may come several times. */
 typedef struct fs_rows {
     int64_t count;
     fs_index_type index_type;
-    const void *index;         /* count of them */
-    fs_place place;            /* where `index` is */
+    const void *index; /* count of them */
+    fs_memory memory;  /* where `index` is */
 } fs_rows;
 
 /* Pairs of rows of a matrix, each by its two numbers, from 0; a second number of -1 is no row: the first stands
  * alone. */
 typedef struct fs_pairs {
     int64_t count;
-    const int32_t *index;      /* 2 count of them: a_0, b_0, a_1, b_1, ... */
-    fs_place place;            /* where `index` is */
+    const int32_t *index; /* 2 count of them: a_0, b_0, a_1, b_1, ... */
+    fs_memory memory;     /* where `index` is */
 } fs_pairs;
 
 /* the verb -------------------------------------------------------------------------------------------------- */
@@ -271,8 +277,8 @@ typedef struct fs_pairs {
  * it streams through the GPU; what is in host memory is ready on return.
  *
  * FS_EINVAL: a shape does not fit S.  FS_ENOMEM: no scratch.  FS_EUNSUPPORTED: not in this place. */
-FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                   const fs_matrix *A, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                       const fs_matrix *A, double beta, fs_matrix *Y);
 
 /* Y = beta Y + alpha S[:, row0 : row0 + rows.count] A[rows, :]
  *
@@ -285,8 +291,8 @@ FS_API FS_CHECK fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t 
  * with blocks of at most 64 rows in f32, f16 and bf16, and copies the listed rows into memory of ctx for all else.
  *
  * FS_EINVAL: a number of a list in host memory is not a row of A; Y is left as it was. */
-FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                        const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                            const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
 
 /* Y = beta Y + alpha S[:, row0 : row0 + pairs.count] X, with X[i][j] = sum over t of F[a_i][j T + t] F[b_i][j T + t]
  *
@@ -310,20 +316,20 @@ FS_API FS_CHECK fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int
  * for BlockPerm-SJLT with blocks of at most 64 rows, and X in memory of ctx for all else.
  *
  * FS_EINVAL: a number of a list in host memory is not a row of F; Y is left as it was. */
-FS_API FS_CHECK fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                            const fs_matrix *factors, int factor_count, int64_t tokens,
-                                            const fs_pairs *pairs, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                                const fs_matrix *factors, int factor_count, int64_t tokens,
+                                                const fs_pairs *pairs, double beta, fs_matrix *Y);
 
 /* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y
  *
  * The adjoint, for rows row0 ... of the d-row result.  X is X.rows x Y.cols, in Y's type, or f32 (f64 when Y is f64).
  * Otherwise as fs_apply. */
-FS_API FS_CHECK fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                           const fs_matrix *Y, double beta, fs_matrix *X);
+FS_API FS_NODISCARD fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                               const fs_matrix *Y, double beta, fs_matrix *X);
 
 /* fs_apply for a sparse A, in CSR or CSC.  An index outside A is FS_EINVAL and Y is left as it was. */
-FS_API FS_CHECK fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                       const fs_sparse *A, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_apply_sparse(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
+                                              const fs_sparse *A, double beta, fs_matrix *Y);
 
 /* Y = beta Y + P[0] + P[1] + ... + P[count - 1]
  *
@@ -332,20 +338,20 @@ FS_API FS_CHECK fs_result fs_apply_csr(fs_context *ctx, const fs_sketch *S, int6
  *
  * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory, those in host memory have packed rows or
  * columns, and the call is queued on ctx's stream when there are none. */
-FS_API FS_CHECK fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y);
 
 /* The number of stored entries that fs_sketch_to_csr writes for columns col0 ... col0 + cols - 1. */
-FS_API FS_CHECK fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz);
+FS_API FS_NODISCARD fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz);
 
 /* Writes columns col0 ... col0 + out->cols - 1 of S as a k x out->cols CSR matrix into the arrays of *out, whose
  * format, types, rows, cols and nnz (from fs_sketch_nnz) are set; column indices are sorted and distinct. */
-FS_API FS_CHECK fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out);
+FS_API FS_NODISCARD fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out);
 
 /* fs_sketch_digest and fs_sketch_to_csr made by ctx's own backend: on a CUDA context by the GPU's code, out's arrays in
  * device memory.  The digest is ready on return. */
-FS_API FS_CHECK fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
-                                           uint64_t *digest);
-FS_API FS_CHECK fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
+FS_API FS_NODISCARD fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
+                                               uint64_t *digest);
+FS_API FS_NODISCARD fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
 
 /* several devices ------------------------------------------------------------------------------------------- */
 
@@ -362,15 +368,18 @@ typedef struct fs_multi_options {
     fs_multi_sum sum;       /* auto if nothing else is said */
     fs_allocator allocator; /* of host memory; alloc NULL: malloc */
 } fs_multi_options;
-#define FS_MULTI_INIT { sizeof(fs_multi_options), FS_MULTI_AUTO, { NULL, NULL, NULL } }
+#define FS_MULTI_INIT \
+    { \
+        sizeof(fs_multi_options), FS_MULTI_AUTO, { NULL, NULL, NULL } \
+    }
 
 /* Several contexts as one: GPUs, or streams of one, or CPU contexts, in any mixture. */
 typedef struct fs_multi fs_multi;
 
 /* Makes one of `count` different contexts, which must live as long.  options NULL means FS_MULTI_INIT.  The environment
  * variable FLASHSKETCH_NCCL names the NCCL library to open in place of libnccl.so.2. */
-FS_API FS_CHECK fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count,
-                                          const fs_multi_options *options);
+FS_API FS_NODISCARD fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count,
+                                              const fs_multi_options *options);
 
 /* Frees it and its memory, not the contexts; NULL is nothing. */
 FS_API void fs_multi_destroy(fs_multi *multi);
@@ -389,8 +398,8 @@ FS_API int fs_multi_describe(const fs_multi *multi, char *text, size_t bytes);
  * thread of its own for the length of the call, parts pass through host memory, and Y is ready on return.
  *
  * FS_EINVAL: as fs_apply, before anything is written.  A failure of a device leaves Y undefined. */
-FS_API FS_CHECK fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,
-                                         const fs_matrix *A, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,
+                                             const fs_matrix *A, double beta, fs_matrix *Y);
 
 /* libraries on top ------------------------------------------------------------------------------------------ */
 
@@ -400,8 +409,8 @@ FS_API fs_result fs_fail(fs_result code, const char *format, ...);
 
 /* FS_EINVAL with a sentence unless *m is a sound view, called `name` in function `who`; the second for a matrix that is
  * written, no two elements of which may be one. */
-FS_API FS_CHECK fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
-FS_API FS_CHECK fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
+FS_API FS_NODISCARD fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
+FS_API FS_NODISCARD fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
 
 /* The number of threads that a parallel region of the calling thread may use where `threads` are asked for (0: OpenMP's
  * own number): at most FS_THREADS_MAX, at most as many as the system has created at once, and 1 in a child process

@@ -4,14 +4,14 @@
  * are as large as the memory it was allowed, and a thread of its own reads ahead while the caller works on a panel:
  *
  *     const char *paths[] = {"part1.npy", "part2.npy"};
- *     fs_stream *stream;  fs_stream_open(&stream, paths, 2, NULL);
+ *     fs_stream *stream;  fs_stream_create(&stream, paths, 2, NULL);
  *     fs_panel p;
  *     while (fs_stream_next(stream, &p) == FS_OK && p.A.rows) {
  *         fs_matrix y = Y;                   the columns of Y that the panel belongs to
  *         y.cols = p.A.cols;  y.offset += p.col0 * Y.col_stride;
  *         fs_apply(ctx, S, p.row0, 1.0, &p.A, p.row0 ? 1.0 : 0.0, &y);
  *     }
- *     fs_stream_close(stream);
+ *     fs_stream_destroy(stream);
  *
  * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Failures are told as in
  * flashsketch.h, with sentences that begin with the name of the file. */
@@ -28,23 +28,26 @@ extern "C" {
 
 /* How files are read.  Start from FS_STREAM_INIT. */
 typedef struct fs_stream_options {
-    size_t size;           /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
-    int64_t memory;        /* bytes of A in memory at a time; 0: 64 MiB */
-    int threads;           /* that copy a panel, at most FS_THREADS_MAX; 0: OpenMP's own number */
-    int batch_major;       /* the files hold n x d, a sample in each row; A is d x n all the same */
-    const char *tensor;    /* safetensors, npz: which one; NULL: the only one there is */
-    int64_t rows, cols;    /* of each file that is nothing but elements; 0: the files have headers */
-    fs_dtype dtype;        /* its type ... */
-    int by_columns;        /* ... and order: 0 rows one after the other, 1 columns */
+    size_t size;        /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
+    int64_t memory;     /* bytes of A in memory at a time; 0: 64 MiB */
+    int threads;        /* that copy a panel, at most FS_THREADS_MAX; 0: OpenMP's own number */
+    int batch_major;    /* the files hold n x d, a sample in each row; A is d x n all the same */
+    const char *tensor; /* safetensors, npz: which one; NULL: the only one there is */
+    int64_t rows, cols; /* of each file that is nothing but elements; 0: the files have headers */
+    fs_dtype dtype;     /* its type ... */
+    int by_columns;     /* ... and order: 0 rows one after the other, 1 columns */
 } fs_stream_options;
-#define FS_STREAM_INIT { sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, FS_UNSET(fs_dtype), 0 }
+#define FS_STREAM_INIT \
+    { \
+        sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, FS_UNSET(fs_dtype), 0 \
+    }
 
 /* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole. */
 typedef struct fs_panel {
-    fs_matrix A;           /* packed, in the stream's memory, until the next call with the stream; rows 0: the end */
+    fs_matrix A; /* packed, in the stream's memory, until the next call with the stream; rows 0: the end */
     int64_t row0, col0;
-    int is_sparse;         /* then A is a shape without data, and the panel is `sparse`, for fs_apply_csr */
-    fs_sparse sparse;      /* in the same memory */
+    int is_sparse;    /* then A is a shape without data, and the panel is `sparse`, for fs_apply_sparse */
+    fs_sparse sparse; /* in the same memory */
 } fs_panel;
 
 /* A matrix in files; for one thread at a time. */
@@ -73,27 +76,27 @@ typedef struct fs_stream fs_stream;
  * Reads the headers of all files and checks them against each other and against the files' lengths; of files that are
  * read whole and of a pipe, what a header cannot tell shows when they are read.
  * FS_EFILE: a file cannot be read, is not what it says, or does not fit the others.  FS_EINVAL: an option is wrong.
- * FS_ENOMEM: no memory, or no thread.  Free it with fs_stream_close. */
-FS_API FS_CHECK fs_result fs_stream_open(fs_stream **out, const char *const *paths, int64_t count,
-                                         const fs_stream_options *options);
+ * FS_ENOMEM: no memory, or no thread.  Free it with fs_stream_destroy. */
+FS_API FS_NODISCARD fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t count,
+                                               const fs_stream_options *options);
 
 /* Stops reading ahead and frees a stream; NULL is nothing. */
-FS_API void fs_stream_close(fs_stream *stream);
+FS_API void fs_stream_destroy(fs_stream *stream);
 
 /* Writes rows, columns and type of A into *A, which has no data. */
-FS_API FS_CHECK fs_result fs_stream_shape(const fs_stream *stream, fs_matrix *A);
+FS_API FS_NODISCARD fs_result fs_stream_shape(const fs_stream *stream, fs_matrix *A);
 
 /* How many panels there are. */
 FS_API int64_t fs_stream_panels(const fs_stream *stream);
 
 /* Makes `panel` (0 to fs_stream_panels) the next one, to go on where another run has stopped.  A panel of a pipe that
  * has gone by does not come again: fs_stream_next is FS_EFILE then. */
-FS_API FS_CHECK fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
+FS_API FS_NODISCARD fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
 
 /* Brings the next panel into memory, where it is not to be written; after the last one, panel->A.rows is 0.
  * FS_EFILE: a file cannot be read, or has changed since the stream was opened; the panel is then still the next one.
  * (A file that is cut short while a panel of it is in use ends the program with SIGBUS: the panel may be mapped.) */
-FS_API FS_CHECK fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
+FS_API FS_NODISCARD fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
 
 #ifdef __cplusplus
 }

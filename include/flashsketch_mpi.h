@@ -8,7 +8,7 @@
  *         fs_mpi_apply(ranks, S, row0, 1.0, &A, 0.0, &Y))     A is rows row0 ... of the whole; Y is k x n on every rank
  *         ...                                                 on all ranks or none, with the same sentence
  *
- * Every function but fs_mpi_rows, fs_mpi_scratch and fs_mpi_describe is collective: all ranks of the communicator call
+ * Every function but fs_mpi_rows, fs_mpi_memory_bytes and fs_mpi_describe is collective: all ranks of the communicator call
  * it, in the same order.  When one of them fails, all ranks return its code, and fs_error_message() is its sentence
  * with the rank in front: nobody is left waiting.  (Where MPI itself fails, FS_EBACKEND with MPI's sentence is all that
  * can be promised, and to the ranks that MPI tells.)  MPI is called from the calling thread alone, so
@@ -33,7 +33,7 @@ extern "C" {
 
 /* FS_OK if every rank of comm gives FS_OK; otherwise, on all ranks, the code of the lowest rank that does not and its
  * thread's sentence, "rank 3: ...".  For steps of your own that may fail on one rank: opening a file or a GPU. */
-FS_API FS_CHECK fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine);
+FS_API FS_NODISCARD fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine);
 
 /* ranks ----------------------------------------------------------------------------------------------------- */
 
@@ -53,27 +53,31 @@ typedef struct fs_mpi_options {
     int64_t tile;           /* columns of Y that are summed together; 0: chosen, from 512 on */
     fs_allocator allocator; /* alloc NULL: malloc */
 } fs_mpi_options;
-#define FS_MPI_INIT { sizeof(fs_mpi_options), FS_MPI_ALL, 0, 1, 0, { NULL, NULL, NULL } }
+#define FS_MPI_INIT \
+    { \
+        sizeof(fs_mpi_options), FS_MPI_ALL, 0, 1, 0, { NULL, NULL, NULL } \
+    }
 
 /* The ranks of a communicator, each with its context, and buffers for the parts of Y. */
 typedef struct fs_mpi fs_mpi;
 
 /* Makes ranks of comm, which is duplicated: messages do not meet the caller's.  ctx is this rank's and must live as
  * long; options NULL means FS_MPI_INIT. */
-FS_API FS_CHECK fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx, const fs_mpi_options *options);
+FS_API FS_NODISCARD fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx,
+                                            const fs_mpi_options *options);
 
 /* Frees ranks and their buffers; NULL is nothing.  Before MPI_Finalize. */
 FS_API void fs_mpi_destroy(fs_mpi *ranks);
 
 /* The rows of Y that this rank gets of FS_MPI_SCATTER: *rows from *row0 on, whole blocks of S, as many as M divided by
  * the number of ranks; of families without blocks, of k.  Ranks in excess of the blocks get none. */
-FS_API FS_CHECK fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows);
+FS_API FS_NODISCARD fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows);
 
 /* One line of text: the rank, its context, the MPI library.  As fs_sketch_describe. */
 FS_API int fs_mpi_describe(const fs_mpi *ranks, char *text, size_t bytes);
 
 /* Bytes of buffers that this rank holds now.  They grow to what the largest call needed and are reused. */
-FS_API size_t fs_mpi_scratch(const fs_mpi *ranks);
+FS_API size_t fs_mpi_memory_bytes(const fs_mpi *ranks);
 
 /* products on ranks ------------------------------------------------------------------------------------------------ */
 
@@ -97,21 +101,21 @@ FS_API size_t fs_mpi_scratch(const fs_mpi *ranks);
  *
  * FS_EINVAL: an argument is wrong on a rank, ranks ask for different products, or a row is on two ranks.  Whatever
  * fails before all ranks have their first tile leaves Y as it was; a device that fails later leaves Y undefined. */
-FS_API FS_CHECK fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
-                                       const fs_matrix *A, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
+                                           const fs_matrix *A, double beta, fs_matrix *Y);
 
-/* The same for a sparse A, in a place that fs_apply_csr takes with a Y in host memory: a CPU context.  The rank's part
+/* The same for a sparse A, in a place that fs_apply_sparse takes with a Y in host memory: a CPU context.  The rank's part
  * of Y is made whole, k n values, before it is summed. */
-FS_API FS_CHECK fs_result fs_mpi_apply_csr(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
-                                           const fs_sparse *A, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
+                                                  const fs_sparse *A, double beta, fs_matrix *Y);
 
 /* Y = beta Y + sum over ranks of part
  *
  * The sum alone, for parts that ranks have made themselves: piece by piece, or on several GPUs (fs_multi_apply).  part
  * is k x n on every rank, in host memory or in the context's, and must not overlap Y; S says k and its blocks.  Which
  * rows of A are in a part is not known and not checked.  Otherwise as fs_mpi_apply. */
-FS_API FS_CHECK fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta,
-                                     fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta,
+                                         fs_matrix *Y);
 
 /* tasks on ranks -------------------------------------------------------------------------------------------- */
 
@@ -122,14 +126,14 @@ FS_API FS_CHECK fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs
  * is not looked at elsewhere, NULL will do, and only the root needs OpenBLAS, or cuSOLVER).  The result and the report,
  * which may be NULL, are then on every rank with FS_MPI_ALL, the same bits on each, and on the root alone with
  * FS_MPI_ROOT. FS_MPI_SCATTER is FS_EUNSUPPORTED.  sketch_seconds is the time until the root has all sums. */
-FS_API FS_CHECK fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                      const fs_matrix *A, fs_matrix *G, fs_gram_report *report);
-FS_API FS_CHECK fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                       const fs_matrix *A, const fs_matrix *B, double rcond, fs_matrix *X,
-                                       fs_fit_report *report);
-FS_API FS_CHECK fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                       const fs_matrix *A, const fs_matrix *B, double lambda, fs_matrix *X,
-                                       fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                          const fs_matrix *A, fs_matrix *G, fs_gram_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                           const fs_matrix *A, const fs_matrix *B, double rcond, fs_matrix *X,
+                                           fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                           const fs_matrix *A, const fs_matrix *B, double lambda, fs_matrix *X,
+                                           fs_fit_report *report);
 
 #ifdef __cplusplus
 }

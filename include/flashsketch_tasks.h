@@ -36,37 +36,41 @@ typedef struct fs_task_shape {
     fs_dtype dtype; /* of Y and C: FS_F32, or FS_F64 for an A in f64; 0: FS_F32 */
     int64_t basis;  /* rows of A, for fs_ose, which keeps an orthonormal basis of basis x n; 0: no fs_ose */
 } fs_task_shape;
-#define FS_TASK_SHAPE_INIT { sizeof(fs_task_shape), 0, 0, 0, FS_UNSET(fs_dtype), 0 }
+#define FS_TASK_SHAPE_INIT \
+    { \
+        sizeof(fs_task_shape), 0, 0, 0, FS_UNSET(fs_dtype), 0 \
+    }
 
 /* The memory of tasks, where ctx has its memory. */
 typedef struct fs_workspace fs_workspace;
 
 /* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
- * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_bytes tells.
+ * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_memory_bytes tells.
  * FS_EBACKEND: the linear algebra is not there; the message has the loader's reason.  FS_ENOMEM: with the bytes;
  * OpenBLAS takes 128 MiB of addresses for each of its threads (OPENBLAS_NUM_THREADS) when the first workspace is made,
  * and keeps them. */
-FS_API FS_CHECK fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
+FS_API FS_NODISCARD fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
 
 /* Frees a workspace; NULL is nothing. */
 FS_API void fs_workspace_destroy(fs_workspace *w);
 
 /* Bytes that the workspace holds. */
-FS_API size_t fs_workspace_bytes(const fs_workspace *w);
+FS_API size_t fs_workspace_memory_bytes(const fs_workspace *w);
 
 /* Views of Y (k x n) and C (k x rhs), packed rows, in ctx's memory.  Whatever is written there is what tasks work on:
- * the sketch of a matrix that comes in pieces, of a sparse one (fs_apply_csr), or a sum over ranks.  Either may be
+ * the sketch of a matrix that comes in pieces, of a sparse one (fs_apply_sparse), or a sum over ranks.  Either may be
  * NULL.  From this call on it is not known which S made them. */
-FS_API FS_CHECK fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C);
+FS_API FS_NODISCARD fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, fs_matrix *C);
 
 /* States which S made Y and C, after they were written through their views: whether the intervals of fs_solve and
  * fs_ridge hold depends on it.  S is not kept; NULL: it is not known.  fs_task_sketch states it itself. */
-FS_API FS_CHECK fs_result fs_workspace_set_sketch(fs_workspace *w, const fs_sketch *S);
+FS_API FS_NODISCARD fs_result fs_workspace_set_sketch(fs_workspace *w, const fs_sketch *S);
 
 /* Y = S A and C = S B, each matrix read once, both queued on ctx's stream.  B is NULL exactly where rhs is 0.  A and B
  * are of w's type, or of a half type where that is f32, in any layout and in any place that fs_apply takes.  The time
  * is in the reports of the tasks that follow. */
-FS_API FS_CHECK fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, const fs_matrix *B);
+FS_API FS_NODISCARD fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A,
+                                             const fs_matrix *B);
 
 /* Gram matrices --------------------------------------------------------------------------------------------- */
 
@@ -82,7 +86,10 @@ typedef struct fs_gram_report {
     double confidence;     /* 0.99; 0: not known, and then low is 0 and high infinite */
     char note[320];        /* why it is not known; "": it is */
 } fs_gram_report;
-#define FS_GRAM_REPORT_INIT { sizeof(fs_gram_report), 0, 0, 0, 0, 0, 0, 0, 0, "" }
+#define FS_GRAM_REPORT_INIT \
+    { \
+        sizeof(fs_gram_report), 0, 0, 0, 0, 0, 0, 0, 0, "" \
+    }
 
 /* G = Y'Y, an estimate of A'A; n x n, symmetric to the bit, in any type and layout.  G may be NULL: only the report.
  *
@@ -94,28 +101,31 @@ typedef struct fs_gram_report {
  * Y is taken as one block, and the confidence is 0.
  *
  * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
-FS_API FS_CHECK fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
+FS_API FS_NODISCARD fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
 
 /* The errors of Y'Y themselves, by A'A in f64: |Y'Y - A'A| / |A'A| in the Frobenius and in the spectral norm.  Reads A
  * once and takes d n^2 operations: for checks.  A is in ctx's memory.  Either result may be NULL; 0 / 0 is 0. */
-FS_API FS_CHECK fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, double *spectral);
+FS_API FS_NODISCARD fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, double *spectral);
 
 /* subspace embeddings --------------------------------------------------------------------------------------- */
 
 /* What fs_ose tells of S on the range of an orthonormal Q, d x n. */
 typedef struct fs_ose_report {
     size_t size;
-    double sketch_seconds;        /* of S Q */
-    double solve_seconds;         /* of its singular values */
-    double total_seconds;         /* both; making Q is in none */
-    double error;                 /* |(SQ)'SQ - I|_2: all lengths in the subspace are kept within it, squared */
-    double frobenius;             /* |(SQ)'SQ - I|_F */
-    double sigma_min, sigma_max;  /* extreme singular values of S Q */
-    double expected;              /* the error of a large Gaussian S: (1 + sqrt(n / k))^2 - 1 */
+    double sketch_seconds;       /* of S Q */
+    double solve_seconds;        /* of its singular values */
+    double total_seconds;        /* both; making Q is in none */
+    double error;                /* |(SQ)'SQ - I|_2: all lengths in the subspace are kept within it, squared */
+    double frobenius;            /* |(SQ)'SQ - I|_F */
+    double sigma_min, sigma_max; /* extreme singular values of S Q */
+    double expected;             /* the error of a large Gaussian S: (1 + sqrt(n / k))^2 - 1 */
     double low, high; /* where the error of a Gaussian S lies with probability 0.99.  Above high: S suits this
                          subspace badly; take more rows, kappa > 1 or a shuffle */
 } fs_ose_report;
-#define FS_OSE_REPORT_INIT { sizeof(fs_ose_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define FS_OSE_REPORT_INIT \
+    { \
+        sizeof(fs_ose_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 /* The embedding error of S on the range of the first n columns of A, n as in w's shape, exactly: Q is an orthonormal
  * basis of them (of the QR factorization in this order), made in f64 and sketched in w's type.  A NULL: a random
@@ -123,8 +133,8 @@ typedef struct fs_ose_report {
  * becomes S Q.
  *
  * FS_EINVAL: an element of A is not finite, or the columns are dependent: the sentence names the first that is. */
-FS_API FS_CHECK fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed,
-                                 fs_ose_report *report);
+FS_API FS_NODISCARD fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed,
+                                     fs_ose_report *report);
 
 /* ridge regression and least squares -------------------------------------------------------------------------- */
 
@@ -142,17 +152,20 @@ typedef struct fs_fit_report {
     double solve_seconds;  /* from Y and C to X */
     double total_seconds;  /* both; what the estimates cost is in neither */
     fs_method method;
-    int64_t rank;          /* of Y, as far as its rounding errors let it be seen */
-    double condition; /* of Y, its columns (its rows where k < n) scaled to length 1, a lower bound; SVD: as it is */
-    double sketched;       /* |Y X - C| */
-    double rhs;            /* |C|, which is |B| within a few percent: the scale of a residual */
-    double residual;       /* the estimate of |A X - B| */
-    double low, high;      /* |A X - B| lies between them in `confidence` of all draws of S: see fs_solve */
-    double smallest;       /* fs_solve: the estimate of the smallest |A X - B| there is; fs_ridge: NaN */
-    double confidence;     /* 0.99; 0: not known, and then low is 0 and high infinite */
-    char note[320];        /* what a rank below n <= k means, and why the interval is not known; "": nothing to say */
+    int64_t rank;      /* of Y, as far as its rounding errors let it be seen */
+    double condition;  /* of Y, its columns (its rows where k < n) scaled to length 1, a lower bound; SVD: as it is */
+    double sketched;   /* |Y X - C| */
+    double rhs;        /* |C|, which is |B| within a few percent: the scale of a residual */
+    double residual;   /* the estimate of |A X - B| */
+    double low, high;  /* |A X - B| lies between them in `confidence` of all draws of S: see fs_solve */
+    double smallest;   /* fs_solve: the estimate of the smallest |A X - B| there is; fs_ridge: NaN */
+    double confidence; /* 0.99; 0: not known, and then low is 0 and high infinite */
+    char note[320];    /* what a rank below n <= k means, and why the interval is not known; "": nothing to say */
 } fs_fit_report;
-#define FS_FIT_REPORT_INIT { sizeof(fs_fit_report), 0, 0, 0, FS_UNSET(fs_method), 0, 0, 0, 0, 0, 0, 0, 0, 0, "" }
+#define FS_FIT_REPORT_INIT \
+    { \
+        sizeof(fs_fit_report), 0, 0, 0, FS_UNSET(fs_method), 0, 0, 0, 0, 0, 0, 0, 0, 0, "" \
+    }
 
 /* X minimises |Y X - C|, in place of |A X - B|: sketch-and-solve.  Where that has many solutions (k < n, or a rank
  * below n) X is the shortest, and the rank is reported.  rcond: singular values below rcond times the largest count as
@@ -181,17 +194,17 @@ typedef struct fs_fit_report {
  *
  * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
  * element that is not finite; X is left as it was. */
-FS_API FS_CHECK fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report);
 
 /* X minimises |Y X - C|^2 + lambda |X|^2, lambda > 0: sketch-and-ridge.  Any number of lambdas may follow one
  * fs_task_sketch.  The estimate and its confidence are fs_solve's with tr(Y (Y'Y + lambda I)^-1 Y') in place of the
  * rank. */
-FS_API FS_CHECK fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report);
 
 /* The residuals themselves: norms[j] = |A x_j - b_j| in f64, for rhs columns, in host memory.  Reads A and B once.  All
  * three are in ctx's memory. */
-FS_API FS_CHECK fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, const fs_matrix *X,
-                                      double *norms);
+FS_API FS_NODISCARD fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, const fs_matrix *X,
+                                          double *norms);
 
 /* coherence ------------------------------------------------------------------------------------------------- */
 
@@ -199,12 +212,15 @@ FS_API FS_CHECK fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const
  * of the range, U_h its rows in input block h, U_N(g) those in the kappa input blocks of output block g. */
 typedef struct fs_coherence_report {
     size_t size;
-    int64_t rank;               /* columns of U */
-    double mu_blk;              /* M max_h |U_h|_2^2, from 1 to M */
-    double mu_nbr;              /* (M / kappa) max_g |U_N(g)|_2^2, from mu_blk / kappa to mu_blk */
+    int64_t rank;                 /* columns of U */
+    double mu_blk;                /* M max_h |U_h|_2^2, from 1 to M */
+    double mu_nbr;                /* (M / kappa) max_g |U_N(g)|_2^2, from mu_blk / kappa to mu_blk */
     int64_t block, neighbourhood; /* the h and g of the maxima, the first of equals */
 } fs_coherence_report;
-#define FS_COHERENCE_REPORT_INIT { sizeof(fs_coherence_report), 0, 0, 0, 0, 0 }
+#define FS_COHERENCE_REPORT_INIT \
+    { \
+        sizeof(fs_coherence_report), 0, 0, 0, 0, 0 \
+    }
 
 /* The columns that fs_coherence takes at most. */
 #define FS_COHERENCE_MAX_COLS 4096
@@ -218,12 +234,12 @@ typedef struct fs_progress {
 /* Measures the coherence of A (d x n, host memory) under a sketch of family FS_BLOCKPERM, in f64: d n + n^2 doubles
  * from ctx's allocator, 2 d n^2 operations.  progress may be NULL.  FS_EINVAL: another family, more columns than
  * FS_COHERENCE_MAX_COLS, an element that is not finite, or A = 0. */
-FS_API FS_CHECK fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A,
-                                       const fs_progress *progress, fs_coherence_report *report);
+FS_API FS_NODISCARD fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A,
+                                           const fs_progress *progress, fs_coherence_report *report);
 
 /* The same for a sparse A. */
-FS_API FS_CHECK fs_result fs_coherence_csr(fs_context *ctx, const fs_sketch *S, const fs_sparse *A,
-                                           const fs_progress *progress, fs_coherence_report *report);
+FS_API FS_NODISCARD fs_result fs_coherence_sparse(fs_context *ctx, const fs_sketch *S, const fs_sparse *A,
+                                                  const fs_progress *progress, fs_coherence_report *report);
 
 #ifdef __cplusplus
 }

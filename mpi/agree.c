@@ -11,7 +11,7 @@
 
 #include "ranks.h"
 
-fs_result fs_ranks_check(int error, const char *what)
+fs_result fsi_ranks_check(int error, const char *what)
 {
     if (error == MPI_SUCCESS) return FS_OK;
     char sentence[MPI_MAX_ERROR_STRING + 1] = "";
@@ -28,53 +28,68 @@ static fs_result tell(MPI_Comm comm, int first, fs_result mine)
         char sentence[480];
     } news = {(int)mine, ""};
     snprintf(news.sentence, sizeof news.sentence, "%s", fs_error_message());
-    FS_TRY_MPI(MPI_Bcast(&news, (int)sizeof news, MPI_BYTE, first, comm), "telling why a rank failed");
+    FSI_TRY_MPI(MPI_Bcast(&news, (int)sizeof news, MPI_BYTE, first, comm), "telling why a rank failed");
     return fs_fail((fs_result)news.code, "rank %d: %s", first, news.sentence);
 }
 
 fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine)
 {
     int rank, first, failed = INT_MAX;
-    FS_TRY_MPI(MPI_Comm_rank(comm, &rank), "asking for the rank");
+    FSI_TRY_MPI(MPI_Comm_rank(comm, &rank), "asking for the rank");
     if (mine != FS_OK) failed = rank;
-    FS_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing whether all is well");
+    FSI_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing whether all is well");
     return first == INT_MAX ? FS_OK : tell(comm, first, mine);
 }
 
 /* the beginning of a call ----------------------------------------------------------------------------------- */
 
-static const char *const names[FS_ASKED] = {
-    "the definition's version", "family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave",
-    "columns of A", "bytes of a sum", "alpha", "beta", "output", "root", "ordered", "tile"};
+static const char *const names[FSI_ASKED] = {"the definition's version",
+                                             "family",
+                                             "d",
+                                             "k",
+                                             "seed",
+                                             "M",
+                                             "kappa",
+                                             "s",
+                                             "shuffle",
+                                             "interleave",
+                                             "columns of A",
+                                             "bytes of a sum",
+                                             "alpha",
+                                             "beta",
+                                             "output",
+                                             "root",
+                                             "ordered",
+                                             "tile"};
 
 /* FNV-1a, by words. */
-static uint64_t hash_of(const fs_ranks_ask *ask)
+static uint64_t hash_of(const fsi_ranks_ask *ask)
 {
     uint64_t hash = 0xCBF29CE484222325u;
-    for (int i = 0; i < FS_ASKED; i++) {
+    for (int i = 0; i < FSI_ASKED; i++) {
         hash = (hash ^ (uint64_t)ask->field[i]) * 0x100000001B3u;
         hash ^= hash >> 29;
     }
     return hash;
 }
 
-static void write_field(char *text, size_t bytes, const fs_ranks_ask *ask, int i)
+static void write_field(char *text, size_t bytes, const fsi_ranks_ask *ask, int i)
 {
     double real;
     memcpy(&real, &ask->field[i], sizeof real);
-    if (i == FS_ASK_ALPHA || i == FS_ASK_BETA) snprintf(text, bytes, "%.17g", real);
-    else if (i == FS_ASK_SEED) snprintf(text, bytes, "%" PRIu64, (uint64_t)ask->field[i]);
+    if (i == FSI_ASK_ALPHA || i == FSI_ASK_BETA) snprintf(text, bytes, "%.17g", real);
+    else if (i == FSI_ASK_SEED) snprintf(text, bytes, "%" PRIu64, (uint64_t)ask->field[i]);
     else snprintf(text, bytes, "%" PRId64, ask->field[i]);
 }
 
 /* Rank `other` asks for something else than rank 0: all hear what. */
-static fs_result differ(fs_mpi *ranks, const char *who, const fs_ranks_ask *ask, int other)
+static fs_result differ(fs_mpi *ranks, const char *who, const fsi_ranks_ask *ask, int other)
 {
-    fs_ranks_ask zero = *ask, its = *ask;
-    FS_TRY_MPI(MPI_Bcast(zero.field, FS_ASKED, MPI_INT64_T, 0, ranks->comm), "comparing what ranks ask for");
-    FS_TRY_MPI(MPI_Bcast(its.field, FS_ASKED, MPI_INT64_T, other, ranks->comm), "comparing what ranks ask for");
+    fsi_ranks_ask zero = *ask, its = *ask;
+    FSI_TRY_MPI(MPI_Bcast(zero.field, FSI_ASKED, MPI_INT64_T, 0, ranks->comm), "comparing what ranks ask for");
+    FSI_TRY_MPI(MPI_Bcast(its.field, FSI_ASKED, MPI_INT64_T, other, ranks->comm), "comparing what ranks ask for");
     int i = 0;
-    while (i < FS_ASKED - 1 && zero.field[i] == its.field[i]) i++;
+    while (i < FSI_ASKED - 1 && zero.field[i] == its.field[i]) i++;
     char a[40], b[40];
     write_field(a, sizeof a, &zero, i);
     write_field(b, sizeof b, &its, i);
@@ -83,7 +98,7 @@ static fs_result differ(fs_mpi *ranks, const char *who, const fs_ranks_ask *ask,
 
 static int by_first_row(const void *a, const void *b)
 {
-    const fs_ranks_share *x = a, *y = b;
+    const fsi_ranks_share *x = a, *y = b;
     if (x->row0 != y->row0) return x->row0 < y->row0 ? -1 : 1;
     return x->rank - y->rank;
 }
@@ -91,28 +106,29 @@ static int by_first_row(const void *a, const void *b)
 /* FS_EINVAL if two ranks have a row of A.  Ranks without rows are nowhere. */
 static fs_result check_disjoint(fs_mpi *ranks, const char *who)
 {
-    fs_ranks_share *shares = ranks->shares;
+    fsi_ranks_share *shares = ranks->shares;
     int count = 0, ascending = 1;
     for (int r = 0; r < ranks->size; r++)
         if (shares[r].rows > 0) shares[count++] = shares[r];
     for (int i = 1; i < count; i++) ascending = ascending && shares[i - 1].row0 < shares[i].row0;
     if (!ascending) qsort(shares, (size_t)count, sizeof *shares, by_first_row);
     for (int i = 1; i < count; i++) {
-        const fs_ranks_share *a = &shares[i - 1], *b = &shares[i];
-        FS_REQUIRE(a->row0 + a->rows <= b->row0,
-                   "%s: rank %" PRId32 " has rows %" PRId64 " to %" PRId64 " of A and rank %" PRId32 " rows %" PRId64
-                   " to %" PRId64 ": no row may be on two ranks", who, a->rank, a->row0, a->row0 + a->rows - 1, b->rank,
-                   b->row0, b->row0 + b->rows - 1);
+        const fsi_ranks_share *a = &shares[i - 1], *b = &shares[i];
+        FSI_REQUIRE(a->row0 + a->rows <= b->row0,
+                    "%s: rank %" PRId32 " has rows %" PRId64 " to %" PRId64 " of A and rank %" PRId32 " rows %" PRId64
+                    " to %" PRId64 ": no row may be on two ranks",
+                    who, a->rank, a->row0, a->row0 + a->rows - 1, b->rank, b->row0, b->row0 + b->rows - 1);
     }
     return FS_OK;
 }
 
-fs_result fs_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fs_ranks_ask *ask, int64_t row0,
-                         int64_t rows)
+fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fsi_ranks_ask *ask, int64_t row0,
+                          int64_t rows)
 {
-    const fs_ranks_share share = {row0, rows, hash_of(ask), ranks->rank, (int32_t)mine};
-    FS_TRY_MPI(MPI_Allgather(&share, (int)sizeof share, MPI_BYTE, ranks->shares, (int)sizeof share, MPI_BYTE,
-                             ranks->comm), "agreeing on a call");
+    const fsi_ranks_share share = {row0, rows, hash_of(ask), ranks->rank, (int32_t)mine};
+    FSI_TRY_MPI(
+        MPI_Allgather(&share, (int)sizeof share, MPI_BYTE, ranks->shares, (int)sizeof share, MPI_BYTE, ranks->comm),
+        "agreeing on a call");
     for (int r = 0; r < ranks->size; r++)
         if (ranks->shares[r].code != FS_OK) return tell(ranks->comm, r, mine);
     for (int r = 1; r < ranks->size; r++)

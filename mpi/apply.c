@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "ranks.h"
 
 /* Narrower tiles cost the CPU kernels time: with 256 columns of f32 they take 1.1 times as long, with 128 1.35 times
@@ -40,26 +40,28 @@ typedef struct work {
 
 static fs_result check_output(const work *w)
 {
-    const int64_t rows = fs_ranks_rows(w->m, w->spec.k);
+    const int64_t rows = fsi_ranks_rows(w->m, w->spec.k);
     if (w->m->options.output == FS_MPI_ROOT && w->m->rank != w->m->options.root) return FS_OK;
-    FS_TRY(fs_matrix_check_output(w->who, "Y", w->Y));
-    FS_REQUIRE(w->Y->rows == rows && w->Y->cols == w->n,
-               "%s: Y is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, w->who, w->Y->rows, w->Y->cols,
-               rows, w->n);
-    FS_REQUIRE(w->Y->dtype == w->type || w->Y->dtype == w->sum, "%s: A is %s, so Y must be %s%s%s, not %s", w->who,
-               fs_dtype_name(w->type), fs_dtype_name(w->type), w->sum == w->type ? "" : " or ",
-               w->sum == w->type ? "" : fs_dtype_name(w->sum), fs_dtype_name(w->Y->dtype));
-    FS_REQUIRE(!w->dense || !fs_matrix_overlap(w->dense, w->Y), "%s: A and Y overlap in memory", w->who);
+    FSI_TRY(fs_matrix_check_output(w->who, "Y", w->Y));
+    FSI_REQUIRE(w->Y->rows == rows && w->Y->cols == w->n,
+                "%s: Y is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, w->who, w->Y->rows, w->Y->cols,
+                rows, w->n);
+    FSI_REQUIRE(w->Y->dtype == w->type || w->Y->dtype == w->sum, "%s: A is %s, so Y must be %s%s%s, not %s", w->who,
+                fsi_dtype_name(w->type), fsi_dtype_name(w->type), w->sum == w->type ? "" : " or ",
+                w->sum == w->type ? "" : fsi_dtype_name(w->sum), fsi_dtype_name(w->Y->dtype));
+    FSI_REQUIRE(!w->dense || !fs_matrix_overlap(w->dense, w->Y), "%s: A and Y overlap in memory", w->who);
     /* A sum of nothing: the context's own door says whether it takes Y where it is. */
-    return fs_add(w->m->ctx, NULL, 0, 1.0, &(fs_matrix){.dtype = w->Y->dtype, .place = w->Y->place});
+    return fs_add(w->m->ctx, NULL, 0, 1.0, &(fs_matrix){.dtype = w->Y->dtype, .memory = w->Y->memory});
 }
 
 static fs_result choose_tile(work *w)
 {
-    const int64_t most = INT_MAX / fs_ranks_largest(w->m, w->spec.k);
+    const int64_t most = INT_MAX / fsi_ranks_largest(w->m, w->spec.k);
     if (most < 1)
-        return fs_fail(FS_EUNSUPPORTED, "%s: a column of Y has k = %" PRId64 " rows, too many for messages to %d "
-                       "ranks", w->who, w->spec.k, w->m->size);
+        return fs_fail(FS_EUNSUPPORTED,
+                       "%s: a column of Y has k = %" PRId64 " rows, too many for messages to %d "
+                       "ranks",
+                       w->who, w->spec.k, w->m->size);
     w->tile = w->m->options.tile;
     if (!w->tile) w->tile = (w->n + TILES - 1) / TILES;
     if (!w->m->options.tile && w->tile < LEAST_TILE) w->tile = LEAST_TILE;
@@ -74,14 +76,14 @@ static int64_t aligned(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNME
 static fs_result take_scratch(work *w)
 {
     fs_mpi *m = w->m;
-    const int64_t size = fs_dtype_size(w->sum), slots = w->tiles < FS_RANKS_SLOTS ? w->tiles : FS_RANKS_SLOTS;
+    const int64_t size = fsi_dtype_size(w->sum), slots = w->tiles < FSI_RANKS_SLOTS ? w->tiles : FSI_RANKS_SLOTS;
     const int64_t part = aligned(w->spec.k * w->tile * size);
-    const int64_t other = aligned(fs_ranks_received(m, w->spec.k, w->tile) * size);
+    const int64_t other = aligned(fsi_ranks_received(m, w->spec.k, w->tile) * size);
     int64_t whole = 0;
     if (w->sparse && (__builtin_mul_overflow(w->spec.k * size, w->n, &whole) || whole > PTRDIFF_MAX / 2))
         return fs_fail(FS_ENOMEM, "%s: no memory for a Y of %" PRId64 " x %" PRId64, w->who, w->spec.k, w->n);
     const size_t needed = (size_t)(slots * (part + other) + whole + ALIGNMENT);
-    if (!fs_ranks_scratch(m, w->who, needed)) return FS_ENOMEM;
+    if (!fsi_ranks_scratch(m, w->who, needed)) return FS_ENOMEM;
     char *at = (char *)(((uintptr_t)m->scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
     for (int64_t s = 0; s < slots; s++, at += part + other) m->slots[s].part = at, m->slots[s].other = at + part;
     w->whole = at;
@@ -90,34 +92,44 @@ static fs_result take_scratch(work *w)
 
 static fs_result prepare(work *w)
 {
-    FS_REQUIRE(w->S, "%s: S is NULL", w->who);
-    FS_TRY(fs_sketch_spec(w->S, &w->spec));
-    if (w->sparse) FS_REQUIRE(w->sparse->cols >= 0, "%s: A has %" PRId64 " columns", w->who, w->sparse->cols);
-    else FS_TRY(fs_matrix_check(w->who, "A", w->dense));
+    FSI_REQUIRE(w->S, "%s: S is NULL", w->who);
+    FSI_TRY(fs_sketch_spec(w->S, &w->spec));
+    if (w->sparse) FSI_REQUIRE(w->sparse->cols >= 0, "%s: A has %" PRId64 " columns", w->who, w->sparse->cols);
+    else FSI_TRY(fs_matrix_check(w->who, "A", w->dense));
     w->type = w->sparse ? w->sparse->dtype : w->dense->dtype;
-    w->sum = fs_dtype_sum(w->type);
+    w->sum = fsi_dtype_sum(w->type);
     w->n = w->sparse ? w->sparse->cols : w->dense->cols;
     w->rows = w->made ? 0 : w->sparse ? w->sparse->rows : w->dense->rows;
-    FS_REQUIRE(!w->made || w->dense->rows == w->spec.k, "%s: part has %" PRId64 " rows, and S has k = %" PRId64, w->who,
-               w->dense->rows, w->spec.k);
-    fs_ranks_divide(w->m, &w->spec);
-    FS_TRY(choose_tile(w));
-    FS_TRY(check_output(w));
+    FSI_REQUIRE(!w->made || w->dense->rows == w->spec.k, "%s: part has %" PRId64 " rows, and S has k = %" PRId64,
+                w->who, w->dense->rows, w->spec.k);
+    fsi_ranks_divide(w->m, &w->spec);
+    FSI_TRY(choose_tile(w));
+    FSI_TRY(check_output(w));
     return take_scratch(w);
 }
 
-static fs_ranks_ask ask_of(const work *w)
+static fsi_ranks_ask ask_of(const work *w)
 {
     const fs_spec *p = &w->spec;
     const fs_mpi_options *o = &w->m->options;
-    fs_ranks_ask ask = {{
-        [FS_ASK_VERSION] = fs_definition_version(), [FS_ASK_FAMILY] = p->family, [FS_ASK_D] = p->d, [FS_ASK_K] = p->k,
-        [FS_ASK_SEED] = (int64_t)p->seed, [FS_ASK_M] = p->M, [FS_ASK_KAPPA] = p->kappa, [FS_ASK_S] = p->s,
-        [FS_ASK_SHUFFLE] = p->shuffle, [FS_ASK_INTERLEAVE] = p->interleave, [FS_ASK_COLS] = w->n,
-        [FS_ASK_SUMS] = fs_dtype_size(w->sum), [FS_ASK_OUTPUT] = o->output, [FS_ASK_ROOT] = o->root,
-        [FS_ASK_ORDERED] = o->ordered, [FS_ASK_TILE] = o->tile}};
-    memcpy(&ask.field[FS_ASK_ALPHA], &w->alpha, sizeof w->alpha);
-    memcpy(&ask.field[FS_ASK_BETA], &w->beta, sizeof w->beta);
+    fsi_ranks_ask ask = {{[FSI_ASK_VERSION] = fs_definition_version(),
+                          [FSI_ASK_FAMILY] = p->family,
+                          [FSI_ASK_D] = p->d,
+                          [FSI_ASK_K] = p->k,
+                          [FSI_ASK_SEED] = (int64_t)p->seed,
+                          [FSI_ASK_M] = p->M,
+                          [FSI_ASK_KAPPA] = p->kappa,
+                          [FSI_ASK_S] = p->s,
+                          [FSI_ASK_SHUFFLE] = p->shuffle,
+                          [FSI_ASK_INTERLEAVE] = p->interleave,
+                          [FSI_ASK_COLS] = w->n,
+                          [FSI_ASK_SUMS] = fsi_dtype_size(w->sum),
+                          [FSI_ASK_OUTPUT] = o->output,
+                          [FSI_ASK_ROOT] = o->root,
+                          [FSI_ASK_ORDERED] = o->ordered,
+                          [FSI_ASK_TILE] = o->tile}};
+    memcpy(&ask.field[FSI_ASK_ALPHA], &w->alpha, sizeof w->alpha);
+    memcpy(&ask.field[FSI_ASK_BETA], &w->beta, sizeof w->beta);
     return ask;
 }
 
@@ -132,7 +144,7 @@ static fs_matrix columns(const fs_matrix *A, int64_t col0, int64_t cols)
     return some;
 }
 
-static fs_result make(work *w, fs_ranks_slot *slot)
+static fs_result make(work *w, fsi_ranks_slot *slot)
 {
     fs_matrix part = fs_row_major(slot->part, w->spec.k, slot->cols, w->sum);
     if (w->dense) {
@@ -141,24 +153,23 @@ static fs_result make(work *w, fs_ranks_slot *slot)
         return fs_apply(w->m->ctx, w->S, w->row0, w->alpha, &A, 0.0, &part);
     }
     fs_matrix whole = fs_row_major(w->whole, w->spec.k, w->n, w->sum);
-    if (slot->col0 == 0)
-        FS_TRY(fs_apply_csr(w->m->ctx, w->S, w->row0, w->alpha, w->sparse, 0.0, &whole));
+    if (slot->col0 == 0) FSI_TRY(fs_apply_sparse(w->m->ctx, w->S, w->row0, w->alpha, w->sparse, 0.0, &whole));
     const fs_matrix some = columns(&whole, slot->col0, slot->cols);
     return fs_add(w->m->ctx, &some, 1, 0.0, &part);
 }
 
-static fs_result store(work *w, fs_ranks_slot *slot, void *data)
+static fs_result store(work *w, fsi_ranks_slot *slot, void *data)
 {
-    const int64_t rows = fs_ranks_rows(w->m, w->spec.k);
+    const int64_t rows = fsi_ranks_rows(w->m, w->spec.k);
     if (rows == 0) return FS_OK;
     const fs_matrix summed = fs_row_major(data, rows, slot->cols, w->sum);
     fs_matrix to = columns(w->Y, slot->col0, slot->cols);
     return fs_add(w->m->ctx, &summed, 1, w->beta, &to);
 }
 
-static fs_ranks_slot *slot_of(work *w, int64_t tile)
+static fsi_ranks_slot *slot_of(work *w, int64_t tile)
 {
-    fs_ranks_slot *slot = &w->m->slots[tile % FS_RANKS_SLOTS];
+    fsi_ranks_slot *slot = &w->m->slots[tile % FSI_RANKS_SLOTS];
     slot->col0 = tile * w->tile;
     slot->cols = w->n - slot->col0 < w->tile ? w->n - slot->col0 : w->tile;
     return slot;
@@ -170,16 +181,16 @@ static fs_result go_through(work *w, fs_result *mine)
 {
     for (int64_t t = 0; t < w->tiles + 2; t++) {
         if (t < w->tiles) {
-            fs_ranks_slot *slot = slot_of(w, t);
+            fsi_ranks_slot *slot = slot_of(w, t);
             if (t > 0 && *mine == FS_OK) *mine = make(w, slot);
-            if (*mine != FS_OK) memset(slot->part, 0, (size_t)(w->spec.k * slot->cols * fs_dtype_size(w->sum)));
-            FS_TRY(fs_ranks_begin(w->m, slot, w->sum));
+            if (*mine != FS_OK) memset(slot->part, 0, (size_t)(w->spec.k * slot->cols * fsi_dtype_size(w->sum)));
+            FSI_TRY(fsi_ranks_begin(w->m, slot, w->sum));
         }
-        if (t >= 1 && t - 1 < w->tiles) FS_TRY(fs_ranks_hand_out(w->m, slot_of(w, t - 1), w->sum));
+        if (t >= 1 && t - 1 < w->tiles) FSI_TRY(fsi_ranks_hand_out(w->m, slot_of(w, t - 1), w->sum));
         if (t >= 2) {
             void *rows;
-            fs_ranks_slot *slot = slot_of(w, t - 2);
-            FS_TRY(fs_ranks_end(w->m, slot, w->sum, &rows));
+            fsi_ranks_slot *slot = slot_of(w, t - 2);
+            FSI_TRY(fsi_ranks_end(w->m, slot, w->sum, &rows));
             if (*mine == FS_OK) *mine = store(w, slot, rows);
         }
     }
@@ -191,35 +202,56 @@ static fs_result run(work *w)
     fs_result mine = prepare(w);
     const int alone = w->m->size == 1 && w->dense && !w->made;
     if (mine == FS_OK && !alone && w->tiles > 0) mine = make(w, slot_of(w, 0));
-    const fs_ranks_ask ask = ask_of(w);
-    FS_TRY(fs_ranks_agree(w->m, w->who, mine, &ask, w->row0, w->rows));
+    const fsi_ranks_ask ask = ask_of(w);
+    FSI_TRY(fsi_ranks_agree(w->m, w->who, mine, &ask, w->row0, w->rows));
     if (alone) mine = fs_apply(w->m->ctx, w->S, w->row0, w->alpha, w->dense, w->beta, w->Y);
-    else FS_TRY(go_through(w, &mine));
+    else FSI_TRY(go_through(w, &mine));
     return fs_mpi_agree(w->m->comm, mine);
 }
 
 fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                        fs_matrix *Y)
 {
-    FS_REQUIRE(ranks, "fs_mpi_apply: ranks is NULL");
-    work w = {.m = ranks, .who = "fs_mpi_apply", .S = S, .spec = FS_SPEC_INIT, .row0 = row0, .alpha = alpha,
-              .beta = beta, .dense = A, .Y = Y};
+    FSI_REQUIRE(ranks, "fs_mpi_apply: ranks is NULL");
+    work w = {.m = ranks,
+              .who = "fs_mpi_apply",
+              .S = S,
+              .spec = FS_SPEC_INIT,
+              .row0 = row0,
+              .alpha = alpha,
+              .beta = beta,
+              .dense = A,
+              .Y = Y};
     return run(&w);
 }
 
-fs_result fs_mpi_apply_csr(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
-                           double beta, fs_matrix *Y)
+fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
+                              double beta, fs_matrix *Y)
 {
-    FS_REQUIRE(ranks, "fs_mpi_apply_csr: ranks is NULL");
-    work w = {.m = ranks, .who = "fs_mpi_apply_csr", .S = S, .spec = FS_SPEC_INIT, .row0 = row0, .alpha = alpha,
-              .beta = beta, .sparse = A, .Y = Y};
+    FSI_REQUIRE(ranks, "fs_mpi_apply_sparse: ranks is NULL");
+    work w = {.m = ranks,
+              .who = "fs_mpi_apply_sparse",
+              .S = S,
+              .spec = FS_SPEC_INIT,
+              .row0 = row0,
+              .alpha = alpha,
+              .beta = beta,
+              .sparse = A,
+              .Y = Y};
     return run(&w);
 }
 
 fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, fs_matrix *Y)
 {
-    FS_REQUIRE(ranks, "fs_mpi_sum: ranks is NULL");
-    work w = {.m = ranks, .who = "fs_mpi_sum", .S = S, .spec = FS_SPEC_INIT, .alpha = 1.0, .beta = beta, .dense = part,
-              .made = 1, .Y = Y};
+    FSI_REQUIRE(ranks, "fs_mpi_sum: ranks is NULL");
+    work w = {.m = ranks,
+              .who = "fs_mpi_sum",
+              .S = S,
+              .spec = FS_SPEC_INIT,
+              .alpha = 1.0,
+              .beta = beta,
+              .dense = part,
+              .made = 1,
+              .Y = Y};
     return run(&w);
 }

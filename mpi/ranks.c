@@ -5,22 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
-#include "split.h"
+#include "base/alloc.h"
+#include "def/split.h"
 
 /* A communicator of our own, whose errors come back as codes. */
 static fs_result open_comm(fs_mpi *made, MPI_Comm comm)
 {
     int ready = 0, inter = 0;
-    FS_TRY_MPI(MPI_Initialized(&ready), "asking whether it is initialized");
-    FS_REQUIRE(ready, "fs_mpi_create: MPI_Init has not been called");
-    FS_REQUIRE(comm != MPI_COMM_NULL, "fs_mpi_create: the communicator is MPI_COMM_NULL");
-    FS_TRY_MPI(MPI_Comm_test_inter(comm, &inter), "looking at the communicator");
-    FS_REQUIRE(!inter, "fs_mpi_create: an intercommunicator has two groups of ranks; merge them first");
-    FS_TRY_MPI(MPI_Comm_dup(comm, &made->comm), "duplicating the communicator");
-    FS_TRY_MPI(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN), "setting its error handler");
-    FS_TRY_MPI(MPI_Comm_rank(made->comm, &made->rank), "asking for the rank");
-    FS_TRY_MPI(MPI_Comm_size(made->comm, &made->size), "asking for the number of ranks");
+    FSI_TRY_MPI(MPI_Initialized(&ready), "asking whether it is initialized");
+    FSI_REQUIRE(ready, "fs_mpi_create: MPI_Init has not been called");
+    FSI_REQUIRE(comm != MPI_COMM_NULL, "fs_mpi_create: the communicator is MPI_COMM_NULL");
+    FSI_TRY_MPI(MPI_Comm_test_inter(comm, &inter), "looking at the communicator");
+    FSI_REQUIRE(!inter, "fs_mpi_create: an intercommunicator has two groups of ranks; merge them first");
+    FSI_TRY_MPI(MPI_Comm_dup(comm, &made->comm), "duplicating the communicator");
+    FSI_TRY_MPI(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN), "setting its error handler");
+    FSI_TRY_MPI(MPI_Comm_rank(made->comm, &made->rank), "asking for the rank");
+    FSI_TRY_MPI(MPI_Comm_size(made->comm, &made->size), "asking for the number of ranks");
     return FS_OK;
 }
 
@@ -28,39 +28,39 @@ static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, cons
 {
     const char *who = "fs_mpi_create";
     fs_mpi_options *full = &made->options;
-    FS_REQUIRE(out, "%s: out is NULL", who);
-    FS_REQUIRE(ctx, "%s: ctx is NULL", who);
+    FSI_REQUIRE(out, "%s: out is NULL", who);
+    FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
     if (options) {
-        FS_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof *full,
-                   "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MPI_INIT", who,
-                   options->size, sizeof *full);
+        FSI_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof *full,
+                    "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MPI_INIT", who,
+                    options->size, sizeof *full);
         memcpy(full, options, options->size);
     }
     if (!full->output) full->output = FS_MPI_ALL;
-    FS_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
-               (int)full->output);
-    FS_REQUIRE(full->output != FS_MPI_ROOT || (full->root >= 0 && full->root < made->size),
-               "%s: root is %d, and there are ranks 0 to %d", who, full->root, made->size - 1);
-    FS_REQUIRE(full->ordered == 0 || full->ordered == 1, "%s: ordered is %d, it must be 0 or 1", who, full->ordered);
-    FS_REQUIRE(full->tile >= 0, "%s: tile is %" PRId64 " columns, it cannot be negative", who, full->tile);
-    FS_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
-               who);
+    FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
+                (int)full->output);
+    FSI_REQUIRE(full->output != FS_MPI_ROOT || (full->root >= 0 && full->root < made->size),
+                "%s: root is %d, and there are ranks 0 to %d", who, full->root, made->size - 1);
+    FSI_REQUIRE(full->ordered == 0 || full->ordered == 1, "%s: ordered is %d, it must be 0 or 1", who, full->ordered);
+    FSI_REQUIRE(full->tile >= 0, "%s: tile is %" PRId64 " columns, it cannot be negative", who, full->tile);
+    FSI_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
+                who);
     return FS_OK;
 }
 
 /* Memory for what there is one of for each rank. */
 static fs_result take_tables(fs_mpi *made)
 {
-    const size_t ranks = (size_t)made->size, numbers = ranks * FS_RANKS_SLOTS * 4;
+    const size_t ranks = (size_t)made->size, numbers = ranks * FSI_RANKS_SLOTS * 4;
     const size_t bytes = ranks * sizeof *made->shares + ranks * sizeof *made->planes +
                          (ranks + 1) * sizeof *made->first + numbers * sizeof *made->numbers;
     char *memory = made->allocator.alloc(made->allocator.user, bytes);
     if (!memory) return fs_fail(FS_ENOMEM, "fs_mpi_create: no memory for %zu bytes of tables", bytes);
-    made->shares = (fs_ranks_share *)memory;
+    made->shares = (fsi_ranks_share *)memory;
     made->planes = (fs_matrix *)(made->shares + ranks);
     made->first = (int64_t *)(made->planes + ranks);
     made->numbers = (int *)(made->first + ranks + 1);
-    for (int s = 0; s < FS_RANKS_SLOTS; s++)
+    for (int s = 0; s < FSI_RANKS_SLOTS; s++)
         for (int i = 0; i < 2; i++) {
             made->slots[s].counts[i] = made->numbers + (size_t)(4 * s + 2 * i) * ranks;
             made->slots[s].starts[i] = made->slots[s].counts[i] + ranks;
@@ -81,10 +81,10 @@ fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx, const fs_m
 {
     fs_mpi made = {.comm = MPI_COMM_NULL, .options = FS_MPI_INIT, .ctx = ctx};
     if (out) *out = NULL;
-    FS_TRY(open_comm(&made, comm));
+    FSI_TRY(open_comm(&made, comm));
     fs_mpi *kept = NULL;
     fs_result mine = check_options(&made, out, ctx, options);
-    made.allocator = fs_allocator_or_malloc(&made.options.allocator);
+    made.allocator = fsi_allocator_or_malloc(&made.options.allocator);
     if (mine == FS_OK) mine = take_tables(&made);
     if (mine == FS_OK) {
         kept = made.allocator.alloc(made.allocator.user, sizeof *kept);
@@ -109,7 +109,7 @@ void fs_mpi_destroy(fs_mpi *ranks)
     memory.release(memory.user, ranks);
 }
 
-char *fs_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
+char *fsi_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
 {
     if (bytes <= ranks->scratch_bytes) return ranks->scratch;
     const fs_allocator memory = ranks->allocator;
@@ -124,11 +124,11 @@ char *fs_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
 static int64_t border(const fs_spec *spec, int ranks, int by_blocks, int r)
 {
     const int64_t parts = by_blocks && spec->M > 1 ? spec->M : spec->k;
-    const fs_split shares = fs_split_make(parts, ranks), rows = fs_split_make(spec->k, parts);
-    return fs_split_start(&rows, fs_split_start(&shares, r));
+    const fsi_split shares = fsi_split_make(parts, ranks), rows = fsi_split_make(spec->k, parts);
+    return fsi_split_start(&rows, fsi_split_start(&shares, r));
 }
 
-void fs_ranks_divide(fs_mpi *ranks, const fs_spec *spec)
+void fsi_ranks_divide(fs_mpi *ranks, const fs_spec *spec)
 {
     const int by_blocks = ranks->options.output == FS_MPI_SCATTER;
     for (int r = 0; r <= ranks->size; r++) ranks->first[r] = border(spec, ranks->size, by_blocks, r);
@@ -136,9 +136,9 @@ void fs_ranks_divide(fs_mpi *ranks, const fs_spec *spec)
 
 fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows)
 {
-    FS_REQUIRE(ranks && S && row0 && rows, "fs_mpi_rows: an argument is NULL");
+    FSI_REQUIRE(ranks && S && row0 && rows, "fs_mpi_rows: an argument is NULL");
     fs_spec spec = FS_SPEC_INIT;
-    FS_TRY(fs_sketch_spec(S, &spec));
+    FSI_TRY(fs_sketch_spec(S, &spec));
     *row0 = border(&spec, ranks->size, 1, ranks->rank);
     *rows = border(&spec, ranks->size, 1, ranks->rank + 1) - *row0;
     return FS_OK;
@@ -158,4 +158,4 @@ int fs_mpi_describe(const fs_mpi *ranks, char *text, size_t bytes)
                     library);
 }
 
-size_t fs_mpi_scratch(const fs_mpi *ranks) { return ranks ? ranks->scratch_bytes : 0; }
+size_t fs_mpi_memory_bytes(const fs_mpi *ranks) { return ranks ? ranks->scratch_bytes : 0; }

@@ -11,33 +11,33 @@
  * Steps of different tiles are begun in the same order on all ranks, as MPI demands of collectives. */
 #include "ranks.h"
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 static MPI_Datatype type_of(fs_dtype sum) { return sum == FS_F64 ? MPI_DOUBLE : MPI_FLOAT; }
 static int64_t own(const fs_mpi *m) { return m->first[m->rank + 1] - m->first[m->rank]; }
 /* Rows r of the tile in slot->part. */
-static char *rows_at(const fs_ranks_slot *slot, int64_t row, fs_dtype sum)
+static char *rows_at(const fsi_ranks_slot *slot, int64_t row, fs_dtype sum)
 {
-    return slot->part + row * slot->cols * fs_dtype_size(sum);
+    return slot->part + row * slot->cols * fsi_dtype_size(sum);
 }
 
-int64_t fs_ranks_rows(const fs_mpi *m, int64_t k)
+int64_t fsi_ranks_rows(const fs_mpi *m, int64_t k)
 {
     if (m->options.output == FS_MPI_SCATTER) return own(m);
     return m->options.output == FS_MPI_ALL || m->rank == m->options.root ? k : 0;
 }
-int64_t fs_ranks_received(const fs_mpi *m, int64_t k, int64_t cols)
+int64_t fsi_ranks_received(const fs_mpi *m, int64_t k, int64_t cols)
 {
-    return (m->options.ordered ? own(m) * m->size : fs_ranks_rows(m, k)) * cols;
+    return (m->options.ordered ? own(m) * m->size : fsi_ranks_rows(m, k)) * cols;
 }
-int64_t fs_ranks_largest(const fs_mpi *m, int64_t k)
+int64_t fsi_ranks_largest(const fs_mpi *m, int64_t k)
 {
     const int64_t most = m->first[1] * m->size; /* rank 0 has as many rows as any */
     return m->options.ordered && most > k ? most : k;
 }
 
 /* counts and starts of all ranks' rows in a tile of the whole height. */
-static void count_rows(const fs_mpi *m, const fs_ranks_slot *slot, int which)
+static void count_rows(const fs_mpi *m, const fsi_ranks_slot *slot, int which)
 {
     for (int r = 0; r < m->size; r++) {
         slot->counts[which][r] = (int)((m->first[r + 1] - m->first[r]) * slot->cols);
@@ -45,7 +45,7 @@ static void count_rows(const fs_mpi *m, const fs_ranks_slot *slot, int which)
     }
 }
 
-static int begin_in_mpis_order(fs_mpi *m, fs_ranks_slot *slot, MPI_Datatype type)
+static int begin_in_mpis_order(fs_mpi *m, fsi_ranks_slot *slot, MPI_Datatype type)
 {
     const int all = (int)(m->first[m->size] * slot->cols);
     switch (m->options.output) {
@@ -58,50 +58,52 @@ static int begin_in_mpis_order(fs_mpi *m, fs_ranks_slot *slot, MPI_Datatype type
     }
 }
 
-fs_result fs_ranks_begin(fs_mpi *m, fs_ranks_slot *slot, fs_dtype sum)
+fs_result fsi_ranks_begin(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum)
 {
     const MPI_Datatype type = type_of(sum);
-    if (!m->options.ordered) return fs_ranks_check(begin_in_mpis_order(m, slot, type), "summing a tile of Y");
+    if (!m->options.ordered) return fsi_ranks_check(begin_in_mpis_order(m, slot, type), "summing a tile of Y");
     count_rows(m, slot, 0);
     for (int r = 0; r < m->size; r++) {
         slot->counts[1][r] = (int)(own(m) * slot->cols);
         slot->starts[1][r] = r * slot->counts[1][r];
     }
-    return fs_ranks_check(MPI_Ialltoallv(slot->part, slot->counts[0], slot->starts[0], type, slot->other,
-                                         slot->counts[1], slot->starts[1], type, m->comm, &slot->request),
-                          "exchanging parts of a tile of Y");
+    return fsi_ranks_check(MPI_Ialltoallv(slot->part, slot->counts[0], slot->starts[0], type, slot->other,
+                                          slot->counts[1], slot->starts[1], type, m->comm, &slot->request),
+                           "exchanging parts of a tile of Y");
 }
 
 /* The sum in the order of ranks of what came, into this rank's rows of the tile. */
-static fs_result add_planes(fs_mpi *m, const fs_ranks_slot *slot, fs_dtype sum)
+static fs_result add_planes(fs_mpi *m, const fsi_ranks_slot *slot, fs_dtype sum)
 {
     const int64_t values = own(m) * slot->cols;
     for (int r = 0; r < m->size; r++)
-        m->planes[r] = fs_row_major(slot->other + r * values * fs_dtype_size(sum), own(m), slot->cols, sum);
+        m->planes[r] = fs_row_major(slot->other + r * values * fsi_dtype_size(sum), own(m), slot->cols, sum);
     fs_matrix mine = fs_row_major(rows_at(slot, m->first[m->rank], sum), own(m), slot->cols, sum);
     return fs_add(m->ctx, m->planes, m->size, 0.0, &mine);
 }
 
-fs_result fs_ranks_hand_out(fs_mpi *m, fs_ranks_slot *slot, fs_dtype sum)
+fs_result fsi_ranks_hand_out(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum)
 {
     if (!m->options.ordered) return FS_OK;
-    FS_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "exchanging parts of a tile of Y");
-    FS_TRY(add_planes(m, slot, sum));
+    FSI_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "exchanging parts of a tile of Y");
+    FSI_TRY(add_planes(m, slot, sum));
     const MPI_Datatype type = type_of(sum);
     const int at_root = m->rank == m->options.root;
     if (m->options.output == FS_MPI_ALL)
-        FS_TRY_MPI(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, slot->part, slot->counts[0], slot->starts[0], type, m->comm,
-                                   &slot->request), "handing out a tile of Y");
+        FSI_TRY_MPI(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, slot->part, slot->counts[0], slot->starts[0], type, m->comm,
+                                    &slot->request),
+                    "handing out a tile of Y");
     if (m->options.output == FS_MPI_ROOT)
-        FS_TRY_MPI(MPI_Igatherv(at_root ? MPI_IN_PLACE : rows_at(slot, m->first[m->rank], sum),
-                                slot->counts[0][m->rank], type, slot->part, slot->counts[0], slot->starts[0], type,
-                                m->options.root, m->comm, &slot->request), "handing a tile of Y to the root");
+        FSI_TRY_MPI(MPI_Igatherv(at_root ? MPI_IN_PLACE : rows_at(slot, m->first[m->rank], sum),
+                                 slot->counts[0][m->rank], type, slot->part, slot->counts[0], slot->starts[0], type,
+                                 m->options.root, m->comm, &slot->request),
+                    "handing a tile of Y to the root");
     return FS_OK;
 }
 
-fs_result fs_ranks_end(fs_mpi *m, fs_ranks_slot *slot, fs_dtype sum, void **rows)
+fs_result fsi_ranks_end(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum, void **rows)
 {
-    FS_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "summing a tile of Y");
+    FSI_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "summing a tile of Y");
     const int64_t first = m->options.output == FS_MPI_SCATTER ? m->first[m->rank] : 0;
     *rows = m->options.ordered ? rows_at(slot, first, sum) : slot->other;
     return FS_OK;

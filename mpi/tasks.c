@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "ranks.h"
 
 /* Which task, and what it is told. */
@@ -23,8 +23,8 @@ typedef struct task {
     const fs_sketch *S;
     int64_t row0;
     const fs_matrix *A, *B;
-    double number;   /* rcond, lambda */
-    fs_matrix *out;  /* G, X */
+    double number;        /* rcond, lambda */
+    fs_matrix *out;       /* G, X */
     fs_gram_report *gram; /* the caller's report, or NULL */
     fs_fit_report *fit;
 } task;
@@ -38,27 +38,27 @@ static fs_result check(const task *t, fs_matrix *Y, fs_matrix *C)
     if (t->m->options.output == FS_MPI_SCATTER)
         return fs_fail(FS_EUNSUPPORTED, "%s: the result of a task is on all ranks or on one, it cannot be scattered",
                        t->who);
-    FS_REQUIRE(t->S, "%s: S is NULL", t->who);
-    FS_TRY(fs_matrix_check(t->who, "A", t->A));
+    FSI_REQUIRE(t->S, "%s: S is NULL", t->who);
+    FSI_TRY(fs_matrix_check(t->who, "A", t->A));
     if (t->what != GRAM) {
-        FS_TRY(fs_matrix_check(t->who, "B", t->B));
-        FS_REQUIRE(t->B->rows == t->A->rows, "%s: A has %" PRId64 " rows and B %" PRId64, t->who, t->A->rows,
-                   t->B->rows);
+        FSI_TRY(fs_matrix_check(t->who, "B", t->B));
+        FSI_REQUIRE(t->B->rows == t->A->rows, "%s: A has %" PRId64 " rows and B %" PRId64, t->who, t->A->rows,
+                    t->B->rows);
     }
     if (gets_result(t)) {
         const int64_t rows = t->A->cols, cols = t->what == GRAM ? rows : t->B->cols;
-        FS_TRY(fs_matrix_check_output(t->who, t->what == GRAM ? "G" : "X", t->out));
-        FS_REQUIRE(t->out->rows == rows && t->out->cols == cols,
-                   "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, t->who,
-                   t->what == GRAM ? "G" : "X", t->out->rows, t->out->cols, rows, cols);
-        FS_REQUIRE(rows * cols <= INT_MAX, "%s: a result of %" PRId64 " x %" PRId64 " does not fit a message", t->who,
-                   rows, cols);
+        FSI_TRY(fs_matrix_check_output(t->who, t->what == GRAM ? "G" : "X", t->out));
+        FSI_REQUIRE(t->out->rows == rows && t->out->cols == cols,
+                    "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, t->who,
+                    t->what == GRAM ? "G" : "X", t->out->rows, t->out->cols, rows, cols);
+        FSI_REQUIRE(rows * cols <= INT_MAX, "%s: a result of %" PRId64 " x %" PRId64 " does not fit a message", t->who,
+                    rows, cols);
     }
-    FS_REQUIRE((!t->gram || t->gram->size == sizeof *t->gram) && (!t->fit || t->fit->size == sizeof *t->fit),
-               "%s: report.size is %zu; start from %s", t->who, t->gram ? t->gram->size : t->fit->size,
-               t->gram ? "FS_GRAM_REPORT_INIT" : "FS_FIT_REPORT_INIT");
+    FSI_REQUIRE((!t->gram || t->gram->size == sizeof *t->gram) && (!t->fit || t->fit->size == sizeof *t->fit),
+                "%s: report.size is %zu; start from %s", t->who, t->gram ? t->gram->size : t->fit->size,
+                t->gram ? "FS_GRAM_REPORT_INIT" : "FS_FIT_REPORT_INIT");
     if (!at_root(t)) return FS_OK;
-    FS_REQUIRE(t->w, "%s: w is NULL on the root", t->who);
+    FSI_REQUIRE(t->w, "%s: w is NULL on the root", t->who);
     return fs_workspace_views(t->w, Y, C);
 }
 
@@ -67,16 +67,16 @@ static fs_result run_on_root(const task *t, double sketch_seconds, report *told)
     if (t->what == GRAM) {
         const fs_gram_report start = FS_GRAM_REPORT_INIT;
         told->gram = start;
-        FS_TRY(fs_gram(t->w, t->S, t->out, &told->gram));
+        FSI_TRY(fs_gram(t->w, t->S, t->out, &told->gram));
         told->gram.sketch_seconds = sketch_seconds;
         told->gram.total_seconds = sketch_seconds + told->gram.solve_seconds;
         return FS_OK;
     }
     const fs_fit_report start = FS_FIT_REPORT_INIT;
     told->fit = start;
-    FS_TRY(fs_workspace_set_sketch(t->w, t->S));
-    FS_TRY(t->what == SOLVE ? fs_solve(t->w, t->number, t->out, &told->fit)
-                            : fs_ridge(t->w, t->number, t->out, &told->fit));
+    FSI_TRY(fs_workspace_set_sketch(t->w, t->S));
+    FSI_TRY(t->what == SOLVE ? fs_solve(t->w, t->number, t->out, &told->fit)
+                             : fs_ridge(t->w, t->number, t->out, &told->fit));
     told->fit.sketch_seconds = sketch_seconds;
     told->fit.total_seconds = sketch_seconds + told->fit.solve_seconds;
     return FS_OK;
@@ -99,13 +99,13 @@ static fs_result hand_out(const task *t, report *told)
     const int64_t count = t->out->rows * t->out->cols;
     const int root = t->m->options.root;
     fs_result mine = FS_OK;
-    double *packed = (double *)(void *)fs_ranks_scratch(t->m, t->who, (size_t)count * sizeof *packed + 1);
+    double *packed = (double *)(void *)fsi_ranks_scratch(t->m, t->who, (size_t)count * sizeof *packed + 1);
     fs_matrix all = fs_row_major(packed, t->out->rows, t->out->cols, FS_F64);
     if (!packed) mine = FS_ENOMEM;
     else if (at_root(t)) mine = fs_add(t->m->ctx, t->out, 1, 0.0, &all);
-    FS_TRY(fs_mpi_agree(t->m->comm, mine));
-    FS_TRY_MPI(MPI_Bcast(packed, (int)count, MPI_DOUBLE, root, t->m->comm), "handing out a result");
-    FS_TRY_MPI(MPI_Bcast(told, (int)sizeof *told, MPI_BYTE, root, t->m->comm), "handing out a report");
+    FSI_TRY(fs_mpi_agree(t->m->comm, mine));
+    FSI_TRY_MPI(MPI_Bcast(packed, (int)count, MPI_DOUBLE, root, t->m->comm), "handing out a result");
+    FSI_TRY_MPI(MPI_Bcast(told, (int)sizeof *told, MPI_BYTE, root, t->m->comm), "handing out a report");
     if (!at_root(t)) mine = fs_add(t->m->ctx, &all, 1, 0.0, t->out);
     return fs_mpi_agree(t->m->comm, mine);
 }
@@ -115,11 +115,11 @@ static fs_result run(const task *t)
     fs_matrix Y, C;
     report told;
     const double began = MPI_Wtime();
-    FS_TRY(fs_mpi_agree(t->m->comm, check(t, &Y, &C)));
-    FS_TRY(sketch(t, at_root(t) ? &Y : NULL, at_root(t) ? &C : NULL));
+    FSI_TRY(fs_mpi_agree(t->m->comm, check(t, &Y, &C)));
+    FSI_TRY(sketch(t, at_root(t) ? &Y : NULL, at_root(t) ? &C : NULL));
     memset(&told, 0, sizeof told);
-    FS_TRY(fs_mpi_agree(t->m->comm, at_root(t) ? run_on_root(t, MPI_Wtime() - began, &told) : FS_OK));
-    if (t->m->options.output == FS_MPI_ALL) FS_TRY(hand_out(t, &told));
+    FSI_TRY(fs_mpi_agree(t->m->comm, at_root(t) ? run_on_root(t, MPI_Wtime() - began, &told) : FS_OK));
+    if (t->m->options.output == FS_MPI_ALL) FSI_TRY(hand_out(t, &told));
     if (gets_result(t) && t->gram) *t->gram = told.gram;
     if (gets_result(t) && t->fit) *t->fit = told.fit;
     return FS_OK;
@@ -128,7 +128,7 @@ static fs_result run(const task *t)
 fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
                       fs_matrix *G, fs_gram_report *told)
 {
-    FS_REQUIRE(ranks, "fs_mpi_gram: ranks is NULL");
+    FSI_REQUIRE(ranks, "fs_mpi_gram: ranks is NULL");
     const task t = {GRAM, "fs_mpi_gram", ranks, w, S, row0, A, NULL, 0.0, G, told, NULL};
     return run(&t);
 }
@@ -136,7 +136,7 @@ fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_
 fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
                        const fs_matrix *B, double rcond, fs_matrix *X, fs_fit_report *told)
 {
-    FS_REQUIRE(ranks, "fs_mpi_solve: ranks is NULL");
+    FSI_REQUIRE(ranks, "fs_mpi_solve: ranks is NULL");
     const task t = {SOLVE, "fs_mpi_solve", ranks, w, S, row0, A, B, rcond, X, NULL, told};
     return run(&t);
 }
@@ -144,7 +144,7 @@ fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64
 fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
                        const fs_matrix *B, double lambda, fs_matrix *X, fs_fit_report *told)
 {
-    FS_REQUIRE(ranks, "fs_mpi_ridge: ranks is NULL");
+    FSI_REQUIRE(ranks, "fs_mpi_ridge: ranks is NULL");
     const task t = {RIDGE, "fs_mpi_ridge", ranks, w, S, row0, A, B, lambda, X, NULL, told};
     return run(&t);
 }

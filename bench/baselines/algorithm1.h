@@ -3,22 +3,22 @@
  * BlockPerm-SJLT with contiguous blocks of BR output rows.  Row u of input block h, seen from output block g, gets one
  * word; its s rows are shift + i scale modulo BR with scale odd, hence distinct (the affine walk of the paper's
  * appendix), and its signs are bits of the same word.  That is not the library's S. */
-#ifndef FS_BENCH_ALGORITHM1_H
-#define FS_BENCH_ALGORITHM1_H
+#ifndef FSI_BENCH_BASELINES_ALGORITHM1_H
+#define FSI_BENCH_BASELINES_ALGORITHM1_H
 
-#include "permute.h"
-#include "wiring.h"
+#include "def/permute.h"
+#include "def/wiring.h"
 
 enum { ALGORITHM1_BR = 64, ALGORITHM1_TK = 128, ALGORITHM1_TN = 32 }; /* rows of a block, rows and columns of a tile */
 
 /* The word of row u of input block h as output block g sees it. */
-FS_DEF uint32_t algorithm1_word(uint32_t seed, uint32_t g, uint32_t h, uint32_t u)
+FSI_DEF uint32_t algorithm1_word(uint32_t seed, uint32_t g, uint32_t h, uint32_t u)
 {
-    const uint32_t x = fs_mix(u, seed ^ g * 0x9E3779B1u ^ h * 0x85EBCA77u);
+    const uint32_t x = fsi_mix(u, seed ^ g * 0x9E3779B1u ^ h * 0x85EBCA77u);
     return x ^ x >> 16;
 }
 /* Nonzero i of a row: its row in the block, and whether its sign is minus. */
-FS_DEF int algorithm1_row(uint32_t w, int i) { return (int)((w >> 26) + i * ((w >> 20) | 1)) & (ALGORITHM1_BR - 1); }
-FS_DEF int algorithm1_minus(uint32_t w, int i) { return w >> i & 1; }
+FSI_DEF int algorithm1_row(uint32_t w, int i) { return (int)((w >> 26) + i * ((w >> 20) | 1)) & (ALGORITHM1_BR - 1); }
+FSI_DEF int algorithm1_minus(uint32_t w, int i) { return w >> i & 1; }
 
 #endif

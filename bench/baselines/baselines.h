@@ -3,10 +3,10 @@
  * Every one of them multiplies by the S that the library has for the same spec (except Algorithm 1, which hashes as
  * algorithm1.h says and brings its own reference), so its result can be checked.  Making S is apart from multiplying by
  * it. */
-#ifndef FS_BENCH_BASELINES_H
-#define FS_BENCH_BASELINES_H
+#ifndef FSI_BENCH_BASELINES_BASELINES_H
+#define FSI_BENCH_BASELINES_BASELINES_H
 
-#include "bench.h"
+#include "bench/bench.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,9 +17,9 @@ typedef enum baseline_product { PRODUCT_F32, PRODUCT_TF32, PRODUCT_BF16 } baseli
 /* Y = S A with A d x n, packed, row-major or batch-major (n x d); Y in f32 and laid out as A. */
 struct bench_gpu;
 typedef struct baseline_problem {
-    struct bench_gpu *g;      /* NULL: on the CPU */
-    fs_context *context;      /* of the library, at full precision */
-    fs_spec spec;             /* full */
+    struct bench_gpu *g; /* NULL: on the CPU */
+    fs_context *context; /* of the library, at full precision */
+    fs_spec spec;        /* full */
     const fs_sketch *S;
     int64_t n;
     int batch_major;
@@ -36,7 +36,7 @@ typedef struct baseline {
     void (*close)(void *state);                                 /* NULL is nothing */
 } baseline;
 
-extern const baseline baseline_library;        /* library.c: on both */
+extern const baseline baseline_library; /* library.c: on both */
 
 /* On a GPU. */
 extern const baseline baseline_gaussian;       /* gaussian.cu: cuBLAS */

@@ -13,7 +13,7 @@ enum { BR = ALGORITHM1_BR, TN = ALGORITHM1_TN };
 
 typedef struct algorithm1 {
     baseline_problem problem;
-    fs_wiring wiring;
+    fsi_wiring wiring;
     int64_t bc;
     float scale;
 } algorithm1;
@@ -25,7 +25,7 @@ static int open(void **state, const baseline_problem *problem)
     *state = s;
     if (!s) return 1;
     s->problem = *problem;
-    s->wiring = fs_wiring_make(spec->seed, (uint32_t)spec->M);
+    s->wiring = fsi_wiring_make(spec->seed, (uint32_t)spec->M);
     s->bc = spec->d / spec->M;
     s->scale = (float)(1.0 / __builtin_sqrt((double)(spec->kappa * spec->s)));
     const int fits = spec->k % BR == 0 && spec->M == spec->k / BR && spec->d % spec->M == 0;
@@ -61,7 +61,7 @@ static int run(void *state, void *A, void *Y)
         float sums[BR][TN] = {{0}};
         uint32_t h = g;
         for (int64_t l = 0; l < s->problem.spec.kappa; l++) {
-            h = fs_wiring_next(&s->wiring, h);
+            h = fsi_wiring_next(&s->wiring, h);
             add_block(s, A, g, h, column, width, sums);
         }
         for (int64_t i = 0; i < BR; i++)
@@ -82,7 +82,7 @@ static int reference(void *state, const fs_matrix *from, fs_matrix *to)
         const uint32_t h = (uint32_t)(j / s->bc);
         uint32_t g = h;
         for (int64_t l = 0; l < s->problem.spec.kappa; l++) {
-            g = fs_wiring_back(&s->wiring, g);
+            g = fsi_wiring_back(&s->wiring, g);
             const uint32_t w = algorithm1_word((uint32_t)s->problem.spec.seed, g, h, (uint32_t)(j % s->bc));
             for (int e = 0; e < (int)s->problem.spec.s; e++) {
                 double *y = Y + ((int64_t)g * BR + algorithm1_row(w, e)) * n;

@@ -16,8 +16,8 @@ static int open(void **state, const baseline_problem *problem)
     *state = s;
     if (!s) return 1;
     s->problem = *problem;
-    s->S = (fs_sparse){.format = FS_CSR, .index_type = FS_INDEX32, .rows = problem->spec.k, .cols = problem->spec.d,
-                       .dtype = FS_F32};
+    s->S = (fs_sparse){
+        .format = FS_CSR, .index_type = FS_INDEX32, .rows = problem->spec.k, .cols = problem->spec.d, .dtype = FS_F32};
     if (bench_fs_failed(fs_sketch_nnz(problem->S, 0, problem->spec.d, &s->S.nnz), "counting the nonzeros of S"))
         return 1;
     s->S.ptr = malloc(sizeof(int32_t) * (size_t)(s->S.rows + 1));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "baselines.h"
-#include "gauss.h"
+#include "def/gauss.h"
 
 enum { ROW_MAJOR = 101, PLAIN = 111 }; /* CBLAS's numbers */
 typedef void (*sgemm_function)(int order, int transA, int transB, int m, int n, int k, float alpha, const float *A,
@@ -35,13 +35,13 @@ static int prepare(void *state)
 {
     gaussian *s = state;
     const int64_t d = s->problem.spec.d, k = s->problem.spec.k;
-    const fs_gauss G = fs_gauss_make(s->problem.spec.seed, d, k);
+    const fsi_gauss G = fsi_gauss_make(s->problem.spec.seed, d, k);
     const double scale = 1.0 / __builtin_sqrt((double)k);
 #pragma omp parallel for schedule(static)
     for (int64_t p = 0; p < (k + 3) / 4; p++)
         for (int64_t j = 0; j < d; j++) {
             float z[4];
-            fs_gauss_four(&G, p, j, z);
+            fsi_gauss_four(&G, p, j, z);
             for (int64_t e = 0; e < 4 && 4 * p + e < k; e++) s->S[(4 * p + e) * d + j] = (float)(z[e] * scale);
         }
     return 0;

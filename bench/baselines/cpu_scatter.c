@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "baselines.h"
-#include "blockperm.h"
+#include "def/blockperm.h"
 
 typedef struct scatter {
     baseline_problem problem;
@@ -28,11 +28,11 @@ static int prepare(void *state)
 {
     scatter *s = state;
     const fs_spec *spec = &s->problem.spec;
-    const fs_blockperm B = fs_blockperm_make(spec->seed, spec->d, spec->k, 1, 1, spec->s, FS_DEF_NONE, 1);
+    const fsi_blockperm B = fsi_blockperm_make(spec->seed, spec->d, spec->k, 1, 1, spec->s, FSI_DEF_NONE, 1);
 #pragma omp parallel for schedule(static)
     for (int64_t j = 0; j < B.d; j++)
         for (int64_t q = 0; q < B.words; q++)
-            fs_blockperm_nonzeros(&B, j, 1, q, B.k, s->code + j * B.s + q * B.per_word, 1);
+            fsi_blockperm_nonzeros(&B, j, 1, q, B.k, s->code + j * B.s + q * B.per_word, 1);
     return 0;
 }
 

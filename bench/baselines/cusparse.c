@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "baselines.h"
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 
 typedef struct spmm {
     baseline_problem problem;
@@ -29,8 +29,12 @@ static int cusparse_failed(cusparseStatus_t status, const char *doing)
 static int reserve(spmm *s)
 {
     const fs_spec *spec = &s->problem.spec;
-    s->S = (fs_sparse){.format = FS_CSR, .index_type = FS_INDEX32, .rows = spec->k, .cols = spec->d, .dtype = FS_F32,
-                       .place = FS_CUDA};
+    s->S = (fs_sparse){.format = FS_CSR,
+                       .index_type = FS_INDEX32,
+                       .rows = spec->k,
+                       .cols = spec->d,
+                       .dtype = FS_F32,
+                       .memory = FS_MEMORY_CUDA};
     if (bench_fs_failed(fs_sketch_nnz(s->problem.S, 0, spec->d, &s->S.nnz), "counting the nonzeros of S")) return 1;
     const size_t entries = (size_t)s->S.nnz, rows = (size_t)spec->k + 1;
     return bench_cuda_failed(cudaMalloc(&s->S.ptr, sizeof(int32_t) * rows), "reserving memory for S") ||
@@ -51,7 +55,8 @@ static int describe(spmm *s)
     const cusparseOrder_t order = p->batch_major ? CUSPARSE_ORDER_COL : CUSPARSE_ORDER_ROW;
     const cusparseIndexType_t index = CUSPARSE_INDEX_32I;
     return cusparse_failed(cusparseCreateCsr(&s->matrix, k, d, s->S.nnz, s->S.ptr, s->S.index, s->S.value, index, index,
-                                             CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F), "describing S to cuSPARSE") ||
+                                             CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F),
+                           "describing S to cuSPARSE") ||
            cusparse_failed(cusparseCreateDnMat(&s->A, d, n, p->batch_major ? d : n, p->g->from.data, CUDA_R_32F, order),
                            "describing A to cuSPARSE") ||
            cusparse_failed(cusparseCreateDnMat(&s->Y, k, n, p->batch_major ? k : n, p->g->to.data, CUDA_R_32F, order),
@@ -82,7 +87,8 @@ static int prepare(void *state)
     spmm *s = state;
     if (export_csr(s)) return 1;
     return cusparse_failed(cusparseSpMM_preprocess(s->handle, plain, plain, &one, s->matrix, s->A, &zero, s->Y,
-                                                   CUDA_R_32F, s->algorithm, s->buffer), "preparing a sparse product");
+                                                   CUDA_R_32F, s->algorithm, s->buffer),
+                           "preparing a sparse product");
 }
 
 static int run(void *state, void *A, void *Y)
@@ -90,8 +96,9 @@ static int run(void *state, void *A, void *Y)
     spmm *s = state;
     if (cusparse_failed(cusparseDnMatSetValues(s->A, A), "giving cuSPARSE another A")) return 1;
     if (cusparse_failed(cusparseDnMatSetValues(s->Y, Y), "giving cuSPARSE another Y")) return 1;
-    return cusparse_failed(cusparseSpMM(s->handle, plain, plain, &one, s->matrix, s->A, &zero, s->Y, CUDA_R_32F,
-                                        s->algorithm, s->buffer), "multiplying by cuSPARSE");
+    return cusparse_failed(
+        cusparseSpMM(s->handle, plain, plain, &one, s->matrix, s->A, &zero, s->Y, CUDA_R_32F, s->algorithm, s->buffer),
+        "multiplying by cuSPARSE");
 }
 
 static void close(void *state)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "baselines.h"
-#include "bench_gpu.h"
-#include "gauss.h"
+#include "bench/gpu/bench_gpu.h"
+#include "def/gauss.h"
 
 typedef struct gaussian {
     baseline_problem problem;
@@ -17,12 +17,12 @@ typedef struct gaussian {
 } gaussian;
 
 /* Thread (j, p) makes the entries of column j in rows 4 p ... 4 p + 3; k is a multiple of 4. */
-template <class T> static __global__ void draw(fs_gauss G, double scale, T *S)
+template <class T> static __global__ void draw(fsi_gauss G, double scale, T *S)
 {
     const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, p = blockIdx.y;
     if (j >= G.d) return;
     float z[4];
-    fs_gauss_four(&G, p, j, z);
+    fsi_gauss_four(&G, p, j, z);
     for (int i = 0; i < 4; i++) S[(4 * p + i) * G.d + j] = (T)(float)(z[i] * scale);
 }
 
@@ -54,7 +54,7 @@ static int prepare(void *state)
 {
     const gaussian *s = (const gaussian *)state;
     const fs_spec *spec = &s->problem.spec;
-    const fs_gauss G = fs_gauss_make(spec->seed, spec->d, spec->k);
+    const fsi_gauss G = fsi_gauss_make(spec->seed, spec->d, spec->k);
     const double scale = 1.0 / __builtin_sqrt((double)spec->k);
     const dim3 grid((unsigned)((spec->d + 255) / 256), (unsigned)(spec->k / 4));
     if (s->problem.dtype == FS_F32) draw<float><<<grid, 256, 0, s->problem.g->stream>>>(G, scale, (float *)s->S);

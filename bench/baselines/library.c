@@ -14,7 +14,7 @@ static int open(void **state, const baseline_problem *problem)
 static fs_matrix view(const baseline_problem *p, void *data, int64_t rows, fs_dtype dtype)
 {
     fs_matrix m = p->batch_major ? fs_batch_major(data, p->n, rows, dtype) : fs_row_major(data, rows, p->n, dtype);
-    m.place = p->g ? FS_CUDA : FS_HOST;
+    m.memory = p->g ? FS_MEMORY_CUDA : FS_MEMORY_HOST;
     return m;
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "baselines.h"
-#include "bench_gpu.h"
-#include "blockperm.h"
+#include "bench/gpu/bench_gpu.h"
+#include "def/blockperm.h"
 
 typedef struct scatter {
     baseline_problem problem;
@@ -14,18 +14,16 @@ typedef struct scatter {
 } scatter;
 
 /* Column j of the SJLT, which is BlockPerm-SJLT with a single block. */
-static __global__ void draw(fs_blockperm B, uint32_t *code)
+static __global__ void draw(fsi_blockperm B, uint32_t *code)
 {
     const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= B.d) return;
-    for (int64_t q = 0; q < B.words; q++)
-        fs_blockperm_nonzeros(&B, j, 1, q, B.k, code + j * B.s + q * B.per_word, 1);
+    for (int64_t q = 0; q < B.words; q++) fsi_blockperm_nonzeros(&B, j, 1, q, B.k, code + j * B.s + q * B.per_word, 1);
 }
 
 /* A is `outer` runs of `inner` elements.  ROW_MAJOR: a run is a row of A, otherwise a sample of all its coordinates. */
-template <bool ROW_MAJOR>
-static __global__ void add(const float *A, int64_t outer, int64_t inner, const uint32_t *code, int s, float scale,
-                           int64_t k, float *Y)
+template <bool ROW_MAJOR> static __global__ void add(const float *A, int64_t outer, int64_t inner, const uint32_t *code,
+                                                     int s, float scale, int64_t k, float *Y)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= inner) return;
@@ -53,7 +51,7 @@ static int prepare(void *state)
 {
     const scatter *s = (const scatter *)state;
     const fs_spec *spec = &s->problem.spec;
-    const fs_blockperm B = fs_blockperm_make(spec->seed, spec->d, spec->k, 1, 1, spec->s, FS_DEF_NONE, 1);
+    const fsi_blockperm B = fsi_blockperm_make(spec->seed, spec->d, spec->k, 1, 1, spec->s, FSI_DEF_NONE, 1);
     draw<<<(unsigned)((spec->d + 255) / 256), 256, 0, s->problem.g->stream>>>(B, s->code);
     return bench_cuda_failed(cudaGetLastError(), "drawing S");
 }

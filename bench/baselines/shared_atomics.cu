@@ -11,18 +11,18 @@
 
 #include "algorithm1.h"
 #include "baselines.h"
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 
 enum { BR = ALGORITHM1_BR, TN = ALGORITHM1_TN, TK = ALGORITHM1_TK, THREADS = 256, MOST_SLICES = 16 };
 
 typedef struct shared_atomics {
     baseline_problem problem;
-    fs_wiring wiring;
+    fsi_wiring wiring;
 } shared_atomics;
 
 /* What a kernel needs to know. */
 typedef struct block_shape {
-    fs_wiring wiring;
+    fsi_wiring wiring;
     uint32_t seed;
     int64_t n, bc; /* bc: rows of an input block */
     int kappa, slices;
@@ -30,9 +30,9 @@ typedef struct block_shape {
 } block_shape;
 
 /* Adds rows first ... first + TK - 1 of input block h to the tile of sums.  WHOLE: n is a multiple of TN. */
-template <int S, bool WHOLE>
-static __device__ void add_rows(const block_shape &p, const float *A, uint32_t g, uint32_t h, int64_t first,
-                                int64_t column, float (*rows)[TN], float (*sums)[TN])
+template <int S, bool WHOLE> static __device__ void add_rows(const block_shape &p, const float *A, uint32_t g,
+                                                             uint32_t h, int64_t first, int64_t column,
+                                                             float (*rows)[TN], float (*sums)[TN])
 {
     const float *corner = A + ((int64_t)h * p.bc + first) * p.n + column;
     if (WHOLE) {
@@ -58,8 +58,8 @@ static __device__ void add_rows(const block_shape &p, const float *A, uint32_t g
 }
 
 /* Block (tile of columns, g, slice). */
-template <int S, bool WHOLE>
-static __global__ void __launch_bounds__(THREADS) sketch(block_shape p, const float *A, float *Y)
+template <int S, bool WHOLE> static __global__ void __launch_bounds__(THREADS)
+    sketch(block_shape p, const float *A, float *Y)
 {
     __shared__ float rows[TK][TN], sums[BR][TN];
     const int64_t column = (int64_t)blockIdx.x * TN, per_slice = p.bc / p.slices;
@@ -68,7 +68,7 @@ static __global__ void __launch_bounds__(THREADS) sketch(block_shape p, const fl
     __syncthreads();
     uint32_t h = g;
     for (int l = 0; l < p.kappa; l++) {
-        h = fs_wiring_next(&p.wiring, h);
+        h = fsi_wiring_next(&p.wiring, h);
         for (int64_t u = 0; u < per_slice; u += TK)
             add_rows<S, WHOLE>(p, A, g, h, blockIdx.z * per_slice + u, column, rows, sums);
     }
@@ -89,7 +89,7 @@ static __global__ void scatter_double(block_shape p, int s, const double *A, dou
     const uint32_t h = (uint32_t)(j / p.bc);
     uint32_t g = h;
     for (int l = 0; l < p.kappa; l++) {
-        g = fs_wiring_back(&p.wiring, g);
+        g = fsi_wiring_back(&p.wiring, g);
         const uint32_t w = algorithm1_word(p.seed, g, h, (uint32_t)(j % p.bc));
         for (int e = 0; e < s; e++) {
             const double x = p.scale * A[at];
@@ -108,7 +108,7 @@ static int open(void **state, const baseline_problem *problem)
     const int fits = spec->k % BR == 0 && spec->M == spec->k / BR && spec->d % (spec->M * TK) == 0 &&
                      !problem->batch_major && problem->dtype == FS_F32;
     if (!fits) fprintf(stderr, "fsbench: the shared-memory baseline takes row-major f32 in whole blocks\n");
-    s->wiring = fs_wiring_make(spec->seed, (uint32_t)spec->M);
+    s->wiring = fsi_wiring_make(spec->seed, (uint32_t)spec->M);
     return !fits;
 }
 

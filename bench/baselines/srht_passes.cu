@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "baselines.h"
-#include "bench_gpu.h"
-#include "srht.h"
+#include "bench/gpu/bench_gpu.h"
+#include "def/srht.h"
 
 enum { THREADS = 128 };
 
@@ -19,11 +19,11 @@ typedef struct srht_passes {
     int64_t *row;       /* k */
 } srht_passes;
 
-static __global__ void draw(fs_srht H, float *sign, int64_t *row)
+static __global__ void draw(fsi_srht H, float *sign, int64_t *row)
 {
     const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i < H.d) sign[i] = fs_srht_flip(&H, i) ? -1.0f : 1.0f;
-    if (i < H.k) row[i] = (int64_t)fs_srht_row(&H, i);
+    if (i < H.d) sign[i] = fsi_srht_flip(&H, i) ? -1.0f : 1.0f;
+    if (i < H.k) row[i] = (int64_t)fsi_srht_row(&H, i);
 }
 
 /* Groups are COUNT rows `apart` from each other; where one begins. */
@@ -46,9 +46,9 @@ template <int COUNT> static __host__ __device__ void stages(float *x)
 }
 
 /* One group of one column of a pass.  A is not NULL in the first one: rows from d on are zero. */
-template <int COUNT>
-static __host__ __device__ void transform(const float *A, int64_t d, const float *sign, float *work, int64_t n,
-                                          int64_t apart, int64_t group, int64_t column)
+template <int COUNT> static __host__ __device__ void transform(const float *A, int64_t d, const float *sign,
+                                                               float *work, int64_t n, int64_t apart, int64_t group,
+                                                               int64_t column)
 {
     const int64_t first = first_row<COUNT>(group, apart);
     float x[COUNT];
@@ -88,7 +88,7 @@ static int open(void **state, const baseline_problem *problem)
         fprintf(stderr, "fsbench: the Hadamard passes take row-major f32\n");
         return 1;
     }
-    const size_t bytes = sizeof(float) * (size_t)(fs_srht_order(problem->spec.d) * problem->n);
+    const size_t bytes = sizeof(float) * (size_t)(fsi_srht_order(problem->spec.d) * problem->n);
     const char *doing = "reserving memory for a Hadamard transform";
     return bench_cuda_failed(cudaMalloc((void **)&s->work, bytes), doing) ||
            bench_cuda_failed(cudaMalloc((void **)&s->sign, sizeof(float) * (size_t)problem->spec.d), doing) ||
@@ -98,7 +98,7 @@ static int open(void **state, const baseline_problem *problem)
 static int prepare(void *state)
 {
     const srht_passes *s = (const srht_passes *)state;
-    const fs_srht H = fs_srht_make(s->problem.spec.seed, s->problem.spec.d, s->problem.spec.k);
+    const fsi_srht H = fsi_srht_make(s->problem.spec.seed, s->problem.spec.d, s->problem.spec.k);
     const int64_t items = H.d > H.k ? H.d : H.k;
     draw<<<(unsigned)((items + THREADS - 1) / THREADS), THREADS, 0, s->problem.g->stream>>>(H, s->sign, s->row);
     return bench_cuda_failed(cudaGetLastError(), "drawing S");
@@ -110,7 +110,7 @@ static int run(void *state, void *A, void *Y)
     const fs_spec *spec = &s->problem.spec;
     const int64_t n = s->problem.n;
     const cudaStream_t stream = s->problem.g->stream;
-    const int64_t N = fs_srht_order(spec->d);
+    const int64_t N = fsi_srht_order(spec->d);
     const unsigned tiles = (unsigned)((n + THREADS - 1) / THREADS);
     const float *from = (const float *)A;
     for (int64_t apart = 1; apart < N; from = NULL) {

@@ -1,6 +1,6 @@
 /* textbook.h - how textbooks solve sketched problems, for comparison: LU of the normal equations; QR. */
-#ifndef FS_BENCH_TEXTBOOK_H
-#define FS_BENCH_TEXTBOOK_H
+#ifndef FSI_BENCH_BASELINES_TEXTBOOK_H
+#define FSI_BENCH_BASELINES_TEXTBOOK_H
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct bench_gpu;
  * waited for. */
 typedef struct textbook {
     int (*open)(void **state, struct bench_gpu *g, int64_t k, int64_t n, int64_t rhs); /* close it even if it failed */
-    int (*ridge)(void *state, float *Y, float *C, float lambda, float *X); /* LU of Y'Y + lambda I */
+    int (*ridge)(void *state, float *Y, float *C, float lambda, float *X);             /* LU of Y'Y + lambda I */
     int (*solve)(void *state, float *Y, float *C, float *X); /* QR of Y; of Y' where k < n, for the shortest x */
     void (*close)(void *state);                              /* NULL is nothing */
 } textbook;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 #include "textbook.h"
 
 typedef struct solver {
@@ -14,7 +14,7 @@ typedef struct solver {
     cusolverDnHandle_t lapack;
     float *G, *T, *tau, *work; /* n x n; Y by columns (k x n) or Y' (n x k); the QR's scalars */
     int *pivots, *info;
-    int room;                  /* floats in work */
+    int room; /* floats in work */
 } solver;
 
 static int blas_failed(cublasStatus_t status, const char *doing)
@@ -45,7 +45,8 @@ static int workspace(solver *s)
     if (lapack_failed(cusolverDnSgetrf_bufferSize(s->lapack, s->n, s->n, s->G, s->n, &lu), "asking for LU's memory") ||
         lapack_failed(cusolverDnSgeqrf_bufferSize(s->lapack, rows, steps, s->T, rows, &qr), "asking for QR's memory") ||
         lapack_failed(cusolverDnSormqr_bufferSize(s->lapack, CUBLAS_SIDE_LEFT, op, rows, s->rhs, steps, s->T, rows,
-                                                  s->tau, s->T, rows, &mul), "asking for Q's memory"))
+                                                  s->tau, s->T, rows, &mul),
+                      "asking for Q's memory"))
         return 1;
     s->room = lu > qr ? lu : qr;
     if (mul > s->room) s->room = mul;
@@ -99,12 +100,15 @@ static int solve_tall(solver *s, const float *Y, float *C, float *X)
            lapack_failed(cusolverDnSgeqrf(s->lapack, k, n, s->T, k, s->tau, s->work, s->room, s->info),
                          "factoring by QR") ||
            lapack_failed(cusolverDnSormqr(s->lapack, CUBLAS_SIDE_LEFT, CUBLAS_OP_T, k, s->rhs, n, s->T, k, s->tau, C, k,
-                                          s->work, s->room, s->info), "multiplying by Q'") ||
-           blas_failed(cublasStrsm(s->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,
-                                   CUBLAS_DIAG_NON_UNIT, n, s->rhs, &one, s->T, k, C, k), "solving with R") ||
+                                          s->work, s->room, s->info),
+                         "multiplying by Q'") ||
+           blas_failed(cublasStrsm(s->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT,
+                                   n, s->rhs, &one, s->T, k, C, k),
+                       "solving with R") ||
            bench_cuda_failed(cudaMemcpy2DAsync(X, sizeof(float) * (size_t)n, C, sizeof(float) * (size_t)k,
                                                sizeof(float) * (size_t)n, (size_t)s->rhs, cudaMemcpyDeviceToDevice,
-                                               s->g->stream), "copying x");
+                                               s->g->stream),
+                             "copying x");
 }
 
 /* k < n: Y' = Q R, x = Q R^-T c, the shortest of all. */
@@ -117,13 +121,16 @@ static int solve_wide(solver *s, const float *Y, float *C, float *X)
     return bench_cuda_failed(cudaMemcpyAsync(s->T, Y, whole, cudaMemcpyDeviceToDevice, stream), "copying Y") ||
            lapack_failed(cusolverDnSgeqrf(s->lapack, n, k, s->T, n, s->tau, s->work, s->room, s->info),
                          "factoring by QR") ||
-           blas_failed(cublasStrsm(s->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T,
-                                   CUBLAS_DIAG_NON_UNIT, k, s->rhs, &one, s->T, n, C, k), "solving with R'") ||
+           blas_failed(cublasStrsm(s->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT,
+                                   k, s->rhs, &one, s->T, n, C, k),
+                       "solving with R'") ||
            bench_cuda_failed(cudaMemsetAsync(X, 0, x_pitch * (size_t)s->rhs, stream), "clearing x") ||
            bench_cuda_failed(cudaMemcpy2DAsync(X, x_pitch, C, sizeof(float) * (size_t)k, sizeof(float) * (size_t)k,
-                                               (size_t)s->rhs, cudaMemcpyDeviceToDevice, stream), "copying x") ||
+                                               (size_t)s->rhs, cudaMemcpyDeviceToDevice, stream),
+                             "copying x") ||
            lapack_failed(cusolverDnSormqr(s->lapack, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, n, s->rhs, k, s->T, n, s->tau, X, n,
-                                          s->work, s->room, s->info), "multiplying by Q");
+                                          s->work, s->room, s->info),
+                         "multiplying by Q");
 }
 
 static int solve(void *state, float *Y, float *C, float *X)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
-#include "dtype.h"
+#include "bench/bench.h"
+#include "base/dtype.h"
 
 enum layout { ROW_MAJOR, BATCH_MAJOR };
 enum op { APPLY, ADJOINT };
@@ -18,7 +18,7 @@ static const struct bench_case {
     enum layout layout;
     fs_dtype dtype;
     fs_family family;
-    int64_t k, kappa, s;  /* 0: the default */
+    int64_t k, kappa, s; /* 0: the default */
     fs_shuffle shuffle;
 } cases[] = {
     {"default", APPLY, ROW_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_ROWS},
@@ -27,11 +27,11 @@ static const struct bench_case {
     {"s1", APPLY, ROW_MAJOR, FS_F32, FS_BLOCKPERM, 4096, 0, 1, FS_SHUFFLE_ROWS},
     {"batch", APPLY, BATCH_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_ROWS},
     {"batch", APPLY, BATCH_MAJOR, FS_F32, FS_BLOCKPERM, 4096, 0, 0, FS_SHUFFLE_ROWS},
-    {"batch-lines", APPLY, BATCH_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_LINES},
-    {"batch-lines", APPLY, BATCH_MAJOR, FS_F32, FS_BLOCKPERM, 4096, 0, 0, FS_SHUFFLE_LINES},
+    {"batch-groups", APPLY, BATCH_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_GROUPS},
+    {"batch-groups", APPLY, BATCH_MAJOR, FS_F32, FS_BLOCKPERM, 4096, 0, 0, FS_SHUFFLE_GROUPS},
     {"contiguous", APPLY, ROW_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 1, 4, FS_SHUFFLE_NONE},
     {"contiguous-k4s1", APPLY, ROW_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 4, 1, FS_SHUFFLE_NONE},
-    {"lines", APPLY, ROW_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_LINES},
+    {"groups", APPLY, ROW_MAJOR, FS_F32, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_GROUPS},
     {"f64", APPLY, ROW_MAJOR, FS_F64, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_ROWS},
     {"f16", APPLY, ROW_MAJOR, FS_F16, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_ROWS},
     {"bf16", APPLY, ROW_MAJOR, FS_BF16, FS_BLOCKPERM, 1024, 0, 0, FS_SHUFFLE_ROWS},
@@ -62,24 +62,27 @@ static fs_matrix view(void *data, int64_t rows, enum layout layout, fs_dtype dty
 
 static fs_result once(const bench_run *r, const fs_matrix *from, fs_matrix *to)
 {
-    return r->c->op == APPLY ? fs_apply(r->ctx, r->S, 0, 1.0, from, 0.0, to) : fs_apply_adjoint(r->ctx, r->S, 0, 1.0, from, 0.0, to);
+    return r->c->op == APPLY ? fs_apply(r->ctx, r->S, 0, 1.0, from, 0.0, to)
+                             : fs_apply_adjoint(r->ctx, r->S, 0, 1.0, from, 0.0, to);
 }
 
 /* |result - reference| / |reference| on CHECKED columns; the reference sums in double over the same elements. */
 static double relative_error(const bench_run *r)
 {
     const int64_t rows_in = r->from.rows, rows_out = r->to.rows, step = N / CHECKED;
-    double *in = malloc(sizeof *in * (size_t)(rows_in * CHECKED)), *out = malloc(sizeof *out * (size_t)(rows_out * CHECKED));
+    double *in = malloc(sizeof *in * (size_t)(rows_in * CHECKED)),
+           *out = malloc(sizeof *out * (size_t)(rows_out * CHECKED));
     double difference = 0, norm = 0;
     if (in && out) {
         for (int64_t i = 0; i < rows_in; i++)
             for (int64_t c = 0; c < CHECKED; c++)
-                in[i * CHECKED + c] = fs_load(r->from.data, r->from.dtype, i * r->from.row_stride + c * step * r->from.col_stride);
+                in[i * CHECKED + c] = fsi_load(r->from.data, r->from.dtype,
+                                               i * r->from.row_stride + c * step * r->from.col_stride);
         fs_matrix from = fs_row_major(in, rows_in, CHECKED, FS_F64), to = fs_row_major(out, rows_out, CHECKED, FS_F64);
         if (once(r, &from, &to) != FS_OK) fprintf(stderr, "fsbench: %s\n", fs_error_message());
         for (int64_t i = 0; i < rows_out; i++)
             for (int64_t c = 0; c < CHECKED; c++) {
-                const double y = fs_load(r->to.data, r->to.dtype, i * r->to.row_stride + c * step * r->to.col_stride);
+                const double y = fsi_load(r->to.data, r->to.dtype, i * r->to.row_stride + c * step * r->to.col_stride);
                 difference += (y - out[i * CHECKED + c]) * (y - out[i * CHECKED + c]);
                 norm += out[i * CHECKED + c] * out[i * CHECKED + c];
             }
@@ -92,16 +95,18 @@ static double relative_error(const bench_run *r)
 static void report(const bench_run *r, const bench_options *o, double floor_ms, double ms, double error)
 {
     static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    static const char *const shuffles[] = {"?", "none", "rows", "lines"};
+    static const char *const shuffles[] = {"?", "none", "rows", "groups"};
     char backend[256];
     fs_context_describe(r->ctx, backend, sizeof backend);
-    printf("{\"case\": \"%s\", \"op\": \"%s\", \"backend\": \"%s\", \"family\": \"%s\", \"d\": %d, \"n\": %d, \"k\": %" PRId64
-           ", \"M\": %" PRId64 ", \"kappa\": %" PRId64 ", \"s\": %" PRId64 ", \"shuffle\": \"%s\", \"layout\": \"%s\", "
-           "\"dtype\": \"%s\", \"threads\": %d, \"floor_ms\": %.3f, \"ms\": %.3f, \"ratio\": %.3f, \"error\": %.2e, "
-           "\"machine\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
-           r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, families[r->spec.family], D, N, r->spec.k, r->spec.M,
-           r->spec.kappa, r->spec.s, shuffles[r->spec.shuffle], r->c->layout == ROW_MAJOR ? "row" : "batch",
-           fs_dtype_name(r->c->dtype), o->threads, floor_ms, ms, ms / floor_ms, error, bench_machine(), o->commit, bench_date());
+    printf(
+        "{\"case\": \"%s\", \"op\": \"%s\", \"backend\": \"%s\", \"family\": \"%s\", \"d\": %d, \"n\": %d, \"k\": %" PRId64
+        ", \"M\": %" PRId64 ", \"kappa\": %" PRId64 ", \"s\": %" PRId64 ", \"shuffle\": \"%s\", \"layout\": \"%s\", "
+        "\"dtype\": \"%s\", \"threads\": %d, \"floor_ms\": %.3f, \"ms\": %.3f, \"ratio\": %.3f, \"error\": %.2e, "
+        "\"machine\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
+        r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, families[r->spec.family], D, N, r->spec.k,
+        r->spec.M, r->spec.kappa, r->spec.s, shuffles[r->spec.shuffle], r->c->layout == ROW_MAJOR ? "row" : "batch",
+        fsi_dtype_name(r->c->dtype), o->threads, floor_ms, ms, ms / floor_ms, error, bench_machine(), o->commit,
+        bench_date());
     fflush(stdout);
 }
 
@@ -109,11 +114,12 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
 static int measure(bench_run *r, const bench_options *o, void *wide, void *narrow)
 {
     const struct bench_case *c = r->c;
-    const int64_t bytes = fs_dtype_size(c->dtype), out_bytes = fs_dtype_size(fs_dtype_sum(c->dtype));
+    const int64_t bytes = fsi_dtype_size(c->dtype), out_bytes = fsi_dtype_size(fsi_dtype_sum(c->dtype));
     double *floor_s = malloc(sizeof *floor_s * (size_t)o->repetitions * 2), *case_s = floor_s + o->repetitions;
     if (!floor_s) return 1;
     r->from = c->op == APPLY ? view(wide, D, c->layout, c->dtype) : view(narrow, c->k, c->layout, c->dtype);
-    r->to = c->op == APPLY ? view(narrow, c->k, c->layout, fs_dtype_sum(c->dtype)) : view(wide, D, c->layout, c->dtype);
+    r->to = c->op == APPLY ? view(narrow, c->k, c->layout, fsi_dtype_sum(c->dtype))
+                           : view(wide, D, c->layout, c->dtype);
     for (int i = -2; i < o->repetitions; i++) {
         const double t0 = bench_now();
         if (c->op == APPLY) bench_floor(wide, D * N * bytes, narrow, c->k * N * out_bytes, o->threads);
@@ -127,7 +133,8 @@ static int measure(bench_run *r, const bench_options *o, void *wide, void *narro
         const double t2 = bench_now();
         if (i >= 0) floor_s[i] = t1 - t0, case_s[i] = t2 - t1;
     }
-    const double floor_ms = 1e3 * bench_median(floor_s, o->repetitions), ms = 1e3 * bench_median(case_s, o->repetitions);
+    const double floor_ms = 1e3 * bench_median(floor_s, o->repetitions),
+                 ms = 1e3 * bench_median(case_s, o->repetitions);
     free(floor_s);
     report(r, o, floor_ms, ms, relative_error(r));
     return 0;
@@ -144,7 +151,7 @@ static void fill(void *data, int64_t count, fs_dtype dtype)
     for (int64_t i = 0; i < count; i += 4096) {
         const int64_t here = count - i < 4096 ? count - i : 4096;
         bench_fill(run, here, (uint64_t)i);
-        for (int64_t c = 0; c < here; c++) fs_store(data, dtype, i + c, run[c]);
+        for (int64_t c = 0; c < here; c++) fsi_store(data, dtype, i + c, run[c]);
     }
 }
 

@@ -1,5 +1,5 @@
 /* cuda.c - `fsbench cuda`: every case of groups.c against its floor, then matrices in host memory, then the peers. */
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 #include "groups.h"
 
 static int measure(bench_gpu *g, bench_case *c, void *unused)

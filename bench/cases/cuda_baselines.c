@@ -4,9 +4,9 @@
  * there is only ms. */
 #include <stdio.h>
 
-#include "baselines.h"
-#include "bench_gpu.h"
-#include "dtype.h"
+#include "bench/baselines/baselines.h"
+#include "bench/gpu/bench_gpu.h"
+#include "base/dtype.h"
 
 enum { ROW = 1, BATCH = 2 };
 #define UNSAID (fs_shuffle)0
@@ -22,9 +22,9 @@ static const struct peer {
     fs_shuffle shuffle;
 } peers[] = {
     {"baseline-flashsketch", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_ROWS},
-    {"baseline-flashsketch", &baseline_library, BATCH, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_LINES},
+    {"baseline-flashsketch", &baseline_library, BATCH, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_GROUPS},
     {"baseline-flashsketch-bf16", &baseline_library, ROW, FS_BF16, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_ROWS},
-    {"baseline-flashsketch-bf16", &baseline_library, BATCH, FS_BF16, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_LINES},
+    {"baseline-flashsketch-bf16", &baseline_library, BATCH, FS_BF16, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_GROUPS},
     {"baseline-flashsketch-kappa1", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 1, 4, FS_SHUFFLE_NONE},
     {"baseline-flashsketch-kappa2", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 2, 2, FS_SHUFFLE_NONE},
     {"baseline-flashsketch-kappa4", &baseline_library, ROW, FS_F32, 0, FS_BLOCKPERM, 4, 1, FS_SHUFFLE_NONE},
@@ -63,7 +63,7 @@ static int measure(const struct peer *peer, const baseline_problem *p, void *sta
 {
     bench_record record = bench_record_of(peer->name, "apply", &p->spec, p->n, p->dtype);
     record.batch_major = p->batch_major;
-    record.bytes = p->n * (p->spec.d * fs_dtype_size(p->dtype) + p->spec.k * fs_dtype_size(FS_F32));
+    record.bytes = p->n * (p->spec.d * fsi_dtype_size(p->dtype) + p->spec.k * fsi_dtype_size(FS_F32));
     if (bench_gpu_measure_baseline(p->g, peer->baseline, state, p, &record.times, &record.prep_ms, &record.full_ms) ||
         check(peer, p, state, &record.error))
         return 1;
@@ -74,8 +74,8 @@ static int measure(const struct peer *peer, const baseline_problem *p, void *sta
 static int run_case(bench_gpu *g, const struct peer *peer, int shape, int64_t k)
 {
     const int batch_major = shapes[shape].layout == BATCH;
-    baseline_problem p = {g,           g->context[FS_PRECISION_FULL], FS_SPEC_INIT, NULL, shapes[shape].n,
-                          batch_major, peer->dtype,                   peer->product};
+    baseline_problem p = {
+        g, g->context[FS_PRECISION_FULL], FS_SPEC_INIT, NULL, shapes[shape].n, batch_major, peer->dtype, peer->product};
     fs_sketch *S = NULL;
     void *state = NULL;
     p.spec.d = shapes[shape].d, p.spec.k = k, p.spec.seed = 7, p.spec.family = peer->family;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 
 enum { D = 2097152, N = 1024, K = 1024, HOST_REPETITIONS = 5, PAGE = 4096 };
 #define A_BYTES ((size_t)D * N * sizeof(float))

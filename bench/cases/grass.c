@@ -1,5 +1,5 @@
 /* grass.c - the command line of `fsbench grass`. */
-#include "grass.h"
+#include "bench/grass/grass.h"
 
 #include <getopt.h>
 #include <omp.h>
@@ -8,28 +8,29 @@
 
 static int usage(FILE *to, int code)
 {
-    fprintf(to,
-            "usage: fsbench grass [OPTION]...\n\n"
-            "How long a batch of gradients takes to become features, as in GraSS: masked (a random mask keeps 4 k\n"
-            "coordinates, one by one or in runs of eight) and of all coordinates, by this library's sketches and by\n"
-            "what people use instead; in case layers the library gets the inputs and slopes of a perceptron's layers,\n"
-            "of which its gradients are products, and the others get the gradients.  One JSON object a line; what a\n"
-            "record already holds is not measured again.\n\n"
-            "options:\n"
-            "  --cuda           on the first GPU (default: on the CPU)\n"
-            "  --record FILE    continue this file (default: lines go to stdout)\n"
-            "  --case LIST      masked, runs, layers, all (default: all four)\n"
-            "  --batch NxP      gradients of a batch and their coordinates (default: 512x109386)\n"
-            "  --layers LIST    widths of the perceptron of case layers, from its input to its output, whose parameters\n"
-            "                   are the coordinates (default: 784,128,64,10; for others there is no case layers)\n"
-            "  --k LIST         values of a feature (default: 1024,2048,4096)\n"
-            "  --method LIST    names (default: all)\n"
-            "  --time SECONDS   begin no cell after so many\n"
-            "  --threads N      threads (default: OpenMP's)\n"
-            "  --reps N         measurements of a time, at least 3 (default: 15)\n"
-            "  --commit TEXT    what to write down as the commit\n"
-            "  --quiet          no progress bar\n\n"
-            "methods:");
+    fprintf(
+        to,
+        "usage: fsbench grass [OPTION]...\n\n"
+        "How long a batch of gradients takes to become features, as in GraSS: masked (a random mask keeps 4 k\n"
+        "coordinates, one by one or in runs of eight) and of all coordinates, by this library's sketches and by\n"
+        "what people use instead; in case layers the library gets the inputs and slopes of a perceptron's layers,\n"
+        "of which its gradients are products, and the others get the gradients.  One JSON object a line; what a\n"
+        "record already holds is not measured again.\n\n"
+        "options:\n"
+        "  --cuda           on the first GPU (default: on the CPU)\n"
+        "  --record FILE    continue this file (default: lines go to stdout)\n"
+        "  --case LIST      masked, runs, layers, all (default: all four)\n"
+        "  --batch NxP      gradients of a batch and their coordinates (default: 512x109386)\n"
+        "  --layers LIST    widths of the perceptron of case layers, from its input to its output, whose parameters\n"
+        "                   are the coordinates (default: 784,128,64,10; for others there is no case layers)\n"
+        "  --k LIST         values of a feature (default: 1024,2048,4096)\n"
+        "  --method LIST    names (default: all)\n"
+        "  --time SECONDS   begin no cell after so many\n"
+        "  --threads N      threads (default: OpenMP's)\n"
+        "  --reps N         measurements of a time, at least 3 (default: 15)\n"
+        "  --commit TEXT    what to write down as the commit\n"
+        "  --quiet          no progress bar\n\n"
+        "methods:");
     for (int i = 0; i < grass_method_count; i++)
         fprintf(to, "%s%s", i && i % 8 == 0 ? "\n         " : " ", grass_methods[i].name);
     fprintf(to,
@@ -70,8 +71,11 @@ static int take_k(grass_options *o, const char *text)
 }
 static int take_case(grass_options *o, const char *text)
 {
-    const int which = !strcmp(text, "masked") ? GRASS_MASKED : !strcmp(text, "runs") ? GRASS_RUNS
-                    : !strcmp(text, "layers") ? GRASS_LAYERS : !strcmp(text, "all") ? GRASS_ALL : 0;
+    const int which = !strcmp(text, "masked")   ? GRASS_MASKED
+                      : !strcmp(text, "runs")   ? GRASS_RUNS
+                      : !strcmp(text, "layers") ? GRASS_LAYERS
+                      : !strcmp(text, "all")    ? GRASS_ALL
+                                                : 0;
     o->cases |= which;
     return which ? 0 : wrong("--case", text, "masked, runs, layers or all");
 }
@@ -92,7 +96,8 @@ static int take_method(grass_options *o, const char *text)
         if (strcmp(text, grass_methods[i].name)) continue;
         const size_t used = strlen(all), room = sizeof o->common.methods - used;
         return (size_t)snprintf(all + used, room, "%s%s", used ? "," : "", text) < room
-                   ? 0 : wrong("--method", text, "in a list that is short enough");
+                   ? 0
+                   : wrong("--method", text, "in a list that is short enough");
     }
     return wrong("--method", text, "a method; --help names them");
 }
@@ -149,14 +154,20 @@ static int complete(grass_options *o)
 int bench_grass(int argc, char **argv)
 {
     enum { CUDA = 256, RECORD, CASE, BATCH, LAYERS, K, METHOD, TIME, THREADS, REPS, COMMIT, QUIET };
-    static const struct option known[] = {
-        {"cuda", no_argument, NULL, CUDA},             {"record", required_argument, NULL, RECORD},
-        {"case", required_argument, NULL, CASE},       {"batch", required_argument, NULL, BATCH},
-        {"layers", required_argument, NULL, LAYERS},   {"k", required_argument, NULL, K},
-        {"method", required_argument, NULL, METHOD},   {"time", required_argument, NULL, TIME},
-        {"threads", required_argument, NULL, THREADS}, {"reps", required_argument, NULL, REPS},
-        {"commit", required_argument, NULL, COMMIT},   {"quiet", no_argument, NULL, QUIET},
-        {"help", no_argument, NULL, 'h'},              {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"cuda", no_argument, NULL, CUDA},
+                                          {"record", required_argument, NULL, RECORD},
+                                          {"case", required_argument, NULL, CASE},
+                                          {"batch", required_argument, NULL, BATCH},
+                                          {"layers", required_argument, NULL, LAYERS},
+                                          {"k", required_argument, NULL, K},
+                                          {"method", required_argument, NULL, METHOD},
+                                          {"time", required_argument, NULL, TIME},
+                                          {"threads", required_argument, NULL, THREADS},
+                                          {"reps", required_argument, NULL, REPS},
+                                          {"commit", required_argument, NULL, COMMIT},
+                                          {"quiet", no_argument, NULL, QUIET},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     grass_options *o = calloc(1, sizeof *o);
     if (!o) return 1;
     nla_options *common = &o->common;

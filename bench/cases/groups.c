@@ -1,7 +1,7 @@
 /* groups.c - the table of cases, and a case at work. */
 #include "groups.h"
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 static const bench_shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}, {0, 0}};
 static const bench_shape one[] = {{65536, 1024}, {0, 0}};
@@ -14,7 +14,7 @@ static const int64_t k_1024[] = {1024, 0}, k_4096[] = {4096, 0};
 
 #define NONE FS_SHUFFLE_NONE
 #define ROWS FS_SHUFFLE_ROWS
-#define LINES FS_SHUFFLE_LINES
+#define GROUPS FS_SHUFFLE_GROUPS
 #define UNSAID (fs_shuffle)0
 #define FULL FS_PRECISION_FULL
 #define FAST FS_PRECISION_FAST
@@ -31,10 +31,10 @@ const bench_group bench_groups[] = {
     {"kappa4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 1, NONE, 0, matrices, from_256, 32, 1},
     {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
     {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
-    {"batch-one", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 1, batches, two_k, 1, 1},
-    {"batch-4", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 4, batches, two_k, 1, 1},
-    {"batch-8", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 8, batches, two_k, 1, 1},
-    {"batch-largest", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 0, batches, two_k, 1, 1},
+    {"batch-one", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, GROUPS, 1, batches, two_k, 1, 1},
+    {"batch-4", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, GROUPS, 4, batches, two_k, 1, 1},
+    {"batch-8", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, GROUPS, 8, batches, two_k, 1, 1},
+    {"batch-largest", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, GROUPS, 0, batches, two_k, 1, 1},
     {"narrow", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, narrow, k_1024, 1, 1},
     {"adjoint-none", 1, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, NONE, 0, one, k_4096, 1, 0},
     {"adjoint-rows", 1, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, one, k_4096, 1, 0},
@@ -47,7 +47,7 @@ const bench_group bench_groups[] = {
     {"fast-kappa1", 0, 0, FS_F32, FAST, FS_BLOCKPERM, 1, 4, ROWS, 0, one, two_k, 1, 1},
     {"fast-kappa2", 0, 0, FS_F32, FAST, FS_BLOCKPERM, 2, 2, NONE, 0, one, k_1024, 1, 1},
     {"fast-kappa4", 0, 0, FS_F32, FAST, FS_BLOCKPERM, 4, 1, NONE, 0, one, k_1024, 1, 1},
-    {"lines", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, LINES, 0, one, two_k, 1, 1},
+    {"groups", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, GROUPS, 0, one, two_k, 1, 1},
 };
 const int bench_group_count = sizeof bench_groups / sizeof bench_groups[0];
 
@@ -83,7 +83,7 @@ static int queue(void *user, void *from, void *to)
 
 bench_work bench_case_work(bench_case *c)
 {
-    const int64_t row = c->n * fs_dtype_size(c->group->dtype), sampled = c->spec.k * c->spec.kappa * c->spec.s;
+    const int64_t row = c->n * fsi_dtype_size(c->group->dtype), sampled = c->spec.k * c->spec.kappa * c->spec.s;
     const int64_t from = c->from_rows * row, to = c->to_rows * row;
     bench_work work = {c->group->dtype, from, to, from, to, queue, c};
     /* FlashBlockRow reads only the rows that it samples. */

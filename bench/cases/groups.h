@@ -1,10 +1,10 @@
 /* groups.h - the cases that `fsbench cuda` measures and `fsbench tune` tunes for.
  *
  * A group is a sketch, an element type and a layout; its cases are its shapes times its k. */
-#ifndef FS_BENCH_GROUPS_H
-#define FS_BENCH_GROUPS_H
+#ifndef FSI_BENCH_CASES_GROUPS_H
+#define FSI_BENCH_CASES_GROUPS_H
 
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 
 typedef struct bench_shape {
     int64_t d, n;

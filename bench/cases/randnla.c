@@ -1,5 +1,5 @@
 /* randnla.c - the command line of `fsbench randnla`. */
-#include "randnla.h"
+#include "bench/randnla/randnla.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -142,14 +142,20 @@ static void defaults(nla_options *o)
 int bench_randnla(int argc, char **argv)
 {
     enum { CUDA = 256, RECORD, DATA, SHAPE, K, METHOD, TASK, SEEDS, THREADS, REPS, COMMIT, QUIET };
-    static const struct option known[] = {
-        {"cuda", no_argument, NULL, CUDA},          {"record", required_argument, NULL, RECORD},
-        {"data", required_argument, NULL, DATA},    {"shape", required_argument, NULL, SHAPE},
-        {"k", required_argument, NULL, K},          {"method", required_argument, NULL, METHOD},
-        {"task", required_argument, NULL, TASK},    {"seeds", required_argument, NULL, SEEDS},
-        {"threads", required_argument, NULL, THREADS}, {"reps", required_argument, NULL, REPS},
-        {"commit", required_argument, NULL, COMMIT},   {"quiet", no_argument, NULL, QUIET},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"cuda", no_argument, NULL, CUDA},
+                                          {"record", required_argument, NULL, RECORD},
+                                          {"data", required_argument, NULL, DATA},
+                                          {"shape", required_argument, NULL, SHAPE},
+                                          {"k", required_argument, NULL, K},
+                                          {"method", required_argument, NULL, METHOD},
+                                          {"task", required_argument, NULL, TASK},
+                                          {"seeds", required_argument, NULL, SEEDS},
+                                          {"threads", required_argument, NULL, THREADS},
+                                          {"reps", required_argument, NULL, REPS},
+                                          {"commit", required_argument, NULL, COMMIT},
+                                          {"quiet", no_argument, NULL, QUIET},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     nla_options *o = calloc(1, sizeof *o);
     if (!o) return 1;
     *o = (nla_options){.commit = "unknown", .threads = omp_get_max_threads(), .repetitions = 15, .last_seed = 9};

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 
 enum { D = 1 << 21, N = 512, HEADER = 128, MIB = 1 << 20, MOST_REPETITIONS = 99 };
 static const int64_t BYTES = (int64_t)D * N * 4;
@@ -30,10 +30,8 @@ static const struct stream_case {
     int cold; /* the file is put out of the page cache before each measurement */
 } cases[] = {
     {"stream", 1024, (int64_t)64 << 20, 0}, /* what `flashsketch sketch` takes */
-    {"stream", 4096, (int64_t)64 << 20, 0},
-    {"stream-16M", 1024, (int64_t)16 << 20, 0},
-    {"stream-192M", 4096, (int64_t)192 << 20, 0},
-    {"cold", 1024, (int64_t)64 << 20, 1},
+    {"stream", 4096, (int64_t)64 << 20, 0},       {"stream-16M", 1024, (int64_t)16 << 20, 0},
+    {"stream-192M", 4096, (int64_t)192 << 20, 0}, {"cold", 1024, (int64_t)64 << 20, 1},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
@@ -73,14 +71,15 @@ static void sketch(const job *j)
     spec.k = j->c->k;
     float *y = malloc(sizeof *y * (size_t)(j->c->k * N));
     fs_matrix Y = fs_row_major(y, j->c->k, N, FS_F32);
-    if (!y || fs_stream_open(&stream, paths, 1, &how) || fs_sketch_create(&S, &spec) || fs_context_create(&ctx, &where))
+    if (!y || fs_stream_create(&stream, paths, 1, &how) || fs_sketch_create(&S, &spec) ||
+        fs_context_create(&ctx, &where))
         fail(y ? fs_error_message() : "no memory for Y");
     for (;;) {
         if (fs_stream_next(stream, &p)) fail(fs_error_message());
         if (!p.A.rows) break;
         if (fs_apply(ctx, S, p.row0, 1.0, &p.A, p.row0 ? 1.0 : 0.0, &Y)) fail(fs_error_message());
     }
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
     free(y);
@@ -182,12 +181,14 @@ static void report(const struct stream_case *c, const bench_options *o, const do
 {
     printf("{\"case\": \"%s\", \"op\": \"stream\", \"backend\": \"cpu\", \"d\": %d, \"n\": %d, \"k\": %" PRId64
            ", \"dtype\": \"f32\", \"bytes\": %" PRId64 ", \"memory\": %" PRId64 ", \"threads\": %d, \"floor_ms\": "
-           "%.1f, \"small_ms\": %.1f, \"ms\": %.1f, \"ratio\": %.3f, \"small_ratio\": %.3f, ", c->name, D, N, c->k,
-           BYTES, c->memory, o->threads, ms[PANELS], ms[SMALL], ms[SKETCH], ms[SKETCH] / ms[PANELS], ms[SKETCH] / ms[SMALL]);
+           "%.1f, \"small_ms\": %.1f, \"ms\": %.1f, \"ratio\": %.3f, \"small_ratio\": %.3f, ",
+           c->name, D, N, c->k, BYTES, c->memory, o->threads, ms[PANELS], ms[SMALL], ms[SKETCH],
+           ms[SKETCH] / ms[PANELS], ms[SKETCH] / ms[SMALL]);
     printf("\"floor_cpu_ms\": %.1f, \"small_cpu_ms\": %.1f, \"cpu_ms\": %.1f, \"cpu_ratio\": %.3f, "
            "\"small_cpu_ratio\": %.3f, \"beyond_y\": %" PRId64 ", \"reps\": %d, \"machine\": \"%s\", \"commit\": "
-           "\"%s\", \"date\": \"%s\"}\n", cpu[PANELS], cpu[SMALL], cpu[SKETCH], cpu[SKETCH] / cpu[PANELS],
-           cpu[SKETCH] / cpu[SMALL], peak - c->k * N * 4, o->repetitions, bench_machine(), o->commit, bench_date());
+           "\"%s\", \"date\": \"%s\"}\n",
+           cpu[PANELS], cpu[SMALL], cpu[SKETCH], cpu[SKETCH] / cpu[PANELS], cpu[SKETCH] / cpu[SMALL],
+           peak - c->k * N * 4, o->repetitions, bench_machine(), o->commit, bench_date());
     fflush(stdout);
 }
 

@@ -3,7 +3,7 @@
  *
  * Lines with op "ridge" and "solve" are the library's functions, A and b in device memory: sketch_ms and solve_ms
  * between events on the stream, wall_ms on the host's clock from the first call to the last return, without a report.
- * Lines with op "part" are single calls: what src/cuda/dense.cu uses (potrf and trsv where cholesky.cu does not), and
+ * Lines with op "part" are single calls: what src/cuda/linalg/dense.cu uses (potrf and trsv where cholesky.cu does not), and
  * what it could. */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 
-static const struct { int64_t d, n; } shapes[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}};
+static const struct {
+    int64_t d, n;
+} shapes[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}};
 static const int64_t sizes[] = {1024, 4096};
 enum { SHAPES = sizeof shapes / sizeof shapes[0], SIZES = sizeof sizes / sizeof sizes[0], WARM_UP = 3 };
 
@@ -85,9 +87,9 @@ static int measure_shape(bench_gpu *g, int64_t d, int64_t n, int64_t k)
     j.b = bench_gpu_view(g->from.data + d * n * 4, d, 1, 0, FS_F32);
     j.x = bench_gpu_view(g->to.data, n, 1, 0, FS_F32);
     bench_gpu_fill(g, g->from.data, d * (n + 1) * 4, FS_F32);
-    int failed =
-        bench_fs_failed(fs_sketch_create(&j.S, &spec), "making a sketch") ||
-        bench_fs_failed(fs_workspace_create(&j.w, g->context[FS_PRECISION_FULL], &shape), "making a workspace");
+    int failed = bench_fs_failed(fs_sketch_create(&j.S, &spec), "making a sketch") ||
+                 bench_fs_failed(fs_workspace_create(&j.w, g->context[FS_PRECISION_FULL], &shape),
+                                 "making a workspace");
     for (j.ridge = 0; j.ridge < 2 && !failed; j.ridge++) failed = measure(&j, k);
     fs_workspace_destroy(j.w);
     fs_sketch_destroy(j.S);
@@ -157,9 +159,11 @@ static int run_trsm(void *user)
 
 static int measure_parts(bench_gpu *g, int n, int k)
 {
-    static const struct { const char *name; int (*run)(void *); } ways[] = {
-        {"syrk", run_syrk}, {"gemm", run_gemm},   {"copy", run_copy},
-        {"copy and potrf", run_potrf}, {"trsv", run_trsv}, {"trsm", run_trsm}};
+    static const struct {
+        const char *name;
+        int (*run)(void *);
+    } ways[] = {{"syrk", run_syrk}, {"gemm", run_gemm}, {"copy", run_copy}, {"copy and potrf", run_potrf},
+                {"trsv", run_trsv}, {"trsm", run_trsm}};
     parts p = {.g = g, .n = n, .k = k};
     p.Z = (double *)g->from.data;
     p.G = (double *)g->to.data;
@@ -168,11 +172,11 @@ static int measure_parts(bench_gpu *g, int n, int k)
     p.info = (int *)(p.x + n);
     p.work = p.x + 2 * n;
     bench_gpu_fill(g, p.Z, (int64_t)sizeof(double) * n * k, FS_F64);
-    int failed =
-        bad(cublasCreate(&p.blas), "opening cuBLAS") || bad(cusolverDnCreate(&p.solver), "opening cuSOLVER") ||
-        bad(cublasSetStream(p.blas, g->stream), "setting a stream") ||
-        bad(cusolverDnSetStream(p.solver, g->stream), "setting a stream") ||
-        bad(cusolverDnDpotrf_bufferSize(p.solver, CUBLAS_FILL_MODE_LOWER, n, p.L, n, &p.lwork), "asking for memory");
+    int failed = bad(cublasCreate(&p.blas), "opening cuBLAS") || bad(cusolverDnCreate(&p.solver), "opening cuSOLVER") ||
+                 bad(cublasSetStream(p.blas, g->stream), "setting a stream") ||
+                 bad(cusolverDnSetStream(p.solver, g->stream), "setting a stream") ||
+                 bad(cusolverDnDpotrf_bufferSize(p.solver, CUBLAS_FILL_MODE_LOWER, n, p.L, n, &p.lwork),
+                     "asking for memory");
     for (size_t i = 0; i < sizeof ways / sizeof ways[0] && !failed; i++) {
         double ms;
         failed = bench_gpu_measure_alone(g, ways[i].run, &p, &ms);

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "groups.h"
-#include "tuning.h"
+#include "cuda/plan/tuning.h"
 
 enum { MOST_PLANS = 256 };
 static const double worth_an_entry = 0.99; /* the winner's time over the library's own */
@@ -22,21 +22,21 @@ static const double most_difference = 1e-5;
 static const char *const variable = "FLASHSKETCH_TUNING";
 
 typedef struct tuning_run {
-    fs_gpu_traits traits;
+    fsi_gpu_traits traits;
     FILE *table;
     FILE *trial;         /* the one-entry table, a file without a name: it is gone whichever way fsbench ends */
     char trial_path[64]; /* by which it is opened all the same */
     int wrong;           /* plans whose results differed */
-    fs_plan plans[MOST_PLANS];
+    fsi_plan plans[MOST_PLANS];
 } tuning_run;
 
 /* What the candidates depend on, as the backend asks for it. */
-static int read_traits(fs_gpu_traits *traits)
+static int read_traits(fsi_gpu_traits *traits)
 {
     struct cudaDeviceProp p;
     if (bench_cuda_failed(cudaGetDeviceProperties(&p, 0), "asking for the GPU's properties")) return 1;
-    *traits = (fs_gpu_traits){p.major * 10 + p.minor, p.multiProcessorCount, (int64_t)p.sharedMemPerBlockOptin,
-                              (int64_t)p.sharedMemPerMultiprocessor, p.l2CacheSize};
+    *traits = (fsi_gpu_traits){p.major * 10 + p.minor, p.multiProcessorCount, (int64_t)p.sharedMemPerBlockOptin,
+                               (int64_t)p.sharedMemPerMultiprocessor, p.l2CacheSize};
     return 0;
 }
 
@@ -46,9 +46,9 @@ static int make_result(bench_gpu *g, bench_case *c, fs_matrix *Y)
 {
     const fs_matrix A = bench_case_from(c, g->from.data);
     *Y = bench_case_to(c, g->to.data);
-    Y->dtype = fs_dtype_sum(A.dtype);
+    Y->dtype = fsi_dtype_sum(A.dtype);
     /* All ones is NaN, so that what a plan leaves alone differs too. */
-    const size_t bytes = (size_t)(Y->rows * Y->cols * fs_dtype_size(Y->dtype));
+    const size_t bytes = (size_t)(Y->rows * Y->cols * fsi_dtype_size(Y->dtype));
     return bench_cuda_failed(cudaMemsetAsync(Y->data, 0xFF, bytes, g->stream), "clearing the output") ||
            bench_sketch_apply(&c->sketch, &A, Y);
 }
@@ -74,12 +74,12 @@ static int time_now(bench_gpu *g, bench_case *c, double *ms, double *difference)
     return failed;
 }
 
-static int time_plan(bench_gpu *g, bench_case *c, const tuning_run *run, const fs_problem *problem, const fs_plan *plan,
-                     double *ms, double *difference)
+static int time_plan(bench_gpu *g, bench_case *c, const tuning_run *run, const fsi_problem *problem,
+                     const fsi_plan *plan, double *ms, double *difference)
 {
     rewind(run->trial);
-    fs_tuning_write_head(run->trial, g->name);
-    fs_tuning_write(run->trial, problem, plan);
+    fsi_tuning_write_head(run->trial, g->name);
+    fsi_tuning_write(run->trial, problem, plan);
     const long length = ftell(run->trial);
     if (fflush(run->trial) || length < 0 || ftruncate(fileno(run->trial), length) ||
         setenv(variable, run->trial_path, 1)) {
@@ -91,30 +91,30 @@ static int time_plan(bench_gpu *g, bench_case *c, const tuning_run *run, const f
     return failed;
 }
 
-static fs_problem problem_of(const bench_gpu *g, const bench_case *c)
+static fsi_problem problem_of(const bench_gpu *g, const bench_case *c)
 {
     const fs_spec *p = &c->spec;
-    const fs_blockperm B =
-        fs_blockperm_make(p->seed, p->d, p->k, p->M, p->kappa, p->s, (int32_t)p->shuffle, p->interleave);
+    const fsi_blockperm B = fsi_blockperm_make(p->seed, p->d, p->k, p->M, p->kappa, p->s, (int32_t)p->shuffle,
+                                               p->interleave);
     const fs_matrix A = bench_case_from(c, g->from.data);
-    return fs_problem_of(&B, 0, &A, c->group->precision);
+    return fsi_problem_of(&B, 0, &A, c->group->precision);
 }
 
-static void enter(FILE *table, const char *name, const fs_problem *problem, const fs_plan *best, double best_ms,
-                  const fs_plan *own, double own_ms)
+static void enter(FILE *table, const char *name, const fsi_problem *problem, const fsi_plan *best, double best_ms,
+                  const fsi_plan *own, double own_ms)
 {
     fprintf(table, "# %s: %.4f ms; the library's own choice took %.4f ms:\n# ", name, best_ms, own_ms);
-    fs_tuning_write(table, problem, own);
-    fs_tuning_write(table, problem, best);
+    fsi_tuning_write(table, problem, own);
+    fsi_tuning_write(table, problem, best);
 }
 
 /* A plan that cannot run says so on stderr and loses. */
 static int tune(bench_gpu *g, bench_case *c, void *user)
 {
     tuning_run *run = user;
-    const fs_problem problem = problem_of(g, c);
-    const fs_plan own = fs_choose(&problem, &run->traits, NULL);
-    const int count = fs_choose_candidates(&problem, &run->traits, run->plans, MOST_PLANS);
+    const fsi_problem problem = problem_of(g, c);
+    const fsi_plan own = fsi_choose(&problem, &run->traits, NULL);
+    const int count = fsi_choose_candidates(&problem, &run->traits, run->plans, MOST_PLANS);
     double own_ms, best_ms = 0;
     int winner = -1;
     if (time_now(g, c, &own_ms, NULL)) return 1;
@@ -126,7 +126,7 @@ static int tune(bench_gpu *g, bench_case *c, void *user)
         if (!(difference <= most_difference)) {
             fprintf(stderr, "fsbench: case %s: a plan's result is %.2e from that of the library's own choice:\n",
                     c->group->name, difference);
-            fs_tuning_write(stderr, &problem, &run->plans[i]);
+            fsi_tuning_write(stderr, &problem, &run->plans[i]);
             run->wrong++;
             continue;
         }
@@ -155,7 +155,7 @@ static int write_table(bench_gpu *g, tuning_run *run, const char *output)
         perror("fsbench: writing the table");
         return 1;
     }
-    fs_tuning_write_head(run->table, g->name);
+    fsi_tuning_write_head(run->table, g->name);
     fprintf(run->table, "# fsbench tune, commit %s, %s, driver %s, CUDA %s\n", g->options->commit, bench_date(),
             g->driver, g->cuda);
     const int failed = bench_for_cases(g, 1, tune, run);
@@ -185,8 +185,8 @@ int bench_tune(const bench_options *options)
     snprintf(run->trial_path, sizeof run->trial_path, "/proc/self/fd/%d", fileno(run->trial));
     unsetenv(variable);
     bench_gpu g;
-    const int failed =
-        bench_gpu_open(&g, options) || read_traits(&run->traits) || write_table(&g, run, options->output);
+    const int failed = bench_gpu_open(&g, options) || read_traits(&run->traits) ||
+                       write_table(&g, run, options->output);
     bench_gpu_close(&g);
     fclose(run->trial);
     free(run);

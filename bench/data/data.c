@@ -42,8 +42,7 @@ int data_source_parse(const char *text, data_source *out)
     }
     /* A file's name goes into records as it is, so what JSON would have to escape does not stay. */
     const char *slash = strrchr(out->path, '/');
-    snprintf(out->name, sizeof out->name, "%s",
-             strcmp(out->kind, "file") ? out->kind : slash ? slash + 1 : out->path);
+    snprintf(out->name, sizeof out->name, "%s", strcmp(out->kind, "file") ? out->kind : slash ? slash + 1 : out->path);
     for (char *c = out->name; *c; c++)
         if (*c <= ' ' || *c > '~' || strchr("\"\\/,", *c)) *c = '_';
     return data_file_shape(out, &out->d, &out->n);
@@ -55,7 +54,7 @@ data_set data_set_of(const data_source *source, int64_t d, int64_t n)
     static const struct {
         const char *name;
         uint64_t seed[4]; /* 16384 x 1024, 65536 x 1024, 131072 x 512, 262144 x 512 */
-    } seeds[] = {{"gaussian", {0, 6, 8, 3}}, {"lowrank", {1, 7, 9, 4}}, {"sparse", {2, 6, 7, 5}},
+    } seeds[] = {{"gaussian", {0, 6, 8, 3}}, {"lowrank", {1, 7, 9, 4}},  {"sparse", {2, 6, 7, 5}},
                  {"spal", {2, 6, 7, 5}},     {"gpt2", {12, 12, 12, 12}}, {"gpt2-full", {12, 12, 12, 12}},
                  {"qwen2", {12, 12, 14, 13}}};
     const int shape = d == 65536 ? 1 : d == 131072 ? 2 : d == 262144 ? 3 : 0;

@@ -11,8 +11,8 @@
  *
  * Where a window begins is drawn from the seed, row before column.  A source and a shape have one seed, so that a
  * matrix is the same on every machine. */
-#ifndef FS_BENCH_DATA_H
-#define FS_BENCH_DATA_H
+#ifndef FSI_BENCH_DATA_DATA_H
+#define FSI_BENCH_DATA_DATA_H
 
 #include <stdint.h>
 
@@ -27,7 +27,7 @@ typedef struct data_source {
     const char *kind; /* of a file; NULL: a recipe */
     const char *path;
     recipe_kind recipe;
-    int64_t d, n;     /* a whole file's own shape; 0: any shape */
+    int64_t d, n; /* a whole file's own shape; 0: any shape */
 } data_source;
 
 typedef struct data_set {

@@ -1,16 +1,16 @@
 /* files.c - matrices from files: windows of a sparse matrix and of a model's stacked weights, images, whole files.
  *
- * Everything goes through the readers of src/io, which refuse what does not fit with a sentence. */
+ * Everything goes through the readers of src/files, which refuse what does not fit with a sentence. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data.h"
-#include "dtype.h"
-#include "file.h"
-#include "images.h"
-#include "uniform.h"
+#include "base/dtype.h"
+#include "files/file.h"
+#include "apps/common/images.h"
+#include "def/uniform.h"
 
 /* Prints why a reader has failed. */
 static int tell(void)
@@ -30,8 +30,8 @@ static int window(const data_set *set, int64_t rows, int64_t cols, int64_t at[2]
 {
     if (rows < set->d) return refuse(set->source, "the matrix has rows:", rows, set->d);
     if (cols < set->n) return refuse(set->source, "the matrix has columns:", cols, set->n);
-    at[0] = fs_random_below(set->seed, FS_TAG_SAMPLE, 0, 0, (uint32_t)(rows - set->d + 1));
-    at[1] = fs_random_below(set->seed, FS_TAG_SAMPLE, 4, 0, (uint32_t)(cols - set->n + 1));
+    at[0] = fsi_random_below(set->seed, FSI_TAG_SAMPLE, 0, 0, (uint32_t)(rows - set->d + 1));
+    at[1] = fsi_random_below(set->seed, FSI_TAG_SAMPLE, 4, 0, (uint32_t)(cols - set->n + 1));
     return 0;
 }
 
@@ -44,8 +44,8 @@ static void copy_dense(const fs_matrix *m, int transposed, int64_t first, int64_
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < n; j++)
-            out[i * n + j] =
-                (float)fs_load(m->data, m->dtype, m->offset + (first + i) * by_row + (column + j) * by_col);
+            out[i * n + j] = (float)fsi_load(m->data, m->dtype,
+                                             m->offset + (first + i) * by_row + (column + j) * by_col);
 }
 
 /* The same of a CSR file in f64: what is repeated adds. */
@@ -54,11 +54,11 @@ static void copy_sparse(const fs_sparse *m, int transposed, int64_t first, int64
 {
     memset(out, 0, sizeof *out * (size_t)(count * n));
     for (int64_t r = 0; r < m->rows; r++) {
-        const int64_t end = fs_index_load(m->ptr, m->index_type, r + 1);
-        for (int64_t e = fs_index_load(m->ptr, m->index_type, r); e < end; e++) {
-            const int64_t c = fs_index_load(m->index, m->index_type, e);
+        const int64_t end = fsi_index_load(m->ptr, m->index_type, r + 1);
+        for (int64_t e = fsi_index_load(m->ptr, m->index_type, r); e < end; e++) {
+            const int64_t c = fsi_index_load(m->index, m->index_type, e);
             const int64_t i = (transposed ? c : r) - first, j = (transposed ? r : c) - column;
-            if (i >= 0 && i < count && j >= 0 && j < n) out[i * n + j] += (float)fs_load(m->value, m->dtype, e);
+            if (i >= 0 && i < count && j >= 0 && j < n) out[i * n + j] += (float)fsi_load(m->value, m->dtype, e);
         }
     }
 }
@@ -91,11 +91,17 @@ static const struct stack {
     } parts[MOST_PARTS + 1];
 } stacks[] = {
     {"gpt2", "h.%d.", {{"mlp.c_fc.weight", 0}, {"mlp.c_proj.weight", 1}}},
-    {"gpt2-full", "h.%d.",
+    {"gpt2-full",
+     "h.%d.",
      {{"attn.c_attn.weight", 1}, {"attn.c_proj.weight", 0}, {"mlp.c_fc.weight", 1}, {"mlp.c_proj.weight", 0}}},
-    {"qwen2", "model.layers.%d.",
-     {{"self_attn.q_proj.weight", 0}, {"self_attn.k_proj.weight", 0}, {"self_attn.v_proj.weight", 0},
-      {"self_attn.o_proj.weight", 0}, {"mlp.gate_proj.weight", 0}, {"mlp.up_proj.weight", 0},
+    {"qwen2",
+     "model.layers.%d.",
+     {{"self_attn.q_proj.weight", 0},
+      {"self_attn.k_proj.weight", 0},
+      {"self_attn.v_proj.weight", 0},
+      {"self_attn.o_proj.weight", 0},
+      {"mlp.gate_proj.weight", 0},
+      {"mlp.up_proj.weight", 0},
       {"mlp.down_proj.weight", 1}}},
 };
 enum { STACKS = sizeof stacks / sizeof stacks[0] };
@@ -105,7 +111,7 @@ typedef struct tensor_list {
     struct tensor {
         char name[128];
         int64_t rows, cols;
-    } *tensors;
+    } * tensors;
     int count, room, full;
 } tensor_list;
 
@@ -184,8 +190,7 @@ static int copy_part(void *user, const struct tensor *t, int transposed, int64_t
     file_matrix f;
     if (from >= to) return 0;
     if (file_open(w->set->source->path, &options, &f)) return tell();
-    copy_dense(&f.dense, transposed, from - first, to - from, w->column, w->set->n,
-               w->A + (from - w->row) * w->set->n);
+    copy_dense(&f.dense, transposed, from - first, to - from, w->column, w->set->n, w->A + (from - w->row) * w->set->n);
     file_close(&f);
     return 0;
 }

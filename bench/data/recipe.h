@@ -14,10 +14,10 @@
  *   student    Student's t with two degrees of freedom, which has no variance
  *
  * The last six are coherent or adversarial for sketches that mix within contiguous blocks of rows. */
-#ifndef FS_BENCH_RECIPE_H
-#define FS_BENCH_RECIPE_H
+#ifndef FSI_BENCH_DATA_RECIPE_H
+#define FSI_BENCH_DATA_RECIPE_H
 
-#include "gauss.h"
+#include "def/gauss.h"
 
 typedef enum recipe_kind {
     RECIPE_GAUSSIAN,
@@ -48,14 +48,14 @@ typedef struct recipe {
 enum recipe_stream { STREAM_MATRIX, STREAM_U, STREAM_V, STREAM_X, STREAM_NOISE, STREAM_SECOND, STREAM_THIRD };
 
 /* Rows 4 p ... 4 p + 3 of column j of an i.i.d. N(0, 1) matrix. */
-FS_DEF void recipe_normals(uint64_t seed, enum recipe_stream stream, int64_t p, int64_t j, float z[4])
+FSI_DEF void recipe_normals(uint64_t seed, enum recipe_stream stream, int64_t p, int64_t j, float z[4])
 {
-    const fs_gauss G = fs_gauss_make(seed + ((uint64_t)stream << 32), 0, 0);
-    fs_gauss_four(&G, p, j, z);
+    const fsi_gauss G = fsi_gauss_make(seed + ((uint64_t)stream << 32), 0, 0);
+    fsi_gauss_four(&G, p, j, z);
 }
 
 /* What row i is multiplied by. */
-FS_DEF float recipe_weight(const recipe *r, int64_t i)
+FSI_DEF float recipe_weight(const recipe *r, int64_t i)
 {
     switch (r->kind) {
     case RECIPE_HOT: return i >= 64 && i < 128 ? RECIPE_HEAVY : 1.0f;
@@ -64,49 +64,49 @@ FS_DEF float recipe_weight(const recipe *r, int64_t i)
         return i < apart * RECIPE_BUNDLE_COUNT && i % apart < RECIPE_BUNDLES_OF ? RECIPE_HEAVY : 1.0f;
     }
     case RECIPE_DECAY: return (float)((double)r->n / (double)(r->n + i));
-    case RECIPE_IDENTITY: return (float)(0.1 / (double)fs_sqrtf((float)r->d));
+    case RECIPE_IDENTITY: return (float)(0.1 / (double)fsi_sqrtf((float)r->d));
     default: return 1.0f;
     }
 }
 
-FS_DEF int recipe_on_diagonal(const recipe *r, int64_t i, int64_t j)
+FSI_DEF int recipe_on_diagonal(const recipe *r, int64_t i, int64_t j)
 {
     return i * RECIPE_DIAGONALS / r->d == j * RECIPE_DIAGONALS / r->n;
 }
 
 /* Rows 4 p ... 4 p + 3 of column j. */
-FS_DEF void recipe_four(const recipe *r, int64_t p, int64_t j, float a[4])
+FSI_DEF void recipe_four(const recipe *r, int64_t p, int64_t j, float a[4])
 {
     float u[4], v[4];
-    fs_quad word;
+    fsi_quad word;
     recipe_normals(r->seed, STREAM_MATRIX, p, j, a);
     if (r->kind == RECIPE_STUDENT) {
         recipe_normals(r->seed, STREAM_SECOND, p, j, u);
         recipe_normals(r->seed, STREAM_THIRD, p, j, v);
     }
     if (r->kind == RECIPE_SPARSE)
-        word = fs_random_quad(r->seed + ((uint64_t)STREAM_SECOND << 32), FS_TAG_SAMPLE, (uint64_t)j, (uint32_t)p, 0);
+        word = fsi_random_quad(r->seed + ((uint64_t)STREAM_SECOND << 32), FSI_TAG_SAMPLE, (uint64_t)j, (uint32_t)p, 0);
     for (int e = 0; e < 4; e++) {
         const int64_t i = 4 * p + e;
         switch (r->kind) {
         case RECIPE_LOWRANK: {
-            float sum = fs_mulf(1e-5f, a[e]);
+            float sum = fsi_mulf(1e-5f, a[e]);
             if (i < r->d)
                 for (int t = 0; t < RECIPE_RANK; t++)
-                    sum = fs_addf(sum, fs_mulf(r->U[i * RECIPE_RANK + t], r->V[t * r->n + j]));
+                    sum = fsi_addf(sum, fsi_mulf(r->U[i * RECIPE_RANK + t], r->V[t * r->n + j]));
             a[e] = sum;
             break;
         }
         case RECIPE_SPARSE: a[e] = word.w[e] < RECIPE_DENSITY ? a[e] : 0.0f; break;
-        case RECIPE_IDENTITY: a[e] = i < r->n ? (i == j ? 1.0f : 0.0f) : fs_mulf(recipe_weight(r, i), a[e]); break;
+        case RECIPE_IDENTITY: a[e] = i < r->n ? (i == j ? 1.0f : 0.0f) : fsi_mulf(recipe_weight(r, i), a[e]); break;
         case RECIPE_DIAGONAL: a[e] = recipe_on_diagonal(r, i, j) ? a[e] : 0.0f; break;
         case RECIPE_STUDENT: {
             /* z / sqrt(chi^2 / 2), chi^2 of two squares. */
-            const float half = fs_mulf(0.5f, fs_addf(fs_mulf(u[e], u[e]), fs_mulf(v[e], v[e])));
-            a[e] = (float)((double)a[e] / (double)fs_sqrtf(half > 1e-12f ? half : 1e-12f));
+            const float half = fsi_mulf(0.5f, fsi_addf(fsi_mulf(u[e], u[e]), fsi_mulf(v[e], v[e])));
+            a[e] = (float)((double)a[e] / (double)fsi_sqrtf(half > 1e-12f ? half : 1e-12f));
             break;
         }
-        default: a[e] = fs_mulf(recipe_weight(r, i), a[e]);
+        default: a[e] = fsi_mulf(recipe_weight(r, i), a[e]);
         }
     }
 }

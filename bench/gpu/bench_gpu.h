@@ -4,13 +4,13 @@
  * launch reads and writes the next of several buffers, so many that 600 MB pass before one comes back: L2 is cold.
  * Before each turn the GPU is kept waiting until the host has queued it all, so that the time is that of a busy stream;
  * what a call costs the host is reported beside it. */
-#ifndef FS_BENCH_GPU_H
-#define FS_BENCH_GPU_H
+#ifndef FSI_BENCH_GPU_BENCH_GPU_H
+#define FSI_BENCH_GPU_BENCH_GPU_H
 
 #include <cuda_runtime_api.h>
 #include <flashsketch.h>
 
-#include "bench.h"
+#include "bench/bench.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,10 +24,10 @@ typedef struct bench_arena {
 typedef struct bench_gpu {
     const bench_options *options;
     cudaStream_t stream;
-    cudaEvent_t turn[3];      /* before the floor, between floor and work, after the work */
-    fs_context *context[2];   /* by fs_precision, both on `stream` */
-    bench_arena from, to;     /* inputs and outputs, divided anew for every case */
-    bench_arena check;        /* columns in double */
+    cudaEvent_t turn[3];    /* before the floor, between floor and work, after the work */
+    fs_context *context[2]; /* by fs_precision, both on `stream` */
+    bench_arena from, to;   /* inputs and outputs, divided anew for every case */
+    bench_arena check;      /* columns in double */
     int processors;
     char name[256], driver[32], cuda[16];
 } bench_gpu;
@@ -44,9 +44,9 @@ int bench_cuda_failed(cudaError_t error, const char *doing);
 
 /* Work to be timed, from one matrix into another. */
 typedef struct bench_work {
-    fs_dtype dtype;               /* of the input, which is filled with numbers from -1 to 1 */
-    int64_t from_bytes, to_bytes; /* of one input and one output */
-    int64_t read, written;        /* bytes that the work cannot avoid: its floor */
+    fs_dtype dtype;                                 /* of the input, which is filled with numbers from -1 to 1 */
+    int64_t from_bytes, to_bytes;                   /* of one input and one output */
+    int64_t read, written;                          /* bytes that the work cannot avoid: its floor */
     int (*queue)(void *user, void *from, void *to); /* puts it on the stream; 0, or 1 after a sentence */
     void *user;
 } bench_work;
@@ -95,12 +95,12 @@ fs_matrix bench_gpu_view(void *data, int64_t rows, int64_t cols, int batch_major
 
 typedef struct bench_record {
     const char *name, *op;
-    fs_spec spec;           /* full; what does not apply is 0 */
+    fs_spec spec; /* full; what does not apply is 0 */
     int64_t n;
     int batch_major;
     fs_dtype dtype;
     fs_precision precision;
-    int64_t bytes;          /* of the floor */
+    int64_t bytes; /* of the floor */
     bench_times times;
     double error;
     double prep_ms, full_ms, copy_share; /* negative: not measured */

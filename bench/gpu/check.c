@@ -10,7 +10,7 @@ enum { CHECKED = 64 };
 fs_matrix bench_gpu_view(void *data, int64_t rows, int64_t cols, int batch_major, fs_dtype dtype)
 {
     fs_matrix m = batch_major ? fs_batch_major(data, cols, rows, dtype) : fs_row_major(data, rows, cols, dtype);
-    m.place = FS_CUDA;
+    m.memory = FS_MEMORY_CUDA;
     return m;
 }
 

@@ -6,7 +6,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "bench_gpu.h"
 
 /* volatile: a load must happen even where its thread has nothing to write.  FORGET: L2 is told that it may forget the
@@ -108,18 +108,16 @@ static __device__ double in_double(float x) { return x; }
 static __device__ double in_double(__half x) { return __half2float(x); }
 static __device__ double in_double(__nv_bfloat16 x) { return __bfloat162float(x); }
 
-template <class T>
-static __global__ void widen(const T *data, int64_t rows, int64_t row_stride, int64_t col_stride, int64_t cols,
-                             double *out)
+template <class T> static __global__ void widen(const T *data, int64_t rows, int64_t row_stride, int64_t col_stride,
+                                                int64_t cols, double *out)
 {
     const int64_t threads = (int64_t)gridDim.x * blockDim.x;
     for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < rows * cols; at += threads)
         out[at] = in_double(data[at / cols * row_stride + at % cols * col_stride]);
 }
 
-template <class T>
-static __global__ void compare(const T *data, int64_t rows, int64_t row_stride, int64_t col_stride, int64_t cols,
-                               const double *reference, double *sums)
+template <class T> static __global__ void compare(const T *data, int64_t rows, int64_t row_stride, int64_t col_stride,
+                                                  int64_t cols, const double *reference, double *sums)
 {
     const int64_t threads = (int64_t)gridDim.x * blockDim.x;
     double difference = 0, norm = 0;
@@ -146,17 +144,17 @@ static unsigned blocks_for(const bench_gpu *g, int64_t items)
 }
 
 /* RUN(T) with T the C type of a dtype. */
-#define BY_DTYPE(dtype, RUN)                    \
-    switch (dtype) {                            \
-    case FS_F32: RUN(float); break;             \
-    case FS_F64: RUN(double); break;            \
-    case FS_F16: RUN(__half); break;            \
-    default: RUN(__nv_bfloat16);                \
+#define BY_DTYPE(dtype, RUN) \
+    switch (dtype) { \
+    case FS_F32: RUN(float); break; \
+    case FS_F64: RUN(double); break; \
+    case FS_F16: RUN(__half); break; \
+    default: RUN(__nv_bfloat16); \
     }
 
 void bench_gpu_fill(const bench_gpu *g, void *data, int64_t bytes, fs_dtype dtype)
 {
-    const int64_t count = bytes / fs_dtype_size(dtype);
+    const int64_t count = bytes / fsi_dtype_size(dtype);
 #define FILL(T) fill<T><<<blocks_for(g, count), 256, 0, g->stream>>>((T *)data, count)
     BY_DTYPE(dtype, FILL)
 #undef FILL
@@ -175,7 +173,7 @@ void bench_gpu_compare(const bench_gpu *g, const fs_matrix *m, int64_t step, int
                        double *sums)
 {
     const unsigned blocks = blocks_for(g, m->rows * cols);
-#define COMPARE(T)                                                                                                     \
+#define COMPARE(T) \
     compare<T><<<blocks, 256, 0, g->stream>>>((const T *)m->data, m->rows, m->row_stride, step * m->col_stride, cols, \
                                               reference, sums)
     BY_DTYPE(m->dtype, COMPARE)

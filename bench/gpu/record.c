@@ -4,12 +4,19 @@
 #include <stdio.h>
 
 #include "bench_gpu.h"
-#include "dtype.h"
+#include "base/dtype.h"
 
 bench_record bench_record_of(const char *name, const char *op, const fs_spec *spec, int64_t n, fs_dtype dtype)
 {
-    return (bench_record){.name = name, .op = op, .spec = *spec, .n = n, .dtype = dtype, .error = NAN, .prep_ms = -1,
-                          .full_ms = -1, .copy_share = -1};
+    return (bench_record){.name = name,
+                          .op = op,
+                          .spec = *spec,
+                          .n = n,
+                          .dtype = dtype,
+                          .error = NAN,
+                          .prep_ms = -1,
+                          .full_ms = -1,
+                          .copy_share = -1};
 }
 
 /* One field and a comma. */
@@ -30,7 +37,7 @@ static void measured(const char *name, double value)
 void bench_gpu_report(const bench_gpu *g, const bench_record *r)
 {
     static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    static const char *const shuffles[] = {"none", "none", "rows", "lines"};
+    static const char *const shuffles[] = {"none", "none", "rows", "groups"};
     char backend[256];
     fs_context_describe(g->context[r->precision], backend, sizeof backend);
     printf("{");
@@ -43,7 +50,7 @@ void bench_gpu_report(const bench_gpu *g, const bench_record *r)
            r->spec.d, r->n, r->spec.k, r->spec.M, r->spec.kappa, r->spec.s, r->spec.interleave);
     word("shuffle", shuffles[r->spec.shuffle]);
     word("layout", r->batch_major ? "batch" : "row");
-    word("dtype", fs_dtype_name(r->dtype));
+    word("dtype", fsi_dtype_name(r->dtype));
     word("precision", r->precision == FS_PRECISION_FAST ? "fast" : "full");
     number("floor_ms", "%.5f", r->times.floor_ms);
     number("floor_min", "%.5f", r->times.floor_min);

@@ -15,10 +15,10 @@
  *
  * The floor reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and slopes, and writes the
  * features. */
-#ifndef FS_BENCH_GRASS_H
-#define FS_BENCH_GRASS_H
+#ifndef FSI_BENCH_GRASS_GRASS_H
+#define FSI_BENCH_GRASS_GRASS_H
 
-#include "randnla.h"
+#include "bench/randnla/randnla.h"
 
 enum { GRASS_MASKED = 1, GRASS_RUNS = 2, GRASS_LAYERS = 4, GRASS_ALL = 8 }; /* cases */
 enum { GRASS_GATHER = 1, GRASS_TRANSPOSE = 2, GRASS_PRODUCT = 4, GRASS_STEPS = 7 };
@@ -36,8 +36,8 @@ typedef struct grass_options {
     nla_options common; /* cuda, threads, repetitions, quiet, commit, record, k, methods by name */
     int64_t n, p;
     grass_layers layers; /* of case `layers`; p is the number of their parameters */
-    int cases;          /* bits */
-    double seconds;     /* no case begins after so many; 0: no limit */
+    int cases;           /* bits */
+    double seconds;      /* no case begins after so many; 0: no limit */
 } grass_options;
 
 /* layers.c -------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ typedef struct grass_options {
 int64_t grass_layers_parameters(const grass_layers *l);
 int64_t grass_layers_values(const grass_layers *l);
 /* The factors that lie in a batch, at most 2 GRASS_WIDTHS; returns how many. */
-int grass_layers_factors(const grass_layers *l, float *batch, int64_t n, fs_place place, fs_matrix *factors);
+int grass_layers_factors(const grass_layers *l, float *batch, int64_t n, fs_memory memory, fs_matrix *factors);
 /* The two rows of the factors whose product a coordinate is, the second -1 for a bias; and a row's value. */
 void grass_layers_pair(const grass_layers *l, int64_t coordinate, int32_t pair[2]);
 double grass_layers_value(const grass_layers *l, const float *batch, int64_t n, int64_t example, int32_t row);
@@ -59,7 +59,7 @@ typedef struct grass_method {
     const baseline *cpu, *gpu; /* NULL: not there, or not in this build */
     int gpu_by_rows;           /* the one on a GPU takes d x n; those on a CPU all do, but for the library */
     fs_family family;
-    int64_t kappa, s;          /* 0: the default */
+    int64_t kappa, s; /* 0: the default */
     fs_shuffle shuffle;
     int64_t interleave;
     baseline_product product;
@@ -79,8 +79,8 @@ int64_t grass_columns(const grass_method *method, int64_t kept, int64_t k);
 
 /* Work to be timed: from one batch to its features. */
 typedef struct grass_work {
-    int64_t from_bytes, to_bytes;  /* of a batch and of its features */
-    int64_t read, written;         /* bytes of the floor */
+    int64_t from_bytes, to_bytes;                   /* of a batch and of its features */
+    int64_t read, written;                          /* bytes of the floor */
     int (*queue)(void *user, void *from, void *to); /* 0, or 1 */
     void *user;
 } grass_work;
@@ -118,15 +118,15 @@ typedef struct projection {
     baseline_problem problem; /* spec: the full one of S */
     fs_sketch *S;
     void *state;
-    int64_t n, p, kept;       /* kept < p: masked */
-    int64_t pitch;            /* from sample to sample: p, or where the library reads p rounded up to whole lines, as it
+    int64_t n, p, kept;   /* kept < p: masked */
+    int64_t pitch;        /* from sample to sample: p, or where the library reads p rounded up to whole lines, as it
                                * keeps gradients of its own */
-    const int64_t *list;      /* the mask, in the machine's memory; NULL: all */
-    const int32_t *pairs;     /* the same as pairs of rows of the layers' factors; NULL: from gradients.  pitch is then
+    const int64_t *list;  /* the mask, in the machine's memory; NULL: all */
+    const int32_t *pairs; /* the same as pairs of rows of the layers' factors; NULL: from gradients.  pitch is then
                                * what an example has of all factors */
     const grass_layers *layers;
     float *gathered, *turned, *features; /* n x kept, d x n, k x n; NULL where that step is not needed */
-    int unsupported;          /* the library said that it cannot do this here; fs_error_message has the sentence */
+    int unsupported; /* the library said that it cannot do this here; fs_error_message has the sentence */
 } projection;
 
 /* 0, or 1 after a sentence; close it all the same.  pairs: of case `layers`, for the library. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/grass/random.h"
+#include "attribution/random.h"
 #include "grass.h"
-#include "progress.h"
+#include "apps/common/progress.h"
 
 enum { CELL = 256, SECTOR = 32, SEED = 42 };
 
@@ -40,8 +40,7 @@ static int exists(const grid *g, const grass_method *method, int which, int64_t 
         named |= strcspn(at, ",") == length && !strncmp(at, method->name, length);
     const int there = g->o->common.cuda ? method->gpu != NULL : method->cpu != NULL;
     if (which == GRASS_LAYERS && grass_layers_parameters(&g->o->layers) != g->o->p) return 0;
-    return named && there && (g->o->cases & which) &&
-           grass_columns(method, grass_kept(g->o, which, k), k) > 0;
+    return named && there && (g->o->cases & which) && grass_columns(method, grass_kept(g->o, which, k), k) > 0;
 }
 
 /* batches ---------------------------------------------------------------------------------------------------- */
@@ -74,12 +73,15 @@ static int make_pairs(grid *g, batch *b)
 
 static int batch_open(grid *g, batch *b, int which, int64_t k)
 {
-    static const char *const names[] = {[GRASS_MASKED] = "masked", [GRASS_RUNS] = "runs", [GRASS_LAYERS] = "layers",
-                                        [GRASS_ALL] = "all"};
+    static const char *const names[] = {
+        [GRASS_MASKED] = "masked", [GRASS_RUNS] = "runs", [GRASS_LAYERS] = "layers", [GRASS_ALL] = "all"};
     const grass_options *o = g->o;
     nla_machine *base = &g->m.base;
-    *b = (batch){.name = names[which], .which = which, .k = k,
-                 .kept = grass_kept(o, which, k), .read = o->n * o->p * (int64_t)sizeof(float)};
+    *b = (batch){.name = names[which],
+                 .which = which,
+                 .k = k,
+                 .kept = grass_kept(o, which, k),
+                 .read = o->n * o->p * (int64_t)sizeof(float)};
     if (which == GRASS_ALL) return 0;
     const size_t bytes = sizeof *b->host * (size_t)b->kept;
     b->host = malloc(bytes), b->list = base->alloc(bytes);
@@ -155,7 +157,7 @@ static void measured(nla_line *l, const char *name, double value)
 static int write_line(grid *g, const char *cell, const batch *b, const projection *p, const cell_times *t)
 {
     static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    static const char *const shuffles[] = {"none", "none", "rows", "lines"};
+    static const char *const shuffles[] = {"none", "none", "rows", "groups"};
     const fs_spec *spec = &p->problem.spec;
     const nla_machine *base = &g->m.base;
     char backend[256];
@@ -218,8 +220,8 @@ static void run_cell(grid *g, const batch *b, const grass_method *method)
         g->late++;
         return;
     }
-    const int bad = projection_open(&p, &g->m, g->o, method, b->kept, b->list, b->pairs, b->k) || measure(g, b, &p, &times) ||
-                    write_line(g, cell, b, &p, &times);
+    const int bad = projection_open(&p, &g->m, g->o, method, b->kept, b->list, b->pairs, b->k) ||
+                    measure(g, b, &p, &times) || write_line(g, cell, b, &p, &times);
     /* What the library cannot do yet in some place is no failure of the benchmark; it has no line. */
     if (bad && p.unsupported) fprintf(stderr, "fsbench: %s is unsupported: %s\n", cell, fs_error_message());
     else if (bad) fprintf(stderr, "fsbench: %s has no result\n", cell);

@@ -19,13 +19,13 @@ int64_t grass_layers_values(const grass_layers *l)
     return count;
 }
 
-int grass_layers_factors(const grass_layers *l, float *batch, int64_t n, fs_place place, fs_matrix *factors)
+int grass_layers_factors(const grass_layers *l, float *batch, int64_t n, fs_memory memory, fs_matrix *factors)
 {
     int count = 0;
     for (int i = 0; i + 1 < l->widths; i++)
         for (int side = 0; side < 2; side++) {
             factors[count] = fs_batch_major(batch, n, l->width[i + side], FS_F32);
-            factors[count++].place = place;
+            factors[count++].memory = memory;
             batch += n * l->width[i + side];
         }
     return count;

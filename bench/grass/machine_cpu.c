@@ -85,5 +85,9 @@ static int measure_alone(grass_machine *m, int (*call)(void *user), void *user, 
     return 0;
 }
 
-const grass_machine grass_cpu = {.open = open, .close = close, .gather = gather, .transpose = transpose,
-                                 .measure = measure, .measure_alone = measure_alone};
+const grass_machine grass_cpu = {.open = open,
+                                 .close = close,
+                                 .gather = gather,
+                                 .transpose = transpose,
+                                 .measure = measure,
+                                 .measure_alone = measure_alone};

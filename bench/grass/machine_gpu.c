@@ -39,5 +39,9 @@ static int measure_alone(grass_machine *m, int (*call)(void *user), void *user, 
     return bench_gpu_measure_alone(m->base.g, call, user, ms);
 }
 
-const grass_machine grass_gpu = {.open = open, .close = close, .gather = gather, .transpose = transpose,
-                                 .measure = measure, .measure_alone = measure_alone};
+const grass_machine grass_gpu = {.open = open,
+                                 .close = close,
+                                 .gather = gather,
+                                 .transpose = transpose,
+                                 .measure = measure,
+                                 .measure_alone = measure_alone};

@@ -1,7 +1,7 @@
 /* methods.c - the table of projections: this library's sketches and what people use instead. */
 #include "grass.h"
 
-#include "algorithm1.h"
+#include "bench/baselines/algorithm1.h"
 
 #ifdef FS_BENCH_CUDA
 #define GPU(name) &baseline_##name
@@ -11,12 +11,12 @@
 #define LIBRARY &baseline_library, GPU(library), 0
 #define NONE FS_SHUFFLE_NONE
 #define ROWS FS_SHUFFLE_ROWS
-#define LINES FS_SHUFFLE_LINES
+#define LINES FS_SHUFFLE_GROUPS
 #define UNSAID (fs_shuffle)0
 
 /* name, on the CPU, on a GPU, by rows there, family, kappa, s, shuffle, interleave, product */
 const grass_method grass_methods[] = {
-    {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0},  /* what fs_grass_begin chooses */
+    {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 1, 0}, /* what fs_attribution_create chooses */
     {"contiguous", LIBRARY, FS_BLOCKPERM, 1, 4, NONE, 0, 0},
     {"interleaved", LIBRARY, FS_BLOCKPERM, 1, 4, LINES, 0, 0},
     {"rows", LIBRARY, FS_BLOCKPERM, 1, 4, ROWS, 0, 0},

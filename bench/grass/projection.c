@@ -9,7 +9,7 @@ enum { SEED = 42, CHECKED = 8 /* samples */ };
 
 static int by_rows(const projection *p)
 {
-    return p->peer && (p->m->base.place == FS_HOST || p->method->gpu_by_rows);
+    return p->peer && (p->m->base.memory == FS_MEMORY_HOST || p->method->gpu_by_rows);
 }
 
 static int make_sketch(projection *p, int64_t columns, int64_t k)
@@ -49,13 +49,13 @@ static int reserve_turned(projection *p)
 int projection_open(projection *p, grass_machine *m, const grass_options *o, const grass_method *method, int64_t kept,
                     const int64_t *list, const int32_t *pairs, int64_t k)
 {
-    const baseline *b = m->base.place == FS_CUDA ? method->gpu : method->cpu;
+    const baseline *b = m->base.memory == FS_MEMORY_CUDA ? method->gpu : method->cpu;
     *p = (projection){.m = m, .method = method, .n = o->n, .p = o->p, .kept = kept, .list = list, .layers = &o->layers};
     p->peer = b == &baseline_library ? NULL : b;
     p->pairs = p->peer ? NULL : pairs;
     p->pitch = p->peer ? o->p : p->pairs ? grass_layers_values(p->layers) : grass_pitch(o->p);
-    p->problem = (baseline_problem){m->base.g, m->base.context, FS_SPEC_INIT, NULL, o->n, !by_rows(p), FS_F32,
-                                    method->product};
+    p->problem = (baseline_problem){m->base.g, m->base.context, FS_SPEC_INIT, NULL,
+                                    o->n,      !by_rows(p),     FS_F32,       method->product};
     if (make_sketch(p, grass_columns(method, kept, k), k)) return 1;
     if (!p->peer) return 0;
     if (list && reserve(p, p->n, kept, &p->gathered)) return 1;
@@ -81,20 +81,20 @@ int projection_steps(const projection *p)
 static fs_result run_layers(projection *p, void *from, fs_matrix *Y)
 {
     fs_matrix factors[2 * GRASS_WIDTHS];
-    const int count = grass_layers_factors(p->layers, from, p->n, Y->place, factors);
-    const fs_pairs pairs = {p->kept, p->pairs, Y->place};
+    const int count = grass_layers_factors(p->layers, from, p->n, Y->memory, factors);
+    const fs_pairs pairs = {p->kept, p->pairs, Y->memory};
     return fs_apply_products(p->problem.context, p->S, 0, 1.0, factors, count, 1, &pairs, 0.0, Y);
 }
 static int run_library(projection *p, void *from, void *to)
 {
-    const fs_rows mask = {p->kept, FS_INDEX64, p->list, p->m->base.place};
+    const fs_rows mask = {p->kept, FS_INDEX64, p->list, p->m->base.memory};
     fs_matrix A = fs_batch_major(from, p->n, p->p, FS_F32);
     A.col_stride = p->pitch, A.size = p->n * p->pitch;
     fs_matrix Y = fs_batch_major(to, p->n, p->problem.spec.k, FS_F32);
-    A.place = Y.place = p->m->base.place;
-    const fs_result result = p->pairs ? run_layers(p, from, &Y)
-                           : p->list ? fs_apply_rows(p->problem.context, p->S, 0, 1.0, &A, &mask, 0.0, &Y)
-                                     : fs_apply(p->problem.context, p->S, 0, 1.0, &A, 0.0, &Y);
+    A.memory = Y.memory = p->m->base.memory;
+    const fs_result result = p->pairs  ? run_layers(p, from, &Y)
+                             : p->list ? fs_apply_rows(p->problem.context, p->S, 0, 1.0, &A, &mask, 0.0, &Y)
+                                       : fs_apply(p->problem.context, p->S, 0, 1.0, &A, 0.0, &Y);
     p->unsupported = result == FS_EUNSUPPORTED;
     return p->unsupported || bench_fs_failed(result, "projecting gradients");
 }

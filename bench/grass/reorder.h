@@ -1,8 +1,8 @@
 /* reorder.h - what peers need around their product on a GPU, queued on the benchmark's stream. */
-#ifndef FS_BENCH_GRASS_REORDER_H
-#define FS_BENCH_GRASS_REORDER_H
+#ifndef FSI_BENCH_GRASS_REORDER_H
+#define FSI_BENCH_GRASS_REORDER_H
 
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 
 #ifdef __cplusplus
 extern "C" {

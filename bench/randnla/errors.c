@@ -81,7 +81,7 @@ static int fit_error(nla_machine *m, nla_room *room, const nla_matrix *a, int by
                      double *relative)
 {
     fs_matrix Y, C, A = nla_matrix_A(m, a), B = nla_matrix_b(m, a), X = fs_col_major(room->X, room->n, NLA_RHS, FS_F32);
-    X.place = m->place;
+    X.memory = m->memory;
     if (bench_fs_failed(fs_workspace_views(room->fit, &Y, &C), "looking into a workspace") ||
         put(m, room, 0, room->n, Y.data) || put(m, room, room->wide - NLA_PAD, NLA_RHS, C.data))
         return 1;

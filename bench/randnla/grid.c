@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "progress.h"
+#include "apps/common/progress.h"
 #include "randnla.h"
 
 const char *const nla_task_names[TASKS] = {"sketch", "gram", "ose", "ridge", "solve"};
 static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-static const char *const shuffles[] = {"none", "none", "rows", "lines"};
+static const char *const shuffles[] = {"none", "none", "rows", "groups"};
 enum { CELL = 256 };
 static const unsigned errors_of[] = {TASK_GRAM, TASK_OSE, TASK_RIDGE, TASK_SOLVE};
 enum { ERROR_TASKS = 4 };
@@ -314,8 +314,10 @@ static void run_errors(grid *g, const group *in, nla_matrix *matrices)
             nla_method_label(method, label, sizeof label);
             step(g, "errors", in->d, in->n, k, label);
             if (!left || !run_method(g, in, matrices, &room, k, method)) continue;
-            fprintf(stderr, "fsbench: the errors of %s at %" PRId64 " x %" PRId64 ", k = %" PRId64
-                    " have no result, or not all\n", label, in->d, in->n, k);
+            fprintf(stderr,
+                    "fsbench: the errors of %s at %" PRId64 " x %" PRId64 ", k = %" PRId64
+                    " have no result, or not all\n",
+                    label, in->d, in->n, k);
             g->failed = 1;
         }
         if (left) nla_room_close(&g->m, &room);

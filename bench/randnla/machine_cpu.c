@@ -12,7 +12,7 @@ fs_matrix nla_view(const nla_machine *m, float *data, int64_t rows, int64_t cols
 {
     fs_matrix view = fs_row_major(data, rows, cols, FS_F32);
     view.row_stride = stride;
-    view.place = m->place;
+    view.memory = m->memory;
     return view;
 }
 
@@ -124,6 +124,14 @@ static int measure_call(nla_machine *m, int (*call)(void *user), void *user, nla
     return median(m, call, user, NULL, NULL, &t->wall_ms, NULL);
 }
 
-const nla_machine nla_cpu = {.open = open, .close = close, .alloc = alloc, .release = free, .copy = copy, .make = make,
-                             .times = times, .measure = measure, .measure_call = measure_call,
-                             .textbook = &textbook_cpu, .place = FS_HOST};
+const nla_machine nla_cpu = {.open = open,
+                             .close = close,
+                             .alloc = alloc,
+                             .release = free,
+                             .copy = copy,
+                             .make = make,
+                             .times = times,
+                             .measure = measure,
+                             .measure_call = measure_call,
+                             .textbook = &textbook_cpu,
+                             .memory = FS_MEMORY_HOST};

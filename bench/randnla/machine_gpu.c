@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_gpu.h"
+#include "bench/gpu/bench_gpu.h"
 #include "randnla.h"
 
 enum { MOST = 64 };
@@ -49,8 +49,8 @@ static int wait(const nla_machine *m, const char *doing)
 static int copy(nla_machine *m, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                 size_t rows)
 {
-    const cudaError_t queued =
-        cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows, cudaMemcpyDefault, m->g->stream);
+    const cudaError_t queued = cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, rows, cudaMemcpyDefault,
+                                                 m->g->stream);
     return bench_cuda_failed(queued, "copying a matrix") || wait(m, "copying a matrix");
 }
 
@@ -115,6 +115,14 @@ static int measure(nla_machine *m, const baseline *b, void *state, const baselin
     return 0;
 }
 
-const nla_machine nla_gpu = {.open = open, .close = close, .alloc = alloc, .release = release, .copy = copy,
-                             .make = make, .times = times, .measure = measure, .measure_call = measure_call,
-                             .textbook = &textbook_gpu, .place = FS_CUDA};
+const nla_machine nla_gpu = {.open = open,
+                             .close = close,
+                             .alloc = alloc,
+                             .release = release,
+                             .copy = copy,
+                             .make = make,
+                             .times = times,
+                             .measure = measure,
+                             .measure_call = measure_call,
+                             .textbook = &textbook_gpu,
+                             .memory = FS_MEMORY_CUDA};

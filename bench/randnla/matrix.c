@@ -70,7 +70,7 @@ static int make_exact(nla_machine *m, nla_matrix *a, float *packed, unsigned tas
               bench_fs_failed(fs_gram(w, NULL, &G, NULL), "making A'A");
     if (!bad && fits) {
         fs_matrix x = fs_col_major(X, n, NLA_RHS, FS_F32);
-        x.place = m->place;
+        x.memory = m->memory;
         bad = bench_fs_failed(fs_solve(w, 0.0, &x, NULL), "solving the least-squares problem") ||
               bench_fs_failed(fs_residual(w, &A, &B, &x, a->best), "making residuals");
     }

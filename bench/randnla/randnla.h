@@ -13,16 +13,16 @@
  *
  * The linear algebra is the library's (flashsketch_tasks.h), but for baselines, which solve as textbooks do
  * (baselines/textbook.h). */
-#ifndef FS_BENCH_RANDNLA_H
-#define FS_BENCH_RANDNLA_H
+#ifndef FSI_BENCH_RANDNLA_RANDNLA_H
+#define FSI_BENCH_RANDNLA_RANDNLA_H
 
 #include <flashsketch_tasks.h>
 #include <stdio.h>
 
-#include "baselines.h"
-#include "bench.h"
-#include "data.h"
-#include "textbook.h"
+#include "bench/baselines/baselines.h"
+#include "bench/bench.h"
+#include "bench/data/data.h"
+#include "bench/baselines/textbook.h"
 
 enum nla_task { TASK_SKETCH, TASK_GRAM, TASK_OSE, TASK_RIDGE, TASK_SOLVE, TASKS };
 extern const char *const nla_task_names[TASKS];
@@ -44,10 +44,10 @@ typedef struct nla_method {
     const char *name;
     const baseline *cpu, *gpu; /* NULL: not there, or not in this build */
     fs_family family;
-    int64_t kappa, s;          /* 0: the family has none */
+    int64_t kappa, s; /* 0: the family has none */
     fs_shuffle shuffle;
-    int same_S;                /* another method has the same S and its errors: only times are measured */
-    int textbook;              /* ridge and solve end with the textbook's solver, not with the library's */
+    int same_S;   /* another method has the same S and its errors: only times are measured */
+    int textbook; /* ridge and solve end with the textbook's solver, not with the library's */
 } nla_method;
 extern const nla_method nla_methods[];
 extern const int nla_method_count;
@@ -84,10 +84,10 @@ typedef struct nla_machine {
     int (*measure)(struct nla_machine *m, const baseline *b, void *state, const baseline_problem *p, nla_times *times);
     int (*measure_call)(struct nla_machine *m, int (*call)(void *user), void *user, nla_times *times);
     const textbook *textbook;
-    fs_place place;
+    fs_memory memory;
     const nla_options *options;
     fs_context *context;
-    struct bench_gpu *g;            /* NULL: on the CPU */
+    struct bench_gpu *g;              /* NULL: on the CPU */
     const char *name, *driver, *cuda; /* for the record; driver and cuda NULL on the CPU */
 } nla_machine;
 extern const nla_machine nla_cpu, nla_gpu;
@@ -95,7 +95,7 @@ extern const nla_machine nla_cpu, nla_gpu;
 /* Which baseline a method is there; NULL: none. */
 static inline const baseline *nla_baseline(const nla_machine *m, const nla_method *method)
 {
-    return m->place == FS_CUDA ? method->gpu : method->cpu;
+    return m->memory == FS_MEMORY_CUDA ? method->gpu : method->cpu;
 }
 /* A row-major f32 matrix there, its rows `stride` elements apart. */
 fs_matrix nla_view(const nla_machine *m, float *data, int64_t rows, int64_t cols, int64_t stride);
@@ -174,7 +174,7 @@ typedef struct nla_line {
 void nla_line_start(nla_line *l, const char *cell);
 void nla_line_word(nla_line *l, const char *name, const char *value);
 void nla_line_whole(nla_line *l, const char *name, int64_t value);
-void nla_line_number(nla_line *l, const char *name, double value);              /* null where it is not finite */
+void nla_line_number(nla_line *l, const char *name, double value); /* null where it is not finite */
 void nla_line_numbers(nla_line *l, const char *name, const double *values, int count);
 int nla_record_write(nla_record *r, nla_line *l);
 

@@ -105,7 +105,7 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_context_describe", integer, [address, address, ctypes.c_size_t]),
         ("fs_apply", integer, multiply),
         ("fs_apply_adjoint", integer, multiply),
-        ("fs_apply_csr", integer, multiply),
+        ("fs_apply_sparse", integer, multiply),
         ("fs_apply_rows", integer, [address, address, count, real, address, address, real, address]),
         ("fs_workspace_create", integer, [address, address, address]),
         ("fs_workspace_destroy", None, [address]),
@@ -118,19 +118,19 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_solve", integer, [address, real, address, address]),
         ("fs_ridge", integer, [address, real, address, address]),
         ("fs_residual", integer, [address, address, address, address, address]),
-        ("fs_grass_begin", integer, [address, address, address]),
-        ("fs_grass_destroy", None, [address]),
-        ("fs_grass_mask", integer, [address, address]),
-        ("fs_grass_project", integer, [address, address, address]),
-        ("fs_grass_add", integer, [address, count, address]),
-        ("fs_grass_project_layers", integer, [address, address, address]),
-        ("fs_grass_add_layers", integer, [address, count, address]),
-        ("fs_grass_added", integer, [address, address]),
-        ("fs_grass_features", integer, [address, address]),
-        ("fs_grass_restore", integer, [address, count, count]),
-        ("fs_grass_finish", integer, [address, real]),
-        ("fs_grass_scores", integer, [address, address, address, real, real, address]),
-        ("fs_grass_top", integer, [address, count, count, integer, address, address]),
+        ("fs_attribution_create", integer, [address, address, address]),
+        ("fs_attribution_destroy", None, [address]),
+        ("fs_attribution_mask", integer, [address, address]),
+        ("fs_attribution_project", integer, [address, address, address]),
+        ("fs_attribution_add", integer, [address, count, address]),
+        ("fs_attribution_project_layers", integer, [address, address, address]),
+        ("fs_attribution_add_layers", integer, [address, count, address]),
+        ("fs_attribution_added", integer, [address, address]),
+        ("fs_attribution_features", integer, [address, address]),
+        ("fs_attribution_restore", integer, [address, count, count]),
+        ("fs_attribution_factor", integer, [address, real]),
+        ("fs_attribution_scores", integer, [address, address, address, real, real, address]),
+        ("fs_attribution_top", integer, [address, count, count, integer, address, address]),
     ]:
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
@@ -140,7 +140,7 @@ lib = _open()
 _functions(lib)
 version: str = lib.fs_version().decode()
 definition_version: int = lib.fs_definition_version()
-_apply, _adjoint, _csr = lib.fs_apply, lib.fs_apply_adjoint, lib.fs_apply_csr
+_apply, _adjoint, _csr = lib.fs_apply, lib.fs_apply_adjoint, lib.fs_apply_sparse
 
 
 def failure(result: int) -> Error:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 FAMILIES = {"blockperm": 1, "sjlt": 2, "blockrow": 3, "srht": 4, "gaussian": 5}
-SHUFFLES = {"none": 1, "rows": 2, "lines": 3}
+SHUFFLES = {"none": 1, "rows": 2, "groups": 3}
 _FAMILY_NAMES = {number: name for name, number in FAMILIES.items()}
 _SHUFFLE_NAMES = {number: name for name, number in SHUFFLES.items()}
 
@@ -78,10 +78,10 @@ class Sketch(_Operator):
 
     k: rows of S.  d: columns of S, rows of A.  seed: from 0 to 2^64 - 1.  The rest may be left to the library, and is
     explained in docs/definition.md: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), M (blocks), kappa,
-    s (nonzeros of a column, in each of kappa blocks), shuffle ("rows", "lines", "none"), interleave.
+    s (nonzeros of a column, in each of kappa blocks), shuffle ("rows", "groups", "none"), interleave.
 
     batch_major: choose the sketch that is fast for batches, n x d with contiguous samples, as `project` takes them:
-    shuffle "lines".  It is another S than without; both `@` and `project` can be used with either.
+    shuffle "groups".  It is another S than without; both `@` and `project` can be used with either.
 
     >>> import numpy as np, flashsketch as fs
     >>> S = fs.Sketch(k=400, d=10000, seed=7)
@@ -119,7 +119,7 @@ class Sketch(_Operator):
     ) -> None:
         number = _named("family", family, FAMILIES)
         if shuffle is None and batch_major and family == "blockperm":
-            shuffle = "lines"
+            shuffle = "groups"
         dealt = 0 if shuffle is None else _named("shuffle", shuffle, SHUFFLES)
         size, bits = (whole("d", d), whole("k", k)), whole("seed", seed, 0, 2**64 - 1)
         blocks = (whole("M", M), whole("kappa", kappa), whole("s", s))
@@ -181,7 +181,7 @@ class Sketch(_Operator):
         spec: Dict[str, Any] = {"k": self.k, "d": self.d, "seed": numbers["seed"], "family": family}
         for name in _OWN.get(family, ()):
             spec[name] = _SHUFFLE_NAMES[numbers[name]] if name == "shuffle" else numbers[name]
-        if spec.get("shuffle") == "lines":
+        if spec.get("shuffle") == "groups":
             spec["interleave"] = numbers["interleave"]
         return spec
 

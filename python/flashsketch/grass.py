@@ -1,4 +1,4 @@
-"""Data attribution: which training examples a model's answer comes from, by sketched gradients (flashsketch_grass.h).
+"""Data attribution: which training examples a model's answer comes from, by sketched gradients (flashsketch_attribution.h).
 
 An example's feature is phi = scale S g[mask], g its gradient; the score of training example i for a query is
 phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own: TRAK's, with the mask and the sketch of GraSS.  Gradients
@@ -57,8 +57,8 @@ from ._tasks import opened
 
 __all__ = ["Attributor", "top"]  # and Recorder, below
 
-_OPTIONS = struct.Struct("@NqiPqqd" + SPEC_FORMAT)  # fs_grass_options, with the padding of C
-_TOKENS = struct.Struct("@q")  # fs_grass_layer is two matrices, then this
+_OPTIONS = struct.Struct("@NqiPqqd" + SPEC_FORMAT)  # fs_attribution_options, with the padding of C
+_TOKENS = struct.Struct("@q")  # fs_attribution_layer is two matrices, then this
 _NO_MATRIX = bytes(pack_matrix_size)
 _FORMAT = "flashsketch features 1"
 # What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
@@ -134,7 +134,7 @@ class Attributor:
         self.examples, mask = whole("examples", examples, who="Attributor"), whole("mask", mask, who="Attributor")
         run = whole("run", run, who="Attributor")
         if not {"shuffle", "batch_major"} & set(sketch) and sketch.get("family", "blockperm") == "blockperm":
-            sketch["shuffle"], sketch["interleave"] = "lines", sketch.get("interleave", 1)  # as fs_grass_begin chooses
+            sketch["shuffle"], sketch["interleave"] = "groups", sketch.get("interleave", 1)  # as fs_attribution_create chooses
         self.sketch = Sketch(k, mask if mask > 0 else every, seed, **sketch)
         self.k = self.sketch.k
 
@@ -151,10 +151,10 @@ class Attributor:
         options = _OPTIONS.pack(
             _OPTIONS.size, *self._options[:2], self._counts.ctypes.data, *self._options[2:], SPEC.size, *spec
         )
-        opened(lambda: lib.fs_grass_begin(ctypes.byref(out), self._context.pointer, options))
+        opened(lambda: lib.fs_attribution_create(ctypes.byref(out), self._context.pointer, options))
         self._pointer = out.value
 
-    def __del__(self, destroy: Any = lib.fs_grass_destroy) -> None:
+    def __del__(self, destroy: Any = lib.fs_attribution_destroy) -> None:
         destroy(getattr(self, "_pointer", None))  # there is none where __init__ refused
 
     def __repr__(self) -> str:
@@ -176,7 +176,7 @@ class Attributor:
         parts = _Parts(self, gradients)
         with self._lock:
             parts.before()
-            check(lib.fs_grass_add(self._pointer, self._first(first), parts.packed))
+            check(lib.fs_attribution_add(self._pointer, self._first(first), parts.packed))
 
     def project(self, gradients: Any) -> Any:
         """The features of a batch of other examples, n x k, float32, in an array like the gradients'."""
@@ -185,7 +185,7 @@ class Attributor:
         reading = parts.adapter.read(phi)
         with self._lock:
             parts.before()
-            check(lib.fs_grass_project(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
+            check(lib.fs_attribution_project(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
             parts.after()
         return phi
 
@@ -211,7 +211,7 @@ class Attributor:
         parts = _Layers(self, layers)
         with self._lock:
             parts.before()
-            check(lib.fs_grass_add_layers(self._pointer, self._first(first), parts.packed))
+            check(lib.fs_attribution_add_layers(self._pointer, self._first(first), parts.packed))
 
     def project_layers(self, layers: Any) -> Any:
         """project, of a batch as add_layers takes it."""
@@ -220,7 +220,7 @@ class Attributor:
         reading = parts.adapter.read(phi)
         with self._lock:
             parts.before()
-            check(lib.fs_grass_project_layers(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
+            check(lib.fs_attribution_project_layers(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
             parts.after()
         return phi
 
@@ -235,14 +235,14 @@ class Attributor:
         if not self._options[2]:
             return None
         coordinates = numpy.empty(self.sketch.d, numpy.int64)
-        check(lib.fs_grass_mask(self._pointer, coordinates.ctypes.data))
+        check(lib.fs_attribution_mask(self._pointer, coordinates.ctypes.data))
         return coordinates
 
     @property
     def added(self) -> numpy.ndarray:
         """Which examples have been added: a bool for each."""
         added = numpy.empty(self.examples, bool)
-        check(lib.fs_grass_added(self._pointer, added.ctypes.data))
+        check(lib.fs_attribution_added(self._pointer, added.ctypes.data))
         return added
 
     def _first(self, first: Optional[int]) -> int:
@@ -256,7 +256,7 @@ class Attributor:
     def _features(self) -> int:
         """Where they are."""
         view = ctypes.create_string_buffer(pack_matrix_size)
-        check(lib.fs_grass_features(self._pointer, view))
+        check(lib.fs_attribution_features(self._pointer, view))
         address: int = ctypes.c_void_p.from_buffer(view).value or 0
         return address
 
@@ -291,7 +291,7 @@ class Attributor:
                 self._view()[begin : begin + len(rows)] = rows
             else:
                 _cuda.to_device(self._device, self._features() + 4 * self.k * begin, rows)
-            check(lib.fs_grass_restore(self._pointer, begin, len(rows)))
+            check(lib.fs_attribution_restore(self._pointer, begin, len(rows)))
 
     def _about(self) -> Dict[str, Any]:
         _, _, mask, run, scale = self._options
@@ -352,7 +352,7 @@ class Attributor:
         """Makes what scores need when all examples have been added: Phi'Phi + damping I, factored in float64.  Another
         damping is another call, and a quick one."""
         with self._lock:
-            check(lib.fs_grass_finish(self._pointer, float(damping)))
+            check(lib.fs_attribution_factor(self._pointer, float(damping)))
 
     def scores(self, features: Any, weights: Any = None, *, alpha: float = 1.0, add_to: Any = None) -> Any:
         """alpha phi (Phi'Phi + damping I)^-1 Phi' diag(weights), queries x examples, float64, in host memory.
@@ -378,7 +378,7 @@ class Attributor:
             if self._elsewhere(adapter):
                 _cuda.wait(self._device)
             check(
-                lib.fs_grass_scores(
+                lib.fs_attribution_scores(
                     self._pointer,
                     pack_matrix(matrix(reading, False, "features")),
                     None if given is None else given.ctypes.data,
@@ -451,7 +451,7 @@ class _Batch:
 
 
 class _Parts(_Batch):
-    """A batch of gradients as fs_grass takes it: for each part a matrix parameters x examples."""
+    """A batch of gradients as fs_attribution takes it: for each part a matrix parameters x examples."""
 
     def __init__(self, of: Attributor, gradients: Any) -> None:
         cut = isinstance(gradients, (Mapping, list, tuple))
@@ -476,7 +476,7 @@ class _Parts(_Batch):
 
 
 class _Layers(_Batch):
-    """A batch of layers as fs_grass takes it: for each part slopes and inputs, values x (examples x tokens)."""
+    """A batch of layers as fs_attribution takes it: for each part slopes and inputs, values x (examples x tokens)."""
 
     def __init__(self, of: Attributor, layers: Any) -> None:
         leaves = _matched(of._paths, "layers", _leaves(layers, list))
@@ -488,7 +488,7 @@ class _Layers(_Batch):
         self.packed = b"".join(packed for _, packed in parts)
 
     def part(self, path: Path, slopes: Any, inputs: Any, linear: bool) -> Tuple[int, bytes]:
-        """A part's examples, and its fs_grass_layer."""
+        """A part's examples, and its fs_attribution_layer."""
         if not linear:
             view = self.view(slopes)
             return view[2], pack_matrix(view) + _NO_MATRIX + _TOKENS.pack(1)
@@ -612,5 +612,5 @@ def top(scores: Any, m: int, *, harmful: bool = False) -> Tuple[numpy.ndarray, n
     view = pack_matrix((address, rows, cols, down, across, dtype, device))
     examples, values = numpy.empty((rows, m), numpy.int64), numpy.empty((rows, m))
     for row in range(rows):
-        check(lib.fs_grass_top(view, row, m, bool(harmful), examples[row].ctypes.data, values[row].ctypes.data))
+        check(lib.fs_attribution_top(view, row, m, bool(harmful), examples[row].ctypes.data, values[row].ctypes.data))
     return (examples[0], values[0]) if single else (examples, values)

@@ -1,37 +1,37 @@
 /* add.c - partial sketches put together: the door of fs_add. */
 #include <inttypes.h>
 
-#include "context.h"
-#include "dtype.h"
-#include "error.h"
-#include "matrix.h"
+#include "core/context.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "core/matrix.h"
 
 static fs_result check_part(const fs_context *ctx, const fs_matrix *P, int i, const fs_matrix *Y)
 {
     const char *who = "fs_add";
-    FS_TRY(fs_matrix_check(who, "a matrix of P", P));
-    FS_REQUIRE(P->rows == Y->rows && P->cols == Y->cols,
-               "%s: P[%d] is %" PRId64 " x %" PRId64 ", and Y is %" PRId64 " x %" PRId64, who, i, P->rows, P->cols,
-               Y->rows, Y->cols);
-    FS_REQUIRE(!fs_matrix_overlap(P, Y), "%s: P[%d] and Y overlap in memory", who, i);
-    return P->place == FS_HOST ? FS_OK : fs_context_check_place(who, "a matrix of P", ctx, P->place);
+    FSI_TRY(fs_matrix_check(who, "a matrix of P", P));
+    FSI_REQUIRE(P->rows == Y->rows && P->cols == Y->cols,
+                "%s: P[%d] is %" PRId64 " x %" PRId64 ", and Y is %" PRId64 " x %" PRId64, who, i, P->rows, P->cols,
+                Y->rows, Y->cols);
+    FSI_REQUIRE(!fs_matrix_overlap(P, Y), "%s: P[%d] and Y overlap in memory", who, i);
+    return P->memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory(who, "a matrix of P", ctx, P->memory);
 }
 
 fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y)
 {
     const char *who = "fs_add";
-    FS_REQUIRE(ctx, "%s: ctx is NULL", who);
-    FS_REQUIRE(count >= 0 && (P || count == 0), "%s: P is %s and count %d", who, P ? "there" : "NULL", count);
-    FS_TRY(fs_matrix_check_output(who, "Y", Y));
-    int on_host = Y->place == FS_HOST;
-    if (!on_host) FS_TRY(fs_context_check_place(who, "Y", ctx, Y->place));
+    FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
+    FSI_REQUIRE(count >= 0 && (P || count == 0), "%s: P is %s and count %d", who, P ? "there" : "NULL", count);
+    FSI_TRY(fs_matrix_check_output(who, "Y", Y));
+    int on_host = Y->memory == FS_MEMORY_HOST;
+    if (!on_host) FSI_TRY(fsi_context_check_memory(who, "Y", ctx, Y->memory));
     for (int i = 0; i < count; i++) {
-        FS_TRY(check_part(ctx, &P[i], i, Y));
-        on_host = on_host && P[i].place == FS_HOST;
+        FSI_TRY(check_part(ctx, &P[i], i, Y));
+        on_host = on_host && P[i].memory == FS_MEMORY_HOST;
     }
     if (Y->rows == 0 || Y->cols == 0) return FS_OK;
-    if (on_host && ctx->backend != fs_cpu_backend()) {
-        fs_cpu_add(0, P, count, beta, Y);
+    if (on_host && ctx->backend != fsi_cpu_backend()) {
+        fsi_cpu_add(0, P, count, beta, Y);
         return FS_OK;
     }
     if (!ctx->backend->add) return fs_fail(FS_EUNSUPPORTED, "%s: this backend sums in host memory only", who);

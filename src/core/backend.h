@@ -2,79 +2,79 @@
  *
  * The core checks every argument before it calls; a backend trusts what it gets.  Views arrive with their offset
  * folded into data.  A backend that lives in a plugin (libflashsketch_cuda.so) exports one symbol,
- * FS_BACKEND_ENTRY, and is refused when its abi differs from FS_BACKEND_ABI. */
-#ifndef FS_CORE_BACKEND_H
-#define FS_CORE_BACKEND_H
+ * FSI_BACKEND_ENTRY, and is refused when its abi differs from FSI_BACKEND_ABI. */
+#ifndef FSI_CORE_BACKEND_H
+#define FSI_CORE_BACKEND_H
 
-#include "def.h"
-#include "dense.h"
+#include "def/def.h"
+#include "core/dense.h"
 #include "flashsketch.h"
-#include "models.h"
+#include "core/models.h"
 
-#define FS_BACKEND_ABI 6
-#define FS_BACKEND_ENTRY "fs_backend_entry"
+#define FSI_BACKEND_ABI 6
+#define FSI_BACKEND_ENTRY "fsi_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
-typedef struct fs_host {
+typedef struct fsi_host {
     fs_result (*fail)(fs_result code, const char *format, ...);
     fs_allocator allocator;
-} fs_host;
+} fsi_host;
 
 /* Several states of one backend at work on one product, their matrices all in the backend's memory (fs_multi_apply). */
-typedef struct fs_team {
-    fs_result (*open)(void **team, const fs_host *host, void *const *states, int count, fs_multi_sum sum);
+typedef struct fsi_device_group {
+    fs_result (*open)(void **team, const fsi_host *host, void *const *states, int count, fs_multi_sum sum);
     void (*close)(void *team);
     int (*describe)(const void *team, char *text, size_t bytes);
-    fs_result (*apply)(void *team, const fs_def *S, const int64_t *row0, double alpha, const fs_matrix *A, double beta,
+    fs_result (*apply)(void *team, const fsi_def *S, const int64_t *row0, double alpha, const fs_matrix *A, double beta,
                        const fs_matrix *Y);
-} fs_team;
+} fsi_device_group;
 
 /* What fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
-typedef struct fs_products {
+typedef struct fsi_products {
     const fs_matrix *factors;
     int factor_count;
     int64_t tokens;
-    int64_t width;           /* rows of all factors */
-    const fs_pairs *pairs;   /* in the backend's memory; what a list in host memory holds has been checked */
-} fs_products;
+    int64_t width;         /* rows of all factors */
+    const fs_pairs *pairs; /* in the backend's memory; what a list in host memory holds has been checked */
+} fsi_products;
 
-typedef struct fs_backend {
+typedef struct fsi_backend {
     int abi;
-    fs_place place;  /* where its own memory is; dense matrices of a CUDA backend may be in host memory too */
-    fs_result (*open)(void **state, const fs_host *host, const fs_context_options *options);
+    fs_memory memory; /* where its own memory is; dense matrices of a CUDA backend may be in host memory too */
+    fs_result (*open)(void **state, const fsi_host *host, const fs_context_options *options);
     void (*close)(void *state);
     int (*describe)(const void *state, char *text, size_t bytes);
     size_t (*scratch)(const void *state);
-    fs_result (*apply)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+    fs_result (*apply)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                        const fs_matrix *Y);
-    fs_result (*adjoint)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+    fs_result (*adjoint)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                          const fs_matrix *X);
-    fs_result (*sparse)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+    fs_result (*sparse)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                         const fs_matrix *Y);
     /* S written out by the backend's own code; NULL: the core's. */
-    fs_result (*digest)(void *state, const fs_def *S, int64_t col0, int64_t cols, uint64_t *digest);
-    fs_result (*csr)(void *state, const fs_def *S, int64_t col0, const fs_sparse *out);
-    const fs_dense *dense; /* the linear algebra of tasks in this backend's memory; NULL: it has none */
+    fs_result (*digest)(void *state, const fsi_def *S, int64_t col0, int64_t cols, uint64_t *digest);
+    fs_result (*csr)(void *state, const fsi_def *S, int64_t col0, const fs_sparse *out);
+    const fsi_dense *dense; /* the linear algebra of tasks in this backend's memory; NULL: it has none */
     /* fs_add, where a matrix is in the backend's own memory; the offsets of these views are not folded.  NULL: it has no
      * sums of its own. */
     fs_result (*add)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
-    const fs_team *team; /* NULL: parts go through host memory */
+    const fsi_device_group *team; /* NULL: parts go through host memory */
     /* fs_apply_rows; the list is in the backend's memory, and what one in host memory holds has been checked.  NULL: it
      * has none. */
-    fs_result (*apply_rows)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+    fs_result (*apply_rows)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                             const fs_rows *rows, double beta, const fs_matrix *Y);
-    const fs_models *models; /* what perceptrons need beside `dense`; NULL: it has none */
+    const fsi_models *models; /* what perceptrons need beside `dense`; NULL: it has none */
     /* fs_apply_products; NULL: it has none. */
-    fs_result (*apply_products)(void *state, const fs_def *S, int64_t row0, double alpha, const fs_products *products,
+    fs_result (*apply_products)(void *state, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                                 double beta, const fs_matrix *Y);
-} fs_backend;
+} fsi_backend;
 
-typedef const fs_backend *(*fs_backend_entry)(void);
+typedef const fsi_backend *(*fsi_backend_entry)(void);
 
 /* The CPU backend, always there (src/cpu/table.c). */
-const fs_backend *fs_cpu_backend(void);
+const fsi_backend *fsi_cpu_backend(void);
 
 /* fs_add in host memory (src/cpu/add.c); threads as fs_thread_count takes them. */
-void fs_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
+void fsi_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "context.h"
-#include "error.h"
+#include "core/context.h"
+#include "base/error.h"
 
 static const char plugin_name[] = "libflashsketch_cuda.so";
 
@@ -16,7 +16,7 @@ static int not_found(const char *said)
     return !strncmp(said, plugin_name, length) && !strncmp(said + length, ": cannot open", 13);
 }
 
-fs_result fs_backend_load(const fs_backend **backend, void **plugin, int *absent)
+fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *absent)
 {
     const char *set = getenv("FLASHSKETCH_CUDA_PLUGIN"), *path = set && *set ? set : plugin_name;
     *absent = 0;
@@ -28,17 +28,18 @@ fs_result fs_backend_load(const fs_backend **backend, void **plugin, int *absent
                        : fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s", said);
     }
     /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
-    fs_backend_entry entry;
-    *(void **)&entry = dlsym(*plugin, FS_BACKEND_ENTRY);
+    fsi_backend_entry entry;
+    *(void **)&entry = dlsym(*plugin, FSI_BACKEND_ENTRY);
     *backend = entry ? entry() : NULL;
-    if (*backend && (*backend)->abi == FS_BACKEND_ABI) return FS_OK;
+    if (*backend && (*backend)->abi == FSI_BACKEND_ABI) return FS_OK;
 
     fs_result failure;
     if (!*backend)
-        failure = fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s has no %s", path, FS_BACKEND_ENTRY);
+        failure = fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s has no %s", path, FSI_BACKEND_ENTRY);
     else
-        failure = fs_fail(FS_EBACKEND, "the CUDA backend %s speaks ABI %d, this library ABI %d: install both from one build",
-                          path, (*backend)->abi, FS_BACKEND_ABI);
+        failure = fs_fail(FS_EBACKEND,
+                          "the CUDA backend %s speaks ABI %d, this library ABI %d: install both from one build", path,
+                          (*backend)->abi, FSI_BACKEND_ABI);
     dlclose(*plugin);
     *plugin = NULL;
     return failure;

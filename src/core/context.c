@@ -1,22 +1,22 @@
 /* context.c - where a sketch is applied: one backend, opened once. */
-#include "context.h"
+#include "core/context.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "error.h"
-#include "memory.h"
+#include "base/error.h"
+#include "base/alloc.h"
 
-static fs_result open_cpu(fs_context *ctx, const fs_host *host, const fs_context_options *options)
+static fs_result open_cpu(fs_context *ctx, const fsi_host *host, const fs_context_options *options)
 {
-    ctx->backend = fs_cpu_backend();
+    ctx->backend = fsi_cpu_backend();
     return ctx->backend->open(&ctx->state, host, options);
 }
 
-static fs_result open_cuda(fs_context *ctx, const fs_host *host, const fs_context_options *options, int *absent)
+static fs_result open_cuda(fs_context *ctx, const fsi_host *host, const fs_context_options *options, int *absent)
 {
-    FS_TRY(fs_backend_load(&ctx->backend, &ctx->plugin, absent));
+    FSI_TRY(fsi_backend_load(&ctx->backend, &ctx->plugin, absent));
     const fs_result result = ctx->backend->open(&ctx->state, host, options);
     if (result != FS_OK) {
         dlclose(ctx->plugin);
@@ -25,7 +25,7 @@ static fs_result open_cuda(fs_context *ctx, const fs_host *host, const fs_contex
     return result;
 }
 
-static fs_result open_backend(fs_context *ctx, const fs_host *host, const fs_context_options *options)
+static fs_result open_backend(fs_context *ctx, const fsi_host *host, const fs_context_options *options)
 {
     if (options->backend == FS_BACKEND_CPU) {
         snprintf(ctx->why, sizeof ctx->why, "asked for");
@@ -38,33 +38,36 @@ static fs_result open_backend(fs_context *ctx, const fs_host *host, const fs_con
         return cuda;
     }
     snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", absent ? "no CUDA plugin" : fs_error_message());
-    fs_fail(FS_OK, "%s", "");  /* choosing the CPU is no failure */
+    fs_fail(FS_OK, "%s", ""); /* choosing the CPU is no failure */
     return open_cpu(ctx, host, options);
 }
 
 fs_result fs_context_create(fs_context **out, const fs_context_options *options)
 {
-    FS_REQUIRE(out, "fs_context_create: out is NULL");
+    FSI_REQUIRE(out, "fs_context_create: out is NULL");
     *out = NULL;
     fs_context_options full = FS_CONTEXT_INIT;
     if (options) {
-        FS_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof full,
-                   "fs_context_create: options.size is %zu, this library knows sizes up to %zu; start from FS_CONTEXT_INIT",
-                   options->size, sizeof full);
+        FSI_REQUIRE(
+            options->size >= sizeof(size_t) && options->size <= sizeof full,
+            "fs_context_create: options.size is %zu, this library knows sizes up to %zu; start from FS_CONTEXT_INIT",
+            options->size, sizeof full);
         memcpy(&full, options, options->size);
     }
-    FS_REQUIRE(full.backend >= FS_BACKEND_AUTO && full.backend <= FS_BACKEND_CUDA,
-               "fs_context_create: backend %d does not exist", (int)full.backend);
-    FS_REQUIRE(full.threads >= 0, "fs_context_create: threads = %d, it cannot be negative", full.threads);
-    FS_REQUIRE(full.threads <= FS_THREADS_MAX, "fs_context_create: threads = %d, it can be at most %d; 0 takes OpenMP's "
-               "own number", full.threads, FS_THREADS_MAX);
-    FS_REQUIRE(full.device >= 0, "fs_context_create: device = %d, it cannot be negative", full.device);
-    FS_REQUIRE(full.precision == FS_PRECISION_FULL || full.precision == FS_PRECISION_FAST,
-               "fs_context_create: precision %d does not exist", (int)full.precision);
-    FS_REQUIRE(!full.allocator.alloc == !full.allocator.release,
-               "fs_context_create: the allocator needs both alloc and release");
+    FSI_REQUIRE(full.backend >= FS_BACKEND_AUTO && full.backend <= FS_BACKEND_CUDA,
+                "fs_context_create: backend %d does not exist", (int)full.backend);
+    FSI_REQUIRE(full.threads >= 0, "fs_context_create: threads = %d, it cannot be negative", full.threads);
+    FSI_REQUIRE(full.threads <= FS_THREADS_MAX,
+                "fs_context_create: threads = %d, it can be at most %d; 0 takes OpenMP's "
+                "own number",
+                full.threads, FS_THREADS_MAX);
+    FSI_REQUIRE(full.device >= 0, "fs_context_create: device = %d, it cannot be negative", full.device);
+    FSI_REQUIRE(full.precision == FS_PRECISION_FULL || full.precision == FS_PRECISION_FAST,
+                "fs_context_create: precision %d does not exist", (int)full.precision);
+    FSI_REQUIRE(!full.allocator.alloc == !full.allocator.release,
+                "fs_context_create: the allocator needs both alloc and release");
 
-    const fs_host host = {fs_fail, fs_allocator_or_malloc(&full.allocator)};
+    const fsi_host host = {fs_fail, fsi_allocator_or_malloc(&full.allocator)};
     fs_context *ctx = host.allocator.alloc(host.allocator.user, sizeof *ctx);
     if (!ctx) return fs_fail(FS_ENOMEM, "fs_context_create: no memory for the %zu bytes of a context", sizeof *ctx);
     memset(ctx, 0, sizeof *ctx);
@@ -94,4 +97,4 @@ int fs_context_describe(const fs_context *ctx, char *text, size_t bytes)
     return snprintf(text, bytes, "%s (%s)", backend, ctx->why);
 }
 
-size_t fs_context_scratch(const fs_context *ctx) { return ctx ? ctx->backend->scratch(ctx->state) : 0; }
+size_t fs_context_memory_bytes(const fs_context *ctx) { return ctx ? ctx->backend->scratch(ctx->state) : 0; }

@@ -1,26 +1,26 @@
-#ifndef FS_CORE_CONTEXT_H
-#define FS_CORE_CONTEXT_H
+#ifndef FSI_CORE_CONTEXT_H
+#define FSI_CORE_CONTEXT_H
 
-#include "backend.h"
+#include "core/backend.h"
 #include "flashsketch.h"
 
 struct fs_context {
     fs_allocator allocator;
-    const fs_backend *backend;
-    void *state;      /* the backend's own */
-    void *plugin;     /* dlopen's handle, NULL for the CPU */
-    char why[256];    /* why this backend */
+    const fsi_backend *backend;
+    void *state;   /* the backend's own */
+    void *plugin;  /* dlopen's handle, NULL for the CPU */
+    char why[256]; /* why this backend */
 };
 
 /* Opens the CUDA plugin.  On failure *plugin is NULL and the error message has the loader's words, unless there is no
  * plugin where the loader looks for it: *absent, and the message is how to get one. */
-fs_result fs_backend_load(const fs_backend **backend, void **plugin, int *absent);
+fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *absent);
 
 /* The checks of fs_apply but for the place of Y, in the name of `who`. */
-fs_result fs_apply_check(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *A,
-                         const fs_matrix *Y);
+fs_result fsi_apply_check(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *A,
+                          const fs_matrix *Y);
 
 /* FS_EUNSUPPORTED unless `place` is where ctx's backend has its memory. */
-fs_result fs_context_check_place(const char *who, const char *name, const fs_context *ctx, fs_place place);
+fs_result fsi_context_check_memory(const char *who, const char *name, const fs_context *ctx, fs_memory memory);
 
 #endif

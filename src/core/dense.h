@@ -6,19 +6,19 @@
  * themselves.  Sizes are at most
  * 2^31 - 1 (the libraries' int): the door of the tasks sees to it.  The libraries behind it are opened when the first
  * workspace is made. */
-#ifndef FS_CORE_DENSE_H
-#define FS_CORE_DENSE_H
+#ifndef FSI_CORE_DENSE_H
+#define FSI_CORE_DENSE_H
 
 #include "flashsketch.h"
 
-struct fs_host; /* backend.h */
+struct fsi_host; /* backend.h */
 
-enum { FS_DENSE_MARKS = 4 };
+enum { FSI_DENSE_MARKS = 4 };
 
-typedef struct fs_dense {
+typedef struct fsi_dense {
     /* Opens the libraries, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m.  `backend` is
      * the backend's own state. */
-    fs_result (*open)(void **handle, void *backend, const struct fs_host *host, int64_t n, int64_t m, int64_t p);
+    fs_result (*open)(void **handle, void *backend, const struct fsi_host *host, int64_t n, int64_t m, int64_t p);
     void (*close)(void *handle);
     size_t (*bytes)(const void *handle); /* what open took */
     fs_result (*alloc)(void *handle, size_t bytes, void **memory);
@@ -64,10 +64,10 @@ typedef struct fs_dense {
     /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host. */
     fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt);
 
-    fs_result (*mark)(void *handle, int mark);                     /* notes the time, in the stream's order */
+    fs_result (*mark)(void *handle, int mark); /* notes the time, in the stream's order */
     /* Waits; *info is 0, or the column at which the last potrf broke down, from 1 on. */
     fs_result (*wait)(void *handle, int *info);
-    double (*seconds)(void *handle, int from, int to);             /* between two marks that a wait has passed */
-} fs_dense;
+    double (*seconds)(void *handle, int from, int to); /* between two marks that a wait has passed */
+} fsi_dense;
 
 #endif

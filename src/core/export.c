@@ -2,41 +2,41 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "context.h"
-#include "dtype.h"
-#include "error.h"
-#include "matrix.h"
-#include "sketch.h"
+#include "core/context.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "core/matrix.h"
+#include "core/sketch.h"
 
 static fs_result check_columns(const char *who, const fs_sketch *S, int64_t col0, int64_t cols)
 {
-    FS_REQUIRE(S, "%s: S is NULL", who);
-    FS_REQUIRE(col0 >= 0 && cols >= 0 && col0 <= S->spec.d - cols,
-               "%s: columns %" PRId64 " to %" PRId64 " + %" PRId64 " are not all in S, which has d = %" PRId64, who, col0,
-               col0, cols, S->spec.d);
+    FSI_REQUIRE(S, "%s: S is NULL", who);
+    FSI_REQUIRE(col0 >= 0 && cols >= 0 && col0 <= S->spec.d - cols,
+                "%s: columns %" PRId64 " to %" PRId64 " + %" PRId64 " are not all in S, which has d = %" PRId64, who,
+                col0, col0, cols, S->spec.d);
     return FS_OK;
 }
 
 fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
 {
-    FS_REQUIRE(digest, "fs_sketch_digest: digest is NULL");
-    FS_TRY(check_columns("fs_sketch_digest", S, col0, cols));
-    *digest = fs_def_digest(&S->def, col0, col0 + cols);
+    FSI_REQUIRE(digest, "fs_sketch_digest: digest is NULL");
+    FSI_TRY(check_columns("fs_sketch_digest", S, col0, cols));
+    *digest = fsi_def_digest(&S->def, col0, col0 + cols);
     return FS_OK;
 }
 
 /* The draws of row i of FlashBlockRow that fall into columns j0 ... j1 - 1, sorted, equal columns added.
  * column and value hold kappa s; returns how many remain. */
-static int64_t blockrow_row(const fs_blockrow *R, int64_t i, int64_t j0, int64_t j1, int64_t *column, double *value)
+static int64_t blockrow_row(const fsi_blockrow *R, int64_t i, int64_t j0, int64_t j1, int64_t *column, double *value)
 {
-    const fs_neighbours neighbours = fs_blockrow_neighbours(R, fs_split_part(&R->out, i));
+    const fsi_neighbours neighbours = fsi_blockrow_neighbours(R, fsi_split_index(&R->out, i));
     int64_t count = 0;
     for (int64_t e = 0; e < R->kappa * R->s; e++) {
         int minus;
-        const int64_t h = fs_blockrow_neighbour(&neighbours, e / R->s);
-        const int64_t j = fs_blockrow_draw(R, i, h, e, &minus);
+        const int64_t h = fsi_blockrow_neighbour(&neighbours, e / R->s);
+        const int64_t j = fsi_blockrow_draw(R, i, h, e, &minus);
         if (j < j0 || j >= j1) continue;
-        const double weight = __builtin_sqrt(fs_blockrow_weight2(R, h));
+        const double weight = __builtin_sqrt(fsi_blockrow_weight2(R, h));
         int64_t at = count;
         while (at > 0 && column[at - 1] > j) at--;
         if (at > 0 && column[at - 1] == j) {
@@ -64,13 +64,14 @@ static int64_t *row_room(const fs_sketch *S, double **value)
 
 fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz)
 {
-    FS_REQUIRE(nnz, "fs_sketch_nnz: nnz is NULL");
-    FS_TRY(check_columns("fs_sketch_nnz", S, col0, cols));
-    if (S->def.family != FS_DEF_BLOCKROW) {
-        const int dense = S->def.family == FS_DEF_SRHT || S->def.family == FS_DEF_GAUSS;
+    FSI_REQUIRE(nnz, "fs_sketch_nnz: nnz is NULL");
+    FSI_TRY(check_columns("fs_sketch_nnz", S, col0, cols));
+    if (S->def.family != FSI_DEF_BLOCKROW) {
+        const int dense = S->def.family == FSI_DEF_SRHT || S->def.family == FSI_DEF_GAUSS;
         const int64_t per_column = dense ? S->spec.k : S->spec.kappa * S->spec.s;
-        FS_REQUIRE(!__builtin_mul_overflow(per_column, cols, nnz),
-                   "fs_sketch_nnz: %" PRId64 " columns of %" PRId64 " nonzeros are more than an int64_t counts", cols, per_column);
+        FSI_REQUIRE(!__builtin_mul_overflow(per_column, cols, nnz),
+                    "fs_sketch_nnz: %" PRId64 " columns of %" PRId64 " nonzeros are more than an int64_t counts", cols,
+                    per_column);
         return FS_OK;
     }
     double *value;
@@ -96,16 +97,16 @@ static void count_entry(void *user, int64_t i, int64_t j, double value)
     (void)j, (void)value;
     const fs_sparse *out = fill->out;
     if (i + 2 <= out->rows)
-        fs_index_store(out->ptr, out->index_type, i + 2, fs_index_load(out->ptr, out->index_type, i + 2) + 1);
+        fsi_index_store(out->ptr, out->index_type, i + 2, fsi_index_load(out->ptr, out->index_type, i + 2) + 1);
 }
 static void write_entry(void *user, int64_t i, int64_t j, double value)
 {
     const csr_fill *fill = user;
     const fs_sparse *out = fill->out;
-    const int64_t at = fs_index_load(out->ptr, out->index_type, i + 1);
-    fs_index_store(out->ptr, out->index_type, i + 1, at + 1);
-    fs_index_store(out->index, out->index_type, at, j - fill->col0);
-    fs_store(out->value, out->dtype, at, value);
+    const int64_t at = fsi_index_load(out->ptr, out->index_type, i + 1);
+    fsi_index_store(out->ptr, out->index_type, i + 1, at + 1);
+    fsi_index_store(out->index, out->index_type, at, j - fill->col0);
+    fsi_store(out->value, out->dtype, at, value);
 }
 
 static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
@@ -114,14 +115,14 @@ static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *ou
     int64_t *column = row_room(S, &value);
     if (!column) return FS_ENOMEM;
     int64_t at = 0;
-    fs_index_store(out->ptr, out->index_type, 0, 0);
+    fsi_index_store(out->ptr, out->index_type, 0, 0);
     for (int64_t i = 0; i < S->spec.k; i++) {
         const int64_t count = blockrow_row(&S->def.u.blockrow, i, col0, col0 + out->cols, column, value);
         for (int64_t c = 0; c < count; c++, at++) {
-            fs_index_store(out->index, out->index_type, at, column[c] - col0);
-            fs_store(out->value, out->dtype, at, value[c]);
+            fsi_index_store(out->index, out->index_type, at, column[c] - col0);
+            fsi_store(out->value, out->dtype, at, value[c]);
         }
-        fs_index_store(out->ptr, out->index_type, i + 1, at);
+        fsi_index_store(out->ptr, out->index_type, i + 1, at);
     }
     S->allocator.release(S->allocator.user, column);
     return FS_OK;
@@ -129,48 +130,49 @@ static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *ou
 
 static fs_result check_csr(const char *who, const fs_sketch *S, int64_t col0, const fs_sparse *out)
 {
-    FS_REQUIRE(out, "%s: out is NULL", who);
-    FS_TRY(check_columns(who, S, col0, out->cols));
-    FS_TRY(fs_sparse_check(who, "out", out));
-    FS_REQUIRE(out->format == FS_CSR, "%s: out.format is %d, it must be FS_CSR", who, (int)out->format);
-    FS_REQUIRE(out->rows == S->spec.k, "%s: out has %" PRId64 " rows, S has k = %" PRId64, who, out->rows, S->spec.k);
+    FSI_REQUIRE(out, "%s: out is NULL", who);
+    FSI_TRY(check_columns(who, S, col0, out->cols));
+    FSI_TRY(fsi_sparse_check(who, "out", out));
+    FSI_REQUIRE(out->format == FS_CSR, "%s: out.format is %d, it must be FS_CSR", who, (int)out->format);
+    FSI_REQUIRE(out->rows == S->spec.k, "%s: out has %" PRId64 " rows, S has k = %" PRId64, who, out->rows, S->spec.k);
     int64_t nnz;
-    FS_TRY(fs_sketch_nnz(S, col0, out->cols, &nnz));
-    FS_REQUIRE(out->nnz == nnz, "%s: out.nnz is %" PRId64 ", these columns have %" PRId64, who, out->nnz, nnz);
-    FS_REQUIRE(out->index_type == FS_INDEX64 || (nnz <= INT32_MAX && out->cols <= INT32_MAX),
-               "%s: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", who, nnz, out->cols);
+    FSI_TRY(fs_sketch_nnz(S, col0, out->cols, &nnz));
+    FSI_REQUIRE(out->nnz == nnz, "%s: out.nnz is %" PRId64 ", these columns have %" PRId64, who, out->nnz, nnz);
+    FSI_REQUIRE(out->index_type == FS_INDEX64 || (nnz <= INT32_MAX && out->cols <= INT32_MAX),
+                "%s: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", who, nnz, out->cols);
     return FS_OK;
 }
 
 fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
 {
-    FS_TRY(check_csr("fs_sketch_to_csr", S, col0, out));
-    FS_REQUIRE(out->place == FS_HOST, "fs_sketch_to_csr: out must be in host memory");
-    if (S->def.family == FS_DEF_BLOCKROW) return blockrow_to_csr(S, col0, out);
+    FSI_TRY(check_csr("fs_sketch_to_csr", S, col0, out));
+    FSI_REQUIRE(out->memory == FS_MEMORY_HOST, "fs_sketch_to_csr: out must be in host memory");
+    if (S->def.family == FSI_DEF_BLOCKROW) return blockrow_to_csr(S, col0, out);
 
-    for (int64_t i = 0; i <= out->rows; i++) fs_index_store(out->ptr, out->index_type, i, 0);
+    for (int64_t i = 0; i <= out->rows; i++) fsi_index_store(out->ptr, out->index_type, i, 0);
     csr_fill fill = {out, col0};
-    fs_def_visit(&S->def, col0, col0 + out->cols, count_entry, &fill);
+    fsi_def_visit(&S->def, col0, col0 + out->cols, count_entry, &fill);
     for (int64_t i = 2; i <= out->rows; i++)
-        fs_index_store(out->ptr, out->index_type, i,
-                    fs_index_load(out->ptr, out->index_type, i - 1) + fs_index_load(out->ptr, out->index_type, i));
-    fs_def_visit(&S->def, col0, col0 + out->cols, write_entry, &fill);
+        fsi_index_store(out->ptr, out->index_type, i,
+                        fsi_index_load(out->ptr, out->index_type, i - 1) +
+                            fsi_index_load(out->ptr, out->index_type, i));
+    fsi_def_visit(&S->def, col0, col0 + out->cols, write_entry, &fill);
     return FS_OK;
 }
 
 fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
 {
-    FS_REQUIRE(ctx && digest, "fs_export_digest: %s is NULL", ctx ? "digest" : "ctx");
-    FS_TRY(check_columns("fs_export_digest", S, col0, cols));
+    FSI_REQUIRE(ctx && digest, "fs_export_digest: %s is NULL", ctx ? "digest" : "ctx");
+    FSI_TRY(check_columns("fs_export_digest", S, col0, cols));
     if (!ctx->backend->digest) return fs_sketch_digest(S, col0, cols, digest);
     return ctx->backend->digest(ctx->state, &S->def, col0, cols, digest);
 }
 
 fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out)
 {
-    FS_REQUIRE(ctx, "fs_export_csr: ctx is NULL");
-    FS_TRY(check_csr("fs_export_csr", S, col0, out));
-    FS_TRY(fs_context_check_place("fs_export_csr", "out", ctx, out->place));
+    FSI_REQUIRE(ctx, "fs_export_csr: ctx is NULL");
+    FSI_TRY(check_csr("fs_export_csr", S, col0, out));
+    FSI_TRY(fsi_context_check_memory("fs_export_csr", "out", ctx, out->memory));
     if (!ctx->backend->csr) return fs_sketch_to_csr(S, col0, out);
     return ctx->backend->csr(ctx->state, &S->def, col0, out);
 }

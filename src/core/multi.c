@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "context.h"
-#include "dtype.h"
-#include "error.h"
-#include "matrix.h"
-#include "memory.h"
-#include "sketch.h"
+#include "core/context.h"
+#include "base/dtype.h"
+#include "base/error.h"
+#include "core/matrix.h"
+#include "base/alloc.h"
+#include "core/sketch.h"
 
 /* What one thread does, and what it came to. */
 typedef struct part {
@@ -35,10 +35,10 @@ struct fs_multi {
     int count;
     fs_context **contexts;
     void **states;
-    fs_matrix *views;  /* of A with offsets folded, then of parts */
+    fs_matrix *views; /* of A with offsets folded, then of parts */
     part *parts;
-    void *team;        /* of the backend, NULL where it has none */
-    void *memory;      /* parts of Y in host memory */
+    void *team;   /* of the backend, NULL where it has none */
+    void *memory; /* parts of Y in host memory */
     size_t bytes;
 };
 
@@ -47,13 +47,15 @@ struct fs_multi {
 static fs_result check_contexts(fs_context *const *contexts, int count)
 {
     const char *who = "fs_multi_create";
-    FS_REQUIRE(contexts && count >= 1, "%s: contexts is %s, count is %d; at least one is needed", who,
-               contexts ? "there" : "NULL", count);
+    FSI_REQUIRE(contexts && count >= 1, "%s: contexts is %s, count is %d; at least one is needed", who,
+                contexts ? "there" : "NULL", count);
     for (int i = 0; i < count; i++) {
-        FS_REQUIRE(contexts[i], "%s: contexts[%d] is NULL", who, i);
+        FSI_REQUIRE(contexts[i], "%s: contexts[%d] is NULL", who, i);
         for (int j = 0; j < i; j++)
-            FS_REQUIRE(contexts[j] != contexts[i], "%s: contexts[%d] and contexts[%d] are one; a context does one "
-                       "thing at a time", who, j, i);
+            FSI_REQUIRE(contexts[j] != contexts[i],
+                        "%s: contexts[%d] and contexts[%d] are one; a context does one "
+                        "thing at a time",
+                        who, j, i);
     }
     return FS_OK;
 }
@@ -64,27 +66,27 @@ static fs_result read_options(fs_multi_options *full, const fs_multi_options *gi
     const fs_multi_options start = FS_MULTI_INIT;
     *full = start;
     if (given) {
-        FS_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *full,
-                   "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MULTI_INIT", who,
-                   given->size, sizeof *full);
+        FSI_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *full,
+                    "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MULTI_INIT", who,
+                    given->size, sizeof *full);
         memcpy(full, given, given->size);
     }
-    FS_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
-               (int)full->sum);
-    FS_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
-               who);
+    FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
+                (int)full->sum);
+    FSI_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
+                who);
     return FS_OK;
 }
 
 /* A team, if all contexts are of one backend that makes them. */
 static fs_result open_team(fs_multi *m)
 {
-    const fs_team *team = m->contexts[0]->backend->team;
+    const fsi_device_group *team = m->contexts[0]->backend->team;
     for (int i = 0; i < m->count; i++) {
         m->states[i] = m->contexts[i]->state;
         if (m->contexts[i]->backend->team != team) team = NULL;
     }
-    const fs_host host = {fs_fail, m->allocator};
+    const fsi_host host = {fs_fail, m->allocator};
     if (team) return team->open(&m->team, &host, m->states, m->count, m->options.sum);
     if (m->options.sum == FS_MULTI_NCCL)
         return fs_fail(FS_EUNSUPPORTED, "fs_multi_create: NCCL sums between GPUs, and not all contexts are CUDA's");
@@ -93,12 +95,12 @@ static fs_result open_team(fs_multi *m)
 
 fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count, const fs_multi_options *options)
 {
-    FS_REQUIRE(out, "fs_multi_create: out is NULL");
+    FSI_REQUIRE(out, "fs_multi_create: out is NULL");
     *out = NULL;
     fs_multi_options full;
-    FS_TRY(check_contexts(contexts, count));
-    FS_TRY(read_options(&full, options));
-    const fs_allocator allocator = fs_allocator_or_malloc(&full.allocator);
+    FSI_TRY(check_contexts(contexts, count));
+    FSI_TRY(read_options(&full, options));
+    const fs_allocator allocator = fsi_allocator_or_malloc(&full.allocator);
     const size_t each = sizeof(fs_context *) + sizeof(void *) + sizeof(fs_matrix) + sizeof(part);
     const size_t bytes = sizeof(fs_multi) + (size_t)count * each;
     fs_multi *m = allocator.alloc(allocator.user, bytes);
@@ -143,18 +145,18 @@ static fs_result check_product(const fs_multi *m, const fs_sketch *S, const int6
                                const fs_matrix *Y)
 {
     const char *who = "fs_multi_apply";
-    FS_REQUIRE(m && S && row0 && A, "%s: %s is NULL", who, !m ? "multi" : !S ? "S" : !row0 ? "row0" : "A");
+    FSI_REQUIRE(m && S && row0 && A, "%s: %s is NULL", who, !m ? "multi" : !S ? "S" : !row0 ? "row0" : "A");
     for (int i = 0; i < m->count; i++) {
-        FS_TRY(fs_apply_check(who, m->contexts[i], S, row0[i], &A[i], Y));
-        FS_REQUIRE(fs_dtype_sum(A[i].dtype) == fs_dtype_sum(A[0].dtype), "%s: A[0] is %s and A[%d] is %s", who,
-                   fs_dtype_name(A[0].dtype), i, fs_dtype_name(A[i].dtype));
+        FSI_TRY(fsi_apply_check(who, m->contexts[i], S, row0[i], &A[i], Y));
+        FSI_REQUIRE(fsi_dtype_sum(A[i].dtype) == fsi_dtype_sum(A[0].dtype), "%s: A[0] is %s and A[%d] is %s", who,
+                    fsi_dtype_name(A[0].dtype), i, fsi_dtype_name(A[i].dtype));
         for (int j = 0; j < i; j++)
-            FS_REQUIRE(row0[i] + A[i].rows <= row0[j] || row0[j] + A[j].rows <= row0[i] || !A[i].rows || !A[j].rows,
-                       "%s: A[%d] has rows %" PRId64 " to %" PRId64 " and A[%d] rows %" PRId64 " to %" PRId64
-                       ": no row may be in two of them", who, j, row0[j], row0[j] + A[j].rows - 1, i, row0[i],
-                       row0[i] + A[i].rows - 1);
+            FSI_REQUIRE(row0[i] + A[i].rows <= row0[j] || row0[j] + A[j].rows <= row0[i] || !A[i].rows || !A[j].rows,
+                        "%s: A[%d] has rows %" PRId64 " to %" PRId64 " and A[%d] rows %" PRId64 " to %" PRId64
+                        ": no row may be in two of them",
+                        who, j, row0[j], row0[j] + A[j].rows - 1, i, row0[i], row0[i] + A[i].rows - 1);
     }
-    return Y->place == FS_HOST ? FS_OK : fs_context_check_place(who, "Y", m->contexts[0], Y->place);
+    return Y->memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory(who, "Y", m->contexts[0], Y->memory);
 }
 
 static void *run_part(void *argument)
@@ -185,7 +187,7 @@ static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
 {
     int64_t bytes;
     if (__builtin_mul_overflow(Y->rows, Y->cols, &bytes) ||
-        __builtin_mul_overflow(bytes, fs_dtype_size(sum) * m->count, &bytes))
+        __builtin_mul_overflow(bytes, fsi_dtype_size(sum) * m->count, &bytes))
         return fs_fail(FS_ENOMEM, "fs_multi_apply: %d parts of %" PRId64 " x %" PRId64 " do not fit 64 bits", m->count,
                        Y->rows, Y->cols);
     if ((size_t)bytes > m->bytes) {
@@ -208,20 +210,20 @@ static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
 fs_result fs_multi_apply(fs_multi *m, const fs_sketch *S, const int64_t *row0, double alpha, const fs_matrix *A,
                          double beta, fs_matrix *Y)
 {
-    FS_TRY(check_product(m, S, row0, A, Y));
-    int resident = m->team && Y->place != FS_HOST;
-    for (int i = 0; i < m->count; i++) resident = resident && A[i].place != FS_HOST;
+    FSI_TRY(check_product(m, S, row0, A, Y));
+    int resident = m->team && Y->memory != FS_MEMORY_HOST;
+    for (int i = 0; i < m->count; i++) resident = resident && A[i].memory != FS_MEMORY_HOST;
     if (resident) {
-        for (int i = 0; i < m->count; i++) m->views[i] = fs_matrix_at_origin(&A[i]);
-        const fs_matrix to = fs_matrix_at_origin(Y);
+        for (int i = 0; i < m->count; i++) m->views[i] = fsi_matrix_at_origin(&A[i]);
+        const fs_matrix to = fsi_matrix_at_origin(Y);
         return m->contexts[0]->backend->team->apply(m->team, &S->def, row0, alpha, m->views, beta, &to);
     }
-    FS_TRY(lay_out_parts(m, Y, fs_dtype_sum(A[0].dtype)));
+    FSI_TRY(lay_out_parts(m, Y, fsi_dtype_sum(A[0].dtype)));
     for (int i = 0; i < m->count; i++) {
-        const part p = {.ctx = m->contexts[i], .S = S, .row0 = row0[i], .alpha = alpha, .A = &A[i],
-                        .made = &m->views[i]};
+        const part p = {
+            .ctx = m->contexts[i], .S = S, .row0 = row0[i], .alpha = alpha, .A = &A[i], .made = &m->views[i]};
         m->parts[i] = p;
     }
-    FS_TRY(run_parts(m));
+    FSI_TRY(run_parts(m));
     return fs_add(m->contexts[0], m->views, m->count, beta, Y);
 }

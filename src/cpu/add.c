@@ -4,44 +4,48 @@
  * one matrix after the other is added. */
 #include <string.h>
 
-#include "cpu.h"
+#include "cpu/cpu.h"
 
 enum { RUN = 512, WORTH_A_THREAD = 32768 };
 
 /* sums[c] = or += the c-th element of a run that starts at `from`; the branches are outside of the loops so that those
  * vectorize. */
-#define LOAD(element, value)                                                           \
-    do {                                                                               \
-        const element *x = (const element *)data + from;                               \
-        if (add) for (int64_t c = 0; c < count; c++) sums[c] += value(x[c * stride]);  \
-        else for (int64_t c = 0; c < count; c++) sums[c] = value(x[c * stride]);       \
+#define LOAD(element, value) \
+    do { \
+        const element *x = (const element *)data + from; \
+        if (add) \
+            for (int64_t c = 0; c < count; c++) sums[c] += value(x[c * stride]); \
+        else \
+            for (int64_t c = 0; c < count; c++) sums[c] = value(x[c * stride]); \
     } while (0)
 static void load(double *sums, int add, const void *data, fs_dtype dtype, int64_t from, int64_t stride, int64_t count)
 {
     switch (dtype) {
     case FS_F64: LOAD(double, (double)); break;
     case FS_F32: LOAD(float, (double)); break;
-    case FS_F16: LOAD(uint16_t, fs_float_of_f16); break;
-    default: LOAD(uint16_t, fs_float_of_bf16);
+    case FS_F16: LOAD(uint16_t, fsi_float_of_f16); break;
+    default: LOAD(uint16_t, fsi_float_of_bf16);
     }
 }
 
-#define STORE(element, value, rounded)                                                                              \
-    do {                                                                                                            \
-        element *y = (element *)data + from;                                                                        \
-        if (beta == 0) for (int64_t c = 0; c < count; c++) y[c * stride] = rounded(sums[c]);                        \
-        else for (int64_t c = 0; c < count; c++) y[c * stride] = rounded((sums[c] + beta * value(y[c * stride])));  \
+#define STORE(element, value, rounded) \
+    do { \
+        element *y = (element *)data + from; \
+        if (beta == 0) \
+            for (int64_t c = 0; c < count; c++) y[c * stride] = rounded(sums[c]); \
+        else \
+            for (int64_t c = 0; c < count; c++) y[c * stride] = rounded((sums[c] + beta * value(y[c * stride]))); \
     } while (0)
-static uint16_t f16_of(double x) { return fs_f16_of_float((float)x); }
-static uint16_t bf16_of(double x) { return fs_bf16_of_float((float)x); }
+static uint16_t f16_of(double x) { return fsi_f16_of_float((float)x); }
+static uint16_t bf16_of(double x) { return fsi_bf16_of_float((float)x); }
 static void store(const double *sums, double beta, void *data, fs_dtype dtype, int64_t from, int64_t stride,
                   int64_t count)
 {
     switch (dtype) {
     case FS_F64: STORE(double, (double), (double)); break;
     case FS_F32: STORE(float, (double), (float)); break;
-    case FS_F16: STORE(uint16_t, fs_float_of_f16, f16_of); break;
-    default: STORE(uint16_t, fs_float_of_bf16, bf16_of);
+    case FS_F16: STORE(uint16_t, fsi_float_of_f16, f16_of); break;
+    default: STORE(uint16_t, fsi_float_of_bf16, bf16_of);
     }
 }
 
@@ -60,14 +64,14 @@ static void sum_line(const fs_matrix *P, int count, double beta, const fs_matrix
     }
 }
 
-void fs_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
+void fsi_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
     const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
     const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
     const int down = along < across;
     const int64_t lines = down ? Y->cols : Y->rows, elements = Y->rows * Y->cols;
-    const int worth = (int)fs_min64(elements / WORTH_A_THREAD + 1, FS_THREADS_MAX);
-    const int most = worth == 1 ? 1 : (int)fs_min64(worth, fs_thread_count(threads));
+    const int worth = (int)fsi_min64(elements / WORTH_A_THREAD + 1, FS_THREADS_MAX);
+    const int most = worth == 1 ? 1 : (int)fsi_min64(worth, fs_thread_count(threads));
 #pragma omp parallel for num_threads(most) schedule(static)
     for (int64_t line = 0; line < lines; line++) sum_line(P, count, beta, Y, down, line);
 }

@@ -1,4 +1,4 @@
 /* base.c - the kernels for the instruction set "base". */
 #define VARIANT base
 #define VARIANT_BYTES 16
-#include "kernels.inc.c"
+#include "cpu/kernels.inc.c"

@@ -8,7 +8,7 @@
  * one more buffer.
  *
  * The table is process-wide, as OpenBLAS and its threads are. */
-#include "blas.h"
+#include "cpu/blas.h"
 
 #include <dlfcn.h>
 #include <omp.h>
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "threads.h"
+#include "base/threads.h"
 
 /* The buffer of a thread (BUFFER_SIZE of OpenBLAS 0.3 on x86-64 and arm64) and the library itself, with its data. */
 static const size_t BUFFER = (size_t)128 << 20, LIBRARY = (size_t)48 << 20;
@@ -46,17 +46,14 @@ static int is_possible(int count, int *threads)
         if (held[mapped] == MAP_FAILED) break;
     }
     const int all = mapped == count + 1;
-    *threads = all ? 1 + fs_threads_possible(count - 1) : 0;
+    *threads = all ? 1 + fsi_threads_possible(count - 1) : 0;
     while (mapped-- > 0) munmap(held[mapped], mapped ? BUFFER : LIBRARY);
     return all;
 }
 
 /* With OpenMP in place of threads of its own, OpenBLAS has the trouble with fork that threads.c describes. */
 static void (*set_threads)(int);
-static void after_fork_in_child(void)
-{
-    set_threads(1);
-}
+static void after_fork_in_child(void) { set_threads(1); }
 static void see_to_fork(void *library)
 {
     int (*parallel)(void) = NULL;
@@ -71,7 +68,7 @@ static void see_to_fork(void *library)
 /* Products after which every thread has its buffer, the caller's too.  0: no memory for them.  dgemm must be so large
  * that all threads have a part, and that OpenBLAS does not take its kernels for small matrices, which use no buffer
  * (below 10^6 multiplications); dsyrk has no such kernels. */
-static int use_once(const fs_blas *b, int threads)
+static int use_once(const fsi_blas *b, int threads)
 {
     enum { SIDE = 64, INNER = 256 };
     const int rows = SIDE * threads;
@@ -84,10 +81,13 @@ static int use_once(const fs_blas *b, int threads)
     return 1;
 }
 
-static void look_up(fs_blas *blas)
+static void look_up(fsi_blas *blas)
 {
     /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
-    const struct { void *function; const char *name; } wanted[] = {
+    const struct {
+        void *function;
+        const char *name;
+    } wanted[] = {
         {&blas->sgemm, "cblas_sgemm"}, {&blas->dgemm, "cblas_dgemm"}, {&blas->dsyrk, "cblas_dsyrk"},
         {&blas->dtrsm, "cblas_dtrsm"}, {&blas->dnrm2, "cblas_dnrm2"}, {&blas->dpotrf, "dpotrf_"},
         {&blas->dsyevd, "dsyevd_"},    {&blas->dgesdd, "dgesdd_"},
@@ -96,7 +96,7 @@ static void look_up(fs_blas *blas)
         *(void **)wanted[i].function = dlsym(blas->library, wanted[i].name);
 }
 
-static fs_result open_now(fs_blas *blas, fs_result (*fail)(fs_result, const char *, ...))
+static fs_result open_now(fsi_blas *blas, fs_result (*fail)(fs_result, const char *, ...))
 {
     static const char *const names[] = {"libopenblas.so",
                                         "libopenblas.so.0"}; /* the last is what the loader's message names */
@@ -104,13 +104,16 @@ static fs_result open_now(fs_blas *blas, fs_result (*fail)(fs_result, const char
     const size_t need = LIBRARY + (size_t)count * BUFFER;
     int threads;
     if (!is_possible(count, &threads))
-        return fail(FS_ENOMEM, "no memory for OpenBLAS, which takes %zu MiB of addresses for %d thread%s; allow more "
-                    "(ulimit -v), or set OPENBLAS_NUM_THREADS to a smaller number", need >> 20, count,
-                    count == 1 ? "" : "s");
+        return fail(FS_ENOMEM,
+                    "no memory for OpenBLAS, which takes %zu MiB of addresses for %d thread%s; allow more "
+                    "(ulimit -v), or set OPENBLAS_NUM_THREADS to a smaller number",
+                    need >> 20, count, count == 1 ? "" : "s");
     if (threads < count)
-        return fail(FS_ENOMEM, "OpenBLAS needs %d threads and the system creates %d; allow more (ulimit -u), or set "
-                    "OPENBLAS_NUM_THREADS=1", count, threads);
-    fs_blas found = {0};
+        return fail(FS_ENOMEM,
+                    "OpenBLAS needs %d threads and the system creates %d; allow more (ulimit -u), or set "
+                    "OPENBLAS_NUM_THREADS=1",
+                    count, threads);
+    fsi_blas found = {0};
     for (int i = 0; i < 2 && !found.library; i++) found.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!found.library)
         return fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s",
@@ -123,10 +126,10 @@ static fs_result open_now(fs_blas *blas, fs_result (*fail)(fs_result, const char
     return FS_OK;
 }
 
-fs_result fs_blas_open(const fs_blas **blas, fs_result (*fail)(fs_result code, const char *format, ...))
+fs_result fsi_blas_open(const fsi_blas **blas, fs_result (*fail)(fs_result code, const char *format, ...))
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static fs_blas table;
+    static fsi_blas table;
     fs_result result = FS_OK;
     pthread_mutex_lock(&lock);
     if (!table.library) result = open_now(&table, fail);

@@ -1,11 +1,11 @@
 /* blas.h - OpenBLAS, opened at run time: the one place that knows how. */
-#ifndef FS_CPU_BLAS_H
-#define FS_CPU_BLAS_H
+#ifndef FSI_CPU_BLAS_H
+#define FSI_CPU_BLAS_H
 
 #include "flashsketch.h"
 
 /* What is used of it; a NULL is a function that this OpenBLAS does not have. */
-typedef struct fs_blas {
+typedef struct fsi_blas {
     void *library; /* dlopen's handle, NULL if there is none */
     void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
     void (*dgemm)(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *,
@@ -19,16 +19,24 @@ typedef struct fs_blas {
                    int *, const int *, int *);
     void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *, const int *,
                    double *, const int *, double *, const int *, int *, int *);
-} fs_blas;
+} fsi_blas;
 
 /* CBLAS's numbers. */
-enum { BLAS_ROWS = 101, BLAS_COLUMNS = 102, BLAS_PLAIN = 111, BLAS_TRANSPOSED = 112, BLAS_LOWER = 122,
-       BLAS_NON_UNIT = 131, BLAS_LEFT = 141, BLAS_RIGHT = 142 };
+enum {
+    BLAS_ROWS = 101,
+    BLAS_COLUMNS = 102,
+    BLAS_PLAIN = 111,
+    BLAS_TRANSPOSED = 112,
+    BLAS_LOWER = 122,
+    BLAS_NON_UNIT = 131,
+    BLAS_LEFT = 141,
+    BLAS_RIGHT = 142
+};
 
 /* The OpenBLAS of this process, in *blas.  The first call that succeeds opens it, for good: it is never closed, because
  * closing it ends its threads, which other contexts may use.  Otherwise *blas is NULL and the message is kept by
  * `fail`: FS_EBACKEND with what the loader said, or FS_ENOMEM with the bytes or threads that OpenBLAS would need; a
  * later call tries again. */
-fs_result fs_blas_open(const fs_blas **blas, fs_result (*fail)(fs_result code, const char *format, ...));
+fs_result fsi_blas_open(const fsi_blas **blas, fs_result (*fail)(fs_result code, const char *format, ...));
 
 #endif

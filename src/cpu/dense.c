@@ -4,20 +4,20 @@
 #include <string.h>
 #include <time.h>
 
-#include "cpu.h"
+#include "cpu/cpu.h"
 
 /* Elements from which on threads are worth waking: OpenMP's spin for a while afterwards, in OpenBLAS's way. */
 enum { WORTH_THREADS = 1 << 18 };
 
 typedef struct cpu_dense {
-    fs_host host;
-    const fs_blas *blas;
-    int asked;     /* as in fs_cpu */
-    double *work;  /* of dsyevd and dgesdd */
+    fsi_host host;
+    const fsi_blas *blas;
+    int asked;    /* as in fsi_cpu */
+    double *work; /* of dsyevd and dgesdd */
     int *iwork;
     int lwork, liwork;
     size_t bytes;
-    double mark[FS_DENSE_MARKS];
+    double mark[FSI_DENSE_MARKS];
     int info;
 } cpu_dense;
 
@@ -66,25 +66,24 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
 
 static fs_result open_blas(cpu_dense *h)
 {
-    const fs_result result = fs_blas_open(&h->blas, h->host.fail);
-    const fs_blas *b = h->blas;
-    if (result == FS_OK && !(b->sgemm && b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd &&
-                             b->dgesdd))
+    const fs_result result = fsi_blas_open(&h->blas, h->host.fail);
+    const fsi_blas *b = h->blas;
+    if (result == FS_OK &&
+        !(b->sgemm && b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd && b->dgesdd))
         return h->host.fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
     return result;
 }
 
-static fs_result dense_open(void **handle, void *backend, const fs_host *host, int64_t n, int64_t m, int64_t p)
+static fs_result dense_open(void **handle, void *backend, const fsi_host *host, int64_t n, int64_t m, int64_t p)
 {
-    const fs_cpu *cpu = backend;
+    const fsi_cpu *cpu = backend;
     cpu_dense *h = host->allocator.alloc(host->allocator.user, sizeof *h);
     if (!h) return host->fail(FS_ENOMEM, "no memory for the %zu bytes of a workspace", sizeof *h);
     memset(h, 0, sizeof *h);
     h->host = *host;
     h->asked = cpu->asked;
     fs_result result = open_blas(h);
-    if (result == FS_OK)
-        result = reserve(h, n, m, p);
+    if (result == FS_OK) result = reserve(h, n, m, p);
     if (result != FS_OK) {
         dense_close(h);
         return result;
@@ -114,7 +113,7 @@ static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, in
 #pragma omp parallel for num_threads(threads_for(h, from->rows * from->cols)) schedule(static)
     for (int64_t i = 0; i < from->rows; i++)
         for (int64_t j = 0; j < from->cols; j++)
-            to[j + i * ld] = fs_load(from->data, from->dtype, i * from->row_stride + j * from->col_stride);
+            to[j + i * ld] = fsi_load(from->data, from->dtype, i * from->row_stride + j * from->col_stride);
     return FS_OK;
 }
 
@@ -124,7 +123,7 @@ static fs_result dense_narrow(void *handle, const double *from, int64_t ld, int 
     for (int64_t i = 0; i < to->rows; i++)
         for (int64_t j = 0; j < to->cols; j++) {
             const int64_t at = symmetric && j < i ? i + j * ld : j + i * ld;
-            fs_store(to->data, to->dtype, i * to->row_stride + j * to->col_stride, from[at]);
+            fsi_store(to->data, to->dtype, i * to->row_stride + j * to->col_stride, from[at]);
         }
     return FS_OK;
 }
@@ -166,7 +165,7 @@ static fs_result dense_ones(void *handle, int64_t n, double *G, int64_t ld)
 static fs_result dense_squares(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares)
 {
     const cpu_dense *h = handle;
-#pragma omp parallel for num_threads(threads_for(h, n * count)) schedule(static)
+#pragma omp parallel for num_threads(threads_for(h, n *count)) schedule(static)
     for (int64_t i = 0; i < count; i++) {
         double sum = 0;
         for (int64_t j = 0; j < n; j++) sum += x[j + i * ld] * x[j + i * ld];
@@ -216,7 +215,7 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
 {
     const cpu_dense *h = handle;
     h->blas->dgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m, (int)n,
-                  (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
+                   (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C, (int)ldc);
     return FS_OK;
 }
 
@@ -227,8 +226,8 @@ static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t
     const cpu_dense *h = handle;
     for (int64_t i = 0; i < count; i++)
         h->blas->sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m,
-                      (int)n, (int)k, 1, A + i * a_apart, (int)lda, B + i * b_apart, (int)ldb, 0, C + i * c_apart,
-                      (int)ldc);
+                       (int)n, (int)k, 1, A + i * a_apart, (int)lda, B + i * b_apart, (int)ldb, 0, C + i * c_apart,
+                       (int)ldc);
     return FS_OK;
 }
 
@@ -237,7 +236,7 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
 {
     const cpu_dense *h = handle;
     h->blas->dtrsm(BLAS_COLUMNS, left ? BLAS_LEFT : BLAS_RIGHT, BLAS_LOWER, transposed ? BLAS_TRANSPOSED : BLAS_PLAIN,
-                  BLAS_NON_UNIT, (int)m, (int)n, 1, L, (int)ldl, B, (int)ldb);
+                   BLAS_NON_UNIT, (int)m, (int)n, 1, L, (int)ldl, B, (int)ldb);
     return FS_OK;
 }
 
@@ -256,7 +255,8 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, dou
     int info = 0;
     h->blas->dsyevd("N", "L", &order, G, &pitch, values, h->work, &h->lwork, h->iwork, &h->liwork, &info);
     return info ? h->host.fail(FS_EBACKEND, "the eigenvalues of a %d x %d matrix did not converge (dsyevd: %d)", order,
-                               order, info) : FS_OK;
+                               order, info)
+                : FS_OK;
 }
 
 static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt)
@@ -292,9 +292,8 @@ static double dense_seconds(void *handle, int from, int to)
     return h->mark[to] - h->mark[from];
 }
 
-const fs_dense fs_cpu_dense = {dense_open,     dense_close,  dense_bytes,   dense_alloc,      dense_release,
-                               dense_widen,    dense_narrow, dense_copy,    dense_copy,       dense_zero,
-                               dense_diagonal, dense_ones,   dense_squares, dense_scale_rows, dense_add,
-                               dense_norm,     dense_syrk,   dense_gemm,    dense_gemm_f32,   dense_trsm,
-                               dense_potrf,    dense_eigen,  dense_svd,     dense_mark,       dense_wait,
-                               dense_seconds};
+const fsi_dense fsi_cpu_dense = {
+    dense_open,  dense_close, dense_bytes, dense_alloc,    dense_release,  dense_widen,   dense_narrow,
+    dense_copy,  dense_copy,  dense_zero,  dense_diagonal, dense_ones,     dense_squares, dense_scale_rows,
+    dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_gemm_f32, dense_trsm,    dense_potrf,
+    dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};

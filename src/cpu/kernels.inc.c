@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "cpu/cpu.h"
 
 #define PASTE2(a, b) a##_##b
 #define PASTE(a, b) PASTE2(a, b)
@@ -17,54 +17,54 @@
 #define TEXT(x) TEXT2(x)
 #define TILE_VECTORS (VARIANT_BYTES == 64 ? 4 : 8)
 
-#include "plan.inc.c"
+#include "cpu/plan.inc.c"
 
 #define TYPE f32
 #define ELEM float
 #define SUM float
 #define SUM_BYTES 4
-#include "element.inc.c"
+#include "cpu/element.inc.c"
 
 #define TYPE f64
 #define ELEM double
 #define SUM double
 #define SUM_BYTES 8
-#include "element.inc.c"
+#include "cpu/element.inc.c"
 
 #define TYPE f16
 #define ELEM uint16_t
 #define SUM float
 #define SUM_BYTES 4
-#define TO_SUM fs_float_of_f16
-#include "element.inc.c"
+#define TO_SUM fsi_float_of_f16
+#include "cpu/element.inc.c"
 
 #define TYPE bf16
 #define ELEM uint16_t
 #define SUM float
 #define SUM_BYTES 4
-#define TO_SUM fs_float_of_bf16
-#include "element.inc.c"
+#define TO_SUM fsi_float_of_bf16
+#include "cpu/element.inc.c"
 
 /* The three operations, by element type. */
-#define BY_TYPE(dtype, operation, ...)                              \
-    switch (dtype) {                                                \
-    case FS_F32: return PASTE(operation, f32)(__VA_ARGS__);         \
-    case FS_F64: return PASTE(operation, f64)(__VA_ARGS__);         \
-    case FS_F16: return PASTE(operation, f16)(__VA_ARGS__);         \
-    default: return PASTE(operation, bf16)(__VA_ARGS__);            \
+#define BY_TYPE(dtype, operation, ...) \
+    switch (dtype) { \
+    case FS_F32: return PASTE(operation, f32)(__VA_ARGS__); \
+    case FS_F64: return PASTE(operation, f64)(__VA_ARGS__); \
+    case FS_F16: return PASTE(operation, f16)(__VA_ARGS__); \
+    default: return PASTE(operation, bf16)(__VA_ARGS__); \
     }
 
-static fs_result apply(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+static fs_result apply(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                        const fs_rows *list, double beta, const fs_matrix *Y)
 {
     BY_TYPE(A->dtype, apply, cpu, S, row0, alpha, A, list, beta, Y)
 }
-static fs_result adjoint(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+static fs_result adjoint(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                          const fs_matrix *X)
 {
     BY_TYPE(Y->dtype, adjoint, cpu, S, row0, alpha, Y, beta, X)
 }
-static fs_result sparse(fs_cpu *cpu, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+static fs_result sparse(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                         const fs_matrix *Y)
 {
     BY_TYPE(A->dtype, sparse, cpu, S, row0, alpha, A, beta, Y)
@@ -75,8 +75,7 @@ static void multiply_one(int64_t n, const float *restrict a, const float *restri
 {
     if (b)
         for (int64_t c = 0; c < n; c++) x[c] = a[c] * b[c];
-    else
-        memcpy(x, a, (size_t)n * sizeof *x);
+    else memcpy(x, a, (size_t)n * sizeof *x);
 }
 static void multiply_add(int64_t n, const float *restrict a, const float *restrict b, float *restrict x)
 {
@@ -91,4 +90,4 @@ static void multiply(int64_t n, int64_t tokens, int more, const float *a, const 
         (t > 0 || more ? multiply_add : multiply_one)(n, a + t * n, b ? b + t * n : NULL, x);
 }
 
-const fs_cpu_ops PASTE(fs_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse, multiply};
+const fsi_cpu_ops PASTE(fsi_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse, multiply};

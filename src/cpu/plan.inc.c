@@ -7,10 +7,10 @@
 
 enum {
     PANEL_ROWS = 1 << 20,
-    CHUNK_LEAST = 128,        /* rows of A that the gather kernel takes at a time, at least */
-    CHUNK_MOST = 512,         /* and at most: 1024 is a fifth slower at s = 1, k = 4096 */
-    TABLE_ENTRIES = 1 << 20,  /* nonzeros of a table of columns of S, 4 bytes each */
-    FEW_TASKS = 8             /* with fewer tasks than this the work is cut further */
+    CHUNK_LEAST = 128,       /* rows of A that the gather kernel takes at a time, at least */
+    CHUNK_MOST = 512,        /* and at most: 1024 is a fifth slower at s = 1, k = 4096 */
+    TABLE_ENTRIES = 1 << 20, /* nonzeros of a table of columns of S, 4 bytes each */
+    FEW_TASKS = 8            /* with fewer tasks than this the work is cut further */
 };
 
 static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
@@ -18,14 +18,11 @@ static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit 
 /* The rows of a panel, by input block: rows[start[h]] ... rows[start[h + 1] - 1], counted from the panel's start. */
 typedef struct buckets {
     int32_t *rows;
-    int32_t *start;   /* M + 1 */
-    uint32_t *block;  /* scratch: the block of each row */
+    int32_t *start;  /* M + 1 */
+    uint32_t *block; /* scratch: the block of each row */
 } buckets;
 
-static int64_t buckets_bytes(const fs_blockperm *B, int64_t rows)
-{
-    return 4 * (2 * rows + B->M + 1);
-}
+static int64_t buckets_bytes(const fsi_blockperm *B, int64_t rows) { return 4 * (2 * rows + B->M + 1); }
 static buckets buckets_at(void *memory, int64_t rows)
 {
     buckets b;
@@ -35,33 +32,33 @@ static buckets buckets_at(void *memory, int64_t rows)
     return b;
 }
 
-/* h(j) of columns j0 ... j0 + count - 1: fs_blockperm_input_block, with one look per round and per line. */
-static void input_blocks(const fs_blockperm *B, int64_t j0, int64_t count, uint32_t *block)
+/* h(j) of columns j0 ... j0 + count - 1: fsi_blockperm_input_block, with one look per round and per line. */
+static void input_blocks(const fsi_blockperm *B, int64_t j0, int64_t count, uint32_t *block)
 {
-    if (B->shuffle == FS_DEF_NONE) {
-        for (int64_t i = 0; i < count; i++) block[i] = (uint32_t)fs_blockperm_input_block(B, j0 + i);
+    if (B->shuffle == FSI_DEF_NONE) {
+        for (int64_t i = 0; i < count; i++) block[i] = (uint32_t)fsi_blockperm_input_block(B, j0 + i);
         return;
     }
-    const int64_t unit_size = B->shuffle == FS_DEF_LINES ? FS_LINE : 1;
+    const int64_t unit_size = B->shuffle == FSI_DEF_GROUPS ? FSI_GROUP_ROWS : 1;
     int64_t j = j0, unit = j0 / unit_size, round = unit / B->ways, place = unit % B->ways;
-    for (int64_t b = fs_blockperm_turn(B, round); j < j0 + count; unit++, place++) {
+    for (int64_t b = fsi_blockperm_rotation(B, round); j < j0 + count; unit++, place++) {
         if (place == B->ways) {
             place = 0;
-            b = fs_blockperm_turn(B, ++round);
+            b = fsi_blockperm_rotation(B, ++round);
         }
-        const int64_t h = fs_blockperm_deal(B, place, b), end = fs_min64((unit + 1) * unit_size, j0 + count);
-        const uint32_t mask = unit_size > 1 ? fs_blockperm_mask(B, unit) : 0;
-        for (; j < end; j++) block[j - j0] = (uint32_t)(h * B->interleave + fs_blockperm_class(B, j, mask));
+        const int64_t h = fsi_blockperm_assign(B, place, b), end = fsi_min64((unit + 1) * unit_size, j0 + count);
+        const uint32_t mask = unit_size > 1 ? fsi_blockperm_mask(B, unit) : 0;
+        for (; j < end; j++) block[j - j0] = (uint32_t)(h * B->interleave + fsi_blockperm_class(B, j, mask));
     }
 }
 
-static void buckets_fill(const buckets *b, const fs_blockperm *B, int64_t j0, int64_t count, int threads)
+static void buckets_fill(const buckets *b, const fsi_blockperm *B, int64_t j0, int64_t count, int threads)
 {
     enum { PIECE = 4096 };
     const int64_t pieces = (count + PIECE - 1) / PIECE;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t p = 0; p < pieces; p++)
-        input_blocks(B, j0 + p * PIECE, fs_min64(PIECE, count - p * PIECE), b->block + p * PIECE);
+        input_blocks(B, j0 + p * PIECE, fsi_min64(PIECE, count - p * PIECE), b->block + p * PIECE);
     for (int64_t h = 0; h <= B->M; h++) b->start[h] = 0;
     for (int64_t i = 0; i < count; i++) b->start[b->block[i]]++;
     int32_t end = 0;
@@ -70,7 +67,7 @@ static void buckets_fill(const buckets *b, const fs_blockperm *B, int64_t j0, in
 }
 
 /* code[t stride + i]: nonzero t of column j[i] under permutation l, in output blocks of `rows` rows. */
-static void column_codes(const fs_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int count, uint32_t *code,
+static void column_codes(const fsi_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int count, uint32_t *code,
                          int64_t stride)
 {
     enum { RUN = 128 };
@@ -78,34 +75,34 @@ static void column_codes(const fs_blockperm *B, int64_t l, int64_t rows, const i
     for (int i0 = 0; i0 < count; i0 += RUN) {
         const int run = count - i0 < RUN ? count - i0 : RUN;
         for (int64_t q = 0; q < B->words; q++) {
-            const uint32_t e = fs_blockperm_address(B, l, q);
+            const uint32_t e = fsi_blockperm_address(B, l, q);
             uint32_t *to = code + q * B->per_word * stride + i0;
-            for (int i = 0; i < run; i++) word[i] = fs_random_word(B->seed, FS_TAG_COLUMN, (uint64_t)j[i0 + i], e, 0);
-            const uint64_t product = fs_blockperm_decode(B, word, run, q, rows, to, stride);
+            for (int i = 0; i < run; i++) word[i] = fsi_random_word(B->seed, FSI_TAG_COLUMN, (uint64_t)j[i0 + i], e, 0);
+            const uint64_t product = fsi_blockperm_decode(B, word, run, q, rows, to, stride);
             for (int i = 0; i < run; i++)
-                if (fs_rejects(word[i], product)) fs_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to + i, stride);
+                if (fsi_rejects(word[i], product)) fsi_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to + i, stride);
         }
     }
 }
 
 /* table[i kappa s + ...]: the kappa s nonzeros of column j0 + i, as 2 (row of S) + (1 if minus). */
-static void table_fill(const fs_blockperm *B, int64_t j0, int64_t count, uint32_t *table, int threads)
+static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32_t *table, int threads)
 {
     enum { RUN = 64 };
     const int64_t nonzeros = B->kappa * B->s, pieces = (count + RUN - 1) / RUN;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t p = 0; p < pieces; p++) {
-        uint32_t g[RUN], code[FS_MAX_PER_WORD];
+        uint32_t g[RUN], code[FSI_MAX_PER_WORD];
         const int64_t first = j0 + p * RUN;
-        const int columns = (int)fs_min64(RUN, count - p * RUN);
+        const int columns = (int)fsi_min64(RUN, count - p * RUN);
         input_blocks(B, first, columns, g);
         for (int i = 0; i < columns; i++) {
             uint32_t *to = table + (p * RUN + i) * nonzeros;
             for (int64_t l = 1; l <= B->kappa; l++) {
-                g[i] = fs_wiring_back(&B->wiring, g[i]);
-                const int64_t rows = fs_split_size(&B->out, g[i]), start = fs_split_start(&B->out, g[i]);
+                g[i] = fsi_wiring_back(&B->wiring, g[i]);
+                const int64_t rows = fsi_split_size(&B->out, g[i]), start = fsi_split_start(&B->out, g[i]);
                 for (int64_t q = 0; q < B->words; q++) {
-                    const int held = fs_blockperm_nonzeros(B, first + i, l, q, rows, code, 1);
+                    const int held = fsi_blockperm_nonzeros(B, first + i, l, q, rows, code, 1);
                     for (int c = 0; c < held; c++) *to++ = code[c] + 2 * (uint32_t)start;
                 }
             }
@@ -122,10 +119,7 @@ typedef struct chunk {
     uint32_t *code, *row, *start, *count;
 } chunk;
 
-static int64_t chunk_bytes(int64_t columns, int64_t s, int64_t rows)
-{
-    return 4 * (columns * s * 5 + 1 + rows);
-}
+static int64_t chunk_bytes(int64_t columns, int64_t s, int64_t rows) { return 4 * (columns * s * 5 + 1 + rows); }
 static chunk chunk_at(void *memory, int64_t columns, int64_t s)
 {
     chunk c;
@@ -165,11 +159,11 @@ static void chunk_order(chunk *c, int64_t rows)
 
 /* Fills *c for columns j[0 .. columns), whose rows of A are at where[], and output block g.  When the block has far more
  * rows than the chunk has nonzeros, sorting would only walk over empty rows: every nonzero is a group of its own. */
-static void chunk_fill(chunk *c, const fs_blockperm *B, int64_t l, int64_t g, const int64_t *j, const int64_t *where,
+static void chunk_fill(chunk *c, const fsi_blockperm *B, int64_t l, int64_t g, const int64_t *j, const int64_t *where,
                        int columns)
 {
     const int s = (int)B->s, nonzeros = columns * s;
-    const int64_t rows = fs_split_size(&B->out, g);
+    const int64_t rows = fsi_split_size(&B->out, g);
     column_codes(B, l, rows, j, columns, c->code, columns);
     if (rows > 4 * (int64_t)nonzeros) {
         for (int e = 0; e < nonzeros; e++) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "cpu/cpu.h"
 
 /* The variants, best last; supported() says whether this processor runs one. */
 static int always(void) { return 1; }
@@ -19,20 +19,20 @@ static int has_avx512(void)
 }
 #endif
 static const struct variant {
-    const fs_cpu_ops *ops;
+    const fsi_cpu_ops *ops;
     int (*supported)(void);
-    int chosen;  /* by itself; ref only when asked for */
+    int chosen; /* by itself; ref only when asked for */
 } variants[] = {
-    {&fs_cpu_ref, always, 0},
-    {&fs_cpu_base, always, 1},
+    {&fsi_cpu_reference, always, 0},
+    {&fsi_cpu_base, always, 1},
 #ifdef FS_CPU_X86
-    {&fs_cpu_avx2, has_avx2, 1},
-    {&fs_cpu_avx512, has_avx512, 1},
+    {&fsi_cpu_avx2, has_avx2, 1},
+    {&fsi_cpu_avx512, has_avx512, 1},
 #endif
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
-static fs_result choose_variant(fs_cpu *cpu)
+static fs_result choose_variant(fsi_cpu *cpu)
 {
     const char *asked = getenv("FLASHSKETCH_ISA");
     for (int i = 0; i < VARIANTS; i++) {
@@ -50,10 +50,11 @@ static fs_result choose_variant(fs_cpu *cpu)
     return FS_OK;
 }
 
-static fs_result cpu_open(void **state, const fs_host *host, const fs_context_options *options)
+static fs_result cpu_open(void **state, const fsi_host *host, const fs_context_options *options)
 {
-    fs_cpu *cpu = host->allocator.alloc(host->allocator.user, sizeof *cpu);
-    if (!cpu) return host->fail(FS_ENOMEM, "fs_context_create: no memory for the %zu bytes of the CPU backend", sizeof *cpu);
+    fsi_cpu *cpu = host->allocator.alloc(host->allocator.user, sizeof *cpu);
+    if (!cpu)
+        return host->fail(FS_ENOMEM, "fs_context_create: no memory for the %zu bytes of the CPU backend", sizeof *cpu);
     memset(cpu, 0, sizeof *cpu);
     cpu->host = *host;
     cpu->asked = options->threads;
@@ -68,7 +69,7 @@ static fs_result cpu_open(void **state, const fs_host *host, const fs_context_op
 
 static void cpu_close(void *state)
 {
-    fs_cpu *cpu = state;
+    fsi_cpu *cpu = state;
     const fs_allocator memory = cpu->host.allocator;
     if (cpu->scratch.memory) memory.release(memory.user, cpu->scratch.memory);
     if (cpu->panels.memory) memory.release(memory.user, cpu->panels.memory);
@@ -77,25 +78,25 @@ static void cpu_close(void *state)
 
 static int cpu_describe(const void *state, char *text, size_t bytes)
 {
-    const fs_cpu *cpu = state;
+    const fsi_cpu *cpu = state;
     const int threads = fs_thread_count(cpu->asked);
     return snprintf(text, bytes, "cpu, variant %s, %d thread%s", cpu->ops->name, threads, threads == 1 ? "" : "s");
 }
 
-fs_cpu *fs_cpu_begin(void *state)
+fsi_cpu *fsi_cpu_begin(void *state)
 {
-    fs_cpu *cpu = state;
+    fsi_cpu *cpu = state;
     cpu->threads = fs_thread_count(cpu->asked);
     return cpu;
 }
 
 static size_t cpu_scratch(const void *state)
 {
-    const fs_cpu *cpu = state;
+    const fsi_cpu *cpu = state;
     return cpu->scratch.bytes + cpu->panels.bytes;
 }
 
-void *fs_cpu_take(fs_cpu *cpu, fs_cpu_pool *pool, int64_t bytes)
+void *fsi_cpu_take(fsi_cpu *cpu, fsi_cpu_pool *pool, int64_t bytes)
 {
     const size_t needed = (size_t)bytes + 64;
     const fs_allocator memory = cpu->host.allocator;
@@ -110,72 +111,73 @@ void *fs_cpu_take(fs_cpu *cpu, fs_cpu_pool *pool, int64_t bytes)
     }
     return (void *)(((uintptr_t)pool->memory + 63) & ~(uintptr_t)63);
 }
-void *fs_cpu_scratch(fs_cpu *cpu, int64_t bytes) { return fs_cpu_take(cpu, &cpu->scratch, bytes); }
+void *fsi_cpu_scratch(fsi_cpu *cpu, int64_t bytes) { return fsi_cpu_take(cpu, &cpu->scratch, bytes); }
 
 static fs_result stay_silent(fs_result code, const char *format, ...)
 {
     (void)format;
     return code;
 }
-void fs_cpu_find_blas(fs_cpu *cpu)
+void fsi_cpu_find_blas(fsi_cpu *cpu)
 {
-    if (!cpu->has_no_blas) cpu->has_no_blas = fs_blas_open(&cpu->blas, stay_silent) == FS_EBACKEND;
+    if (!cpu->has_no_blas) cpu->has_no_blas = fsi_blas_open(&cpu->blas, stay_silent) == FS_EBACKEND;
 }
 
-fs_weights fs_cpu_weights(const fs_def *S)
+fsi_weights fsi_cpu_weights(const fsi_def *S)
 {
-    fs_weights w = {{S->scale, 0.0}};
-    if (S->family == FS_DEF_BLOCKROW) {
-        const fs_blockrow *R = &S->u.blockrow;
-        w.weight[0] = __builtin_sqrt(fs_blockrow_weight2(R, R->M - 1));
-        if (R->in.larger) w.weight[1] = __builtin_sqrt(fs_blockrow_weight2(R, 0));
+    fsi_weights w = {{S->scale, 0.0}};
+    if (S->family == FSI_DEF_BLOCKROW) {
+        const fsi_blockrow *R = &S->u.blockrow;
+        w.weight[0] = __builtin_sqrt(fsi_blockrow_weight2(R, R->M - 1));
+        if (R->in.larger) w.weight[1] = __builtin_sqrt(fsi_blockrow_weight2(R, 0));
     }
     return w;
 }
 
-static fs_result cpu_apply(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
+static fs_result cpu_apply(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                            const fs_matrix *Y)
 {
-    fs_cpu *cpu = fs_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin(state);
     return cpu->ops->apply(cpu, S, row0, alpha, A, NULL, beta, Y);
 }
-static fs_result cpu_apply_rows(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *A,
+static fs_result cpu_apply_rows(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                                 const fs_rows *rows, double beta, const fs_matrix *Y)
 {
-    fs_cpu *cpu = fs_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin(state);
     fs_matrix listed = *A;
     listed.rows = rows->count;
     return cpu->ops->apply(cpu, S, row0, alpha, &listed, rows, beta, Y);
 }
-static fs_result cpu_apply_products(void *state, const fs_def *S, int64_t row0, double alpha,
-                                    const fs_products *products, double beta, const fs_matrix *Y)
+static fs_result cpu_apply_products(void *state, const fsi_def *S, int64_t row0, double alpha,
+                                    const fsi_products *products, double beta, const fs_matrix *Y)
 {
-    return fs_cpu_products(fs_cpu_begin(state), S, row0, alpha, products, beta, Y);
+    return fsi_cpu_products(fsi_cpu_begin(state), S, row0, alpha, products, beta, Y);
 }
-static fs_result cpu_adjoint(void *state, const fs_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
+static fs_result cpu_adjoint(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                              const fs_matrix *X)
 {
-    fs_cpu *cpu = fs_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin(state);
     return cpu->ops->adjoint(cpu, S, row0, alpha, Y, beta, X);
 }
-static fs_result cpu_sparse(void *state, const fs_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
+static fs_result cpu_sparse(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                             const fs_matrix *Y)
 {
-    fs_cpu *cpu = fs_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin(state);
     return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
 static fs_result cpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
-    fs_cpu_add(((const fs_cpu *)state)->asked, P, count, beta, Y);
+    fsi_cpu_add(((const fsi_cpu *)state)->asked, P, count, beta, Y);
     return FS_OK;
 }
 
-const fs_backend *fs_cpu_backend(void)
+const fsi_backend *fsi_cpu_backend(void)
 {
-    static const fs_backend backend = {FS_BACKEND_ABI, FS_HOST,   cpu_open,    cpu_close, cpu_describe,
-                                       cpu_scratch,    cpu_apply, cpu_adjoint, cpu_sparse, NULL,
-                                       NULL,           &fs_cpu_dense, cpu_add, NULL, cpu_apply_rows, &fs_cpu_models,
-                                       cpu_apply_products};
+    static const fsi_backend backend = {FSI_BACKEND_ABI,   FS_MEMORY_HOST, cpu_open,       cpu_close,
+                                        cpu_describe,      cpu_scratch,    cpu_apply,      cpu_adjoint,
+                                        cpu_sparse,        NULL,           NULL,           &fsi_cpu_dense,
+                                        cpu_add,           NULL,           cpu_apply_rows, &fsi_cpu_models,
+                                        cpu_apply_products};
     return &backend;
 }

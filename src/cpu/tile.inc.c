@@ -49,10 +49,11 @@ static inline VEC NAME(vector_some)(const ELEM *x, int64_t stride, int64_t count
 }
 
 /* Row `row` of Y, columns col ... col + count - 1: y = beta y + scale sum. */
-static void NAME(store_row)(const fs_matrix *Y, int64_t row, int64_t col, int64_t count, const SUM *sum, SUM scale, SUM beta)
+static void NAME(store_row)(const fs_matrix *Y, int64_t row, int64_t col, int64_t count, const SUM *sum, SUM scale,
+                            SUM beta)
 {
     const int64_t at = row * Y->row_stride + col * Y->col_stride;
-    if (Y->dtype == fs_dtype_sum(Y->dtype) && Y->col_stride == 1) {
+    if (Y->dtype == fsi_dtype_sum(Y->dtype) && Y->col_stride == 1) {
         SUM *y = (SUM *)Y->data + at;
         if (beta == 0)
             for (int64_t c = 0; c < count; c++) y[c] = scale * sum[c];
@@ -63,8 +64,8 @@ static void NAME(store_row)(const fs_matrix *Y, int64_t row, int64_t col, int64_
     for (int64_t c = 0; c < count; c++) {
         const int64_t i = at + c * Y->col_stride;
         SUM y = scale * sum[c];
-        if (beta != 0) y = beta * (SUM)fs_load(Y->data, Y->dtype, i) + y;
-        fs_store(Y->data, Y->dtype, i, y);
+        if (beta != 0) y = beta * (SUM)fsi_load(Y->data, Y->dtype, i) + y;
+        fsi_store(Y->data, Y->dtype, i, y);
     }
 }
 
@@ -106,7 +107,7 @@ static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row
 {
     const ELEM *x = (const ELEM *)A->data + col * A->col_stride;
     for (int64_t c = 0; c < width; c += LANES) {
-        const int64_t count = cols - c < 0 ? 0 : fs_min64(LANES, cols - c);
+        const int64_t count = cols - c < 0 ? 0 : fsi_min64(LANES, cols - c);
         const ELEM *from = x + (count ? c * A->col_stride : 0);
         int64_t r = 0;
         if (A->row_stride == 1 && A->col_stride != 1 && !list)
@@ -118,9 +119,10 @@ static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row
                 for (int i = 0; i < LANES; i++) *(VEC *)(tile + (r + i) * width + c) = v[i];
             }
         for (; r < rows; r++) {
-            const ELEM *at = from + fs_row_at(list, row + r) * A->row_stride;
-            *(VEC *)(tile + r * width + c) =
-                A->col_stride == 1 && count == LANES ? NAME(vector)(at) : NAME(vector_some)(at, A->col_stride, count);
+            const ELEM *at = from + fsi_row_at(list, row + r) * A->row_stride;
+            *(VEC *)(tile + r * width + c) = A->col_stride == 1 && count == LANES
+                                                 ? NAME(vector)(at)
+                                                 : NAME(vector_some)(at, A->col_stride, count);
         }
     }
 }
@@ -140,10 +142,10 @@ static void NAME(store_tile)(const fs_matrix *Y, int64_t row, int64_t rows, int6
     for (int64_t r = 0; r < rows; r += LANES)
         for (int64_t c = 0; c < cols; c += LANES) {
             VEC v[LANES];
-            const int64_t high = fs_min64(LANES, rows - r);
+            const int64_t high = fsi_min64(LANES, rows - r);
             for (int64_t i = 0; i < LANES; i++) v[i] = *(const VEC *)(tile + (r + (i < high ? i : 0)) * width + c);
             NAME(transpose)(v);
-            for (int64_t i = 0; i < fs_min64(LANES, cols - c); i++)
+            for (int64_t i = 0; i < fsi_min64(LANES, cols - c); i++)
                 NAME(store_row)(&turned, col + c + i, row + r, high, (const SUM *)&v[i], scale, beta);
         }
 }

@@ -1,175 +1,174 @@
 /* def.h - the whole definition of S: a spec becomes a handful of constants, constants give every entry.
  *
- * fs_def_defaults fills in what a spec leaves open, fs_def_make turns a full and legal spec into the constants
- * that CPU and GPU code carry around, fs_def_visit walks over the nonzeros of a range of columns (the plain way
- * that everything else is judged by), fs_def_digest sums them into 64 bits: the fingerprint in the test vectors.
+ * fsi_def_defaults fills in what a spec leaves open, fsi_def_make turns a full and legal spec into the constants
+ * that CPU and GPU code carry around, fsi_def_visit walks over the nonzeros of a range of columns (the plain way
+ * that everything else is judged by), fsi_def_digest sums them into 64 bits: the fingerprint in the test vectors.
  *
- * FS_DEFINITION_VERSION changes whenever any spec gives another S; it is not the library's version. */
-#ifndef FS_DEF_DEF_H
-#define FS_DEF_DEF_H
+ * FSI_DEFINITION_VERSION changes whenever any spec gives another S; it is not the library's version. */
+#ifndef FSI_DEF_DEF_H
+#define FSI_DEF_DEF_H
 
-#include "blockperm.h"
-#include "blockrow.h"
-#include "gauss.h"
-#include "srht.h"
+#include "def/blockperm.h"
+#include "def/blockrow.h"
+#include "def/gauss.h"
+#include "def/srht.h"
 
-#define FS_DEFINITION_VERSION 1
+#define FSI_DEFINITION_VERSION 1
 
 /* Limits of the addressing in rng.h. */
-#define FS_MAX_D ((int64_t)1 << 48)
-#define FS_MAX_K ((int64_t)0x7FFFFFFF)
+#define FSI_MAX_D ((int64_t)1 << 48)
+#define FSI_MAX_K ((int64_t)0x7FFFFFFF)
 
-enum fs_def_family { FS_DEF_BLOCKPERM = 1, FS_DEF_SJLT, FS_DEF_BLOCKROW, FS_DEF_SRHT, FS_DEF_GAUSS };
+enum fsi_def_family { FSI_DEF_BLOCKPERM = 1, FSI_DEF_SJLT, FSI_DEF_BLOCKROW, FSI_DEF_SRHT, FSI_DEF_GAUSS };
 
-/* What a user says.  0 means: choose (fs_def_defaults). */
-typedef struct fs_def_spec {
+/* What a user says.  0 means: choose (fsi_def_defaults). */
+typedef struct fsi_def_spec {
     int64_t d, k, M, kappa, s, interleave;
     uint64_t seed;
     int32_t family, shuffle;
-} fs_def_spec;
+} fsi_def_spec;
 
-typedef struct fs_def {
+typedef struct fsi_def {
     int32_t family;
-    double scale;  /* 1/sqrt(kappa s), or 1/sqrt k; FlashBlockRow weighs by block instead */
+    double scale; /* 1/sqrt(kappa s), or 1/sqrt k; FlashBlockRow weighs by block instead */
     union {
-        fs_blockperm blockperm;  /* SJLT too */
-        fs_blockrow blockrow;
-        fs_srht srht;
-        fs_gauss gauss;
+        fsi_blockperm blockperm; /* SJLT too */
+        fsi_blockrow blockrow;
+        fsi_srht srht;
+        fsi_gauss gauss;
     } u;
-} fs_def;
+} fsi_def;
 
-FS_DEF int64_t fs_min64(int64_t a, int64_t b) { return a < b ? a : b; }
+FSI_DEF int64_t fsi_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Fills every field that is 0.  The values give at most the SJLT's variance for every x and the Gaussian's embedding
  * error on ordinary and coherent inputs (docs/definition.md, Which sketch): blocks of at most 64 rows (what one
  * tensor-core tile holds), rows shuffled, kappa = 1, s = 4; lines spread over up to 16 blocks. */
-FS_DEF void fs_def_defaults(fs_def_spec *p)
+FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
 {
-    const int sparse = p->family == FS_DEF_BLOCKPERM || p->family == FS_DEF_SJLT || p->family == FS_DEF_BLOCKROW;
+    const int sparse = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_SJLT || p->family == FSI_DEF_BLOCKROW;
     if (!p->family) {
-        p->family = FS_DEF_BLOCKPERM;
-        fs_def_defaults(p);
+        p->family = FSI_DEF_BLOCKPERM;
+        fsi_def_defaults(p);
         return;
     }
-    if (!p->shuffle) p->shuffle = p->family == FS_DEF_BLOCKPERM ? FS_DEF_ROWS : FS_DEF_NONE;
+    if (!p->shuffle) p->shuffle = p->family == FSI_DEF_BLOCKPERM ? FSI_DEF_ROWS : FSI_DEF_NONE;
     const int chosen_M = !p->M;
-    if (chosen_M) p->M = p->family == FS_DEF_BLOCKPERM || p->family == FS_DEF_BLOCKROW ? (p->k + 63) / 64 : 1;
-    if (p->family == FS_DEF_BLOCKROW && chosen_M) p->M = fs_min64(p->M, p->d);
+    if (chosen_M) p->M = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_BLOCKROW ? (p->k + 63) / 64 : 1;
+    if (p->family == FSI_DEF_BLOCKROW && chosen_M) p->M = fsi_min64(p->M, p->d);
     if (!p->interleave) {
         p->interleave = 1;
-        if (p->shuffle == FS_DEF_LINES)
+        if (p->shuffle == FSI_DEF_GROUPS)
             while (p->interleave < 16 && (chosen_M ? 2 * p->interleave <= p->M : p->M % (2 * p->interleave) == 0))
                 p->interleave *= 2;
     }
     if (chosen_M && p->interleave > 1) p->M = (p->M + p->interleave - 1) / p->interleave * p->interleave;
-    if (!p->kappa) p->kappa = p->family == FS_DEF_BLOCKROW ? fs_min64(2, p->M) : 1;
-    if (!p->s) p->s = !sparse ? 1 : p->family == FS_DEF_BLOCKROW ? 2 : fs_min64(4, p->k / p->M);
+    if (!p->kappa) p->kappa = p->family == FSI_DEF_BLOCKROW ? fsi_min64(2, p->M) : 1;
+    if (!p->s) p->s = !sparse ? 1 : p->family == FSI_DEF_BLOCKROW ? 2 : fsi_min64(4, p->k / p->M);
     if (p->s < 1) p->s = 1;
 }
 
-FS_DEF fs_def fs_def_make(const fs_def_spec *p)
+FSI_DEF fsi_def fsi_def_make(const fsi_def_spec *p)
 {
-    fs_def S;
+    fsi_def S;
     S.family = p->family;
     S.scale = 1.0;
     switch (p->family) {
-    case FS_DEF_BLOCKPERM:
-    case FS_DEF_SJLT:
-        S.u.blockperm = fs_blockperm_make(p->seed, p->d, p->k, p->M, p->kappa, p->s, p->shuffle, p->interleave);
+    case FSI_DEF_BLOCKPERM:
+    case FSI_DEF_SJLT:
+        S.u.blockperm = fsi_blockperm_make(p->seed, p->d, p->k, p->M, p->kappa, p->s, p->shuffle, p->interleave);
         S.scale = 1.0 / __builtin_sqrt((double)(p->kappa * p->s));
         break;
-    case FS_DEF_BLOCKROW:
-        S.u.blockrow = fs_blockrow_make(p->seed, p->d, p->k, p->M, p->kappa, p->s);
-        break;
-    case FS_DEF_SRHT:
-        S.u.srht = fs_srht_make(p->seed, p->d, p->k);
+    case FSI_DEF_BLOCKROW: S.u.blockrow = fsi_blockrow_make(p->seed, p->d, p->k, p->M, p->kappa, p->s); break;
+    case FSI_DEF_SRHT:
+        S.u.srht = fsi_srht_make(p->seed, p->d, p->k);
         S.scale = 1.0 / __builtin_sqrt((double)p->k);
         break;
-    default:
-        S.u.gauss = fs_gauss_make(p->seed, p->d, p->k);
-        S.scale = 1.0 / __builtin_sqrt((double)p->k);
+    default: S.u.gauss = fsi_gauss_make(p->seed, p->d, p->k); S.scale = 1.0 / __builtin_sqrt((double)p->k);
     }
     return S;
 }
 
 /* Called for every nonzero: row i, column j, value.  FlashBlockRow may name the same (i, j) several times;
  * its entry is the sum. */
-typedef void (*fs_visitor)(void *user, int64_t i, int64_t j, double value);
+typedef void (*fsi_visitor)(void *user, int64_t i, int64_t j, double value);
 
-FS_DEF void fs_visit_blockperm(const fs_blockperm *B, double scale, int64_t j, fs_visitor visit, void *user)
+FSI_DEF void fsi_visit_blockperm(const fsi_blockperm *B, double scale, int64_t j, fsi_visitor visit, void *user)
 {
-    uint32_t g = (uint32_t)fs_blockperm_input_block(B, j), code[FS_MAX_PER_WORD];
+    uint32_t g = (uint32_t)fsi_blockperm_input_block(B, j), code[FSI_MAX_PER_WORD];
     for (int64_t l = 1; l <= B->kappa; l++) {
-        g = fs_wiring_back(&B->wiring, g);
-        const int64_t start = fs_split_start(&B->out, g), rows = fs_split_size(&B->out, g);
+        g = fsi_wiring_back(&B->wiring, g);
+        const int64_t start = fsi_split_start(&B->out, g), rows = fsi_split_size(&B->out, g);
         for (int64_t q = 0; q < B->words; q++) {
-            const int count = fs_blockperm_nonzeros(B, j, l, q, rows, code, 1);
+            const int count = fsi_blockperm_nonzeros(B, j, l, q, rows, code, 1);
             for (int c = 0; c < count; c++) visit(user, start + (code[c] >> 1), j, code[c] & 1 ? -scale : scale);
         }
     }
 }
-FS_DEF void fs_visit_blockrow(const fs_blockrow *R, int64_t g, int64_t j0, int64_t j1, fs_visitor visit, void *user)
+FSI_DEF void fsi_visit_blockrow(const fsi_blockrow *R, int64_t g, int64_t j0, int64_t j1, fsi_visitor visit, void *user)
 {
-    const fs_neighbours neighbours = fs_blockrow_neighbours(R, g);
-    const int64_t start = fs_split_start(&R->out, g), rows = fs_split_size(&R->out, g);
+    const fsi_neighbours neighbours = fsi_blockrow_neighbours(R, g);
+    const int64_t start = fsi_split_start(&R->out, g), rows = fsi_split_size(&R->out, g);
     for (int64_t l = 0; l < R->kappa; l++) {
-        const int64_t h = fs_blockrow_neighbour(&neighbours, l);
-        const double weight = __builtin_sqrt(fs_blockrow_weight2(R, h));
+        const int64_t h = fsi_blockrow_neighbour(&neighbours, l);
+        const double weight = __builtin_sqrt(fsi_blockrow_weight2(R, h));
         for (int64_t i = start; i < start + rows; i++)
             for (int64_t t = 0; t < R->s; t++) {
                 int minus;
-                const int64_t j = fs_blockrow_draw(R, i, h, l * R->s + t, &minus);
+                const int64_t j = fsi_blockrow_draw(R, i, h, l * R->s + t, &minus);
                 if (j >= j0 && j < j1) visit(user, i, j, minus ? -weight : weight);
             }
     }
 }
 
 /* Visits the nonzeros of columns j0 ... j1 - 1: column by column, FlashBlockRow by block rows. */
-FS_DEF void fs_def_visit(const fs_def *S, int64_t j0, int64_t j1, fs_visitor visit, void *user)
+FSI_DEF void fsi_def_visit(const fsi_def *S, int64_t j0, int64_t j1, fsi_visitor visit, void *user)
 {
-    if (S->family == FS_DEF_BLOCKROW) {
-        for (int64_t g = 0; g < S->u.blockrow.M; g++) fs_visit_blockrow(&S->u.blockrow, g, j0, j1, visit, user);
+    if (S->family == FSI_DEF_BLOCKROW) {
+        for (int64_t g = 0; g < S->u.blockrow.M; g++) fsi_visit_blockrow(&S->u.blockrow, g, j0, j1, visit, user);
         return;
     }
     for (int64_t j = j0; j < j1; j++) {
-        if (S->family == FS_DEF_SRHT) {
-            const uint32_t flip = fs_srht_flip(&S->u.srht, j);
+        if (S->family == FSI_DEF_SRHT) {
+            const uint32_t flip = fsi_srht_flip(&S->u.srht, j);
             for (int64_t i = 0; i < S->u.srht.k; i++) {
-                const uint32_t minus = flip ^ fs_hadamard_minus(fs_srht_row(&S->u.srht, i), (uint64_t)j);
+                const uint32_t minus = flip ^ fsi_hadamard_minus(fsi_srht_row(&S->u.srht, i), (uint64_t)j);
                 visit(user, i, j, minus ? -S->scale : S->scale);
             }
-        } else if (S->family == FS_DEF_GAUSS) {
+        } else if (S->family == FSI_DEF_GAUSS) {
             for (int64_t i = 0; i < S->u.gauss.k; i++) {
                 float z[4];
-                fs_gauss_four(&S->u.gauss, i >> 2, j, z);
+                fsi_gauss_four(&S->u.gauss, i >> 2, j, z);
                 visit(user, i, j, z[i & 3] * S->scale);
             }
         } else {
-            fs_visit_blockperm(&S->u.blockperm, S->scale, j, visit, user);
+            fsi_visit_blockperm(&S->u.blockperm, S->scale, j, visit, user);
         }
     }
 }
 
 /* One nonzero's share of the digest: a hash of row, column and the value's bits. */
-FS_DEF uint64_t fs_digest_term(int64_t i, int64_t j, double value)
+FSI_DEF uint64_t fsi_digest_term(int64_t i, int64_t j, double value)
 {
-    union { double f; uint64_t u; } bits;
+    union {
+        double f;
+        uint64_t u;
+    } bits;
     bits.f = value;
     uint64_t x = (uint64_t)i * 0x9E3779B97F4A7C15u + (uint64_t)j * 0xC2B2AE3D27D4EB4Fu + bits.u;
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
     x = (x ^ x >> 27) * 0x94D049BB133111EBu;
     return x ^ x >> 31;
 }
-FS_DEF void fs_digest_visit(void *user, int64_t i, int64_t j, double value)
+FSI_DEF void fsi_digest_visit(void *user, int64_t i, int64_t j, double value)
 {
-    *(uint64_t *)user += fs_digest_term(i, j, value);
+    *(uint64_t *)user += fsi_digest_term(i, j, value);
 }
 /* The sum of the terms of columns j0 ... j1 - 1, modulo 2^64: any order and any split gives the same. */
-FS_DEF uint64_t fs_def_digest(const fs_def *S, int64_t j0, int64_t j1)
+FSI_DEF uint64_t fsi_def_digest(const fsi_def *S, int64_t j0, int64_t j1)
 {
     uint64_t sum = 0;
-    fs_def_visit(S, j0, j1, fs_digest_visit, &sum);
+    fsi_def_visit(S, j0, j1, fsi_digest_visit, &sum);
     return sum;
 }
 

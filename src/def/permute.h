@@ -11,80 +11,80 @@
  * What was weighed, over 60000 seeds, by the number of pairs of a run of 1024 neighbours that meet in one of 64 blocks:
  * six rounds are at the kurtosis of a random map (3.2) from n = 4096 on; so are four, but pairs are correlated up to
  * n = 300.  A cheaper mix, one product by a random odd multiplier, has rare bad seeds (kurtosis 15 at n = 65536). */
-#ifndef FS_DEF_PERMUTE_H
-#define FS_DEF_PERMUTE_H
+#ifndef FSI_DEF_PERMUTE_H
+#define FSI_DEF_PERMUTE_H
 
-#include "rng.h"
+#include "def/rng.h"
 
-enum { FS_ROUNDS = 6, FS_PASSES = 3, FS_KEYS = FS_ROUNDS * FS_PASSES };
+enum { FSI_ROUNDS = 6, FSI_PASSES = 3, FSI_KEYS = FSI_ROUNDS * FSI_PASSES };
 
-typedef struct fs_bijection {
+typedef struct fsi_bijection {
     uint64_t n;
     uint32_t high;   /* number of values of L */
     uint32_t bits;   /* r */
-    uint32_t passes; /* 1, or FS_PASSES for n < 256 */
-    uint32_t key[FS_KEYS];
-} fs_bijection;
+    uint32_t passes; /* 1, or FSI_PASSES for n < 256 */
+    uint32_t key[FSI_KEYS];
+} fsi_bijection;
 
 /* The bijection of [n] whose keys stand at addresses (tag, 0 ... 17, e). */
-FS_DEF fs_bijection fs_bijection_make(uint64_t seed, uint32_t tag, uint32_t e, uint64_t n)
+FSI_DEF fsi_bijection fsi_bijection_make(uint64_t seed, uint32_t tag, uint32_t e, uint64_t n)
 {
-    fs_bijection P;
+    fsi_bijection P;
     uint32_t width = 0;
     while (((uint64_t)1 << width) < n) width++;
     P.n = n;
     P.bits = (width + 1) / 2;
     P.high = (uint32_t)((n + ((uint64_t)1 << P.bits) - 1) >> P.bits);
-    P.passes = n < 256 ? FS_PASSES : 1;
-    for (uint32_t i = 0; i < FS_KEYS; i++) P.key[i] = fs_random_word(seed, tag, i, e, 0);
+    P.passes = n < 256 ? FSI_PASSES : 1;
+    for (uint32_t i = 0; i < FSI_KEYS; i++) P.key[i] = fsi_random_word(seed, tag, i, e, 0);
     return P;
 }
 
 /* A keyed hash of x, good in its high bits; two multiplications. */
-FS_DEF uint32_t fs_mix(uint32_t x, uint32_t key)
+FSI_DEF uint32_t fsi_mix(uint32_t x, uint32_t key)
 {
     x = x * 0x9E3779B1u + key;
     x ^= x >> 15;
     return x * 0x85EBCA77u;
 }
 /* floor(b x / 2^32): x's high bits as a number below b. */
-FS_DEF uint32_t fs_scale32(uint32_t x, uint32_t b) { return (uint32_t)((uint64_t)x * b >> 32); }
+FSI_DEF uint32_t fsi_scale32(uint32_t x, uint32_t b) { return (uint32_t)((uint64_t)x * b >> 32); }
 
-/* One pass, a bijection of [high 2^r]; key points to its FS_ROUNDS keys. */
-FS_DEF uint64_t fs_permute_pass(const fs_bijection *P, const uint32_t *key, uint64_t x)
+/* One pass, a bijection of [high 2^r]; key points to its FSI_ROUNDS keys. */
+FSI_DEF uint64_t fsi_permute_pass(const fsi_bijection *P, const uint32_t *key, uint64_t x)
 {
     const uint32_t side = (uint32_t)1 << P->bits;
     uint32_t L = (uint32_t)(x >> P->bits), R = (uint32_t)x & (side - 1);
-    for (int i = 0; i < FS_ROUNDS; i += 2) {
-        R ^= fs_scale32(fs_mix(L, key[i]), side);
-        const uint32_t sum = L + fs_scale32(fs_mix(R, key[i + 1]), P->high);
+    for (int i = 0; i < FSI_ROUNDS; i += 2) {
+        R ^= fsi_scale32(fsi_mix(L, key[i]), side);
+        const uint32_t sum = L + fsi_scale32(fsi_mix(R, key[i + 1]), P->high);
         L = sum >= P->high ? sum - P->high : sum;
     }
     return (uint64_t)L << P->bits | R;
 }
-FS_DEF uint64_t fs_permute(const fs_bijection *P, uint64_t x)
+FSI_DEF uint64_t fsi_permute(const fsi_bijection *P, uint64_t x)
 {
     do {
-        for (uint32_t p = 0; p < P->passes; p++) x = fs_permute_pass(P, P->key + p * FS_ROUNDS, x);
+        for (uint32_t p = 0; p < P->passes; p++) x = fsi_permute_pass(P, P->key + p * FSI_ROUNDS, x);
     } while (x >= P->n);
     return x;
 }
 
-FS_DEF uint64_t fs_permute_pass_inverse(const fs_bijection *P, const uint32_t *key, uint64_t x)
+FSI_DEF uint64_t fsi_permute_pass_inverse(const fsi_bijection *P, const uint32_t *key, uint64_t x)
 {
     const uint32_t side = (uint32_t)1 << P->bits;
     uint32_t L = (uint32_t)(x >> P->bits), R = (uint32_t)x & (side - 1);
-    for (int i = FS_ROUNDS - 2; i >= 0; i -= 2) {
-        const uint32_t step = fs_scale32(fs_mix(R, key[i + 1]), P->high);
+    for (int i = FSI_ROUNDS - 2; i >= 0; i -= 2) {
+        const uint32_t step = fsi_scale32(fsi_mix(R, key[i + 1]), P->high);
         L = L >= step ? L - step : L + (P->high - step);
-        R ^= fs_scale32(fs_mix(L, key[i]), side);
+        R ^= fsi_scale32(fsi_mix(L, key[i]), side);
     }
     return (uint64_t)L << P->bits | R;
 }
-FS_DEF uint64_t fs_permute_inverse(const fs_bijection *P, uint64_t x)
+FSI_DEF uint64_t fsi_permute_inverse(const fsi_bijection *P, uint64_t x)
 {
     do {
-        for (uint32_t p = P->passes; p-- > 0;) x = fs_permute_pass_inverse(P, P->key + p * FS_ROUNDS, x);
+        for (uint32_t p = P->passes; p-- > 0;) x = fsi_permute_pass_inverse(P, P->key + p * FSI_ROUNDS, x);
     } while (x >= P->n);
     return x;
 }

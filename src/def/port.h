@@ -1,46 +1,52 @@
 /* port.h - what lets one text of the definition serve C11, C++17 and CUDA.
  *
- * FS_DEF marks every function of src/def.  It is keyed on __CUDACC__, never on __CUDA_ARCH__, so that a
+ * FSI_DEF marks every function of src/def.  It is keyed on __CUDACC__, never on __CUDA_ARCH__, so that a
  * function is the same thing in nvcc's host pass and in its device pass.  The three float helpers pin
  * single IEEE operations: host targets are compiled with -ffp-contract=off, device code names the
  * rounding, so no compiler may fuse a product into a sum and change the last bit of a Gaussian entry. */
-#ifndef FS_DEF_PORT_H
-#define FS_DEF_PORT_H
+#ifndef FSI_DEF_PORT_H
+#define FSI_DEF_PORT_H
 
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define FS_DEF static __host__ __device__ inline
+#define FSI_DEF static __host__ __device__ inline
 #else
-#define FS_DEF static inline
+#define FSI_DEF static inline
 #endif
 
-/* FS_ROLLED before a loop: it stays a loop on GPUs, where short code matters when it runs for the first time. */
+/* FSI_ROLLED before a loop: it stays a loop on GPUs, where short code matters when it runs for the first time. */
 #ifdef __CUDA_ARCH__
-#define FS_ROLLED _Pragma("unroll 1")
-FS_DEF float fs_mulf(float a, float b) { return __fmul_rn(a, b); }
-FS_DEF float fs_addf(float a, float b) { return __fadd_rn(a, b); }
-FS_DEF float fs_sqrtf(float a) { return __fsqrt_rn(a); }
+#define FSI_ROLLED _Pragma("unroll 1")
+FSI_DEF float fsi_mulf(float a, float b) { return __fmul_rn(a, b); }
+FSI_DEF float fsi_addf(float a, float b) { return __fadd_rn(a, b); }
+FSI_DEF float fsi_sqrtf(float a) { return __fsqrt_rn(a); }
 /* Said in halves: of a product of 64-bit numbers ptxas 13.0 makes an addition of 0 besides. */
-FS_DEF uint64_t fs_mul_wide(uint32_t a, uint32_t b) { return (uint64_t)__umulhi(a, b) << 32 | a * b; }
+FSI_DEF uint64_t fsi_mul_wide(uint32_t a, uint32_t b) { return (uint64_t)__umulhi(a, b) << 32 | a * b; }
 #else
-#define FS_ROLLED
-FS_DEF float fs_mulf(float a, float b) { return a * b; }
-FS_DEF float fs_addf(float a, float b) { return a + b; }
-FS_DEF float fs_sqrtf(float a) { return __builtin_sqrtf(a); }
-FS_DEF uint64_t fs_mul_wide(uint32_t a, uint32_t b) { return (uint64_t)a * b; }
+#define FSI_ROLLED
+FSI_DEF float fsi_mulf(float a, float b) { return a * b; }
+FSI_DEF float fsi_addf(float a, float b) { return a + b; }
+FSI_DEF float fsi_sqrtf(float a) { return __builtin_sqrtf(a); }
+FSI_DEF uint64_t fsi_mul_wide(uint32_t a, uint32_t b) { return (uint64_t)a * b; }
 #endif
 
 /* The float whose bits are u, and the bits of a float: the only type punning in the definition. */
-FS_DEF float fs_float_of_bits(uint32_t u)
+FSI_DEF float fsi_float_of_bits(uint32_t u)
 {
-    union { uint32_t u; float f; } x;
+    union {
+        uint32_t u;
+        float f;
+    } x;
     x.u = u;
     return x.f;
 }
-FS_DEF uint32_t fs_bits_of_float(float f)
+FSI_DEF uint32_t fsi_bits_of_float(float f)
 {
-    union { uint32_t u; float f; } x;
+    union {
+        uint32_t u;
+        float f;
+    } x;
     x.f = f;
     return x.u;
 }

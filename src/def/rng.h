@@ -4,36 +4,38 @@
  * "Parallel random numbers: as easy as 1, 2, 3", SC 2011).  The key is the seed, all 64 bits of it.
  * The counter is an address: what the bits are for (the tag), for which item (a row or column of S), and
  * which of that item's words.  Nothing is ever drawn "next", so any part of S can be made anywhere. */
-#ifndef FS_DEF_RNG_H
-#define FS_DEF_RNG_H
+#ifndef FSI_DEF_RNG_H
+#define FSI_DEF_RNG_H
 
-#include "port.h"
+#include "def/port.h"
 
-typedef struct fs_quad { uint32_t w[4]; } fs_quad;
+typedef struct fsi_quad {
+    uint32_t w[4];
+} fsi_quad;
 
-enum fs_tag {
-    FS_TAG_COLUMN = 1, /* rows and signs of column j of BlockPerm-SJLT */
-    FS_TAG_SHUFFLE,    /* where round q of the shuffle's deal begins */
-    FS_TAG_WIRING,     /* a and b of the block wiring */
-    FS_TAG_LINE,       /* the class mask of a line of coordinates */
-    FS_TAG_SAMPLE,     /* coordinates and signs of row i of FlashBlockRow */
-    FS_TAG_NEIGHBOUR,  /* round keys of the neighbourhood of block row g of FlashBlockRow */
-    FS_TAG_FLIP,       /* sign of column j of the SRHT */
-    FS_TAG_PICK,       /* round keys of the row sample of the SRHT */
-    FS_TAG_NORMAL      /* entries of the dense Gaussian */
+enum fsi_tag {
+    FSI_TAG_COLUMN = 1, /* rows and signs of column j of BlockPerm-SJLT */
+    FSI_TAG_SHUFFLE,    /* where round q of the shuffle's deal begins */
+    FSI_TAG_WIRING,     /* a and b of the block wiring */
+    FSI_TAG_GROUP,      /* the class mask of a line of coordinates */
+    FSI_TAG_SAMPLE,     /* coordinates and signs of row i of FlashBlockRow */
+    FSI_TAG_NEIGHBOUR,  /* round keys of the neighbourhood of block row g of FlashBlockRow */
+    FSI_TAG_FLIP,       /* sign of column j of the SRHT */
+    FSI_TAG_PICK,       /* round keys of the row sample of the SRHT */
+    FSI_TAG_NORMAL      /* entries of the dense Gaussian */
 };
 
-FS_DEF fs_quad fs_philox_round(fs_quad x, uint32_t key0, uint32_t key1)
+FSI_DEF fsi_quad fsi_philox_round(fsi_quad x, uint32_t key0, uint32_t key1)
 {
-    const uint64_t p0 = fs_mul_wide(0xD2511F53u, x.w[0]), p1 = fs_mul_wide(0xCD9E8D57u, x.w[2]);
-    const fs_quad y = {{(uint32_t)(p1 >> 32) ^ x.w[1] ^ key0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ x.w[3] ^ key1,
-                        (uint32_t)p0}};
+    const uint64_t p0 = fsi_mul_wide(0xD2511F53u, x.w[0]), p1 = fsi_mul_wide(0xCD9E8D57u, x.w[2]);
+    const fsi_quad y = {
+        {(uint32_t)(p1 >> 32) ^ x.w[1] ^ key0, (uint32_t)p1, (uint32_t)(p0 >> 32) ^ x.w[3] ^ key1, (uint32_t)p0}};
     return y;
 }
-FS_DEF fs_quad fs_philox(fs_quad x, uint32_t key0, uint32_t key1)
+FSI_DEF fsi_quad fsi_philox(fsi_quad x, uint32_t key0, uint32_t key1)
 {
     for (int round = 0; round < 10; round++) {
-        x = fs_philox_round(x, key0, key1);
+        x = fsi_philox_round(x, key0, key1);
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
     }
@@ -41,73 +43,77 @@ FS_DEF fs_quad fs_philox(fs_quad x, uint32_t key0, uint32_t key1)
 }
 
 /* The same with the keys of all rounds at hand, for a GPU, where adding to them takes a third of all instructions. */
-typedef struct fs_philox_keys { uint32_t key[10][2]; } fs_philox_keys;
+typedef struct fsi_philox_keys {
+    uint32_t key[10][2];
+} fsi_philox_keys;
 
-FS_DEF fs_philox_keys fs_philox_keys_of(uint64_t seed)
+FSI_DEF fsi_philox_keys fsi_philox_keys_of(uint64_t seed)
 {
-    fs_philox_keys keys;
+    fsi_philox_keys keys;
     for (uint32_t round = 0; round < 10; round++) {
         keys.key[round][0] = (uint32_t)seed + round * 0x9E3779B9u;
         keys.key[round][1] = (uint32_t)(seed >> 32) + round * 0xBB67AE85u;
     }
     return keys;
 }
-FS_DEF fs_quad fs_philox_by(const fs_philox_keys *keys, fs_quad x)
+FSI_DEF fsi_quad fsi_philox_by(const fsi_philox_keys *keys, fsi_quad x)
 {
-    for (int round = 0; round < 10; round++) x = fs_philox_round(x, keys->key[round][0], keys->key[round][1]);
+    for (int round = 0; round < 10; round++) x = fsi_philox_round(x, keys->key[round][0], keys->key[round][1]);
     return x;
 }
 
 /* The counter of address (tag, item, e, attempt); item < 2^48, e < 2^32, attempt < 2^16. */
-FS_DEF fs_quad fs_random_counter(uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
+FSI_DEF fsi_quad fsi_random_counter(uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
 {
-    const fs_quad counter = {{(uint32_t)item, (uint32_t)(item >> 32) | attempt << 16, e, tag}};
+    const fsi_quad counter = {{(uint32_t)item, (uint32_t)(item >> 32) | attempt << 16, e, tag}};
     return counter;
 }
 
 /* Four words at that address. */
-FS_DEF fs_quad fs_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
+FSI_DEF fsi_quad fsi_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e, uint32_t attempt)
 {
-    return fs_philox(fs_random_counter(tag, item, e, attempt), (uint32_t)seed, (uint32_t)(seed >> 32));
+    return fsi_philox(fsi_random_counter(tag, item, e, attempt), (uint32_t)seed, (uint32_t)(seed >> 32));
 }
 /* The same; the rounds stay a loop, because on a GPU code that runs for the first time costs more by its length than by
  * its work. */
-FS_DEF fs_quad fs_random_quad_rolled(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e)
+FSI_DEF fsi_quad fsi_random_quad_rolled(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
-    fs_quad x = fs_random_counter(tag, item, e, 0);
-    FS_ROLLED for (int round = 0; round < 10; round++) {
-        x = fs_philox_round(x, key0, key1);
+    fsi_quad x = fsi_random_counter(tag, item, e, 0);
+    FSI_ROLLED for (int round = 0; round < 10; round++)
+    {
+        x = fsi_philox_round(x, key0, key1);
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
     }
     return x;
 }
 /* The word of a quad that belongs to item i. */
-FS_DEF uint32_t fs_quad_word(fs_quad q, uint64_t i)
+FSI_DEF uint32_t fsi_quad_word(fsi_quad q, uint64_t i)
 {
     const uint32_t lo = i & 1 ? q.w[1] : q.w[0], hi = i & 1 ? q.w[3] : q.w[2];
     return i & 2 ? hi : lo;
 }
 /* Word e of item i.  Four neighbouring items share a quad, so a run of columns costs a quarter of a
  * Philox call each. */
-FS_DEF uint32_t fs_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t attempt)
+FSI_DEF uint32_t fsi_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t attempt)
 {
-    return fs_quad_word(fs_random_quad(seed, tag, i >> 2, e, attempt), i);
+    return fsi_quad_word(fsi_random_quad(seed, tag, i >> 2, e, attempt), i);
 }
 
 /* Words e of four items; the rounds stay a loop, of four independent chains. */
-FS_DEF void fs_random_words(uint64_t seed, uint32_t tag, const int64_t *item, uint32_t e, uint32_t *word)
+FSI_DEF void fsi_random_words(uint64_t seed, uint32_t tag, const int64_t *item, uint32_t e, uint32_t *word)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
-    fs_quad x[4];
-    for (int i = 0; i < 4; i++) x[i] = fs_random_counter(tag, (uint64_t)item[i] >> 2, e, 0);
-    FS_ROLLED for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < 4; i++) x[i] = fs_philox_round(x[i], key0, key1);
+    fsi_quad x[4];
+    for (int i = 0; i < 4; i++) x[i] = fsi_random_counter(tag, (uint64_t)item[i] >> 2, e, 0);
+    FSI_ROLLED for (int round = 0; round < 10; round++)
+    {
+        for (int i = 0; i < 4; i++) x[i] = fsi_philox_round(x[i], key0, key1);
         key0 += 0x9E3779B9u;
         key1 += 0xBB67AE85u;
     }
-    for (int i = 0; i < 4; i++) word[i] = fs_quad_word(x[i], (uint64_t)item[i]);
+    for (int i = 0; i < 4; i++) word[i] = fsi_quad_word(x[i], (uint64_t)item[i]);
 }
 
 #endif

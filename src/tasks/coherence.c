@@ -12,12 +12,12 @@
 #include <omp.h>
 #include <string.h>
 
-#include "context.h"
-#include "dtype.h"
-#include "error.h"
+#include "core/context.h"
+#include "base/dtype.h"
+#include "base/error.h"
 #include "flashsketch_tasks.h"
-#include "matrix.h"
-#include "sketch.h"
+#include "core/matrix.h"
+#include "core/sketch.h"
 
 /* Rows of U in the order of their input blocks: block h is rows start[h] ... start[h + 1] - 1. */
 typedef struct basis {
@@ -25,9 +25,9 @@ typedef struct basis {
     int threads;
     double *U; /* d x n, packed rows */
     int64_t *start;
-    double *G; /* n x n: a Gram matrix, then its factor */
-    double *scale;       /* n */
-    int64_t *rows;       /* d, or n if that is more: where rows of A go; then pivots */
+    double *G;     /* n x n: a Gram matrix, then its factor */
+    double *scale; /* n */
+    int64_t *rows; /* d, or n if that is more: where rows of A go; then pivots */
     fs_allocator memory;
     const fs_progress *progress;
 } basis;
@@ -40,12 +40,12 @@ static void at(const basis *b, double share, const char *doing)
 /* the rows of A ---------------------------------------------------------------------------------------------- */
 
 /* Where every row of A goes: to[i] is its place in U.  A counting sort, so that the order within a block stays. */
-static void sort_rows(basis *b, const fs_blockperm *B, int64_t *to)
+static void sort_rows(basis *b, const fsi_blockperm *B, int64_t *to)
 {
     memset(b->start, 0, (size_t)(b->M + 1) * sizeof *b->start);
-    for (int64_t i = 0; i < b->d; i++) b->start[fs_blockperm_input_block(B, i) + 1]++;
+    for (int64_t i = 0; i < b->d; i++) b->start[fsi_blockperm_input_block(B, i) + 1]++;
     for (int64_t h = 0; h < b->M; h++) b->start[h + 1] += b->start[h];
-    for (int64_t i = 0; i < b->d; i++) to[i] = b->start[fs_blockperm_input_block(B, i)]++;
+    for (int64_t i = 0; i < b->d; i++) to[i] = b->start[fsi_blockperm_input_block(B, i)]++;
     memmove(b->start + 1, b->start, (size_t)b->M * sizeof *b->start);
     b->start[0] = 0;
 }
@@ -55,7 +55,7 @@ static void load_dense(basis *b, const fs_matrix *A, const int64_t *to)
 #pragma omp parallel for num_threads(b->threads)
     for (int64_t i = 0; i < b->d; i++)
         for (int64_t j = 0; j < b->n; j++)
-            b->U[to[i] * b->n + j] = fs_load(A->data, A->dtype, A->offset + i * A->row_stride + j * A->col_stride);
+            b->U[to[i] * b->n + j] = fsi_load(A->data, A->dtype, A->offset + i * A->row_stride + j * A->col_stride);
 }
 
 static void load_sparse(basis *b, const fs_sparse *A, const int64_t *to)
@@ -63,11 +63,11 @@ static void load_sparse(basis *b, const fs_sparse *A, const int64_t *to)
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
     memset(b->U, 0, (size_t)(b->d * b->n) * sizeof *b->U);
     for (int64_t line = 0; line < lines; line++) {
-        const int64_t end = fs_index_load(A->ptr, A->index_type, line + 1);
-        for (int64_t e = fs_index_load(A->ptr, A->index_type, line); e < end; e++) {
-            const int64_t other = fs_index_load(A->index, A->index_type, e);
+        const int64_t end = fsi_index_load(A->ptr, A->index_type, line + 1);
+        for (int64_t e = fsi_index_load(A->ptr, A->index_type, line); e < end; e++) {
+            const int64_t other = fsi_index_load(A->index, A->index_type, e);
             const int64_t i = A->format == FS_CSR ? line : other, j = A->format == FS_CSR ? other : line;
-            b->U[to[i] * b->n + j] += fs_load(A->value, A->dtype, e);
+            b->U[to[i] * b->n + j] += fsi_load(A->value, A->dtype, e);
         }
     }
 }
@@ -180,8 +180,8 @@ static fs_result orthonormalize(basis *b, int64_t *rank)
     gram_of(b, n, 0.0, 0.3);
     for (int64_t j = 0; j < n; j++) {
         const double square = b->G[j * n + j];
-        FS_REQUIRE(isfinite(square),
-                   "fs_coherence: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
+        FSI_REQUIRE(isfinite(square),
+                    "fs_coherence: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
         scale[j] = square > 0 ? 1 / sqrt(square) : 0;
     }
     for (int64_t i = 0; i < n; i++)
@@ -280,7 +280,7 @@ static double norm_squared(const basis *b, int64_t rank, const int64_t *blocks, 
 /* The largest norm over all output blocks, each with the input blocks f^1(g) ... f^kappa(g); kappa = 0: over all input
  * blocks, each alone.  q: room for (STEPS + 1) vectors of `rank` elements for every thread, blocks for kappa numbers,
  * norms for M. */
-static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int64_t kappa, int threads, double *q,
+static double largest_norm(const basis *b, int64_t rank, const fsi_wiring *f, int64_t kappa, int threads, double *q,
                            int64_t *blocks, double *norms, int64_t *where)
 {
     const int64_t count = kappa ? kappa : 1;
@@ -289,7 +289,7 @@ static double largest_norm(const basis *b, int64_t rank, const fs_wiring *f, int
         int64_t *mine = blocks + omp_get_thread_num() * count;
         mine[0] = g;
         uint32_t h = (uint32_t)g;
-        for (int64_t l = 0; l < kappa; l++) mine[l] = h = fs_wiring_next(f, h);
+        for (int64_t l = 0; l < kappa; l++) mine[l] = h = fsi_wiring_next(f, h);
         norms[g] = norm_squared(b, rank, mine, count, q + omp_get_thread_num() * (STEPS + 1) * rank);
     }
     *where = 0;
@@ -311,7 +311,7 @@ static void give(const basis *b, void *memory)
     if (memory) b->memory.release(b->memory.user, memory);
 }
 
-static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_report *out)
+static fs_result measure_norms(basis *b, const fsi_blockperm *B, fs_coherence_report *out)
 {
     const int threads = b->threads;
     double *q = take(b, (STEPS + 1) * (int64_t)threads, out->rank, sizeof *q);
@@ -322,7 +322,7 @@ static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_rep
         const double blk = largest_norm(b, out->rank, &B->wiring, 0, threads, q, blocks, norms, &out->block);
         at(b, 0.9, "the norms of the neighbourhoods");
         const double nbr = largest_norm(b, out->rank, &B->wiring, B->kappa, threads, q, blocks, norms,
-                                       &out->neighbourhood);
+                                        &out->neighbourhood);
         out->mu_blk = (double)b->M * blk;
         out->mu_nbr = (double)b->M / (double)B->kappa * nbr;
     }
@@ -334,7 +334,7 @@ static fs_result measure_norms(basis *b, const fs_blockperm *B, fs_coherence_rep
                   : FS_OK;
 }
 
-static fs_result measure(basis *b, const fs_blockperm *B, const fs_matrix *dense, const fs_sparse *sparse,
+static fs_result measure(basis *b, const fsi_blockperm *B, const fs_matrix *dense, const fs_sparse *sparse,
                          fs_coherence_report *out)
 {
     if (!b->U || !b->G || !b->start || !b->scale || !b->rows)
@@ -343,8 +343,8 @@ static fs_result measure(basis *b, const fs_blockperm *B, const fs_matrix *dense
     sort_rows(b, B, b->rows);
     if (sparse) load_sparse(b, sparse, b->rows);
     else load_dense(b, dense, b->rows);
-    FS_TRY(orthonormalize(b, &out->rank));
-    FS_REQUIRE(out->rank, "fs_coherence: all elements of A are 0: there is no range to measure");
+    FSI_TRY(orthonormalize(b, &out->rank));
+    FSI_REQUIRE(out->rank, "fs_coherence: all elements of A are 0: there is no range to measure");
     return measure_norms(b, B, out);
 }
 
@@ -352,15 +352,15 @@ static fs_result measure(basis *b, const fs_blockperm *B, const fs_matrix *dense
 static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64_t n, const fs_matrix *dense,
                            const fs_sparse *sparse, const fs_progress *progress, fs_coherence_report *report)
 {
-    FS_REQUIRE(report && report->size == sizeof *report,
-               "fs_coherence: report is NULL or its size is not set; start from "
-               "FS_COHERENCE_REPORT_INIT");
-    FS_REQUIRE(S->spec.family == FS_BLOCKPERM, "fs_coherence: coherence is about the blocks of family blockperm");
-    FS_REQUIRE(d == S->spec.d && n >= 1 && n <= FS_COHERENCE_MAX_COLS,
-               "fs_coherence: A is %" PRId64 " x %" PRId64 ", it must have d = %" PRId64
-               " rows and from 1 to %d columns",
-               d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
-    const fs_blockperm *B = &S->def.u.blockperm;
+    FSI_REQUIRE(report && report->size == sizeof *report,
+                "fs_coherence: report is NULL or its size is not set; start from "
+                "FS_COHERENCE_REPORT_INIT");
+    FSI_REQUIRE(S->spec.family == FS_BLOCKPERM, "fs_coherence: coherence is about the blocks of family blockperm");
+    FSI_REQUIRE(d == S->spec.d && n >= 1 && n <= FS_COHERENCE_MAX_COLS,
+                "fs_coherence: A is %" PRId64 " x %" PRId64 ", it must have d = %" PRId64
+                " rows and from 1 to %d columns",
+                d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
+    const fsi_blockperm *B = &S->def.u.blockperm;
     basis b = {d, n, B->M, fs_thread_count(0), NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
     b.U = take(&b, d, n, sizeof *b.U);
     b.G = take(&b, n, n, sizeof *b.G);
@@ -381,20 +381,20 @@ static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64
 fs_result fs_coherence(fs_context *ctx, const fs_sketch *S, const fs_matrix *A, const fs_progress *progress,
                        fs_coherence_report *report)
 {
-    FS_REQUIRE(ctx && S, "fs_coherence: %s is NULL", ctx ? "S" : "ctx");
-    FS_TRY(fs_matrix_check("fs_coherence", "A", A));
-    if (A->place != FS_HOST)
+    FSI_REQUIRE(ctx && S, "fs_coherence: %s is NULL", ctx ? "S" : "ctx");
+    FSI_TRY(fs_matrix_check("fs_coherence", "A", A));
+    if (A->memory != FS_MEMORY_HOST)
         return fs_fail(FS_EUNSUPPORTED, "fs_coherence: A is in CUDA memory, it must be in the host's");
     return coherence(ctx, S, A->rows, A->cols, A, NULL, progress, report);
 }
 
-fs_result fs_coherence_csr(fs_context *ctx, const fs_sketch *S, const fs_sparse *A, const fs_progress *progress,
-                           fs_coherence_report *report)
+fs_result fs_coherence_sparse(fs_context *ctx, const fs_sketch *S, const fs_sparse *A, const fs_progress *progress,
+                              fs_coherence_report *report)
 {
-    FS_REQUIRE(ctx && S, "fs_coherence_csr: %s is NULL", ctx ? "S" : "ctx");
-    FS_TRY(fs_sparse_check("fs_coherence_csr", "A", A));
-    if (A->place != FS_HOST)
-        return fs_fail(FS_EUNSUPPORTED, "fs_coherence_csr: A is in CUDA memory, it must be in the host's");
-    FS_TRY(fs_sparse_check_arrays("fs_coherence_csr", A));
+    FSI_REQUIRE(ctx && S, "fs_coherence_sparse: %s is NULL", ctx ? "S" : "ctx");
+    FSI_TRY(fsi_sparse_check("fs_coherence_sparse", "A", A));
+    if (A->memory != FS_MEMORY_HOST)
+        return fs_fail(FS_EUNSUPPORTED, "fs_coherence_sparse: A is in CUDA memory, it must be in the host's");
+    FSI_TRY(fsi_sparse_check_arrays("fs_coherence_sparse", A));
     return coherence(ctx, S, A->rows, A->cols, NULL, A, progress, report);
 }

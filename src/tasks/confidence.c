@@ -18,25 +18,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sketch.h"
-#include "workspace.h"
+#include "core/sketch.h"
+#include "tasks/workspace.h"
 
 enum { SPARE = 8, FEWEST_NONZEROS = 4 };
 static const char samples_rows[] = "S samples rows of A (blockrow); take another family";
 static const char repeats_rows[] = "the rows of S depend on each other (srht); take another family";
 
-static int64_t nonzeros(const fs_spec *S)
-{
-    return (S->family == FS_BLOCKPERM ? S->kappa : 1) * S->s;
-}
+static int64_t nonzeros(const fs_spec *S) { return (S->family == FS_BLOCKPERM ? S->kappa : 1) * S->s; }
 
 /* Leverages h_i of the rows of Y, whose sum is p, are called uneven where k sum h_i^2 / p^2 - 1 is above this.  n rows
  * of A that have all leverage make it 0.44 to 0.26 times (k / p) (1 - p / k)^2 for s = 4, k = 2 n to 16 n; 2 n of them
  * half of that, and rows that fall as 1 / i^2 two thirds; spread inputs next to nothing. */
-static double uneven(double k, double p)
-{
-    return 0.23 * k / p * (1 - p / k) * (1 - p / k);
-}
+static double uneven(double k, double p) { return 0.23 * k / p * (1 - p / k) * (1 - p / k); }
 
 /* The chance that two of n rows of A that outweigh all others meet the same rows of Y with the same signs, or opposite
  * ones: then S loses their difference.  They are in one of M blocks of B = k / M rows; each of the s nonzeros of a
@@ -50,7 +44,7 @@ static double chance_of_a_lost_direction(const fs_spec *S, double n)
 }
 
 /* Why residuals are not known to be in their interval; 0: they are. */
-static int doubt_of_fit(const fs_workspace *w, const fs_fit_facts *f, char *text, size_t bytes)
+static int doubt_of_fit(const fs_workspace *w, const fsi_fit_facts *f, char *text, size_t bytes)
 {
     const fs_spec *S = &w->made_by;
     const double k = (double)w->shape.k, p = f->freedom;
@@ -85,13 +79,15 @@ static int explain_rank(const fs_workspace *w, int64_t rank, char *text, size_t 
     if (k < 2 * n)
         return snprintf(text, bytes,
                         "S A has rank %" PRId64 " < n = %" PRId64 ": either A has dependent columns or k = %" PRId64
-                        " is too small for A; take k >= %" PRId64 " (2 n)", rank, n, k, 2 * n);
+                        " is too small for A; take k >= %" PRId64 " (2 n)",
+                        rank, n, k, 2 * n);
     return snprintf(text, bytes,
                     "S A has rank %" PRId64 " < n = %" PRId64 ": A has dependent columns or, rarely, S has lost a "
-                    "direction of A; another seed tells", rank, n);
+                    "direction of A; another seed tells",
+                    rank, n);
 }
 
-int fs_confidence_in_fit(const fs_workspace *w, const fs_fit_facts *f, char *note, size_t bytes)
+int fsi_confidence_in_fit(const fs_workspace *w, const fsi_fit_facts *f, char *note, size_t bytes)
 {
     static const char unknown[] = "the interval is not known: ";
     size_t at = 0;
@@ -109,18 +105,18 @@ int fs_confidence_in_fit(const fs_workspace *w, const fs_fit_facts *f, char *not
     return 1;
 }
 
-int fs_confidence_in_gram(const fs_sketch *S, char *note, size_t bytes)
+int fsi_confidence_in_gram(const fs_sketch *S, char *note, size_t bytes)
 {
     const char *doubt = NULL;
     if (!S) doubt = "S was not given";
-    else if (S->spec.family == FS_DEF_BLOCKROW) doubt = samples_rows;
-    else if (S->spec.family == FS_DEF_SRHT) doubt = repeats_rows;
+    else if (S->spec.family == FSI_DEF_BLOCKROW) doubt = samples_rows;
+    else if (S->spec.family == FSI_DEF_SRHT) doubt = repeats_rows;
     note[0] = 0;
     if (doubt) snprintf(note, bytes, "the bound is not known: %s", doubt);
     return !doubt;
 }
 
-double fs_relative_fourth(const double *squares, int64_t count)
+double fsi_relative_fourth(const double *squares, int64_t count)
 {
     double sum = 0, fourth = 0;
     for (int64_t i = 0; i < count; i++) sum += squares[i];

@@ -9,23 +9,23 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "dtype.h"
-#include "matrix.h"
-#include "workspace.h"
+#include "base/dtype.h"
+#include "core/matrix.h"
+#include "tasks/workspace.h"
 
 /* What the ways of solving tell. */
 typedef struct fit {
     fs_method method; /* 0: Cholesky's pivots are too small */
     int64_t rank;
     double condition;
-    double freedom;   /* tr(Y (Y'Y + lambda I)^-1 Y'): the rank, where lambda is 0 */
-    double Y2, C2;    /* |Y|^2 and |C|^2, not finite where Y or C is not */
+    double freedom; /* tr(Y (Y'Y + lambda I)^-1 Y'): the rank, where lambda is 0 */
+    double Y2, C2;  /* |Y|^2 and |C|^2, not finite where Y or C is not */
 } fit;
 
 static fs_matrix right_hand_side(fs_workspace *w)
 {
     fs_matrix C;
-    fs_workspace_parts(w, NULL, &C);
+    fsi_workspace_parts(w, NULL, &C);
     return C;
 }
 
@@ -50,11 +50,11 @@ static fs_result residual_of_sketch(fs_workspace *w)
 static fs_result refine(fs_workspace *w, double lambda)
 {
     const int64_t n = w->shape.n, rhs = w->shape.rhs;
-    FS_TRY(residual_of_sketch(w));
+    FSI_TRY(residual_of_sketch(w));
     CALL(w, gemm, 0, 1, rhs, n, w->shape.k, 1.0, w->E, rhs, w->Z, w->pitch, 0.0, w->W, rhs);
     if (lambda > 0) CALL(w, add, rhs * n, -lambda, w->X, w->W);
     CALL(w, trsm, 0, 1, rhs, n, w->G, w->pitch, w->W, rhs);
-    FS_TRY(back_substitute(w, w->W));
+    FSI_TRY(back_substitute(w, w->W));
     CALL(w, add, rhs * n, 1.0, w->W, w->X);
     return FS_OK;
 }
@@ -87,9 +87,9 @@ static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
     const int64_t n = w->shape.n, N = w->N, rhs = w->shape.rhs;
     fs_matrix below = fs_row_major(w->G + n, n, rhs, FS_F64); /* (j, c) is G[n + c + j pitch] */
     below.row_stride = w->pitch;
-    below.place = w->ctx->backend->place;
+    below.memory = w->ctx->backend->memory;
     int broken;
-    FS_TRY(fs_workspace_load(w, 1));
+    FSI_TRY(fsi_workspace_load(w, 1));
     CALL(w, syrk, N, w->shape.k, w->Z, w->pitch, 0.0, w->G, w->pitch);
     CALL(w, diagonal, n, w->G, w->pitch, w->d, lambda);
     if (lambda == 0) CALL(w, ones, n, w->G, w->pitch);
@@ -97,8 +97,8 @@ static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
     CALL(w, potrf, N, w->G, w->pitch);
     CALL(w, diagonal, n, w->G, w->pitch, w->d + N, 0.0);
     CALL(w, widen, &below, w->X, rhs);
-    FS_TRY(back_substitute(w, w->X));
-    if (w->shape.dtype == FS_F64) FS_TRY(refine(w, lambda));
+    FSI_TRY(back_substitute(w, w->X));
+    if (w->shape.dtype == FS_F64) FSI_TRY(refine(w, lambda));
     CALL(w, fetch, w->d, (size_t)(N + n) * sizeof(double), w->host);
     CALL(w, wait, &broken);
     for (int64_t j = 0; j < N; j++) *(j < n ? &out->Y2 : &out->C2) += w->host[j];
@@ -123,8 +123,8 @@ static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
 {
     const int64_t n = w->shape.n, k = w->shape.k, rhs = w->shape.rhs;
     fs_matrix Y, C;
-    fs_workspace_parts(w, &Y, &C);
-    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
+    fsi_workspace_parts(w, &Y, &C);
+    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.memory};
     double *diagonals = w->host, *squares = w->host + 2 * k;
     int broken;
     CALL(w, widen, &turned, w->Z, k);
@@ -135,12 +135,12 @@ static fs_result by_rows(fs_workspace *w, double lambda, fit *out)
     if (lambda == 0) CALL(w, ones, k, w->G, w->pitch);
     CALL(w, potrf, k, w->G, w->pitch);
     CALL(w, diagonal, k, w->G, w->pitch, w->d + k, 0.0);
-    FS_TRY(substitute_rows(w, w->F));
+    FSI_TRY(substitute_rows(w, w->F));
     if (w->shape.dtype == FS_F64) { /* E = C' - X' Y' - lambda U, solved and added */
         CALL(w, widen, &C, w->E, rhs);
         CALL(w, gemm, 0, 1, rhs, k, n, -1.0, w->X, rhs, w->Z, k, 1.0, w->E, rhs);
         if (lambda > 0) CALL(w, add, rhs * k, -lambda, w->F, w->E);
-        FS_TRY(substitute_rows(w, w->E));
+        FSI_TRY(substitute_rows(w, w->E));
     }
     CALL(w, fetch, w->d, (size_t)(2 * k) * sizeof(double), diagonals);
     CALL(w, fetch, w->squares, (size_t)k * sizeof(double), squares);
@@ -170,8 +170,8 @@ static fs_result by_svd(fs_workspace *w, double lambda, double rcond, fit *out)
     const int tall = k >= n;
     const int64_t p = tall ? n : k, m = tall ? k : n;
     fs_matrix Y, C = right_hand_side(w);
-    fs_workspace_parts(w, &Y, NULL);
-    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.place};
+    fsi_workspace_parts(w, &Y, NULL);
+    const fs_matrix turned = {Y.data, n, k, 1, n, 0, 0, Y.dtype, Y.memory};
     CALL(w, widen, tall ? &turned : &Y, w->Z, m);
     CALL(w, widen, &C, w->F, rhs);
     double *s = w->host, *f = w->host + p, *Vt = w->H;
@@ -205,11 +205,11 @@ static fs_result spread_of_residual(fs_workspace *w, double freedom, double *var
     const double kept = 1 - freedom / (double)k;
     CALL(w, squares, rhs, k, w->E, rhs, w->squares);
     CALL(w, fetch, w->squares, (size_t)k * sizeof(double), w->host);
-    *variance = 2 + fmax(0.0, fs_relative_fourth(w->host, k) - 3) / (kept * kept);
+    *variance = 2 + fmax(0.0, fsi_relative_fourth(w->host, k) - 3) / (kept * kept);
     return FS_OK;
 }
 
-/* How unevenly leverage lies on the rows of Y, for fs_confidence_in_fit; Z is Y', and becomes L^-1 Y'.  Only Cholesky's
+/* How unevenly leverage lies on the rows of Y, for fsi_confidence_in_fit; Z is Y', and becomes L^-1 Y'.  Only Cholesky's
  * factor of Y'Y has it at little cost, n^2 k operations. */
 static fs_result measure_leverage(fs_workspace *w, const fit *done, double *unevenness)
 {
@@ -220,7 +220,7 @@ static fs_result measure_leverage(fs_workspace *w, const fit *done, double *unev
     CALL(w, trsm, 1, 0, n, k, w->G, w->pitch, w->Z, w->pitch);
     CALL(w, squares, n, k, w->Z, w->pitch, w->squares);
     CALL(w, fetch, w->squares, (size_t)k * sizeof(double), w->host);
-    *unevenness = fs_relative_fourth(w->host, k) - 1;
+    *unevenness = fsi_relative_fourth(w->host, k) - 1;
     return FS_OK;
 }
 
@@ -229,7 +229,7 @@ static fs_result bracket(fs_workspace *w, double freedom, double rounding, fs_fi
 {
     const double k = (double)w->shape.k;
     double variance;
-    FS_TRY(spread_of_residual(w, freedom, &variance));
+    FSI_TRY(spread_of_residual(w, freedom, &variance));
     const double reach = exp(3 * sqrt(variance * (1 + freedom / k) / (k - freedom)) / 2);
     /* Of a residual that is all rounding nothing is known but that it is no larger. */
     report->low = report->residual > 16 * rounding ? report->residual / reach - rounding : 0;
@@ -241,13 +241,13 @@ static fs_result bracket(fs_workspace *w, double freedom, double rounding, fs_fi
 static fs_result judge(fs_workspace *w, const fit *done, int explain, double rounding, fs_fit_report *report)
 {
     const double k = (double)w->shape.k, left = k - done->freedom;
-    fs_fit_facts facts = {done->freedom, NAN, done->rank, explain};
-    FS_TRY(fs_workspace_load(w, 0));
-    FS_TRY(residual_of_sketch(w));
+    fsi_fit_facts facts = {done->freedom, NAN, done->rank, explain};
+    FSI_TRY(fsi_workspace_load(w, 0));
+    FSI_TRY(residual_of_sketch(w));
     CALL(w, norm, w->shape.rhs * w->shape.k, w->E, &report->sketched);
-    FS_TRY(measure_leverage(w, done, &facts.unevenness));
-    const int known = fs_confidence_in_fit(w, &facts, report->note, sizeof report->note);
-    report->confidence = known ? FS_CONFIDENCE : 0;
+    FSI_TRY(measure_leverage(w, done, &facts.unevenness));
+    const int known = fsi_confidence_in_fit(w, &facts, report->note, sizeof report->note);
+    report->confidence = known ? FSI_CONFIDENCE : 0;
     report->residual = report->smallest = NAN;
     report->low = 0;
     report->high = INFINITY;
@@ -278,12 +278,12 @@ static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
 
 static fs_result check(fs_workspace *w, const char *who, fs_matrix *X, const fs_fit_report *report)
 {
-    FS_REQUIRE(w, "%s: w is NULL", who);
-    FS_REQUIRE(w->shape.rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
-    FS_REQUIRE(!report || report->size == sizeof *report, "%s: report.size is %zu; start from FS_FIT_REPORT_INIT", who,
-               report->size);
-    FS_TRY(fs_matrix_check_output(who, "X", X));
-    return fs_workspace_check(w, who, "X", X, w->shape.n, w->shape.rhs, 1);
+    FSI_REQUIRE(w, "%s: w is NULL", who);
+    FSI_REQUIRE(w->shape.rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
+    FSI_REQUIRE(!report || report->size == sizeof *report, "%s: report.size is %zu; start from FS_FIT_REPORT_INIT", who,
+                report->size);
+    FSI_TRY(fs_matrix_check_output(who, "X", X));
+    return fsi_workspace_check(w, who, "X", X, w->shape.n, w->shape.rhs, 1);
 }
 
 static fs_result run(fs_workspace *w, const char *who, double lambda, double rcond, fs_matrix *X, fs_fit_report *report)
@@ -294,59 +294,59 @@ static fs_result run(fs_workspace *w, const char *who, double lambda, double rco
     fit done = {(fs_method)0, 0, 0, 0, 0, 0};
     double size;
     CALL(w, mark, MARK_TASK);
-    FS_TRY(w->shape.k < w->shape.n ? by_rows(w, lambda, &done) : by_columns(w, lambda, &done));
-    FS_REQUIRE(isfinite(done.Y2) && isfinite(done.C2), "%s: %s has elements that are not finite, or above 1e150", who,
-               isfinite(done.Y2) ? "C, and so B," : "Y, and so A,");
-    if (!done.method || rcond > 0) FS_TRY(by_svd(w, lambda, tolerance, &done));
-    FS_TRY(fs_workspace_put(w, w->X, w->shape.rhs, 0, X));
+    FSI_TRY(w->shape.k < w->shape.n ? by_rows(w, lambda, &done) : by_columns(w, lambda, &done));
+    FSI_REQUIRE(isfinite(done.Y2) && isfinite(done.C2), "%s: %s has elements that are not finite, or above 1e150", who,
+                isfinite(done.Y2) ? "C, and so B," : "Y, and so A,");
+    if (!done.method || rcond > 0) FSI_TRY(by_svd(w, lambda, tolerance, &done));
+    FSI_TRY(fsi_workspace_put(w, w->X, w->shape.rhs, 0, X));
     CALL(w, mark, MARK_DONE);
     if (!report) return w->dense->wait(w->handle, NULL);
 
-    FS_TRY(fs_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
-    if (lambda > 0 && done.method == FS_METHOD_CHOLESKY) FS_TRY(count_freedom(w, lambda, &done));
-    FS_TRY(size_of_terms(w, &done, &size));
+    FSI_TRY(fsi_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
+    if (lambda > 0 && done.method == FS_METHOD_CHOLESKY) FSI_TRY(count_freedom(w, lambda, &done));
+    FSI_TRY(size_of_terms(w, &done, &size));
     report->method = done.method;
     report->rank = done.rank;
     report->condition = done.condition;
     report->rhs = sqrt(done.C2);
-    const double unit = fmax(fs_unit(w->shape.dtype), fs_unit(X->dtype));
-    FS_TRY(judge(w, &done, lambda == 0 && rcond == 0, 8 * unit * (size + report->rhs), report));
+    const double unit = fmax(fsi_unit(w->shape.dtype), fsi_unit(X->dtype));
+    FSI_TRY(judge(w, &done, lambda == 0 && rcond == 0, 8 * unit * (size + report->rhs), report));
     if (lambda > 0) report->smallest = NAN;
     return FS_OK;
 }
 
 fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report)
 {
-    FS_TRY(check(w, "fs_solve", X, report));
-    FS_REQUIRE(rcond >= 0 && rcond < 1, "fs_solve: rcond = %g, it must be from 0 to less than 1", rcond);
+    FSI_TRY(check(w, "fs_solve", X, report));
+    FSI_REQUIRE(rcond >= 0 && rcond < 1, "fs_solve: rcond = %g, it must be from 0 to less than 1", rcond);
     return run(w, "fs_solve", 0.0, rcond, X, report);
 }
 
 fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report)
 {
-    FS_TRY(check(w, "fs_ridge", X, report));
-    FS_REQUIRE(lambda > 0 && isfinite(lambda), "fs_ridge: lambda = %g, it must be a positive number", lambda);
+    FSI_TRY(check(w, "fs_ridge", X, report));
+    FSI_REQUIRE(lambda > 0 && isfinite(lambda), "fs_ridge: lambda = %g, it must be a positive number", lambda);
     return run(w, "fs_ridge", lambda, 0.0, X, report);
 }
 
 fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, const fs_matrix *X, double *norms)
 {
     const char *who = "fs_residual";
-    FS_REQUIRE(w && A && B && norms, "%s: %s is NULL", who, !w ? "w" : !A ? "A" : !B ? "B" : "norms");
+    FSI_REQUIRE(w && A && B && norms, "%s: %s is NULL", who, !w ? "w" : !A ? "A" : !B ? "B" : "norms");
     const int64_t n = w->shape.n, rhs = w->shape.rhs;
-    FS_REQUIRE(rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
-    FS_TRY(fs_workspace_check(w, who, "A", A, A->rows, n, 0));
-    FS_TRY(fs_workspace_check(w, who, "B", B, A->rows, rhs, 0));
-    FS_TRY(fs_workspace_check(w, who, "X", X, n, rhs, 0));
-    const fs_matrix x = fs_matrix_at_origin(X);
+    FSI_REQUIRE(rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
+    FSI_TRY(fsi_workspace_check(w, who, "A", A, A->rows, n, 0));
+    FSI_TRY(fsi_workspace_check(w, who, "B", B, A->rows, rhs, 0));
+    FSI_TRY(fsi_workspace_check(w, who, "X", X, n, rhs, 0));
+    const fs_matrix x = fsi_matrix_at_origin(X);
     CALL(w, widen, &x, w->W, rhs);
     CALL(w, zero, w->G, (size_t)(rhs * rhs) * sizeof(double));
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
-        fs_matrix part = fs_matrix_at_origin(B);
-        part.data = (char *)part.data + at * B->row_stride * fs_dtype_size(B->dtype);
+        fs_matrix part = fsi_matrix_at_origin(B);
+        part.data = (char *)part.data + at * B->row_stride * fsi_dtype_size(B->dtype);
         part.rows = rows;
-        FS_TRY(fs_workspace_panel(w, A, at, rows));
+        FSI_TRY(fsi_workspace_panel(w, A, at, rows));
         CALL(w, widen, &part, w->F, rhs);
         CALL(w, gemm, 0, 0, rhs, rows, n, 1.0, w->W, rhs, w->Z, w->pitch, -1.0, w->F, rhs);
         CALL(w, syrk, rhs, rows, w->F, rhs, 1.0, w->G, rhs);

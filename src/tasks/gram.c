@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "matrix.h"
-#include "sketch.h"
-#include "split.h"
-#include "workspace.h"
+#include "core/matrix.h"
+#include "core/sketch.h"
+#include "def/split.h"
+#include "tasks/workspace.h"
 
 /* The quantile at z standard deviations of a chi-square variable with v degrees of freedom, divided by v (Wilson and
  * Hilferty, 1931). */
@@ -23,10 +23,10 @@ static double effective_k(const fs_workspace *w, const fs_sketch *S, const doubl
 {
     const int64_t k = w->shape.k;
     const int blocks = S && (S->spec.family == FS_BLOCKPERM || S->spec.family == FS_BLOCKROW);
-    const fs_split split = fs_split_make(k, blocks ? S->spec.M : 1);
+    const fsi_split split = fsi_split_make(k, blocks ? S->spec.M : 1);
     double inverse = 0;
     for (int64_t g = 0; g < (blocks ? S->spec.M : 1); g++) {
-        const int64_t height = fs_split_size(&split, g), start = fs_split_start(&split, g);
+        const int64_t height = fsi_split_size(&split, g), start = fsi_split_start(&split, g);
         double part = 0;
         for (int64_t i = start; i < start + height; i++) part += squares[i];
         if (height) inverse += part / whole * (part / whole) / (double)height;
@@ -49,19 +49,19 @@ static double degrees_of_freedom(double r, double fourth, double k)
  * more than that, which gives |H|_F. */
 static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gram_report *report)
 {
-    const int known = fs_confidence_in_gram(S, report->note, sizeof report->note);
-    report->confidence = known ? FS_CONFIDENCE : 0;
+    const int known = fsi_confidence_in_gram(S, report->note, sizeof report->note);
+    report->confidence = known ? FSI_CONFIDENCE : 0;
     report->error = report->low = report->high = 0;
     report->effective_k = (double)w->shape.k;
     if (trace == 0) return FS_OK;
     double square;
-    FS_TRY(fs_workspace_symmetric_square(w, w->G, &square));
+    FSI_TRY(fsi_workspace_symmetric_square(w, w->G, &square));
     CALL(w, squares, w->shape.n, w->shape.k, w->Z, w->pitch, w->squares);
     CALL(w, fetch, w->squares, (size_t)w->shape.k * sizeof(double), w->host);
     const double z = 2.576, k = effective_k(w, S, w->host, trace); /* 99 of 100 normal variables are within z */
     const double H = fmax((square - trace * trace / k) / (1 + 1 / k), trace * trace / (double)w->shape.n);
     const double r = trace * trace / H, spread = 1 + z / sqrt(2 * k);
-    const double freedom = degrees_of_freedom(r, fs_relative_fourth(w->host, w->shape.k), (double)w->shape.k);
+    const double freedom = degrees_of_freedom(r, fsi_relative_fourth(w->host, w->shape.k), (double)w->shape.k);
     report->effective_k = k;
     report->error = sqrt((r + 1) / k);
     report->high = known ? report->error * sqrt(chi_square_over(freedom, z)) * spread : INFINITY;
@@ -72,25 +72,25 @@ static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gra
 
 fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report)
 {
-    FS_REQUIRE(w, "fs_gram: w is NULL");
+    FSI_REQUIRE(w, "fs_gram: w is NULL");
     const int64_t n = w->shape.n;
-    FS_REQUIRE(!S || S->spec.k == w->shape.k, "fs_gram: S has %" PRId64 " rows, the workspace is for k = %" PRId64,
-               S->spec.k, w->shape.k);
-    FS_REQUIRE(!report || report->size == sizeof *report, "fs_gram: report.size is %zu; start from FS_GRAM_REPORT_INIT",
-               report->size);
+    FSI_REQUIRE(!S || S->spec.k == w->shape.k, "fs_gram: S has %" PRId64 " rows, the workspace is for k = %" PRId64,
+                S->spec.k, w->shape.k);
+    FSI_REQUIRE(!report || report->size == sizeof *report,
+                "fs_gram: report.size is %zu; start from FS_GRAM_REPORT_INIT", report->size);
     if (G) {
-        FS_TRY(fs_matrix_check_output("fs_gram", "G", G));
-        FS_TRY(fs_workspace_check(w, "fs_gram", "G", G, n, n, 1));
+        FSI_TRY(fs_matrix_check_output("fs_gram", "G", G));
+        FSI_TRY(fsi_workspace_check(w, "fs_gram", "G", G, n, n, 1));
     }
     double trace;
     CALL(w, mark, MARK_TASK);
-    FS_TRY(fs_workspace_load(w, 0));
-    FS_TRY(fs_workspace_gram(w, &trace));
-    FS_REQUIRE(isfinite(trace), "fs_gram: Y has elements that are not finite, or above 1e150: so does A");
-    if (G) FS_TRY(fs_workspace_put(w, w->G, n, 1, G));
+    FSI_TRY(fsi_workspace_load(w, 0));
+    FSI_TRY(fsi_workspace_gram(w, &trace));
+    FSI_REQUIRE(isfinite(trace), "fs_gram: Y has elements that are not finite, or above 1e150: so does A");
+    if (G) FSI_TRY(fsi_workspace_put(w, w->G, n, 1, G));
     CALL(w, mark, MARK_DONE);
     if (!report) return w->dense->wait(w->handle, NULL);
-    FS_TRY(fs_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
+    FSI_TRY(fsi_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
     return judge(w, S, trace, report);
 }
 
@@ -105,26 +105,26 @@ static fs_result spectral_norm(fs_workspace *w, double *G, double *norm)
 
 fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A, double *frobenius, double *spectral)
 {
-    FS_REQUIRE(w && A, "fs_gram_error: %s is NULL", w ? "A" : "w");
+    FSI_REQUIRE(w && A, "fs_gram_error: %s is NULL", w ? "A" : "w");
     const int64_t n = w->shape.n;
     double trace, apart, whole;
-    FS_TRY(fs_workspace_check(w, "fs_gram_error", "A", A, A->rows, n, 0));
-    FS_TRY(fs_workspace_load(w, 0));
-    FS_TRY(fs_workspace_gram(w, &trace));
+    FSI_TRY(fsi_workspace_check(w, "fs_gram_error", "A", A, A->rows, n, 0));
+    FSI_TRY(fsi_workspace_load(w, 0));
+    FSI_TRY(fsi_workspace_gram(w, &trace));
     CALL(w, zero, w->H, (size_t)(n * n) * sizeof(double));
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
-        FS_TRY(fs_workspace_panel(w, A, at, rows));
+        FSI_TRY(fsi_workspace_panel(w, A, at, rows));
         CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, w->H, n);
     }
     CALL(w, add, n * n, -1.0, w->H, w->G);
-    FS_TRY(fs_workspace_symmetric_square(w, w->G, &apart));
-    FS_TRY(fs_workspace_symmetric_square(w, w->H, &whole));
-    FS_REQUIRE(isfinite(apart) && isfinite(whole), "fs_gram_error: A or Y has elements that are not finite");
+    FSI_TRY(fsi_workspace_symmetric_square(w, w->G, &apart));
+    FSI_TRY(fsi_workspace_symmetric_square(w, w->H, &whole));
+    FSI_REQUIRE(isfinite(apart) && isfinite(whole), "fs_gram_error: A or Y has elements that are not finite");
     if (frobenius) *frobenius = whole > 0 ? sqrt(apart / whole) : 0;
     if (!spectral) return FS_OK;
-    FS_TRY(spectral_norm(w, w->G, &apart));
-    FS_TRY(spectral_norm(w, w->H, &whole));
+    FSI_TRY(spectral_norm(w, w->G, &apart));
+    FSI_TRY(spectral_norm(w, w->H, &whole));
     *spectral = whole > 0 ? apart / whole : 0;
     return FS_OK;
 }

@@ -6,15 +6,15 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "dtype.h"
-#include "matrix.h"
-#include "sketch.h"
-#include "workspace.h"
+#include "base/dtype.h"
+#include "core/matrix.h"
+#include "core/sketch.h"
+#include "tasks/workspace.h"
 
 static fs_matrix basis(const fs_workspace *w)
 {
     fs_matrix Q = fs_row_major(w->Q, w->shape.basis, w->shape.n, w->shape.dtype);
-    Q.place = w->ctx->backend->place;
+    Q.memory = w->ctx->backend->memory;
     return Q;
 }
 
@@ -25,12 +25,12 @@ static fs_result draw(fs_workspace *w, uint64_t seed)
     fs_spec spec = FS_SPEC_INIT;
     spec.family = FS_GAUSSIAN, spec.d = w->shape.basis, spec.k = n, spec.seed = seed;
     fs_matrix I = fs_row_major(w->G, n, n, w->shape.dtype), Q = basis(w);
-    I.place = Q.place;
+    I.memory = Q.memory;
     CALL(w, zero, w->H, (size_t)(n * n) * sizeof(double));
     CALL(w, diagonal, n, w->H, n, NULL, 1.0);
     CALL(w, narrow, w->H, n, 0, &I);
     fs_sketch *normal;
-    FS_TRY(fs_sketch_create_with(&normal, &spec, &w->ctx->allocator));
+    FSI_TRY(fs_sketch_create_with(&normal, &spec, &w->ctx->allocator));
     const fs_result result = fs_apply_adjoint(w->ctx, normal, 0, 1.0, &I, 0.0, &Q);
     fs_sketch_destroy(normal);
     return result;
@@ -45,7 +45,7 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
     CALL(w, zero, L, (size_t)(n * n) * sizeof(double));
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
-        FS_TRY(fs_workspace_panel(w, A, at, rows));
+        FSI_TRY(fsi_workspace_panel(w, A, at, rows));
         if (factored) CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->pitch);
         CALL(w, syrk, n, rows, w->Z, w->pitch, 1.0, L, n);
     }
@@ -55,11 +55,12 @@ static fs_result factor(fs_workspace *w, const fs_matrix *A, int factored, doubl
     CALL(w, fetch, w->d, (size_t)(2 * n) * sizeof(double), w->host);
     CALL(w, wait, &broken);
     for (int64_t j = 0; j < n; j++) {
-        FS_REQUIRE(isfinite(w->host[j]),
-                   "fs_ose: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
-        FS_REQUIRE(!(broken == j + 1) && w->host[n + j] > SMALLEST_PIVOT * sqrt(w->host[j]),
-                   "fs_ose: column %" PRId64 " of A depends on those before it, or nearly so: they have no basis of %"
-                   PRId64 " columns", j + 1, n);
+        FSI_REQUIRE(isfinite(w->host[j]),
+                    "fs_ose: column %" PRId64 " of A has elements that are not finite, or above 1e150", j + 1);
+        FSI_REQUIRE(!(broken == j + 1) && w->host[n + j] > SMALLEST_PIVOT * sqrt(w->host[j]),
+                    "fs_ose: column %" PRId64
+                    " of A depends on those before it, or nearly so: they have no basis of %" PRId64 " columns",
+                    j + 1, n);
     }
     return FS_OK;
 }
@@ -72,9 +73,9 @@ static fs_result write_basis(fs_workspace *w, const fs_matrix *A)
     for (int64_t at = 0; at < A->rows; at += w->panel) {
         const int64_t rows = A->rows - at < w->panel ? A->rows - at : w->panel;
         fs_matrix part = Q;
-        part.data = (char *)Q.data + at * n * fs_dtype_size(Q.dtype);
+        part.data = (char *)Q.data + at * n * fsi_dtype_size(Q.dtype);
         part.rows = rows;
-        FS_TRY(fs_workspace_panel(w, A, at, rows));
+        FSI_TRY(fsi_workspace_panel(w, A, at, rows));
         CALL(w, trsm, 1, 0, n, rows, w->H, n, w->Z, w->pitch);
         CALL(w, trsm, 1, 0, n, rows, w->G, n, w->Z, w->pitch);
         CALL(w, narrow, w->Z, w->pitch, 0, &part);
@@ -96,42 +97,42 @@ static void expect(const fs_workspace *w, fs_ose_report *report)
 
 fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed, fs_ose_report *report)
 {
-    FS_REQUIRE(w && S && report, "fs_ose: %s is NULL", !w ? "w" : !S ? "S" : "report");
-    FS_REQUIRE(report->size == sizeof *report, "fs_ose: report.size is %zu; start from FS_OSE_REPORT_INIT",
-               report->size);
+    FSI_REQUIRE(w && S && report, "fs_ose: %s is NULL", !w ? "w" : !S ? "S" : "report");
+    FSI_REQUIRE(report->size == sizeof *report, "fs_ose: report.size is %zu; start from FS_OSE_REPORT_INIT",
+                report->size);
     const int64_t n = w->shape.n;
-    FS_REQUIRE(w->shape.basis == S->spec.d && w->shape.k == S->spec.k,
-               "fs_ose: S is %" PRId64 " x %" PRId64 ", the workspace is for k = %" PRId64 " and a basis of %" PRId64
-               " rows",
-               S->spec.k, S->spec.d, w->shape.k, w->shape.basis);
+    FSI_REQUIRE(w->shape.basis == S->spec.d && w->shape.k == S->spec.k,
+                "fs_ose: S is %" PRId64 " x %" PRId64 ", the workspace is for k = %" PRId64 " and a basis of %" PRId64
+                " rows",
+                S->spec.k, S->spec.d, w->shape.k, w->shape.basis);
     fs_matrix Q = basis(w), Y;
     fs_matrix from = Q;
     if (A) {
-        FS_REQUIRE(A->cols >= n, "fs_ose: A has %" PRId64 " columns, the workspace is for a basis of %" PRId64, A->cols,
-                   n);
+        FSI_REQUIRE(A->cols >= n, "fs_ose: A has %" PRId64 " columns, the workspace is for a basis of %" PRId64,
+                    A->cols, n);
         from = *A;
         from.cols = n;
-        FS_TRY(fs_workspace_check(w, "fs_ose", "A", &from, S->spec.d, n, 0));
+        FSI_TRY(fsi_workspace_check(w, "fs_ose", "A", &from, S->spec.d, n, 0));
     } else {
-        FS_TRY(draw(w, seed));
+        FSI_TRY(draw(w, seed));
     }
-    FS_TRY(factor(w, &from, 0, w->H));
-    FS_TRY(factor(w, &from, 1, w->G));
-    FS_TRY(write_basis(w, &from));
+    FSI_TRY(factor(w, &from, 0, w->H));
+    FSI_TRY(factor(w, &from, 1, w->G));
+    FSI_TRY(write_basis(w, &from));
 
-    fs_workspace_parts(w, &Y, NULL);
+    fsi_workspace_parts(w, &Y, NULL);
     w->made_by.size = 0;
     CALL(w, mark, MARK_SKETCH);
-    FS_TRY(fs_apply(w->ctx, S, 0, 1.0, &Q, 0.0, &Y));
+    FSI_TRY(fs_apply(w->ctx, S, 0, 1.0, &Q, 0.0, &Y));
     CALL(w, mark, MARK_SKETCHED);
     w->sketched = 1;
     double trace;
     CALL(w, mark, MARK_TASK);
-    FS_TRY(fs_workspace_load(w, 0));
-    FS_TRY(fs_workspace_gram(w, &trace));
+    FSI_TRY(fsi_workspace_load(w, 0));
+    FSI_TRY(fsi_workspace_gram(w, &trace));
     CALL(w, eigen, n, w->G, n, w->host);
     CALL(w, mark, MARK_DONE);
-    FS_TRY(fs_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
+    FSI_TRY(fsi_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
     double square = 0;
     for (int64_t j = 0; j < n; j++) square += (w->host[j] - 1) * (w->host[j] - 1);
     report->frobenius = sqrt(square);

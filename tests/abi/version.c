@@ -1,7 +1,7 @@
 /* version.c - the header, the library and the file VERSION name one version. */
 #include <stdio.h>
 
-#include "support.h"
+#include "tests/support/support.h"
 
 static void header_library_and_file_agree(void **state)
 {

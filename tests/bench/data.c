@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "data.h"
+#include "bench/data/data.h"
 
 /* FNV-1a over the bytes of an array. */
 static uint64_t digest(const void *data, size_t bytes)
@@ -33,10 +33,9 @@ static void make(const char *name)
 
 static void the_same_bits_everywhere(void **state)
 {
-    static const uint64_t expected[RECIPES] = {
-        0xedcd576b8ad9e4e2u, 0xb2fb450cc16b08ddu, 0xcee34d1ae8544196u, 0x628525c7b9cb6992u,
-        0xea8c44173fd7b42au, 0x931c34e38c51025du, 0xc242e39940ec753bu, 0x5c9242ccd8b5c4a6u,
-        0x21fc17ef1d76ecb7u};
+    static const uint64_t expected[RECIPES] = {0xedcd576b8ad9e4e2u, 0xb2fb450cc16b08ddu, 0xcee34d1ae8544196u,
+                                               0x628525c7b9cb6992u, 0xea8c44173fd7b42au, 0x931c34e38c51025du,
+                                               0xc242e39940ec753bu, 0x5c9242ccd8b5c4a6u, 0x21fc17ef1d76ecb7u};
     (void)state;
     int wrong = 0;
     for (int i = 0; i < RECIPES; i++) {
@@ -128,7 +127,9 @@ static void write_model(void)
     static const struct {
         const char *name;
         int rows, cols;
-    } tensors[] = {{"h.0.mlp.c_fc.weight", 3, 5}, {"h.0.mlp.c_proj.weight", 5, 3}, {"h.1.mlp.c_fc.weight", 3, 5},
+    } tensors[] = {{"h.0.mlp.c_fc.weight", 3, 5},
+                   {"h.0.mlp.c_proj.weight", 5, 3},
+                   {"h.1.mlp.c_fc.weight", 3, 5},
                    {"h.1.mlp.c_proj.weight", 5, 3}};
     char head[1024] = "{";
     float values[60];
@@ -215,7 +216,7 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_bits_everywhere),   cmocka_unit_test(recipes_are_what_they_say),
+        cmocka_unit_test(the_same_bits_everywhere),    cmocka_unit_test(recipes_are_what_they_say),
         cmocka_unit_test(a_sparse_file_is_transposed), cmocka_unit_test(a_model_is_stacked_layer_by_layer),
         cmocka_unit_test(right_sides_fit_the_matrix),
     };

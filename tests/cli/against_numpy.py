@@ -65,7 +65,7 @@ def every_sketch(A):
     np.save("A.npy", A)
     seed = 0xFEDCBA9876543210
     for options in ([], ["--seed", seed], ["--shuffle", "none", "-M", 6, "--kappa", 3, "-s", 5, "--seed", seed],
-                    ["--shuffle", "lines", "-M", 8, "--interleave", 4], ["--family", "sjlt", "-s", 3],
+                    ["--shuffle", "groups", "-M", 8, "--interleave", 4], ["--family", "sjlt", "-s", 3],
                     ["--family", "blockrow", "--kappa", 2], ["--family", "srht"], ["--family", "gaussian"]):
         options = ["-k", K, *options]
         check(options, sketched("A.npy", *options), dense_sketch(*options) @ A)
@@ -196,7 +196,7 @@ def coherence(A):
     for what, X, rank in ("whole numbers", A, N), ("hot rows", hot, N), ("dependent columns", dependent, N), \
             ("scaled columns", scaled, N):
         np.save("X.npy", X.astype("f8"))
-        for M, kappa, shuffle in (1, 1, "none"), (8, 1, "none"), (8, 3, "none"), (6, 6, "rows"), (8, 2, "lines"):
+        for M, kappa, shuffle in (1, 1, "none"), (8, 1, "none"), (8, 3, "none"), (6, 6, "rows"), (8, 2, "groups"):
             options = ["-k", K, "-M", M, "--kappa", kappa, "--shuffle", shuffle]
             found = json.loads(run("coherence", "--json", *options, "X.npy"))
             # Input blocks from S itself: columns of the same block have their nonzeros in the same block rows.

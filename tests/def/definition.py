@@ -36,9 +36,9 @@ def wiring(seed, M):  # a and b of f(x) = (a x + b) mod M
     step = int(np.prod([p for p in range(2, M + 1) if M % p == 0 and all(p % q for q in range(2, p))])) << (M % 4 == 0)
     return 1 + step * draw(0, 0, M // step), next(b for b in (draw(1, e, M) for e in range(9**9)) if np.gcd(b, M) == 1)
 def blockperm(d, k, M, kappa, s, shuffle, c, seed, j):  # SJLT too
-    unit, ways = (j // 32 if shuffle == "lines" else j), M // c
+    unit, ways = (j // 32 if shuffle == "groups" else j), M // c
     g = part(d, M, j) if shuffle == "none" else (unit + digits(seed, SHUFFLE, unit // ways, 0, [ways])[0]) % ways * c
-    if shuffle == "lines": g = g + ((j ^ word(seed, LINE, unit, 0) >> 27) & c - 1)
+    if shuffle == "groups": g = g + ((j ^ word(seed, LINE, unit, 0) >> 27) & c - 1)
     (a, b), per_word = wiring(seed, M), 32 // (2 * ceil(ceil(k, M), s) - 1).bit_length()
     for l, q in np.ndindex(kappa, ceil(s, per_word)):
         if q == 0: g = pow(a, -1, M) * (g + (M - b)) % M

@@ -9,16 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "def.h"
+#include "def/def.h"
 
 typedef struct vector {
-    fs_def_spec spec;
+    fsi_def_spec spec;
     int64_t col0, cols;
     uint64_t digest;
 } vector;
 
 static const char *const families[] = {"blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-static const char *const shuffles[] = {"none", "rows", "lines"};
+static const char *const shuffles[] = {"none", "rows", "groups"};
 
 /* The place of `name` in `names`, counted from 1 as the definition's enums are; 0 if it is not there. */
 static int32_t number_of(const char *name, const char *const *names, int32_t count)
@@ -31,10 +31,12 @@ static int32_t number_of(const char *name, const char *const *names, int32_t cou
 static int read_vector(const char *line, vector *v)
 {
     char family[16], shuffle[16];
-    fs_def_spec *p = &v->spec;
-    const int fields = sscanf(line, "%15s %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %" SCNd64
-                              " %" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNx64, family, &p->d, &p->k, &p->M, &p->kappa,
-                              &p->s, shuffle, &p->interleave, &p->seed, &v->col0, &v->cols, &v->digest);
+    fsi_def_spec *p = &v->spec;
+    const int fields = sscanf(line,
+                              "%15s %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %15s %" SCNd64
+                              " %" SCNx64 " %" SCNd64 " %" SCNd64 " %" SCNx64,
+                              family, &p->d, &p->k, &p->M, &p->kappa, &p->s, shuffle, &p->interleave, &p->seed,
+                              &v->col0, &v->cols, &v->digest);
     if (fields != 12) return 0;
     p->family = number_of(family, families, 5);
     p->shuffle = number_of(shuffle, shuffles, 3);
@@ -43,7 +45,7 @@ static int read_vector(const char *line, vector *v)
 
 static void print_vector(const vector *v, uint64_t digest)
 {
-    const fs_def_spec *p = &v->spec;
+    const fsi_def_spec *p = &v->spec;
     printf("%-9s %15" PRId64 " %10" PRId64 " %2" PRId64 " %2" PRId64 " %2" PRId64 " %-5s %2" PRId64,
            families[p->family - 1], p->d, p->k, p->M, p->kappa, p->s, shuffles[p->shuffle - 1], p->interleave);
     printf(" 0x%016" PRIx64 " %15" PRId64 " %4" PRId64 " 0x%016" PRIx64 "\n", p->seed, v->col0, v->cols, digest);
@@ -70,8 +72,8 @@ int main(int argc, char **argv)
             failed++;
             continue;
         }
-        const fs_def S = fs_def_make(&v.spec);
-        const uint64_t digest = fs_def_digest(&S, v.col0, v.col0 + v.cols);
+        const fsi_def S = fsi_def_make(&v.spec);
+        const uint64_t digest = fsi_def_digest(&S, v.col0, v.col0 + v.cols);
         if (print) print_vector(&v, digest);
         else if (digest != v.digest)
             printf("line %d: the digest is 0x%016" PRIx64 ", the file says 0x%016" PRIx64 "\n", number, digest,

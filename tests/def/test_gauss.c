@@ -1,5 +1,5 @@
 /* test_gauss.c - the dense Gaussian: its entries are standard normal, independent, and close to the exact transform. */
-#include "law.h"
+#include "property.h"
 
 enum { ROWS = 1024, COLUMNS = 1024, SAMPLES = ROWS * COLUMNS };
 static const double two_pi = 6.283185307179586476925;
@@ -7,12 +7,12 @@ static double z[COLUMNS][ROWS]; /* z of all rows, column by column */
 
 static int draw_all(void **state)
 {
-    const fs_gauss G = fs_gauss_make(0x0123456789ABCDEFu, COLUMNS, ROWS);
+    const fsi_gauss G = fsi_gauss_make(0x0123456789ABCDEFu, COLUMNS, ROWS);
     (void)state;
     for (int64_t j = 0; j < COLUMNS; j++)
         for (int64_t p = 0; p < ROWS / 4; p++) {
             float four[4];
-            fs_gauss_four(&G, p, j, four);
+            fsi_gauss_four(&G, p, j, four);
             for (int i = 0; i < 4; i++) z[j][4 * p + i] = (double)four[i];
         }
     return 0;
@@ -84,8 +84,8 @@ static void radius_and_turn_are_close_to_the_exact_functions(void **state)
         const uint32_t w = (uint32_t)(n < 4096 ? n : n < 8192 ? 4095 - n : n * 4099);
         const float u = ((float)w + 0.5f) * 2.3283064365386963e-10f;
         float c, s;
-        fs_gauss_turn(w, &c, &s);
-        radius = fmax(radius, fabs((double)fs_gauss_radius(w) - sqrt(-2.0 * log((double)u))));
+        fsi_gauss_turn(w, &c, &s);
+        radius = fmax(radius, fabs((double)fsi_gauss_radius(w) - sqrt(-2.0 * log((double)u))));
         cosine = fmax(cosine, fabs((double)c - cos(two_pi / 4294967296.0 * w)));
         sine = fmax(sine, fabs((double)s - sin(two_pi / 4294967296.0 * w)));
     }
@@ -100,11 +100,11 @@ static void the_ends_of_the_range_are_right(void **state)
     for (uint32_t quarter = 0; quarter < 4; quarter++) {
         static const float expected[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
         float c, s;
-        fs_gauss_turn(quarter << 30, &c, &s);
+        fsi_gauss_turn(quarter << 30, &c, &s);
         LAW(c == expected[quarter][0] && s == expected[quarter][1], "quarter " U32 ": (%g, %g)", quarter, (double)c,
             (double)s);
     }
-    const double largest = (double)fs_gauss_radius(0), least = (double)fs_gauss_radius(0xFFFFFFFF);
+    const double largest = (double)fsi_gauss_radius(0), least = (double)fsi_gauss_radius(0xFFFFFFFF);
     LAW(fabs(largest - sqrt(66.0 * log(2.0))) < 5.5e-7 && least == 0.0, "the radius goes from %.8g to %g", largest,
         least);
 }

@@ -7,12 +7,15 @@
  *     Var |S x|^2 = (2 / k) (sum over i, j of different rounds of x_i^2 x_j^2) <= (2 / k) (|x|_2^4 - |x|_4^4)
  * for every x.
  * A mean must be within 4 standard errors, a variance within 4 of its own, both taken from the samples. */
-#include "law.h"
+#include "property.h"
 
 enum { MOST = 64 };
 
 /* A sparse vector: `count` values v at coordinates first, first + stride, ... */
-typedef struct vector { int64_t count, first, stride; double v[MOST]; } vector;
+typedef struct vector {
+    int64_t count, first, stride;
+    double v[MOST];
+} vector;
 
 /* Flat, and falling by a tenth from one coordinate to the next (a few heavy ones), signs alternating. */
 static vector make_vector(int64_t count, int64_t first, int64_t stride, double ratio)
@@ -33,7 +36,9 @@ static double spread(const vector *x, int64_t round)
     return sum;
 }
 
-typedef struct image { double x, y[2048]; } image;
+typedef struct image {
+    double x, y[2048];
+} image;
 
 static void add_entry(void *user, int64_t i, int64_t j, double value)
 {
@@ -42,7 +47,7 @@ static void add_entry(void *user, int64_t i, int64_t j, double value)
     Sx->y[i] += value * Sx->x;
 }
 
-static double squared_norm(const fs_def *S, const vector *x, int64_t k)
+static double squared_norm(const fsi_def *S, const vector *x, int64_t k)
 {
     static image Sx;
     double norm = 0.0;
@@ -50,14 +55,14 @@ static double squared_norm(const fs_def *S, const vector *x, int64_t k)
     for (int64_t i = 0; i < x->count; i++) {
         const int64_t j = x->first + i * x->stride;
         Sx.x = x->v[i];
-        fs_def_visit(S, j, j + 1, add_entry, &Sx);
+        fsi_def_visit(S, j, j + 1, add_entry, &Sx);
     }
     for (int64_t i = 0; i < k; i++) norm += Sx.y[i] * Sx.y[i];
     return norm;
 }
 
 /* That |S x|^2 has mean |x|^2 and variance `variance` over the seeds. */
-static void check_moments(fs_def_spec p, const vector *x, double variance, const char *what)
+static void check_moments(fsi_def_spec p, const vector *x, double variance, const char *what)
 {
     enum { SEEDS = 20000 };
     static double norm[SEEDS];
@@ -65,7 +70,7 @@ static void check_moments(fs_def_spec p, const vector *x, double variance, const
     for (int64_t i = 0; i < x->count; i++) truth += x->v[i] * x->v[i];
     for (int n = 0; n < SEEDS; n++) {
         p.seed = (uint64_t)n * 0x9E3779B97F4A7C15u;
-        const fs_def S = fs_def_make(&p);
+        const fsi_def S = fsi_def_make(&p);
         norm[n] = squared_norm(&S, x, p.k);
         mean += norm[n] / SEEDS;
     }
@@ -81,7 +86,10 @@ static void check_moments(fs_def_spec p, const vector *x, double variance, const
 }
 
 /* Coherent vectors: neighbouring coordinates, flat and heavy-headed, and strides that are powers of two. */
-static const struct { int64_t count, first, stride; double ratio; } shapes[] = {
+static const struct {
+    int64_t count, first, stride;
+    double ratio;
+} shapes[] = {
     {64, 1000, 1, 1.0}, {64, 0, 1, 0.8}, {8, 2040, 1, 1.0}, {64, 3, 64, 1.0}, {64, 17, 32, 0.9}, {2, 4094, 1, 1.0},
 };
 
@@ -93,7 +101,7 @@ static void shuffled_rows_obey_the_law_for_every_x(void **state)
         const vector x = make_vector(shapes[n].count, shapes[n].first, shapes[n].stride, shapes[n].ratio);
         const double law = 2.0 / K * spread(&x, M);
         LAW(law <= 2.0 / K * spread(&x, 1), "the law %g is above the SJLT's %g", law, 2.0 / K * spread(&x, 1));
-        check_moments(blockperm_spec(D, K, M, 1, 4, FS_DEF_ROWS, 1, 0), &x, law, "rows, kappa = 1, s = 4");
+        check_moments(blockperm_spec(D, K, M, 1, 4, FSI_DEF_ROWS, 1, 0), &x, law, "rows, kappa = 1, s = 4");
     }
 }
 
@@ -106,7 +114,8 @@ static void more_blocks_a_column_obey_the_same_law(void **state)
     for (int n = 0; n < COUNT(shapes); n++) {
         if (shapes[n].stride < M) continue;
         const vector x = make_vector(shapes[n].count, shapes[n].first, shapes[n].stride, shapes[n].ratio);
-        check_moments(blockperm_spec(D, K, M, 3, 2, FS_DEF_ROWS, 1, 0), &x, 2.0 / K * spread(&x, M), "rows, kappa = 3, s = 2");
+        check_moments(blockperm_spec(D, K, M, 3, 2, FSI_DEF_ROWS, 1, 0), &x, 2.0 / K * spread(&x, M),
+                      "rows, kappa = 3, s = 2");
     }
 }
 
@@ -114,16 +123,17 @@ static void more_blocks_a_column_obey_the_same_law(void **state)
 static void uneven_blocks_obey_the_law_with_their_sizes(void **state)
 {
     enum { D = 1003, K = 107, M = 6, S = 5 };
-    const fs_split out = fs_split_make(K, M);
+    const fsi_split out = fsi_split_make(K, M);
     double overlap = 0.0;
     (void)state;
     for (int64_t g = 0; g < M; g++) {
-        const fs_split parts = fs_split_make(fs_split_size(&out, g), S);
-        for (int64_t t = 0; t < S; t++) overlap += 1.0 / ((double)M * S * S * (double)fs_split_size(&parts, t));
+        const fsi_split parts = fsi_split_make(fsi_split_size(&out, g), S);
+        for (int64_t t = 0; t < S; t++) overlap += 1.0 / ((double)M * S * S * (double)fsi_split_size(&parts, t));
     }
-    for (int64_t first = 500; first <= 939; first += 439) {  /* the second reaches the incomplete last round */
+    for (int64_t first = 500; first <= 939; first += 439) { /* the second reaches the incomplete last round */
         const vector x = make_vector(64, first, 1, 0.95);
-        check_moments(blockperm_spec(D, K, M, 1, S, FS_DEF_ROWS, 1, 0), &x, 2.0 / M * overlap * spread(&x, M), "uneven blocks");
+        check_moments(blockperm_spec(D, K, M, 1, S, FSI_DEF_ROWS, 1, 0), &x, 2.0 / M * overlap * spread(&x, M),
+                      "uneven blocks");
     }
 }
 
@@ -133,7 +143,8 @@ static void contiguous_blocks_pay_M_times_on_coherent_x(void **state)
     enum { D = 4096, K = 512, M = 8 };
     const vector x = make_vector(64, 1024, 1, 1.0);
     (void)state;
-    check_moments(blockperm_spec(D, K, M, 1, 4, FS_DEF_NONE, 1, 0), &x, M * 2.0 / K * spread(&x, 1), "contiguous blocks");
+    check_moments(blockperm_spec(D, K, M, 1, 4, FSI_DEF_NONE, 1, 0), &x, M * 2.0 / K * spread(&x, 1),
+                  "contiguous blocks");
 }
 
 /* Lines: coordinates of lines of one round never share a block, those of other lines do with probability 1/M; those of one
@@ -142,8 +153,9 @@ static void contiguous_blocks_pay_M_times_on_coherent_x(void **state)
 static void lines_obey_the_law_with_their_classes(void **state)
 {
     enum { D = 8192, K = 2048, M = 32 };
-    static const struct { int64_t c, count, first, stride; } runs[] = {{16, 64, 5, 32}, {32, 64, 5, 32}, {4, 64, 0, 64},
-                                                                       {8, 32, 96, 1}, {16, 64, 64, 1}};
+    static const struct {
+        int64_t c, count, first, stride;
+    } runs[] = {{16, 64, 5, 32}, {32, 64, 5, 32}, {4, 64, 0, 64}, {8, 32, 96, 1}, {16, 64, 64, 1}};
     (void)state;
     for (int n = 0; n < COUNT(runs); n++) {
         const vector x = make_vector(runs[n].count, runs[n].first, runs[n].stride, 0.97);
@@ -155,7 +167,7 @@ static void lines_obey_the_law_with_their_classes(void **state)
                 const double apart = i / round == j / round ? 0.0 : 1.0 / M, same = (i - j) % runs[n].c == 0;
                 if (a != b) sum += x.v[a] * x.v[a] * x.v[b] * x.v[b] * (i / 32 == j / 32 ? same : apart);
             }
-        check_moments(blockperm_spec(D, K, M, 1, 4, FS_DEF_LINES, runs[n].c, 0), &x, 2.0 * sum * M / K, "lines");
+        check_moments(blockperm_spec(D, K, M, 1, 4, FSI_DEF_GROUPS, runs[n].c, 0), &x, 2.0 * sum * M / K, "groups");
     }
 }
 
@@ -166,7 +178,7 @@ static void sjlt_and_count_sketch_obey_the_law(void **state)
     for (int64_t s = 1; s <= 8; s *= 8)
         for (int n = 0; n < 2; n++) {
             const vector x = make_vector(shapes[n].count, shapes[n].first, shapes[n].stride, shapes[n].ratio);
-            const fs_def_spec p = {D, K, 1, 1, s, 1, 0, FS_DEF_SJLT, FS_DEF_NONE};
+            const fsi_def_spec p = {D, K, 1, 1, s, 1, 0, FSI_DEF_SJLT, FSI_DEF_NONE};
             check_moments(p, &x, 2.0 / K * spread(&x, 1), s == 1 ? "CountSketch" : "SJLT, s = 8");
         }
 }
@@ -178,8 +190,8 @@ static void dense_families_obey_their_laws(void **state)
     enum { D = 700, N = 1024, K = 32 };
     const vector x = make_vector(20, 7, 1, 0.9);
     double norm = 0.0;
-    const fs_def_spec gauss = {D, K, 1, 1, 1, 1, 0, FS_DEF_GAUSS, FS_DEF_NONE};
-    const fs_def_spec srht = {D, K, 1, 1, 1, 1, 0, FS_DEF_SRHT, FS_DEF_NONE};
+    const fsi_def_spec gauss = {D, K, 1, 1, 1, 1, 0, FSI_DEF_GAUSS, FSI_DEF_NONE};
+    const fsi_def_spec srht = {D, K, 1, 1, 1, 1, 0, FSI_DEF_SRHT, FSI_DEF_NONE};
     (void)state;
     for (int64_t i = 0; i < x.count; i++) norm += x.v[i] * x.v[i];
     check_moments(gauss, &x, 2.0 / K * norm * norm, "Gaussian");

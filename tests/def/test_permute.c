@@ -2,7 +2,7 @@
  *
  * What the sketch needs of P is that two rows share a block with the right probability, whatever rows they are: that
  * is the whole second moment of S.  So the pairs tested are the structured ones that a weak mixer would betray. */
-#include "law.h"
+#include "property.h"
 
 static int ascending(const void *a, const void *b)
 {
@@ -15,13 +15,13 @@ static void it_is_one_to_one_and_inverted_for_all_n_to_5000(void **state)
     static unsigned char seen[5000];
     (void)state;
     for (uint64_t n = 1; n <= 5000; n++) {
-        const fs_bijection P = fs_bijection_make(n * 0x9E3779B97F4A7C15u, FS_TAG_SHUFFLE, 0, n);
+        const fsi_bijection P = fsi_bijection_make(n * 0x9E3779B97F4A7C15u, FSI_TAG_SHUFFLE, 0, n);
         memset(seen, 0, sizeof seen);
         for (uint64_t x = 0; x < n; x++) {
-            const uint64_t y = fs_permute(&P, x);
+            const uint64_t y = fsi_permute(&P, x);
             LAW(y < n && !seen[y], "n = " U64 ": P(" U64 ") = " U64 " is outside or taken", n, x, y);
             seen[y] = 1;
-            const uint64_t back = fs_permute_inverse(&P, y);
+            const uint64_t back = fsi_permute_inverse(&P, y);
             LAW(back == x, "n = " U64 ": P(" U64 ") = " U64 ", whose inverse is " U64, n, x, y, back);
         }
     }
@@ -36,14 +36,14 @@ static void it_is_one_to_one_and_inverted_for_n_to_two_to_the_48(void **state)
     for (int e = 11; e <= 48; e++) {
         const uint64_t two = (uint64_t)1 << e, sizes[4] = {two - 1, two, two + 1, two / 3 * 2 + 1};
         for (int i = 0; i < 4; i++) {
-            const uint64_t n = sizes[i] > (uint64_t)FS_MAX_D ? (uint64_t)FS_MAX_D - 2 : sizes[i];
-            const fs_bijection P = fs_bijection_make(n, FS_TAG_SHUFFLE, 0, n);
+            const uint64_t n = sizes[i] > (uint64_t)FSI_MAX_D ? (uint64_t)FSI_MAX_D - 2 : sizes[i];
+            const fsi_bijection P = fsi_bijection_make(n, FSI_TAG_SHUFFLE, 0, n);
             for (uint64_t t = 0; t < SAMPLES; t++) {
                 const uint64_t x = t < 300 ? t : t < 600 ? n - 1 - (t - 300) : t * 0x9E3779B97F4A7C15u % n;
-                const uint64_t y = fs_permute(&P, x), z = fs_permute_inverse(&P, x);
+                const uint64_t y = fsi_permute(&P, x), z = fsi_permute_inverse(&P, x);
                 LAW(y < n && z < n, "n = " U64 ": " U64 " goes to " U64 " and back to " U64, n, x, y, z);
-                LAW(fs_permute_inverse(&P, y) == x, "n = " U64 ": the inverse of P(" U64 ") is another", n, x);
-                LAW(fs_permute(&P, z) == x, "n = " U64 ": P of the inverse of " U64 " is another", n, x);
+                LAW(fsi_permute_inverse(&P, y) == x, "n = " U64 ": the inverse of P(" U64 ") is another", n, x);
+                LAW(fsi_permute(&P, z) == x, "n = " U64 ": P of the inverse of " U64 " is another", n, x);
                 image[t] = t < 600 ? y : n + t;
             }
             qsort(image, SAMPLES, sizeof *image, ascending);
@@ -58,21 +58,21 @@ static void few_inputs_need_a_second_pass(void **state)
 {
     (void)state;
     for (uint64_t n = 1; n <= 5000; n++) {
-        const fs_bijection P = fs_bijection_make(n, FS_TAG_SHUFFLE, 0, n);
+        const fsi_bijection P = fsi_bijection_make(n, FSI_TAG_SHUFFLE, 0, n);
         const uint64_t side = (uint64_t)1 << P.bits;
         uint64_t outside = 0;
-        for (uint64_t x = 0; x < n; x++) outside += fs_permute_pass(&P, P.key, x) >= n;
-        LAW(outside < side && side * side < 4 * n + 1, "n = " U64 ": " U64 " inputs walk, 2^r = " U64, n,
-            outside, side);
+        for (uint64_t x = 0; x < n; x++) outside += fsi_permute_pass(&P, P.key, x) >= n;
+        LAW(outside < side && side * side < 4 * n + 1, "n = " U64 ": " U64 " inputs walk, 2^r = " U64, n, outside,
+            side);
     }
 }
 
 /* The probability that two rows of a uniform permutation of [n] fall into the same of M blocks. */
-static double same_block(const fs_split *blocks, int64_t n, int64_t M)
+static double same_block(const fsi_split *blocks, int64_t n, int64_t M)
 {
     double sum = 0.0;
     for (int64_t h = 0; h < M; h++) {
-        const double b = (double)fs_split_size(blocks, h);
+        const double b = (double)fsi_split_size(blocks, h);
         sum += b * (b - 1.0);
     }
     return sum / ((double)n * (double)(n - 1));
@@ -89,7 +89,7 @@ static void structured_pairs_share_a_block_as_often_as_random_ones(void **state)
     int pairs_in_all = 0;
     for (int i = 0; i < COUNT(sizes); i++) {
         const int64_t n = sizes[i];
-        const fs_split blocks = fs_split_make(n, M);
+        const fsi_split blocks = fsi_split_make(n, M);
         const double p = same_block(&blocks, n, M), error = sqrt(p * (1.0 - p) / SEEDS);
         int64_t first[PAIRS], second[PAIRS], together[PAIRS] = {0};
         int pairs = 0;
@@ -99,10 +99,10 @@ static void structured_pairs_share_a_block_as_often_as_random_ones(void **state)
                 second[pairs] = first[pairs] + stride;
             }
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            const fs_bijection P = fs_bijection_make(seed, FS_TAG_SHUFFLE, (uint32_t)i, (uint64_t)n);
+            const fsi_bijection P = fsi_bijection_make(seed, FSI_TAG_SHUFFLE, (uint32_t)i, (uint64_t)n);
             for (int t = 0; t < pairs; t++)
-                together[t] += fs_split_part(&blocks, (int64_t)fs_permute(&P, (uint64_t)first[t])) ==
-                               fs_split_part(&blocks, (int64_t)fs_permute(&P, (uint64_t)second[t]));
+                together[t] += fsi_split_index(&blocks, (int64_t)fsi_permute(&P, (uint64_t)first[t])) ==
+                               fsi_split_index(&blocks, (int64_t)fsi_permute(&P, (uint64_t)second[t]));
         }
         for (int t = 0; t < pairs; t++, pairs_in_all++) {
             const double found = (double)together[t] / SEEDS;
@@ -118,21 +118,23 @@ static void structured_pairs_share_a_block_as_often_as_random_ones(void **state)
  * m (m - 1) / 2 p (1 - p) that independent rows have.  The variance sees what four rows do together. */
 static void a_run_of_rows_spreads_over_the_blocks_like_a_random_set(void **state)
 {
-    static const struct { int64_t n, stride; } runs[] = {{100003, 1}, {100003, 316}, {1 << 20, 1}, {1 << 20, 32},
-        {1 << 20, 1024}, {1 << 20, 4096}, {1000000007, 1}, {1000000007, 1 << 15}, {1000000007, 1 << 21}};
+    static const struct {
+        int64_t n, stride;
+    } runs[] = {{100003, 1},     {100003, 316},   {1 << 20, 1},          {1 << 20, 32},        {1 << 20, 1024},
+                {1 << 20, 4096}, {1000000007, 1}, {1000000007, 1 << 15}, {1000000007, 1 << 21}};
     enum { SEEDS = 6000, M = 16, HOT = 256 };
     (void)state;
     for (int i = 0; i < COUNT(runs); i++) {
-        const fs_split blocks = fs_split_make(runs[i].n, M);
+        const fsi_split blocks = fsi_split_make(runs[i].n, M);
         const double p = same_block(&blocks, runs[i].n, M), pairs = HOT * (HOT - 1) / 2.0, law = pairs * p * (1.0 - p);
         double sum = 0.0, square = 0.0;
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            const fs_bijection P = fs_bijection_make(seed, FS_TAG_SHUFFLE, 0, (uint64_t)runs[i].n);
+            const fsi_bijection P = fsi_bijection_make(seed, FSI_TAG_SHUFFLE, 0, (uint64_t)runs[i].n);
             double together = -pairs * p;
             int64_t in[M] = {0};
             for (int64_t x = 0; x < HOT; x++) {
-                const uint64_t y = fs_permute(&P, (uint64_t)(7 + x * runs[i].stride));
-                together += (double)in[fs_split_part(&blocks, (int64_t)y)]++;
+                const uint64_t y = fsi_permute(&P, (uint64_t)(7 + x * runs[i].stride));
+                together += (double)in[fsi_split_index(&blocks, (int64_t)y)]++;
             }
             sum += together;
             square += together * together;
@@ -140,8 +142,8 @@ static void a_run_of_rows_spreads_over_the_blocks_like_a_random_set(void **state
         check_mean(sum / SEEDS, 0.0, sqrt(law / SEEDS), "n = " I64 ", stride " I64 ": pairs in a block, mean",
                    runs[i].n, runs[i].stride);
         /* The count is near a sum of chi-squares with 15 degrees of freedom: kurtosis 3 + 12 / 15. */
-        check_mean(square / SEEDS / law, 1.0, sqrt(2.8 / SEEDS), "n = " I64 ", stride " I64
-                   ": pairs in a block, variance", runs[i].n, runs[i].stride);
+        check_mean(square / SEEDS / law, 1.0, sqrt(2.8 / SEEDS),
+                   "n = " I64 ", stride " I64 ": pairs in a block, variance", runs[i].n, runs[i].stride);
     }
 }
 
@@ -151,16 +153,15 @@ static void a_row_falls_into_every_block_equally_often(void **state)
     enum { SEEDS = 20000, M = 16 };
     (void)state;
     for (int i = 0; i < COUNT(sizes); i++) {
-        const fs_split blocks = fs_split_make(sizes[i], M);
+        const fsi_split blocks = fsi_split_make(sizes[i], M);
         const int64_t rows[3] = {0, sizes[i] / 2, sizes[i] - 1};
         int64_t count[3][M] = {{0}};
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            const fs_bijection P = fs_bijection_make(seed << 32, FS_TAG_SHUFFLE, 0, (uint64_t)sizes[i]);
+            const fsi_bijection P = fsi_bijection_make(seed << 32, FSI_TAG_SHUFFLE, 0, (uint64_t)sizes[i]);
             for (int t = 0; t < 3; t++)
-                count[t][fs_split_part(&blocks, (int64_t)fs_permute(&P, (uint64_t)rows[t]))]++;
+                count[t][fsi_split_index(&blocks, (int64_t)fsi_permute(&P, (uint64_t)rows[t]))]++;
         }
-        for (int t = 0; t < 3; t++)
-            check_uniform(count[t], M, "n = " I64 ": the block of row " I64, sizes[i], rows[t]);
+        for (int t = 0; t < 3; t++) check_uniform(count[t], M, "n = " I64 ": the block of row " I64, sizes[i], rows[t]);
     }
 }
 

@@ -1,7 +1,10 @@
 /* test_uniform.c - digits from one word are exactly uniform, and numbers below b are unbiased. */
-#include "law.h"
+#include "property.h"
 
-typedef struct bases { int count; uint32_t b[6]; } bases;
+typedef struct bases {
+    int count;
+    uint32_t b[6];
+} bases;
 
 static uint64_t product_of(const bases *set)
 {
@@ -15,11 +18,11 @@ static uint64_t value_of(const bases *set, uint32_t word, int *rejects)
 {
     uint64_t value = 0;
     for (int t = 0; t < set->count; t++) {
-        const uint32_t digit = fs_digit(&word, set->b[t]);
+        const uint32_t digit = fsi_digit(&word, set->b[t]);
         LAW(digit < set->b[t], "digit " U32 " in base " U32, digit, set->b[t]);
         value = value * set->b[t] + digit;
     }
-    *rejects = fs_rejects(word, product_of(set));
+    *rejects = fsi_rejects(word, product_of(set));
     return value;
 }
 
@@ -34,20 +37,32 @@ static void check_exactly_uniform(const bases *set)
         int first, second = 0, last;
         const uint64_t at_lo = value_of(set, (uint32_t)lo, &first), at_hi = value_of(set, (uint32_t)(hi - 1), &last);
         if (hi - lo > 1) value_of(set, (uint32_t)(lo + 1), &second);
-        LAW(at_lo == v && at_hi == v, "B = " U64 ": the words " U64 " and " U64 " give " U64 " and " U64
-            ", not " U64, B, lo, hi - 1, at_lo, at_hi, v);
+        LAW(at_lo == v && at_hi == v, "B = " U64 ": the words " U64 " and " U64 " give " U64 " and " U64 ", not " U64,
+            B, lo, hi - 1, at_lo, at_hi, v);
         LAW(!second && (hi - lo == 1 || !last), "B = " U64 ": a word of " U64 " after the first is rejected", B, v);
-        LAW(hi - lo - (uint64_t)first == words / B, "B = " U64 ": " U64 " has " U64 " accepted words, not " U64,
-            B, v, hi - lo - (uint64_t)first, words / B);
+        LAW(hi - lo - (uint64_t)first == words / B, "B = " U64 ": " U64 " has " U64 " accepted words, not " U64, B, v,
+            hi - lo - (uint64_t)first, words / B);
     }
 }
 
 static void every_tuple_of_digits_has_the_same_number_of_words(void **state)
 {
     static const bases sets[] = {
-        {1, {1}}, {1, {2}}, {1, {3}}, {1, {10}}, {1, {1000}}, {1, {4294967295u}},
-        {1, {2147483650u}}, {1, {3221225472u}}, {2, {65536, 65536}}, {2, {65535, 65537}}, {3, {6, 10, 14}},
-        {4, {32, 32, 32, 32}}, {4, {34, 34, 32, 32}}, {5, {62, 62, 62, 60, 60}}, {6, {18, 18, 16, 16, 16, 16}},
+        {1, {1}},
+        {1, {2}},
+        {1, {3}},
+        {1, {10}},
+        {1, {1000}},
+        {1, {4294967295u}},
+        {1, {2147483650u}},
+        {1, {3221225472u}},
+        {2, {65536, 65536}},
+        {2, {65535, 65537}},
+        {3, {6, 10, 14}},
+        {4, {32, 32, 32, 32}},
+        {4, {34, 34, 32, 32}},
+        {5, {62, 62, 62, 60, 60}},
+        {6, {18, 18, 16, 16, 16, 16}},
         {6, {2, 3, 5, 7, 11, 13}},
     };
     (void)state;
@@ -61,9 +76,9 @@ static void powers_of_two_read_bits_and_never_reject(void **state)
     for (uint64_t n = 0; n < 10000; n++) {
         const uint32_t word = (uint32_t)(n * 0x9E3779B1u);
         uint32_t rest = word;
-        const uint32_t high = fs_digit(&rest, 8), low = fs_digit(&rest, 128);
+        const uint32_t high = fsi_digit(&rest, 8), low = fsi_digit(&rest, 128);
         LAW(high == word >> 29 && low == ((word >> 22) & 127), "%08" PRIx32 " gives " U32 " and " U32, word, high, low);
-        LAW(!fs_rejects(rest, 1024), "%08" PRIx32 " is rejected", word);
+        LAW(!fsi_rejects(rest, 1024), "%08" PRIx32 " is rejected", word);
     }
 }
 
@@ -78,7 +93,7 @@ static void numbers_below_b_are_unbiased(void **state)
         const int64_t cells = b <= 1000 ? b : 48;
         int64_t by_place[1000] = {0}, by_remainder[3] = {0};
         for (uint64_t n = 0; n < DRAWS; n++) {
-            const uint64_t x = fs_random_below(5, FS_TAG_SAMPLE, n, (uint32_t)i, b);
+            const uint64_t x = fsi_random_below(5, FSI_TAG_SAMPLE, n, (uint32_t)i, b);
             LAW(x < b, U64 " is not below " U32, x, b);
             by_place[x * (uint64_t)cells / b]++;
             by_remainder[x % 3]++;

@@ -1,5 +1,5 @@
 /* test_wiring.c - the block wiring: one cycle through all blocks, drawn from all such maps with equal chances. */
-#include "law.h"
+#include "property.h"
 
 enum { MOST = 256 };
 
@@ -21,15 +21,16 @@ static void its_powers_are_edge_disjoint_permutations_for_all_M_to_256(void **st
     (void)state;
     for (uint32_t M = 1; M <= MOST; M++)
         for (uint64_t seed = 0; seed < 4; seed++) {
-            const fs_wiring f = fs_wiring_make(seed * 0x9E3779B97F4A7C15u + M, M);
+            const fsi_wiring f = fsi_wiring_make(seed * 0x9E3779B97F4A7C15u + M, M);
             memset(of_g, 0, sizeof of_g);
             for (uint32_t g = 0; g < M; g++) at[g] = g;
             for (uint32_t l = 1; l <= M; l++) {
                 memset(of_l, 0, sizeof of_l);
                 for (uint32_t g = 0; g < M; g++) {
-                    at[g] = fs_wiring_next(&f, at[g]);
-                    LAW(at[g] < M && !of_g[g][at[g]] && !of_l[at[g]], "M = " U32 ", a = " U32 ", b = " U32
-                        ": pi_" U32 "(" U32 ") = " U32 " comes twice", M, f.a, f.b, l, g, at[g]);
+                    at[g] = fsi_wiring_next(&f, at[g]);
+                    LAW(at[g] < M && !of_g[g][at[g]] && !of_l[at[g]],
+                        "M = " U32 ", a = " U32 ", b = " U32 ": pi_" U32 "(" U32 ") = " U32 " comes twice", M, f.a, f.b,
+                        l, g, at[g]);
                     of_g[g][at[g]] = of_l[at[g]] = 1;
                 }
             }
@@ -38,10 +39,10 @@ static void its_powers_are_edge_disjoint_permutations_for_all_M_to_256(void **st
 
 static void check_back(uint32_t M, uint64_t seed, uint32_t x)
 {
-    const fs_wiring f = fs_wiring_make(seed, M);
-    const uint32_t y = fs_wiring_next(&f, x), z = fs_wiring_back(&f, x);
-    LAW(y < M && z < M && fs_wiring_back(&f, y) == x && fs_wiring_next(&f, z) == x, "M = " U32 ", a = " U32
-        ", b = " U32 ": " U32 " goes on to " U32 " and back to " U32, M, f.a, f.b, x, y, z);
+    const fsi_wiring f = fsi_wiring_make(seed, M);
+    const uint32_t y = fsi_wiring_next(&f, x), z = fsi_wiring_back(&f, x);
+    LAW(y < M && z < M && fsi_wiring_back(&f, y) == x && fsi_wiring_next(&f, z) == x,
+        "M = " U32 ", a = " U32 ", b = " U32 ": " U32 " goes on to " U32 " and back to " U32, M, f.a, f.b, x, y, z);
 }
 
 static void back_inverts_next(void **state)
@@ -61,10 +62,10 @@ static void the_multipliers_are_those_of_the_full_period(void **state)
 {
     (void)state;
     for (uint32_t M = 1; M <= 150; M++) {
-        const uint32_t step = fs_wiring_step(M);
+        const uint32_t step = fsi_wiring_step(M);
         for (uint32_t a = 1; a < M; a++)
-            LAW(runs_through_all(a, 1, M) == ((a - 1) % step == 0), "M = " U32 ", step " U32 ": a = " U32
-                " was judged wrongly", M, step, a);
+            LAW(runs_through_all(a, 1, M) == ((a - 1) % step == 0),
+                "M = " U32 ", step " U32 ": a = " U32 " was judged wrongly", M, step, a);
         int square_free = 1;
         for (uint32_t p = 2; p * p <= M; p++) square_free &= M % (p * p) != 0 || (p == 2 && M % 8 != 0);
         LAW((step == M) == square_free, "M = " U32 ": step " U32, M, step);
@@ -82,7 +83,7 @@ static void every_full_period_map_is_drawn_equally_often(void **state)
         const uint32_t M = sizes[i];
         memset(drawn, 0, sizeof drawn);
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
-            const fs_wiring f = fs_wiring_make(seed, M);
+            const fsi_wiring f = fsi_wiring_make(seed, M);
             drawn[f.a][f.b]++;
         }
         int64_t maps = 0, outside = 0;

@@ -17,7 +17,9 @@ typedef struct shape {
     int adjoint;
 } shape;
 #define SHAPE(shuffle, M, kappa, s, interleave, d, k, n, how, adjoint) \
-    {{#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}, n, how, adjoint}
+    { \
+        {#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}, n, how, adjoint \
+    }
 static const shape shapes[] = {
     SHAPE(ROWS, 4, 1, 4, 0, 1000, 256, 128, ROWS, 0),
     SHAPE(ROWS, 4, 1, 4, 0, 4096, 256, 64, ROWS, 0),
@@ -31,18 +33,18 @@ static const shape shapes[] = {
     SHAPE(ROWS, 16, 1, 4, 0, 1 << 20, 1024, 16, ROWS, 0),
     SHAPE(ROWS, 16, 1, 8, 0, 1 << 19, 1024, 64, ROWS, 0),
     SHAPE(ROWS, 64, 4, 4, 0, 1 << 20, 4096, 1, ROWS, 0),
-    SHAPE(LINES, 16, 1, 4, 16, 16384, 1024, 128, COLUMNS, 0),
-    SHAPE(LINES, 16, 1, 4, 1, 1 << 17, 1024, 64, COLUMNS, 0),
-    SHAPE(LINES, 4, 1, 4, 1, 1000, 256, 128, COLUMNS, 0),
-    SHAPE(LINES, 16, 1, 4, 4, 30000, 1024, 130, COLUMNS, 0),
-    SHAPE(LINES, 8, 1, 64, 8, 4096, 512, 64, COLUMNS, 0),
-    SHAPE(LINES, 64, 1, 1, 16, 1 << 17, 4096, 64, COLUMNS, 0),
-    SHAPE(LINES, 8, 2, 4, 4, 30001, 512, 50, COLUMNS, 0),
-    SHAPE(LINES, 16, 1, 4, 16, 1 << 20, 1024, 8, COLUMNS, 0),
-    SHAPE(LINES, 2, 1, 4, 2, (1 << 20) + 5, 128, 3, COLUMNS, 0),
+    SHAPE(GROUPS, 16, 1, 4, 16, 16384, 1024, 128, COLUMNS, 0),
+    SHAPE(GROUPS, 16, 1, 4, 1, 1 << 17, 1024, 64, COLUMNS, 0),
+    SHAPE(GROUPS, 4, 1, 4, 1, 1000, 256, 128, COLUMNS, 0),
+    SHAPE(GROUPS, 16, 1, 4, 4, 30000, 1024, 130, COLUMNS, 0),
+    SHAPE(GROUPS, 8, 1, 64, 8, 4096, 512, 64, COLUMNS, 0),
+    SHAPE(GROUPS, 64, 1, 1, 16, 1 << 17, 4096, 64, COLUMNS, 0),
+    SHAPE(GROUPS, 8, 2, 4, 4, 30001, 512, 50, COLUMNS, 0),
+    SHAPE(GROUPS, 16, 1, 4, 16, 1 << 20, 1024, 8, COLUMNS, 0),
+    SHAPE(GROUPS, 2, 1, 4, 2, (1 << 20) + 5, 128, 3, COLUMNS, 0),
     SHAPE(ROWS, 16, 1, 4, 0, 100003, 1024, 16, COLUMNS, 0),
     SHAPE(ROWS, 16, 2, 8, 0, 16384, 1024, 128, ROWS, 1),
-    SHAPE(LINES, 16, 4, 4, 4, 16384, 1024, 64, COLUMNS, 1),
+    SHAPE(GROUPS, 16, 4, 4, 4, 16384, 1024, 64, COLUMNS, 1),
     {{"sjlt", FS_SJLT, (fs_shuffle)0, 0, 0, 4, 0, 50001, 1000, 1}, 32, ROWS, 0},
     {{"blockrow", FS_BLOCKROW, (fs_shuffle)0, 8, 4, 16, 0, 50000, 1000, 0}, 32, ROWS, 0},
     {{"srht", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 3000, 200, 0}, 32, ROWS, 0},
@@ -138,7 +140,8 @@ static void check_magnitudes(const lane *l, int64_t number, const void *data)
         const double error = distance(&column[1], &column[2], &size);
         if (!(error <= 2 * ref_error || (growth && error <= 0x1p-23 * size)))
             fail_msg("%s, growth 2^%d, column %" PRId64 ": the error is %.3g of its %.6g, that of ref %.3g: %.3g times "
-                     "as much", c.name, growth, j, error / size, size, ref_error / size, error / ref_error);
+                     "as much",
+                     c.name, growth, j, error / size, size, ref_error / size, error / ref_error);
     }
     view_free(&A), view_free(&ref), view_free(&got), view_free(&truth);
     fs_sketch_destroy(S);

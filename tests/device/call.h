@@ -1,6 +1,6 @@
 /* call.h - one product on the device, judged by the CPU: what the grids of these tests are made of. */
-#ifndef FS_TESTS_DEVICE_CALL_H
-#define FS_TESTS_DEVICE_CALL_H
+#ifndef FSI_TESTS_DEVICE_CALL_H
+#define FSI_TESTS_DEVICE_CALL_H
 
 #include "device.h"
 
@@ -15,9 +15,9 @@ typedef struct call {
     int64_t pad, lead;
     fs_dtype in, out;
     double alpha, beta;
-    int large;  /* the judge is the tuned variant */
-    int from_host, to_host;  /* matrices that stay in host memory */
-    int64_t limit;           /* the largest whole number in the input; 0: what keeps sums exact */
+    int large;              /* the judge is the tuned variant */
+    int from_host, to_host; /* matrices that stay in host memory */
+    int64_t limit;          /* the largest whole number in the input; 0: what keeps sums exact */
 } call;
 
 /* A line of a list of calls: the sketch, columns, the layout of both matrices, the input's type. */
@@ -29,8 +29,13 @@ typedef struct call_kind {
     int adjoint;
 } call_kind;
 #define BLOCKPERM(shuffle, M, kappa, s, interleave, d, k) \
-    {#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1}
-#define OTHER(family, s, d, k) {#family, FS_##family, (fs_shuffle)0, 0, 0, s, 0, d, k, 1}
+    { \
+#shuffle, FS_BLOCKPERM, FS_SHUFFLE_##shuffle, M, kappa, s, interleave, d, k, 1 \
+    }
+#define OTHER(family, s, d, k) \
+    { \
+#family, FS_##family, (fs_shuffle)0, 0, 0, s, 0, d, k, 1 \
+    }
 
 /* Input and output types that belong together. */
 typedef struct type_pair {

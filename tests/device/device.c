@@ -16,7 +16,7 @@ int small_set, dry;
 lane lanes[MOST_LANES];
 int lane_count;
 
-fs_place device_place(void) { return dry ? FS_HOST : FS_CUDA; }
+fs_memory device_place(void) { return dry ? FS_MEMORY_HOST : FS_MEMORY_CUDA; }
 
 static long number_in_environment(const char *name, long otherwise)
 {

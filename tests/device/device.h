@@ -6,10 +6,10 @@
  *                                tests themselves can be tried without a GPU; laws of the GPU alone are skipped
  *     FS_DEVICE_TESTS_THREADS=t  host threads, each with its own stream and contexts
  *     FS_DEVICE_TESTS_THIN=c     every p-th case alone, p the first prime from c on that is at least 13 */
-#ifndef FS_TESTS_DEVICE_H
-#define FS_TESTS_DEVICE_H
+#ifndef FSI_TESTS_DEVICE_DEVICE_H
+#define FSI_TESTS_DEVICE_DEVICE_H
 
-#include "support.h"
+#include "tests/support/support.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
@@ -17,15 +17,15 @@
 extern int small_set;
 extern int dry;
 
-/* Where matrices of the contexts under test are: FS_CUDA, or FS_HOST in a dry run. */
-fs_place device_place(void);
+/* Where matrices of the contexts under test are: FS_MEMORY_CUDA, or FS_MEMORY_HOST in a dry run. */
+fs_memory device_place(void);
 
 /* lanes ----------------------------------------------------------------------------------------------------- */
 
 /* What one host thread works with.  The judges are CPU contexts: ref, the law itself, and the tuned variant, which the
- * laws of tests/laws prove equal to ref and which is quick enough for large matrices. */
+ * laws of tests/properties prove equal to ref and which is quick enough for large matrices. */
 typedef struct lane {
-    void *stream;  /* a cudaStream_t of its own, which does not wait for the default stream */
+    void *stream; /* a cudaStream_t of its own, which does not wait for the default stream */
     fs_context *gpu;
     fs_context *ref;
     fs_context *tuned;
@@ -77,7 +77,7 @@ void device_repeat(void *stream, void *device, int64_t period, int64_t bytes);
 typedef struct mirror {
     fs_matrix m;
     char *memory;
-    int64_t bytes;  /* of the buffer */
+    int64_t bytes; /* of the buffer */
 } mirror;
 mirror mirror_make(const lane *l, const view *v);
 void mirror_free(const lane *l, mirror *d);

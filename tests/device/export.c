@@ -6,7 +6,9 @@
 #include "device.h"
 
 /* Sizes beyond a recipe's own at which nothing divides anything. */
-static const struct { int64_t d, k; } sizes[] = {{0, 0}, {1, 1}, {2, 3}, {31, 64}, {129, 65}, {700, 130}, {64, 1000}};
+static const struct {
+    int64_t d, k;
+} sizes[] = {{0, 0}, {1, 1}, {2, 3}, {31, 64}, {129, 65}, {700, 130}, {64, 1000}};
 
 static fs_sketch *sketch_at(int64_t number, const recipe **R, fs_spec *spec)
 {
@@ -36,8 +38,9 @@ static void check_digest(const lane *l, int64_t number, const void *data)
         MUST(fs_export_digest(l->gpu, S, col0, cols, &got));
         MUST(fs_sketch_digest(S, col0, cols, &want));
         if (got != want)
-            fail_msg("%s, k %" PRId64 ", d %" PRId64 ", columns %" PRId64 " + %" PRId64 ": the device's digest is %016"
-                     PRIx64 ", the host's %016" PRIx64, R->name, spec.k, spec.d, col0, cols, got, want);
+            fail_msg("%s, k %" PRId64 ", d %" PRId64 ", columns %" PRId64 " + %" PRId64
+                     ": the device's digest is %016" PRIx64 ", the host's %016" PRIx64,
+                     R->name, spec.k, spec.d, col0, cols, got, want);
     }
     fs_sketch_destroy(S);
 }
@@ -73,7 +76,7 @@ static void the_digest_of_many_columns_is_the_hosts(void **state)
 /* The three arrays come from device memory in which nothing was set. */
 static void check_arrays(const lane *l, const recipe *R, const fs_sketch *S, const fs_sparse *want, int64_t col0)
 {
-    const int64_t index = want->index_type == FS_INDEX32 ? 4 : 8, value = fs_dtype_size(want->dtype);
+    const int64_t index = want->index_type == FS_INDEX32 ? 4 : 8, value = fsi_dtype_size(want->dtype);
     const int64_t bytes[3] = {(want->rows + 1) * index, want->nnz * index, want->nnz * value};
     const void *const arrays[3] = {want->ptr, want->index, want->value};
     static const char *const names[3] = {"ptr", "index", "value"};
@@ -93,9 +96,9 @@ static void check_arrays(const lane *l, const recipe *R, const fs_sketch *S, con
         for (int64_t b = 0; b < bytes[a]; b++)
             if (got[b] != ((const unsigned char *)arrays[a])[b])
                 fail_msg("%s, k %" PRId64 ", columns %" PRId64 " + %" PRId64 ", %d-bit indices, %s: %s[%" PRId64
-                         "] is not the host's, byte %" PRId64 " is %02x, it must be %02x", R->name, want->rows, col0,
-                         want->cols, (int)index * 8, fs_dtype_name(want->dtype), names[a], b / each, b % each, got[b],
-                         ((const unsigned char *)arrays[a])[b]);
+                         "] is not the host's, byte %" PRId64 " is %02x, it must be %02x",
+                         R->name, want->rows, col0, want->cols, (int)index * 8, fsi_dtype_name(want->dtype), names[a],
+                         b / each, b % each, got[b], ((const unsigned char *)arrays[a])[b]);
         free(got);
     }
     sparse_mirror_free(l, &device);

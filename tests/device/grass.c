@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "device.h"
-#include "flashsketch_grass.h"
-#include "lds.h"
-#include "random.h"
-#include "train.h"
+#include "flashsketch_attribution.h"
+#include "apps/grass/lds.h"
+#include "attribution/random.h"
+#include "apps/grass/train.h"
 
-static const mlp_shape uneven = {3, {37, 26, 17, 10}};       /* no width is a multiple of 4 ... */
+static const mlp_shape uneven = {3, {37, 26, 17, 10}}; /* no width is a multiple of 4 ... */
 static const mlp_shape recipe_shape = {3, {784, 128, 64, 10}};
-static const mlp_shape linear = {1, {20, 3}};                /* ... and no layer is hidden */
+static const mlp_shape linear = {1, {20, 3}}; /* ... and no layer is hidden */
 
 /* Ends the test as skipped where the libraries are missing. */
 static const lane *lane_with_algebra(void)
@@ -41,7 +41,7 @@ static void *sent(const lane *l, const void *host, int64_t bytes)
 
 /* Adds scale times the gradient of one example's margin or cross-entropy to g; returns its value.  dropout NULL: none;
  * `row` is the example's in its batch, of model `model`. */
-static double judge(const mlp_shape *shape, const double *theta, const float *x, int y, fs_objective what,
+static double judge(const mlp_shape *shape, const double *theta, const float *x, int y, fsi_objective what,
                     const mlp_dropout *dropout, int64_t model, int64_t row, double scale, double *g)
 {
     double *a[MLP_LAYERS + 1], *delta[MLP_LAYERS + 1];
@@ -66,7 +66,7 @@ static double judge(const mlp_shape *shape, const double *theta, const float *x,
     for (int64_t j = 0; j < classes; j++) all += exp(a[last][j]), others += j == y ? 0 : exp(a[last][j]);
     for (int64_t j = 0; j < classes; j++) {
         const double p = exp(a[last][j]);
-        delta[last][j] = scale * (what == FS_MARGIN ? (j == y ? 1 : -p / others) : p / all - (j == y));
+        delta[last][j] = scale * (what == FSI_MARGIN ? (j == y ? 1 : -p / others) : p / all - (j == y));
     }
     for (int l = last - 1; l >= 0; l--) {
         const int64_t in = shape->width[l], out = shape->width[l + 1], at_layer = mlp_layer_at(shape, l);
@@ -80,7 +80,7 @@ static double judge(const mlp_shape *shape, const double *theta, const float *x,
             delta[l][v] = a[l][v] > 0 ? delta[l][v] / (dropout ? 1 - dropout->rate : 1) : 0;
         }
     }
-    const double value = what == FS_MARGIN ? a[last][y] - log(others) : log(all) - a[last][y];
+    const double value = what == FSI_MARGIN ? a[last][y] - log(others) : log(all) - a[last][y];
     for (int l = 0; l <= last; l++) free(a[l]), free(delta[l]);
     return value;
 }
@@ -103,8 +103,8 @@ static grass_images clusters(int64_t count, int64_t pixels)
     for (int64_t i = 0; i < count; i++) {
         d.label[i] = (uint8_t)(i % 3);
         for (int64_t u = 0; u < pixels; u++)
-            d.x[pixels * i + u] =
-                (float)(0.7 * normal_at(100 + (uint64_t)(i % 3), u) + 0.5 * normal_at(7, pixels * i + u));
+            d.x[pixels * i + u] = (float)(0.7 * normal_at(100 + (uint64_t)(i % 3), u) +
+                                          0.5 * normal_at(7, pixels * i + u));
     }
     return d;
 }
@@ -144,8 +144,8 @@ static void check_gradients(const lane *l, const mlp_shape *shape, int64_t rows)
     copy_out(l->stream, f, margins, rows * (int64_t)sizeof *f);
     for (int64_t i = 0; i < rows; i++) {
         memset(want, 0, (size_t)p * sizeof *want);
-        const double value =
-            judge(shape, exact, host.x + i * host.pixels, host.label[i], FS_MARGIN, NULL, 0, i, 1, want);
+        const double value = judge(shape, exact, host.x + i * host.pixels, host.label[i], FSI_MARGIN, NULL, 0, i, 1,
+                                   want);
         if (!(fabs(f[i] - value) <= 1e-5 * (1 + fabs(value)))) fail_msg("margin %d: %g, not %g", (int)i, f[i], value);
         expect_near("a gradient", p, G + i * ld, want, 2e-5);
         for (int64_t j = p; j < ld; j++) assert_true(isnan(G[i * ld + j]));
@@ -184,16 +184,16 @@ static double judge_training(const grass_images *images, const int64_t *chosen, 
     mlp_init(&uneven, seed, start);
     for (int64_t j = 0; j < p; j++) theta[j] = start[j], v[j] = 0;
     for (int64_t e = 0, step = 0; e < EPOCHS; e++) {
-        const fs_bijection order = fs_bijection_make(seed, GRASS_TAG_ORDER, (uint32_t)e, COUNT_);
+        const fsi_bijection order = fsi_bijection_make(seed, GRASS_TAG_ORDER, (uint32_t)e, COUNT_);
         loss = 0;
         for (int64_t first = 0; first < COUNT_; first += BATCH, step++) {
             const int64_t rows = COUNT_ - first < BATCH ? COUNT_ - first : BATCH;
             const mlp_dropout dropout = {how.dropout, (uint32_t)step, {seed}};
             memset(g, 0, (size_t)p * sizeof *g);
             for (int64_t i = 0; i < rows; i++) {
-                const int64_t image = chosen[fs_permute(&order, (uint64_t)(first + i))];
+                const int64_t image = chosen[fsi_permute(&order, (uint64_t)(first + i))];
                 loss += judge(&uneven, theta, images->x + image * images->pixels, images->label[image],
-                              FS_CROSS_ENTROPY, &dropout, 0, i, 1.0 / (double)rows, g);
+                              FSI_CROSS_ENTROPY, &dropout, 0, i, 1.0 / (double)rows, g);
             }
             for (int64_t j = 0; j < p; j++) v[j] = how.momentum * v[j] + g[j], theta[j] -= how.rate * v[j];
         }
@@ -270,7 +270,7 @@ enum { ALL = 1048, FIRST = 900, QUERIES = 2 };
 static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t mask)
 {
     const int64_t counts[] = {FIRST, ALL - FIRST}, rows = N + QUERIES;
-    fs_grass_options o = FS_GRASS_INIT;
+    fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = 2, o.parameters = counts, o.mask = mask;
     o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
     const int64_t d = o.sketch.d, k = o.sketch.k, each = k * (int64_t)sizeof(float);
@@ -282,10 +282,10 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
     float *queries = device_alloc(l->stream, QUERIES * each);
     fs_matrix parts[2], some[2], Phi, phi = fs_row_major(queries, QUERIES, k, FS_F32),
                                       to = fs_row_major(scores, QUERIES, N, FS_F64);
-    phi.place = device_place();
+    phi.memory = device_place();
     for (int i = 0; i < 2; i++) {
         parts[i] = fs_batch_major(device, rows, ALL, FS_F32);
-        parts[i].place = device_place();
+        parts[i].memory = device_place();
         parts[i].rows = counts[i];
         parts[i].offset = i * FIRST;
         some[i] = parts[i];
@@ -293,15 +293,15 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
         some[i].offset += N * ALL;
         some[i].cols = QUERIES;
     }
-    fs_grass *g;
-    MUST(fs_grass_begin(&g, l->gpu, &o));
-    MUST(fs_grass_add(g, 0, parts));
-    MUST(fs_grass_project(g, some, &phi));
-    MUST(fs_grass_finish(g, 0.1));
-    MUST(fs_grass_scores(g, &phi, NULL, 1.0, 0.0, &to));
-    MUST(fs_grass_features(g, &Phi));
+    fs_attribution *g;
+    MUST(fs_attribution_create(&g, l->gpu, &o));
+    MUST(fs_attribution_add(g, 0, parts));
+    MUST(fs_attribution_project(g, some, &phi));
+    MUST(fs_attribution_factor(g, 0.1));
+    MUST(fs_attribution_scores(g, &phi, NULL, 1.0, 0.0, &to));
+    MUST(fs_attribution_features(g, &Phi));
     for (int64_t j = 0; j < ALL; j++) kept[j] = j;
-    MUST(fs_grass_mask(g, kept));
+    MUST(fs_attribution_mask(g, kept));
     copy_out(l->stream, features, Phi.data, N * each);
     copy_out(l->stream, features + N * k, queries, QUERIES * each);
 
@@ -336,7 +336,7 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
     }
     free(T);
     fs_sketch_destroy(S);
-    fs_grass_destroy(g);
+    fs_attribution_destroy(g);
     device_free(l->stream, device), device_free(l->stream, queries);
     free(gradients), free(features), free(kept), free(scores), free(x), free(K);
 }
@@ -363,7 +363,7 @@ enum { LAYERS = 4, TOKENS = 3, OUT = 30, IN = 25, OTHER_OUT = 8, OTHER_IN = 16, 
 
 typedef struct layered {
     float *slopes, *inputs, *other_slopes, *other_inputs, *tensor; /* batch-major, in the lane's memory */
-    fs_grass_layer layers[LAYERS];
+    fs_attribution_layer layers[LAYERS];
     double *gradients; /* N x ALL, on the host */
 } layered;
 
@@ -376,7 +376,7 @@ static float *send_normals(const lane *l, int64_t count, uint64_t seed, float **
 static fs_matrix placed_batch(float *data, int64_t rows, int64_t width)
 {
     fs_matrix m = fs_batch_major(data, rows, width, FS_F32);
-    m.place = device_place();
+    m.memory = device_place();
     return m;
 }
 static layered layered_open(const lane *l, int64_t N)
@@ -387,12 +387,12 @@ static layered layered_open(const lane *l, int64_t N)
     b.other_slopes = send_normals(l, N * OTHER_OUT, 3, &t), b.other_inputs = send_normals(l, N * OTHER_IN, 4, &y);
     b.tensor = send_normals(l, N * TENSOR, 5, &z);
     const fs_matrix slopes = placed_batch(b.slopes, N * TOKENS, OUT), none = {.data = NULL};
-    b.layers[0] = (fs_grass_layer){slopes, placed_batch(b.inputs, N * TOKENS, IN), TOKENS};
-    b.layers[1] = (fs_grass_layer){slopes, none, TOKENS};
+    b.layers[0] = (fs_attribution_layer){slopes, placed_batch(b.inputs, N * TOKENS, IN), TOKENS};
+    b.layers[1] = (fs_attribution_layer){slopes, none, TOKENS};
     b.layers[2].slopes = placed_batch(b.other_slopes, N, OTHER_OUT);
     b.layers[2].inputs = placed_batch(b.other_inputs, N, OTHER_IN);
     b.layers[2].tokens = 1;
-    b.layers[3] = (fs_grass_layer){placed_batch(b.tensor, N, TENSOR), none, 1};
+    b.layers[3] = (fs_attribution_layer){placed_batch(b.tensor, N, TENSOR), none, 1};
     memset(b.gradients, 0, (size_t)(N * ALL) * sizeof *b.gradients);
     for (int64_t n = 0; n < N; n++) {
         double *weight = b.gradients + n * ALL, *bias = weight + OUT * IN, *other = bias + OUT;
@@ -419,21 +419,21 @@ static void layered_close(const lane *l, layered *b)
 static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask)
 {
     const int64_t counts[LAYERS] = {OUT * IN, OUT, OTHER_OUT * OTHER_IN, TENSOR};
-    fs_grass_options o = FS_GRASS_INIT;
+    fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = LAYERS, o.parameters = counts, o.mask = mask;
     o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
     const int64_t d = o.sketch.d, k = o.sketch.k;
     layered b = layered_open(l, N);
     float *features = room(N * k, sizeof *features);
     int64_t *kept = room(ALL, sizeof *kept);
-    fs_grass *g;
+    fs_attribution *g;
     fs_matrix Phi;
-    MUST(fs_grass_begin(&g, l->gpu, &o));
-    MUST(fs_grass_add_layers(g, 0, b.layers));
-    MUST(fs_grass_add_layers(g, 0, b.layers)); /* the list of pairs is there already */
-    MUST(fs_grass_features(g, &Phi));
+    MUST(fs_attribution_create(&g, l->gpu, &o));
+    MUST(fs_attribution_add_layers(g, 0, b.layers));
+    MUST(fs_attribution_add_layers(g, 0, b.layers)); /* the list of pairs is there already */
+    MUST(fs_attribution_features(g, &Phi));
     for (int64_t j = 0; j < ALL; j++) kept[j] = j;
-    MUST(fs_grass_mask(g, kept));
+    MUST(fs_attribution_mask(g, kept));
     copy_out(l->stream, features, Phi.data, N * k * (int64_t)sizeof *features);
     fs_sketch *S = sketch_of(&o.sketch);
     double *T = columns_of(S, 0, d);
@@ -450,7 +450,7 @@ static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask
         }
     free(T);
     fs_sketch_destroy(S);
-    fs_grass_destroy(g);
+    fs_attribution_destroy(g);
     layered_close(l, &b);
     free(features), free(kept);
 }
@@ -484,33 +484,33 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
 {
     const int64_t p = net->parameters, *w = blob_shape.width;
     const int64_t counts[] = {w[0] * w[1], w[1], w[1] * w[2], w[2], w[2] * w[3], w[3]};
-    fs_grass_options o = FS_GRASS_INIT;
+    fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = TRAIN, o.parts = mask ? 6 : 1, o.parameters = mask ? counts : &p, o.mask = mask;
     o.sketch.k = FEATURES, o.sketch.seed = 42 + 100000 * (uint64_t)model;
     float *gradients = device_alloc(l->stream, TRAIN * p * (int64_t)sizeof *gradients);
     float *features = device_alloc(l->stream, TESTS * FEATURES * (int64_t)sizeof *features);
     double *margins = device_alloc(l->stream, TRAIN * (int64_t)sizeof *margins);
     fs_matrix phi = fs_row_major(features, TESTS, FEATURES, FS_F32), to = fs_row_major(scores, TESTS, TRAIN, FS_F64);
-    phi.place = device_place();
-    fs_grass *g;
-    MUST(fs_grass_begin(&g, l->gpu, &o));
+    phi.memory = device_place();
+    fs_attribution *g;
+    MUST(fs_attribution_create(&g, l->gpu, &o));
     for (int test = 0; test < 2; test++) {
         const grass_images *images = test ? test_images : train_images;
         const fs_matrix G = placed_batch(gradients, images->count, p);
-        fs_grass_layer layers[6];
+        fs_attribution_layer layers[6];
         MUST(mlp_forward(net, images->x, images->count, NULL));
         MUST(mlp_margin(net, images->count, images->label, margins));
         if (mask) {
             MUST(mlp_layers(net, images->count, layers));
-            MUST(test ? fs_grass_project_layers(g, layers, &phi) : fs_grass_add_layers(g, 0, layers));
+            MUST(test ? fs_attribution_project_layers(g, layers, &phi) : fs_attribution_add_layers(g, 0, layers));
             continue;
         }
         MUST(mlp_gradients(net, images->count, gradients, p));
-        MUST(test ? fs_grass_project(g, &G, &phi) : fs_grass_add(g, 0, &G));
+        MUST(test ? fs_attribution_project(g, &G, &phi) : fs_attribution_add(g, 0, &G));
     }
-    MUST(fs_grass_finish(g, 0.1));
-    MUST(fs_grass_scores(g, &phi, NULL, 1.0 / ENSEMBLE, model ? 1.0 : 0.0, &to));
-    fs_grass_destroy(g);
+    MUST(fs_attribution_factor(g, 0.1));
+    MUST(fs_attribution_scores(g, &phi, NULL, 1.0 / ENSEMBLE, model ? 1.0 : 0.0, &to));
+    fs_attribution_destroy(g);
     device_free(l->stream, gradients), device_free(l->stream, features), device_free(l->stream, margins);
 }
 

@@ -74,7 +74,7 @@ static const int64_t block_heights[] = {64, 63, 17, 1, 100, 257};
 static const int64_t block_counts[] = {1, 2, 7, 8, 32};
 static const int64_t kappas[] = {1, 2, 3, 4, 7, 32};
 static const int64_t nonzeros[] = {1, 2, 3, 4, 5, 8, 11, 16, 257};
-/* Shuffle none, shuffle rows, and shuffle lines by its interleave. */
+/* Shuffle none, shuffle rows, and shuffle groups by its interleave. */
 static const int64_t shuffles[] = {-1, 0, 1, 2, 4, 8, 16, 32};
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -93,7 +93,7 @@ static call block_call(int64_t number)
     spec.family = FS_BLOCKPERM;
     const int64_t shuffle = shuffles[number % COUNT(shuffles)];
     number /= COUNT(shuffles);
-    spec.shuffle = shuffle < 0 ? FS_SHUFFLE_NONE : shuffle == 0 ? FS_SHUFFLE_ROWS : FS_SHUFFLE_LINES;
+    spec.shuffle = shuffle < 0 ? FS_SHUFFLE_NONE : shuffle == 0 ? FS_SHUFFLE_ROWS : FS_SHUFFLE_GROUPS;
     spec.interleave = shuffle > 0 ? shuffle : 0;
     if (shuffle > 1) M = (M + shuffle - 1) / shuffle * shuffle;
     spec.M = M;
@@ -114,7 +114,7 @@ static call block_call(int64_t number)
     c.spec = spec;
     draw_scalars(&c, bits_at(stream, draw + 12));
     char kind[64];
-    if (shuffle > 0) snprintf(kind, sizeof kind, "blockperm lines interleave %d", (int)shuffle);
+    if (shuffle > 0) snprintf(kind, sizeof kind, "blockperm groups interleave %d", (int)shuffle);
     else snprintf(kind, sizeof kind, "blockperm %s", shuffle < 0 ? "none" : "rows");
     call_name(&c, kind);
     return c;
@@ -145,15 +145,18 @@ static call batch_call(int64_t number)
     const int64_t draw = number * 16;
     fs_spec spec = FS_SPEC_INIT;
     spec.family = FS_BLOCKPERM;
-    spec.shuffle = FS_SHUFFLE_LINES;
+    spec.shuffle = FS_SHUFFLE_GROUPS;
     spec.kappa = 1;
     spec.interleave = interleaves[number % COUNT(interleaves)];
     number /= COUNT(interleaves);
     static const fs_dtype types[] = {FS_F32, FS_F32, FS_F16, FS_BF16};
     const fs_dtype type = types[bits_at(stream, draw + 11) % COUNT(types)];
-    const int64_t chunk = type == FS_F32 ? 4 : 8;  /* coordinates of 16 bytes */
-    call c = {.in = type, .out = bits_at(stream, draw + 12) % 2 ? type : FS_F32, .from = COLUMNS,
-              .n = samples[number % COUNT(samples)], .large = 1};
+    const int64_t chunk = type == FS_F32 ? 4 : 8; /* coordinates of 16 bytes */
+    call c = {.in = type,
+              .out = bits_at(stream, draw + 12) % 2 ? type : FS_F32,
+              .from = COLUMNS,
+              .n = samples[number % COUNT(samples)],
+              .large = 1};
     number /= COUNT(samples);
     const int64_t height = tall[number % COUNT(tall)];
     number /= COUNT(tall);

@@ -15,7 +15,7 @@ static const int64_t checked[CHECKED] = {0, 1, N / 2, N - 1};
 
 static fs_spec spec_of(fs_shuffle shuffle)
 {
-    const recipe R = {"huge", FS_BLOCKPERM, shuffle, 16, 1, 4, shuffle == FS_SHUFFLE_LINES ? 16 : 0, 0, 0, 1};
+    const recipe R = {"huge", FS_BLOCKPERM, shuffle, 16, 1, 4, shuffle == FS_SHUFFLE_GROUPS ? 16 : 0, 0, 0, 1};
     return spec_at(&R, depth(), 1024, 23);
 }
 
@@ -37,15 +37,16 @@ static void skip_unless_room(int64_t bytes)
 static double pattern_at(int64_t place) { return whole_at(29, place % PERIOD, 8); }
 static fs_matrix huge_matrix(const lane *l, fs_dtype type, int by_columns)
 {
-    const int64_t elements = depth() * N, bytes = elements * fs_dtype_size(type), period = PERIOD * fs_dtype_size(type);
+    const int64_t elements = depth() * N, bytes = elements * fsi_dtype_size(type),
+                  period = PERIOD * fsi_dtype_size(type);
     skip_unless_room(bytes);
-    void *pattern = room(PERIOD, (size_t)fs_dtype_size(type)), *memory = device_alloc(l->stream, bytes);
-    for (int64_t e = 0; e < PERIOD; e++) fs_store(pattern, type, e, pattern_at(e));
+    void *pattern = room(PERIOD, (size_t)fsi_dtype_size(type)), *memory = device_alloc(l->stream, bytes);
+    for (int64_t e = 0; e < PERIOD; e++) fsi_store(pattern, type, e, pattern_at(e));
     copy_in(l->stream, memory, pattern, period);
     device_repeat(l->stream, memory, period, bytes);
     free(pattern);
     fs_matrix m = by_columns ? fs_batch_major(memory, N, depth(), type) : fs_row_major(memory, depth(), N, type);
-    m.place = device_place();
+    m.memory = device_place();
     m.size = elements;
     return m;
 }
@@ -69,7 +70,7 @@ static void apply_law(fs_dtype type, int by_columns, fs_shuffle shuffle)
     for (int64_t i = 0; i < spec.k; i++)
         for (int64_t j = 0; j < CHECKED; j++)
             if (at(&Y.m, i, checked[j]) != at(&want.m, i, j))
-                fail_msg("%s, %s: row %" PRId64 " of column %" PRId64 " is %.9g, it must be %.9g", fs_dtype_name(type),
+                fail_msg("%s, %s: row %" PRId64 " of column %" PRId64 " is %.9g, it must be %.9g", fsi_dtype_name(type),
                          by_columns ? "batch-major" : "row-major", i, checked[j], at(&Y.m, i, checked[j]),
                          at(&want.m, i, j));
     device_free(l->stream, A.data);
@@ -85,7 +86,7 @@ static void apply_of_a_huge_row_major_bf16_matrix_equals_the_cpu(void **state)
 static void apply_of_a_huge_batch_major_f32_matrix_equals_the_cpu(void **state)
 {
     (void)state;
-    apply_law(FS_F32, 1, FS_SHUFFLE_LINES);
+    apply_law(FS_F32, 1, FS_SHUFFLE_GROUPS);
 }
 
 /* X = X + S' Y; rows of X at its start, middle and end, as many as 64 of them at a time. */
@@ -124,7 +125,7 @@ static void the_adjoint_into_a_huge_batch_major_matrix_equals_the_cpu(void **sta
 {
     (void)state;
     const lane *l = &lanes[0];
-    const fs_spec spec = spec_of(FS_SHUFFLE_LINES);
+    const fs_spec spec = spec_of(FS_SHUFFLE_GROUPS);
     fs_matrix X = huge_matrix(l, FS_F32, 1);
     fs_sketch *S = sketch_of(&spec);
     view Y = view_make(COLUMNS, spec.k, N, FS_F32), want = view_make(COLUMNS, depth(), 1, FS_F32);

@@ -6,15 +6,22 @@
 #include "call.h"
 
 /* Packed, one element off, and leading dimensions that keep or break the alignment of every row. */
-static const struct { int64_t pad, lead; } alignments[] = {{0, 0}, {0, 1}, {4, 0}, {1, 0}};
+static const struct {
+    int64_t pad, lead;
+} alignments[] = {{0, 0}, {0, 1}, {4, 0}, {1, 0}};
 static const int64_t heights[] = {64, 256, 1000, 1024, 4096};
 static const int64_t widths[] = {128, 256, 384, 130, 520};
 static const int64_t depths[] = {5000, 8192, 12345, 20000};
-static const struct { fs_shuffle shuffle; int64_t interleave; } shuffles[] = {
-    {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_LINES, 1}, {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_LINES, 4},
-    {FS_SHUFFLE_NONE, 0}, {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_LINES, 16},
+static const struct {
+    fs_shuffle shuffle;
+    int64_t interleave;
+} shuffles[] = {
+    {FS_SHUFFLE_ROWS, 0}, {FS_SHUFFLE_GROUPS, 1}, {FS_SHUFFLE_ROWS, 0},    {FS_SHUFFLE_GROUPS, 4},
+    {FS_SHUFFLE_NONE, 0}, {FS_SHUFFLE_ROWS, 0},   {FS_SHUFFLE_GROUPS, 16},
 };
-static const struct { int64_t kappa, s; } weights[] = {{1, 4}, {1, 1}, {2, 2}, {4, 4}, {4, 1}, {1, 16}, {2, 8}, {2, 3}};
+static const struct {
+    int64_t kappa, s;
+} weights[] = {{1, 4}, {1, 1}, {2, 2}, {4, 4}, {4, 1}, {1, 16}, {2, 8}, {2, 3}};
 enum { DRAWS = 3 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -57,11 +64,11 @@ static call block_call(int64_t number)
     spec.d = c.row0 + c.rows + (bits_at(stream, draw + 7) % 4 == 0 ? 555 : 0);
     c.spec = spec;
     c.adjoint = bits_at(stream, draw + 8) % 4 == 0;
-    const int by_columns = spec.shuffle == FS_SHUFFLE_LINES || bits_at(stream, draw + 9) % 5 == 0;
+    const int by_columns = spec.shuffle == FS_SHUFFLE_GROUPS || bits_at(stream, draw + 9) % 5 == 0;
     c.from = by_columns ? COLUMNS : ROWS;
     c.to = bits_at(stream, draw + 10) % 4 == 0 ? (by_columns ? ROWS : COLUMNS) : c.from;
     draw_scalars(&c, bits_at(stream, draw + 11) % 3 ? 0 : bits_at(stream, draw + 12));
-    call_name(&c, spec.shuffle == FS_SHUFFLE_NONE ? "none" : spec.shuffle == FS_SHUFFLE_ROWS ? "rows" : "lines");
+    call_name(&c, spec.shuffle == FS_SHUFFLE_NONE ? "none" : spec.shuffle == FS_SHUFFLE_ROWS ? "rows" : "groups");
     return c;
 }
 static void check_block(const lane *l, int64_t number, const void *data)
@@ -81,15 +88,26 @@ static void large_blockperm_products_equal_the_cpu(void **state)
 static void check_split(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const struct { int64_t k, M, n; fs_dtype in; layout how; fs_shuffle shuffle; } cases[] = {
+    static const struct {
+        int64_t k, M, n;
+        fs_dtype in;
+        layout how;
+        fs_shuffle shuffle;
+    } cases[] = {
         {64, 1, 128, FS_F32, ROWS, FS_SHUFFLE_ROWS},     {64, 1, 3, FS_F32, ROWS, FS_SHUFFLE_ROWS},
-        {128, 2, 64, FS_BF16, ROWS, FS_SHUFFLE_ROWS},    {100, 2, 17, FS_F32, COLUMNS, FS_SHUFFLE_LINES},
-        {64, 1, 16, FS_F16, COLUMNS, FS_SHUFFLE_LINES},  {17, 1, 130, FS_F32, ROWS, FS_SHUFFLE_NONE},
-        {256, 4, 1, FS_F32, COLUMNS, FS_SHUFFLE_LINES},  {256, 4, 1, FS_F32, ROWS, FS_SHUFFLE_ROWS},
+        {128, 2, 64, FS_BF16, ROWS, FS_SHUFFLE_ROWS},    {100, 2, 17, FS_F32, COLUMNS, FS_SHUFFLE_GROUPS},
+        {64, 1, 16, FS_F16, COLUMNS, FS_SHUFFLE_GROUPS}, {17, 1, 130, FS_F32, ROWS, FS_SHUFFLE_NONE},
+        {256, 4, 1, FS_F32, COLUMNS, FS_SHUFFLE_GROUPS}, {256, 4, 1, FS_F32, ROWS, FS_SHUFFLE_ROWS},
         {64, 1, 130, FS_F64, ROWS, FS_SHUFFLE_ROWS},     {257, 1, 32, FS_BF16, COLUMNS, FS_SHUFFLE_ROWS},
     };
-    call c = {.in = cases[number].in, .out = fs_dtype_sum(cases[number].in), .large = 1, .n = cases[number].n,
-              .rows = small_set ? 3001 : 120001, .from = cases[number].how, .to = cases[number].how, .alpha = 1};
+    call c = {.in = cases[number].in,
+              .out = fsi_dtype_sum(cases[number].in),
+              .large = 1,
+              .n = cases[number].n,
+              .rows = small_set ? 3001 : 120001,
+              .from = cases[number].how,
+              .to = cases[number].how,
+              .alpha = 1};
     const recipe R = {"few blocks", FS_BLOCKPERM, cases[number].shuffle, cases[number].M, 1, 4, 0, 0, 0, 1};
     c.spec = spec_at(&R, c.rows, cases[number].k, 77);
     call_name(&c, R.name);
@@ -106,22 +124,33 @@ static void few_blocks_of_many_rows_equal_the_cpu(void **state)
 static void check_pieces(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const struct { int64_t k, n, rows, row0; fs_dtype in, out; fs_shuffle shuffle; int64_t s; } cases[] = {
+    static const struct {
+        int64_t k, n, rows, row0;
+        fs_dtype in, out;
+        fs_shuffle shuffle;
+        int64_t s;
+    } cases[] = {
         {4096, 1024, 9000, 0, FS_F32, FS_F32, FS_SHUFFLE_ROWS, 4},
         {4096, 1024, 16384, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, 4},
         {4100, 772, 8192, 0, FS_F32, FS_F32, FS_SHUFFLE_NONE, 8},
         {8192, 520, 12345, 777, FS_BF16, FS_F32, FS_SHUFFLE_ROWS, 1},
         {2048, 2048, 5000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, 4},
         {1000, 3000, 20000, 5, FS_F32, FS_F32, FS_SHUFFLE_ROWS, 7},
-        {5000, 1040, 9001, 0, FS_F16, FS_F32, FS_SHUFFLE_LINES, 4},
+        {5000, 1040, 9001, 0, FS_F16, FS_F32, FS_SHUFFLE_GROUPS, 4},
         {4096, 1024, 65536, 0, FS_F32, FS_F32, FS_SHUFFLE_ROWS, 4},
     };
-    call c = {.in = cases[number].in, .out = cases[number].out, .large = 1, .n = cases[number].n,
-              .rows = small_set ? 700 : cases[number].rows, .row0 = cases[number].row0, .from = ROWS, .to = ROWS,
+    call c = {.in = cases[number].in,
+              .out = cases[number].out,
+              .large = 1,
+              .n = cases[number].n,
+              .rows = small_set ? 700 : cases[number].rows,
+              .row0 = cases[number].row0,
+              .from = ROWS,
+              .to = ROWS,
               .alpha = 1};
     const int64_t k = cases[number].k;
-    const recipe R = {"many pieces", FS_BLOCKPERM, cases[number].shuffle, (k + 63) / 64, 1, cases[number].s,
-                      0, 0, 0, 1};
+    const recipe R = {
+        "many pieces", FS_BLOCKPERM, cases[number].shuffle, (k + 63) / 64, 1, cases[number].s, 0, 0, 0, 1};
     c.spec = spec_at(&R, c.row0 + c.rows + 100, k, 78);
     call_name(&c, R.name);
     call_check(l, &c);
@@ -137,8 +166,13 @@ static void more_pieces_than_processors_equal_the_cpu(void **state)
 static void check_halves(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const struct { int64_t k, n, rows, row0; fs_dtype in, out; fs_shuffle shuffle; layout to; int64_t lead; }
-    cases[] = {
+    static const struct {
+        int64_t k, n, rows, row0;
+        fs_dtype in, out;
+        fs_shuffle shuffle;
+        layout to;
+        int64_t lead;
+    } cases[] = {
         {512, 1024, 2100, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
         {512, 1024, 16384, 0, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, ROWS, 0},
         {512, 1000, 9001, 777, FS_F16, FS_F32, FS_SHUFFLE_ROWS, ROWS, 0},
@@ -155,9 +189,15 @@ static void check_halves(const lane *l, int64_t number, const void *data)
         {128, 1000, 12345, 1001, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 0},
         {64, 1088, 33000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
     };
-    call c = {.in = cases[number].in, .out = cases[number].out, .large = 1, .n = cases[number].n,
-              .rows = small_set ? least(cases[number].rows, 4200) : cases[number].rows, .row0 = cases[number].row0,
-              .from = ROWS, .to = cases[number].to, .lead = cases[number].lead};
+    call c = {.in = cases[number].in,
+              .out = cases[number].out,
+              .large = 1,
+              .n = cases[number].n,
+              .rows = small_set ? least(cases[number].rows, 4200) : cases[number].rows,
+              .row0 = cases[number].row0,
+              .from = ROWS,
+              .to = cases[number].to,
+              .lead = cases[number].lead};
     draw_scalars(&c, number % 3 == 2 ? bits_at(79, number) : 0);
     const recipe R = {"narrow tiles", FS_BLOCKPERM, cases[number].shuffle, cases[number].k / 64, 1, 4, 0, 0, 0, 1};
     c.spec = spec_at(&R, c.row0 + c.rows + (number % 2 ? 0 : 77), cases[number].k, 79);
@@ -176,13 +216,20 @@ static void check_narrow(const lane *l, int64_t number, const void *data)
 {
     (void)data;
     static const int64_t columns[] = {1, 2, 3, 5, 7, 8, 16, 17, 31, 32};
-    static const struct { int64_t k, s; } sketches[] = {{1024, 4}, {64, 1}, {1000, 4}, {100, 3},
-                                                        {4096, 4}, {257, 8}, {1023, 2}, {640, 7}};
+    static const struct {
+        int64_t k, s;
+    } sketches[] = {{1024, 4}, {64, 1}, {1000, 4}, {100, 3}, {4096, 4}, {257, 8}, {1023, 2}, {640, 7}};
     const type_pair types = type_pairs[number % TYPE_PAIRS];
     const int64_t n = columns[number % COUNT(columns)], sketch = number / 3 % COUNT(sketches);
-    call c = {.in = types.in, .out = types.out, .large = 1, .n = small_set ? 1 + n % 3 : n,
-              .rows = 33001 + 1013 * (number % 5), .row0 = number % 4 == 3 ? 1237 : 0,
-              .from = number % 5 == 4 ? COLUMNS : number % 7 == 6 ? ROWS_SPREAD : ROWS,
+    call c = {.in = types.in,
+              .out = types.out,
+              .large = 1,
+              .n = small_set ? 1 + n % 3 : n,
+              .rows = 33001 + 1013 * (number % 5),
+              .row0 = number % 4 == 3 ? 1237 : 0,
+              .from = number % 5 == 4   ? COLUMNS
+                      : number % 7 == 6 ? ROWS_SPREAD
+                                        : ROWS,
               .to = number % 3 == 2 ? COLUMNS : ROWS};
     const fs_shuffle shuffle = number % 11 % 4 == 3 ? FS_SHUFFLE_NONE : FS_SHUFFLE_ROWS;
     const recipe R = {"few columns", FS_BLOCKPERM, shuffle, 0, 1, sketches[sketch].s, 0, 0, 0, 1};
@@ -206,9 +253,15 @@ static void check_tall(const lane *l, int64_t number, const void *data)
     static const int64_t columns[] = {16, 9, 32, 12, 64, 10, 24, 31, 40, 20, 33}, blocks[] = {16, 1, 5, 17, 64, 2};
     const type_pair types = type_pairs[number % TYPE_PAIRS];
     const int64_t align = number / 5 % COUNT(alignments), s = (int64_t)1 << number / 2 % 4;
-    call c = {.in = types.in, .out = types.out, .large = 1, .n = columns[number % COUNT(columns)],
-              .rows = 33001 + 10013 * (number % 7), .row0 = number % 4 == 3 ? 1237 : 0,
-              .pad = alignments[align].pad, .lead = alignments[align].lead, .to = number % 3 == 2 ? COLUMNS : ROWS};
+    call c = {.in = types.in,
+              .out = types.out,
+              .large = 1,
+              .n = columns[number % COUNT(columns)],
+              .rows = 33001 + 10013 * (number % 7),
+              .row0 = number % 4 == 3 ? 1237 : 0,
+              .pad = alignments[align].pad,
+              .lead = alignments[align].lead,
+              .to = number % 3 == 2 ? COLUMNS : ROWS};
     const fs_shuffle shuffle = number % 5 == 4 ? FS_SHUFFLE_NONE : FS_SHUFFLE_ROWS;
     const recipe R = {"blocks of 64", FS_BLOCKPERM, shuffle, blocks[number % COUNT(blocks)], 1, s, 0, 0, 0, 1};
     c.spec = spec_at(&R, c.row0 + c.rows + (number % 2 ? 99 : 0), 64 * R.M, 51 + (uint64_t)number);
@@ -240,8 +293,13 @@ static void check_family(const lane *l, int64_t number, const void *data)
     const recipe *R = &kinds[number % COUNT(kinds)];
     const int64_t variant = number / COUNT(kinds), align = variant % COUNT(alignments);
     const type_pair types = type_pairs[variant % TYPE_PAIRS];
-    call c = {.in = types.in, .out = types.out, .large = 1, .rows = small_set ? 300 : R->d, .adjoint = variant % 3 == 2,
-              .pad = alignments[align].pad, .lead = alignments[align].lead};
+    call c = {.in = types.in,
+              .out = types.out,
+              .large = 1,
+              .rows = small_set ? 300 : R->d,
+              .adjoint = variant % 3 == 2,
+              .pad = alignments[align].pad,
+              .lead = alignments[align].lead};
     c.n = width_at(number + variant);
     c.from = variant / 2 % 2 ? COLUMNS : ROWS;
     c.to = variant / 3 % 2 ? COLUMNS : ROWS;

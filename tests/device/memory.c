@@ -72,8 +72,7 @@ void device_repeat(void *stream, void *device, int64_t period, int64_t bytes)
     for (int64_t filled = period; filled < bytes; filled *= 2) {
         const int64_t more = filled < bytes - filled ? filled : bytes - filled;
         if (dry) memcpy(start + filled, start, (size_t)more);
-        else
-            CUDA(cudaMemcpyAsync(start + filled, start, (size_t)more, cudaMemcpyDeviceToDevice, (cudaStream_t)stream));
+        else CUDA(cudaMemcpyAsync(start + filled, start, (size_t)more, cudaMemcpyDeviceToDevice, (cudaStream_t)stream));
     }
     stream_wait(stream);
 }
@@ -82,7 +81,7 @@ void device_repeat(void *stream, void *device, int64_t period, int64_t bytes)
 
 static int64_t guard(void) { return small_set ? 0 : 256; }
 
-static int64_t bytes_of(const view *v) { return v->m.size * fs_dtype_size(v->m.dtype); }
+static int64_t bytes_of(const view *v) { return v->m.size * fsi_dtype_size(v->m.dtype); }
 
 mirror mirror_make(const lane *l, const view *v)
 {
@@ -94,7 +93,7 @@ mirror mirror_make(const lane *l, const view *v)
     copy_in(l->stream, d.memory, image, whole);
     free(image);
     d.m.data = d.memory + guard();
-    d.m.place = device_place();
+    d.m.memory = device_place();
     return d;
 }
 void mirror_free(const lane *l, mirror *d) { device_free(l->stream, d->memory); }
@@ -125,7 +124,7 @@ void expect_mirror_untouched(const lane *l, const char *what, const mirror *d, c
     if (memcmp(got, want, (size_t)d->bytes) != 0) {
         int64_t b = 0;
         while (got[b] == want[b]) b++;
-        fail_msg("%s: element %" PRId64 " of an input's buffer was written", what, b / fs_dtype_size(v->m.dtype));
+        fail_msg("%s: element %" PRId64 " of an input's buffer was written", what, b / fsi_dtype_size(v->m.dtype));
     }
     view_free(&now);
 }
@@ -140,10 +139,10 @@ fs_sparse sparse_mirror(const lane *l, const fs_sparse *A)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols, each = A->index_type == FS_INDEX32 ? 4 : 8;
     fs_sparse d = *A;
-    d.place = device_place();
+    d.memory = device_place();
     d.ptr = array_mirror(l, A->ptr, lines + 1, each);
     d.index = array_mirror(l, A->index, A->nnz, each);
-    d.value = array_mirror(l, A->value, A->nnz, fs_dtype_size(A->dtype));
+    d.value = array_mirror(l, A->value, A->nnz, fsi_dtype_size(A->dtype));
     return d;
 }
 void sparse_mirror_free(const lane *l, fs_sparse *A)
@@ -159,7 +158,7 @@ view view_padded(layout how, int64_t rows, int64_t cols, fs_dtype dtype, int64_t
 {
     if (pad == 0 && lead == 0) return view_make(how, rows, cols, dtype);
     const int64_t line = (how == ROWS ? cols : rows) + pad, lines = how == ROWS ? rows : cols;
-    view v = {{NULL, rows, cols, how == ROWS ? line : 1, how == ROWS ? 1 : line, lead, 0, dtype, FS_HOST}, NULL};
+    view v = {{NULL, rows, cols, how == ROWS ? line : 1, how == ROWS ? 1 : line, lead, 0, dtype, FS_MEMORY_HOST}, NULL};
     v.m.size = lead + lines * line - pad;
     v.m.data = memset(room(bytes_of(&v), 1), 0xFF, (size_t)bytes_of(&v));
     return v;

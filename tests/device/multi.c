@@ -1,6 +1,6 @@
 /* multi.c - several contexts as one on a GPU: as streams of one device here, and as devices where there are several.
  *
- * The laws are those of tests/laws/multi.c and add.c, with the CPU as the judge.  FLASHSKETCH_NCCL may name NCCL's
+ * The laws are those of tests/properties/multi.c and add.c, with the CPU as the judge.  FLASHSKETCH_NCCL may name NCCL's
  * library, which is tried on one GPU by a team of one. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void whole_numbers_have_the_same_bits_on_any_number_of_streams(void **sta
         crew c = crew_make(count, FS_MULTI_AUTO);
         for (int r = 0; r < recipe_count; r++) {
             if (!recipes[r].exact || (small_set && r % 4)) continue;
-            const fs_dtype in = (fs_dtype)(FS_F32 + r % 4), out = r % 3 ? in : fs_dtype_sum(in);
+            const fs_dtype in = (fs_dtype)(FS_F32 + r % 4), out = r % 3 ? in : fsi_dtype_sum(in);
             const fs_spec spec = spec_at(&recipes[r], recipes[r].d, recipes[r].k, 5);
             const layout how = r % 2 ? COLUMNS_PADDED : ROWS;
             fs_sketch *S = sketch_of(&spec);
@@ -287,7 +287,7 @@ static void several_gpus_make_what_one_makes(void **state)
         CUDA(cudaMemcpy(memory, (float *)pieces[i].data + pieces[i].offset, bytes - sizeof(float),
                         cudaMemcpyHostToDevice));
         pieces[i] = fs_row_major(memory, pieces[i].rows, n, FS_F32);
-        pieces[i].place = FS_CUDA;
+        pieces[i].memory = FS_MEMORY_CUDA;
     }
     CUDA(cudaSetDevice(0));
     for (int sum = FS_MULTI_COPY; sum <= FS_MULTI_NCCL; sum++) {

@@ -12,10 +12,14 @@
 /* Columns and order of A: few columns, a tile and a bit, both ways for tensor cores, and more tiles than a GPU has
  * processors; tall: as many rows as it takes until few columns have a kernel of their own, or (2) blocks of 64 rows
  * have, or (3) narrow tiles of two-byte elements, which are one for each processor, or (4) in seven parts. */
-static const struct { layout how; int64_t n; int tall; } places[] = {
-    {ROWS, 1, 0},    {ROWS, 19, 0},     {ROWS, 128, 0},   {ROWS, 132, 0},      {COLUMNS, 1, 0}, {COLUMNS, 19, 0},
-    {COLUMNS, 64, 0}, {COLUMNS, 128, 0}, {ROWS_SPREAD, 7, 0}, {ROWS, 1, 1},   {COLUMNS, 5, 1},
-    {ROWS, 20, 2},   {ROWS, 8712, 0},    {ROWS, 1000, 3},  {ROWS, 504, 4},
+static const struct {
+    layout how;
+    int64_t n;
+    int tall;
+} places[] = {
+    {ROWS, 1, 0},     {ROWS, 19, 0},    {ROWS, 128, 0},    {ROWS, 132, 0},      {COLUMNS, 1, 0},
+    {COLUMNS, 19, 0}, {COLUMNS, 64, 0}, {COLUMNS, 128, 0}, {ROWS_SPREAD, 7, 0}, {ROWS, 1, 1},
+    {COLUMNS, 5, 1},  {ROWS, 20, 2},    {ROWS, 8712, 0},   {ROWS, 1000, 3},     {ROWS, 504, 4},
 };
 enum { D = 1333, K = 257, SMALL_D = 333, SMALL_K = 65, TALL_D = 32801, WIDE_D = 2101, PARTS_D = 7301 };
 
@@ -40,7 +44,7 @@ static call call_at(int64_t number, int adjoint, const recipe *R)
     c.n = places[place].n;
     const int tall = R->family == FS_BLOCKPERM ? places[place].tall : 0;
     c.rows = tall == 4 ? PARTS_D : tall == 3 ? WIDE_D : tall ? TALL_D : small_set || c.n > D ? SMALL_D : D;
-    if (c.from == COLUMNS && c.n >= 64) c.rows -= c.rows % 4;  /* whole 16 bytes, for tensor cores */
+    if (c.from == COLUMNS && c.n >= 64) c.rows -= c.rows % 4; /* whole 16 bytes, for tensor cores */
     const int64_t k = small_set ? SMALL_K : K;
     c.spec = spec_at(R, c.rows, places[place].tall >= 2 ? k - 1 : k, 13);
     call_name(&c, R->name);
@@ -164,11 +168,13 @@ static double largest(fs_dtype t)
 static void check_overflow(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const struct { double part, turn; } forms[] = {{1, 1}, {1, -1}, {1, 0}, {0.75, 1}, {0.5, 1}};
+    static const struct {
+        double part, turn;
+    } forms[] = {{1, 1}, {1, -1}, {1, 0}, {0.75, 1}, {0.5, 1}};
     const recipe *R = &recipes[number % recipe_count];
     if (R->family != FS_BLOCKPERM && R->family != FS_SJLT) return;
     const call c = call_at(number, 0, R);
-    const double slack = fs_dtype_size(c.out) == 2 ? 0x1p-7 : 0x1p-20;
+    const double slack = fsi_dtype_size(c.out) == 2 ? 0x1p-7 : 0x1p-20;
     fs_sketch *S = sketch_of(&c.spec);
     for (int64_t f = 0; f < COUNT(forms); f++) {
         pair p;
@@ -180,7 +186,8 @@ static void check_overflow(const lane *l, int64_t number, const void *data)
                 const double y = at(&Y.m, i, j), w = at(&want.m, i, j);
                 if (!(y == w || (isfinite(w) && fabs(y - w) <= slack * fabs(w))))
                     fail_msg("%s, %g times the largest number and %g times that: row %" PRId64 ", column %" PRId64
-                             " is %g, ref's is %g", c.name, forms[f].part, forms[f].turn, i, j, y, w);
+                             " is %g, ref's is %g",
+                             c.name, forms[f].part, forms[f].turn, i, j, y, w);
             }
         view_free(&Y), view_free(&want), view_free(&p.A);
     }

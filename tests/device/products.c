@@ -16,7 +16,7 @@ typedef struct factors {
     int64_t rows, tokens, bytes;
     view host[MOST_FACTORS];
     mirror device[MOST_FACTORS];
-    fs_matrix m[2][MOST_FACTORS];  /* host, device */
+    fs_matrix m[2][MOST_FACTORS]; /* host, device */
     fs_pairs pairs[2];
 } factors;
 
@@ -51,7 +51,7 @@ static void factors_open(const lane *l, factors *F, const kind *k, int64_t n, in
         index[2 * i] = (int32_t)(bits_at(3, 2 * i) % (uint64_t)F->rows);
         index[2 * i + 1] = i % 5 == 2 ? -1 : (int32_t)(bits_at(3, 2 * i + 1) % (uint64_t)F->rows);
     }
-    F->pairs[0] = (fs_pairs){pairs, index, FS_HOST};
+    F->pairs[0] = (fs_pairs){pairs, index, FS_MEMORY_HOST};
     F->pairs[1] = (fs_pairs){pairs, device_alloc(l->stream, F->bytes + 8), device_place()};
     copy_in(l->stream, (void *)F->pairs[1].index, index, F->bytes);
 }
@@ -125,7 +125,7 @@ static void products_are_sketched_as_on_the_cpu(void **state)
 static void check_layers(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const fs_shuffle shuffles[] = {FS_SHUFFLE_LINES, FS_SHUFFLE_ROWS, FS_SHUFFLE_NONE};
+    static const fs_shuffle shuffles[] = {FS_SHUFFLE_GROUPS, FS_SHUFFLE_ROWS, FS_SHUFFLE_NONE};
     static const int64_t heights[] = {784, 128, 128, 64, 64, 10};
     const recipe R = {"layers", FS_BLOCKPERM, shuffles[number % 3], 0, 1 + number / 6 % 2, 4, 0, 0, 0, 1};
     const kind k = {6, heights, 6, 1, 0};
@@ -166,7 +166,8 @@ static void expect_spoiled(const lane *l, const call *c, const fs_sketch *S, con
             const double y = at(&got.m, i, j), was = at(&good->m, i, j);
             if (reads[i] && (column < 0 || j == column) ? isfinite(y) : y != was)
                 fail_msg("%s: pair %" PRId64 " is spoiled in column %" PRId64 ", and makes %" PRId64 ", %" PRId64
-                         " %g, which was %g", c->name, bad, column, i, j, y, was);
+                         " %g, which was %g",
+                         c->name, bad, column, i, j, y, was);
         }
     free(reads);
     view_free(&got);
@@ -178,7 +179,7 @@ static void check_spoiled(const lane *l, int64_t number, const void *data)
     static const int64_t heights[] = {30, 20};
     static const int32_t numbers[][2] = {{-1, 3}, {50, 3}, {3, 50}, {3, -2}};
     static const double poisons[] = {INFINITY, -INFINITY, NAN};
-    enum { OWN = 7 };  /* a row that no pair names but the bad one */
+    enum { OWN = 7 }; /* a row that no pair names but the bad one */
     const recipe *R = &recipes[number % recipe_count];
     const uint64_t draw = bits_at(5, number);
     const kind k = {2, heights, 2, 0, 3 * (draw >> 50)};
@@ -203,7 +204,7 @@ static void check_spoiled(const lane *l, int64_t number, const void *data)
     expect_spoiled(l, &c, S, F, &good, bad, column);
     put(&F->host[0].m, OWN, column * tokens + 1, was);
     mirror_load(l, &F->device[0], &F->host[0]);
-    for (int64_t v = 0; v < COUNT(numbers) && !dry; v++) {  /* lists in host memory are checked */
+    for (int64_t v = 0; v < COUNT(numbers) && !dry; v++) { /* lists in host memory are checked */
         index[2 * bad] = numbers[v][0];
         index[2 * bad + 1] = numbers[v][1];
         copy_in(l->stream, (void *)F->pairs[1].index, index, F->bytes);
@@ -233,7 +234,7 @@ typedef struct job {
 static job job_make(const lane *l, int number)
 {
     static const int64_t heights[][3] = {{300, 40, 7}, {33, 500, 64}, {128, 10, 1}};
-    static const recipe kinds[] = {{"lines", FS_BLOCKPERM, FS_SHUFFLE_LINES, 0, 1, 4, 1, 0, 0, 1},
+    static const recipe kinds[] = {{"groups", FS_BLOCKPERM, FS_SHUFFLE_GROUPS, 0, 1, 4, 1, 0, 0, 1},
                                    {"rows", FS_BLOCKPERM, FS_SHUFFLE_ROWS, 0, 4, 1, 0, 0, 0, 1},
                                    {"sjlt", FS_SJLT, (fs_shuffle)0, 0, 0, 4, 0, 0, 0, 1}};
     const kind k = {3, heights[number], 3, 1, 0};
@@ -294,7 +295,10 @@ static void calls_queued_back_to_back_do_not_disturb_each_other(void **state)
     stream_free(own.stream);
 }
 
-static void expect_cuda(cudaError_t error) { if (error) fail_msg("CUDA said: %s", cudaGetErrorString(error)); }
+static void expect_cuda(cudaError_t error)
+{
+    if (error) fail_msg("CUDA said: %s", cudaGetErrorString(error));
+}
 
 /* Once as a call, then captured, and replayed on other factors. */
 static void a_call_that_has_run_can_be_captured_and_replayed(void **state)

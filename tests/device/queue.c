@@ -9,13 +9,13 @@
 static const call_kind kinds[] = {
     {BLOCKPERM(ROWS, 8, 1, 4, 0, 500, 512), 1, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 1, 1, 4, 0, 3000, 64), 16, ROWS, FS_F32, 0},
-    {BLOCKPERM(LINES, 8, 2, 2, 8, 7000, 512), 3, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 8, 2, 2, 8, 7000, 512), 3, COLUMNS, FS_F32, 0},
     {OTHER(SJLT, 4, 5000, 300), 33, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 16, 1, 4, 0, 9000, 1024), 128, ROWS, FS_BF16, 0},
     {OTHER(SRHT, 0, 9000, 256), 33, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 16, 4, 1, 0, 20000, 1024), 256, ROWS, FS_F32, 0},
     {OTHER(SRHT, 0, 20000, 1024), 64, COLUMNS, FS_F32, 1},
-    {BLOCKPERM(LINES, 16, 1, 4, 16, 60000, 1024), 130, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 16, 1, 4, 16, 60000, 1024), 130, COLUMNS, FS_F32, 0},
     {BLOCKPERM(ROWS, 1, 1, 4, 0, 200000, 64), 64, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 16, 2, 2, 0, 9000, 1024), 128, ROWS, FS_F32, 1},
     {{"BLOCKROW", FS_BLOCKROW, (fs_shuffle)0, 16, 4, 4, 0, 16384, 1024, 1}, 64, ROWS, FS_F32, 0},
@@ -25,8 +25,15 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static call call_of(int kind_number)
 {
     const call_kind *K = &kinds[kind_number];
-    call c = {.adjoint = K->adjoint, .n = K->n, .from = K->how, .to = K->how, .in = K->in, .out = fs_dtype_sum(K->in),
-              .alpha = 1, .large = 1, .rows = small_set && K->R.d > 600 ? 600 : K->R.d};
+    call c = {.adjoint = K->adjoint,
+              .n = K->n,
+              .from = K->how,
+              .to = K->how,
+              .in = K->in,
+              .out = fsi_dtype_sum(K->in),
+              .alpha = 1,
+              .large = 1,
+              .rows = small_set && K->R.d > 600 ? 600 : K->R.d};
     c.spec = spec_at(&K->R, c.rows, small_set ? 64 : K->R.k, 41);
     call_name(&c, K->R.name);
     return c;
@@ -36,7 +43,7 @@ static call call_of(int kind_number)
 typedef struct job {
     call c;
     fs_sketch *S;
-    view A, start, want, got;  /* start: Y before the call */
+    view A, start, want, got; /* start: Y before the call */
     mirror from, to;
 } job;
 static void judge(const lane *l, job *j) { MUST(call_run(&j->c, l->tuned, j->S, &j->A.m, &j->want.m)); }
@@ -160,7 +167,7 @@ static void scratch_that_would_grow_in_a_capture_is_refused_with_a_sentence(void
         job j = job_make(&own, k);
         job_queue(&j, lanes[0].gpu);
         stream_wait(lanes[0].stream);
-        const size_t before = fs_context_scratch(own.gpu);
+        const size_t before = fs_context_memory_bytes(own.gpu);
         cudaGraph_t graph = NULL;
         CUDA(cudaStreamBeginCapture((cudaStream_t)own.stream, cudaStreamCaptureModeGlobal));
         const fs_result result = call_run(&j.c, own.gpu, j.S, &j.from.m, &j.to.m);
@@ -171,9 +178,9 @@ static void scratch_that_would_grow_in_a_capture_is_refused_with_a_sentence(void
             cudaGetLastError();
         } else {
             CUDA(ended);
-            if (fs_context_scratch(own.gpu) != before)
+            if (fs_context_memory_bytes(own.gpu) != before)
                 fail_msg("%s: scratch grew from %zu to %zu bytes in a capture", j.c.name, before,
-                         fs_context_scratch(own.gpu));
+                         fs_context_memory_bytes(own.gpu));
         }
         if (graph) CUDA(cudaGraphDestroy(graph));
         mirror_load(&own, &j.to, &j.start);

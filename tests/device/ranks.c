@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../mpi/check.h"
+#include "tests/mpi/check.h"
 
 enum { NO_GPU = 77 };
 static int dry, skipped;
@@ -36,8 +36,8 @@ typedef struct twin {
 } twin;
 static twin twin_of(int64_t rows, int64_t cols, fs_dtype dtype, int columns)
 {
-    twin t = {.bytes = (size_t)(rows * cols * fs_dtype_size(dtype))};
-    void *data = room(rows * cols, (size_t)fs_dtype_size(dtype));
+    twin t = {.bytes = (size_t)(rows * cols * fsi_dtype_size(dtype))};
+    void *data = room(rows * cols, (size_t)fsi_dtype_size(dtype));
     t.host = t.m = columns ? fs_col_major(data, rows, cols, dtype) : fs_row_major(data, rows, cols, dtype);
     return t;
 }
@@ -47,26 +47,26 @@ static void twin_place(twin *t, int there)
     if (!there || dry) return;
     cuda(cudaMalloc(&t->m.data, t->bytes + 1), "cudaMalloc");
     cuda(cudaMemcpy(t->m.data, t->host.data, t->bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-    t->m.place = FS_CUDA;
+    t->m.memory = FS_MEMORY_CUDA;
 }
 static void twin_fetch(twin *t)
 {
-    if (t->m.place == FS_HOST) return;
+    if (t->m.memory == FS_MEMORY_HOST) return;
     cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); /* the context's stream too */
     cuda(cudaMemcpy(t->host.data, t->m.data, t->bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 static void twin_free(twin *t)
 {
-    if (t->m.place != FS_HOST) cuda(cudaFree(t->m.data), "cudaFree");
+    if (t->m.memory != FS_MEMORY_HOST) cuda(cudaFree(t->m.data), "cudaFree");
     free(t->host.data);
 }
 static int64_t at(const fs_matrix *m, int64_t i, int64_t j) { return i * m->row_stride + j * m->col_stride; }
-static double get(const fs_matrix *m, int64_t i, int64_t j) { return fs_load(m->data, m->dtype, at(m, i, j)); }
+static double get(const fs_matrix *m, int64_t i, int64_t j) { return fsi_load(m->data, m->dtype, at(m, i, j)); }
 static void fill(fs_matrix *m, uint64_t seed, int64_t row0, double (*value)(uint64_t, int64_t))
 {
     for (int64_t i = 0; i < m->rows; i++)
         for (int64_t j = 0; j < m->cols; j++)
-            fs_store(m->data, m->dtype, at(m, i, j), value ? value(seed, (row0 + i) * m->cols + j) : NAN);
+            fsi_store(m->data, m->dtype, at(m, i, j), value ? value(seed, (row0 + i) * m->cols + j) : NAN);
 }
 
 static int64_t first_row(int64_t d, int r) { return d * r / ranks; }
@@ -90,10 +90,8 @@ typedef struct shape {
     int columns;
 } shape;
 static const shape shapes[] = {
-    {FS_BLOCKPERM, 4000, 256, 70, FS_F32, FS_F32, 0},
-    {FS_BLOCKPERM, 1001, 64, 24, FS_F64, FS_F64, 1},
-    {FS_BLOCKPERM, 900, 128, 40, FS_F16, FS_F16, 0},
-    {FS_SJLT, 1500, 100, 16, FS_BF16, FS_F32, 1},
+    {FS_BLOCKPERM, 4000, 256, 70, FS_F32, FS_F32, 0}, {FS_BLOCKPERM, 1001, 64, 24, FS_F64, FS_F64, 1},
+    {FS_BLOCKPERM, 900, 128, 40, FS_F16, FS_F16, 0},  {FS_SJLT, 1500, 100, 16, FS_BF16, FS_F32, 1},
     {FS_BLOCKPERM, 4, 3, 5, FS_F32, FS_F32, 0}, /* ranks without rows of A, and of Y */
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -174,7 +172,7 @@ static void parts_are_added_in_the_order_of_ranks(void)
             twin A = rows_of_A(s->d, s->n, s->in, 0, real_at, is_gpu((cast)who));
             twin part = twin_of(s->k, s->n, FS_F32, 0), want = twin_of(s->k, s->n, FS_F32, 0);
             double *sums = room(s->k * s->n, sizeof *sums);
-            const int64_t step = ranks == 1 ? s->n : tile;  /* one rank makes all of Y at once */
+            const int64_t step = ranks == 1 ? s->n : tile; /* one rank makes all of Y at once */
             for (int64_t col = 0; col < s->n; col += step) {
                 fs_matrix a = A.m, y = part.host;
                 a.cols = y.cols = s->n - col < step ? s->n - col : step;
@@ -347,13 +345,14 @@ static void what_fails_on_one_rank_fails_on_all(void)
     if (odd < ranks) { /* a CPU rank cannot reach a GPU's memory */
         snprintf(named, sizeof named, "rank %d: ", odd);
         fs_matrix elsewhere = A.m;
-        if (rank == odd) elsewhere.place = FS_CUDA;
+        if (rank == odd) elsewhere.memory = FS_MEMORY_CUDA;
         REFUSED(fs_mpi_apply(made, S, row0, 1.0, &elsewhere, 0.0, &Y.m), FS_EUNSUPPORTED, named, "CUDA memory");
     }
     if (!dry) { /* and a sparse matrix in host memory is for a CPU rank */
         int64_t *ptr = room(row_count(s->d, rank) + 1, sizeof *ptr);
-        const fs_sparse none = {FS_CSR, FS_INDEX64, row_count(s->d, rank), s->n, 0, ptr, ptr, ptr, FS_F32, FS_HOST};
-        REFUSED(fs_mpi_apply_csr(made, S, row0, 1.0, &none, 0.0, &Y.m), FS_EUNSUPPORTED, "rank 0: ", "CUDA memory");
+        const fs_sparse none = {FS_CSR, FS_INDEX64, row_count(s->d, rank), s->n, 0, ptr, ptr,
+                                ptr,    FS_F32,     FS_MEMORY_HOST};
+        REFUSED(fs_mpi_apply_sparse(made, S, row0, 1.0, &none, 0.0, &Y.m), FS_EUNSUPPORTED, "rank 0: ", "CUDA memory");
         free(ptr);
     }
     twin_fetch(&Y);

@@ -24,13 +24,13 @@ static const call_kind kinds[] = {
     {BLOCKPERM(ROWS, 16, 1, 4, 0, 60001, 1024), 16, ROWS, FS_F32, 0},
     {BLOCKPERM(NONE, 5, 1, 8, 0, 60001, 320), 40, ROWS, FS_F32, 0},
     {BLOCKPERM(ROWS, 1, 1, 2, 0, 60001, 64), 9, ROWS, FS_F32, 0},
-    {BLOCKPERM(LINES, 16, 1, 4, 16, 40001, 1024), 64, COLUMNS, FS_F32, 0},
-    {BLOCKPERM(LINES, 16, 1, 4, 16, 40000, 1024), 64, COLUMNS, FS_F32, 0},
-    {BLOCKPERM(LINES, 16, 1, 4, 4, 40000, 1000), 100, COLUMNS, FS_F32, 0},
-    {BLOCKPERM(LINES, 16, 1, 4, 1, 40000, 1024), 200, COLUMNS, FS_F32, 0},
-    {BLOCKPERM(LINES, 16, 2, 4, 4, 40001, 1024), 5, COLUMNS, FS_F32, 0},
-    {BLOCKPERM(LINES, 2, 1, 4, 2, 90001, 128), 1, COLUMNS, FS_F32, 0},
-    {BLOCKPERM(LINES, 32, 4, 1, 32, 40001, 2048), 100, COLUMNS, FS_BF16, 0},
+    {BLOCKPERM(GROUPS, 16, 1, 4, 16, 40001, 1024), 64, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 16, 1, 4, 16, 40000, 1024), 64, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 16, 1, 4, 4, 40000, 1000), 100, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 16, 1, 4, 1, 40000, 1024), 200, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 16, 2, 4, 4, 40001, 1024), 5, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 2, 1, 4, 2, 90001, 128), 1, COLUMNS, FS_F32, 0},
+    {BLOCKPERM(GROUPS, 32, 4, 1, 32, 40001, 2048), 100, COLUMNS, FS_BF16, 0},
     {BLOCKPERM(ROWS, 16, 1, 4, 0, 9001, 1024), 256, ROWS, FS_BF16, 0},
     {BLOCKPERM(ROWS, 1, 1, 4, 0, 9001, 64), 1024, ROWS, FS_F16, 0},
     {BLOCKPERM(ROWS, 4, 1, 4, 0, 9001, 256), 1000, ROWS, FS_BF16, 0},
@@ -42,7 +42,7 @@ static const call_kind kinds[] = {
     {BLOCKPERM(ROWS, 16, 4, 4, 0, 9001, 1024), 128, ROWS, FS_F16, 0},
     {BLOCKPERM(ROWS, 16, 2, 4, 0, 9001, 1024), 64, ROWS, FS_F64, 0},
     {BLOCKPERM(ROWS, 16, 2, 4, 0, 9001, 1024), 128, ROWS, FS_F32, 1},
-    {BLOCKPERM(LINES, 16, 2, 4, 4, 9001, 1024), 64, COLUMNS, FS_F32, 1},
+    {BLOCKPERM(GROUPS, 16, 2, 4, 4, 9001, 1024), 64, COLUMNS, FS_F32, 1},
     {OTHER(SJLT, 4, 20001, 1000), 64, ROWS, FS_F32, 0},
     {OTHER(SJLT, 4, 20001, 1000), 5, COLUMNS, FS_F32, 0},
     {OTHER(SJLT, 4, 20001, 1000), 64, ROWS, FS_F32, 1},
@@ -58,7 +58,12 @@ static const call_kind kinds[] = {
 
 static call call_of(const call_kind *K)
 {
-    call c = {.adjoint = K->adjoint, .n = K->n, .from = K->how, .to = K->how, .in = K->in, .out = fs_dtype_sum(K->in),
+    call c = {.adjoint = K->adjoint,
+              .n = K->n,
+              .from = K->how,
+              .to = K->how,
+              .in = K->in,
+              .out = fsi_dtype_sum(K->in),
               .alpha = 1.25};
     c.rows = small_set ? 400 : K->R.d;
     c.spec = spec_at(&K->R, c.rows, small_set ? 64 : K->R.k, 9);

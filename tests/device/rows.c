@@ -27,8 +27,8 @@ static listing listing_make(const lane *l, order how, int64_t rows, int64_t coun
 {
     listing list = {.bytes = count * (type == FS_INDEX32 ? 4 : 8)};
     void *index = room(count + 1, 8);
-    for (int64_t i = 0; i < count; i++) fs_index_store(index, type, i, entry(how, rows, count, i));
-    list.host = (fs_rows){count, type, index, FS_HOST};
+    for (int64_t i = 0; i < count; i++) fsi_index_store(index, type, i, entry(how, rows, count, i));
+    list.host = (fs_rows){count, type, index, FS_MEMORY_HOST};
     list.device = (fs_rows){count, type, device_alloc(l->stream, list.bytes + 8), device_place()};
     copy_in(l->stream, (void *)list.device.index, index, list.bytes);
     return list;
@@ -103,7 +103,7 @@ static void listed_rows_are_sketched_like_a_copy_of_them(void **state)
 static void check_batch(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const fs_shuffle shuffles[] = {FS_SHUFFLE_ROWS, FS_SHUFFLE_NONE, FS_SHUFFLE_LINES};
+    static const fs_shuffle shuffles[] = {FS_SHUFFLE_ROWS, FS_SHUFFLE_NONE, FS_SHUFFLE_GROUPS};
     const recipe R = {"batch", FS_BLOCKPERM, shuffles[number % 3], 0, 1, 4, 0, 0, 0, 1};
     const type_pair types = type_pairs[number / 3 % TYPE_PAIRS];
     call c = {.in = types.in, .out = types.out, .large = 1, .alpha = 1, .from = COLUMNS, .to = COLUMNS, .limit = 8};
@@ -147,7 +147,7 @@ static void check_missing(const lane *l, int64_t number, const void *data)
     call whole = c;
     whole.rows = all;
     view A = call_input(&whole), good = on_device(l, &c, S, &A, &list.device);
-    fs_index_store((void *)list.host.index, FS_INDEX64, bad, number & 1 ? -1 : all);
+    fsi_index_store((void *)list.host.index, FS_INDEX64, bad, number & 1 ? -1 : all);
     copy_in(l->stream, (void *)list.device.index, list.host.index, list.bytes);
     view got = on_device(l, &c, S, &A, &list.device);
     signed char *reads = readers(S, &c, bad);
@@ -156,7 +156,8 @@ static void check_missing(const lane *l, int64_t number, const void *data)
             const double y = at(&got.m, i, j), was = at(&good.m, i, j);
             if (reads[i] ? !isnan(y) : y != was)
                 fail_msg("%s: entry %" PRId64 " of the list names no row, and makes %" PRId64 ", %" PRId64
-                         " %g, which %s", c.name, bad, i, j, y, reads[i] ? "must be NaN" : "it must not touch");
+                         " %g, which %s",
+                         c.name, bad, i, j, y, reads[i] ? "must be NaN" : "it must not touch");
         }
     free(reads);
     view_free(&A), view_free(&good), view_free(&got);
@@ -189,7 +190,7 @@ static void check_nonfinite(const lane *l, int64_t number, const void *data)
     whole.rows = all;
     view A = call_input(&whole), good = on_device(l, &c, S, &A, &list.device);
     for (int64_t i = 0; i < all; i++)
-        if (i % 3 != 0) put(&A.m, i, (column + i) % c.n, NAN);  /* entry i of the list is row 3 i */
+        if (i % 3 != 0) put(&A.m, i, (column + i) % c.n, NAN); /* entry i of the list is row 3 i */
     put(&A.m, 3 * listed, column, poisons[draw >> 32 & 1 ? 2 : draw >> 33 & 1]);
     view got = on_device(l, &c, S, &A, &list.device);
     signed char *reads = readers(S, &c, listed);
@@ -198,7 +199,8 @@ static void check_nonfinite(const lane *l, int64_t number, const void *data)
             const double y = at(&got.m, i, j), was = at(&good.m, i, j);
             if (j == column && reads[i] ? isfinite(y) : y != was)
                 fail_msg("%s: a poison in listed row %" PRId64 ", column %" PRId64 ", makes %" PRId64 ", %" PRId64
-                         " %g", c.name, listed, column, i, j, y);
+                         " %g",
+                         c.name, listed, column, i, j, y);
         }
     free(reads);
     view_free(&A), view_free(&good), view_free(&got);

@@ -25,7 +25,7 @@ static void check_product(const lane *l, const call *c, fs_sparse_format format,
     fill_sparse(&A.m, 31);
     fs_sparse host = sparse_of(&A.m, 41, format, index), device = sparse_mirror(l, &host);
     mirror to = mirror_make(l, &Y);
-    MUST(fs_apply_csr(l->gpu, S, c->row0, c->alpha, &device, c->beta, &to.m));
+    MUST(fs_apply_sparse(l->gpu, S, c->row0, c->alpha, &device, c->beta, &to.m));
     stream_wait(l->stream);
     mirror_fetch(l, c->name, &to, &Y);
     expect_padding_untouched(c->name, &Y);
@@ -85,7 +85,9 @@ static void a_large_sparse_matrix_gives_what_its_dense_form_gives(void **state)
 static void check_empty(const lane *l, int64_t number, const void *data)
 {
     (void)data;
-    static const struct { int64_t rows, n; } shapes[] = {{30, 4}, {0, 4}, {30, 0}};
+    static const struct {
+        int64_t rows, n;
+    } shapes[] = {{30, 4}, {0, 4}, {30, 0}};
     const recipe *R = &recipes[number % recipe_count];
     const int64_t variant = number / recipe_count;
     call c = {.in = FS_F32, .out = FS_F32, .beta = variant & 1 ? 2 : 0, .alpha = 1, .from = ROWS, .to = ROWS};
@@ -96,11 +98,11 @@ static void check_empty(const lane *l, int64_t number, const void *data)
     fs_sketch *S = sketch_of(&c.spec);
     int64_t ptr[31] = {0};
     const fs_sparse_format format = variant & 2 ? FS_CSR : FS_CSC;
-    const fs_sparse host = {format, FS_INDEX64, c.rows, c.n, 0, ptr, NULL, NULL, FS_F32, FS_HOST};
+    const fs_sparse host = {format, FS_INDEX64, c.rows, c.n, 0, ptr, NULL, NULL, FS_F32, FS_MEMORY_HOST};
     fs_sparse device = sparse_mirror(l, &host);
     view Y = call_output(&c);
     mirror to = mirror_make(l, &Y);
-    MUST(fs_apply_csr(l->gpu, S, 0, c.alpha, &device, c.beta, &to.m));
+    MUST(fs_apply_sparse(l->gpu, S, 0, c.alpha, &device, c.beta, &to.m));
     stream_wait(l->stream);
     view got = view_copy(&Y);
     mirror_fetch(l, c.name, &to, &got);
@@ -125,12 +127,12 @@ static void an_empty_sparse_matrix_adds_nothing(void **state)
 typedef struct fault {
     const char *word;
     int in_index;
-    int64_t entry;  /* from the end where negative */
+    int64_t entry; /* from the end where negative */
     int64_t value;
 } fault;
 static const fault faults[] = {
-    {"A.index", 1, 0, 40},       {"A.index", 1, -1, -1}, {"A.index", 1, 7, 1000000007}, {"A.index", 1, 100, INT32_MIN},
-    {"A.ptr", 0, 0, 1},          {"A.ptr", 0, -1, 5},    {"A.ptr", 0, 3, 1000000},      {"A.ptr", 0, 5, -3},
+    {"A.index", 1, 0, 40}, {"A.index", 1, -1, -1}, {"A.index", 1, 7, 1000000007}, {"A.index", 1, 100, INT32_MIN},
+    {"A.ptr", 0, 0, 1},    {"A.ptr", 0, -1, 5},    {"A.ptr", 0, 3, 1000000},      {"A.ptr", 0, 5, -3},
 };
 
 static void check_fault(const lane *l, int64_t number, const void *data)
@@ -148,14 +150,14 @@ static void check_fault(const lane *l, int64_t number, const void *data)
     fill_sparse(&A.m, 31);
     fs_sparse host = sparse_of(&A.m, 41, kind & 1 ? FS_CSR : FS_CSC, kind & 2 ? FS_INDEX32 : FS_INDEX64);
     const int64_t entries = f->in_index ? host.nnz : 41;
-    fs_index_store(f->in_index ? host.index : host.ptr, host.index_type, f->entry < 0 ? entries + f->entry : f->entry,
-                   f->value);
+    fsi_index_store(f->in_index ? host.index : host.ptr, host.index_type, f->entry < 0 ? entries + f->entry : f->entry,
+                    f->value);
     fs_sparse device = sparse_mirror(l, &host);
     mirror to = mirror_make(l, &Y);
     char says[32];
     snprintf(says, sizeof says, "is %" PRId64, f->value);
-    if (f->in_index) REFUSED(fs_apply_csr(l->gpu, S, 0, 1.0, &device, 1.0, &to.m), FS_EINVAL, f->word, says);
-    else REFUSED(fs_apply_csr(l->gpu, S, 0, 1.0, &device, 1.0, &to.m), FS_EINVAL, f->word);
+    if (f->in_index) REFUSED(fs_apply_sparse(l->gpu, S, 0, 1.0, &device, 1.0, &to.m), FS_EINVAL, f->word, says);
+    else REFUSED(fs_apply_sparse(l->gpu, S, 0, 1.0, &device, 1.0, &to.m), FS_EINVAL, f->word);
     stream_wait(l->stream);
     mirror_fetch(l, c.name, &to, &Y);
     expect_untouched(c.name, &Y);
@@ -184,7 +186,7 @@ static void sparse_arrays_in_host_memory_are_refused(void **state)
     view_seal(&Y);
     fs_sparse host = sparse_of(&A.m, 41, FS_CSR, FS_INDEX32);
     mirror to = mirror_make(l, &Y);
-    REFUSED(fs_apply_csr(l->gpu, S, 0, 1.0, &host, 0.0, &to.m), FS_EUNSUPPORTED, "A is in host memory");
+    REFUSED(fs_apply_sparse(l->gpu, S, 0, 1.0, &host, 0.0, &to.m), FS_EUNSUPPORTED, "A is in host memory");
     mirror_fetch(l, "host arrays", &to, &Y);
     expect_untouched("host arrays", &Y);
     mirror_free(l, &to);

@@ -48,7 +48,7 @@ static int64_t buffer_bytes(void) { return lines() * LINE * 4; }
  * samples that are longer than all staging memory. */
 typedef enum shape { PACKED_ROWS, INNER_ROWS, PACKED_SAMPLES, INNER_SAMPLES, LONG_SAMPLES, SHAPES } shape;
 static int64_t rows_of(shape how) { return how == LONG_SAMPLES ? lines() * LINE / 2 : lines(); }
-static fs_matrix view_of(shape how, void *buffer, fs_place place)
+static fs_matrix view_of(shape how, void *buffer, fs_memory memory)
 {
     const int64_t across = lines() * LINE / rows_of(how);
     fs_matrix m = how < PACKED_SAMPLES ? fs_row_major(buffer, rows_of(how), across, FS_F32)
@@ -56,13 +56,13 @@ static fs_matrix view_of(shape how, void *buffer, fs_place place)
     if (how == INNER_ROWS) m.offset = 1, m.cols -= 3;
     if (how == INNER_SAMPLES) m.offset = 1, m.rows -= 5;
     m.size = lines() * LINE;
-    m.place = place;
+    m.memory = memory;
     return m;
 }
 static fs_sketch *sketch_for(shape how)
 {
-    const fs_shuffle shuffle = how < PACKED_SAMPLES ? FS_SHUFFLE_ROWS : FS_SHUFFLE_LINES;
-    const recipe R = {"staged", FS_BLOCKPERM, shuffle, 16, 1, 4, shuffle == FS_SHUFFLE_LINES ? 16 : 0, 0, 0, 1};
+    const fs_shuffle shuffle = how < PACKED_SAMPLES ? FS_SHUFFLE_ROWS : FS_SHUFFLE_GROUPS;
+    const recipe R = {"staged", FS_BLOCKPERM, shuffle, 16, 1, 4, shuffle == FS_SHUFFLE_GROUPS ? 16 : 0, 0, 0, 1};
     const fs_spec spec = spec_at(&R, rows_of(how), HEIGHT, 23);
     return sketch_of(&spec);
 }
@@ -86,7 +86,8 @@ static void apply_law(int pinned)
         char name[100];
         snprintf(name, sizeof name, "%s A, shape %d", pinned ? "pinned" : "pageable", (int)how);
         fs_sketch *S = sketch_for(how);
-        const fs_matrix from_host = view_of(how, host, FS_HOST), from_device = view_of(how, device, device_place());
+        const fs_matrix from_host = view_of(how, host, FS_MEMORY_HOST),
+                        from_device = view_of(how, device, device_place());
         view Y = view_make(how < PACKED_SAMPLES ? ROWS_PADDED : COLUMNS_PADDED, HEIGHT, from_host.cols, FS_F32);
         fill_whole(&Y.m, 72, 8);
         view_seal(&Y);
@@ -142,7 +143,7 @@ static void adjoint_law(int pinned)
         fs_sketch *S = sketch_for(how);
         fill_buffer(host);
         copy_in(l->stream, device, host, buffer_bytes());
-        fs_matrix to_host = view_of(how, host, FS_HOST), to_device = view_of(how, device, device_place());
+        fs_matrix to_host = view_of(how, host, FS_MEMORY_HOST), to_device = view_of(how, device, device_place());
         view Y = view_make(how < PACKED_SAMPLES ? ROWS : COLUMNS, HEIGHT, to_host.cols, FS_F32);
         fill_whole(&Y.m, 73, 8);
         mirror from = mirror_make(l, &Y);

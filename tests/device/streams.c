@@ -32,7 +32,7 @@ static void sketch_panels(fs_context *gpu, const fs_sketch *S, int batch, int64_
     how.memory = memory;
     how.batch_major = batch;
     how.rows = batch ? N : D, how.cols = batch ? D : N, how.dtype = FS_F32;
-    if (fs_stream_open(&stream, &path, 1, &how)) fail_msg("%s", fs_error_message());
+    if (fs_stream_create(&stream, &path, 1, &how)) fail_msg("%s", fs_error_message());
     const fs_matrix Y = batch ? fs_batch_major(y, N, K, FS_F32) : fs_row_major(y, K, N, FS_F32);
     for (;;) {
         if (fs_stream_next(stream, &p)) fail_msg("%s", fs_error_message());
@@ -41,7 +41,7 @@ static void sketch_panels(fs_context *gpu, const fs_sketch *S, int batch, int64_
         to.cols = p.A.cols, to.offset += p.col0 * Y.col_stride;
         if (fs_apply(gpu, S, p.row0, 1.0, &p.A, p.row0 ? 1.0 : 0.0, &to)) fail_msg("%s", fs_error_message());
     }
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
 }
 
 static void panels_of_a_file_give_the_bits_of_the_whole(void **state)
@@ -50,7 +50,7 @@ static void panels_of_a_file_give_the_bits_of_the_whole(void **state)
     static const int64_t memories[] = {64 << 10, 1 << 20, 64 << 20};
     static float y[K * N], wanted[K * N];
     float *a = make_file();
-    for (int shuffle = FS_SHUFFLE_NONE; shuffle <= FS_SHUFFLE_LINES; shuffle++)
+    for (int shuffle = FS_SHUFFLE_NONE; shuffle <= FS_SHUFFLE_GROUPS; shuffle++)
         for (int batch = 0; batch < 2; batch++) {
             fs_spec spec = FS_SPEC_INIT;
             fs_sketch *S = NULL;

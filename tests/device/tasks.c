@@ -36,7 +36,7 @@ static fixture fixture_make(const lane *l, int64_t d, int64_t n, int64_t rhs, in
                             int64_t basis)
 {
     fixture f = {.d = d, .n = n, .rhs = rhs, .k = k};
-    const fs_dtype sum = fs_dtype_sum(in);
+    const fs_dtype sum = fsi_dtype_sum(in);
     f.A = view_make(ROWS_PADDED, d, n, in), f.B = view_make(COLUMNS, d, rhs, sum);
     f.Y = view_make(ROWS, k, n, sum), f.C = view_make(ROWS, k, rhs, sum);
     for (int64_t i = 0; i < d; i++) {
@@ -67,7 +67,7 @@ static void fixture_free(const lane *l, fixture *f)
 static void sketch(const lane *l, fixture *f)
 {
     fs_matrix Y, C;
-    const int64_t bytes = fs_dtype_size(f->Y.m.dtype);
+    const int64_t bytes = fsi_dtype_size(f->Y.m.dtype);
     MUST(fs_task_sketch(f->w, f->S, &f->a.m, f->rhs ? &f->b.m : NULL));
     MUST(fs_workspace_views(f->w, &Y, &C));
     copy_out(l->stream, f->Y.m.data, Y.data, f->k * f->n * bytes);
@@ -99,9 +99,13 @@ static double gradient(const fixture *f, const fs_matrix *X, double lambda)
     return worst;
 }
 
-static const struct { int64_t d, n, rhs, k; fs_dtype in; double slope; } cases[] = {
-    {3000, 40, 1, 200, FS_F32, 1}, {3000, 40, 3, 200, FS_F32, 1e6}, {3001, 33, 2, 129, FS_F64, 1e6},
-    {2000, 1, 1, 64, FS_F32, 1},   {2000, 20, 1, 100, FS_BF16, 10},  {5000, 130, 40, 600, FS_F32, 100},
+static const struct {
+    int64_t d, n, rhs, k;
+    fs_dtype in;
+    double slope;
+} cases[] = {
+    {3000, 40, 1, 200, FS_F32, 1},    {3000, 40, 3, 200, FS_F32, 1e6}, {3001, 33, 2, 129, FS_F64, 1e6},
+    {2000, 1, 1, 64, FS_F32, 1},      {2000, 20, 1, 100, FS_BF16, 10}, {5000, 130, 40, 600, FS_F32, 100},
     {2000, 300, 2, 700, FS_F32, 100},
 };
 
@@ -185,7 +189,7 @@ static void shortest_solutions(void **state)
     for_each_case(4, 4, check_shortest, NULL);
 }
 
-/* The GPU's own factorization and substitution (src/cuda/cholesky.cu) work on tiles of 64 columns and strips of 16, and
+/* The GPU's own factorization and substitution (src/cuda/linalg/cholesky.cu) work on tiles of 64 columns and strips of 16, and
  * thread blocks hand them on: n + 1 columns that end everywhere in a tile, that fill it, and that are many tiles.  X is
  * the minimum, and has the same bits whenever it is made. */
 static const int64_t orders[] = {1, 2, 14, 15, 16, 30, 31, 32, 62, 63, 64, 65, 126, 127, 128, 199, 512, 700, 1024};

@@ -1,8 +1,8 @@
 /* csv.c - tables of numbers as text: what spreadsheets, NumPy, pandas and R write is read; what is not a number is
  * refused with its line and column. */
-#include "support.h"
+#include "tests/support/files.h"
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 static void write_text(const char *path, int gzip, const char *text)
 {
@@ -13,25 +13,30 @@ static void write_text(const char *path, int gzip, const char *text)
 
 static void every_separator_header_and_end_of_line_is_read(void **state)
 {
-    static const struct { const char *text, *stored; } cases[] = {
-        {"1,2,3\n4,5,6\n", "numbers, commas"},
-        {"1,2,3\n4,5,6", "numbers, commas"},
-        {"1,2,3\r\n4,5,6\r\n\r\n", "numbers, commas"},
-        {"a,b,c\n1,2,3\n4,5,6\n", "numbers, commas, header line"},
-        {"\"a, b\",\"b \"\"c\"\"\",\n1,2,3\n4,5,6\n\n\n", "numbers, commas, header line"},
-        {"\"\",\"V1\",\"V2\"\n\"1\",2,3\n\"4\",5,6\n", "numbers, commas, header line"},
-        {" 1 , 2\t, 3 \n\t4,5 ,6\n", "numbers, commas"},
-        {"1;2;3\n4;5;6\n", "numbers, semicolons"},
-        {"x, mean;y;z\n1;2;3\n4;5;6\n", "numbers, semicolons, header line"},
-        {"1\t2\t3\n4\t5\t6\n", "numbers, tabs"},
-        {"x y\ty\tz\n1\t 2\t3\n4\t5\t6\n", "numbers, tabs, header line"},
-        {"1 2 3\n4 5 6\n", "numbers, spaces"},
-        {"  1   2   3  \n4\t 5 6", "numbers, spaces"},
-        {"x y z\n1 2 3\n4 5 6\n", "numbers, spaces, header line"},
-        {"# a comment\n\n1 2 3\n  # another\n4 5 6\n# and one\n", "numbers, spaces"},
-        {"\xEF\xBB\xBF" "1,2,3\n4,5,6\n", "numbers, commas"},
-        {"\xEF\xBB\xBFgr\xC3\xB6\xC3\x9F" "e,b,c\n1,2,3\n4,5,6\n", "numbers, commas, header line"},
-        {"1.0,+2,3e0\n.4e1,5.,600e-2\n", "numbers, commas"}};
+    static const struct {
+        const char *text, *stored;
+    } cases[] = {{"1,2,3\n4,5,6\n", "numbers, commas"},
+                 {"1,2,3\n4,5,6", "numbers, commas"},
+                 {"1,2,3\r\n4,5,6\r\n\r\n", "numbers, commas"},
+                 {"a,b,c\n1,2,3\n4,5,6\n", "numbers, commas, header line"},
+                 {"\"a, b\",\"b \"\"c\"\"\",\n1,2,3\n4,5,6\n\n\n", "numbers, commas, header line"},
+                 {"\"\",\"V1\",\"V2\"\n\"1\",2,3\n\"4\",5,6\n", "numbers, commas, header line"},
+                 {" 1 , 2\t, 3 \n\t4,5 ,6\n", "numbers, commas"},
+                 {"1;2;3\n4;5;6\n", "numbers, semicolons"},
+                 {"x, mean;y;z\n1;2;3\n4;5;6\n", "numbers, semicolons, header line"},
+                 {"1\t2\t3\n4\t5\t6\n", "numbers, tabs"},
+                 {"x y\ty\tz\n1\t 2\t3\n4\t5\t6\n", "numbers, tabs, header line"},
+                 {"1 2 3\n4 5 6\n", "numbers, spaces"},
+                 {"  1   2   3  \n4\t 5 6", "numbers, spaces"},
+                 {"x y z\n1 2 3\n4 5 6\n", "numbers, spaces, header line"},
+                 {"# a comment\n\n1 2 3\n  # another\n4 5 6\n# and one\n", "numbers, spaces"},
+                 {"\xEF\xBB\xBF"
+                  "1,2,3\n4,5,6\n",
+                  "numbers, commas"},
+                 {"\xEF\xBB\xBFgr\xC3\xB6\xC3\x9F"
+                  "e,b,c\n1,2,3\n4,5,6\n",
+                  "numbers, commas, header line"},
+                 {"1.0,+2,3e0\n.4e1,5.,600e-2\n", "numbers, commas"}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int gzip = 0; gzip < 2; gzip++)
@@ -91,7 +96,9 @@ static void long_tables_are_read(void **state)
 static void what_is_wrong_is_named_by_line_and_column(void **state)
 {
 #define GUESSED "it begins no npy, "
-    static const struct { const char *text, *first, *second; } cases[] = {
+    static const struct {
+        const char *text, *first, *second;
+    } cases[] = {
         {"hello\n", GUESSED, "it has no row of numbers; for a raw file give --shape and --dtype"},
         {"{}", GUESSED, "no row of numbers"},
         {"# only\n", GUESSED, "no row of numbers"},

@@ -1,9 +1,12 @@
 /* idx.c - IDX files: every type, with and without gzip. */
-#include "support.h"
+#include "tests/support/files.h"
 
-static const struct { int code, bytes; fs_dtype dtype; const char *name; } kinds[] = {
-    {0x08, 1, FS_F32, "uint8"}, {0x09, 1, FS_F32, "int8"},    {0x0B, 2, FS_F32, "int16"},
-    {0x0C, 4, FS_F64, "int32"}, {0x0D, 4, FS_F32, "float32"}, {0x0E, 8, FS_F64, "float64"}};
+static const struct {
+    int code, bytes;
+    fs_dtype dtype;
+    const char *name;
+} kinds[] = {{0x08, 1, FS_F32, "uint8"}, {0x09, 1, FS_F32, "int8"},    {0x0B, 2, FS_F32, "int16"},
+             {0x0C, 4, FS_F64, "int32"}, {0x0D, 4, FS_F32, "float32"}, {0x0E, 8, FS_F64, "float64"}};
 
 /* The value p of a file: the ends of the type's range first. */
 static double value_at(int code, int p)
@@ -108,7 +111,11 @@ static void files_that_are_cut_or_too_long_are_refused(void **state)
 
 static void wrong_headers_are_refused_before_memory_is_asked_for(void **state)
 {
-    static const struct { const char *header; size_t count; const char *word; } cases[] = {
+    static const struct {
+        const char *header;
+        size_t count;
+        const char *word;
+    } cases[] = {
         {"\0\0\x0A\2\0\0\0\1\0\0\0\1x", 13, "type 0x0a"},
         {"\0\0\x08\0\0\0\0\1", 8, "0 dimensions"},
         {"\0\0\x08\5\0\0\0\1", 8, "5 dimensions"},

@@ -1,7 +1,7 @@
 /* memory.c - memory that runs out at any moment: every reader says so in one sentence and gives back what it had (the
  * sanitizer looks).  The linker sends the readers' malloc, calloc and realloc here; those of zlib and cJSON stay
  * their own. */
-#include "support.h"
+#include "tests/support/files.h"
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -18,19 +18,10 @@ static int is_out(void)
     else if (left == 0) return 1;
     return 0;
 }
-void *__wrap_malloc(size_t size)
-{
-    return is_out() ? NULL : __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size)
-{
-    return is_out() ? NULL : __real_calloc(count, size);
-}
+void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
+void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
 
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return is_out() ? NULL : __real_realloc(memory, size);
-}
+void *__wrap_realloc(void *memory, size_t size) { return is_out() ? NULL : __real_realloc(memory, size); }
 
 /* The file opens when there is memory `least` times, and is refused when there is fewer times. */
 static void expect_steps(const bytes *b, const char *path, const file_options *options, int least)

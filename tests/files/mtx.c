@@ -1,5 +1,5 @@
 /* mtx.c - Matrix Market files: every kind is read, with and without gzip; every other line is refused by its number. */
-#include "support.h"
+#include "tests/support/files.h"
 
 #include <math.h>
 
@@ -24,26 +24,46 @@ static void every_kind_of_coordinates_becomes_csr(void **state)
     static const sparse_case cases[] = {
         {"%%MatrixMarket matrix coordinate real general\n% made by hand\n%\n\n3 4 5\n1 1 1.5\n3 4 -2e-3\n2 2 .25\n"
          "1 4 7.\n3 1 +1E2\n",
-         "coordinate real general", 3, 4, {1.5, 0, 0, 7, 0, .25, 0, 0, 100, 0, 0, -2e-3}},
+         "coordinate real general",
+         3,
+         4,
+         {1.5, 0, 0, 7, 0, .25, 0, 0, 100, 0, 0, -2e-3}},
         {"%%matrixmarket MATRIX Coordinate Double General\r\n2 2 1\r\n\r\n  2\t1   3.125  \r\n\r\n",
-         "coordinate real general", 2, 2,
+         "coordinate real general",
+         2,
+         2,
          {0, 0, 3.125, 0}},
         {"%%MatrixMarket matrix coordinate integer general\n2 2 2\n1 2 -9007199254740992\n2 1 +3",
-         "coordinate integer general", 2, 2,
+         "coordinate integer general",
+         2,
+         2,
          {0, -0x1p53, 3, 0}},
         {"%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 3\n2 1\n",
-         "coordinate pattern general", 2, 3, {0, 0, 1, 1, 0, 0}},
+         "coordinate pattern general",
+         2,
+         3,
+         {0, 0, 1, 1, 0, 0}},
         {"%%MatrixMarket matrix coordinate real symmetric\n3 3 3\n1 1 4\n3 1 5\n3 2 6\n",
-         "coordinate real symmetric", 3, 3,
+         "coordinate real symmetric",
+         3,
+         3,
          {4, 0, 5, 0, 0, 6, 5, 6, 0}},
         {"%%MatrixMarket matrix coordinate pattern symmetric\n2 2 2\n2 1\n2 2\n",
-         "coordinate pattern symmetric", 2, 2, {0, 1, 1, 1}},
+         "coordinate pattern symmetric",
+         2,
+         2,
+         {0, 1, 1, 1}},
         {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 5\n3 2 -6\n",
-         "coordinate real skew-symmetric", 3, 3,
+         "coordinate real skew-symmetric",
+         3,
+         3,
          {0, -5, 0, 5, 0, 6, 0, -6, 0}},
         {"%%MatrixMarket matrix coordinate real general\n2 2 0\n", "coordinate real general", 2, 2, {0}},
         {"%%MatrixMarket matrix coordinate real general\n1 2 3\n1 2 1\n1 2 2\n1 1 3\n",
-         "coordinate real general", 1, 2, {3, 3}},
+         "coordinate real general",
+         1,
+         2,
+         {3, 3}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -62,9 +82,15 @@ static void every_kind_of_array_becomes_columns(void **state)
 {
     static const sparse_case cases[] = {
         {"%%MatrixMarket matrix array real general\n2 3\n1\n2\n3\n4\n5\n6\n",
-         "array real general", 2, 3, {1, 3, 5, 2, 4, 6}},
+         "array real general",
+         2,
+         3,
+         {1, 3, 5, 2, 4, 6}},
         {"%%MatrixMarket matrix array integer general\n% c\n2 2\n1 2\n-3 4",
-         "array integer general", 2, 2, {1, -3, 2, 4}},
+         "array integer general",
+         2,
+         2,
+         {1, -3, 2, 4}},
         {"%%MatrixMarket matrix array real symmetric\n2 2\n1\n2\n3\n", "array real symmetric", 2, 2, {1, 2, 2, 3}},
         {"%%MatrixMarket matrix array real skew-symmetric\n2 2\n7\n", "array real skew-symmetric", 2, 2, {0, -7, 7, 0}},
         {"%%MatrixMarket matrix array real skew-symmetric\n1 1\n", "array real skew-symmetric", 1, 1, {0}},
@@ -87,12 +113,29 @@ static void every_kind_of_array_becomes_columns(void **state)
 /* Against strtod, on numbers of all lengths. */
 static void reals_are_rounded_correctly(void **state)
 {
-    static const char *const fixed[] = {
-        "0", "-0", "1", "0.1", "123456789012345", "1234567890123456", "0.000000000000001", "9007199254740993",
-        "179769313486231570000000000000000000000", "1e22", "1e23", "4.9e-324", "2.2250738585072014e-308", "1e-400",
-         "inf",
-        "-inf", "0.30000000000000004", "00000000000000000000000000001.5", "3.14159265358979323846264338327950288",
-        "0.0000000000000000000000001", "1.7976931348623157e308", "999999999999999.9", "0.00000000000000000000012345"};
+    static const char *const fixed[] = {"0",
+                                        "-0",
+                                        "1",
+                                        "0.1",
+                                        "123456789012345",
+                                        "1234567890123456",
+                                        "0.000000000000001",
+                                        "9007199254740993",
+                                        "179769313486231570000000000000000000000",
+                                        "1e22",
+                                        "1e23",
+                                        "4.9e-324",
+                                        "2.2250738585072014e-308",
+                                        "1e-400",
+                                        "inf",
+                                        "-inf",
+                                        "0.30000000000000004",
+                                        "00000000000000000000000000001.5",
+                                        "3.14159265358979323846264338327950288",
+                                        "0.0000000000000000000000001",
+                                        "1.7976931348623157e308",
+                                        "999999999999999.9",
+                                        "0.00000000000000000000012345"};
     enum { FIXED = sizeof fixed / sizeof fixed[0], RANDOM = 1000 };
     static bytes b;
     static char texts[RANDOM][40];
@@ -156,7 +199,9 @@ static void wrong_files_are_refused_with_the_line(void **state)
 {
 #define REAL "%%MatrixMarket matrix coordinate real general\n"
 #define ARRAY "%%MatrixMarket matrix array real general\n"
-    static const struct { const char *text, *word; } cases[] = {
+    static const struct {
+        const char *text, *word;
+    } cases[] = {
         {"%%MatrixMarket\n", "not a Matrix Market file"},
         {"%%MatrixMarket vector coordinate real general\n1 1 1\n", "not a Matrix Market file"},
         {"%%MatrixMarket matrix coordinate real general twice\n1 1 1\n", "not a Matrix Market file"},

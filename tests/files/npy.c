@@ -1,6 +1,6 @@
 /* npy.c - npy files: what NumPy may write is read as it is; what it cannot have written is refused. */
-#include "dtype.h"
-#include "support.h"
+#include "base/dtype.h"
+#include "tests/support/files.h"
 
 /* The start of a file: magic, version, length, header. */
 static void put_header(bytes *b, int version, const char *header)
@@ -51,9 +51,9 @@ static void headers_may_be_written_in_other_ways(void **state)
 {
     static const char *const headers[] = {
         "{\"shape\":(4,2),\"fortran_order\":False,\"descr\":\"<f4\"}",
-         "{'shape': (4L, 2L), 'descr': '<f4', 'fortran_order': False}\n",
+        "{'shape': (4L, 2L), 'descr': '<f4', 'fortran_order': False}\n",
         "  {  'descr' :'<f4','fortran_order' : False , 'shape' : ( 4 , 2 , ) , } \n",
-         "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 1, 2)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 1, 2)}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
@@ -109,7 +109,9 @@ static void a_file_that_is_cut_is_refused_with_the_numbers(void **state)
 /* The header is right but for what the sentence says. */
 static void other_arrays_and_wrong_headers_are_refused(void **state)
 {
-    static const struct { const char *header, *word; } cases[] = {
+    static const struct {
+        const char *header, *word;
+    } cases[] = {
         {"{'descr': '|O', 'fortran_order': False, 'shape': (2, 2)}", "Python objects"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 2)}", "structured"},
         {"{'descr': ('<f4', (2,)), 'fortran_order': False, 'shape': (2, 2)}", "structured"},
@@ -158,7 +160,8 @@ static void other_arrays_and_wrong_headers_are_refused(void **state)
         {"", "must be '{'"},
         {"{", "must be a string"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,"
-         " 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4)}", "more than 32 dimensions"},
+         " 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4)}",
+         "more than 32 dimensions"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -174,17 +177,21 @@ static void other_arrays_and_wrong_headers_are_refused(void **state)
  * Located, the file is the same, and a stream converts it. */
 static void every_number_is_read(void **state)
 {
-    static const struct { const char *descr; int64_t value[4]; const char *name; fs_dtype dtype; } cases[] = {
-        {"|b1", {0, 1, 1, 0}, "bool", FS_F32},
-        {"|i1", {-128, 127, 0, -1}, "int8", FS_F32},
-        {"|u1", {0, 255, 128, 1}, "uint8", FS_F32},
-        {"<i2", {-32768, 32767, 258, -1}, "int16", FS_F32},
-        {">u2", {0, 65535, 258, 1}, "uint16, big-endian", FS_F32},
-        {">i4", {INT32_MIN, INT32_MAX, 16909060, -1}, "int32, big-endian", FS_F64},
-        {"<u4", {0, UINT32_MAX, 16909060, 1}, "uint32", FS_F64},
-        {"<i8", {INT64_MIN, INT64_MAX, 9007199254740993, -9007199254740995}, "int64", FS_F64},
-        {">i8", {1, -2, 72623859790382856, 0}, "int64, big-endian", FS_F64},
-        {">u8", {-1, 0, INT64_MAX, 1}, "uint64, big-endian", FS_F64}};
+    static const struct {
+        const char *descr;
+        int64_t value[4];
+        const char *name;
+        fs_dtype dtype;
+    } cases[] = {{"|b1", {0, 1, 1, 0}, "bool", FS_F32},
+                 {"|i1", {-128, 127, 0, -1}, "int8", FS_F32},
+                 {"|u1", {0, 255, 128, 1}, "uint8", FS_F32},
+                 {"<i2", {-32768, 32767, 258, -1}, "int16", FS_F32},
+                 {">u2", {0, 65535, 258, 1}, "uint16, big-endian", FS_F32},
+                 {">i4", {INT32_MIN, INT32_MAX, 16909060, -1}, "int32, big-endian", FS_F64},
+                 {"<u4", {0, UINT32_MAX, 16909060, 1}, "uint32", FS_F64},
+                 {"<i8", {INT64_MIN, INT64_MAX, 9007199254740993, -9007199254740995}, "int64", FS_F64},
+                 {">i8", {1, -2, 72623859790382856, 0}, "int64, big-endian", FS_F64},
+                 {">u8", {-1, 0, INT64_MAX, 1}, "uint64, big-endian", FS_F64}};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int locate = 0; locate < 2; locate++) {
@@ -205,7 +212,7 @@ static void every_number_is_read(void **state)
             assert_int_equal(file.start, b.count - 4 * (size_t)size);
             for (int j = 0; j < 4 && !locate; j++) {
                 const double wanted = is_unsigned ? (double)(uint64_t)cases[i].value[j] : (double)cases[i].value[j];
-                assert_true(fs_load(file.dense.data, file.dense.dtype, j) == wanted);
+                assert_true(fsi_load(file.dense.data, file.dense.dtype, j) == wanted);
             }
             file_close(&file);
             save_some(&b, "A.npy", b.count - 1);
@@ -220,7 +227,7 @@ static void big_endian_floats_are_read(void **state)
     for (int dtype = FS_F32; dtype <= FS_F16; dtype++) {
         bytes b = {.count = 0}, little = {.count = 0};
         char header[128];
-        const size_t size = (size_t)fs_dtype_size((fs_dtype)dtype);
+        const size_t size = (size_t)fsi_dtype_size((fs_dtype)dtype);
         snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (5, 3), }\n", descr[dtype]);
         put_header(&b, 1, header);
         put_elements(&little, 5, 3, 0, (fs_dtype)dtype);
@@ -235,7 +242,11 @@ static void big_endian_floats_are_read(void **state)
 /* Where a file may be described, what cannot be read is no failure; what is wrong with the file still is. */
 static void what_cannot_be_read_is_described(void **state)
 {
-    static const struct { const char *descr, *shape; int64_t bytes; const char *stored, *why; } cases[] = {
+    static const struct {
+        const char *descr, *shape;
+        int64_t bytes;
+        const char *stored, *why;
+    } cases[] = {
         {"'<c8'", "(2, 3, 4)", 192, "complex '<c8'", "complex"},
         {"'<U5'", "()", 20, "text '<U5'", "text"},
         {"[('x', '<f4'), ('y', '>i8', (2,))]", "(2,)", 40, "records '[('x', '<f4'), ('y', '>i8', (2,)'", "A['NAME']"},

@@ -2,11 +2,11 @@
  *
  * Archives are made here member by member, stored or deflated, so that every field can be wrong.  The linker sends the
  * readers' malloc and calloc here, so that memory can run out at any moment. */
-#include "support.h"
+#include "tests/support/files.h"
 
 #include <zlib.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 static int left = -1; /* how many more times there is memory; negative: always */
 static int is_out(void) { return left > 0 ? left--, 0 : left == 0; }
@@ -22,10 +22,15 @@ void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real
 enum { MEMBERS = 8 };
 typedef struct archive {
     bytes file;
-    struct { char name[32]; uint32_t crc; size_t packed, count, offset; int method, flags; } member[MEMBERS];
+    struct {
+        char name[32];
+        uint32_t crc;
+        size_t packed, count, offset;
+        int method, flags;
+    } member[MEMBERS];
     int count;
-    int zip64;   /* local headers as numpy.savez writes them */
-    int method;  /* 0 stored, 8 deflated */
+    int zip64;  /* local headers as numpy.savez writes them */
+    int method; /* 0 stored, 8 deflated */
     int flags;
     size_t directory;
 } archive;
@@ -37,7 +42,9 @@ static void add(archive *z, const char *name, const bytes *content)
     size_t count = content->count;
     memcpy(packed, content->at, count);
     if (z->method) {
-        z_stream s = {.next_in = (unsigned char *)content->at, .avail_in = (unsigned)count, .next_out = packed,
+        z_stream s = {.next_in = (unsigned char *)content->at,
+                      .avail_in = (unsigned)count,
+                      .next_out = packed,
                       .avail_out = sizeof packed};
         assert_int_equal(deflateInit2(&s, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
         assert_int_equal(deflate(&s, Z_FINISH), Z_STREAM_END);
@@ -127,8 +134,7 @@ static void add_numbers(archive *z, const char *name, const char *descr, int cou
     bytes b;
     snprintf(shape, sizeof shape, "(%d,)", count);
     array(&b, descr, shape);
-    for (int i = 0; i < count; i++)
-        (descr[0] == '>' ? put_big : put_little)(&b, (uint64_t)numbers[i], descr[2] - '0');
+    for (int i = 0; i < count; i++) (descr[0] == '>' ? put_big : put_little)(&b, (uint64_t)numbers[i], descr[2] - '0');
     add(z, name, &b);
 }
 
@@ -142,10 +148,10 @@ typedef struct sparse_arrays {
     int64_t shape[2], a[8], b[8], data[8];
     int a_count, b_count, data_count;
 } sparse_arrays;
-static const sparse_arrays csr = {"csr",   "indices.npy", "indptr.npy", {3, 3}, {1, 0, 2}, {0, 1, 1, 3}, {5, 7, -9},
-                                  3, 4, 3};
-static const sparse_arrays csc = {"csc",   "indices.npy", "indptr.npy", {3, 3}, {2, 0, 2}, {0, 1, 2, 3}, {7, 5, -9},
-                                  3, 4, 3};
+static const sparse_arrays csr = {"csr", "indices.npy", "indptr.npy", {3, 3}, {1, 0, 2}, {0, 1, 1, 3}, {5, 7, -9}, 3, 4,
+                                  3};
+static const sparse_arrays csc = {"csc", "indices.npy", "indptr.npy", {3, 3}, {2, 0, 2}, {0, 1, 2, 3}, {7, 5, -9}, 3, 4,
+                                  3};
 static const sparse_arrays coo = {"coo", "row.npy", "col.npy", {3, 3}, {2, 0, 2}, {2, 1, 0}, {-9, 5, 7}, 3, 3, 3};
 static const double sparse_dense[] = {0, 5, 0, 0, 0, 0, 7, 0, -9};
 
@@ -245,7 +251,12 @@ static void sparse_matrices_become_csr(void **state)
 
 static void wrong_sparse_matrices_are_refused(void **state)
 {
-    static const struct { const sparse_arrays *from; int field, at; int64_t value; const char *word; } cases[] = {
+    static const struct {
+        const sparse_arrays *from;
+        int field, at;
+        int64_t value;
+        const char *word;
+    } cases[] = {
         {&csr, 'a', 0, 3, "entry 0 is at (0, 3), outside the 3 x 3 matrix"},
         {&csr, 'a', 1, -1, "entry 1 is at (2, -1), outside"},
         {&csc, 'a', 2, 9, "entry 2 is at (9, 2), outside"},
@@ -319,7 +330,13 @@ static void no_bit_can_be_wrong_unseen(void **state)
 
 static void damaged_and_other_archives_are_refused(void **state)
 {
-    static const struct { size_t at; int directory; const char *bytes; size_t count; const char *word; } cases[] = {
+    static const struct {
+        size_t at;
+        int directory;
+        const char *bytes;
+        size_t count;
+        const char *word;
+    } cases[] = {
         {0, 1, "PK\1\3", 4, "an entry of its directory is missing"},
         {8, 1, "\1\0", 2, "'arr_0.npy' is encrypted; save the archive without a password"},
         {10, 1, "\14\0", 2, "'arr_0.npy' is packed by method 12; deflate (8) and none (0) are read"},

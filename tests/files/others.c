@@ -2,20 +2,17 @@
  *
  * usage: others FOLDER.  Files that are not there were not written: others.py says when.  Exits 77 if there is no
  * folder, because there is no NumPy. */
-#include "support.h"
+#include "tests/support/files.h"
 
 #include <dirent.h>
 #include <unistd.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 
 enum { ROWS = 13, COLS = 5 };
 static const char *folder;
 
-static int is_there(const char *name)
-{
-    return access(name, R_OK) == 0;
-}
+static int is_there(const char *name) { return access(name, R_OK) == 0; }
 
 /* The same whether the file is dense or sparse. */
 static void expect_values(const char *name, int64_t rows, int64_t cols, double (*value)(int64_t, int64_t))
@@ -28,7 +25,7 @@ static void expect_values(const char *name, int64_t rows, int64_t cols, double (
         const fs_matrix *m = &file.dense;
         assert_true(m->rows == rows && m->cols == cols);
         for (int64_t p = 0; p < rows * cols; p++)
-            assert_true(fs_load(m->data, m->dtype, p / cols * m->row_stride + p % cols * m->col_stride) == dense[p]);
+            assert_true(fsi_load(m->data, m->dtype, p / cols * m->row_stride + p % cols * m->col_stride) == dense[p]);
     }
     file_close(&file);
 }
@@ -113,10 +110,13 @@ static double pattern(int64_t i, int64_t j) { return element(i, j) != 0; }
 
 static void matrix_market_files_of_scipy_are_read(void **state)
 {
-    static const struct { const char *name; int64_t rows; double (*value)(int64_t, int64_t); } cases[] = {
-        {"dense.mtx", ROWS, element},   {"sparse.mtx", ROWS, element},    {"symmetric.mtx", COLS, sum},
-        {"skew.mtx", COLS, difference}, {"skew-dense.mtx", COLS, difference}, {"integer.mtx", ROWS, twice},
-        {"pattern.mtx", ROWS, pattern}};
+    static const struct {
+        const char *name;
+        int64_t rows;
+        double (*value)(int64_t, int64_t);
+    } cases[] = {{"dense.mtx", ROWS, element},   {"sparse.mtx", ROWS, element},        {"symmetric.mtx", COLS, sum},
+                 {"skew.mtx", COLS, difference}, {"skew-dense.mtx", COLS, difference}, {"integer.mtx", ROWS, twice},
+                 {"pattern.mtx", ROWS, pattern}};
     (void)state;
     if (!is_there("dense.mtx")) skip();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -151,14 +151,10 @@ static int enter(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npy_files_of_numpy_are_read),
-        cmocka_unit_test(npy_files_of_all_numbers_are_read),
-        cmocka_unit_test(tables_of_numpy_and_python_are_read),
-        cmocka_unit_test(archives_of_numpy_are_read),
-        cmocka_unit_test(sparse_matrices_of_scipy_are_read),
-        cmocka_unit_test(tensors_are_read),
-        cmocka_unit_test(matrix_market_files_of_scipy_are_read),
-        cmocka_unit_test(what_is_not_read_is_refused),
+        cmocka_unit_test(npy_files_of_numpy_are_read),           cmocka_unit_test(npy_files_of_all_numbers_are_read),
+        cmocka_unit_test(tables_of_numpy_and_python_are_read),   cmocka_unit_test(archives_of_numpy_are_read),
+        cmocka_unit_test(sparse_matrices_of_scipy_are_read),     cmocka_unit_test(tensors_are_read),
+        cmocka_unit_test(matrix_market_files_of_scipy_are_read), cmocka_unit_test(what_is_not_read_is_refused),
     };
     if (argc != 2) return fprintf(stderr, "usage: others FOLDER\n"), 2;
     folder = argv[1];

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "flashsketch_files.h"
-#include "support.h"
+#include "tests/support/files.h"
 
 static int no_address_space;
 void *__real_mmap(void *address, size_t length, int protection, int flags, int file, off_t offset);
@@ -90,7 +90,7 @@ static int64_t expect_panels(fs_stream *stream, int batch)
         elements += p.A.rows * p.A.cols;
         for (int64_t i = 0; i < p.A.rows; i++)
             for (int64_t j = 0; j < p.A.cols; j++) {
-                const double x = fs_load(p.A.data, p.A.dtype, i * p.A.row_stride + j * p.A.col_stride);
+                const double x = fsi_load(p.A.data, p.A.dtype, i * p.A.row_stride + j * p.A.col_stride);
                 assert_true(x == (batch ? element(p.col0 + j, p.row0 + i) : element(p.row0 + i, p.col0 + j)));
             }
     }
@@ -99,7 +99,7 @@ static int64_t expect_panels(fs_stream *stream, int batch)
 static fs_stream *opened_stream(const char *path, const fs_stream_options *o)
 {
     fs_stream *stream = NULL;
-    if (fs_stream_open(&stream, &path, 1, o)) fail_msg("%s", fs_error_message());
+    if (fs_stream_create(&stream, &path, 1, o)) fail_msg("%s", fs_error_message());
     return stream;
 }
 
@@ -118,9 +118,11 @@ static void expect_message(fs_result result, const char *const *words)
  * rows that are longer than the memory. */
 static void a_pipe_is_read_as_it_comes(void **state)
 {
-    static const struct { int64_t memory; int fortran, batch, raw; } cases[] = {
-        {0, 0, 0, 0},       {1000, 0, 0, 0}, {4, 0, 0, 0},   {0, 0, 1, 0},
-        {1 << 20, 1, 0, 0}, {1000, 1, 1, 0}, {1000, 0, 0, 1}};
+    static const struct {
+        int64_t memory;
+        int fortran, batch, raw;
+    } cases[] = {{0, 0, 0, 0},       {1000, 0, 0, 0}, {4, 0, 0, 0},   {0, 0, 1, 0},
+                 {1 << 20, 1, 0, 0}, {1000, 1, 1, 0}, {1000, 0, 0, 1}};
     (void)state;
     assert_int_equal(setenv("TMPDIR", "absent", 1), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -129,13 +131,14 @@ static void a_pipe_is_read_as_it_comes(void **state)
         fs_stream_options o = FS_STREAM_INIT;
         b.count = 0;
         if (!cases[i].raw) put_array(&b, ROWS, COLS, cases[i].fortran);
-        else for (int64_t p = 0; p < ROWS * COLS; p++) put_double(&b, element(p / COLS, p % COLS), FS_F32);
+        else
+            for (int64_t p = 0; p < ROWS * COLS; p++) put_double(&b, element(p / COLS, p % COLS), FS_F32);
         o.memory = cases[i].memory, o.batch_major = cases[i].batch;
         if (cases[i].raw) o.rows = ROWS, o.cols = COLS, o.dtype = FS_F32;
         start(&w, &b);
         fs_stream *stream = opened_stream("-", &o);
         assert_int_equal(expect_panels(stream, cases[i].batch), ROWS * COLS);
-        fs_stream_close(stream);
+        fs_stream_destroy(stream);
         finish(&w);
     }
 }
@@ -158,7 +161,7 @@ static void a_pipe_goes_forward_only(void **state)
     assert_true(p.row0 > 0 && ((const float *)p.A.data)[1] == (float)element(p.row0, 1));
     assert_int_equal(fs_stream_seek(stream, 0), FS_OK);
     EXPECT_MESSAGE(fs_stream_next(stream, &p), "standard input: byte 0 of a pipe is asked for again", "give a file");
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     finish(&w);
 }
 
@@ -182,7 +185,7 @@ static void a_pipe_that_is_too_short_or_too_long_is_an_error(void **state)
         while (!result && p.A.rows) result = fs_stream_next(stream, &p);
         EXPECT_MESSAGE(result, "standard input: 600 x 11 float32 needs 26400 bytes, but",
                        more ? "more than 26400 came" : "only 26395 came");
-        fs_stream_close(stream);
+        fs_stream_destroy(stream);
         finish(&w);
     }
 }
@@ -198,7 +201,7 @@ static void panels_in_another_order(int there, float *samples)
     for (int64_t p = 0; p < COUNT * LENGTH; p++) samples[p] = (float)element(p / LENGTH, p % LENGTH);
     o.memory = 200000, o.batch_major = 1, o.rows = COUNT, o.cols = LENGTH, o.dtype = FS_F32;
     start_with(&w, samples, COUNT * LENGTH * sizeof *samples);
-    const fs_result result = fs_stream_open(&stream, &path, 1, &o);
+    const fs_result result = fs_stream_create(&stream, &path, 1, &o);
     if (!there) EXPECT_MESSAGE(result, "in the folder 'absent'", "set TMPDIR");
     else {
         assert_int_equal(result, FS_OK);
@@ -206,7 +209,7 @@ static void panels_in_another_order(int there, float *samples)
         assert_int_equal(fs_stream_seek(stream, 0), FS_OK); /* a copy can be read again */
         assert_int_equal(expect_panels(stream, 1), COUNT * LENGTH);
     }
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     finish(&w);
 }
 
@@ -265,7 +268,7 @@ static void files_that_cannot_be_mapped_are_read(void **state)
     o.memory = 1000;
     fs_stream *stream = opened_stream("A.npy", &o);
     assert_int_equal(expect_panels(stream, 0), ROWS * COLS);
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     no_address_space = 0;
 }
 

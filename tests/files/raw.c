@@ -1,13 +1,13 @@
 /* raw.c - raw files: their length is the only thing that can be wrong. */
-#include "support.h"
+#include "tests/support/files.h"
 
 static void every_type_and_order_is_read(void **state)
 {
     (void)state;
     for (int dtype = FS_F32; dtype <= FS_BF16; dtype++)
         for (int by_columns = 0; by_columns < 2; by_columns++) {
-            const file_options options = {.format = FILE_RAW, .rows = 5, .cols = 3, .dtype = (fs_dtype)dtype,
-                                          .by_columns = by_columns};
+            const file_options options = {
+                .format = FILE_RAW, .rows = 5, .cols = 3, .dtype = (fs_dtype)dtype, .by_columns = by_columns};
             bytes b = {.count = 0};
             for (int64_t p = 0; p < 15; p++)
                 put_double(&b, by_columns ? element(p % 5, p / 5) : element(p / 3, p % 3), (fs_dtype)dtype);

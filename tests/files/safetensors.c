@@ -1,5 +1,5 @@
 /* safetensors.c - safetensors files: every tensor by its name, and no header that lies about any of them. */
-#include "support.h"
+#include "tests/support/files.h"
 
 static void put_header(bytes *b, const char *header)
 {
@@ -24,7 +24,8 @@ static void put_all(bytes *b, int spaces)
              "\"double\":{\"data_offsets\":[93,213],\"dtype\":\"F64\",\"shape\":[5,1,3]},"
              "\"single\":{\"dtype\":\"F32\",\"shape\":[5,3],\"data_offsets\":[33,93]},"
              "\"brain \\u00e9\":{\"dtype\":\"BF16\",\"shape\":[15],\"data_offsets\":[213,243]},"
-             "\"scalar\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[243,251]}}%*s", spaces, "");
+             "\"scalar\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[243,251]}}%*s",
+             spaces, "");
     put_header(b, header);
     put(b, "abc", 3);
     put_matrix(b, 5, 3, FS_F16);
@@ -36,7 +37,11 @@ static void put_all(bytes *b, int spaces)
 
 static void every_tensor_is_read_by_its_name(void **state)
 {
-    static const struct { const char *name; int64_t rows, cols; fs_dtype dtype; } tensors[] = {
+    static const struct {
+        const char *name;
+        int64_t rows, cols;
+        fs_dtype dtype;
+    } tensors[] = {
         {"half", 5, 3, FS_F16}, {"single", 5, 3, FS_F32}, {"double", 5, 3, FS_F64}, {"brain \xC3\xA9", 15, 1, FS_BF16}};
     (void)state;
     for (int spaces = 0; spaces < 8; spaces++) {
@@ -90,8 +95,10 @@ static void long_lists_of_names_are_cut(void **state)
     bytes b = {.count = 0}, header = {.count = 0};
     (void)state;
     for (int i = 0; i < COUNT; i++)
-        put_text(&header, "%c\"a_name_as_long_as_they_are_in_large_models.and_then_some.and_more.%d\":"
-                 "{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i ? ',' : '{', i, 4 * i, 4 * i + 4);
+        put_text(&header,
+                 "%c\"a_name_as_long_as_they_are_in_large_models.and_then_some.and_more.%d\":"
+                 "{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}",
+                 i ? ',' : '{', i, 4 * i, 4 * i + 4);
     put_text(&header, "}");
     put_little(&b, header.count, 8);
     put(&b, header.at, header.count);
@@ -158,7 +165,9 @@ static void headers_that_lie_are_refused(void **state)
 #define A_IS(text) "{\"a\":{" text "}}"
 #define ALL "\"data_offsets\":[0,24]"
 #define HALF_A "\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}"
-    static const struct { const char *header, *word; } cases[] = {
+    static const struct {
+        const char *header, *word;
+    } cases[] = {
         {"", "not JSON from byte 0"},
         {"[]", "not JSON from byte 0"},
         {" {}", "not JSON"},

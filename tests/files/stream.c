@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "flashsketch_files.h"
-#include "support.h"
+#include "tests/support/files.h"
 
 static atomic_int left = -1; /* how many more times there is memory; negative: always.  A stream's thread asks too */
 static int is_out(void)
@@ -132,7 +132,7 @@ static void save_whole(const char *path, int64_t first, int64_t end, whole_forma
 static fs_stream *opened_stream(const char *const *paths, int64_t count, const fs_stream_options *options)
 {
     fs_stream *stream = NULL;
-    if (fs_stream_open(&stream, paths, count, options) != FS_OK) {
+    if (fs_stream_create(&stream, paths, count, options) != FS_OK) {
         print_error("%s\n", fs_error_message());
         fail();
     }
@@ -146,12 +146,12 @@ static int64_t read_rest(fs_stream *stream, int batch, int64_t memory, unsigned 
     for (fs_panel p;; panels++) {
         assert_int_equal(fs_stream_next(stream, &p), FS_OK);
         if (!p.A.rows) return panels;
-        assert_true(p.A.rows * p.A.cols * fs_dtype_size(p.A.dtype) <= memory);
-        assert_int_equal((uintptr_t)p.A.data % (uintptr_t)fs_dtype_size(p.A.dtype), 0);
+        assert_true(p.A.rows * p.A.cols * fsi_dtype_size(p.A.dtype) <= memory);
+        assert_int_equal((uintptr_t)p.A.data % (uintptr_t)fsi_dtype_size(p.A.dtype), 0);
         for (int64_t i = 0; i < p.A.rows; i++)
             for (int64_t j = 0; j < p.A.cols; j++) {
                 const int64_t row = batch ? p.col0 + j : p.row0 + i, col = batch ? p.row0 + i : p.col0 + j;
-                const double x = fs_load(p.A.data, p.A.dtype, i * p.A.row_stride + j * p.A.col_stride);
+                const double x = fsi_load(p.A.data, p.A.dtype, i * p.A.row_stride + j * p.A.col_stride);
                 assert_true(row < ROWS && col < COLS);
                 if (x != value(row, col)) print_error("(%d, %d) is %g\n", (int)row, (int)col, x);
                 assert_true(x == value(row, col));
@@ -188,11 +188,11 @@ static void every_element_comes_once_however_files_are_cut(void **state)
                     assert_int_equal(fs_stream_shape(stream, &A), FS_OK);
                     assert_true(A.rows == (o.batch_major ? COLS : ROWS) && A.cols == (o.batch_major ? ROWS : COLS));
                     assert_int_equal(A.dtype, t);
-                    const int64_t least = fs_dtype_size((fs_dtype)t), room = memories[m] < least ? least : memories[m];
+                    const int64_t least = fsi_dtype_size((fs_dtype)t), room = memories[m] < least ? least : memories[m];
                     const int64_t panels = read_rest(stream, o.batch_major, room, seen);
                     assert_int_equal(panels, fs_stream_panels(stream));
                     expect_all_once(seen);
-                    fs_stream_close(stream);
+                    fs_stream_destroy(stream);
                 }
             }
 }
@@ -220,7 +220,7 @@ static void integers_are_converted_panel_by_panel(void **state)
                 assert_int_equal(A.dtype, dtype);
                 read_rest(stream, o.batch_major, o.memory, seen);
                 expect_all_once(seen);
-                fs_stream_close(stream);
+                fs_stream_destroy(stream);
             }
 }
 
@@ -248,7 +248,7 @@ static void files_that_are_read_whole_are_cut_into_panels(void **state)
                     expect_all_once(seen);
                     assert_int_equal(fs_stream_seek(stream, 0), FS_OK); /* files that are held no more are read again */
                     read_rest(stream, batch, o.memory, seen);
-                    fs_stream_close(stream);
+                    fs_stream_destroy(stream);
                 }
 }
 
@@ -278,16 +278,16 @@ static void sparse_files_are_panels(void **state)
                 const int64_t lines = batch ? p.sparse.cols : p.sparse.rows;
                 assert_int_equal(lines, cuts[cut][i + 1] - cuts[cut][i]);
                 for (int64_t line = 0; line < lines; line++)
-                    for (int64_t e = fs_index_load(p.sparse.ptr, p.sparse.index_type, line);
-                         e < fs_index_load(p.sparse.ptr, p.sparse.index_type, line + 1); e++)
-                        all[(cuts[cut][i] + line) * COLS + fs_index_load(p.sparse.index, p.sparse.index_type, e)] +=
+                    for (int64_t e = fsi_index_load(p.sparse.ptr, p.sparse.index_type, line);
+                         e < fsi_index_load(p.sparse.ptr, p.sparse.index_type, line + 1); e++)
+                        all[(cuts[cut][i] + line) * COLS + fsi_index_load(p.sparse.index, p.sparse.index_type, e)] +=
                             ((double *)p.sparse.value)[e];
             }
             assert_int_equal(fs_stream_next(stream, &p), FS_OK);
             assert_int_equal(p.A.rows, 0);
             for (int64_t i = 0; i < ROWS; i++)
                 for (int64_t j = 0; j < COLS; j++) assert_true(all[i * COLS + j] == value(i, j));
-            fs_stream_close(stream);
+            fs_stream_destroy(stream);
             free(all);
         }
 }
@@ -307,7 +307,7 @@ static void panels_do_not_depend_on_where_files_end(void **state)
             const int64_t panels = fs_stream_panels(stream);
             assert_true(panels <= ROWS * COLS);
             for (int64_t i = 0; i <= panels; i++) assert_int_equal(fs_stream_next(stream, &whole[i]), FS_OK);
-            fs_stream_close(stream);
+            fs_stream_destroy(stream);
             stream = opened_stream(names, save_shards(cuts[2], FS_F32, 0), &o);
             assert_int_equal(fs_stream_panels(stream), panels);
             for (int64_t i = 0; i <= panels; i++) {
@@ -315,7 +315,7 @@ static void panels_do_not_depend_on_where_files_end(void **state)
                 assert_true(p.row0 == whole[i].row0 && p.col0 == whole[i].col0 && p.A.rows == whole[i].A.rows &&
                             p.A.cols == whole[i].A.cols);
             }
-            fs_stream_close(stream);
+            fs_stream_destroy(stream);
         }
 }
 
@@ -336,7 +336,7 @@ static void a_stream_goes_on_from_any_panel(void **state)
     }
     assert_int_equal(fs_stream_seek(stream, panels + 1), FS_EINVAL);
     assert_int_equal(fs_stream_seek(stream, -1), FS_EINVAL);
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
 }
 
 /* A tensor that begins at an odd byte, and a raw file; the same file twice. */
@@ -360,13 +360,13 @@ static void elements_need_no_alignment_and_files_may_repeat(void **state)
     assert_int_equal(fs_stream_next(stream, &p), FS_OK);
     assert_true(p.A.rows == 4 && p.A.cols == COLS);
     for (int i = 0; i < 4 * COLS; i++) assert_true(((double *)p.A.data)[i] == value(0, i % (2 * COLS)));
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     o = (fs_stream_options)FS_STREAM_INIT;
     o.rows = 2, o.cols = COLS, o.dtype = FS_BF16;
     stream = opened_stream(alone, 1, &o);
     assert_int_equal(fs_stream_next(stream, &p), FS_OK);
-    for (int i = 0; i < 2 * COLS; i++) assert_true(fs_load(p.A.data, FS_BF16, i) == value(0, i)); /* up to 25: exact */
-    fs_stream_close(stream);
+    for (int i = 0; i < 2 * COLS; i++) assert_true(fsi_load(p.A.data, FS_BF16, i) == value(0, i)); /* up to 25: exact */
+    fs_stream_destroy(stream);
 }
 
 /* More files than a process may have open. */
@@ -386,7 +386,7 @@ static void there_may_be_more_files_than_descriptors(void **state)
     fs_stream *stream = opened_stream(paths, FILES, NULL);
     assert_int_equal(fs_stream_next(stream, &p), FS_OK);
     assert_int_equal(p.A.rows, 2 * FILES);
-    fs_stream_close(stream);
+    fs_stream_destroy(stream);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
@@ -408,38 +408,38 @@ static void files_that_do_not_go_together_are_refused(void **state)
     const char *paths[] = {"s0.npy", "other"};
     bytes b = {.count = 0};
     save_npy("s0.npy", 0, 5, FS_F32, 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "cannot be opened");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "cannot be opened");
     save_npy("other", 5, 9, FS_F64, 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
     save_npy("other", 5, 9, FS_F32, 1);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
     save_whole("other", 5, 9, ARRAY, 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "float64, but s0.npy holds float32");
     save_npy("s0.npy", 0, 5, FS_F64, 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "by columns");
     save_whole("other", 5, 9, ENTRIES, 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "it is sparse, but s0.npy is dense");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "it is sparse, but s0.npy is dense");
     save_npy("s0.npy", 0, 5, FS_F32, 0);
     b.count = 0;
     put_text(&b, "{}");
     save(&b, "other");
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "begins no npy");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "begins no npy");
     save_npy("other", 5, 9, FS_F32, 0);
     assert_int_equal(truncate("other", 200), 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "other: ", "needs 208 bytes, but 72 follow");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "needs 208 bytes, but 72 follow");
     save_npy("other", 5, 9, FS_F32, 0);
     o.rows = 4, o.cols = COLS, o.dtype = FS_F32;
-    expect_words(fs_stream_open(&stream, paths + 1, 1, &o), FS_EFILE, "other: ",
-                 "needs 208 bytes, but the file has 336");
+    expect_words(fs_stream_create(&stream, paths + 1, 1, &o), FS_EFILE,
+                 "other: ", "needs 208 bytes, but the file has 336");
     paths[1] = NULL;
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EINVAL, "file 1", "NULL");
-    expect_words(fs_stream_open(&stream, paths, 0, NULL), FS_EINVAL, "0 files", "");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EINVAL, "file 1", "NULL");
+    expect_words(fs_stream_create(&stream, paths, 0, NULL), FS_EINVAL, "0 files", "");
     o.memory = -1;
-    expect_words(fs_stream_open(&stream, paths, 1, &o), FS_EINVAL, "memory", "-1");
+    expect_words(fs_stream_create(&stream, paths, 1, &o), FS_EINVAL, "memory", "-1");
     o.size = 3;
-    expect_words(fs_stream_open(&stream, paths, 1, &o), FS_EINVAL, "size", "3");
+    expect_words(fs_stream_create(&stream, paths, 1, &o), FS_EINVAL, "size", "3");
     assert_null(stream);
-    fs_stream_close(NULL);
+    fs_stream_destroy(NULL);
 }
 
 /* Rows of other lengths: the first file's. */
@@ -455,12 +455,12 @@ static void rows_of_another_length_are_refused(void **state)
     for (int i = 0; i < 12; i++) put_double(&b, i, FS_F32);
     save(&b, "w.safetensors");
     save_npy("s0.npy", 0, 5, FS_F32, 0);
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 12 elements",
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 12 elements",
                  "s0.npy have 13");
     b.count = 0;
     put_big(&b, 0x0802, 4), put_big(&b, 2, 4), put_big(&b, 3, 4), put_text(&b, "123456");
     save(&b, "w.safetensors");
-    expect_words(fs_stream_open(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 3 elements",
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "w.safetensors: its rows have 3 elements",
                  "s0.npy have 13");
 }
 
@@ -472,7 +472,8 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
         whole_format format;
         int packed;
         const char *words;
-    } cases[] = {{IDX, 0, "which needs 208 bytes, but 195 follow it"}, {IDX, 1, "the gzip data end in the middle"},
+    } cases[] = {{IDX, 0, "which needs 208 bytes, but 195 follow it"},
+                 {IDX, 1, "the gzip data end in the middle"},
                  {ARRAY, 0, "the header says 52 values, but the file ends after"},
                  {TABLE, 0, "line 4, column 11: the field is empty"},
                  {ENTRIES, 0, "line 53: a whole number must be here"},
@@ -487,7 +488,7 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
         save_whole("s1.npy", 5, 9, cases[c].format, cases[c].packed);
         assert_int_equal(stat("s1.npy", &about), 0);
         assert_int_equal(truncate("s1.npy", about.st_size - 13), 0);
-        fs_result result = fs_stream_open(&stream, names, 2, &o);
+        fs_result result = fs_stream_create(&stream, names, 2, &o);
         while (result == FS_OK) {
             result = fs_stream_next(stream, &p);
             assert_true(result || p.A.rows);
@@ -498,7 +499,7 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
             save_whole("s1.npy", 5, 9, cases[c].format, cases[c].packed);
             expect_words(fs_stream_next(stream, &p), FS_EFILE, "s1.npy: ", "has changed while it was read");
         }
-        fs_stream_close(stream);
+        fs_stream_destroy(stream);
     }
 }
 
@@ -529,7 +530,7 @@ static void files_that_change_while_they_are_read_are_errors(void **state)
         assert_int_equal(utimensat(AT_FDCWD, "s0.npy", times, 0), 0);
         assert_int_equal(fs_stream_next(stream, &p), FS_OK);
         assert_int_equal(p.row0, row0);
-        fs_stream_close(stream);
+        fs_stream_destroy(stream);
     }
 }
 
@@ -551,7 +552,7 @@ static void memory_that_runs_out_while_a_file_is_read_whole(void **state)
                 assert_int_equal(fs_stream_next(stream, &p), FS_OK); /* it goes on when there is some again */
                 assert_int_equal(p.A.rows, 9);
             }
-            fs_stream_close(stream);
+            fs_stream_destroy(stream);
             if (result == FS_OK) break;
         }
 }
@@ -563,10 +564,10 @@ static void memory_that_runs_out_is_an_error(void **state)
     for (int times = 0;; times++) {
         fs_stream *stream = NULL;
         left = times;
-        const fs_result result = fs_stream_open(&stream, names, count, NULL);
+        const fs_result result = fs_stream_create(&stream, names, count, NULL);
         left = -1;
         if (result == FS_OK) {
-            fs_stream_close(stream);
+            fs_stream_destroy(stream);
             assert_true(times >= (int)count + 3); /* a name for each, and the stream, its files, a buffer */
             return;
         }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "identity.h"
+#include "cli/identity.h"
 
 static void check_failure(fs_result result)
 {

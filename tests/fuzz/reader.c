@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "dtype.h"
-#include "file.h"
+#include "base/dtype.h"
+#include "files/file.h"
 
 /* A failure has a sentence, and what stands in a file does not talk to the terminal. */
 static void check_failure(fs_result result)
@@ -31,18 +31,18 @@ static void touch(const void *data, int64_t bytes)
 
 static void check_dense(const fs_matrix *m)
 {
-    if (m->rows < 1 || m->cols < 1 || m->offset || !fs_dtype_known(m->dtype)) abort();
-    if ((uintptr_t)m->data % (uintptr_t)fs_dtype_size(m->dtype)) abort();
-    touch(m->data, m->rows * m->cols * fs_dtype_size(m->dtype));
+    if (m->rows < 1 || m->cols < 1 || m->offset || !fsi_dtype_known(m->dtype)) abort();
+    if ((uintptr_t)m->data % (uintptr_t)fsi_dtype_size(m->dtype)) abort();
+    touch(m->data, m->rows * m->cols * fsi_dtype_size(m->dtype));
 }
 
 /* What a stream will read is in the file. */
 static void check_located(const file_matrix *file)
 {
     const fs_matrix *m = &file->dense;
-    if (m->rows < 1 || m->cols < 1 || !fs_dtype_known(m->dtype) || file->start < 0) abort();
+    if (m->rows < 1 || m->cols < 1 || !fsi_dtype_known(m->dtype) || file->start < 0) abort();
     if (file->whole) return; /* what follows the header is not looked at */
-    if (file->kind.dtype != m->dtype || file->kind.bytes < 1 || file->kind.bytes > fs_dtype_size(m->dtype)) abort();
+    if (file->kind.dtype != m->dtype || file->kind.bytes < 1 || file->kind.bytes > fsi_dtype_size(m->dtype)) abort();
     if (file->start + m->rows * m->cols * file->kind.bytes > file->bytes) abort();
 }
 
@@ -52,18 +52,18 @@ static void check_sparse(const file_matrix *file)
     int64_t last = 0;
     if (A->rows < 1 || A->cols < 1 || (A->ptr == NULL) != file->whole) abort();
     if (file->whole) return;
-    if (fs_index_load(A->ptr, A->index_type, 0)) abort();
+    if (fsi_index_load(A->ptr, A->index_type, 0)) abort();
     for (int64_t i = 0; i < A->rows; i++) {
-        const int64_t next = fs_index_load(A->ptr, A->index_type, i + 1);
+        const int64_t next = fsi_index_load(A->ptr, A->index_type, i + 1);
         if (next < last || next > A->nnz) abort();
         last = next;
     }
     if (last != A->nnz) abort();
     for (int64_t p = 0; p < A->nnz; p++) {
-        const int64_t col = fs_index_load(A->index, A->index_type, p);
+        const int64_t col = fsi_index_load(A->index, A->index_type, p);
         if (col < 0 || col >= A->cols) abort();
     }
-    touch(A->value, A->nnz * fs_dtype_size(A->dtype));
+    touch(A->value, A->nnz * fsi_dtype_size(A->dtype));
 }
 
 static void open_one(const char *path, const file_options *options)

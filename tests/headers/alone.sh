@@ -7,7 +7,7 @@ shift 2
 command -v "$compiler" >/dev/null || { echo "no $compiler here"; exit 77; }
 "$compiler" "$@" -Wall -Wextra -Wpedantic -Werror -Wshadow -Wundef -fsyntax-only -I"$include" - <<'TEXT'
 #include "flashsketch_tasks.h"
-#include "flashsketch_grass.h"
+#include "flashsketch_attribution.h"
 #include "flashsketch_files.h"
 #include "flashsketch.h"
 #include "flashsketch_files.h"
@@ -23,7 +23,7 @@ int version(void)
     fs_ose_report ose = FS_OSE_REPORT_INIT;
     fs_fit_report fit = FS_FIT_REPORT_INIT;
     fs_coherence_report coherence = FS_COHERENCE_REPORT_INIT;
-    fs_grass_options grass = FS_GRASS_INIT;
+    fs_attribution_options grass = FS_ATTRIBUTION_INIT;
     const size_t tasks = grass.size + shape.size + gram.size + ose.size + fit.size + coherence.size;
     const int number = FS_VERSION_MAJOR * 10000 + FS_VERSION_MINOR * 100 + FS_VERSION_PATCH;
     return spec.size > 0 && options.size > 0 && files.size > 0 && tasks > 0 ? number : 0;

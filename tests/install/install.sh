@@ -28,7 +28,7 @@ prefix)
     rm -rf "$prefix"
     "$tool" --install "$build" --prefix "$prefix" >"$prefix.log" 2>&1 || { cat "$prefix.log"; exit 1; }
     test -f "$prefix/include/flashsketch.h" && test -f "$prefix/include/flashsketch_tasks.h" &&
-        test -f "$prefix/include/flashsketch_grass.h"
+        test -f "$prefix/include/flashsketch_attribution.h"
     test -f "$(libdir "$prefix")/pkgconfig/flashsketch.pc"
     [ -x "$prefix/bin/flashsketch" ] || exit 0 # built without the command
     test -f "$prefix/include/flashsketch_files.h"

@@ -47,8 +47,7 @@ void refused(fs_result result, fs_result code, const char *file, int line, const
         if (!strstr(sentence, words[i])) give_up(file, line, call, "'%s' is not in '%s'", words[i], sentence);
     memcpy(first, sentence, sizeof first);
     MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (strcmp(first, sentence) != 0)
-        give_up(file, line, call, "rank 0 says '%s', this rank '%s'", first, sentence);
+    if (strcmp(first, sentence) != 0) give_up(file, line, call, "rank 0 says '%s', this rank '%s'", first, sentence);
     refusals++;
 }
 

@@ -1,19 +1,19 @@
 /* check.h - what the tests of ranks share.
  *
  * A law that is broken on one rank ends all of them: a rank that only left the test would leave the others waiting. */
-#ifndef FS_TESTS_MPI_CHECK_H
-#define FS_TESTS_MPI_CHECK_H
+#ifndef FSI_TESTS_MPI_CHECK_H
+#define FSI_TESTS_MPI_CHECK_H
 
 #include <stdint.h>
 
-#include "dtype.h"
+#include "base/dtype.h"
 #include "flashsketch_mpi.h"
 
 extern int rank, ranks; /* of MPI_COMM_WORLD */
 
 /* Ends all ranks after a sentence unless the condition holds. */
-#define EXPECT(condition, ...)                                                  \
-    do {                                                                        \
+#define EXPECT(condition, ...) \
+    do { \
         if (!(condition)) give_up(__FILE__, __LINE__, #condition, __VA_ARGS__); \
     } while (0)
 _Noreturn void give_up(const char *file, int line, const char *what, const char *format, ...)

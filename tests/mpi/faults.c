@@ -21,10 +21,7 @@ static void fresh(void)
     A = fs_row_major(a, rows, N, FS_F32), Y = fs_row_major(y, K, N, FS_F32);
     for (int i = 0; i < K * N; i++) y[i] = kept[i] = (float)i;
 }
-static void expect_untouched(void)
-{
-    EXPECT(memcmp(y, kept, sizeof y) == 0, "a call that failed wrote to Y");
-}
+static void expect_untouched(void) { EXPECT(memcmp(y, kept, sizeof y) == 0, "a call that failed wrote to Y"); }
 
 static void a_wrong_argument_on_one_rank_is_everybodys_error(void)
 {
@@ -45,7 +42,7 @@ static void a_wrong_argument_on_one_rank_is_everybodys_error(void)
         if (rank == bad) Y.dtype = FS_F16;
         REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, named, "f16");
         fresh();
-        if (rank == bad) Y.place = FS_CUDA;
+        if (rank == bad) Y.memory = FS_MEMORY_CUDA;
         REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EUNSUPPORTED, named, "host memory");
         fresh();
         if (rank == bad) A = fs_row_major(y, rows < K ? rows : K, N, FS_F32);

@@ -36,12 +36,9 @@ typedef struct shape {
     int columns; /* A and Y column-major */
 } shape;
 static const shape shapes[] = {
-    {FS_BLOCKPERM, 400, 128, 8, 1, 4, 37, FS_F32, FS_F32, 0},
-    {FS_BLOCKPERM, 1000, 96, 3, 2, 2, 20, FS_F64, FS_F64, 1},
-    {FS_BLOCKPERM, 301, 64, 2, 1, 4, 9, FS_F16, FS_F16, 0},
-    {FS_BLOCKPERM, 301, 64, 1, 1, 4, 9, FS_BF16, FS_F32, 1},
-    {FS_SJLT, 500, 50, 0, 0, 4, 11, FS_F32, FS_F32, 0},
-    {FS_SRHT, 256, 64, 0, 0, 0, 5, FS_F32, FS_F32, 0},
+    {FS_BLOCKPERM, 400, 128, 8, 1, 4, 37, FS_F32, FS_F32, 0}, {FS_BLOCKPERM, 1000, 96, 3, 2, 2, 20, FS_F64, FS_F64, 1},
+    {FS_BLOCKPERM, 301, 64, 2, 1, 4, 9, FS_F16, FS_F16, 0},   {FS_BLOCKPERM, 301, 64, 1, 1, 4, 9, FS_BF16, FS_F32, 1},
+    {FS_SJLT, 500, 50, 0, 0, 4, 11, FS_F32, FS_F32, 0},       {FS_SRHT, 256, 64, 0, 0, 0, 5, FS_F32, FS_F32, 0},
     {FS_BLOCKPERM, 6, 3, 1, 1, 1, 4, FS_F32, FS_F32, 0}, /* fewer rows than ranks, of A and of Y */
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
@@ -55,18 +52,18 @@ static fs_sketch *sketch_of(const shape *s)
 }
 static fs_matrix matrix(const shape *s, int64_t rows, fs_dtype dtype)
 {
-    void *data = room(rows * s->n, (size_t)fs_dtype_size(dtype));
+    void *data = room(rows * s->n, (size_t)fsi_dtype_size(dtype));
     return s->columns ? fs_col_major(data, rows, s->n, dtype) : fs_row_major(data, rows, s->n, dtype);
 }
 static int64_t at(const fs_matrix *m, int64_t i, int64_t j) { return i * m->row_stride + j * m->col_stride; }
-static double get(const fs_matrix *m, int64_t i, int64_t j) { return fs_load(m->data, m->dtype, at(m, i, j)); }
+static double get(const fs_matrix *m, int64_t i, int64_t j) { return fsi_load(m->data, m->dtype, at(m, i, j)); }
 
 /* Rows row0 ... of the whole A. */
 static fs_matrix rows_of_A(const shape *s, int64_t row0, int64_t rows, double (*value)(uint64_t, int64_t))
 {
     fs_matrix A = matrix(s, rows, s->in);
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < s->n; j++) fs_store(A.data, s->in, at(&A, i, j), value(3, (row0 + i) * s->n + j));
+        for (int64_t j = 0; j < s->n; j++) fsi_store(A.data, s->in, at(&A, i, j), value(3, (row0 + i) * s->n + j));
     return A;
 }
 
@@ -75,7 +72,7 @@ static fs_matrix rows_of_A(const shape *s, int64_t row0, int64_t rows, double (*
 static fs_matrix expected(const shape *s, const fs_sketch *S, deal how, double (*value)(uint64_t, int64_t),
                           double alpha, double beta, double *size)
 {
-    const fs_dtype sum = fs_dtype_sum(s->in);
+    const fs_dtype sum = fsi_dtype_sum(s->in);
     double *total = room(s->k * s->n, sizeof *total);
     fs_matrix part = matrix(s, s->k, sum), Y = matrix(s, s->k, s->out);
     *size = 0;
@@ -93,8 +90,8 @@ static fs_matrix expected(const shape *s, const fs_sketch *S, deal how, double (
     }
     for (int64_t i = 0; i < s->k; i++)
         for (int64_t j = 0; j < s->n; j++) {
-            fs_store(part.data, sum, at(&part, i, j), total[i * s->n + j]);
-            fs_store(Y.data, s->out, at(&Y, i, j), get(&part, i, j) + beta * whole_at(5, i * s->n + j));
+            fsi_store(part.data, sum, at(&part, i, j), total[i * s->n + j]);
+            fsi_store(Y.data, s->out, at(&Y, i, j), get(&part, i, j) + beta * whole_at(5, i * s->n + j));
         }
     free(total), free(part.data);
     return Y;
@@ -114,7 +111,7 @@ static void compare(const shape *s, const fs_sketch *S, fs_mpi *made, fs_mpi_out
     fs_matrix Y = matrix(s, have, s->out);
     for (int64_t i = 0; i < have; i++)
         for (int64_t j = 0; j < s->n; j++)
-            fs_store(Y.data, s->out, at(&Y, i, j), beta == 0 ? NAN : whole_at(5, (first + i) * s->n + j));
+            fsi_store(Y.data, s->out, at(&Y, i, j), beta == 0 ? NAN : whole_at(5, (first + i) * s->n + j));
     MUST(fs_mpi_apply(made, S, row0, alpha, &A, beta, output == FS_MPI_ROOT && rank != root ? NULL : &Y));
     for (int64_t i = 0; i < have; i++)
         for (int64_t j = 0; j < s->n; j++) {
@@ -150,7 +147,7 @@ static void whole_numbers_have_the_same_bits_however_they_are_spread(void)
             if (how != GAPS && beta == 0) {
                 fs_matrix A = rows_of_A(s, 0, s->d, whole_at), Y = matrix(s, s->k, s->out);
                 MUST(fs_apply(ctx, S, 0, alpha, &A, 0.0, &Y));
-                EXPECT(memcmp(Y.data, want.data, (size_t)(s->k * s->n * fs_dtype_size(s->out))) == 0,
+                EXPECT(memcmp(Y.data, want.data, (size_t)(s->k * s->n * fsi_dtype_size(s->out))) == 0,
                        "shape %d, deal %d: ranks and one machine differ", i, how);
                 free(A.data), free(Y.data);
             }
@@ -171,7 +168,7 @@ static void the_order_of_ranks_gives_the_same_bits_for_every_tile_and_output(voi
             for (int64_t tile = 0; tile <= s->n; tile += 6)
                 for (int ordered = 0; ordered < 2; ordered++) {
                     fs_mpi *made = make_ranks(ctx, (fs_mpi_output)output, 0, ordered, tile);
-                    const double eps = fs_dtype_sum(s->in) == FS_F64 ? DBL_EPSILON : FLT_EPSILON;
+                    const double eps = fsi_dtype_sum(s->in) == FS_F64 ? DBL_EPSILON : FLT_EPSILON;
                     compare(s, S, made, (fs_mpi_output)output, 0, EVEN, real_at, 1, 0, &want, ordered ? 0 : eps * size);
                     fs_mpi_destroy(made);
                 }
@@ -193,16 +190,16 @@ static void a_sparse_matrix_on_ranks_is_the_dense_one(void)
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < s->n; j++) {
             if ((row0 + i + j) % 3 == 0) index[nnz] = j, value[nnz++] = (float)get(&A, i, j);
-            else fs_store(A.data, s->in, at(&A, i, j), 0);
+            else fsi_store(A.data, s->in, at(&A, i, j), 0);
         }
         ptr[i + 1] = nnz;
     }
-    const fs_sparse sparse = {FS_CSR, FS_INDEX64, rows, s->n, nnz, ptr, index, value, FS_F32, FS_HOST};
+    const fs_sparse sparse = {FS_CSR, FS_INDEX64, rows, s->n, nnz, ptr, index, value, FS_F32, FS_MEMORY_HOST};
     for (int ordered = 0; ordered < 2; ordered++) {
         fs_mpi *made = make_ranks(ctx, FS_MPI_ALL, 0, ordered, 5);
         fs_matrix Y = matrix(s, s->k, FS_F32), Z = matrix(s, s->k, FS_F32);
         MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y));
-        MUST(fs_mpi_apply_csr(made, S, row0, 1.0, &sparse, 0.0, &Z));
+        MUST(fs_mpi_apply_sparse(made, S, row0, 1.0, &sparse, 0.0, &Z));
         EXPECT(memcmp(Y.data, Z.data, (size_t)(s->k * s->n) * 4) == 0, "ordered %d: the products differ", ordered);
         free(Y.data), free(Z.data);
         fs_mpi_destroy(made);
@@ -221,7 +218,7 @@ static void parts_that_ranks_have_made_are_summed(void)
         const fs_matrix want = expected(s, S, EVEN, whole_at, 1, 2, &size);
         int64_t row0, rows;
         rows_of(EVEN, s->d, rank, &row0, &rows);
-        fs_matrix A = rows_of_A(s, row0, rows, whole_at), part = matrix(s, s->k, fs_dtype_sum(s->in));
+        fs_matrix A = rows_of_A(s, row0, rows, whole_at), part = matrix(s, s->k, fsi_dtype_sum(s->in));
         for (int p = 0; p < 3; p++) {
             fs_matrix piece = A;
             const int64_t from = rows * p / 3;
@@ -232,16 +229,16 @@ static void parts_that_ranks_have_made_are_summed(void)
             fs_mpi *made = make_ranks(ctx, (fs_mpi_output)output, 0, i % 2, 5);
             int64_t first = 0, have = s->k;
             if (output == FS_MPI_SCATTER) MUST(fs_mpi_rows(made, S, &first, &have));
-            fs_matrix Y = matrix(s, have, fs_dtype_sum(s->in));
+            fs_matrix Y = matrix(s, have, fsi_dtype_sum(s->in));
             for (int64_t r = 0; r < have; r++)
                 for (int64_t j = 0; j < s->n; j++)
-                    fs_store(Y.data, Y.dtype, at(&Y, r, j), whole_at(5, (first + r) * s->n + j));
+                    fsi_store(Y.data, Y.dtype, at(&Y, r, j), whole_at(5, (first + r) * s->n + j));
             MUST(fs_mpi_sum(made, S, &part, 2.0, &Y));
             for (int64_t r = 0; r < have; r++)
                 for (int64_t j = 0; j < s->n; j++)
-                    EXPECT(get(&Y, r, j) == get(&want, first + r, j), "shape %d, output %s: Y(%lld, %lld) is %g, not %g",
-                           i, outputs[output], (long long)(first + r), (long long)j, get(&Y, r, j),
-                           get(&want, first + r, j));
+                    EXPECT(get(&Y, r, j) == get(&want, first + r, j),
+                           "shape %d, output %s: Y(%lld, %lld) is %g, not %g", i, outputs[output],
+                           (long long)(first + r), (long long)j, get(&Y, r, j), get(&want, first + r, j));
             fs_mpi_destroy(made);
             free(Y.data);
         }
@@ -285,9 +282,9 @@ static void no_columns_and_repeated_calls(void)
     MUST(fs_mpi_apply(made, S, row0, 1.0, &none, 0.0, &Y0));
     fs_matrix A = rows_of_A(s, row0, rows, whole_at), Y = matrix(s, s->k, FS_F32);
     MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y));
-    const size_t held = fs_mpi_scratch(made);
+    const size_t held = fs_mpi_memory_bytes(made);
     for (int i = 0; i < 20; i++) MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y));
-    EXPECT(fs_mpi_scratch(made) == held, "buffers grew from %zu to %zu bytes", held, fs_mpi_scratch(made));
+    EXPECT(fs_mpi_memory_bytes(made) == held, "buffers grew from %zu to %zu bytes", held, fs_mpi_memory_bytes(made));
     free(A.data), free(Y.data);
     fs_mpi_destroy(made);
     fs_sketch_destroy(S);

@@ -60,7 +60,8 @@ static void results_are_those_of_the_whole_matrix(void)
             MUST(fs_mpi_solve(made_ranks, own, S, row0, &A, &B, 0.0, to, &told));
             if (have) expect_bits("solve", got, x, N * RHS);
             if (have) EXPECT(told.rank == N && told.residual == fit.residual, "rank %lld", (long long)told.rank);
-            if (have) EXPECT(told.confidence == fit.confidence && told.high == fit.high, "confidence %g", told.confidence);
+            if (have)
+                EXPECT(told.confidence == fit.confidence && told.high == fit.high, "confidence %g", told.confidence);
             MUST(fs_mpi_ridge(made_ranks, own, S, row0, &A, &B, 2.5, to, NULL));
             if (have) expect_bits("ridge", got, r, N * RHS);
             fs_mpi_destroy(made_ranks);

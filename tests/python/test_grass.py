@@ -164,7 +164,7 @@ def test_batches_in_any_order_and_size():
     model.add(grads[:0])
     model.add(grads[:3] + 1, first=0)  # replaces
     assert (model.features[:3] != want[:3]).any() and (model.features[3:] == want[3:]).all()
-    with pytest.raises(fs.InvalidArgument, match="fs_grass_finish comes first"):
+    with pytest.raises(fs.InvalidArgument, match="fs_attribution_factor comes first"):
         model.scores(want)
 
 

@@ -202,7 +202,7 @@ def test_repr_spec_equality_and_digest_say_the_same():
 
 
 def test_batch_major_is_shuffle_lines_and_leaves_the_rest_alone():
-    assert sketch(batch_major=True) == sketch(shuffle="lines") != sketch()
+    assert sketch(batch_major=True) == sketch(shuffle="groups") != sketch()
     assert sketch(batch_major=True, shuffle="none") == sketch(shuffle="none")
     assert sketch(batch_major=True, family="sjlt") == sketch(family="sjlt")
 

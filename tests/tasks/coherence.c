@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "def.h"
-#include "problems.h"
+#include "def/def.h"
+#include "tests/support/problems.h"
 
 enum { D = 240, N = 6 };
 
@@ -15,7 +15,7 @@ static problem orthonormal_problem(int hot)
 {
     problem p = problem_make(D, N, 0, FS_F64, 1, 0, 12);
     if (!hot) return p;
-    for (int64_t i = 0; i < D; i++)  /* U is I on top: N rows have a direction each */
+    for (int64_t i = 0; i < D; i++) /* U is I on top: N rows have a direction each */
         for (int64_t j = 0; j < N; j++) put(&p.A, i, j, i == j);
     return p;
 }
@@ -29,7 +29,7 @@ static fs_spec spec_with(int64_t M, int64_t kappa, int shuffle, uint64_t seed)
 }
 
 /* |rows of U in these input blocks|_2^2 by LAPACK, and the square of their Frobenius norm. */
-static double block_norm(const fs_blockperm *B, const fs_matrix *U, const int64_t *blocks, int64_t count,
+static double block_norm(const fsi_blockperm *B, const fs_matrix *U, const int64_t *blocks, int64_t count,
                          double *energy)
 {
     double *rows = room(D * N, 8), s[N];
@@ -37,7 +37,7 @@ static double block_norm(const fs_blockperm *B, const fs_matrix *U, const int64_
     *energy = 0;
     for (int64_t i = 0; i < D; i++)
         for (int64_t c = 0; c < count; c++)
-            if (fs_blockperm_input_block(B, i) == blocks[c]) {
+            if (fsi_blockperm_input_block(B, i) == blocks[c]) {
                 for (int64_t j = 0; j < N; j++) {
                     rows[have * N + j] = at(U, i, j);
                     *energy += rows[have * N + j] * rows[have * N + j];
@@ -57,7 +57,7 @@ static void check(int hot, int64_t M, int64_t kappa, int shuffle, uint64_t seed)
     fs_spec spec = spec_with(M, kappa, shuffle, seed);
     fs_sketch *S = sketch_of(&spec);
     MUST(fs_sketch_spec(S, &spec)); /* with the interleave that was chosen */
-    const fs_blockperm B = fs_blockperm_make(seed, D, 8 * M, M, kappa, 2, shuffle, spec.interleave);
+    const fsi_blockperm B = fsi_blockperm_make(seed, D, 8 * M, M, kappa, 2, shuffle, spec.interleave);
     fs_coherence_report report = FS_COHERENCE_REPORT_INIT;
     MUST(fs_coherence(b.ctx, S, &p.A, NULL, &report));
     double blk = 0, nbr = 0, energy = 0, part;
@@ -65,7 +65,7 @@ static void check(int hot, int64_t M, int64_t kappa, int shuffle, uint64_t seed)
         int64_t blocks[64];
         uint32_t h = (uint32_t)g;
         blk = fmax(blk, block_norm(&B, &p.A, &g, 1, &part));
-        for (int64_t l = 0; l < kappa; l++) blocks[l] = h = fs_wiring_next(&B.wiring, h);
+        for (int64_t l = 0; l < kappa; l++) blocks[l] = h = fsi_wiring_next(&B.wiring, h);
         nbr = fmax(nbr, block_norm(&B, &p.A, blocks, kappa, &part));
         energy += part;
     }
@@ -92,7 +92,7 @@ static void the_papers_bounds_hold(void **state)
 {
     (void)state;
     for (int hot = 0; hot < 2; hot++)
-        for (int shuffle = FS_SHUFFLE_NONE; shuffle <= FS_SHUFFLE_LINES; shuffle++)
+        for (int shuffle = FS_SHUFFLE_NONE; shuffle <= FS_SHUFFLE_GROUPS; shuffle++)
             for (uint64_t seed = 0; seed < 3; seed++) {
                 check(hot, 8, 1, shuffle, seed);
                 check(hot, 8, 2, shuffle, seed);
@@ -114,7 +114,7 @@ static void sparse_and_scaled_are_the_same(void **state)
     fs_sparse sparse = sparse_of(&p.A, 2, FS_CSR, FS_INDEX32);
     fs_coherence_report dense = FS_COHERENCE_REPORT_INIT, other = FS_COHERENCE_REPORT_INIT;
     MUST(fs_coherence(b.ctx, S, &p.A, NULL, &dense));
-    MUST(fs_coherence_csr(b.ctx, S, &sparse, NULL, &other));
+    MUST(fs_coherence_sparse(b.ctx, S, &sparse, NULL, &other));
     assert_memory_equal(&dense, &other, sizeof dense);
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j < N; j++) put(&p.A, i, j, ldexp(at(&p.A, i, j), 10 * (int)j));
@@ -122,7 +122,7 @@ static void sparse_and_scaled_are_the_same(void **state)
     assert_true(fabs(other.mu_blk - dense.mu_blk) <= 1e-9 * dense.mu_blk &&
                 fabs(other.mu_nbr - dense.mu_nbr) <= 1e-9 * dense.mu_nbr);
     ((int32_t *)sparse.index)[0] = 77;
-    REFUSED(fs_coherence_csr(b.ctx, S, &sparse, NULL, &other), FS_EINVAL, "index[0]", "77");
+    REFUSED(fs_coherence_sparse(b.ctx, S, &sparse, NULL, &other), FS_EINVAL, "index[0]", "77");
     sparse_free(&sparse);
     put(&p.A, 3, 2, INFINITY);
     REFUSED(fs_coherence(b.ctx, S, &p.A, NULL, &other), FS_EINVAL, "column 3", "not finite");

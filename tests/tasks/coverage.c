@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problems.h"
+#include "tests/support/problems.h"
 
 enum { D = 512, RUNS = 120, MISSES = 4 };
 
@@ -85,7 +85,7 @@ static const struct sketch_kind {
     {"Gaussian", FS_GAUSSIAN, 0, FS_UNSET(fs_shuffle), 1},
     {"s = 2", FS_BLOCKPERM, 2, FS_UNSET(fs_shuffle), 0},
     {"contiguous blocks", FS_BLOCKPERM, 0, FS_SHUFFLE_NONE, 0},
-    {"lines", FS_BLOCKPERM, 0, FS_SHUFFLE_LINES, 0},
+    {"groups", FS_BLOCKPERM, 0, FS_SHUFFLE_GROUPS, 0},
     {"SRHT", FS_SRHT, 0, FS_UNSET(fs_shuffle), 0},
     {"FlashBlockRow", FS_BLOCKROW, 4, FS_UNSET(fs_shuffle), 0},
 };
@@ -113,7 +113,9 @@ static void add(count *all, const count *one)
 }
 
 /* |A X - B| by Gram matrices: |A X|^2 - 2 <A X, B> + |B|^2 is good to 1e-7 of |B| in f64, far below an interval. */
-typedef struct grams { double *AA, *AB, BB; } grams;
+typedef struct grams {
+    double *AA, *AB, BB;
+} grams;
 static grams grams_of(const problem *p)
 {
     const int64_t n = p->n, rhs = p->rhs;
@@ -182,8 +184,10 @@ static int report(const char *task, int family, const char *in, const char *with
 static void residuals_are_where_they_are_said_to_be(void **state)
 {
     (void)state;
-    static const struct { int64_t n, rhs, k; double lambda; } shapes[] = {
-        {16, 1, 32, 0}, {16, 1, 80, 0}, {24, 3, 256, 0}, {16, 2, 80, 50}};
+    static const struct {
+        int64_t n, rhs, k;
+        double lambda;
+    } shapes[] = {{16, 1, 32, 0}, {16, 1, 80, 0}, {24, 3, 256, 0}, {16, 2, 80, 50}};
     int bad = 0;
     for (int f = 0; f < FAMILIES; f++) {
         count whole = {0, 0, 0, 0, 0};
@@ -241,7 +245,9 @@ static void fewer_deviations_would_be_too_few(void **state)
 static void errors_of_gram_matrices_are_bounded(void **state)
 {
     (void)state;
-    static const struct { int64_t n, k; } shapes[] = {{1, 100}, {16, 32}, {16, 256}};
+    static const struct {
+        int64_t n, k;
+    } shapes[] = {{1, 100}, {16, 32}, {16, 256}};
     int bad = 0;
     for (int f = 0; f < FAMILIES; f++) {
         count whole = {0, 0, 0, 0, 0};

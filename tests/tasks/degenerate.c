@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "problems.h"
+#include "tests/support/problems.h"
 
 static void fill_with(const fs_matrix *m, double x)
 {
@@ -145,7 +145,7 @@ static void wrong_arguments_are_refused(void **state)
     assert_null(w);
     shape.size = sizeof shape;
     MUST(fs_workspace_create(&w, b.ctx, &shape));
-    assert_true(fs_workspace_bytes(w) > 5 * 5 * 8 && fs_workspace_bytes(NULL) == 0);
+    assert_true(fs_workspace_memory_bytes(w) > 5 * 5 * 8 && fs_workspace_memory_bytes(NULL) == 0);
     REFUSED(fs_task_sketch(w, b.S, &p.A, NULL), FS_EINVAL, "20 rows", "k = 5");
     fs_matrix X = fs_row_major(room(5, 8), 5, 1, FS_F32), Y;
     REFUSED(fs_solve(w, 0.0, &X, NULL), FS_EINVAL, "rhs = 0");
@@ -162,7 +162,7 @@ static void wrong_arguments_are_refused(void **state)
     fs_matrix wrong = X;
     wrong.rows = 4;
     REFUSED(fs_solve(b.w, 0.0, &wrong, NULL), FS_EINVAL, "X is 4 x 1", "5 x 1");
-    wrong = X, wrong.place = FS_CUDA;
+    wrong = X, wrong.memory = FS_MEMORY_CUDA;
     REFUSED(fs_solve(b.w, 0.0, &wrong, NULL), FS_EUNSUPPORTED, "CUDA");
     fs_fit_report report = FS_FIT_REPORT_INIT;
     report.size = 8;
@@ -269,9 +269,12 @@ static void a_lost_rank_has_its_causes_and_remedy_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_finite_is_refused),        cmocka_unit_test(zero_matrix_and_zero_right_hand_side),
-        cmocka_unit_test(more_unknowns_than_equations), cmocka_unit_test(ridge_needs_no_rank),
-        cmocka_unit_test(wrong_arguments_are_refused),  cmocka_unit_test(pieces_are_the_whole),
+        cmocka_unit_test(not_finite_is_refused),
+        cmocka_unit_test(zero_matrix_and_zero_right_hand_side),
+        cmocka_unit_test(more_unknowns_than_equations),
+        cmocka_unit_test(ridge_needs_no_rank),
+        cmocka_unit_test(wrong_arguments_are_refused),
+        cmocka_unit_test(pieces_are_the_whole),
         cmocka_unit_test(a_lost_rank_has_its_causes_and_remedy_named),
     };
     return RUN_TASK_TESTS(tests);

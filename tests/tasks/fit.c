@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "problems.h"
+#include "tests/support/problems.h"
 
-static const struct shape { int64_t d, n, rhs, k; } shapes[] = {
+static const struct shape {
+    int64_t d, n, rhs, k;
+} shapes[] = {
     {600, 1, 1, 40}, {600, 12, 1, 100}, {601, 12, 3, 101}, {1500, 60, 2, 256}, {700, 30, 40, 31},
 };
 static const double conditions[] = {1, 1e3, 1e6};
@@ -214,8 +216,10 @@ static void layouts_and_types_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(solve_is_lapacks),           cmocka_unit_test(ridge_is_lapacks),
-        cmocka_unit_test(shortest_solution_is_lapacks), cmocka_unit_test(rcond_decides_the_rank),
+        cmocka_unit_test(solve_is_lapacks),
+        cmocka_unit_test(ridge_is_lapacks),
+        cmocka_unit_test(shortest_solution_is_lapacks),
+        cmocka_unit_test(rcond_decides_the_rank),
         cmocka_unit_test(wide_and_hard_problems_are_lapacks),
         cmocka_unit_test(layouts_and_types_agree),
     };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "problems.h"
+#include "tests/support/problems.h"
 
 /* X'X of a row-major rows x cols matrix. */
 static double *gram(const double *X, int64_t rows, int64_t cols)
@@ -59,7 +59,7 @@ static void gram_is_what_it_says(void **state)
     (void)state;
     for (int how = 0; how < OUTPUT_LAYOUTS; how++) check(300, 20, 0, 65, how % 2 ? FS_F64 : FS_F32, how);
     check(5000, 7, 2, 128, FS_F32, ROWS);
-    check(60, 80, 0, 40, FS_F64, COLUMNS);  /* n > d */
+    check(60, 80, 0, 40, FS_F64, COLUMNS); /* n > d */
     check(50, 1, 0, 10, FS_F32, ROWS);
 }
 

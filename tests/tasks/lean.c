@@ -9,7 +9,7 @@
 
 #include <flashsketch_tasks.h>
 
-#include "support.h"
+#include "tests/support/support.h"
 
 enum { D = 300, K = 40, N = 6 };
 

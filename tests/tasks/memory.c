@@ -5,10 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "problems.h"
+#include "tests/support/problems.h"
 
 /* foreign: whether another thread than `caller` has asked. */
-typedef struct limited { int left, live, taken; pthread_t caller; atomic_int foreign; } limited;
+typedef struct limited {
+    int left, live, taken;
+    pthread_t caller;
+    atomic_int foreign;
+} limited;
 static void *take(void *user, size_t bytes)
 {
     limited *m = user;

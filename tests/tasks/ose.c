@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "problems.h"
+#include "tests/support/problems.h"
 
 /* |(SU)'SU - I| for the U of a problem whose A = U V': S written out, times an orthonormal A. */
 static double embedding_error(const fs_sketch *S, const fs_matrix *U, double *smallest, double *largest)
@@ -25,7 +25,9 @@ static double embedding_error(const fs_sketch *S, const fs_matrix *U, double *sm
 static void errors_are_lapacks(void **state)
 {
     (void)state;
-    static const struct { int64_t d, n, k; } shapes[] = {{300, 1, 20}, {500, 16, 64}, {2500, 33, 100}, {200, 40, 30}};
+    static const struct {
+        int64_t d, n, k;
+    } shapes[] = {{300, 1, 20}, {500, 16, 64}, {2500, 33, 100}, {200, 40, 30}};
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int f64 = 0; f64 < 2; f64++)
             for (double condition = 1; condition < 2e6; condition *= 1e3) {

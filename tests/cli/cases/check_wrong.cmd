@@ -1,4 +1,4 @@
-# A backend that is wrong is found out: this one, of tests/faults, is on every device and refuses every product.
+# A backend that is wrong is found out: this one, of tests/errors, is on every device and refuses every product.
 FLASHSKETCH_CUDA_PLUGIN=$STAND_IN flashsketch check >report
 code=$?
 grep "the test's backend" report | uniq

@@ -7,7 +7,7 @@ for family in sjlt blockrow srht gaussian; do
     flashsketch show --family $family -d 300 -k 60 -o $family.png && check_picture $family.png || exit
 done
 flashsketch show -d 100 -k 10 -o chosen.png && check_picture chosen.png || exit
-flashsketch show --shuffle lines -d 100000 -k 7 -o lines.png && check_picture lines.png || exit
+flashsketch show --shuffle groups -d 100000 -k 7 -o lines.png && check_picture lines.png || exit
 flashsketch show --kappa 17; echo $?
 flashsketch show --family gaussian -d 1000000; echo $?
 for name in x.jpg png .svg x.png.gz -; do flashsketch show -o $name; echo $?; done

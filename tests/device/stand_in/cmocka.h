@@ -1,10 +1,10 @@
-/* cmocka.h - a stand-in for the few names of cmocka that the tests of this folder and tests/laws/support.c use.
+/* cmocka.h - a stand-in for the few names of cmocka that the tests of this folder and tests/support/support.c use.
  *
  * GPU machines are lent bare, without cmocka; and these tests need two things that cmocka has not: a failure in a host
  * thread ends that thread's case and no more, and every test says how long it took.  One line per test is printed,
  * "passed", "failed" or "skipped", the seconds, the name; tests/device/run makes its record of them. */
-#ifndef FS_TESTS_STAND_IN_CMOCKA_H
-#define FS_TESTS_STAND_IN_CMOCKA_H
+#ifndef FSI_TESTS_DEVICE_STAND_IN_CMOCKA_H
+#define FSI_TESTS_DEVICE_STAND_IN_CMOCKA_H
 
 #include <stddef.h>
 
@@ -12,7 +12,10 @@ struct CMUnitTest {
     const char *name;
     void (*test)(void **state);
 };
-#define cmocka_unit_test(function) {#function, function}
+#define cmocka_unit_test(function) \
+    { \
+#function, function \
+    }
 
 /* Runs the tests one after the other; 0 if none failed, 1 otherwise. */
 #define cmocka_run_group_tests(tests, setup, teardown) \
@@ -21,8 +24,7 @@ int stand_in_run(const struct CMUnitTest *tests, size_t count, int (*setup)(void
 
 /* Prints the sentence and ends the attempt, or the test, that this thread is in. */
 #define fail_msg(...) stand_in_fail(__FILE__, __LINE__, __VA_ARGS__)
-_Noreturn void stand_in_fail(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+_Noreturn void stand_in_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define assert_true(condition) ((condition) ? (void)0 : fail_msg("%s is false", #condition))
 
 /* Ends the test as skipped; from the test's own thread only. */

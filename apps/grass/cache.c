@@ -1,0 +1,234 @@
+/* cache.c - write beside, flush to the disk, rename. */
+#include "cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "files/file.h"
+
+#define MATRIX ".npy"
+#define SUM ".npy.crc32"
+static const char version[] = "cache 2\n";
+enum { IDENTITY_MOST = 4096, PATHS = PATH_MAX + 128 };
+
+int cache_is_file(const char *name)
+{
+    const char *dot = strchr(name, '.');
+    return !strcmp(name, "identity") || (dot && (!strcmp(dot, MATRIX) || !strcmp(dot, SUM)));
+}
+
+int cache_has(const char *folder, const char *name)
+{
+    char matrix[PATHS], sum[PATHS];
+    snprintf(matrix, sizeof matrix, "%s/%s" MATRIX, folder, name);
+    snprintf(sum, sizeof sum, "%s/%s" SUM, folder, name);
+    return access(matrix, F_OK) == 0 && access(sum, F_OK) == 0;
+}
+
+int cache_remove(const char *folder, const char *name)
+{
+    static const char *const suffixes[] = {MATRIX, SUM, MATRIX ".part", SUM ".part"};
+    const int there = cache_has(folder, name);
+    char path[PATHS];
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s%s", folder, name, suffixes[i]);
+        unlink(path);
+    }
+    return there;
+}
+
+static fs_result path_of(const cache *c, const char *name, const char *suffix, char *path)
+{
+    const int length = snprintf(path, PATH_MAX, "%s/%s%s", c->folder, name, suffix);
+    return length < PATH_MAX ? FS_OK : fs_fail(FS_EFILE, "%s/%s%s: the name is too long", c->folder, name, suffix);
+}
+
+/* A file that is being written, as PATH.part. */
+typedef struct part {
+    char path[PATH_MAX], part[PATH_MAX];
+    FILE *out;
+} part;
+
+static fs_result begin(const cache *c, const char *name, const char *suffix, part *p)
+{
+    char ending[32];
+    snprintf(ending, sizeof ending, "%s.part", suffix);
+    FSI_TRY(path_of(c, name, suffix, p->path));
+    FSI_TRY(path_of(c, name, ending, p->part));
+    p->out = fopen(p->part, "wb");
+    if (!p->out) return fs_fail(FS_EFILE, "%s: it cannot be written: %s", p->part, strerror(errno));
+    errno = 0; /* what it is after a write that fails is the reason */
+    return FS_OK;
+}
+
+static fs_result failed(const part *p, int why)
+{
+    unlink(p->part);
+    return fs_fail(FS_EFILE, "%s: it cannot be written: %s", p->path, strerror(why ? why : EIO));
+}
+
+/* Closes the file, on the disk, or removes it. */
+static fs_result finish(part *p)
+{
+    int wrong = fflush(p->out) != 0 || ferror(p->out) || fsync(fileno(p->out)) != 0, why = errno;
+    if (fclose(p->out) != 0 && !wrong) wrong = 1, why = errno;
+    return wrong ? failed(p, why) : FS_OK;
+}
+
+static fs_result put_in_place(const part *p) { return rename(p->part, p->path) ? failed(p, errno) : FS_OK; }
+
+/* The first line in which two texts differ. */
+static fs_result differs(const cache *c, const char *there, const char *here)
+{
+    while (*there && *here) {
+        const size_t a = strcspn(there, "\n"), b = strcspn(here, "\n");
+        if (a != b || memcmp(there, here, a)) break;
+        there += a + (there[a] != 0);
+        here += b + (here[b] != 0);
+    }
+    char what[128];
+    file_printable(what, sizeof what, there, strcspn(there, "\n"));
+    return fs_fail(FS_EFILE, "%s: what is kept there was made with '%s', and this is '%.*s'; take another folder",
+                   c->folder, what, (int)strcspn(here, "\n"), here);
+}
+
+static fs_result write_text(const cache *c, const char *name, const char *suffix, const char *text, part *p)
+{
+    FSI_TRY(begin(c, name, suffix, p));
+    fputs(text, p->out);
+    return finish(p);
+}
+
+/* The beginning of a file as a text; *found is 0 where there is none. */
+static fs_result read_text(const char *path, char *text, size_t bytes, int *found)
+{
+    FILE *in = fopen(path, "rb");
+    *found = in || errno != ENOENT;
+    if (!*found) return FS_OK;
+    if (!in) return fs_fail(FS_EFILE, "%s: it cannot be read: %s", path, strerror(errno));
+    text[fread(text, 1, bytes - 1, in)] = 0;
+    const int wrong = ferror(in);
+    fclose(in);
+    return wrong ? fs_fail(FS_EFILE, "%s: it cannot be read", path) : FS_OK;
+}
+
+/* Compares the text in the folder; where there is none nothing has been kept yet, and it is written. */
+static fs_result compare(const cache *c, const char *identity)
+{
+    char path[PATH_MAX], here[IDENTITY_MOST], there[IDENTITY_MOST + 1] = "";
+    int found;
+    snprintf(here, sizeof here, "%s%s", version, identity);
+    FSI_TRY(path_of(c, "identity", "", path));
+    FSI_TRY(read_text(path, there, sizeof there, &found));
+    if (!found) {
+        part p;
+        FSI_TRY(write_text(c, "identity", "", here, &p));
+        return put_in_place(&p);
+    }
+    if (strncmp(there, "cache ", 6))
+        return fs_fail(FS_EFILE,
+                       "%s: what is kept there has no checksums: an earlier flashsketch has made it; take "
+                       "another folder, or remove this one",
+                       c->folder);
+    return strcmp(there, here) ? differs(c, there, here) : FS_OK;
+}
+
+static fs_result lock(cache *c)
+{
+    c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->lock < 0) return fs_fail(FS_EFILE, "%s: the folder cannot be read: %s", c->folder, strerror(errno));
+    if (flock(c->lock, LOCK_EX | LOCK_NB) == 0) return FS_OK;
+    return fs_fail(FS_EFILE, "%s: the folder is in use by another process", c->folder);
+}
+
+fs_result cache_open(cache *c, const char *folder, const char *identity)
+{
+    c->lock = -1;
+    const size_t most = IDENTITY_MOST - sizeof version;
+    FSI_REQUIRE(strlen(identity) <= most, "%s: an identity of %zu bytes; at most %zu are kept", folder,
+                strlen(identity), most);
+    if (snprintf(c->folder, sizeof c->folder, "%s", folder) >= (int)sizeof c->folder)
+        return fs_fail(FS_EFILE, "%s: the name is too long", folder);
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fs_fail(FS_EFILE, "%s: the folder cannot be made: %s", folder, strerror(errno));
+    fs_result result = lock(c);
+    if (result == FS_OK) result = compare(c, identity);
+    if (result != FS_OK) cache_close(c);
+    return result;
+}
+
+void cache_close(cache *c)
+{
+    if (c->lock >= 0) close(c->lock);
+    c->lock = -1;
+}
+
+/* Compares the elements with their checksum, which is in the file `path`. */
+static fs_result check_sum(const char *path, const char *text, const char *matrix, const fs_matrix *m)
+{
+    uint32_t wanted;
+    int end = 0;
+    if (sscanf(text, "crc32 %" SCNu32 "\n%n", &wanted, &end) != 1 || !end || text[end])
+        return fs_fail(FS_EFILE, "%s: this is not a checksum; remove it, and the next run recreates %s", path, matrix);
+    const uint32_t crc = file_crc(m);
+    if (crc == wanted) return FS_OK;
+    return fs_fail(FS_EFILE,
+                   "%s: its elements have CRC-32 %" PRIu32 ", but those that were written had %" PRIu32
+                   "; remove it, and the next run recreates it",
+                   matrix, crc, wanted);
+}
+
+static fs_result copy(const char *path, const file_matrix *file, const fs_matrix *m)
+{
+    const fs_matrix *f = &file->dense;
+    if (f->rows != m->rows || f->cols != m->cols || f->dtype != m->dtype || (f->cols > 1 && f->col_stride != 1))
+        return fs_fail(FS_EFILE,
+                       "%s: the file holds %" PRId64 " x %" PRId64 " %s%s, it should be %" PRId64 " x %" PRId64
+                       " %s by rows",
+                       path, f->rows, f->cols, file->stored, f->col_stride == 1 ? " by rows" : "", m->rows, m->cols,
+                       file_dtype_name(m->dtype));
+    memcpy(m->data, (const char *)f->data + f->offset * 4, (size_t)(m->rows * m->cols) * 4);
+    return FS_OK;
+}
+
+fs_result cache_get(const cache *c, const char *name, const fs_matrix *m, int *found)
+{
+    char path[PATH_MAX], sum[PATH_MAX], text[64];
+    const file_options options = {.format = FILE_NPY};
+    file_matrix file;
+    FSI_TRY(path_of(c, name, MATRIX, path));
+    FSI_TRY(path_of(c, name, SUM, sum));
+    *found = access(path, F_OK) == 0;
+    if (*found) FSI_TRY(read_text(sum, text, sizeof text, found));
+    if (!*found) return FS_OK;
+    FSI_TRY(file_open(path, &options, &file));
+    fs_result result = copy(path, &file, m);
+    file_close(&file);
+    return result ? result : check_sum(sum, text, path, m);
+}
+
+fs_result cache_put(const cache *c, const char *name, const fs_matrix *m)
+{
+    part matrix, sum;
+    char text[32];
+    FSI_TRY(begin(c, name, MATRIX, &matrix));
+    snprintf(text, sizeof text, "crc32 %" PRIu32 "\n", file_write_npy(matrix.out, m, m->dtype));
+    FSI_TRY(finish(&matrix));
+    fs_result result = write_text(c, name, SUM, text, &sum);
+    if (result != FS_OK) {
+        unlink(matrix.part);
+        return result;
+    }
+    unlink(sum.path); /* that of an old matrix is not for the new one */
+    result = put_in_place(&matrix);
+    if (result == FS_OK) result = put_in_place(&sum);
+    else unlink(sum.part);
+    return result;
+}

@@ -1,0 +1,21 @@
+#include "base/alloc.h"
+
+#include <stdlib.h>
+
+static void *plain_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return malloc(bytes);
+}
+static void plain_release(void *user, void *memory)
+{
+    (void)user;
+    free(memory);
+}
+
+fs_allocator fsi_allocator_or_malloc(const fs_allocator *given)
+{
+    if (given && given->alloc) return *given;
+    const fs_allocator plain = {plain_alloc, plain_release, NULL};
+    return plain;
+}

@@ -1,0 +1,97 @@
+/* row_ring.cuh - rows of A in shared memory: a ring of stages that warps which only copy keep filled, by tensor maps
+ * (wgmma_rows.cu, gather_rows_simt.cu).
+ *
+ * Rows come in groups of 128 bytes whose 16-byte chunks are exchanged: chunk c of a group at byte g is at chunk
+ * c ^ (g / 128 % 8). */
+#ifndef FSI_CUDA_BLOCKPERM_COMMON_ROW_RING_CUH
+#define FSI_CUDA_BLOCKPERM_COMMON_ROW_RING_CUH
+
+#include "cuda/runtime/tensor_maps.cuh"
+#include "cuda/runtime/ptx.cuh"
+#include "cuda/blockperm/common/tile.cuh"
+
+namespace {
+
+enum { COPIERS = 4 };
+
+/* STAGES stages of STAGE rows, WIDTH columns of each; rows ROW_BYTES apart.  BOX of them, at most STAGE / COPIERS, are
+ * one copy where they follow each other in both memories. */
+template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES> struct row_ring {
+    enum {
+        GROUP = FSI_MAP_GROUP / (int)sizeof(T), /* columns */
+        ROWS = STAGE / COPIERS,                 /* of a stage, for a warp that copies */
+        STAGE_BYTES = STAGE * ROW_BYTES
+    };
+    static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
+    uint32_t stages, barriers; /* in shared memory: the stages; their mbarriers, those of full ones first */
+    __device__ __forceinline__ uint32_t full(int i) const { return barriers + 8 * i; }
+    __device__ __forceinline__ uint32_t empty(int i) const { return barriers + 8 * (STAGES + i); }
+};
+
+/* The columns of a thread block: WIDTH from p.column on; those before the ones returned are another's.  Where the last
+ * columns are not whole groups, the last tile is moved left until they are the last of it. */
+template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(const fsi_tile_args &a, fsi_slice &p)
+{
+    const int64_t owned = p.column;
+    if (a.n % (FSI_MAP_GROUP / (int)sizeof(T)) != 0 && owned + WIDTH > a.n) p.column = a.n - WIDTH;
+    return owned;
+}
+
+/* The stage that comes next, and the parity of the mbarrier of its that is waited for. */
+struct ring_place {
+    int stage, parity;
+};
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
+ * lane copies row after row, or all of them at once where they are `together`.  (That its operands come from
+ * __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
+ * An empty local row copies row -1, which is zero, as are columns behind the last; copied together, local rows outside of the
+ * slice bring rows that its columns of S, all zero, leave without effect.
+ * `at` goes on from call to call. */
+template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
+__device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, const fsi_slice &p, int64_t owned, int lead,
+                          const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count,
+                          ring_place &at)
+{
+    typedef row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> ring_t;
+    enum { ROWS = ring_t::ROWS, AHEAD = 32 / ROWS, BATCH = ROWS < 8 ? ROWS : 8, BYTES = WIDTH * (int)sizeof(T) };
+    const int lane = threadIdx.x & 31, warp = __shfl_sync(~0u, (int)threadIdx.x >> 5 & (COPIERS - 1), 0);
+    const bool moved = p.column != owned;
+    const CUtensorMap *map = (const CUtensorMap *)__shfl_sync(~0u, (uint64_t)(moved ? &maps.last : &maps.all), 0);
+    const int group = __shfl_sync(~0u, moved ? 0 : (int)(p.column / ring_t::GROUP), 0);
+    int stage = at.stage, parity = at.parity;
+    for (int t = 0; t < stage_count; t += AHEAD) {
+        const int64_t local_row = (int64_t)(t + lane / ROWS) * STAGE + warp * ROWS + lane % ROWS;
+        const int64_t row = together ? p.first + local_row - a.row0
+                            : local_row >= lead && local_row < p.count
+                                ? fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows)
+                                : -1;
+#pragma unroll 1
+        for (int k = 0; k < AHEAD && t + k < stage_count; k++) {
+            const uint32_t to = ring.stages + stage * ring_t::STAGE_BYTES + warp * ROWS * ROW_BYTES;
+            fsi_mbarrier_wait(ring.empty(stage), parity);
+            if (fsi_elect()) fsi_mbarrier_arrive_expect(ring.full(stage), ROWS * BYTES);
+            __syncwarp();
+#pragma unroll 1
+            for (int first = 0; first < (together ? 1 : ROWS); first += BATCH) {
+                int rows[BATCH];
+#pragma unroll
+                for (int r = 0; r < BATCH; r++) rows[r] = __shfl_sync(~0u, (int)row, ROWS * k + first + r);
+                if (fsi_elect())
+#pragma unroll
+                    for (int r = 0; r < (together ? 1 : BATCH); r++)
+                        fsi_copy_box(to + (first + r) * ROW_BYTES, map, 0, group, rows[r], ring.full(stage));
+            }
+            __syncwarp();
+            if (++stage == STAGES) stage = 0, parity ^= 1;
+        }
+    }
+    at.stage = stage, at.parity = parity;
+}
+
+#endif
+
+}  // namespace
+
+#endif

@@ -1,0 +1,427 @@
+/* tensor.cuh - what the kernels that multiply by S on the tensor cores share (mma_rows.cu, mma_gather.cu,
+ * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, takes its local rows and its stores
+ * from here.
+ *
+ * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
+ * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
+ * bf16 pieces, exactly, or into two f16 pieces; bf16 and f16 elements are used as they are. */
+#ifndef FSI_CUDA_BLOCKPERM_COMMON_TENSOR_CUH
+#define FSI_CUDA_BLOCKPERM_COMMON_TENSOR_CUH
+
+#include "cuda/runtime/ptx.cuh"
+#include "cuda/blockperm/common/tile.cuh"
+
+namespace {
+
+enum { HEIGHT = 64, STEP = 16, PANEL = 64, PANEL_BYTES = HEIGHT * 128 };
+
+template <class T> struct is_half {
+    enum { value = 0 };
+};
+template <> struct is_half<__half> {
+    enum { value = 1 };
+};
+template <class T> struct is_float {
+    enum { value = 0 };
+};
+template <> struct is_float<float> {
+    enum { value = 1 };
+};
+
+/* A thread's elements of a step: rows q, q + 4, q + 8, q + 12 of 16, 2 TILES neighbouring columns; and their fragments:
+ * pairs of rows, two columns for each tile. */
+template <int TILES> struct fragment {
+    uint32_t tile[TILES][4];
+};
+
+template <int TILES> __device__ __forceinline__ fragment<TILES> top_pieces(const float (&x)[4][2 * TILES])
+{
+    fragment<TILES> f;
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+        for (int c = 0; c < 2; c++)
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                f.tile[t][2 * half + c] = fsi_bytes<0x7632>(__float_as_uint(x[2 * half][2 * t + c]),
+                                                            __float_as_uint(x[2 * half + 1][2 * t + c]));
+    return f;
+}
+/* What remains of two floats below their top 16 bits, which are the halves of `tops`; exact.  (The low half is shifted
+ * up, by the multiplier, and the high half masked: two pipes share the work.) */
+__device__ __forceinline__ void keep_rest(float &low, float &high, uint32_t tops)
+{
+    low -= __uint_as_float(tops << 16);
+    high -= __uint_as_float(tops & 0xFFFF0000u);
+}
+/* The kernels of sm_90 multiply floats as f16, S with them. */
+template <class T> struct in_halves {
+    enum { value = is_half<T>::value || is_float<T>::value };
+};
+
+/* Two floats, times a power of two `up`, are rounded to f16, and what remains is rounded to f16 again.  `up` belongs to
+ * a column of A and is lowered when it must be.  The pieces hold 11 bits and a sign each: an element at least 2^-14
+ * times as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and a
+ * smaller one loses at most 2^-38 times that largest.  (Three bf16 pieces would be exact, and half as much work again
+ * for the tensor cores.) */
+__device__ __forceinline__ void cut_pair(float low, float high, float up, uint32_t &top, uint32_t &rest)
+{
+    low *= up;
+    high *= up;
+    const __half2 first = __floats2half2_rn(low, high);
+    const __half2 second = __floats2half2_rn(low - __low2float(first), high - __high2float(first));
+    top = *(const uint32_t *)&first;
+    rest = *(const uint32_t *)&second;
+}
+/* The scale to begin with, and the least that is rounded to an infinite f16. */
+#define FIRST_SCALE 0x1p126f
+#define ROUNDS_TO_INF 65520.0f
+/* The scale of a column whose next elements are as large as `most`, which becomes 2^13 to 2^14 if it would not be
+ * finite otherwise.  Of a column that holds Inf it becomes NaN, and so do its sums. */
+__device__ __forceinline__ float lowered(float up, float most)
+{
+    const int exponent = (int)(__float_as_uint(most) >> 23), lower = 2 * 127 + 13 - exponent;
+    if (!(most * up >= ROUNDS_TO_INF)) return up;
+    return __uint_as_float(exponent == 255 ? 0x7FC00000u : (uint32_t)(lower < 253 ? lower : 253) << 23);
+}
+/* Whether one of two f16, which are not negative, is infinite in any lane. */
+__device__ __forceinline__ bool any_infinite(__half2 x)
+{
+    const uint32_t bits = *(const uint32_t *)&x;
+    return __any_sync(~0u, (bits & 0xFFFF) == 0x7C00 || bits >> 16 == 0x7C00);
+}
+/* 1 / x of a power of two. */
+__device__ __forceinline__ float inverse(float x) { return __uint_as_float(0x7F000000u - __float_as_uint(x)); }
+
+/* Two-byte elements, two columns in a word. */
+template <int TILES> __device__ __forceinline__ fragment<TILES> pairs(const uint32_t (&x)[4][TILES])
+{
+    fragment<TILES> f;
+#pragma unroll
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            f.tile[t][2 * half] = fsi_bytes<0x5410>(x[2 * half][t], x[2 * half + 1][t]);
+            f.tile[t][2 * half + 1] = fsi_bytes<0x7632>(x[2 * half][t], x[2 * half + 1][t]);
+        }
+    return f;
+}
+
+/* Neighbouring columns of a row in shared memory. */
+__device__ __forceinline__ void load_row(float (&x)[4], uint32_t at)
+{
+    const float4 y = fsi_shared_float4(at);
+    x[0] = y.x, x[1] = y.y, x[2] = y.z, x[3] = y.w;
+}
+__device__ __forceinline__ void load_row(float (&x)[2], uint32_t at)
+{
+    const float2 y = fsi_shared_float2(at);
+    x[0] = y.x, x[1] = y.y;
+}
+__device__ __forceinline__ void load_row(uint32_t (&x)[2], uint32_t at)
+{
+    const uint2 y = fsi_shared_uint2(at);
+    x[0] = y.x, x[1] = y.y;
+}
+__device__ __forceinline__ void load_row(uint32_t (&x)[1], uint32_t at) { x[0] = fsi_shared_uint(at); }
+
+/* The pieces of one step's elements, the first of them the largest; `at` is where the thread's first row and columns
+ * are, rows of the step are ROW_BYTES apart. */
+template <class T, int PASSES, int TILES, int ROW_BYTES> struct pieces {
+    fragment<TILES> of[1];
+    __device__ __forceinline__ void load(uint32_t at)
+    {
+        uint32_t x[4][TILES];
+#pragma unroll
+        for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+        of[0] = pairs<TILES>(x);
+    }
+};
+template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TILES, ROW_BYTES> {
+    fragment<TILES> of[PASSES];
+    __device__ __forceinline__ void load(uint32_t at)
+    {
+        float x[4][2 * TILES];
+#pragma unroll
+        for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
+        cut(x);
+    }
+    __device__ __forceinline__ void cut(float (&x)[4][2 * TILES])
+    {
+#pragma unroll
+        for (int p = 0; p < PASSES; p++) {
+            of[p] = top_pieces<TILES>(x);
+            if (p + 1 == PASSES) break;
+#pragma unroll
+            for (int i = 0; i < 4 * TILES; i++)
+                keep_rest(x[i & 2][i >> 2 << 1 | (i & 1)], x[(i & 2) + 1][i >> 2 << 1 | (i & 1)],
+                          of[p].tile[i >> 2][i & 3]);
+        }
+    }
+};
+
+/* sums = KEEP sums + f S by mma.sync, for the 16 local rows that start 32 `step` bytes into a panel of S. */
+template <int HALF, int KEEP, int TILES>
+__device__ __forceinline__ void multiply(float (&sums)[32 * TILES], const fragment<TILES> &f, uint32_t panel, int step)
+{
+    const uint32_t lane = threadIdx.x & 31, row = lane & 7, chunk = 2 * step + (lane >> 3 & 1);
+#pragma unroll
+    for (int pair = 0; pair < 4; pair++) {
+        uint32_t s[4];
+        fsi_load_matrices(s, panel + (16 * pair + (lane >> 4) * 8 + row) * 128 + ((chunk ^ row) << 4));
+#pragma unroll
+        for (int t = 0; t < TILES; t++)
+#pragma unroll
+            for (int side = 0; side < 2; side++) {
+                float *d = sums + 32 * t + 8 * pair + 4 * side;
+                if (!KEEP) d[0] = d[1] = d[2] = d[3] = 0.0f;
+                fsi_mma<HALF>(d, f.tile[t], s[2 * side], s[2 * side + 1]);
+            }
+    }
+}
+
+/* The slice with its first local row moved down to a multiple of 4, by as many local rows as are returned. */
+__device__ __forceinline__ int align_slots(fsi_slice &p)
+{
+    const int lead = p.count > 0 ? (int)(p.first & 3) : 0;
+    p.first -= lead;
+    p.count += lead;
+    return lead;
+}
+
+/* +1 as bf16 and as f16; a panel of S holds one of them, with signs. */
+enum { NOTHING = 0, BF16_ONE = 0x3F80, F16_ONE = 0x3C00 };
+
+/* A +-1, or NOTHING, of a local row in a panel of S, 64 local rows: row r at 128 r, K positions permuted so that a thread's four
+ * rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
+template <int ONE> __device__ __forceinline__ void put_one(uint8_t *panel, int local_row, uint32_t code)
+{
+    const int o = local_row & 15, k = (local_row & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
+    const uint32_t at = (code >> 1) * 128 + k * 2;
+    *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
+}
+/* The nonzeros of a local row, of any sketch; none where its row is -1. */
+template <int ONE> __device__ __forceinline__ void put_nonzeros(const fsi_tile_args &a, const fsi_slice &p,
+                                                                uint8_t *panel, int local_row, int64_t row)
+{
+    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
+    for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
+        uint32_t word = fsi_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
+        for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++)
+            put_one<ONE>(panel, local_row & 63, fsi_blockperm_next(&slices, t, &word));
+    }
+}
+template <int ONE>
+__device__ __forceinline__ void put_slot(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel, int64_t local_row)
+{
+    const int64_t row = local_row < p.count ? fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows) : -1;
+    put_nonzeros<ONE>(a, p, panel, (int)local_row, row);
+}
+
+/* Bits of a row in one of NONZEROS slices of a block of 64 rows. */
+template <int NONZEROS> struct row_bits {
+    enum { value = NONZEROS == 1 ? 6 : NONZEROS == 2 ? 5 : NONZEROS == 4 ? 4 : 3 };
+    static_assert(NONZEROS << value == HEIGHT, "NONZEROS must be 1, 2, 4 or 8");
+};
+
+/* Four neighbouring local rows of the usual sketches, whose columns need one word that is never drawn again, are made
+ * together: random words come four at a time, and chains of instructions overlap. */
+__device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a, const fsi_slice &p)
+{
+    return a.B.shuffle != FSI_DEF_GROUPS && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
+}
+/* Which of local rows local row ... local row + 3, the first `lead` of the slice left out, hold a row, as bits. */
+__device__ __forceinline__ int slots_there(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
+                                           const int64_t (&column)[4])
+{
+    int valid = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (local_row + i >= lead && local_row + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
+            valid |= 1 << i;
+    return valid;
+}
+/* Columns and words of local rows local row ... local row + 3, p.first + local row a multiple of 4; returns which of them hold a row, as
+ * bits. */
+__device__ __forceinline__ int number_slots(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
+                                            int64_t (&column)[4], uint32_t (&word)[4])
+{
+    const int64_t first = p.first + local_row;
+    if (a.B.shuffle == FSI_DEF_NONE) {
+        const fsi_quad quad = fsi_blockperm_quad(&a.B, first >> 2, p.l, 0);
+#pragma unroll
+        for (int i = 0; i < 4; i++) column[i] = first + i, word[i] = quad.w[i];
+    } else {
+        uint32_t turn[4];
+        fsi_blockperm_rotations(&a.B, first >> 2, turn);
+#pragma unroll
+        for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&a.B, p.h, first + i, turn[i]);
+        fsi_blockperm_words_once(&a.B, column, p.l, 0, word);
+    }
+    return slots_there(a, p, local_row, lead, column);
+}
+/* Their nonzeros, or NOTHING in their places. */
+template <int ONE> __device__ __forceinline__ void put_slots(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel,
+                                                             int local_row, int valid, uint32_t (&word)[4])
+{
+    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
+    for (int t = 0; t < (int)a.B.s; t++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint32_t code = fsi_blockperm_next(&slices, t, &word[i]);
+            if (valid >> i & 1) put_one<ONE>(panel, (local_row & 63) + i, code);
+        }
+}
+
+/* Any output; out of the way, so that the plain stores stay a few instructions. */
+__device__ __noinline__ void put_anywhere(const fsi_output &to, int64_t row, int64_t column, float4 sum, int valid)
+{
+    fsi_output_put4(to, row, column, sum, valid);
+}
+
+/* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its
+ * tiles.  Where a row is one plain store it is a few instructions. */
+template <int TILES> __device__ __forceinline__ void store_tile(const fsi_tile_args &a, const fsi_slice &p,
+                                                                const float *total, int64_t column)
+{
+    const fsi_output to = fsi_partial_sums(a, p.l, p.z);
+    const int q = threadIdx.x & 3, size = to.dtype == FS_F32 ? 4 : 2;
+    const int valid = (int)(a.n - column < 2 * TILES ? a.n - column : 2 * TILES);
+    const int64_t pitch = to.row_stride * size;
+    char *first = (char *)to.data + (p.output_row + 2 * q) * pitch + column * size;
+    const bool plain = valid == 2 * TILES && to.col_stride == 1 && to.beta == 0.0 && to.row_stride % (2 * TILES) == 0 &&
+                       ((uintptr_t)first & (2 * TILES * size - 1)) == 0;
+    const float f = (float)to.factor;
+    const auto each_row = [&](auto put) {
+#pragma unroll
+        for (int b = 0; b < 8; b++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const float *sum = total + 4 * b + i, *more = sum + (TILES - 1) * 32;
+                if (8 * b + 2 * q + i < p.block_rows) put(8 * b + i, make_float4(sum[0], sum[2], more[0], more[2]));
+            }
+    };
+    if (plain && size == 4)
+        each_row([=](int row, float4 x) {
+            if (TILES == 2) *(float4 *)(first + row * pitch) = make_float4(f * x.x, f * x.y, f * x.z, f * x.w);
+            else *(float2 *)(first + row * pitch) = make_float2(f * x.x, f * x.y);
+        });
+    else if (plain)
+        each_row([=](int row, float4 x) {
+            const uint32_t left = fsi_two_halves(to.dtype, f * x.x, f * x.y);
+            const uint32_t right = fsi_two_halves(to.dtype, f * x.z, f * x.w);
+            if (TILES == 2) *(uint2 *)(first + row * pitch) = make_uint2(left, right);
+            else *(uint32_t *)(first + row * pitch) = left;
+        });
+    else each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
+}
+
+/* Two neighbouring rows of Y, of any type; out of the way, so that the plain stores stay a few instructions. */
+__device__ __noinline__ void put_rows(const fsi_output &to, int64_t row, int64_t sample, float2 sum, int valid)
+{
+    if (valid > 0) fsi_output_put(to, row, sample, sum.x);
+    if (valid > 1) fsi_output_put(to, row + 1, sample, sum.y);
+}
+
+/* A thread's sums of a block, rows 8 b + 2 q + i of samples `sample` and sample + APART, as fsi_output_put would leave
+ * them; floats two rows at a time where rows are contiguous. */
+template <class T, int APART = 8>
+__device__ __forceinline__ void store_samples(const fsi_tile_args &a, const fsi_slice &p, const fsi_output &to,
+                                              const float *total, int64_t sample)
+{
+    const int q = threadIdx.x & 3;
+    const float factor = (float)to.factor, beta = (float)to.beta;
+    const auto put = [=](float *at, float sum) {
+        const float y = __fmul_rn(factor, sum);
+        *at = to.beta != 0.0 ? __fadd_rn(__fmul_rn(beta, *at), y) : y;
+    };
+#pragma unroll
+    for (int v = 0; v < 2; v++) {
+        if (sample + APART * v >= a.n) continue;
+        float *first = (float *)to.data + (sample + APART * v) * to.col_stride + (p.output_row + 2 * q) * to.row_stride;
+        const bool pairs = to.row_stride == 1 && to.beta == 0.0 && ((uintptr_t)first & 7) == 0;
+#pragma unroll
+        for (int b = 0; b < 8; b++) {
+            const int row = 8 * b + 2 * q;
+            const float *sums = total + 4 * b + 2 * v;
+            float *at = first + 8 * b * to.row_stride;
+            if (sizeof(T) == 2 && to.dtype != FS_F32) {
+                put_rows(to, p.output_row + row, sample + APART * v, make_float2(sums[0], sums[1]), p.block_rows - row);
+            } else if (pairs && row + 1 < p.block_rows) {
+                *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
+            } else {
+                if (row < p.block_rows) put(at, sums[0]);
+                if (row + 1 < p.block_rows) put(at + to.row_stride, sums[1]);
+            }
+        }
+    }
+}
+/* A slice by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine
+ * on. */
+template <class T, bool PRODUCTS = false> __device__ __noinline__ void make_again(const fsi_tile_args &a,
+                                                                                  const fsi_slice &p, int64_t column,
+                                                                                  float *mine, int width)
+{
+    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
+    for (int r = 0; r < HEIGHT; r++) mine[r * width] = 0.0f;
+    for (int64_t i = 0; i < p.count; i++) {
+        const int64_t row = fsi_local_row_source(&a.B, p.h, p.first + i, a.row0, a.rows);
+        if (row < 0 || column >= a.n) continue;
+        float x;
+        if constexpr (PRODUCTS) {
+            const int2 pair = fsi_pair_at(a.factors, row);
+            x = pair.x < 0 ? fsi_no_row() : fsi_product_at(a.factors, pair, column);
+        } else {
+            const int64_t from = fsi_source_row(a, row);
+            x = from < 0 ? fsi_no_row() : fsi_widen(((const T *)a.data)[from * a.row_stride + column * a.col_stride]);
+        }
+        for (int q = 0, t = 0; q < (int)a.B.words; q++) {
+            uint32_t word = fsi_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
+            for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++) {
+                const uint32_t code = fsi_blockperm_next(&slices, t, &word);
+                mine[(code >> 1) * width] += code & 1 ? -x : x;
+            }
+        }
+    }
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* Stores what THREADS threads of each thread block have left in `tiles`, OUTS blocks of Y, WIDTH columns from `first`
+ * on, rows PITCH apart; columns before `owned` are another's.  Where slices are a cluster their sums are added on the
+ * way, in order, and each of them stores HEIGHT / cluster rows of every block.  Threads that have not ended are all
+ * here. */
+template <int OUTS, int WIDTH, int PITCH, int THREADS>
+__device__ __forceinline__ void add_parts(const fsi_tile_args &a, const fsi_slice *slices, int64_t first, int64_t owned,
+                                          float *tiles, int thread)
+{
+    const int rank = fsi_cluster_rank(), rows = HEIGHT / a.cluster;
+    __syncwarp();
+    fsi_cluster_barrier();
+#pragma unroll 1
+    for (int out = 0; out < OUTS; out++) {
+        const fsi_slice &mine = slices[out];
+        const fsi_output to = fsi_partial_sums(a, mine.l, mine.z);
+#pragma unroll 1
+        for (int i = thread; i < rows * WIDTH / 4; i += THREADS) {
+            const int row = rank * rows + i / (WIDTH / 4), place = i % (WIDTH / 4) * 4;
+            const int64_t column = first + place, left = a.n - column;
+            if (row >= mine.block_rows || column < owned || left <= 0) continue;
+            const uint32_t at = fsi_shared_address(tiles + (out * HEIGHT + row) * PITCH + place);
+            float4 sum = fsi_cluster_float4(at, 0);
+#pragma unroll 1
+            for (int c = 1; c < a.cluster; c++) {
+                const float4 next = fsi_cluster_float4(at, c);
+                sum = make_float4(sum.x + next.x, sum.y + next.y, sum.z + next.z, sum.w + next.w);
+            }
+            fsi_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
+        }
+    }
+    /* Nobody ends while others read its memory: all that has been read has been stored. */
+    __syncwarp();
+    fsi_cluster_meet();
+}
+#endif
+
+}  // namespace
+
+#endif

@@ -1,0 +1,134 @@
+/* simt_generic.cu - BlockPerm-SJLT by plain additions: a thread owns columns of A and adds their elements to a tile of sums.
+ *
+ * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations (at most
+ * `group`): A is read once for all of them.  The rows and signs of a chunk of local rows are made by all threads together
+ * and kept in shared memory; all columns of a row use the same ones.  A thread adds to its own columns of the tile, so
+ * nothing is atomic and every sum is made in the same order each time.  Where A has few columns the threads are
+ * `phases` teams that take every phases-th local row into tiles of their own; at the end the teams' tiles are added in
+ * order.
+ * It needs two accesses of shared memory per nonzero: the best there is for few nonzeros (kappa s <= 4 when kappa > 1),
+ * for few columns, for f64, and for GPUs without tensor cores for bf16; and right for every stride and alignment.
+ *
+ * grid     groups of permutations x M x column tiles x slices, in this order, in x
+ * threads  team threads x phases; a team makes VECTOR columns per thread
+ * shared   a chunk of row numbers and of codes; the tile: ls x block rows x threads x VECTOR sums */
+#include "cuda/plan/instances.h"
+#include "cuda/runtime/ptx.cuh"
+#include "cuda/blockperm/common/tile.cuh"
+
+namespace {
+
+enum { UNROLL = FSI_SIMT_GENERIC_UNROLL };
+
+/* VECTOR neighbouring elements, and sums: one access when they are at most 16 bytes. */
+template <class T, int VECTOR> struct __align__(sizeof(T) * VECTOR) pack { T x[VECTOR]; };
+
+/* Adds +-x to COUNT distinct rows of the tile: all loads before the first store.  A code is the byte offset of
+ * a row and, in bit 31, the sign. */
+template <class S, int VECTOR, int COUNT>
+__device__ __forceinline__ void add(char *mine, const uint32_t (&code)[COUNT], const pack<S, VECTOR> &x)
+{
+    pack<S, VECTOR> y[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) y[i] = *(const pack<S, VECTOR> *)(mine + (code[i] & 0x7FFFFFFFu));
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        const float sign = __uint_as_float((code[i] & 0x80000000u) | 0x3F800000u);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) y[i].x[v] = (S)sign * x.x[v] + y[i].x[v];
+        *(pack<S, VECTOR> *)(mine + (code[i] & 0x7FFFFFFFu)) = y[i];
+    }
+}
+
+template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(256, 2)
+    columns(const __grid_constant__ fsi_tile_args a, int team, int chunk, int group)
+{
+    typedef typename fsi_sum<T>::type S;
+    extern __shared__ __align__(16) char shared[];
+    const int tid = threadIdx.x, threads = blockDim.x, phases = threads / team, phase = tid / team;
+    fsi_start_next_kernel();
+    /* 1. which slice of the work this is; an empty tile, with one row too many for local rows that are empty */
+    const fsi_slice p = fsi_slice_of(a, group, team * VECTOR);
+    const int after = (int)a.B.kappa - p.l + 1, ls = after < group ? after : group;
+    const uint32_t height = (uint32_t)(a.B.out.small + (a.B.out.larger > 0)), pitch = threads * VECTOR * sizeof(S);
+    const int per_slot = NONZEROS ? NONZEROS : (int)(ls * a.B.s);
+    const uint32_t nowhere = ls * height * pitch;
+    uint8_t *tall = (uint8_t *)shared;
+    int64_t *offsets = (int64_t *)(shared + FSI_SIMT_GENERIC_HEAD);
+    uint32_t *codes = (uint32_t *)(offsets + chunk);
+    char *tile = (char *)codes + (((int64_t)chunk * per_slot * 4 + 15) & ~15), *mine = tile + tid * VECTOR * sizeof(S);
+    for (uint32_t r = 0; r <= ls * height; r++)
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) ((S *)(mine + r * pitch))[v] = 0;
+    fsi_tall_blocks(a.B, p.h, p.l, ls, tall);
+    /* Threads past the last column read the first one and store nothing. */
+    const int64_t column = p.column + tid % team * VECTOR;
+    const char *data = (const char *)((const T *)a.data + (column < a.n ? column * a.col_stride : 0));
+
+    for (int64_t c = 0; c < p.count; c += chunk) {
+        /* 2. offsets and codes of a chunk of local rows */
+        __syncthreads();
+        for (int i = tid; i < chunk; i += threads) {
+            const int64_t row = c + i < p.count ? fsi_local_row_source(&a.B, p.h, p.first + c + i, a.row0, a.rows) : -1;
+            offsets[i] = row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
+            uint32_t *code = codes + i * per_slot;
+            if (row >= 0) fsi_local_row_codes(a.B, p.l, ls, tall, row + a.row0, pitch, height, code);
+            else
+                for (int t = 0; t < per_slot; t++) code[t] = nowhere;
+        }
+        __syncthreads();
+        /* 3. every phases-th local row: the next UNROLL loads in flight while the last ones are added, in order */
+        pack<T, VECTOR> raw[UNROLL], ahead[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) ahead[u] = *(const pack<T, VECTOR> *)(data + offsets[phase + u * phases]);
+        for (int i = phase; i < chunk; i += UNROLL * phases) {
+            const int later = i + UNROLL * phases < chunk ? i + UNROLL * phases : phase;
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) {
+                raw[u] = ahead[u];
+                ahead[u] = *(const pack<T, VECTOR> *)(data + offsets[later + u * phases]);
+            }
+#pragma unroll
+            for (int u = 0; u < UNROLL; u++) {
+                const uint32_t *code = codes + (i + u * phases) * per_slot;
+                pack<S, VECTOR> x;
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++) x.x[v] = fsi_widen(raw[u].x[v]);
+                if (NONZEROS == 4) {
+                    const uint4 four = *(const uint4 *)code;
+                    const uint32_t list[4] = {four.x, four.y, four.z, four.w};
+                    add<S, VECTOR, 4>(mine, list, x);
+                } else {
+                    for (int t = 0; t < per_slot; t++) {
+                        const uint32_t list[1] = {code[t]};
+                        add<S, VECTOR, 1>(mine, list, x);
+                    }
+                }
+            }
+        }
+    }
+
+    /* 4. the teams' tiles added in order, scaled once, stored once */
+    __syncthreads();
+    const int wide = team * VECTOR, shift = 31 - __clz(wide);         /* a power of two */
+    const bool down = a.out.row_stride == 1 && a.out.col_stride != 1; /* neighbours in memory are rows of Y */
+    for (int l = 0; l < ls; l++) {
+        const uint32_t g = fsi_output_block(a.B, p.h, p.l + l);
+        const int64_t start = fsi_split_start(&a.B.out, g);
+        const int block = (int)fsi_split_size(&a.B.out, g);
+        const fsi_output to = fsi_partial_sums(a, p.l + l, p.z);
+        for (int i = tid; i < block * wide; i += threads) {
+            const int r = down ? i % block : i >> shift, j = down ? i / block : i & (wide - 1);
+            if (p.column + j >= a.n) continue;
+            const S *at = (const S *)(tile + (l * height + r) * pitch) + j;
+            S sum = at[0];
+            for (int f = 1; f < phases; f++) sum += at[f * wide];
+            fsi_output_put(to, start + r, p.column + j, sum);
+        }
+    }
+}
+
+}  // namespace
+
+#define KERNEL(T, dtype, vector, nonzeros) (const void *)columns<T, vector, nonzeros>,
+extern "C" const void *const fsi_simt_generic_kernels[] = {FSI_SIMT_GENERIC(KERNEL)};

@@ -1,0 +1,282 @@
+/* device_group.cu - one product on several GPUs, or streams of one: each makes its slice of Y where its rows of A are.
+ *
+ *     1. every member queues its product on its own stream, into a packed slice in its device's memory;
+ *     2. the first member's stream waits for the others' (events); then either
+ *          copies: slices are copied to the first member's device, unless they are there, and added in order (add.cu),
+ * or
+ *          NCCL:   one ncclReduce to the first member, and its sum is added to Y;
+ *     3. the others' streams wait for that, so that the next call does not write to a slice that is still read.
+ * Nothing waits on the host once the slices have their memory.
+ *
+ * NCCL is opened at run time; its few types and numbers below are those of nccl.h, which are the same since NCCL 2.0.
+ * */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/runtime/gpu.h"
+
+namespace {
+
+enum { NCCL_FLOAT = 7, NCCL_DOUBLE = 8, NCCL_SUM = 0 };
+
+struct nccl {
+    void *library;
+    int (*init)(void **comms, int count, const int *devices);                                  /* ncclCommInitAll */
+    int (*reduce)(const void *, void *, size_t, int, int, int root, void *comm, cudaStream_t); /* ncclReduce */
+    int (*begin)(void), (*end)(void);                                                          /* ncclGroupStart, End */
+    int (*destroy)(void *comm);                                                                /* ncclCommDestroy */
+    const char *(*text)(int);                                                                  /* ncclGetErrorString */
+};
+
+struct member {
+    fsi_gpu *gpu;
+    cudaEvent_t done;
+    void *slice;   /* on its own device */
+    void *arrived; /* on the first member's, where that is another */
+    void *comm;
+};
+
+struct team {
+    fsi_host host;
+    int count;
+    member *members;
+    fs_matrix *views; /* of slices, to be added */
+    int64_t bytes;    /* of a slice */
+    bool by_nccl;
+    nccl api;
+};
+
+fs_result load_nccl(const fsi_host *host, nccl *api)
+{
+    const char *path = getenv("FLASHSKETCH_NCCL");
+    if (!path || !*path) path = "libnccl.so.2";
+    api->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!api->library) return host->fail(FS_EBACKEND, "NCCL could not be loaded: %s", dlerror());
+    *(void **)&api->init = dlsym(api->library, "ncclCommInitAll");
+    *(void **)&api->reduce = dlsym(api->library, "ncclReduce");
+    *(void **)&api->begin = dlsym(api->library, "ncclGroupStart");
+    *(void **)&api->end = dlsym(api->library, "ncclGroupEnd");
+    *(void **)&api->destroy = dlsym(api->library, "ncclCommDestroy");
+    *(void **)&api->text = dlsym(api->library, "ncclGetErrorString");
+    if (api->init && api->reduce && api->begin && api->end && api->destroy && api->text) return FS_OK;
+    dlclose(api->library);
+    api->library = NULL;
+    return host->fail(FS_EBACKEND, "NCCL could not be loaded: %s lacks one of its functions", path);
+}
+
+fs_result check_nccl(const team *t, int result, const char *what)
+{
+    return result == 0 ? FS_OK : t->host.fail(FS_EBACKEND, "%s: NCCL says: %s", what, t->api.text(result));
+}
+
+bool one_device_each(const team *t)
+{
+    for (int i = 0; i < t->count; i++)
+        for (int j = 0; j < i; j++)
+            if (t->members[i].gpu->device == t->members[j].gpu->device) return false;
+    return true;
+}
+
+fs_result open_nccl(team *t)
+{
+    if (!one_device_each(t))
+        return t->host.fail(FS_EUNSUPPORTED, "fs_multi_create: NCCL wants a GPU for every context, and two have one");
+    FSI_TRY(load_nccl(&t->host, &t->api));
+    const size_t count = (size_t)t->count;
+    void **comms = (void **)t->host.allocator.alloc(t->host.allocator.user, count * (sizeof(void *) + sizeof(int)));
+    if (!comms) return t->host.fail(FS_ENOMEM, "fs_multi_create: no memory for %d communicators", t->count);
+    int *devices = (int *)(comms + count);
+    for (int i = 0; i < t->count; i++) devices[i] = t->members[i].gpu->device;
+    const fs_result result = check_nccl(t, t->api.init(comms, t->count, devices), "connecting GPUs");
+    for (int i = 0; i < t->count && result == FS_OK; i++) t->members[i].comm = comms[i];
+    t->host.allocator.release(t->host.allocator.user, comms);
+    t->by_nccl = result == FS_OK;
+    return result;
+}
+
+/* Copies between two GPUs go directly where the machine can; where not, through the host, and nothing else changes. */
+void connect_peers(const team *t)
+{
+    for (int i = 1; i < t->count; i++) {
+        const int a = t->members[0].gpu->device, b = t->members[i].gpu->device;
+        int can = 0;
+        if (a == b || cudaDeviceCanAccessPeer(&can, a, b) != cudaSuccess || !can) continue;
+        on_device here(a);
+        cudaDeviceEnablePeerAccess(b, 0);
+        cudaGetLastError(); /* it may have been enabled before */
+    }
+}
+
+void release_parts(team *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        member *m = &t->members[i];
+        {
+            on_device here(m->gpu->device);
+            cudaFree(m->slice);
+        }
+        on_device there(t->members[0].gpu->device);
+        cudaFree(m->arrived);
+        m->slice = m->arrived = NULL;
+    }
+    t->bytes = 0;
+}
+
+fs_result take_on(team *t, fsi_gpu *gpu, int64_t bytes, void **memory)
+{
+    on_device here(gpu->device);
+    if (cudaMalloc(memory, (size_t)bytes) == cudaSuccess) return FS_OK;
+    cudaGetLastError();
+    *memory = NULL;
+    return t->host.fail(FS_ENOMEM, "fs_multi_apply: no %lld bytes for a part of Y on %s", (long long)bytes, gpu->name);
+}
+
+/* cudaFree waits for its device, so slices in use are not taken away. */
+fs_result take_parts(team *t, int64_t bytes)
+{
+    if (bytes <= t->bytes) return FS_OK;
+    release_parts(t);
+    fs_result result = FS_OK;
+    for (int i = 0; i < t->count && result == FS_OK; i++) {
+        member *m = &t->members[i];
+        result = take_on(t, m->gpu, bytes, &m->slice);
+        const bool elsewhere = m->gpu->device != t->members[0].gpu->device;
+        if (result == FS_OK && elsewhere && !t->by_nccl) result = take_on(t, t->members[0].gpu, bytes, &m->arrived);
+    }
+    if (result != FS_OK) release_parts(t);
+    else t->bytes = bytes;
+    return result;
+}
+
+fs_result record(member *m)
+{
+    on_device here(m->gpu->device);
+    return fsi_gpu_check(m->gpu, cudaEventRecord(m->done, m->gpu->stream), "recording an event");
+}
+fs_result await(member *waiting, const member *for_whom)
+{
+    on_device here(waiting->gpu->device);
+    return fsi_gpu_check(waiting->gpu, cudaStreamWaitEvent(waiting->gpu->stream, for_whom->done, 0),
+                         "waiting for another stream");
+}
+
+fs_result reduce_by_nccl(team *t, int64_t elements, fs_dtype sum)
+{
+    const int type = sum == FS_F64 ? NCCL_DOUBLE : NCCL_FLOAT;
+    FSI_TRY(check_nccl(t, t->api.begin(), "summing parts of Y"));
+    int result = 0;
+    for (int i = 0; i < t->count && result == 0; i++) {
+        const member *m = &t->members[i];
+        result = t->api.reduce(m->slice, m->slice, (size_t)elements, type, NCCL_SUM, 0, m->comm, m->gpu->stream);
+    }
+    const int ended = t->api.end();
+    return check_nccl(t, result ? result : ended, "summing parts of Y");
+}
+
+fs_result bring_parts(team *t, int64_t bytes)
+{
+    member *first = &t->members[0];
+    for (int i = 1; i < t->count; i++) {
+        member *m = &t->members[i];
+        FSI_TRY(record(m));
+        FSI_TRY(await(first, m));
+        if (!m->arrived) continue;
+        on_device here(first->gpu->device);
+        FSI_TRY(fsi_gpu_check(first->gpu,
+                              cudaMemcpyPeerAsync(m->arrived, first->gpu->device, m->slice, m->gpu->device,
+                                                  (size_t)bytes, first->gpu->stream),
+                              "copying a part of Y between GPUs"));
+    }
+    return FS_OK;
+}
+
+}  // namespace
+
+/* the table ------------------------------------------------------------------------------------------------- */
+
+static void team_close(void *state)
+{
+    team *t = (team *)state;
+    release_parts(t);
+    for (int i = 0; i < t->count; i++) {
+        member *m = &t->members[i];
+        on_device here(m->gpu->device);
+        if (m->done) cudaEventDestroy(m->done);
+        if (m->comm) t->api.destroy(m->comm);
+    }
+    if (t->api.library) dlclose(t->api.library);
+    t->host.allocator.release(t->host.allocator.user, t);
+}
+
+static fs_result team_open(void **out, const fsi_host *host, void *const *states, int count, fs_multi_sum sum)
+{
+    const size_t bytes = sizeof(team) + (size_t)count * (sizeof(member) + sizeof(fs_matrix));
+    team *t = (team *)host->allocator.alloc(host->allocator.user, bytes);
+    if (!t) return host->fail(FS_ENOMEM, "fs_multi_create: no memory for %zu bytes", bytes);
+    memset((void *)t, 0, bytes);
+    t->host = *host;
+    t->count = count;
+    t->members = (member *)(t + 1);
+    t->views = (fs_matrix *)(t->members + count);
+    for (int i = 0; i < count; i++) t->members[i].gpu = (fsi_gpu *)states[i];
+    fs_result result = FS_OK;
+    for (int i = 0; i < count && result == FS_OK; i++) {
+        member *m = &t->members[i];
+        on_device here(m->gpu->device);
+        result = fsi_gpu_check(m->gpu, cudaEventCreateWithFlags(&m->done, cudaEventDisableTiming), "making an event");
+    }
+    if (result == FS_OK && sum == FS_MULTI_NCCL) result = open_nccl(t);
+    if (result == FS_OK && sum == FS_MULTI_AUTO && count > 1 && one_device_each(t) && open_nccl(t) != FS_OK)
+        host->fail(FS_OK, "%s", ""); /* copies do it too: no failure */
+    if (result == FS_OK && !t->by_nccl) connect_peers(t);
+    if (result != FS_OK) team_close(t);
+    else *out = t;
+    return result;
+}
+
+static int team_describe(const void *state, char *text, size_t bytes)
+{
+    const team *t = (const team *)state;
+    return snprintf(text, bytes, "%s", t->by_nccl ? "summed by NCCL" : "parts copied to the first and added in order");
+}
+
+static fs_result team_apply(void *state, const fsi_def *S, const int64_t *row0, double alpha, const fs_matrix *A,
+                            double beta, const fs_matrix *Y)
+{
+    team *t = (team *)state;
+    if (Y->rows == 0 || Y->cols == 0) return FS_OK;
+    const fs_dtype sum = fsi_dtype_sum(A[0].dtype);
+    const int64_t elements = Y->rows * Y->cols, bytes = elements * fsi_dtype_size(sum);
+    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
+    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
+    const bool down = along < across;
+    FSI_TRY(take_parts(t, bytes));
+    fs_matrix slice = *Y;
+    slice.dtype = sum;
+    slice.row_stride = down ? 1 : Y->cols;
+    slice.col_stride = down ? Y->rows : 1;
+    for (int i = 0; i < t->count; i++) {
+        member *m = &t->members[i];
+        on_device here(m->gpu->device);
+        slice.data = m->slice;
+        FSI_TRY(fsi_gpu_product(m->gpu, S, 0, row0[i], alpha, &A[i], 0.0, &slice));
+    }
+    member *first = &t->members[0];
+    FSI_TRY(t->by_nccl ? reduce_by_nccl(t, elements, sum) : bring_parts(t, bytes));
+    {
+        on_device here(first->gpu->device);
+        for (int i = 0; i < t->count; i++) {
+            t->views[i] = slice;
+            t->views[i].data = t->members[i].arrived ? t->members[i].arrived : t->members[i].slice;
+        }
+        /* Summed by NCCL, the first slice is all of it. */
+        FSI_TRY(fsi_gpu_add(first->gpu, t->views, t->by_nccl ? 1 : t->count, beta, Y));
+    }
+    FSI_TRY(record(first));
+    for (int i = 1; i < t->count; i++) FSI_TRY(await(&t->members[i], first));
+    return FS_OK;
+}
+
+const fsi_device_group fsi_gpu_device_group = {team_open, team_close, team_describe, team_apply};

@@ -1,0 +1,273 @@
+/* file.c - opening: which format, which reader; and what they all use. */
+#include "files/file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "files/reader.h"
+
+int bad_file(const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    (void)fs_fail(FS_EFILE, "%s", sentence);
+    return EXIT_FAILURE;
+}
+
+const char *file_format_name(file_format format)
+{
+    static const char *const names[] = {"unknown", "npy", "Matrix Market", "safetensors", "IDX", "CSV", "npz", "raw"};
+    return names[format >= FILE_NPY && format <= FILE_RAW ? format : 0];
+}
+
+const char *file_printable(char *out, size_t bytes, const char *text, size_t length)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        const int plain = c >= 0x20 && c < 0x7F;
+        if (at + (plain ? 1 : 4) >= bytes) break;
+        at += (size_t)snprintf(out + at, bytes - at, plain ? "%c" : "\\x%02x", c);
+    }
+    if (bytes) out[at] = 0;
+    return out;
+}
+
+/* sizes ------------------------------------------------------------------------------------------------------ */
+
+int64_t reader_times(int64_t a, int64_t b) { return a && b > INT64_MAX / a ? -1 : a * b; }
+
+int64_t reader_bytes(const reader_shape *shape, int64_t element)
+{
+    int64_t bytes = element;
+    for (int i = 0; i < shape->dimensions; i++)
+        if (!shape->size[i]) return 0;
+    for (int i = 0; i < shape->dimensions && bytes >= 0; i++) bytes = reader_times(bytes, shape->size[i]);
+    return bytes;
+}
+
+int reader_cannot(const reader_source *in, file_matrix *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out->why, sizeof out->why, format, arguments);
+    va_end(arguments);
+    if (in->options->describe) return 0;
+    bad_file("%s: %s", in->path, out->why);
+    out->why[0] = 0;
+    return 0;
+}
+
+int reader_is_matrix(const reader_source *in, const reader_shape *shape, file_matrix *out)
+{
+    if (shape->dimensions < 1 || shape->dimensions > FILE_MAX_DIMENSIONS)
+        return reader_cannot(in, out, "the header says %d dimensions; a matrix needs 1 to %d", shape->dimensions,
+                             FILE_MAX_DIMENSIONS);
+    for (int i = 0; i < shape->dimensions; i++)
+        if (shape->size[i] < 1)
+            return reader_cannot(in, out, "the header says size %" PRId64 " in dimension %d: there is nothing to read",
+                                 shape->size[i], i + 1);
+    return 1;
+}
+
+void reader_keep_shape(const reader_shape *shape, file_matrix *out)
+{
+    out->has_shape = 1;
+    out->dimensions = shape->dimensions;
+    memcpy(out->shape, shape->size, sizeof out->shape);
+}
+
+void reader_rows_cols(const reader_shape *shape, int64_t *rows, int64_t *cols)
+{
+    *rows = shape->size[0];
+    *cols = 1;
+    for (int i = 1; i < shape->dimensions; i++) *cols *= shape->size[i];
+}
+
+const char *reader_shape_text(reader_text text, const reader_shape *shape)
+{
+    size_t at = 0;
+    snprintf(text, sizeof(reader_text), "one");
+    for (int i = 0; i < shape->dimensions && at < sizeof(reader_text); i++)
+        at += (size_t)snprintf(text + at, sizeof(reader_text) - at, "%s%" PRId64, i ? " x " : "", shape->size[i]);
+    return text;
+}
+
+int reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element, int64_t there,
+                int64_t *need)
+{
+    reader_text text;
+    *need = reader_bytes(shape, element);
+    reader_shape_text(text, shape);
+    if (*need < 0 || (there < 0 && *need > INT64_MAX / 16))
+        return bad_file("%s: the header says %s %s, which is more bytes than can be counted", in->path, text, type);
+    if (there >= 0 && *need != there)
+        return bad_file("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64 " follow it", in->path,
+                        text, type, *need, there);
+    return 0;
+}
+
+void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t count, int64_t bytes)
+{
+    const int64_t all = reader_times(count, bytes);
+    if (all >= 0 && (uint64_t)all <= PTRDIFF_MAX) out->memory[slot] = malloc(all ? (size_t)all : 1);
+    if (!out->memory[slot])
+        bad_file("%s: there is no memory for %" PRId64 " values of %" PRId64 " bytes; allow more (ulimit -v), or cut "
+                 "the matrix into several files",
+                 in->path, count, bytes);
+    return out->memory[slot];
+}
+
+/* views ------------------------------------------------------------------------------------------------------ */
+
+const char *file_dtype_name(fs_dtype dtype)
+{
+    static const char *const names[] = {"?", "float32", "float64", "float16", "bfloat16"};
+    return names[dtype >= FS_F32 && dtype <= FS_BF16 ? dtype : 0];
+}
+
+/* Maps the whole file into out->map; it stays NULL where that is not possible. */
+static void map(const reader_source *in, file_matrix *out)
+{
+    if ((uint64_t)in->bytes > SIZE_MAX / 2) return;
+    void *map = mmap(NULL, (size_t)in->bytes, PROT_READ, MAP_PRIVATE, in->fd, 0);
+    if (map == MAP_FAILED) return;
+    out->map = map;
+    out->map_bytes = (size_t)in->bytes;
+}
+
+/* The elements: where they are mapped, or read.  NULL after a message. */
+static void *elements(const reader_source *in, int64_t start, int64_t count, const file_kind *kind, file_matrix *out)
+{
+    const int64_t size = fsi_dtype_size(kind->dtype);
+    if (reader_is_native(kind) && start % size == 0) map(in, out);
+    if (out->map) return (char *)out->map + start;
+    void *data = reader_array(in, out, 0, count, size);
+    const int wrong = data ? reader_pread(in->fd, start, count, kind, data) : 0;
+    if (!wrong) return data;
+    bad_file("%s: the file could not be read (%s)", in->path, wrong < 0 ? "it has become shorter" : strerror(wrong));
+    return NULL;
+}
+
+int reader_view(const reader_source *in, int64_t start, const reader_shape *shape, const file_kind *kind,
+                int by_columns, file_matrix *out)
+{
+    int64_t rows, cols;
+    void *data = NULL;
+    reader_rows_cols(shape, &rows, &cols);
+    if (!in->options->locate && !(data = elements(in, start, rows * cols, kind, out))) return EXIT_FAILURE;
+    out->start = start;
+    out->kind = *kind;
+    out->dense = by_columns ? fs_col_major(data, rows, cols, kind->dtype) : fs_row_major(data, rows, cols, kind->dtype);
+    if (!out->stored[0]) reader_kind_name(kind, out->stored, sizeof out->stored);
+    return 0;
+}
+
+/* opening ---------------------------------------------------------------------------------------------------- */
+
+/* Whether bytes can be text: no control characters but tabs and ends of lines. */
+static int is_text(const unsigned char *start, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i++)
+        if ((start[i] < 0x20 && start[i] != '\t' && start[i] != '\n' && start[i] != '\r') || start[i] == 0x7F) return 0;
+    return bytes > 0;
+}
+
+/* The format of a file that begins like this.  safetensors and IDX have no magic of their own, but a byte in their
+ * first four that no text has; so CSV, which is any text, comes last and takes nothing from the others. */
+static file_format format_of(const unsigned char *start, int64_t bytes)
+{
+    static const char npy[] = "\x93NUMPY", mtx[] = "%%MatrixMarket";
+    const int type = bytes < 4 ? 0 : start[2];
+    if (bytes >= 6 && !memcmp(start, npy, 6)) return FILE_NPY;
+    if (bytes >= 4 && (!memcmp(start, "PK\3\4", 4) || !memcmp(start, "PK\5\6", 4))) return FILE_NPZ;
+    if (bytes >= 14 && !strncasecmp((const char *)start, mtx, 14)) return FILE_MTX;
+    if (bytes >= 9 && start[8] == '{' && !reader_little(start + 4, 4)) return FILE_SAFETENSORS;
+    if (bytes >= 4 && !start[0] && !start[1] && type >= 0x08 && type <= 0x0E) return FILE_IDX;
+    return is_text(start, bytes) ? FILE_CSV : FILE_GUESS;
+}
+
+static int guess(const reader_source *in, file_format *format)
+{
+    unsigned char start[512];
+    char text[32];
+    reader_stream stream;
+    if (reader_start(in, &stream)) return EXIT_FAILURE;
+    const int64_t got = reader_more(&stream, start, sizeof start);
+    const int gzip = stream.gzip;
+    reader_stop(&stream);
+    if (got < 0) return EXIT_FAILURE;
+    *format = format_of(start, got);
+    if (*format == FILE_GUESS)
+        return bad_file("%s: '%s...' begins no " READER_FORMATS " file, and is no text (CSV); for a raw file give "
+                        "--shape and --dtype",
+                        in->path, file_printable(text, sizeof text, (char *)start, got < 16 ? (size_t)got : 16));
+    if (gzip && *format != FILE_MTX && *format != FILE_IDX && *format != FILE_CSV)
+        return bad_file("%s: this is %s inside gzip; unpack it (gunzip), so that it can be mapped", in->path,
+                        file_format_name(*format));
+    return 0;
+}
+
+/* Reads an open file by the reader of its format. */
+static int read_source(const reader_source *in, file_matrix *out)
+{
+    static reader *const readers[] = {NULL,     npy_read, mtx_read, safetensors_read,
+                                      idx_read, csv_read, npz_read, raw_read};
+    const file_options *options = in->options;
+    file_format format = options->format;
+    if (format == FILE_GUESS && in->pipe) format = FILE_NPY; /* see source_open */
+    int code = format == FILE_GUESS ? guess(in, &format) : 0;
+    out->format = format;
+    if (!code && options->tensor && format != FILE_SAFETENSORS && format != FILE_NPZ)
+        code = bad_file("%s: this is %s, not safetensors or npz: it holds one matrix, and no tensor '%s'", in->path,
+                        file_format_name(format), options->tensor);
+    if (!code) code = readers[format](in, options, out);
+    out->bytes = in->pipe ? out->start + out->dense.rows * out->dense.cols * out->kind.bytes : in->bytes;
+    out->changed = in->changed;
+    return code;
+}
+
+fs_result file_open(const char *path, const file_options *options, file_matrix *out)
+{
+    const file_options none = {0};
+    reader_source in;
+    memset(out, 0, sizeof *out);
+    if (source_open(path, options ? options : &none, &in)) return FS_EFILE;
+    const int code = read_source(&in, out), has_arrays = out->dense.data || out->sparse.ptr;
+    out->kept = !code && !has_arrays && !strcmp(path, "-");
+    if (out->kept) {
+        out->fd = in.fd;
+        out->pipe = in.pipe;
+    } else source_close(&in);
+    if (!code) return FS_OK;
+    file_close(out);
+    return FS_EFILE;
+}
+
+fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out)
+{
+    const file_options options = {.tensor = tensor};
+    reader_source in = {.path = name, .fd = fd, .options = &options};
+    memset(out, 0, sizeof *out);
+    if (!source_measure(&in) && !read_source(&in, out)) return FS_OK;
+    file_close(out);
+    return FS_EFILE;
+}
+
+void file_close(file_matrix *file)
+{
+    if (file->map) munmap(file->map, file->map_bytes);
+    if (file->kept && file->fd >= 0) close(file->fd);
+    pipe_close(file->pipe);
+    for (int i = 0; i < 3; i++) free(file->memory[i]);
+    memset(file, 0, sizeof *file);
+}

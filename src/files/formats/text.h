@@ -1,0 +1,29 @@
+/* text.h - lines and numbers of files that are text (Matrix Market, CSV), with or without gzip. */
+#ifndef FSI_FILES_FORMATS_TEXT_H
+#define FSI_FILES_FORMATS_TEXT_H
+
+#include "files/reader.h"
+
+typedef struct text {
+    reader_stream stream;
+    const char *path;
+    int64_t line;          /* the number of the current one, from 1 */
+    int64_t at, filled;    /* what is left of the buffer */
+    int64_t room, longest; /* bytes of the buffer, and of the longest line that is read */
+    int ended;
+    char *buffer; /* room + 1 bytes */
+} text;
+
+/* Lines of at most `longest` bytes.  Returns 0, or EXIT_FAILURE after a message; text_stop is for what was started. */
+int text_start(const reader_source *in, int64_t longest, text *t);
+void text_stop(text *t);
+
+/* The next line, ended with 0 instead of its newline, from *line to *end.  Returns 1, 0 at the end of the file, -1
+ * after a message. */
+int text_line(text *t, char **line, char **end);
+
+/* A number, correctly rounded, from p on, where 0 or what no number goes on with ends it.  Returns its end, NULL if
+ * there is none or it is beyond f64. */
+char *text_real(char *p, double *value);
+
+#endif

@@ -1,0 +1,347 @@
+/* stream.c - a matrix in files, a panel at a time (flashsketch_files.h).
+ *
+ * Lines are what is contiguous in the files: rows of A, or its columns.  Shards whose lines go on from file to file
+ * make one segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.
+ * A segment is cut into panels of so many lines, or of so many elements of so many lines.
+ *
+ * A file whose elements are not in it as they are in memory (Matrix Market, IDX, gzip) is read whole when the first
+ * panel of it is asked for, and held until one of another file is: panels are cut and joined as they are of others.  A
+ * sparse file is a panel of its own.
+ *
+ * A thread of its own brings panels into the page cache before they are asked for; where they are there already it
+ * costs next to nothing.  panels.c has how a panel comes into memory, which is never more than was allowed.
+ *
+ * A pipe is read as it comes where its panels follow one another in it; otherwise it is copied to a temporary file. */
+#include "files/stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "files/panels.h"
+
+enum {
+    /* Columns of a panel, if A has them, because every panel makes its part of S again: on a CPU, 128 columns of 2^20
+     * rows took 1.5 times as long in panels of 64, 3 times in panels of 16, 48 times one by one. */
+    COLUMNS_LEAST = 128,
+    SPAN_LEAST = 1 << 16, /* but bytes of each column, at least */
+    ALIGNED = 64
+};
+static const int64_t MEMORY = (int64_t)64 << 20;
+
+/* A sparse file as a panel. */
+static fs_result next_sparse(fs_stream *s, fs_panel *panel)
+{
+    const shard *in = &s->shards[s->next];
+    FSI_TRY(panel_hold(s, in));
+    panel->is_sparse = 1;
+    panel->sparse = s->file.sparse;
+    if (s->batch_major) panel->sparse.rows = in->cols, panel->sparse.cols = in->rows, panel->sparse.format = FS_CSC;
+    panel->A = fs_row_major(NULL, panel->sparse.rows, panel->sparse.cols, s->dtype);
+    *(s->batch_major ? &panel->col0 : &panel->row0) = in->first;
+    s->next++;
+    return FS_OK;
+}
+
+fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
+{
+    FSI_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
+    memset(panel, 0, sizeof *panel);
+    if (s->next == s->panels) return FS_OK;
+    ahead_wait(&s->ahead, s->next);
+    if (s->is_sparse) return next_sparse(s, panel);
+    const place at = place_of(s, s->next);
+    char *data;
+    FSI_TRY(panel_fetch(s, &at, &data));
+    panel->A = s->by_columns ? fs_col_major(data, at.elements, at.lines, s->dtype)
+                             : fs_row_major(data, at.lines, at.elements, s->dtype);
+    panel->row0 = s->by_columns ? at.in->base + at.element : at.line;
+    panel->col0 = s->by_columns ? at.line : at.in->base + at.element;
+    s->next++;
+    return FS_OK;
+}
+
+fs_result fs_stream_seek(fs_stream *s, int64_t panel)
+{
+    FSI_REQUIRE(s, "fs_stream_seek: the stream is NULL");
+    FSI_REQUIRE(panel >= 0 && panel <= s->panels, "fs_stream_seek: panel %" PRId64 " is not from 0 to %" PRId64, panel,
+                s->panels);
+    s->next = panel;
+    return FS_OK;
+}
+
+int64_t fs_stream_panels(const fs_stream *s) { return s ? s->panels : 0; }
+
+fs_result fs_stream_shape(const fs_stream *s, fs_matrix *A)
+{
+    FSI_REQUIRE(s && A, "fs_stream_shape: a pointer is NULL");
+    *A = s->by_columns ? fs_col_major(NULL, s->rows, s->cols, s->dtype)
+                       : fs_row_major(NULL, s->rows, s->cols, s->dtype);
+    return FS_OK;
+}
+
+int64_t stream_files(const fs_stream *s) { return s->count; }
+
+stream_file stream_file_at(const fs_stream *s, int64_t file)
+{
+    const shard *x = &s->shards[file];
+    return (stream_file){x->path, x->bytes, x->changed, x->start};
+}
+
+/* opening ---------------------------------------------------------------------------------------------------- */
+
+file_options stream_how(const fs_stream_options *o)
+{
+    return (file_options){.format = o->rows ? FILE_RAW : FILE_GUESS,
+                          .tensor = o->tensor,
+                          .rows = o->rows,
+                          .cols = o->cols,
+                          .dtype = o->dtype,
+                          .by_columns = o->by_columns,
+                          .locate = 2};
+}
+
+/* In which order an array is: of a single row or column, in either. */
+typedef enum order { EITHER = -1, BY_ROWS, BY_COLUMNS } order;
+
+/* What a located file says; *file is closed. */
+static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dtype *dtype, order *in, int *sparse)
+{
+    const fs_matrix *dense = &file->dense;
+    *sparse = file->is_sparse;
+    to->path = strdup(strcmp(path, "-") ? path : "standard input");
+    to->bytes = file->bytes;
+    to->changed = file->changed;
+    to->start = file->start;
+    to->whole = file->whole;
+    to->rows = *sparse ? file->sparse.rows : dense->rows;
+    to->cols = *sparse ? file->sparse.cols : dense->cols;
+    *dtype = *sparse ? file->sparse.dtype : dense->dtype;
+    *in = *sparse || to->rows == 1 || to->cols == 1 ? EITHER : dense->col_stride == 1 ? BY_ROWS : BY_COLUMNS;
+    to->kind = file->kind;
+    to->kept = file->kept;
+    to->fd = file->fd;
+    to->pipe = file->pipe;
+    file->kept = 0; /* they are ours now */
+    file->pipe = NULL;
+    file_close(file);
+    return to->path ? FS_OK : fs_fail(FS_ENOMEM, "%s: there is no memory for its name", path);
+}
+
+/* That shard i, of this type and order, goes with the first one. */
+static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, order in, order all, int sparse)
+{
+    const shard *a = s->shards, *b = a + i;
+    if (sparse != s->is_sparse)
+        return fs_fail(FS_EFILE, "%s: it is %s, but %s is %s; the files of a matrix are all of one kind", b->path,
+                       sparse ? "sparse" : "dense", a->path, sparse ? "dense" : "sparse");
+    if (dtype != s->dtype)
+        return fs_fail(FS_EFILE, "%s: it holds %s, but %s holds %s; the files of a matrix are of one type", b->path,
+                       file_dtype_name(dtype), a->path, file_dtype_name(s->dtype));
+    if (b->cols != a->cols)
+        return fs_fail(FS_EFILE,
+                       "%s: its rows have %" PRId64 " elements, but those of %s have %" PRId64
+                       "; files are joined row by row",
+                       b->path, b->cols, a->path, a->cols);
+    if (in != EITHER && in != all)
+        return fs_fail(FS_EFILE,
+                       "%s: it is stored by %s, but those before it by %s; the files of a matrix are in one "
+                       "order",
+                       b->path, in == BY_COLUMNS ? "columns" : "rows", all == BY_COLUMNS ? "columns" : "rows");
+    return FS_OK;
+}
+
+static fs_result find_shards(fs_stream *s, const char *const *paths, const file_options *how, file_matrix *first,
+                             order *all)
+{
+    int64_t inputs = 0;
+    *all = EITHER;
+    for (int64_t i = 0; i < s->count; i++) inputs += paths[i] && !strcmp(paths[i], "-");
+    if (inputs > 1)
+        return fs_fail(FS_EFILE, "standard input can be only one of the files; it comes %" PRId64 " times", inputs);
+    for (int64_t i = 0; i < s->count; i++) {
+        file_matrix file = {0};
+        fs_dtype dtype;
+        order in;
+        int sparse;
+        FSI_REQUIRE(paths[i], "fs_stream_create: the name of file %" PRId64 " is NULL", i);
+        if (i == 0 && first) file = *first, memset(first, 0, sizeof *first);
+        else FSI_TRY(file_open(paths[i], how, &file));
+        FSI_TRY(take_file(&s->shards[i], paths[i], &file, &dtype, &in, &sparse));
+        if (i == 0) s->dtype = dtype, s->is_sparse = sparse;
+        if (*all == EITHER) *all = in;
+        FSI_TRY(check_shard(s, i, dtype, in, *all, sparse));
+        const int64_t most = INT64_MAX / (sparse ? 1 : s->shards[i].cols) / 8; /* rows of which all elements count */
+        if (s->shards[i].rows > most - s->rows)
+            return fs_fail(FS_EFILE, "%s: with it the files have more elements than can be counted", s->shards[i].path);
+        s->rows += s->shards[i].rows;
+    }
+    s->cols = s->shards[0].cols;
+    s->element = fsi_dtype_size(s->dtype);
+    return FS_OK;
+}
+
+/* Cuts a segment into panels of at most `memory` bytes. */
+static void cut(const fs_stream *s, segment *g)
+{
+    const int64_t room = s->memory / s->element > 0 ? s->memory / s->element : 1, unit = 32;
+    int64_t lines = room / g->width, elements = g->width;
+    if (lines < 1 || (s->by_columns && lines < COLUMNS_LEAST && lines < g->lines)) {
+        const int64_t most = room * s->element / SPAN_LEAST;
+        lines = s->by_columns ? (most < COLUMNS_LEAST ? most : COLUMNS_LEAST) : 1;
+        if (lines > g->lines) lines = g->lines;
+        if (lines < 1) lines = 1;
+        elements = room / lines < g->width ? room / lines : g->width;
+        if (elements > unit && elements < g->width) elements -= elements % unit;
+    } else if (lines > unit) lines -= lines % unit; /* whole lines of a shuffle, and of Philox calls */
+    g->step_lines = lines;
+    g->step = elements;
+    g->panels = (g->lines + lines - 1) / lines * ((g->width + elements - 1) / elements);
+}
+
+/* The panels of sparse files. */
+static void make_sparse_panels(fs_stream *s)
+{
+    for (int64_t i = 1; i < s->count; i++) s->shards[i].first = s->shards[i - 1].first + s->shards[i - 1].rows;
+    s->panels = s->count;
+}
+
+/* Segments and panels. */
+static fs_result make_segments(fs_stream *s, int fortran)
+{
+    s->segment_count = fortran ? s->count : 1;
+    s->segments = calloc((size_t)s->segment_count, sizeof *s->segments);
+    if (!s->segments) return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " files", s->count);
+    s->by_columns = fortran != s->batch_major;
+    for (int64_t i = 0, row = 0; i < s->count; i++) {
+        shard *x = &s->shards[i];
+        segment *g = &s->segments[fortran ? i : 0];
+        if (!g->shards) *g = (segment){.shard = i, .width = fortran ? x->rows : x->cols, .base = fortran ? row : 0};
+        x->first = g->lines;
+        x->lines = fortran ? x->cols : x->rows;
+        g->lines += x->lines;
+        g->shards++;
+        row += x->rows;
+    }
+    for (int64_t i = 0; i < s->segment_count; i++) {
+        cut(s, &s->segments[i]);
+        s->panels += s->segments[i].panels;
+    }
+    return FS_OK;
+}
+
+/* Copies a pipe whose panels do not follow one another in it to a temporary file. */
+static fs_result spool_pipe(const fs_stream *s, shard *x)
+{
+    const segment *g = s->segments;
+    while (x - s->shards >= g->shard + g->shards) g++;
+    if (g->step == g->width || g->step_lines == 1) return FS_OK;
+    reader_source copy = {.path = x->path, .options = &x->pipe->none};
+    if (pipe_spool(x->pipe, &x->pipe->in, &x->fd)) return FS_EFILE;
+    pipe_close(x->pipe);
+    x->pipe = NULL;
+    copy.fd = x->fd;
+    if (source_measure(&copy)) return FS_EFILE;
+    if (copy.bytes == x->bytes) return FS_OK;
+    return fs_fail(FS_EFILE,
+                   "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, "
+                   "but %" PRId64 " came",
+                   x->path, x->rows, x->cols, x->bytes, copy.bytes);
+}
+
+static fs_result make_buffer(fs_stream *s)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < s->segment_count; i++) {
+        const segment *g = &s->segments[i];
+        const int64_t lines = g->step_lines < g->lines ? g->step_lines : g->lines, need = lines * g->step * s->element;
+        if (need > bytes) bytes = need;
+    }
+    s->buffer = aligned_alloc(ALIGNED, (size_t)((bytes + ALIGNED - 1) / ALIGNED * ALIGNED));
+    if (s->buffer) return FS_OK;
+    return fs_fail(FS_ENOMEM, "there is no memory for a panel of %" PRId64 " bytes; allow less", bytes);
+}
+
+static fs_result open_all(fs_stream *s, const char *const *paths, const fs_stream_options *o, file_matrix *first)
+{
+    const file_options how = stream_how(o);
+    order all;
+    FSI_TRY(find_shards(s, paths, &how, first, &all));
+    s->batch_major = o->batch_major != 0;
+    if (s->is_sparse) make_sparse_panels(s);
+    else {
+        FSI_TRY(make_segments(s, all == BY_COLUMNS));
+        for (int64_t i = 0; i < s->count; i++)
+            if (s->shards[i].pipe) FSI_TRY(spool_pipe(s, &s->shards[i]));
+        FSI_TRY(make_buffer(s));
+    }
+    if (s->batch_major) { /* from the files' rows and columns to those of A */
+        const int64_t samples = s->rows;
+        s->rows = s->cols;
+        s->cols = samples;
+    }
+    s->ahead = (ahead){.bring = panel_bring, .user = s, .count = s->panels};
+    const int code = ahead_start(&s->ahead);
+    if (code) return fs_fail(FS_ENOMEM, "there is no thread to read ahead (%s)", strerror(code));
+    s->reads_ahead = 1;
+    return FS_OK;
+}
+
+fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t count, const fs_stream_options *options)
+{
+    return stream_open(out, paths, count, options, NULL);
+}
+
+fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, const fs_stream_options *options,
+                      file_matrix *first)
+{
+    const fs_stream_options none = FS_STREAM_INIT;
+    FSI_REQUIRE(out && paths, "fs_stream_create: a pointer is NULL");
+    *out = NULL;
+    if (!options) options = &none;
+    FSI_REQUIRE(options->size == sizeof *options,
+                "fs_stream_create: options.size is %zu, it must be %zu; start from "
+                "FS_STREAM_INIT",
+                options->size, sizeof *options);
+    FSI_REQUIRE(count >= 1, "fs_stream_create: %" PRId64 " files are not a matrix", count);
+    FSI_REQUIRE(options->memory >= 0, "fs_stream_create: options.memory is %" PRId64, options->memory);
+    FSI_REQUIRE(options->threads >= 0 && options->threads <= FS_THREADS_MAX,
+                "fs_stream_create: options.threads is %d, it must be from 0 (OpenMP's own number) to %d",
+                options->threads, FS_THREADS_MAX);
+    fs_stream *s = calloc(1, sizeof *s);
+    if (s) s->shards = calloc((size_t)count, sizeof *s->shards);
+    if (!s || !s->shards) {
+        free(s);
+        return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for %" PRId64 " files", count);
+    }
+    s->count = count;
+    if (options->tensor && !(s->tensor = strdup(options->tensor))) {
+        fs_stream_destroy(s);
+        return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for the name of a tensor");
+    }
+    s->memory = options->memory ? options->memory : MEMORY;
+    s->threads = options->threads;
+    const fs_result result = open_all(s, paths, options, first);
+    if (result == FS_OK) *out = s;
+    else fs_stream_destroy(s);
+    return result;
+}
+
+void fs_stream_destroy(fs_stream *s)
+{
+    if (!s) return;
+    if (s->reads_ahead) ahead_stop(&s->ahead);
+    for (int64_t i = 0; i < s->count; i++) {
+        if (s->shards[i].kept && s->shards[i].fd >= 0) close(s->shards[i].fd);
+        pipe_close(s->shards[i].pipe);
+        free(s->shards[i].path);
+    }
+    panel_unmap(s);
+    file_close(&s->file);
+    free(s->buffer);
+    free(s->tensor);
+    free(s->segments);
+    free(s->shards);
+    free(s);
+}

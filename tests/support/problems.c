@@ -1,0 +1,183 @@
+#include "problems.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void (*dgelsd)(const int *, const int *, const int *, double *, const int *, double *, const int *, double *,
+                      const double *, int *, double *, const int *, int *, int *);
+static void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *, const int *,
+                      double *, const int *, double *, const int *, int *, int *);
+
+void need_openblas(void)
+{
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    const char *why = library ? NULL : dlerror();
+    if (library) *(void **)&dgelsd = dlsym(library, "dgelsd_");
+    if (library) *(void **)&dgesdd = dlsym(library, "dgesdd_");
+    if (!dgelsd || !dgesdd) {
+        fprintf(stderr, "skipped: tasks need OpenBLAS with LAPACK (%s)\n", why ? why : "this one has none");
+        exit(77);
+    }
+}
+
+/* problems --------------------------------------------------------------------------------------------------- */
+
+/* Orthonormal columns: normals, by Gram and Schmidt twice; columns are stored one after the other. */
+static double *orthonormal(int64_t rows, int64_t cols, uint64_t seed)
+{
+    double *Q = room(rows * cols, sizeof *Q);
+    for (int64_t j = 0; j < cols; j++) {
+        double *q = Q + j * rows;
+        for (int64_t i = 0; i < rows; i++) q[i] = normal_at(seed, j * rows + i);
+        for (int twice = 0; twice < 2; twice++)
+            for (int64_t l = 0; l < j; l++) {
+                double dot = 0;
+                for (int64_t i = 0; i < rows; i++) dot += Q[l * rows + i] * q[i];
+                for (int64_t i = 0; i < rows; i++) q[i] -= dot * Q[l * rows + i];
+            }
+        double square = 0;
+        for (int64_t i = 0; i < rows; i++) square += q[i] * q[i];
+        for (int64_t i = 0; i < rows; i++) q[i] /= sqrt(square);
+    }
+    return Q;
+}
+
+problem problem_make(int64_t d, int64_t n, int64_t rhs, fs_dtype dtype, double condition, double noise, uint64_t seed)
+{
+    problem p = {d, n, rhs, fs_row_major(room(d * n, 8), d, n, dtype), fs_row_major(room(d * rhs, 8), d, rhs, dtype)};
+    double *U = orthonormal(d, n, seed), *V = orthonormal(n, n, seed + 1);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < n; l++)
+                sum += U[l * d + i] * pow(condition, n > 1 ? -(double)l / (double)(n - 1) : 0) * V[l * n + j];
+            put(&p.A, i, j, sum);
+        }
+    for (int64_t c = 0; c < rhs; c++) {
+        double square = 0, error = 0;
+        for (int twice = 0; twice < 2; twice++)
+            for (int64_t i = 0; i < d; i++) {
+                double sum = 0;
+                for (int64_t j = 0; j < n; j++) sum += at(&p.A, i, j) * normal_at(seed + 2, j * rhs + c);
+                const double e = normal_at(seed + 3, i * rhs + c);
+                if (twice) put(&p.B, i, c, sum + noise * sqrt(square / error) * e);
+                else square += sum * sum, error += e * e;
+            }
+    }
+    free(U);
+    free(V);
+    return p;
+}
+
+void problem_free(problem *p)
+{
+    free(p->A.data);
+    free(p->B.data);
+}
+
+bench bench_open(const problem *p, int64_t k, uint64_t seed, int64_t basis)
+{
+    bench b = {NULL, NULL, NULL};
+    fs_context_options where = FS_CONTEXT_INIT;
+    where.backend = FS_BACKEND_CPU;
+    MUST(fs_context_create(&b.ctx, &where));
+    fs_task_shape shape = FS_TASK_SHAPE_INIT;
+    shape.k = k, shape.n = p->n, shape.rhs = p->rhs, shape.dtype = fsi_dtype_sum(p->A.dtype), shape.basis = basis;
+    MUST(fs_workspace_create(&b.w, b.ctx, &shape));
+    fs_spec spec = FS_SPEC_INIT;
+    spec.d = p->d, spec.k = k, spec.seed = seed;
+    b.S = sketch_of(&spec);
+    return b;
+}
+
+void bench_close(bench *b)
+{
+    fs_workspace_destroy(b->w);
+    fs_context_destroy(b->ctx);
+    fs_sketch_destroy(b->S);
+}
+
+double *doubles_of(const fs_matrix *m)
+{
+    double *out = room(m->rows * m->cols, sizeof *out);
+    for (int64_t i = 0; i < m->rows; i++)
+        for (int64_t j = 0; j < m->cols; j++) out[i * m->cols + j] = at(m, i, j);
+    return out;
+}
+
+double residual_norm(const fs_matrix *A, const fs_matrix *X, const fs_matrix *B)
+{
+    double square = 0;
+    for (int64_t i = 0; i < A->rows; i++)
+        for (int64_t c = 0; c < B->cols; c++) {
+            double sum = -at(B, i, c);
+            for (int64_t j = 0; j < A->cols; j++) sum += at(A, i, j) * at(X, j, c);
+            square += sum * sum;
+        }
+    return sqrt(square);
+}
+
+double norm_of(const fs_matrix *m)
+{
+    double square = 0;
+    for (int64_t i = 0; i < m->rows; i++)
+        for (int64_t j = 0; j < m->cols; j++) square += at(m, i, j) * at(m, i, j);
+    return sqrt(square);
+}
+
+/* LAPACK ----------------------------------------------------------------------------------------------------- */
+
+/* Column-major copy with `extra` rows of zeros below. */
+static double *columns_with(int64_t rows, int64_t cols, int64_t pitch, const double *A)
+{
+    double *out = room(pitch * cols, sizeof *out);
+    memset(out, 0, (size_t)(pitch * cols) * sizeof *out);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) out[i + j * pitch] = A[i * cols + j];
+    return out;
+}
+
+int64_t lapack_solve(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double rcond, double *X)
+{
+    const int rows = (int)k, cols = (int)n, count = (int)rhs, tall = (int)(k > n ? k : n), ask = -1;
+    double *A = columns_with(k, n, k, Y), *B = columns_with(k, rhs, tall, C), *s = room(tall, sizeof *s), want = 0;
+    int rank = 0, iwant = 0, info = 0;
+    dgelsd(&rows, &cols, &count, A, &rows, B, &tall, s, &rcond, &rank, &want, &ask, &iwant, &info);
+    const int lwork = (int)want;
+    double *work = room(lwork, sizeof *work);
+    int *iwork = room(iwant, sizeof *iwork);
+    dgelsd(&rows, &cols, &count, A, &rows, B, &tall, s, &rcond, &rank, work, &lwork, iwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t c = 0; c < rhs; c++) X[j * rhs + c] = B[j + c * tall];
+    free(A), free(B), free(s), free(work), free(iwork);
+    return rank;
+}
+
+void lapack_ridge(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double lambda, double *X)
+{
+    double *A = room((k + n) * n, sizeof *A), *B = room((k + n) * rhs, sizeof *B);
+    memset(A, 0, (size_t)((k + n) * n) * sizeof *A);
+    memset(B, 0, (size_t)((k + n) * rhs) * sizeof *B);
+    memcpy(A, Y, (size_t)(k * n) * sizeof *A);
+    memcpy(B, C, (size_t)(k * rhs) * sizeof *B);
+    for (int64_t j = 0; j < n; j++) A[(k + j) * n + j] = sqrt(lambda);
+    lapack_solve(k + n, n, rhs, A, B, 1e-15, X);
+    free(A), free(B);
+}
+
+void lapack_singular_values(int64_t rows, int64_t cols, const double *A, double *values)
+{
+    const int m = (int)rows, n = (int)cols, small = m < n ? m : n, ask = -1, one = 1;
+    double *copy = columns_with(rows, cols, rows, A), none = 0, want = 0;
+    int *iwork = room(8 * (int64_t)small, sizeof *iwork), info = 0;
+    dgesdd("N", &m, &n, copy, &m, values, &none, &one, &none, &one, &want, &ask, iwork, &info);
+    const int lwork = (int)want + 7 * small + (m > n ? m : n);
+    double *work = room(lwork, sizeof *work);
+    dgesdd("N", &m, &n, copy, &m, values, &none, &one, &none, &one, work, &lwork, iwork, &info);
+    assert_int_equal(info, 0);
+    free(copy), free(iwork), free(work);
+}
