@@ -3,22 +3,23 @@
  * The rows of Y are split into M output blocks, the rows of A into M input blocks h.  Column j belongs to one
  * input block h(j), which the shuffle decides:
  *     none   h(j) = the block of j when [d] is split                  the paper's contiguous blocks
- *     rows   columns are dealt like cards: each round of M neighbours goes to M different blocks, the first of them
- *            to block b_q, the next to b_q + 1, ... modulo M, with b_q uniform and independent for every round q
- *     lines  lines of 32 coordinates stay together and are dealt, M / c a round, to super-blocks H of c neighbouring
- *            blocks; within H column j goes to block ((j ^ x_l) mod c), x_l a random mask of its line l.
- * Dealt rows of one round never share a block, all other pairs do with probability 1/M: at every x at most the variance
- * of the full SJLT.  A random permutation of [d] has nearly the same pairs, but lets neighbours meet, so that 64 hot
- * rows in a run load the blocks unevenly; dealt, they load them evenly.  It also costs more, and its inverse needs a
- * network (permute.h) where a deal needs one word a round: row u of block h is u M + ((h - b_u) mod M).
+ *     rows   columns are assigned round-robin with a random rotation: the M columns of round q go to M different
+ *            blocks, the first to block b_q, the next to b_q + 1, ... modulo M, b_q uniform and independent for each q
+ *     groups row groups of 32 columns are assigned, M / c a round, to super-blocks H of c neighbouring blocks; within H
+ *            column j goes to block ((j ^ x_l) mod c), x_l a random mask of its row group l.
+ * Two columns of one round never share a block, all other pairs do with probability 1/M: at every x at most the
+ * variance of the full SJLT.  A random permutation of [d] has nearly the same pair probabilities, but it lets neighbours
+ * share a block, so that 64 consecutive large rows load the blocks unevenly; round-robin assignment loads them evenly.
+ * A permutation also costs more: it needs a network (permute.h) in each direction, where the assignment needs one word
+ * a round: local row u of block h is column u M + ((h - b_u) mod M).
  *
  * Input block h feeds the kappa output blocks g with pi_l(g) = h.  In each of them column j has s nonzeros
- * +-1 / sqrt(kappa s), one in each of the s parts that the block's rows are split into (the row-partitioned
+ * +-1 / sqrt(kappa s), one in each of the s strata that the block's rows are split into (the row-partitioned
  * SJLT of the paper's proofs; Kane and Nelson's block construction): s distinct rows with no rejection, and
  * the same second moment as s uniform distinct rows.  So every column has exactly kappa s nonzeros.
  *
- * Rows and signs depend on (seed, l, j) alone, not on the block or the slot in it: one 32-bit word mostly holds
- * them all (s = 4 in 64 rows: 20 bits), and four neighbouring columns share one Philox call.
+ * Rows and signs depend on (seed, l, j) alone, not on the block or the local row index: one 32-bit word mostly
+ * holds them all (s = 4 in 64 rows: 20 bits), and four neighbouring columns share one Philox call.
  * SJLT is the case M = 1, kappa = 1; CountSketch has s = 1 besides. */
 #ifndef FSI_DEF_BLOCKPERM_H
 #define FSI_DEF_BLOCKPERM_H
@@ -32,20 +33,20 @@ enum fsi_def_shuffle { FSI_DEF_NONE = 1, FSI_DEF_ROWS = 2, FSI_DEF_GROUPS = 3 };
 typedef struct fsi_blockperm {
     uint64_t seed;
     int64_t d, k, M, kappa, s;
-    int64_t interleave;  /* c; 1 unless shuffle is lines */
+    int64_t interleave;  /* c; 1 unless shuffle is groups */
     int32_t shuffle;     /* enum fsi_def_shuffle */
     int32_t per_word;    /* nonzeros that one random word holds, at most FSI_MAX_PER_WORD */
     int64_t words;       /* words of a column for one permutation: ceil(s / per_word) */
-    int32_t accepts[2];  /* whether every word is good, for blocks of out.small and out.small + 1 rows */
+    int32_t accepts[2];  /* whether no word is rejected, for blocks of out.small and out.small + 1 rows */
     fsi_split out;       /* [k] into M output blocks */
     fsi_split in;        /* shuffle none: [d] into M input blocks */
-    int64_t units, ways; /* what is dealt: d rows to M blocks, or ceil(d / 32) lines to M / c super-blocks */
-    fsi_split strata[2]; /* a block of out.small, or of out.small + 1, rows into s parts */
+    int64_t units, ways; /* units assigned: d rows to M blocks, or ceil(d / 32) row groups to M / c super-blocks */
+    fsi_split strata[2]; /* a block of out.small, or of out.small + 1, rows into s strata */
     fsi_wiring wiring;
 } fsi_blockperm;
 
-/* How many nonzeros one random word holds when the largest part has `part` rows: the largest digit base is twice that,
- * and so many bases multiply to at most 2^32. */
+/* How many nonzeros one random word holds when the largest stratum has `part` rows: the largest digit base is twice
+ * that, and so many bases multiply to at most 2^32. */
 FSI_DEF int32_t fsi_blockperm_per_word(int64_t part)
 {
     int32_t width = 1;
@@ -75,14 +76,14 @@ FSI_DEF fsi_blockperm fsi_blockperm_make(uint64_t seed, int64_t d, int64_t k, in
     B.per_word = fsi_blockperm_per_word(fsi_split_size(&B.strata[B.out.larger > 0], 0));
     B.words = (s + B.per_word - 1) / B.per_word;
     for (int tall = 0; tall < 2; tall++) {
-        /* The parts have at most two sizes; no word is rejected where both are powers of two. */
+        /* The strata have at most two sizes; no word is rejected where both are powers of two. */
         const int64_t part = B.strata[tall].small, next = part + (B.strata[tall].larger > 0);
         B.accepts[tall] = (part & (part - 1)) == 0 && (next & (next - 1)) == 0;
     }
     return B;
 }
 
-/* b_q: where round q of the deal begins. */
+/* b_q: the rotation of round q. */
 FSI_DEF int64_t fsi_blockperm_rotation(const fsi_blockperm *B, int64_t q)
 {
     return fsi_random_below(B->seed, FSI_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
@@ -99,13 +100,13 @@ FSI_DEF void fsi_blockperm_rotations(const fsi_blockperm *B, int64_t i, uint32_t
     }
     for (int j = 0; j < 4 && doubtful; j++) turn[j] = (uint32_t)fsi_blockperm_rotation(B, 4 * i + j);
 }
-/* Where a unit goes: member i of a round that begins at b. */
+/* The block (or super-block) of unit i of a round with rotation b. */
 FSI_DEF int64_t fsi_blockperm_assign(const fsi_blockperm *B, int64_t i, int64_t b)
 {
     return i + b < B->ways ? i + b : i + b - B->ways;
 }
-/* The inverse: which unit of round u, which begins at b, block or super-block h gets.  In an incomplete last round it
- * may be B->units or more, which is none. */
+/* The inverse: the unit of round u, with rotation b, that block or super-block h gets.  In an incomplete last round the
+ * result may be B->units or more: h gets none. */
 FSI_DEF int64_t fsi_blockperm_assigned_from(const fsi_blockperm *B, int64_t h, int64_t u, int64_t b)
 {
     return u * B->ways + (h >= b ? h - b : h - b + B->ways);
@@ -123,7 +124,7 @@ FSI_DEF int64_t fsi_blockperm_assigned_rolled(const fsi_blockperm *B, int64_t h,
     return rest < (uint32_t)B->ways ? fsi_blockperm_assigned(B, h, u) : fsi_blockperm_assigned_from(B, h, u, turn);
 }
 
-/* Shuffle lines: x_l, and which block of its super-block column j goes to. */
+/* Shuffle groups: x_l, and the block within its super-block that column j goes to. */
 FSI_DEF uint32_t fsi_blockperm_mask(const fsi_blockperm *B, int64_t line)
 {
     return fsi_random_word(B->seed, FSI_TAG_GROUP, (uint64_t)line, 0, 0) >> 27;
@@ -160,8 +161,8 @@ FSI_DEF int fsi_blockperm_count(const fsi_blockperm *B, int64_t q)
     return (int)(left < B->per_word ? left : B->per_word);
 }
 
-/* Nonzero t of a column whose block of rows is split into `parts`, from its word, which becomes its rest:
- * 2 (row in the block) + (1 if the sign is minus).  A word holds nonzeros q per_word, q per_word + 1, ... in turn. */
+/* Nonzero t of a column whose block of rows is split into the strata `parts`, from its word, which becomes its rest:
+ * 2 (row in the block) + (1 if the sign is minus).  A word holds nonzeros q per_word, q per_word + 1, ... in order. */
 FSI_DEF uint32_t fsi_blockperm_next(const fsi_split *parts, int64_t t, uint32_t *word)
 {
     /* fsi_split_start and fsi_split_size in 32 bits, which is what GPUs compute with; a block has

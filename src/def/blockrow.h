@@ -32,8 +32,8 @@ FSI_DEF fsi_blockrow fsi_blockrow_make(uint64_t seed, int64_t d, int64_t k, int6
     return R;
 }
 
-/* The neighbourhood of block row g: a bijection of [M], read from a uniform place on.  A keyed bijection of few
- * elements is not uniform by itself; its value at a uniform place is, and E |S x|^2 needs no more. */
+/* The neighbourhood of block row g: a bijection of [M], read from a uniform position on.  A keyed bijection of few
+ * elements is not uniform by itself; its value at a uniform position is, and E |S x|^2 needs no more. */
 typedef struct fsi_neighbours {
     fsi_bijection P;
     uint64_t first;

@@ -1,8 +1,8 @@
 /* def.h - the whole definition of S: a spec becomes a handful of constants, constants give every entry.
  *
  * fsi_def_defaults fills in what a spec leaves open, fsi_def_make turns a full and legal spec into the constants
- * that CPU and GPU code carry around, fsi_def_visit walks over the nonzeros of a range of columns (the plain way
- * that everything else is judged by), fsi_def_digest sums them into 64 bits: the fingerprint in the test vectors.
+ * that CPU and GPU code carry around, fsi_def_visit enumerates the nonzeros of a range of columns (the
+ * reference for all kernels), fsi_def_digest sums them into 64 bits: the fingerprint in the test vectors.
  *
  * FSI_DEFINITION_VERSION changes whenever any spec gives another S; it is not the library's version. */
 #ifndef FSI_DEF_DEF_H
@@ -21,7 +21,7 @@
 
 enum fsi_def_family { FSI_DEF_BLOCKPERM = 1, FSI_DEF_SJLT, FSI_DEF_BLOCKROW, FSI_DEF_SRHT, FSI_DEF_GAUSS };
 
-/* What a user says.  0 means: choose (fsi_def_defaults). */
+/* A user's spec.  0: chosen by fsi_def_defaults. */
 typedef struct fsi_def_spec {
     int64_t d, k, M, kappa, s, interleave;
     uint64_t seed;
@@ -43,7 +43,7 @@ FSI_DEF int64_t fsi_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Fills every field that is 0.  The values give at most the SJLT's variance for every x and the Gaussian's embedding
  * error on ordinary and coherent inputs (docs/definition.md, Which sketch): blocks of at most 64 rows (what one
- * tensor-core tile holds), rows shuffled, kappa = 1, s = 4; lines spread over up to 16 blocks. */
+ * tensor-core tile holds), rows shuffled, kappa = 1, s = 4; row groups spread over up to 16 blocks. */
 FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
 {
     const int sparse = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_SJLT || p->family == FSI_DEF_BLOCKROW;

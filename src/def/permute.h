@@ -3,13 +3,13 @@
  * x is split as (L, R): R the low r bits, L = x >> r below `high`, so the pairs number high * 2^r, at least n
  * and less than n + 2^r with 2^r about sqrt(n).  A pass is six Feistel half-rounds that alternate
  *     R ^= the top r bits of mix(L, key),    L = (L + floor(high * mix(R, key) / 2^32)) mod high;
- * below n = 256, where so few rounds leave pairs correlated, there are three passes with keys of their own.  A result
- * outside [n] is walked on, which a share of at most 2^r / n of the inputs needs: both halves fit 32 bits at every
- * n, and adding modulo `high` instead of rounding n up to a power of two keeps the walk rare, so the lanes of a
- * vector or a warp stay together.  It picks the rows of the SRHT and the neighbours of FlashBlockRow.
+ * below n = 256, where so few rounds leave pairs correlated, there are three passes with keys of their own.  Results
+ * outside [n] are cycle-walked; this affects at most a fraction 2^r / n of the inputs.  Both halves fit 32 bits at
+ * every n, and adding modulo `high` instead of rounding n up to a power of two keeps cycle walking rare, so the lanes of a
+ * vector or a warp rarely diverge.  The bijection picks the rows of the SRHT and the neighbours of FlashBlockRow.
  *
- * What was weighed, over 60000 seeds, by the number of pairs of a run of 1024 neighbours that meet in one of 64 blocks:
- * six rounds are at the kurtosis of a random map (3.2) from n = 4096 on; so are four, but pairs are correlated up to
+ * Measured over 60000 seeds, on the number of pairs of 1024 consecutive inputs that fall into one of 64 blocks: six
+ * rounds are at the kurtosis of a random map (3.2) from n = 4096 on; so are four, but pairs are correlated up to
  * n = 300.  A cheaper mix, one product by a random odd multiplier, has rare bad seeds (kurtosis 15 at n = 65536). */
 #ifndef FSI_DEF_PERMUTE_H
 #define FSI_DEF_PERMUTE_H

@@ -2,8 +2,8 @@
  *
  * Philox is a function from a 128-bit counter and a 64-bit key to 128 bits (Salmon, Moraes, Dror, Shaw,
  * "Parallel random numbers: as easy as 1, 2, 3", SC 2011).  The key is the seed, all 64 bits of it.
- * The counter is an address: what the bits are for (the tag), for which item (a row or column of S), and
- * which of that item's words.  Nothing is ever drawn "next", so any part of S can be made anywhere. */
+ * The counter is an address: the purpose of the bits (the tag), the item (a row or column of S), and the
+ * word of that item.  There is no stream state, so any entry of S can be generated anywhere, in any order. */
 #ifndef FSI_DEF_RNG_H
 #define FSI_DEF_RNG_H
 
@@ -15,9 +15,9 @@ typedef struct fsi_quad {
 
 enum fsi_tag {
     FSI_TAG_COLUMN = 1, /* rows and signs of column j of BlockPerm-SJLT */
-    FSI_TAG_SHUFFLE,    /* where round q of the shuffle's deal begins */
-    FSI_TAG_WIRING,     /* a and b of the block wiring */
-    FSI_TAG_GROUP,      /* the class mask of a line of coordinates */
+    FSI_TAG_SHUFFLE,    /* rotation b_q of round q of the shuffle */
+    FSI_TAG_WIRING,     /* a and b of the block permutations */
+    FSI_TAG_GROUP,      /* the class mask of a row group */
     FSI_TAG_SAMPLE,     /* coordinates and signs of row i of FlashBlockRow */
     FSI_TAG_NEIGHBOUR,  /* round keys of the neighbourhood of block row g of FlashBlockRow */
     FSI_TAG_FLIP,       /* sign of column j of the SRHT */
@@ -42,7 +42,7 @@ FSI_DEF fsi_quad fsi_philox(fsi_quad x, uint32_t key0, uint32_t key1)
     return x;
 }
 
-/* The same with the keys of all rounds at hand, for a GPU, where adding to them takes a third of all instructions. */
+/* The same with precomputed round keys, for a GPU, where computing them takes a third of all instructions. */
 typedef struct fsi_philox_keys {
     uint32_t key[10][2];
 } fsi_philox_keys;
@@ -74,8 +74,8 @@ FSI_DEF fsi_quad fsi_random_quad(uint64_t seed, uint32_t tag, uint64_t item, uin
 {
     return fsi_philox(fsi_random_counter(tag, item, e, attempt), (uint32_t)seed, (uint32_t)(seed >> 32));
 }
-/* The same; the rounds stay a loop, because on a GPU code that runs for the first time costs more by its length than by
- * its work. */
+/* The same with the rounds as a loop: on a GPU, code that runs once costs more in instruction fetches than in
+ * execution. */
 FSI_DEF fsi_quad fsi_random_quad_rolled(uint64_t seed, uint32_t tag, uint64_t item, uint32_t e)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);

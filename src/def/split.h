@@ -1,6 +1,6 @@
 /* split.h - [n] cut into contiguous parts whose sizes differ by at most one, the larger ones first.
  *
- * Used for the rows of Y (M blocks), the rows of A (M blocks) and the rows of a block (s parts): nothing is
+ * Used for the rows of Y (M blocks), the rows of A (M blocks) and the rows of a block (s strata): nothing is
  * padded and nothing is cut off, for every n and every number of parts (parts of size 0 when parts > n). */
 #ifndef FSI_DEF_SPLIT_H
 #define FSI_DEF_SPLIT_H

@@ -1,4 +1,4 @@
-/* uniform.h - whole numbers without bias from one random word.
+/* uniform.h - unbiased integers from one random word.
  *
  * A word w is read as the fraction w / 2^32 and its digits in the bases b_0, b_1, ... are taken one by one:
  * multiply by b_t, the integer part is the digit, the rest goes on.  Together the digits are the mixed-radix

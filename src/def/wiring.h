@@ -1,10 +1,10 @@
-/* wiring.h - which input blocks feed which output block: kappa edge-disjoint permutations of [M].
+/* wiring.h - the block permutations: kappa edge-disjoint permutations of [M], output block to input block.
  *
  * f(x) = (a x + b) mod M runs through all of [M] from any start when gcd(b, M) = 1, every prime of M divides
  * a - 1, and 4 divides a - 1 if it divides M (Hull and Dobell, 1962).  Output block g reads input blocks
  * pi_l(g) = f^l(g), l = 1 ... kappa, distinct for kappa <= M (the paper, appendix on wiring).  Here a is drawn
  * from all such multipliers and b from all units.  For square-free M and
- * four times an odd square-free M the only multiplier is 1: the wiring is then a rotation by multiples of b. */
+ * four times an odd square-free M the only multiplier is 1: pi_l is then a cyclic shift by l b. */
 #ifndef FSI_DEF_WIRING_H
 #define FSI_DEF_WIRING_H
 
