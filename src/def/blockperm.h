@@ -8,7 +8,7 @@
  *     groups row groups of 32 columns are assigned, M / c a round, to super-blocks H of c neighbouring blocks; within H
  *            column j goes to block ((j ^ x_l) mod c), x_l a random mask of its row group l.
  * Two columns of one round never share a block, all other pairs do with probability 1/M: at every x at most the
- * variance of the full SJLT.  A random permutation of [d] has nearly the same pair probabilities, but it lets neighbours
+ * variance of the full SJLT.  A random permutation of [d] has nearly the same pair probabilities, but neighbours may
  * share a block, so that 64 consecutive large rows load the blocks unevenly; round-robin assignment loads them evenly.
  * A permutation also costs more: it needs a network (permute.h) in each direction, where the assignment needs one word
  * a round: local row u of block h is column u M + ((h - b_u) mod M).

@@ -5,8 +5,8 @@
  *     R ^= the top r bits of mix(L, key),    L = (L + floor(high * mix(R, key) / 2^32)) mod high;
  * below n = 256, where so few rounds leave pairs correlated, there are three passes with keys of their own.  Results
  * outside [n] are cycle-walked; this affects at most a fraction 2^r / n of the inputs.  Both halves fit 32 bits at
- * every n, and adding modulo `high` instead of rounding n up to a power of two keeps cycle walking rare, so the lanes of a
- * vector or a warp rarely diverge.  The bijection picks the rows of the SRHT and the neighbours of FlashBlockRow.
+ * every n, and adding modulo `high` instead of rounding n up to a power of two keeps cycle walking rare, so the lanes
+ * of a vector or a warp rarely diverge.  The bijection picks the rows of the SRHT and the neighbours of FlashBlockRow.
  *
  * Measured over 60000 seeds, on the number of pairs of 1024 consecutive inputs that fall into one of 64 blocks: six
  * rounds are at the kurtosis of a random map (3.2) from n = 4096 on; so are four, but pairs are correlated up to
