@@ -7,7 +7,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
-DOCUMENTS = [path for folder in ("", "docs", "src", "python") for path in sorted((ROOT / folder).glob("*.md"))]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(path for folder in ("bench", "docs", "python", "src", "tests")
+                                          for path in (ROOT / folder).rglob("*.md"))])
 
 
 def without_code(text):
