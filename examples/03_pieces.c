@@ -1,8 +1,8 @@
-/* 03_pieces.c - a matrix that is larger than memory is sketched a piece at a time.
+/* 03_pieces.c - a matrix that is larger than memory is sketched in row slices.
  *
- * A is 200000 x 16 and comes in pieces of 4096 rows: from a file, a socket, another rank; here each is made when it is
- * its turn, and forgotten.  row0 says where a piece belongs, beta = 1 adds its part to Y.  Pieces may come in any
- * order.  In the end Y is compared with the sketch of the whole, which we can afford here. */
+ * A is 200000 x 16 and arrives in slices of 4096 rows: from a file, a socket, another rank; here each is generated when
+ * it is needed, and discarded.  row0 is the index of a slice's first row, beta = 1 adds its result to Y.  Slices may
+ * come in any order.  At the end Y is compared with the sketch of the whole, which fits in memory here. */
 #include <flashsketch.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { D = 200000, N = 16, K = 512, PIECE = 4096 };
 
-/* Rows row0 ... row0 + rows - 1 of A: stands for a read from somewhere. */
+/* Rows row0 ... row0 + rows - 1 of A, in place of a read from a file. */
 static void read_rows(float *to, int row0, int rows)
 {
     for (int i = 0; i < rows; i++)
@@ -35,7 +35,7 @@ int main(void)
     static float y[K * N], y_whole[K * N];
     float *a = malloc(sizeof(float) * D * N);
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = D, spec.k = K, spec.seed = 7; /* d is that of the whole: S is one matrix for all pieces */
+    spec.d = D, spec.k = K, spec.seed = 7; /* d is that of the whole: S is one matrix for all slices */
     fs_sketch *S = NULL;
     fs_context *ctx = NULL;
     fs_matrix Y = fs_row_major(y, K, N, FS_F32), Y_whole = fs_row_major(y_whole, K, N, FS_F32);

@@ -1,8 +1,8 @@
-/* 07_files.c - a matrix in files, larger than the memory that is allowed for it, is sketched a panel at a time.
+/* 07_files.c - a matrix in files, larger than the memory that is allowed for it, is sketched one row panel at a time.
  *
  * A is 20000 x 16, in two files of raw floats that this program writes first; yours may be npy or safetensors files.  A
- * stream gives A in panels of 64 KiB and reads ahead by itself.  In the end Y is compared with the sketch of the whole,
- * which we can afford here. */
+ * stream returns A in row panels of 64 KiB and reads ahead.  At the end Y is compared with the sketch of the whole,
+ * which fits in memory here. */
 #include <flashsketch_files.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { D = 20000, N = 16, K = 512, FILES = 2 };
 
-/* Y = S A, of which never more than the stream's memory is there. */
+/* Y = S A; no more of A than the stream's memory is held at a time. */
 static int sketch_files(fs_context *ctx, const fs_sketch *S, fs_stream *stream, const fs_matrix *Y)
 {
     fs_panel p;
@@ -43,7 +43,7 @@ int main(void)
     spec.d = D, spec.k = K, spec.seed = 7;
     fs_stream_options how = FS_STREAM_INIT;
     how.memory = 64 << 10;
-    how.rows = D / FILES, how.cols = N, how.dtype = FS_F32; /* of each file, as nothing in it says so */
+    how.rows = D / FILES, how.cols = N, how.dtype = FS_F32; /* of each file: raw files have no header */
     fs_sketch *S = NULL;
     fs_context *ctx = NULL;
     fs_stream *stream = NULL;

@@ -1,7 +1,7 @@
 /* 08_ranks.c - a matrix whose rows are spread over MPI ranks.
  *
- * Each rank has its own rows, here made on the spot, and sketches them where they are; only Y = S A, 256 x 8, moves.
- * The last lines see that Y keeps the lengths of A's columns, for which the ranks sum squares in the ordinary way.
+ * Each rank has its own rows, generated here, and sketches them where they are; only Y = S A, 256 x 8, is communicated.
+ * The last lines check that Y keeps the lengths of A's columns, for which the ranks sum squares by MPI_Allreduce.
  *
  *     mpicc 08_ranks.c $(pkg-config --cflags --libs flashsketch_mpi) -lm && mpirun -n 4 ./a.out */
 #include <flashsketch_mpi.h>
@@ -29,7 +29,7 @@ static int run(int rank, int size)
     fs_context *ctx = NULL;
     fs_mpi *ranks = NULL;
     fs_matrix A = fs_row_major(a, rows, N, FS_F32), Y = fs_row_major(y, K, N, FS_F32);
-    /* What fails on one rank fails on all, so all of them leave here or none. */
+    /* A failure on one rank is returned on all, so that all ranks leave here or none. */
     if (fs_sketch_create(&S, &spec) || fs_mpi_agree(MPI_COMM_WORLD, fs_context_create(&ctx, NULL)) ||
         fs_mpi_create(&ranks, MPI_COMM_WORLD, ctx, NULL) || fs_mpi_apply(ranks, S, row0, 1.0, &A, 0.0, &Y)) {
         if (rank == 0) fprintf(stderr, "%s\n", fs_error_message());

@@ -22,7 +22,7 @@ D, N, K = 100_000, 20, 512
 def work() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     rows = D * (rank + 1) // size - D * rank // size
-    A = torch.randn(rows, N, generator=torch.Generator().manual_seed(rank))  # this rank's rows, and nobody else's
+    A = torch.randn(rows, N, generator=torch.Generator().manual_seed(rank))  # the rows of this rank
 
     S = fs.Sketch(k=K, d=D, seed=7)
     Y = fsd.all_reduce(S, A)  # S A of all rows, K x N, on every rank

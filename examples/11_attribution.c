@@ -48,7 +48,7 @@ static void train(void)
         }
 }
 
-/* The gradient of the margin y theta'x is y x; that is all the model has to tell. */
+/* The gradient of the margin y theta'x is y x. */
 static void gradients_of(int first, int count, float *to)
 {
     for (int i = 0; i < count; i++)

@@ -1,9 +1,9 @@
-/* 13_layers.c - attribution without gradients: features from what a network's layers have anyway.
+/* 13_layers.c - attribution without gradients: features from inputs and output gradients of a network's layers.
  *
  * A perceptron with a hidden layer is trained on 300 examples.  Example 17 is a copy of the query with the wrong label,
  * example 18 one with the right label, and the scores name them, as in 11_attribution.c.  But no gradient is formed:
- * the gradient of a weight is (slope at its output) times (its input), so a batch hands over slopes and inputs of each
- * layer, 529 numbers for an example instead of a gradient's 25729. */
+ * the gradient of a weight is (gradient at its output) times (its input), so a batch passes output gradients and inputs
+ * of each layer, 529 numbers for an example instead of a gradient's 25729. */
 #include <flashsketch_attribution.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const int64_t parameters[PARTS] = {H * D, H, H, 1}; /* W (H x D), b, w (1
 static float x[N][D], query[1][D], W[H][D], b[H], w[H], c;
 static int label[N]; /* 1 or -1 */
 
-/* What the layers have of a batch: hidden values, and the margin's slopes there and at the output. */
+/* The layers' data of a batch: hidden values, and the margin's gradients there and at the output. */
 typedef struct batch {
     float a[BATCH][H], at_a[BATCH][H], at_z[BATCH];
 } batch;
@@ -43,7 +43,7 @@ static void make_data(void)
     }
 }
 
-/* The margin y z of one example, z = w'ReLU(W x + b) + c, and its slopes: y at z, y w at the active hidden units. */
+/* The margin y z of one example, z = w'ReLU(W x + b) + c, and its gradients: y at z, y w at the active hidden units. */
 static double margin(const float *in, int y, float *a, float *at_a)
 {
     double z = c;
@@ -72,7 +72,8 @@ static void train(void)
         }
 }
 
-/* The layers of `count` examples, in the order of parameters: a weight has slopes and inputs, a bias slopes alone. */
+/* The layers of `count` examples, in the order of parameters: a weight has output gradients and inputs, a bias output
+ * gradients alone. */
 static void layers_of(float (*in)[D], const int *y, int count, batch *of, fs_attribution_layer *layers)
 {
     for (int i = 0; i < count; i++) {
@@ -83,7 +84,7 @@ static void layers_of(float (*in)[D], const int *y, int count, batch *of, fs_att
     const fs_matrix slopes = fs_batch_major(of->at_a, count, H, FS_F32);
     const fs_matrix last = fs_batch_major(of->at_z, count, 1, FS_F32);
     const fs_matrix none = {.data = NULL};
-    layers[0] = (fs_attribution_layer){slopes, inputs, 1}; /* one token: an example meets each layer once */
+    layers[0] = (fs_attribution_layer){slopes, inputs, 1}; /* one token: an example passes each layer once */
     layers[1] = (fs_attribution_layer){slopes, none, 1};
     layers[2] = (fs_attribution_layer){last, hidden, 1};
     layers[3] = (fs_attribution_layer){last, none, 1};
