@@ -1,8 +1,8 @@
 /* 11_attribution.c - which training examples does an answer come from?  Attribution with gradients of your own.
  *
  * A logistic regression is trained on 300 examples.  Example 17 is a copy of the query with the wrong label, example 18
- * one with the right label.  Nobody tells the program: the scores name the first as the most harmful of all and the
- * second as the most helpful.  Gradients come in batches of 64, 4 values of each 100 are kept and sketched (GraSS). */
+ * one with the right label.  The scores alone identify the first as the most harmful of all and the second as
+ * the most helpful.  Gradients come in batches of 64, 4 values of each 100 are kept and sketched (GraSS). */
 #include <flashsketch_attribution.h>
 #include <math.h>
 #include <stdio.h>
