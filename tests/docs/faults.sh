@@ -20,6 +20,7 @@ check() { # PROGRAM DOCUMENT REPORT SED_PROGRAM
 }
 map() { check map.py src/README.md "$@"; }
 map 'src/core/no_such.h is in the map and does not exist' 's/^    backend.h  /    backend.h no_such.h  /'
+map 'src/core/*_such.h is in the map and matches no file' 's/^    backend.h  /    backend.h *_such.h  /'
 map 'src/core/no_such/ is in the map and is no folder' 's/^    backend.h  /    no_such\/\n&/'
 map 'src/core/backend.h is in the map twice' 's/^    backend.h  /    backend.h backend.h  /'
 map 'src/core/backend.h is not in the map' '/^    backend.h  /d'
