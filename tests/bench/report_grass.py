@@ -56,8 +56,8 @@ with tempfile.TemporaryDirectory() as temporary:
     results = pathlib.Path(temporary)
     record = results / "small" / "grass.jsonl"
     record.parent.mkdir()
-    subprocess.run([fsbench, "grass", "--quiet", "--record", record, "--batch", "16x4000", "--layers", "84,42,10", "--k",
-                    "64,128", "--reps", "3", "--commit", "test"], check=True)
+    subprocess.run([fsbench, "grass", "--quiet", "--record", record, "--batch", "16x4000", "--layers", "84,42,10",
+                    "--k", "64,128", "--reps", "3", "--commit", "test"], check=True)
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     for field in ("cell", "case", "method", "family", "p", "mask", "d", "n", "k", "floor_ms", "ms", "ratio", "error",
                   "backend", "machine", "commit", "date"):
@@ -73,8 +73,8 @@ with tempfile.TemporaryDirectory() as temporary:
                 "lds_high": lds + 0.02}
 
     write(results / "small" / "grass_lds.jsonl",
-          [score(64, 1, 0.9), score(64, "1", 0.3), score(64, "2", 0.4), score(64, 3, 0.8, mask=100), score(64, 4, 0.8, s=8),
-           score(128, 1, 0.5, mask=0), score(64, 1, 0.45, family="gaussian", shuffle="none")])
+          [score(64, 1, 0.9), score(64, "1", 0.3), score(64, "2", 0.4), score(64, 3, 0.8, mask=100),
+           score(64, 4, 0.8, s=8), score(128, 1, 0.5, mask=0), score(64, 1, 0.45, family="gaussian", shuffle="none")])
     scores = report_grass.Scores([results / "small" / "grass_lds.jsonl"])
     mean, low, high, _, seeds = scores.score("", "masked", 64, ("blockperm", "rows"))
     law(seeds == 2 and abs(mean - 0.35) < 1e-9 and abs(low - 0.34) < 1e-9 and abs(high - 0.37) < 1e-9,

@@ -210,7 +210,8 @@ def a_run_that_is_killed_goes_on_and_gives_the_same_bits(*options):
                 except FileNotFoundError:
                     return None
             before, steps = state(), rng.randrange(1, 4)
-            def moved(seen=[before]):
+            seen = [before]
+            def moved():
                 if state() not in seen:
                     seen.append(state())
                 return len(seen) > steps
@@ -508,7 +509,8 @@ def memory_of_a_task_does_not_grow_with_the_file():
                 file.write(row)
         npy("B.npy", [[1.0]] * (mib * 1024))
         process = subprocess.Popen([FLASHSKETCH, "solve", "-k", "300", "--memory", "1M", "--shape", f"{mib * 1024}x256",
-                                    "--dtype", "f32", "--rhs", "B.npy", "A.raw", "-o", "X.npy"], stdout=subprocess.DEVNULL)
+                                    "--dtype", "f32", "--rhs", "B.npy", "A.raw", "-o", "X.npy"],
+                                   stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         assert status == 0
         peaks.append(used.ru_maxrss)

@@ -3,8 +3,8 @@
 
 usage: words.py [--root TREE] [--update]
 
-words.txt lists how often a file still uses one of them.  A file that is not listed uses none.  A count that differs from
-the list is an error in both directions: --update rewrites the list, and its diff shows which counts grew."""
+words.txt lists how often a file still uses one of them; a file that is not listed uses none.  A count that differs from
+the list, in either direction, is an error: --update rewrites the list, and its diff shows which counts grew."""
 import re
 
 import tree
@@ -14,7 +14,7 @@ WORDS = {
     r"nobody": "no thread, no rank, ...",
     r"everybody": "all threads, all ranks, ...",
     r"those who": "the warps, ranks or callers that ...",
-    r"who (?:copy|copies|make|makes|fill|fills|read|reads|write|writes|wait|waits)": "producer warp, consumer warp, ...",
+    r"who (?:copy|copies|make|makes|fill|fills|read|reads|write|writes|wait|waits)": "producer or consumer warp",
     r"(?:is|are|was|were) told": "receives, is given",
     r"made again": "recomputed",
     r"sentences?": "error message",
@@ -55,7 +55,8 @@ def check(root, allowed):
             problems.append(f"{path}: {len(hits)} such words; {LIST} allows {allowed.get(path, 0)}")
     for path, count in allowed.items():
         if len(found.get(path, ())) < count:
-            problems.append(f"{path}: {len(found.get(path, ()))} such words, {LIST} says {count}: run words.py --update")
+            less = len(found.get(path, ()))
+            problems.append(f"{path}: {less} such words, {LIST} says {count}: run tests/structure/words.py --update")
     return problems
 
 
