@@ -152,3 +152,13 @@ void call_check(const lane *l, const call *c)
     view_free(&A), view_free(&want), view_free(&got);
     fs_sketch_destroy(S);
 }
+
+signed char *call_readers(const fs_sketch *S, const call *c, int64_t column)
+{
+    fs_sparse T = export_columns(S, column, 1, FS_INDEX64, FS_F64);
+    const int64_t *ptr = T.ptr;
+    signed char *reads = room(c->spec.k, 1);
+    for (int64_t i = 0; i < c->spec.k; i++) reads[i] = ptr[i + 1] > ptr[i];
+    sparse_free(&T);
+    return reads;
+}

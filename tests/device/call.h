@@ -70,4 +70,7 @@ void call_check(const lane *l, const call *c);
 /* What the device gives for an input; nothing but the padding is checked. */
 view call_on_device(const lane *l, const call *c, fs_context *ctx, const view *A);
 
+/* For each of the k rows of Y whether it reads column `column` of S: 1 or 0; free() it. */
+signed char *call_readers(const fs_sketch *S, const call *c, int64_t column);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "tests/support/scarce.h"
 
 enum { D = 400, K = 64, N = 24 };
 static fs_context *ctx;
@@ -102,26 +103,15 @@ static void a_row_on_two_ranks_is_refused(void)
     fs_mpi_destroy(made);
 }
 
-/* An allocator that gives `left` times. */
-static int left;
-static void *some(void *user, size_t bytes)
-{
-    (void)user;
-    return left-- > 0 ? malloc(bytes) : NULL;
-}
-static void back(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
+static scarce memory;
 
 static void memory_that_one_rank_cannot_have(void)
 {
     for (int gives = 0; gives < 5; gives++) {
         fs_mpi_options options = FS_MPI_INIT;
         fs_mpi *made = NULL;
-        if (rank == bad) options.allocator = (fs_allocator){some, back, NULL};
-        left = gives;
+        if (rank == bad) options.allocator = scarce_allocator(&memory);
+        memory.left = gives;
         if (gives < 2) {
             REFUSED(fs_mpi_create(&made, MPI_COMM_WORLD, ctx, &options), FS_ENOMEM, named, "no memory", "bytes");
             EXPECT(!made, "an object was made on rank %d", rank);
@@ -132,7 +122,7 @@ static void memory_that_one_rank_cannot_have(void)
         if (gives == 2) {
             REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_ENOMEM, named, "no memory", "parts of Y");
             expect_untouched();
-            left = 1;
+            memory.left = 1;
         }
         MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y));
         fs_mpi_destroy(made);
@@ -141,8 +131,8 @@ static void memory_that_one_rank_cannot_have(void)
     fs_context_options where = FS_CONTEXT_INIT;
     fs_context *poor = NULL;
     where.backend = FS_BACKEND_CPU, where.threads = 1;
-    if (rank == bad) where.allocator = (fs_allocator){some, back, NULL};
-    left = 2;
+    if (rank == bad) where.allocator = scarce_allocator(&memory);
+    memory.left = 2;
     MUST(fs_context_create(&poor, &where));
     fs_mpi *made = make_ranks(poor, FS_MPI_ALL, 0, 0, 5);
     fresh();
