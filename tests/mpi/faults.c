@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "tests/support/scarce.h"
+#include "check.h"
 
 enum { D = 400, K = 64, N = 24 };
 static fs_context *ctx;
