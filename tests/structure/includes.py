@@ -11,8 +11,8 @@ import re
 
 import tree
 
-# Folder: the folders, or patterns of headers, that it may include besides its own.  A file belongs to the longest folder
-# that its path begins with.  include/ is open to all but def.
+# Folder: the folders, or patterns of headers, that it may include besides its own.  A file belongs to the folder with
+# the longest path above it.  include/ is open to all but def.
 GRAPH = {
     "include": (),
     "src/def": (),
