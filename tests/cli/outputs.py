@@ -2,8 +2,8 @@
 """outputs.py - the life of the files that the command flashsketch writes: whole or not there, both or neither, no
 leftovers, never in place of an input, with the rights of the file that they replace.
 
-usage: outputs.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each law is a function; prints
-which fail, and exits with 1 then."""
+usage: outputs.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each property is a function;
+prints which fail, and exits with 1 then."""
 import atexit
 import json
 import os

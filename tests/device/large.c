@@ -1,6 +1,7 @@
 /* large.c - products of large matrices are what the CPU says: many rows, wide enough for tensor cores, aligned and not.
  *
- * The judge is the tuned CPU variant.  Under --small the matrices are small, but wide enough for the same kernels. */
+ * The reference is the tuned CPU variant.  Under --small the matrices are small, but wide enough for the same kernels.
+ * */
 #include <stdio.h>
 
 #include "base/math.h"

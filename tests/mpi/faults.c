@@ -1,4 +1,4 @@
-/* faults.c - whatever fails on one rank fails on all of them, with one code and one sentence, and nobody waits. */
+/* faults.c - whatever fails on one rank fails on all of them, with one code and one message, and no rank waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,15 +65,15 @@ static void ranks_that_ask_for_different_products_are_told(void)
     fs_spec spec = FS_SPEC_INIT;
     spec.d = D, spec.k = K, spec.seed = rank == bad ? 8 : 7;
     fs_sketch *other = sketch(&spec);
-    char sentence[64];
-    snprintf(sentence, sizeof sentence, "rank %d has seed = 8, and rank 0 has 7", bad);
+    char message[64];
+    snprintf(message, sizeof message, "rank %d has seed = 8, and rank 0 has 7", bad);
     fresh();
-    REFUSED(fs_mpi_apply(made, other, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
-    snprintf(sentence, sizeof sentence, "rank %d has alpha = 0.5, and rank 0 has 1", bad);
-    REFUSED(fs_mpi_apply(made, S, row0, rank == bad ? 0.5 : 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
+    REFUSED(fs_mpi_apply(made, other, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, message);
+    snprintf(message, sizeof message, "rank %d has alpha = 0.5, and rank 0 has 1", bad);
+    REFUSED(fs_mpi_apply(made, S, row0, rank == bad ? 0.5 : 1.0, &A, 0.0, &Y), FS_EINVAL, message);
     if (rank == bad) A.cols = Y.cols = N - 1;
-    snprintf(sentence, sizeof sentence, "rank %d has columns of A = 23, and rank 0 has 24", bad);
-    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
+    snprintf(message, sizeof message, "rank %d has columns of A = 23, and rank 0 has 24", bad);
+    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, message);
     fresh();
     expect_untouched();
     fs_mpi_destroy(made);
@@ -81,8 +81,8 @@ static void ranks_that_ask_for_different_products_are_told(void)
     fs_mpi_options options = FS_MPI_INIT;
     options.ordered = rank == bad;
     MUST(fs_mpi_create(&made, MPI_COMM_WORLD, ctx, &options));
-    snprintf(sentence, sizeof sentence, "rank %d has ordered = 1, and rank 0 has 0", bad);
-    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
+    snprintf(message, sizeof message, "rank %d has ordered = 1, and rank 0 has 0", bad);
+    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, message);
     fs_mpi_destroy(made);
 }
 
@@ -91,7 +91,7 @@ static void a_row_on_two_ranks_is_refused(void)
     if (ranks == 1) return;
     fs_mpi *made = make_ranks(ctx, FS_MPI_ALL, 0, 0, 0);
     fresh();
-    /* The mistake that everybody makes: all rows begin at 0. */
+    /* The common mistake: all rows begin at 0. */
     REFUSED(fs_mpi_apply(made, S, 0, 1.0, &A, 0.0, &Y), FS_EINVAL, "no row may be on two ranks",
             "rank 0 has rows 0 to");
     /* One row too early, and ranks in the opposite order. */

@@ -21,8 +21,7 @@ void refused(fs_result result, fs_result code, const char *call, const char *fil
                  result == FS_OK ? "" : fs_error_message(), fs_result_name(code));
     for (; *words; words++)
         if (!strstr(fs_error_message(), *words))
-            fail_msg("%s:%d: %s: the sentence \"%s\" does not say \"%s\"", file, line, call, fs_error_message(),
-                     *words);
+            fail_msg("%s:%d: %s: the message \"%s\" does not say \"%s\"", file, line, call, fs_error_message(), *words);
 }
 
 void *room(int64_t count, size_t bytes)
