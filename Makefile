@@ -10,8 +10,8 @@ release := build/release
 setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build cuda demo test test-quick test-python lint fuzz test-device bench bench-cuda bench-grass bench-mpi \
-	bench-randnla install clean
+.PHONY: help setup build cuda demo test test-quick test-python lint fuzz test-device bench bench-cuda bench-grass \
+	bench-mpi bench-randnla install clean
 .NOTPARALLEL:
 
 help: ## this list

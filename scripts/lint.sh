@@ -17,7 +17,8 @@ cd "$(dirname "$0")/.." || exit 1
 fix=
 if [ "${1-}" = --install ]; then
     shift
-    [ -x build/lint/bin/ruff ] || { python3 -m venv build/lint && build/lint/bin/pip install -q numpy -r scripts/lint.txt; } ||
+    [ -x build/lint/bin/ruff ] ||
+        { python3 -m venv build/lint && build/lint/bin/pip install -q numpy -r scripts/lint.txt; } ||
         echo "the tools of scripts/lint.txt could not be installed; checks without a tool are skipped"
 fi
 if [ "${1-}" = --fix ]; then
