@@ -1,4 +1,4 @@
-/* choose.c - properties of the CUDA backend's choice: which kernel runs, and that its plan fits the GPU. */
+/* choose.c - laws of the CUDA backend's choice: which kernel runs, and that its plan fits the GPU. */
 #include <inttypes.h>
 #include <string.h>
 

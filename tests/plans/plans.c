@@ -63,7 +63,7 @@ int same_plan(const fsi_plan *a, const fsi_plan *b)
 #undef SAME
 }
 
-/* Messages, in buffers that the next call of the same function overwrites. */
+/* Sentences, in buffers that the next call of the same function overwrites. */
 const char *say_plan(const fsi_plan *plan)
 {
     static char text[512];
@@ -132,7 +132,7 @@ int sweep(int64_t number, call *c, const gpu_kind **gpu)
     return number == 0;
 }
 
-/* properties of a plan --------------------------------------------------------------------------------------------- */
+/* laws of a plan --------------------------------------------------------------------------------------------- */
 
 /* What is wrong with a plan, or NULL. */
 static const char *fault_of_numbers(const fsi_problem *p, const fsi_plan *plan, const fsi_gpu_traits *gpu)

@@ -1,4 +1,4 @@
-/* plans.h - what tests of the CUDA backend's choice are made of: GPUs, calls, a sweep over them, properties of a plan.
+/* plans.h - what tests of the CUDA backend's choice are made of: GPUs, calls, a sweep over them, laws of a plan.
  *
  * No GPU is needed: GPUs are rows of a table here, and matrices are views of memory that no thread looks into. */
 #ifndef FSI_TESTS_PLANS_PLANS_H
@@ -55,7 +55,7 @@ fsi_problem problem_of_call(const call *c);
 
 int same_plan(const fsi_plan *a, const fsi_plan *b);
 
-/* Messages, in buffers that the next call of the same function overwrites. */
+/* Sentences, in buffers that the next call of the same function overwrites. */
 const char *say_plan(const fsi_plan *plan);
 const char *say_call(const call *c, const gpu_kind *gpu);
 
@@ -65,7 +65,7 @@ int sweep(int64_t number, call *c, const gpu_kind **gpu);
  * so that every value of one list still meets every value of another. */
 enum { STEP = THIN == 1 ? 31 : 97, WIDE_STEP = THIN == 1 ? 307 : 1009 };
 
-/* Which property of its kernel a plan breaks on a GPU, or NULL; and a test that fails unless it is NULL. */
+/* Which law of its kernel a plan breaks on a GPU, or NULL; and a test that fails unless it is NULL. */
 const char *fault_of(const fsi_problem *p, const fsi_plan *plan, const fsi_gpu_traits *gpu);
 void expect_fits(const char *what, const call *c, const gpu_kind *gpu, const fsi_problem *p, const fsi_plan *plan);
 

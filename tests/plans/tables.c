@@ -1,5 +1,5 @@
-/* tables.c - properties of tables of measured plans: they are read as written, and refused when they are not what they
- * should be. */
+/* tables.c - laws of tables of measured plans: they are read as written, and refused when they are not what they should
+ * be. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static fsi_tuning *table_of(const fsi_problem *p, const fsi_plan *plan, char *wh
     return draft_read(&t, why, bytes);
 }
 
-/* Plans and problems that the properties of tables are tried on, one of each kernel and GPU at least. */
+/* Plans and problems that the laws of tables are tried on, one of each kernel and GPU at least. */
 static const call table_calls[] = {
     {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F32, FULL, PACKED},
     {65536, 4096, 0, 4, 8, DEALT, 0, 0, 65536, 512, FS_BF16, FULL, PACKED},
@@ -274,7 +274,7 @@ static void threads_that_make_no_teams_are_refused(void **state)
         }
 }
 
-/* Fails the test unless a file was refused with a message that names it and, unless it is 0, the line. */
+/* Fails the test unless a file was refused with a sentence that names it and, unless it is 0, the line. */
 static void expect_refused(const char *what, fsi_tuning *table, const char *path, int line, const char *why)
 {
     char named[32];
