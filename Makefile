@@ -1,12 +1,17 @@
-# Makefile - the doors.  Each target does its own set-up: packages, configuration, build.  The rest is CMake.
+# Makefile - the commands of README.md.  Each target installs its packages, configures and builds; the rest is CMake.
 PREFIX ?= /usr/local
+# What `make setup` installs for: build, demo, bench, test, python or lint.
+FOR ?= test
+# SETUP=no: no target installs packages.
+SETUP ?= yes
 # For which GPUs the CUDA plugin is built: this (machine's), test, all, none, or a list (scripts/cuda.sh).
 CUDA ?=
 release := build/release
+setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
-.PHONY: help build cuda demo test test-quick test-python fuzz test-device bench bench-cuda bench-grass bench-mpi bench-randnla \
-	install clean
+.PHONY: help setup build cuda demo test test-quick test-python lint fuzz test-device bench bench-cuda bench-grass \
+	bench-mpi bench-randnla install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -15,8 +20,11 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf '  %-13s %s\n' "$$name" "$$what"; done
 
+setup: ## install the Debian packages of the tests, or FOR=build|demo|bench|python|lint; other targets do it themselves
+	@[ "$(SETUP)" = no ] || sh scripts/setup.sh $(FOR)
+
 build: ## the library and the command flashsketch, in build/release; the CUDA plugin for this machine's GPU, if any
-	@sh scripts/setup.sh build
+	@$(setup)build
 	@options=$$(sh scripts/cuda.sh "$(or $(CUDA),this)") && \
 		cmake --preset release $$options -DFS_BUILD_TESTS=OFF -DFS_BUILD_BENCH=OFF --log-level=WARNING
 	@cmake --build --preset release
@@ -25,31 +33,35 @@ cuda: ## the same with the CUDA plugin for every GPU (make install CUDA=all inst
 	@$(MAKE) --no-print-directory build CUDA=all
 
 demo: ## compare every sketch on a real matrix: two tables and a picture, in a minute
-	@sh scripts/setup.sh demo
+	@$(setup)demo
 	@$(MAKE) --no-print-directory build
 	@$(release)/cli/flashsketch demo --output build/demo.svg
 
 test: ## all tests, a quarter of an hour: gcc, clang, address, undefined-behaviour and thread sanitizers, Python
-	@sh scripts/setup.sh test
+	@$(setup)test
 	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python
 
 test-quick: ## the tests with gcc alone
-	@sh scripts/setup.sh test
+	@$(setup)test
 	@CUDA="$(CUDA)" sh scripts/test.sh release
 
+lint: ## check the sources: structure, layout, clang-tidy, ruff, mypy (scripts/lint.sh --fix repairs layout)
+	@$(setup)lint
+	@sh scripts/lint.sh --install || [ $$? = 77 ]
+
 fuzz: ## the fuzzers of the readers of files, ten minutes each (SECONDS=...); needs clang
-	@sh scripts/setup.sh test
+	@$(setup)test
 	@sh scripts/fuzz.sh $(or $(SECONDS),600)
 
 test-python: ## the tests of the Python package, installed into a virtual environment
-	@sh scripts/setup.sh python
+	@$(setup)python
 	@sh scripts/test.sh python
 
 test-device: ## the tests of the CUDA backend on this machine's GPU; replaces tests/device/RECORD.md
 	@sh tests/device/run
 
 bench: ## measure the CPU backend against reading the matrix; one JSON object a line
-	@sh scripts/setup.sh bench
+	@$(setup)bench
 	@options=$$(sh scripts/cuda.sh "$(or $(CUDA),this)") && \
 		cmake --preset release $$options -DFS_BUILD_BENCH=ON -DFS_BUILD_TESTS=OFF --log-level=WARNING
 	@cmake --build --preset release
@@ -62,7 +74,7 @@ bench-grass: ## measure projections of gradients on this machine's GPU, into ben
 	@sh scripts/bench_cuda.sh grass
 
 bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; one JSON object a line
-	@sh scripts/setup.sh test
+	@$(setup)test
 	@cmake --preset release -DFS_CUDA=OFF -DFS_BUILD_MPI=ON -DFS_BUILD_BENCH=ON -DFS_BUILD_TESTS=OFF --log-level=WARNING
 	@cmake --build --preset release --target fsbench_mpi >&2
 	@for ranks in $(or $(RANKS),2); do OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \

@@ -129,7 +129,7 @@ def grid_section(records, cases):
     if not mine:
         return "Not measured."
     ks = sorted({r["k"] for r in mine})
-    lines = {}
+    lines: dict = {}
     for r in mine:
         lines.setdefault((r["case"], r["d"], r["n"]), {})[r["k"]] = r
     rows = []
@@ -229,7 +229,8 @@ def theirs_section(records, path):
 
 
 def errors_section(records):
-    wrong, worst = [], {}
+    wrong: list[str] = []
+    worst: dict[str, float] = {}
     for r in records:
         kind = r["dtype"]
         if r["precision"] == "fast":

@@ -271,17 +271,17 @@ def figure(times, scores, machine, path):
     legend = 0.95
     height = 3.4 * down + legend + 0.4
     fig, axes = plt.subplots(down, across, figsize=(max(4.6 * across, 8.0), height), squeeze=False)
-    lines = {}
+    lines: dict = {}
     for i, (data, case) in enumerate(panels):
         ax = axes[i // across][i % across]
-        leftmost = {}
+        leftmost: dict = {}
         for method, label, colour, marker, timed in STYLES:
             found = points(times, scores, data, case, method, timed)
             if not found:
                 continue
             ks, ms, mean, low, high = zip(*found)
             peer = times.by[(timed or case, ks[0], method)]["by"] == "peer"
-            ends = ([m - l for m, l in zip(mean, low)], [h - m for m, h in zip(mean, high)])
+            ends = ([y - e for y, e in zip(mean, low)], [e - y for y, e in zip(mean, high)])
             drawn = ax.errorbar(ms, mean, yerr=ends, color=colour, marker=marker, markersize=8 if marker == "*" else 6,
                                 linewidth=2.2 if method == OURS else 1.2, linestyle="--" if peer else "-",
                                 markerfacecolor="#ffffff" if peer else colour, markeredgecolor=colour,

@@ -36,7 +36,7 @@ def fail(sentence):
 
 def chunks(text):
     """The header cut at its empty lines, but not inside a comment or braces."""
-    chunk = []
+    chunk: list[str] = []
     for line in text.splitlines():
         whole = "\n".join(chunk)
         if line or whole.count("/*") > whole.count("*/") or whole.count("{") > whole.count("}") and "typedef" in whole:
@@ -196,7 +196,9 @@ def struct_rows(page, body):
 
 
 def type_of(page, names, comment, declaration):
-    kind, name, body = TYPE.fullmatch(declaration).groups()
+    match = TYPE.fullmatch(declaration)
+    assert match  # by items()
+    kind, name, body = match.groups()
     page.add(f"### {name}")
     page.paragraphs(comment, names)
     if not body:
@@ -217,7 +219,9 @@ def function_of(page, names, comment, found):
     page.add("### " + ", ".join(names))
     texts = []
     for declaration in found:
-        text = FUNCTION.fullmatch(declaration)[1] + ";"
+        match = FUNCTION.fullmatch(declaration)
+        assert match  # by items()
+        text = match[1] + ";"
         texts.append(re.sub(r"\n +", "\n" + " " * (text.index("(") + 1), text))
     page.code("\n".join(texts))
     page.paragraphs(comment, names)
@@ -225,8 +229,9 @@ def function_of(page, names, comment, found):
 
 def contents(page, all_items):
     """The functions and types of each section, in one line each."""
-    lines, section, names = [], None, []
-    for kind, found, _, _ in [*all_items, ("section", [None], "", [])]:
+    lines, section = [], ""
+    names: list[str] = []
+    for kind, found, _, _ in [*all_items, ("section", [""], "", [])]:
         if kind == "section":
             if names:
                 links = ", ".join(f"[`{name}`]({page.where[name]})" for name in names)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_cuda.sh - measures the CUDA backend and what people use instead, and keeps the record.
+# bench_cuda.sh - measures the CUDA backend and third-party baselines, and writes the record.
 #
 # usage: bench_cuda.sh [cuda|grass].  Builds fsbench and the plugin for this machine's GPU in build/bench-cuda and
 # replaces bench/results/GPU/cuda.jsonl (sketches; the default) or grass.jsonl (projections of gradients), GPU being the

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_randnla.sh - measures the RandNLA grid, what matters most first, and keeps the record.
+# bench_randnla.sh - measures the RandNLA grid, the most important cases first, and writes the record.
 #
 # usage: bench_randnla.sh [--cpu] [SECONDS]   (default 360 on a GPU, 1200 on a CPU; the build included)
 #

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cuda.sh - the options of CMake that say for which GPUs the CUDA plugin is built.
+# cuda.sh - prints the CMake options for the GPUs that the CUDA plugin is built for.
 #
 # usage: cuda.sh this|test|all|none|LIST
 #     this   the GPUs of this machine; without a GPU, or without nvcc, no plugin
@@ -17,7 +17,7 @@ capabilities() {
         awk '/^[0-9]+$/ && $1 >= 75'
 }
 
-# The architectures of this machine's GPUs.  hopper_rows.cu needs 90a.  A GPU that is newer than nvcc gets the newest
+# The architectures of this machine's GPUs.  The wgmma kernels need 90a.  A GPU that is newer than nvcc gets the newest
 # PTX that nvcc makes, which the driver compiles.
 architectures() {
     command -v "$nvcc" >/dev/null || return 0

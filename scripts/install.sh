@@ -1,5 +1,5 @@
 #!/bin/sh
-# install.sh - installs a build under a prefix, then makes sure that programs linked to the library start.
+# install.sh - installs a build under a prefix and makes the loader find the library, or prints how.
 #
 # usage: install.sh BUILD PREFIX      with DESTDIR set, files are only staged there
 #

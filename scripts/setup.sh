@@ -1,9 +1,9 @@
 #!/bin/sh
-# setup.sh - sees to the Debian packages that a target of the Makefile needs.
+# setup.sh - installs the Debian packages that a target of the Makefile needs.
 #
-# usage: setup.sh build|demo|bench|test|python.  As root it installs what is missing.  Otherwise it prints the command
-# that does, and stops if the target cannot do without.  A package that is only wanted never stops anything: without it
-# a part is skipped or slower, and a line says so.
+# usage: setup.sh build|demo|bench|test|python|lint.  As root it installs what is missing; otherwise it prints the
+# command that does, and fails if a needed package is missing.  A wanted package that is missing is no failure: tests
+# are skipped or builds are slower without it, and a line reports it.
 set -eu
 
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
@@ -15,14 +15,18 @@ bench) want="libopenblas0 python3-matplotlib" ;;
 test)
     need="$need libcmocka-dev pkg-config libopenblas0"
     want="libopenblas-dev python3-numpy python3-scipy python3-matplotlib clang libclang-rt-dev libomp-dev python3-venv"
-    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev dataset-fashion-mnist"
+    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev dataset-fashion-mnist clang-format ccache"
     ;;
 python)
     need="$need libopenblas0"
     want="python3-venv"
     ;;
+lint)
+    need="$need python3"
+    want="libcmocka-dev libopenmpi-dev python3-venv clang-format clang-tidy libomp-dev"
+    ;;
 *)
-    echo "usage: setup.sh build|demo|bench|test|python" >&2
+    echo "usage: setup.sh build|demo|bench|test|python|lint" >&2
     exit 2
     ;;
 esac

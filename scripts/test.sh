@@ -1,10 +1,10 @@
 #!/bin/sh
-# test.sh - builds and tests CMake presets, and the Python package, one after the other and counts.
+# test.sh - builds and tests CMake presets and the Python package, one after the other, and prints the counts.
 #
 # usage: test.sh PRESET|python...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits
 # the number of compilers and of tests at a time (default: the processors, but at most 4 tests, since a test itself may
-# use all of them).  CUDA says for which GPUs release builds the CUDA plugin (scripts/cuda.sh); the other presets build
-# none.
+# use all of them).  CUDA selects the GPUs that the preset release builds the CUDA plugin for (scripts/cuda.sh); the
+# other presets build none.
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build
 summary=build/test-summary.txt
@@ -15,7 +15,8 @@ tests_at_once=${JOBS:-$((processors < 4 ? processors : 4))}
 # Threads that wait do not spin: tests run side by side.
 export OMP_WAIT_POLICY=passive
 
-# A clang that compiles OpenMP, for the presets that use it: where there is none they are skipped, and it is said.
+# Whether the preset's compiler works: clang must compile OpenMP.  Otherwise the preset is skipped, with a line in the
+# summary.
 usable() {
     case $1 in
     clang) flags=-fopenmp ;;

@@ -18,7 +18,7 @@ report=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/python
 need="pytest numpy scipy scikit-learn"
-want="mypy array-api-strict ml_dtypes jax dask pandas safetensors ${PYTHON_PACKAGES-}"
+want="array-api-strict ml_dtypes jax dask pandas safetensors ${PYTHON_PACKAGES-}"
 torch_kib=3000000 # free disk that installing PyTorch needs, with what pip unpacks on the way
 
 # floor_of NAME: the oldest version that pyproject.toml allows.
@@ -70,6 +70,7 @@ if ! venv/bin/pip install -q $need >packages.log 2>&1; then
 fi
 # shellcheck disable=SC2086
 venv/bin/pip install -q $want >>packages.log 2>&1 || echo "pip could not install all of $want"
+venv/bin/pip install -q -r "$root/scripts/lint.txt" >>packages.log 2>&1 || echo "pip could not install ruff and mypy"
 [ -z "${JOBS-}" ] || export CMAKE_BUILD_PARALLEL_LEVEL="$JOBS"
 venv/bin/pip wheel --no-deps -w wheels "$root" --config-settings=cmake.define.FS_CUDA=OFF >package.log 2>&1 ||
     { cat package.log; exit 1; }

@@ -61,8 +61,8 @@ class Library:
 
 def stub(name, libraries, folder):
     """Makes a missing library.  A symbol without a version belongs to it if it begins as the library's name does."""
-    stem = re.match(r"lib([A-Za-z]+)", name).group(1)
-    symbols = {}  # by version, "" for none
+    stem = re.sub(r"lib([A-Za-z]+).*", r"\1", name)
+    symbols: dict[str, set[str]] = {}  # by version, "" for none
     for library in libraries:
         for version in library.versions.get(name, ()):
             symbols.setdefault(version, set())

@@ -42,10 +42,11 @@ static fs_result NAME(sjlt_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
         for (int64_t col = 0; col < X->cols; col += TILE) {
             NAME(load_tile)(Y, NULL, 0, B->k, col, fsi_min64(TILE, X->cols - col), TILE, tile);
 #pragma omp parallel for num_threads(cpu->threads) schedule(static)
-            for (int64_t p = 0; p < pieces; p++)
+            for (int64_t p = 0; p < pieces; p++) {
                 NAME(adjoint_rows)
                 (X, j0 + p * ROWS, fsi_min64(ROWS, here - p * ROWS), col, tile, table + p * ROWS * nonzeros, nonzeros,
                  scale, (SUM)beta);
+            }
         }
     }
     return FS_OK;

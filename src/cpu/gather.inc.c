@@ -110,9 +110,10 @@ static void NAME(gather_flush)(const NAME(gather) * G, const NAME(columns) * col
                                const SUM *sums)
 {
     if (G->Y->row_stride == 1 && G->Y->col_stride != 1) {
-        for (int64_t t = 0; t < cols->tiles; t++)
+        for (int64_t t = 0; t < cols->tiles; t++) {
             NAME(store_tile)
             (G->Y, start, rows, cols->first + t * TILE, TILE, TILE, sums + t * rows * TILE, G->scale, G->beta);
+        }
         for (int64_t v = 0; v < cols->singles; v++) {
             const int64_t col = cols->tiles * TILE + v * LANES;
             NAME(store_tile)
@@ -122,9 +123,10 @@ static void NAME(gather_flush)(const NAME(gather) * G, const NAME(columns) * col
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t t = 0; t < cols->tiles; t++)
+        for (int64_t t = 0; t < cols->tiles; t++) {
             NAME(store_row)
             (G->Y, start + r, cols->first + t * TILE, TILE, sums + (t * rows + r) * TILE, G->scale, G->beta);
+        }
         for (int64_t v = 0; v < cols->singles; v++) {
             const int64_t col = cols->tiles * TILE + v * LANES;
             NAME(store_row)

@@ -69,9 +69,10 @@ static void NAME(normal_load)(const fsi_cpu *cpu, const fs_matrix *A, const fs_r
 {
     enum { PIECE = 32 };
 #pragma omp parallel for num_threads(cpu->threads) schedule(static)
-    for (int64_t r = 0; r < rows; r += PIECE)
+    for (int64_t r = 0; r < rows; r += PIECE) {
         NAME(load_tile)
         (A, list, row + r, fsi_min64(PIECE, rows - r), col, fsi_min64(width, A->cols - col), width, B + r * width);
+    }
 }
 
 static fs_result NAME(normal_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,

@@ -104,10 +104,11 @@ static fs_result NAME(scatter_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row
                 SUM *sums = C.sums + (kept ? task : omp_get_thread_num()) * sums_each;
                 if (turn == 0) memset(sums, 0, (size_t)sums_each * sizeof(SUM));
                 NAME(scatter_task)(&C, j0, here, group, task % pieces, sums);
-                if (!kept)
+                if (!kept) {
                     NAME(store_tile)
                     (Y, 0, B->k, group * LANES, fsi_min64(LANES, A->cols - group * LANES), LANES, sums, scale,
                      (SUM)beta);
+                }
             }
         }
         if (!kept) continue;

@@ -63,9 +63,10 @@ static fs_result NAME(sparse_rows)(fsi_cpu *cpu, const fsi_def *S, int64_t row0,
     const buckets b = buckets_at(memory, A->rows);
     buckets_fill(&b, B, row0, A->rows, cpu->threads);
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
-    for (int64_t task = 0; task < B->M * parts; task++)
+    for (int64_t task = 0; task < B->M * parts; task++) {
         NAME(sparse_task)
         (&C, &b, task / parts, task % parts, (SUM *)(memory + bucket_bytes + omp_get_thread_num() * each));
+    }
     return FS_OK;
 }
 
@@ -102,8 +103,9 @@ static fs_result NAME(sparse_columns)(fsi_cpu *cpu, const fsi_def *S, int64_t ro
     if (!memory) return FS_ENOMEM;
     table_fill(B, row0, A->rows, (uint32_t *)memory, cpu->threads);
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 16)
-    for (int64_t c = 0; c < A->cols; c++)
+    for (int64_t c = 0; c < A->cols; c++) {
         NAME(sparse_column)
         (&C, c, (const uint32_t *)memory, (SUM *)(memory + table_bytes + omp_get_thread_num() * each));
+    }
     return FS_OK;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "apps/grass/experiment.h"
+#include "tests/support/folders.h"
 #include "tests/support/problems.h"
 
 enum { PIXELS = 36, CLASSES = 10, TRAIN = 200, TESTS = 60 };
@@ -53,18 +54,6 @@ static int set_up(void **state)
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static void remove_tree(const char *path)
-{
-    DIR *d = opendir(path);
-    char inner[4096];
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        if (unlink(inner) != 0) remove_tree(inner);
-    }
-    if (d) closedir(d);
-    rmdir(path);
-}
 static int tear_down(void **state)
 {
     (void)state;

@@ -8,6 +8,7 @@
 #include <flashsketch_attribution.h>
 
 #include "tests/support/problems.h"
+#include "tests/support/scarce.h"
 
 enum { PARTS = 4 };
 static const int64_t whole[] = {200}, cut[PARTS] = {70, 0, 127, 3};
@@ -405,23 +406,6 @@ static void wrong_arguments_are_refused_with_the_numbers(void **state)
     fs_context_destroy(ctx);
 }
 
-/* An allocator whose n-th allocation fails. */
-typedef struct scarce {
-    int left, live;
-} scarce;
-static void *scarce_alloc(void *user, size_t bytes)
-{
-    scarce *s = user;
-    if (s->left-- <= 0) return NULL;
-    s->live++;
-    return malloc(bytes);
-}
-static void scarce_release(void *user, void *memory)
-{
-    ((scarce *)user)->live--;
-    free(memory);
-}
-
 static void without_memory_nothing_is_made_and_nothing_leaks(void **state)
 {
     scarce s = {1000, 0};
@@ -430,7 +414,7 @@ static void without_memory_nothing_is_made_and_nothing_leaks(void **state)
     fs_context *ctx;
     (void)state;
     options.backend = FS_BACKEND_CPU;
-    options.allocator = (fs_allocator){scarce_alloc, scarce_release, &s};
+    options.allocator = scarce_allocator(&s);
     MUST(fs_context_create(&ctx, &options));
     const int before = s.live;
     int failures = 0;

@@ -11,6 +11,7 @@
 #include <flashsketch_attribution.h>
 
 #include "tests/support/problems.h"
+#include "tests/support/scarce.h"
 
 enum { PARTS = 9, ALL = 198, SEVERAL = 5, LIMIT = 4 };
 
@@ -330,23 +331,6 @@ static void layers_that_do_not_fit_are_refused_with_the_numbers(void **state)
     fs_context_destroy(ctx);
 }
 
-/* An allocator whose n-th allocation fails. */
-typedef struct scarce {
-    int left, live;
-} scarce;
-static void *scarce_alloc(void *user, size_t bytes)
-{
-    scarce *s = user;
-    if (s->left-- <= 0) return NULL;
-    s->live++;
-    return malloc(bytes);
-}
-static void scarce_release(void *user, void *memory)
-{
-    ((scarce *)user)->live--;
-    free(memory);
-}
-
 /* Whatever allocation fails: nothing leaks, the examples are missing, and the same call with memory adds them. */
 static void without_memory_nothing_is_added_and_nothing_leaks(void **state)
 {
@@ -359,7 +343,7 @@ static void without_memory_nothing_is_added_and_nothing_leaks(void **state)
         fs_context_options options = FS_CONTEXT_INIT;
         fs_context *ctx;
         options.backend = FS_BACKEND_CPU;
-        options.allocator = (fs_allocator){scarce_alloc, scarce_release, &s};
+        options.allocator = scarce_allocator(&s);
         MUST(fs_context_create(&ctx, &options));
         fs_attribution *g = begin(ctx, &recipes[0], N, 96, 1);
         s.left = n;

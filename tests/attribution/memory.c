@@ -1,7 +1,6 @@
 /* memory.c - memory that runs out at any moment of an experiment: one sentence, and what was had is given back (the
  * sanitizer looks); afterwards the same call, with memory, succeeds.  The linker sends malloc and calloc of the
  * experiment and of the readers of files here, and the context's allocator is of this file too. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,21 +9,8 @@
 #include "apps/grass/experiment.h"
 #include "tests/support/problems.h"
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
-static int left = -1; /* how many more times there is memory; negative: always */
-
-static int is_out(void)
-{
-    if (left > 0) left--;
-    else if (left == 0) return 1;
-    return 0;
-}
-void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
+#include "tests/support/failing_malloc.h"
+#include "tests/support/folders.h"
 
 static const experiment_recipe smallest = {{2, {4, 3, 10}}, {0.05, 0.9, 0.1, 4, 1}, 3, 2, 4, 2, 3, 1, 1};
 static char folder[] = "grass-XXXXXX";
@@ -58,18 +44,6 @@ static int set_up(void **state)
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static void remove_tree(const char *path)
-{
-    DIR *d = opendir(path);
-    char inner[4096];
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
-        snprintf(inner, sizeof inner, "%s/%s", path, e->d_name);
-        if (unlink(inner) != 0) remove_tree(inner);
-    }
-    if (d) closedir(d);
-    rmdir(path);
-}
 static int tear_down(void **state)
 {
     (void)state;

@@ -43,12 +43,12 @@ grid parts.jsonl --time 1e-9 2>said
 grep -q "the time was up before 99 of 132 cells" said || fail "--time said: $(cat said)"
 [ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "cells were measured after the time was up"
 
-# refused SENTENCE COMMAND...: the command fails and says the sentence.
+# refused MESSAGE COMMAND...: the command fails and says the message.
 refused() {
-    sentence=$1
+    message=$1
     shift
     if "$@" >said 2>&1; then fail "'$*' succeeded"; fi
-    grep -q -e "$sentence" said || fail "'$*' said: $(cat said)"
+    grep -q -e "$message" said || fail "'$*' said: $(cat said)"
 }
 echo 'not a record' >other.jsonl
 refused "other.jsonl: line 1 is not a line of 'fsbench grass'" grid other.jsonl

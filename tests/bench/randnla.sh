@@ -51,12 +51,12 @@ cmp a b || fail "an interrupted record was continued with other errors"
 grid whole.jsonl --k 64 --seeds 0-2 --task gram
 [ "$(grep -c '"seeds": \[2\]' whole.jsonl)" -eq 10 ] || fail "a third seed did not make lines of its own"
 
-# refused SENTENCE COMMAND...: the command fails and says the sentence.
+# refused MESSAGE COMMAND...: the command fails and says the message.
 refused() {
-    sentence=$1
+    message=$1
     shift
     if "$@" >said 2>&1; then fail "'$*' succeeded"; fi
-    grep -q "$sentence" said || fail "'$*' said: $(cat said)"
+    grep -q "$message" said || fail "'$*' said: $(cat said)"
 }
 sed '3s/: 2048,/: 20,48,/' before.jsonl >broken.jsonl
 cp broken.jsonl kept.jsonl

@@ -1,5 +1,5 @@
 """command.py - what the tests of the command flashsketch in Python share: how it is run, matrices in npy files, and the
-running of laws, which are functions that fail by an assertion.  sys.argv[1] is the command."""
+running of properties, which are functions that fail by an assertion.  sys.argv[1] is the command."""
 import array
 import itertools
 import json
@@ -50,18 +50,18 @@ def about(path):
     return json.loads(pathlib.Path(path + ".json").read_text())
 
 
-def check(laws):
-    """Runs each law in an empty folder; prints which fail, and exits with 1 then."""
+def check(properties):
+    """Runs each property in an empty folder; prints which fail, and exits with 1 then."""
     failed = 0
-    for law in laws:
+    for property in properties:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             start = time.monotonic()
             try:
-                law()
-                print(f"passed {time.monotonic() - start:5.1f} s  {law.__name__}")
+                property()
+                print(f"passed {time.monotonic() - start:5.1f} s  {property.__name__}")
             except AssertionError as error:
                 failed += 1
-                print(f"FAILED {time.monotonic() - start:5.1f} s  {law.__name__}: {error}")
+                print(f"FAILED {time.monotonic() - start:5.1f} s  {property.__name__}: {error}")
             os.chdir("/")
     sys.exit(failed > 0)

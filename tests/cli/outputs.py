@@ -2,8 +2,8 @@
 """outputs.py - the life of the files that the command flashsketch writes: whole or not there, both or neither, no
 leftovers, never in place of an input, with the rights of the file that they replace.
 
-usage: outputs.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each law is a function; prints
-which fail, and exits with 1 then."""
+usage: outputs.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each property is a function;
+prints which fail, and exits with 1 then."""
 import atexit
 import json
 import os
@@ -75,7 +75,7 @@ def a_killed_run_blocks_no_other_with_its_number():
     for options, rule, left in (([], "fsync 1 kill", 2), (PANELS, "fsync 1 kill", 1), ([], "rename 2 kill", 2),
                                 (["--memory", "4K", "--resume"], "rename 1 kill", 3)):
         command = [*SKETCH, *options, "A.npy", "-o", "Z.npy"]
-        for kills in 1, 2:  # the second finds what the first has left
+        for _ in range(2):  # the second finds what the first has left
             run(*command, env=with_rule(f"{same};{rule}"), fails=[], code=-signal.SIGKILL)
             assert len(parts()) == left, f"{options} {rule}: {parts()}"
         run(*command, env=with_rule(same))
@@ -397,7 +397,8 @@ def what_grass_reads_is_not_replaced():
         pathlib.Path(name).write_text("precious")
     for name in names:
         os.link(name, "hard.png")
-        run("grass", "query", "--data", "data", "-o", "hard.png", "kept", 0, fails=[f"would replace '{name}', which is"])
+        run("grass", "query", "--data", "data", "-o", "hard.png", "kept", 0,
+            fails=[f"would replace '{name}', which is"])
         os.remove("hard.png")
         run("grass", "run", "--data", "data", "--record", name, "kept", fails=[f"'{name}' is read and would be"])
         assert all(pathlib.Path(name).read_text() == "precious" for name in names)

@@ -2,8 +2,8 @@
 """streams.py - matrices in files, a panel at a time, by the command flashsketch: the same bits however A is cut into
 panels, files and pieces, and however often the run was killed; and nothing is lost where something goes wrong.
 
-usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each law is a function; prints which fail, and exits with 1
-then."""
+usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each property is a function; prints which fail, and exits
+with 1 then."""
 import array
 import errno
 import gzip
@@ -210,7 +210,8 @@ def a_run_that_is_killed_goes_on_and_gives_the_same_bits(*options):
                 except FileNotFoundError:
                     return None
             before, steps = state(), rng.randrange(1, 4)
-            def moved(seen=[before]):
+            seen = [before]
+            def moved():
                 if state() not in seen:
                     seen.append(state())
                 return len(seen) > steps
@@ -388,7 +389,7 @@ def has_tasks():
     npy("one.npy", [[1.0]])
     done = subprocess.run([FLASHSKETCH, "gram", "-k", "1", "one.npy"], capture_output=True)
     if done.returncode and b"OpenBLAS" in done.stderr:
-        print("no OpenBLAS here: laws of tasks are skipped")
+        print("no OpenBLAS here: properties of tasks are skipped")
         return False
     return True
 
@@ -508,17 +509,18 @@ def memory_of_a_task_does_not_grow_with_the_file():
                 file.write(row)
         npy("B.npy", [[1.0]] * (mib * 1024))
         process = subprocess.Popen([FLASHSKETCH, "solve", "-k", "300", "--memory", "1M", "--shape", f"{mib * 1024}x256",
-                                    "--dtype", "f32", "--rhs", "B.npy", "A.raw", "-o", "X.npy"], stdout=subprocess.DEVNULL)
+                                    "--dtype", "f32", "--rhs", "B.npy", "A.raw", "-o", "X.npy"],
+                                   stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
         assert status == 0
         peaks.append(used.ru_maxrss)
     assert peaks[1] < peaks[0] + 16 * 1024, f"{peaks[0]} kB for 4 MiB, {peaks[1]} kB for 64 MiB"
 
 
-def has_a_gpu(law):
+def has_a_gpu(property):
     machine = json.loads(subprocess.run([FLASHSKETCH, "info", "--json"], capture_output=True, check=True).stdout)
     if not machine["gpus"]:
-        print(f"no GPU here: {law} is skipped")
+        print(f"no GPU here: {property} is skipped")
     return bool(machine["gpus"])
 
 
@@ -563,7 +565,7 @@ def on_a_gpu_tasks_take_files_and_panels_of_any_size():
         assert npy_bytes("X1.npy") == npy_bytes("X.npy"), f"{task} --from"
 
 
-LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, files_of_every_format_are_shards,
+PROPERTIES = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere, files_of_every_format_are_shards,
         pieces_add_up_in_any_order, what_does_not_add_up_is_refused,
         a_run_that_is_killed_goes_on_and_gives_the_same_bits,
         a_state_of_another_run_is_refused_and_kept, each_thing_that_a_state_depends_on_is_compared_alone,
@@ -573,4 +575,4 @@ LAWS = (panels_and_files_of_any_size_give_the_same_bits, files_may_end_anywhere,
         a_task_that_is_killed_goes_on_and_gives_the_same_bits, memory_of_a_task_does_not_grow_with_the_file,
         on_a_gpu_tasks_take_files_and_panels_of_any_size,
         on_a_gpu_panels_give_the_same_bits, on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits)
-check(LAWS)
+check(PROPERTIES)

@@ -1,8 +1,8 @@
-/* law.h - what the tests of the definition share.
+/* property.h - what the tests of the definition share.
  *
- * Every test is a law of S with fixed seeds, so it gives the same answer on every run.  A statistical law holds if
- * its statistic stays within FOUR_SIGMA or its chi-square limit, which a true law exceeds about once in 16 000 or in
- * 32 000 times; the seeds were not chosen. */
+ * Every test is a property of S with fixed seeds, so it gives the same answer on every run.  A statistical property
+ * holds if its statistic stays within FOUR_SIGMA or its chi-square limit, which a true property exceeds about once in
+ * 16 000 or in 32 000 times; the seeds were not chosen. */
 #ifndef FSI_TESTS_DEF_PROPERTY_H
 #define FSI_TESTS_DEF_PROPERTY_H
 
@@ -20,7 +20,7 @@
 
 #include "def/def.h"
 
-/* Formats of numbers in sentences. */
+/* Formats of numbers in messages. */
 #define I64 "%" PRId64
 #define U64 "%" PRIu64
 #define U32 "%" PRIu32
@@ -28,8 +28,8 @@
 #define FOUR_SIGMA 4.0
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-/* Fails with a printed sentence that holds the numbers. */
-#define LAW(holds, ...) \
+/* Fails with a printed message that holds the numbers. */
+#define HOLDS(holds, ...) \
     do { \
         if (!(holds)) { \
             print_error(__VA_ARGS__); \
@@ -46,7 +46,7 @@ static inline double chi_square_limit(double freedom)
     return freedom * pow(1.0 - v + FOUR_SIGMA * sqrt(v), 3.0);
 }
 
-/* That `count` is what equally likely cells give.  The sentence says what was counted. */
+/* That `count` is what equally likely cells give.  The message says what was counted. */
 static inline void check_uniform(const int64_t *count, int64_t cells, const char *format, ...)
 {
     char what[128];
@@ -58,9 +58,9 @@ static inline void check_uniform(const int64_t *count, int64_t cells, const char
     for (int64_t i = 0; i < cells; i++) total += (double)count[i];
     const double mean = total / (double)cells, limit = chi_square_limit((double)cells - 1.0);
     for (int64_t i = 0; i < cells; i++) chi += ((double)count[i] - mean) * ((double)count[i] - mean) / mean;
-    LAW(mean >= 5.0, "%s: only %g in each of " I64 " cells", what, mean, cells);
-    LAW(cells == 1 || chi < limit, "%s: chi-square %.1f with " I64 " degrees of freedom, the limit is %.1f", what, chi,
-        cells - 1, limit);
+    HOLDS(mean >= 5.0, "%s: only %g in each of " I64 " cells", what, mean, cells);
+    HOLDS(cells == 1 || chi < limit, "%s: chi-square %.1f with " I64 " degrees of freedom, the limit is %.1f", what,
+          chi, cells - 1, limit);
 }
 
 /* That a value found from samples, whose standard error is `error`, is the true one. */
@@ -72,8 +72,8 @@ static inline void check_mean(double found, double truth, double error, const ch
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
     const double off = fabs(found - truth) / error;
-    LAW(off <= FOUR_SIGMA, "%s: %.6g, the law says %.6g; that is %.1f standard errors of %.2g off", what, found, truth,
-        off, error);
+    HOLDS(off <= FOUR_SIGMA, "%s: %.6g, expected %.6g; that is %.1f standard errors of %.2g off", what, found, truth,
+          off, error);
 }
 
 static inline fsi_def_spec blockperm_spec(int64_t d, int64_t k, int64_t M, int64_t kappa, int64_t s, int32_t shuffle,

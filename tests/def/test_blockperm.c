@@ -28,23 +28,23 @@ static void check_column(const fsi_def_spec *p, const fsi_blockperm *B, int64_t 
     const int64_t home = fsi_blockperm_input_block(B, j);
     c.count = 0;
     fsi_def_visit(&S, j, j + 1, collect, &c);
-    LAW(c.count == p->kappa * p->s, "column " I64 " of d = " I64 ", k = " I64 " has " I64 " nonzeros", j, p->d, p->k,
-        c.count);
+    HOLDS(c.count == p->kappa * p->s, "column " I64 " of d = " I64 ", k = " I64 " has " I64 " nonzeros", j, p->d, p->k,
+          c.count);
     memset(taken, 0, sizeof taken);
     for (int64_t n = 0; n < c.count; n++) {
         const int64_t i = c.row[n], g = fsi_split_index(&B->out, i), l = n / p->s + 1;
-        LAW(i >= 0 && i < p->k, "column " I64 ": row " I64 " of " I64, j, i, p->k);
+        HOLDS(i >= 0 && i < p->k, "column " I64 ": row " I64 " of " I64, j, i, p->k);
         uint32_t h = (uint32_t)g;
         for (int64_t step = 0; step < l; step++) h = fsi_wiring_next(&B->wiring, h);
-        LAW(h == home,
-            "column " I64 " is in input block " I64 ", its row " I64 " in output block " I64
-            ", whose neighbour number " I64 " is " U32,
-            j, home, i, g, l, h);
+        HOLDS(h == home,
+              "column " I64 " is in input block " I64 ", its row " I64 " in output block " I64
+              ", whose neighbour number " I64 " is " U32,
+              j, home, i, g, l, h);
         const fsi_split parts = fsi_split_make(fsi_split_size(&B->out, g), p->s);
         const int64_t t = fsi_split_index(&parts, i - fsi_split_start(&B->out, g)), slot = (l - 1) * p->s + t;
-        LAW(!taken[slot], "column " I64 ": two nonzeros in part " I64 " of output block " I64, j, t, g);
+        HOLDS(!taken[slot], "column " I64 ": two nonzeros in part " I64 " of output block " I64, j, t, g);
         taken[slot] = 1;
-        LAW(c.value[n] == scale || c.value[n] == -scale, "column " I64 ": %g, not +-%g", j, c.value[n], scale);
+        HOLDS(c.value[n] == scale || c.value[n] == -scale, "column " I64 ": %g, not +-%g", j, c.value[n], scale);
     }
 }
 
@@ -102,7 +102,7 @@ static void check_codes(const fsi_blockperm *B, int64_t t, int64_t rows, neighbo
     for (int64_t j = 0; j < COLUMNS; j++) {
         const int64_t a = code_of(B, j, 1, t, rows, &codes);
         const int64_t b = code_of(B, j + by.j, 1 + by.l, t + by.t, rows, &others);
-        LAW(a >= 0 && a < codes && b >= 0 && b < others, "codes " I64 " and " I64, a, b);
+        HOLDS(a >= 0 && a < codes && b >= 0 && b < others, "codes " I64 " and " I64, a, b);
         one[a]++;
         both[a * others + b]++;
     }
@@ -146,7 +146,7 @@ static void rows_of_S_are_equally_full_and_signs_balance(void **state)
             for (int64_t l = 1; l <= 2; l++) {
                 g = fsi_wiring_back(&B.wiring, g);
                 const int c = fsi_blockperm_nonzeros(&B, j, l, 0, 30, code, 1);
-                LAW(c == 5, "%d nonzeros in one word, not 5", c);
+                HOLDS(c == 5, "%d nonzeros in one word, not 5", c);
                 for (int t = 0; t < c; t++) count[60 * g + code[t]]++;
             }
         }
@@ -167,16 +167,16 @@ static void input_blocks_differ_in_size_by_at_most_one(void **state)
             int64_t size[100] = {0}, last = 0;
             for (int64_t j = 0; j < sizes[n].d; j++) {
                 const int64_t h = fsi_blockperm_input_block(&B, j);
-                LAW(h >= 0 && h < sizes[n].M, "column " I64 " in block " I64, j, h);
-                LAW(shuffle == FSI_DEF_ROWS || h >= last, "column " I64 " in block " I64 " after " I64, j, h, last);
+                HOLDS(h >= 0 && h < sizes[n].M, "column " I64 " in block " I64, j, h);
+                HOLDS(shuffle == FSI_DEF_ROWS || h >= last, "column " I64 " in block " I64 " after " I64, j, h, last);
                 last = h;
                 size[h]++;
             }
             for (int64_t h = 0; h < sizes[n].M; h++)
-                LAW(shuffle == FSI_DEF_NONE
-                        ? size[h] == fsi_split_size(&B.in, h)
-                        : size[h] - sizes[n].d / sizes[n].M == 0 || size[h] - sizes[n].d / sizes[n].M == 1,
-                    "d = " I64 ", shuffle %d: block " I64 " has " I64 " columns", sizes[n].d, shuffle, h, size[h]);
+                HOLDS(shuffle == FSI_DEF_NONE
+                          ? size[h] == fsi_split_size(&B.in, h)
+                          : size[h] - sizes[n].d / sizes[n].M == 0 || size[h] - sizes[n].d / sizes[n].M == 1,
+                      "d = " I64 ", shuffle %d: block " I64 " has " I64 " columns", sizes[n].d, shuffle, h, size[h]);
         }
 }
 
@@ -189,7 +189,7 @@ static void columns_are_dealt_in_rounds(void **state)
         const fsi_blockperm B = fsi_blockperm_make(18, sizes[n].d, 1000, sizes[n].M, 1, 1, FSI_DEF_ROWS, 1);
         for (int64_t j = 0; j < sizes[n].d; j++) {
             const int64_t h = fsi_blockperm_input_block(&B, j), back = fsi_blockperm_assigned(&B, h, j / sizes[n].M);
-            LAW(back == j, "column " I64 " goes to block " I64 ", which says it got " I64, j, h, back);
+            HOLDS(back == j, "column " I64 " goes to block " I64 ", which says it got " I64, j, h, back);
         }
     }
     enum { M = 12, ROUNDS = 60000 };

@@ -11,8 +11,8 @@ static void the_neighbours_of_a_block_row_are_distinct(void **state)
             unsigned char taken[64] = {0};
             for (int64_t l = 0; l < M; l++) {
                 const int64_t h = fsi_blockrow_neighbour(&neighbours, l);
-                LAW(h >= 0 && h < M && !taken[h],
-                    "M = " I64 ": neighbour " I64 " of block row " I64 " is " I64 ", outside or taken", M, l, g, h);
+                HOLDS(h >= 0 && h < M && !taken[h],
+                      "M = " I64 ": neighbour " I64 " of block row " I64 " is " I64 ", outside or taken", M, l, g, h);
                 taken[h] = 1;
             }
         }
@@ -52,7 +52,7 @@ static void draws_and_signs_are_uniform_and_independent(void **state)
             int minus, other_minus;
             const int64_t a = 2 * (fsi_blockrow_draw(&R, i, h, 2, &minus) - start);
             const int64_t b = 2 * (fsi_blockrow_draw(&R, i, h, 3, &other_minus) - start);
-            LAW(a >= 0 && a < codes && b >= 0 && b < codes, "block " I64 ": draws " I64 " and " I64, h, a / 2, b / 2);
+            HOLDS(a >= 0 && a < codes && b >= 0 && b < codes, "block " I64 ": draws " I64 " and " I64, h, a / 2, b / 2);
             one[a + minus]++;
             next_draw[(a + minus) * codes + b + other_minus]++;
             if (i) next_row[before * codes + a + minus]++;

@@ -29,13 +29,13 @@ static void d_and_k_alone_make_a_legal_spec(void **state)
             for (int32_t family = 0; family <= FSI_DEF_GAUSS; family++)
                 for (int32_t shuffle = 0; shuffle <= (family <= FSI_DEF_BLOCKPERM ? FSI_DEF_GROUPS : 0); shuffle++) {
                     const fsi_def_spec said = {d[n], k, 0, 0, 0, 0, 5, family, shuffle}, p = filled(said);
-                    LAW(legal(&p),
-                        "family %d, shuffle %d, d = " I64 ", k = " I64 ": M = " I64 ", kappa = " I64 ", s = " I64
-                        ", interleave " I64,
-                        p.family, p.shuffle, p.d, k, p.M, p.kappa, p.s, p.interleave);
-                    LAW(p.d == d[n] && p.k == k && p.seed == 5 && (!family || p.family == family) &&
-                            (!shuffle || p.shuffle == shuffle),
-                        "family %d, shuffle %d: what was said has changed", family, shuffle);
+                    HOLDS(legal(&p),
+                          "family %d, shuffle %d, d = " I64 ", k = " I64 ": M = " I64 ", kappa = " I64 ", s = " I64
+                          ", interleave " I64,
+                          p.family, p.shuffle, p.d, k, p.M, p.kappa, p.s, p.interleave);
+                    HOLDS(p.d == d[n] && p.k == k && p.seed == 5 && (!family || p.family == family) &&
+                              (!shuffle || p.shuffle == shuffle),
+                          "family %d, shuffle %d: what was said has changed", family, shuffle);
                 }
 }
 
@@ -64,10 +64,10 @@ static void the_values_are_those_that_are_documented(void **state)
     (void)state;
     for (int n = 0; n < COUNT(cases); n++) {
         const fsi_def_spec p = filled(cases[n].said), q = cases[n].full;
-        LAW(p.M == q.M && p.kappa == q.kappa && p.s == q.s && p.interleave == q.interleave && p.family == q.family &&
-                p.shuffle == q.shuffle,
-            "case %d: family %d, shuffle %d, M = " I64 ", kappa = " I64 ", s = " I64 ", interleave " I64, n, p.family,
-            p.shuffle, p.M, p.kappa, p.s, p.interleave);
+        HOLDS(p.M == q.M && p.kappa == q.kappa && p.s == q.s && p.interleave == q.interleave && p.family == q.family &&
+                  p.shuffle == q.shuffle,
+              "case %d: family %d, shuffle %d, M = " I64 ", kappa = " I64 ", s = " I64 ", interleave " I64, n, p.family,
+              p.shuffle, p.M, p.kappa, p.s, p.interleave);
     }
 }
 

@@ -51,7 +51,7 @@ static void the_distribution_is_normal(void **state)
         const double F = 0.5 * erfc(-sorted[n] * sqrt(0.5));
         distance = fmax(distance, fmax(fabs(F - (double)n / SAMPLES), fabs(F - (double)(n + 1) / SAMPLES)));
     }
-    LAW(distance * sqrt(SAMPLES) < 2.4, "distance %g, times sqrt(n) %.2f", distance, distance * sqrt(SAMPLES));
+    HOLDS(distance * sqrt(SAMPLES) < 2.4, "distance %g, times sqrt(n) %.2f", distance, distance * sqrt(SAMPLES));
 }
 
 /* The correlation of z and of z^2 with the entry `down` rows and `right` columns on: 1 and 2 rows on share a Philox
@@ -89,8 +89,8 @@ static void radius_and_turn_are_close_to_the_exact_functions(void **state)
         cosine = fmax(cosine, fabs((double)c - cos(two_pi / 4294967296.0 * w)));
         sine = fmax(sine, fabs((double)s - sin(two_pi / 4294967296.0 * w)));
     }
-    LAW(radius < 5.5e-7 && cosine < 1.25e-7 && sine < 1.25e-7, "the radius is %g off, the cosine %g, the sine %g",
-        radius, cosine, sine);
+    HOLDS(radius < 5.5e-7 && cosine < 1.25e-7 && sine < 1.25e-7, "the radius is %g off, the cosine %g, the sine %g",
+          radius, cosine, sine);
 }
 
 /* Quarter turns are exact, and the radius falls from sqrt(66 ln 2) at w = 0 to 0 at the last words. */
@@ -101,12 +101,12 @@ static void the_ends_of_the_range_are_right(void **state)
         static const float expected[4][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
         float c, s;
         fsi_gauss_turn(quarter << 30, &c, &s);
-        LAW(c == expected[quarter][0] && s == expected[quarter][1], "quarter " U32 ": (%g, %g)", quarter, (double)c,
-            (double)s);
+        HOLDS(c == expected[quarter][0] && s == expected[quarter][1], "quarter " U32 ": (%g, %g)", quarter, (double)c,
+              (double)s);
     }
     const double largest = (double)fsi_gauss_radius(0), least = (double)fsi_gauss_radius(0xFFFFFFFF);
-    LAW(fabs(largest - sqrt(66.0 * log(2.0))) < 5.5e-7 && least == 0.0, "the radius goes from %.8g to %g", largest,
-        least);
+    HOLDS(fabs(largest - sqrt(66.0 * log(2.0))) < 5.5e-7 && least == 0.0, "the radius goes from %.8g to %g", largest,
+          least);
 }
 
 int main(void)

@@ -17,19 +17,19 @@ static void a_line_stays_in_one_super_block_and_spreads_evenly(void **state)
             int64_t lines_in[3] = {0};
             for (int64_t j = 0; j < d; j++) {
                 const int64_t first = j / FSI_GROUP_ROWS * FSI_GROUP_ROWS, h = fsi_blockperm_input_block(&B, j);
-                LAW(h >= 0 && h < 3 * c, "c = " I64 ": coordinate " I64 " in block " I64, c, j, h);
+                HOLDS(h >= 0 && h < 3 * c, "c = " I64 ": coordinate " I64 " in block " I64, c, j, h);
                 const int64_t super = fsi_blockperm_input_block(&B, first) / c;
-                LAW(h / c == super, "c = " I64 ": coordinate " I64 " in super-block " I64 ", its line in " I64, c, j,
-                    h / c, super);
+                HOLDS(h / c == super, "c = " I64 ": coordinate " I64 " in super-block " I64 ", its line in " I64, c, j,
+                      h / c, super);
                 for (int64_t i = first; i < j; i++)
-                    LAW((fsi_blockperm_input_block(&B, i) == h) == ((j - i) % c == 0),
-                        "c = " I64 ": coordinates " I64 " and " I64 " of a line in blocks " I64 " and " I64, c, i, j,
-                        fsi_blockperm_input_block(&B, i), h);
+                    HOLDS((fsi_blockperm_input_block(&B, i) == h) == ((j - i) % c == 0),
+                          "c = " I64 ": coordinates " I64 " and " I64 " of a line in blocks " I64 " and " I64, c, i, j,
+                          fsi_blockperm_input_block(&B, i), h);
                 if (j == first) lines_in[super]++;
             }
             for (int64_t H = 0; H < 3; H++)
-                LAW(lines_in[H] - B.units / 3 == 0 || lines_in[H] - B.units / 3 == 1,
-                    "d = " I64 ": " I64 " of " I64 " lines in super-block " I64, d, lines_in[H], B.units, H);
+                HOLDS(lines_in[H] - B.units / 3 == 0 || lines_in[H] - B.units / 3 == 1,
+                      "d = " I64 ": " I64 " of " I64 " lines in super-block " I64, d, lines_in[H], B.units, H);
         }
 }
 

@@ -1,4 +1,4 @@
-/* test_moments.c - the second-moment law: E |S x|^2 = |x|^2, and the variance that the definition promises.
+/* test_moments.c - the second moment: E |S x|^2 = |x|^2, and the variance that the definition promises.
  *
  * |S x|^2 - |x|^2 = sum over i != j of x_i x_j <S_i, S_j>, and the signs are independent, so
  *     Var |S x|^2 = 2 sum over i != j of x_i^2 x_j^2 E <S_i, S_j>^2.
@@ -79,7 +79,7 @@ static void check_moments(fsi_def_spec p, const vector *x, double variance, cons
         second += square / SEEDS;
         fourth += square * square / SEEDS;
     }
-    /* Where the law says 0 (all of x in one round) only rounding is left: 1e-12 of the square. */
+    /* Where it is 0 by theory (all of x in one round) only rounding is left: 1e-12 of the square. */
     const double rounding = 1e-12 * truth * truth;
     check_mean(mean, truth, sqrt(variance / SEEDS) + rounding, "%s: mean of |S x|^2", what);
     check_mean(second, variance, sqrt((fourth - second * second) / SEEDS) + rounding, "%s: variance of |S x|^2", what);
@@ -99,9 +99,10 @@ static void shuffled_rows_obey_the_law_for_every_x(void **state)
     (void)state;
     for (int n = 0; n < COUNT(shapes); n++) {
         const vector x = make_vector(shapes[n].count, shapes[n].first, shapes[n].stride, shapes[n].ratio);
-        const double law = 2.0 / K * spread(&x, M);
-        LAW(law <= 2.0 / K * spread(&x, 1), "the law %g is above the SJLT's %g", law, 2.0 / K * spread(&x, 1));
-        check_moments(blockperm_spec(D, K, M, 1, 4, FSI_DEF_ROWS, 1, 0), &x, law, "rows, kappa = 1, s = 4");
+        const double expected = 2.0 / K * spread(&x, M);
+        HOLDS(expected <= 2.0 / K * spread(&x, 1), "the variance %g is above the SJLT's %g", expected,
+              2.0 / K * spread(&x, 1));
+        check_moments(blockperm_spec(D, K, M, 1, 4, FSI_DEF_ROWS, 1, 0), &x, expected, "rows, kappa = 1, s = 4");
     }
 }
 
@@ -148,8 +149,8 @@ static void contiguous_blocks_pay_M_times_on_coherent_x(void **state)
 }
 
 /* Lines: coordinates of lines of one round never share a block, those of other lines do with probability 1/M; those of one
- * line do exactly where they differ by a multiple of c.  So a hot channel (stride 32) obeys the law, and 32 neighbours with
- * c = 32 never meet. */
+ * line do exactly where they differ by a multiple of c.  So a hot channel (stride 32) behaves as predicted, and 32
+ * neighbours with c = 32 never meet. */
 static void lines_obey_the_law_with_their_classes(void **state)
 {
     enum { D = 8192, K = 2048, M = 32 };

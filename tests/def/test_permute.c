@@ -19,10 +19,10 @@ static void it_is_one_to_one_and_inverted_for_all_n_to_5000(void **state)
         memset(seen, 0, sizeof seen);
         for (uint64_t x = 0; x < n; x++) {
             const uint64_t y = fsi_permute(&P, x);
-            LAW(y < n && !seen[y], "n = " U64 ": P(" U64 ") = " U64 " is outside or taken", n, x, y);
+            HOLDS(y < n && !seen[y], "n = " U64 ": P(" U64 ") = " U64 " is outside or taken", n, x, y);
             seen[y] = 1;
             const uint64_t back = fsi_permute_inverse(&P, y);
-            LAW(back == x, "n = " U64 ": P(" U64 ") = " U64 ", whose inverse is " U64, n, x, y, back);
+            HOLDS(back == x, "n = " U64 ": P(" U64 ") = " U64 ", whose inverse is " U64, n, x, y, back);
         }
     }
 }
@@ -41,14 +41,14 @@ static void it_is_one_to_one_and_inverted_for_n_to_two_to_the_48(void **state)
             for (uint64_t t = 0; t < SAMPLES; t++) {
                 const uint64_t x = t < 300 ? t : t < 600 ? n - 1 - (t - 300) : t * 0x9E3779B97F4A7C15u % n;
                 const uint64_t y = fsi_permute(&P, x), z = fsi_permute_inverse(&P, x);
-                LAW(y < n && z < n, "n = " U64 ": " U64 " goes to " U64 " and back to " U64, n, x, y, z);
-                LAW(fsi_permute_inverse(&P, y) == x, "n = " U64 ": the inverse of P(" U64 ") is another", n, x);
-                LAW(fsi_permute(&P, z) == x, "n = " U64 ": P of the inverse of " U64 " is another", n, x);
+                HOLDS(y < n && z < n, "n = " U64 ": " U64 " goes to " U64 " and back to " U64, n, x, y, z);
+                HOLDS(fsi_permute_inverse(&P, y) == x, "n = " U64 ": the inverse of P(" U64 ") is another", n, x);
+                HOLDS(fsi_permute(&P, z) == x, "n = " U64 ": P of the inverse of " U64 " is another", n, x);
                 image[t] = t < 600 ? y : n + t;
             }
             qsort(image, SAMPLES, sizeof *image, ascending);
             for (int t = 1; t < SAMPLES; t++)
-                LAW(image[t] != image[t - 1], "n = " U64 ": two rows go to " U64, n, image[t]);
+                HOLDS(image[t] != image[t - 1], "n = " U64 ": two rows go to " U64, n, image[t]);
         }
     }
 }
@@ -62,8 +62,8 @@ static void few_inputs_need_a_second_pass(void **state)
         const uint64_t side = (uint64_t)1 << P.bits;
         uint64_t outside = 0;
         for (uint64_t x = 0; x < n; x++) outside += fsi_permute_pass(&P, P.key, x) >= n;
-        LAW(outside < side && side * side < 4 * n + 1, "n = " U64 ": " U64 " inputs walk, 2^r = " U64, n, outside,
-            side);
+        HOLDS(outside < side && side * side < 4 * n + 1, "n = " U64 ": " U64 " inputs walk, 2^r = " U64, n, outside,
+              side);
     }
 }
 
@@ -78,7 +78,7 @@ static double same_block(const fsi_split *blocks, int64_t n, int64_t M)
     return sum / ((double)n * (double)(n - 1));
 }
 
-/* Pairs (x, x + 2^t) from the front, the middle and the end of [n]: each pair within 4 sigma of the law, and the
+/* Pairs (x, x + 2^t) from the front, the middle and the end of [n]: each pair within 4 sigma of theory, and the
  * squares of all deviations together within the chi-square limit. */
 static void structured_pairs_share_a_block_as_often_as_random_ones(void **state)
 {
@@ -110,8 +110,8 @@ static void structured_pairs_share_a_block_as_often_as_random_ones(void **state)
             chi += (found - p) * (found - p) / (error * error);
         }
     }
-    LAW(chi < chi_square_limit(pairs_in_all), "%d pairs: chi-square %.1f, the limit is %.1f", pairs_in_all, chi,
-        chi_square_limit(pairs_in_all));
+    HOLDS(chi < chi_square_limit(pairs_in_all), "%d pairs: chi-square %.1f, the limit is %.1f", pairs_in_all, chi,
+          chi_square_limit(pairs_in_all));
 }
 
 /* m hot rows at a fixed stride: the number of pairs that share a block has the mean and, n being large, the variance
@@ -126,7 +126,8 @@ static void a_run_of_rows_spreads_over_the_blocks_like_a_random_set(void **state
     (void)state;
     for (int i = 0; i < COUNT(runs); i++) {
         const fsi_split blocks = fsi_split_make(runs[i].n, M);
-        const double p = same_block(&blocks, runs[i].n, M), pairs = HOT * (HOT - 1) / 2.0, law = pairs * p * (1.0 - p);
+        const double p = same_block(&blocks, runs[i].n, M), pairs = HOT * (HOT - 1) / 2.0,
+                     expected = pairs * p * (1.0 - p);
         double sum = 0.0, square = 0.0;
         for (uint64_t seed = 0; seed < SEEDS; seed++) {
             const fsi_bijection P = fsi_bijection_make(seed, FSI_TAG_SHUFFLE, 0, (uint64_t)runs[i].n);
@@ -139,10 +140,10 @@ static void a_run_of_rows_spreads_over_the_blocks_like_a_random_set(void **state
             sum += together;
             square += together * together;
         }
-        check_mean(sum / SEEDS, 0.0, sqrt(law / SEEDS), "n = " I64 ", stride " I64 ": pairs in a block, mean",
+        check_mean(sum / SEEDS, 0.0, sqrt(expected / SEEDS), "n = " I64 ", stride " I64 ": pairs in a block, mean",
                    runs[i].n, runs[i].stride);
         /* The count is near a sum of chi-squares with 15 degrees of freedom: kurtosis 3 + 12 / 15. */
-        check_mean(square / SEEDS / law, 1.0, sqrt(2.8 / SEEDS),
+        check_mean(square / SEEDS / expected, 1.0, sqrt(2.8 / SEEDS),
                    "n = " I64 ", stride " I64 ": pairs in a block, variance", runs[i].n, runs[i].stride);
     }
 }

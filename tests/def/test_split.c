@@ -5,15 +5,15 @@ static void check_part(int64_t n, int64_t parts, int64_t i)
 {
     const fsi_split p = fsi_split_make(n, parts);
     const int64_t start = fsi_split_start(&p, i), size = fsi_split_size(&p, i);
-    LAW(size == n / parts || (size == n / parts + 1 && i < n % parts), I64 " in " I64 ": part " I64 " has " I64, n,
-        parts, i, size);
-    LAW(fsi_split_start(&p, i + 1) == start + size,
-        I64 " in " I64 ": part " I64 " starts at " I64 " and has " I64 ", the next starts at " I64, n, parts, i, start,
-        size, fsi_split_start(&p, i + 1));
+    HOLDS(size == n / parts || (size == n / parts + 1 && i < n % parts), I64 " in " I64 ": part " I64 " has " I64, n,
+          parts, i, size);
+    HOLDS(fsi_split_start(&p, i + 1) == start + size,
+          I64 " in " I64 ": part " I64 " starts at " I64 " and has " I64 ", the next starts at " I64, n, parts, i,
+          start, size, fsi_split_start(&p, i + 1));
     if (size == 0) return;
     const int64_t first = fsi_split_index(&p, start), last = fsi_split_index(&p, start + size - 1);
-    LAW(first == i && last == i, I64 " in " I64 ": the ends of part " I64 " are in parts " I64 " and " I64, n, parts, i,
-        first, last);
+    HOLDS(first == i && last == i, I64 " in " I64 ": the ends of part " I64 " are in parts " I64 " and " I64, n, parts,
+          i, first, last);
 }
 
 static void parts_tile_n_and_part_inverts_start(void **state)
@@ -23,8 +23,9 @@ static void parts_tile_n_and_part_inverts_start(void **state)
         for (int64_t parts = 1; parts <= 220; parts++) {
             const fsi_split p = fsi_split_make(n, parts);
             for (int64_t i = 0; i < parts; i++) check_part(n, parts, i);
-            LAW(fsi_split_start(&p, 0) == 0 && fsi_split_start(&p, parts) == n, I64 " in " I64 ": from " I64 " to " I64,
-                n, parts, fsi_split_start(&p, 0), fsi_split_start(&p, parts));
+            HOLDS(fsi_split_start(&p, 0) == 0 && fsi_split_start(&p, parts) == n,
+                  I64 " in " I64 ": from " I64 " to " I64, n, parts, fsi_split_start(&p, 0),
+                  fsi_split_start(&p, parts));
         }
 }
 

@@ -14,9 +14,9 @@ static void the_transform_is_sylvesters(void **state)
     for (uint64_t row = 0; row < 512; row++)
         for (uint64_t j = 0; j < 512; j++) {
             const uint64_t far_row = row << 39 | row, far_j = j << 39 | (j & 7);
-            LAW((int)fsi_hadamard_minus(row, j) == hadamard_by_recursion(row, j), "entry (" U64 ", " U64 ")", row, j);
-            LAW((int)fsi_hadamard_minus(far_row, far_j) == hadamard_by_recursion(far_row, far_j),
-                "entry (" U64 ", " U64 ")", far_row, far_j);
+            HOLDS((int)fsi_hadamard_minus(row, j) == hadamard_by_recursion(row, j), "entry (" U64 ", " U64 ")", row, j);
+            HOLDS((int)fsi_hadamard_minus(far_row, far_j) == hadamard_by_recursion(far_row, far_j),
+                  "entry (" U64 ", " U64 ")", far_row, far_j);
         }
 }
 
@@ -26,12 +26,12 @@ static void the_rows_are_distinct_rows_of_H(void **state)
     (void)state;
     for (int64_t d = 1; d <= 4096; d += 1 + d / 3) {
         const int64_t N = fsi_srht_order(d);
-        LAW(N >= d && N < 2 * d && (N & (N - 1)) == 0, "d = " I64 ": N = " I64, d, N);
+        HOLDS(N >= d && N < 2 * d && (N & (N - 1)) == 0, "d = " I64 ": N = " I64, d, N);
         const fsi_srht H = fsi_srht_make((uint64_t)d, d, N);
         memset(taken, 0, sizeof taken);
         for (int64_t i = 0; i < N; i++) {
             const uint64_t row = fsi_srht_row(&H, i);
-            LAW(row < (uint64_t)N && !taken[row], "d = " I64 ": row " I64 " is " U64 ", outside or taken", d, i, row);
+            HOLDS(row < (uint64_t)N && !taken[row], "d = " I64 ": row " I64 " is " U64 ", outside or taken", d, i, row);
             taken[row] = 1;
         }
     }
@@ -56,13 +56,13 @@ static void rows_are_orthogonal_when_d_is_N_and_columns_when_k_is_N(void **state
             for (int64_t other = 0; other < k; other++) {
                 int64_t sum = 0;
                 for (int64_t j = 0; j < d; j++) sum += sign_at(&H, i, j) * sign_at(&H, other, j);
-                LAW(sum == (i == other ? N : 0), "rows " I64 " and " I64 ": " I64, i, other, sum);
+                HOLDS(sum == (i == other ? N : 0), "rows " I64 " and " I64 ": " I64, i, other, sum);
             }
         for (int64_t j = 0; k == N && j < d; j++)
             for (int64_t other = 0; other < d; other++) {
                 int64_t sum = 0;
                 for (int64_t i = 0; i < k; i++) sum += sign_at(&H, i, j) * sign_at(&H, i, other);
-                LAW(sum == (j == other ? N : 0), "columns " I64 " and " I64 ": " I64, j, other, sum);
+                HOLDS(sum == (j == other ? N : 0), "columns " I64 " and " I64 ": " I64, j, other, sum);
             }
     }
 }

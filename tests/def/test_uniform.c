@@ -19,7 +19,7 @@ static uint64_t value_of(const bases *set, uint32_t word, int *rejects)
     uint64_t value = 0;
     for (int t = 0; t < set->count; t++) {
         const uint32_t digit = fsi_digit(&word, set->b[t]);
-        LAW(digit < set->b[t], "digit " U32 " in base " U32, digit, set->b[t]);
+        HOLDS(digit < set->b[t], "digit " U32 " in base " U32, digit, set->b[t]);
         value = value * set->b[t] + digit;
     }
     *rejects = fsi_rejects(word, product_of(set));
@@ -37,11 +37,11 @@ static void check_exactly_uniform(const bases *set)
         int first, second = 0, last;
         const uint64_t at_lo = value_of(set, (uint32_t)lo, &first), at_hi = value_of(set, (uint32_t)(hi - 1), &last);
         if (hi - lo > 1) value_of(set, (uint32_t)(lo + 1), &second);
-        LAW(at_lo == v && at_hi == v, "B = " U64 ": the words " U64 " and " U64 " give " U64 " and " U64 ", not " U64,
-            B, lo, hi - 1, at_lo, at_hi, v);
-        LAW(!second && (hi - lo == 1 || !last), "B = " U64 ": a word of " U64 " after the first is rejected", B, v);
-        LAW(hi - lo - (uint64_t)first == words / B, "B = " U64 ": " U64 " has " U64 " accepted words, not " U64, B, v,
-            hi - lo - (uint64_t)first, words / B);
+        HOLDS(at_lo == v && at_hi == v, "B = " U64 ": the words " U64 " and " U64 " give " U64 " and " U64 ", not " U64,
+              B, lo, hi - 1, at_lo, at_hi, v);
+        HOLDS(!second && (hi - lo == 1 || !last), "B = " U64 ": a word of " U64 " after the first is rejected", B, v);
+        HOLDS(hi - lo - (uint64_t)first == words / B, "B = " U64 ": " U64 " has " U64 " accepted words, not " U64, B, v,
+              hi - lo - (uint64_t)first, words / B);
     }
 }
 
@@ -77,8 +77,9 @@ static void powers_of_two_read_bits_and_never_reject(void **state)
         const uint32_t word = (uint32_t)(n * 0x9E3779B1u);
         uint32_t rest = word;
         const uint32_t high = fsi_digit(&rest, 8), low = fsi_digit(&rest, 128);
-        LAW(high == word >> 29 && low == ((word >> 22) & 127), "%08" PRIx32 " gives " U32 " and " U32, word, high, low);
-        LAW(!fsi_rejects(rest, 1024), "%08" PRIx32 " is rejected", word);
+        HOLDS(high == word >> 29 && low == ((word >> 22) & 127), "%08" PRIx32 " gives " U32 " and " U32, word, high,
+              low);
+        HOLDS(!fsi_rejects(rest, 1024), "%08" PRIx32 " is rejected", word);
     }
 }
 
@@ -94,7 +95,7 @@ static void numbers_below_b_are_unbiased(void **state)
         int64_t by_place[1000] = {0}, by_remainder[3] = {0};
         for (uint64_t n = 0; n < DRAWS; n++) {
             const uint64_t x = fsi_random_below(5, FSI_TAG_SAMPLE, n, (uint32_t)i, b);
-            LAW(x < b, U64 " is not below " U32, x, b);
+            HOLDS(x < b, U64 " is not below " U32, x, b);
             by_place[x * (uint64_t)cells / b]++;
             by_remainder[x % 3]++;
         }

@@ -28,9 +28,9 @@ static void its_powers_are_edge_disjoint_permutations_for_all_M_to_256(void **st
                 memset(of_l, 0, sizeof of_l);
                 for (uint32_t g = 0; g < M; g++) {
                     at[g] = fsi_wiring_next(&f, at[g]);
-                    LAW(at[g] < M && !of_g[g][at[g]] && !of_l[at[g]],
-                        "M = " U32 ", a = " U32 ", b = " U32 ": pi_" U32 "(" U32 ") = " U32 " comes twice", M, f.a, f.b,
-                        l, g, at[g]);
+                    HOLDS(at[g] < M && !of_g[g][at[g]] && !of_l[at[g]],
+                          "M = " U32 ", a = " U32 ", b = " U32 ": pi_" U32 "(" U32 ") = " U32 " comes twice", M, f.a,
+                          f.b, l, g, at[g]);
                     of_g[g][at[g]] = of_l[at[g]] = 1;
                 }
             }
@@ -41,8 +41,8 @@ static void check_back(uint32_t M, uint64_t seed, uint32_t x)
 {
     const fsi_wiring f = fsi_wiring_make(seed, M);
     const uint32_t y = fsi_wiring_next(&f, x), z = fsi_wiring_back(&f, x);
-    LAW(y < M && z < M && fsi_wiring_back(&f, y) == x && fsi_wiring_next(&f, z) == x,
-        "M = " U32 ", a = " U32 ", b = " U32 ": " U32 " goes on to " U32 " and back to " U32, M, f.a, f.b, x, y, z);
+    HOLDS(y < M && z < M && fsi_wiring_back(&f, y) == x && fsi_wiring_next(&f, z) == x,
+          "M = " U32 ", a = " U32 ", b = " U32 ": " U32 " goes on to " U32 " and back to " U32, M, f.a, f.b, x, y, z);
 }
 
 static void back_inverts_next(void **state)
@@ -64,11 +64,11 @@ static void the_multipliers_are_those_of_the_full_period(void **state)
     for (uint32_t M = 1; M <= 150; M++) {
         const uint32_t step = fsi_wiring_step(M);
         for (uint32_t a = 1; a < M; a++)
-            LAW(runs_through_all(a, 1, M) == ((a - 1) % step == 0),
-                "M = " U32 ", step " U32 ": a = " U32 " was judged wrongly", M, step, a);
+            HOLDS(runs_through_all(a, 1, M) == ((a - 1) % step == 0),
+                  "M = " U32 ", step " U32 ": a = " U32 " was classified wrongly", M, step, a);
         int square_free = 1;
         for (uint32_t p = 2; p * p <= M; p++) square_free &= M % (p * p) != 0 || (p == 2 && M % 8 != 0);
-        LAW((step == M) == square_free, "M = " U32 ": step " U32, M, step);
+        HOLDS((step == M) == square_free, "M = " U32 ": step " U32, M, step);
     }
 }
 
@@ -91,7 +91,7 @@ static void every_full_period_map_is_drawn_equally_often(void **state)
             for (uint32_t b = 0; b < M; b++)
                 if (runs_through_all(a, b, M)) count[maps++] = drawn[a][b];
                 else outside += drawn[a][b];
-        LAW(outside == 0, "M = " U32 ": " I64 " maps without the full period", M, outside);
+        HOLDS(outside == 0, "M = " U32 ": " I64 " maps without the full period", M, outside);
         check_uniform(count, maps, "M = " U32 ", maps of the full period", M);
     }
 }

@@ -1,7 +1,7 @@
 /* accuracy.c - f32 products on the device err at most twice as much as plain f32 summation does.
  *
  * Errors are Frobenius norms of the distance to the same product in double, of ref and of the device; data are normal,
- * and then also of magnitudes that differ from column to column and grow along the rows: there every column is judged
+ * and then also of magnitudes that differ from column to column and grow along the rows: there every column is compared
  * by itself.
  * A context of FS_PRECISION_FAST may err more, below 1e-4 of the result. */
 #include <inttypes.h>

@@ -120,12 +120,12 @@ static double unit_of(fs_dtype t)
 }
 
 /* Both may be off by slack_of and by one rounding to the output's type, in f16 down to its smallest number. */
-static void expect_close_to_judge(const call *c, const fs_sketch *S, const view *got, const view *judge)
+static void expect_close_to_reference(const call *c, const fs_sketch *S, const view *got, const view *reference)
 {
     const int64_t count = call_out_rows(c) * c->n;
     double *size = row_sizes(c, S), *want = room(count, 8), *slack = room(count, 8);
     for (int64_t e = 0; e < count; e++) {
-        want[e] = at(&judge->m, e / c->n, e % c->n);
+        want[e] = at(&reference->m, e / c->n, e % c->n);
         const double terms = fabs(c->beta) * 8 + fabs(c->alpha) * (double)whole_limit(c) * size[e / c->n];
         slack[e] = 2 * slack_of(c->in, call_in_rows(c), terms) + 2 * unit_of(c->out) * fabs(want[e]) +
                    (c->out == FS_F16 ? 0x1p-24 : 0.0);
@@ -134,10 +134,10 @@ static void expect_close_to_judge(const call *c, const fs_sketch *S, const view 
     free(size), free(want), free(slack);
 }
 
-void call_compare(const call *c, const fs_sketch *S, const view *got, const view *judge)
+void call_compare(const call *c, const fs_sketch *S, const view *got, const view *reference)
 {
-    if (exact(S)) expect_equal(c->name, &got->m, &judge->m);
-    else expect_close_to_judge(c, S, got, judge);
+    if (exact(S)) expect_equal(c->name, &got->m, &reference->m);
+    else expect_close_to_reference(c, S, got, reference);
 }
 
 void call_check(const lane *l, const call *c)
@@ -151,4 +151,14 @@ void call_check(const lane *l, const call *c)
     call_compare(c, S, &got, &want);
     view_free(&A), view_free(&want), view_free(&got);
     fs_sketch_destroy(S);
+}
+
+signed char *call_readers(const fs_sketch *S, const call *c, int64_t column)
+{
+    fs_sparse T = export_columns(S, column, 1, FS_INDEX64, FS_F64);
+    const int64_t *ptr = T.ptr;
+    signed char *reads = room(c->spec.k, 1);
+    for (int64_t i = 0; i < c->spec.k; i++) reads[i] = ptr[i + 1] > ptr[i];
+    sparse_free(&T);
+    return reads;
 }

@@ -1,4 +1,4 @@
-/* call.h - one product on the device, judged by the CPU: what the grids of these tests are made of. */
+/* call.h - one product on the device, compared with the CPU: what the grids of these tests are made of. */
 #ifndef FSI_TESTS_DEVICE_CALL_H
 #define FSI_TESTS_DEVICE_CALL_H
 
@@ -15,7 +15,7 @@ typedef struct call {
     int64_t pad, lead;
     fs_dtype in, out;
     double alpha, beta;
-    int large;              /* the judge is the tuned variant */
+    int large;              /* the reference is the tuned variant */
     int from_host, to_host; /* matrices that stay in host memory */
     int64_t limit;          /* the largest whole number in the input; 0: what keeps sums exact */
 } call;
@@ -62,12 +62,16 @@ fs_result call_run(const call *c, fs_context *ctx, const fs_sketch *S, const fs_
 
 /* Fails the test unless the two results are ==, if all weights of S are powers of two, or otherwise as close as the
  * rounding of both allows. */
-void call_compare(const call *c, const fs_sketch *S, const view *got, const view *judge);
+void call_compare(const call *c, const fs_sketch *S, const view *got, const view *reference);
 
-/* Whole numbers through the device and through the judge, compared.  Inputs, padding and guards must be untouched. */
+/* Whole numbers through the device and through the reference, compared.  Inputs, padding and guards must be untouched.
+ * */
 void call_check(const lane *l, const call *c);
 
 /* What the device gives for an input; nothing but the padding is checked. */
 view call_on_device(const lane *l, const call *c, fs_context *ctx, const view *A);
+
+/* For each of the k rows of Y whether it reads column `column` of S: 1 or 0; free() it. */
+signed char *call_readers(const fs_sketch *S, const call *c, int64_t column);
 
 #endif

@@ -1,9 +1,9 @@
-/* device.h - what the device tests share: contexts on the GPU beside their judges on the CPU, copies of guarded views
- * in device memory, and loops over cases in several host threads.
+/* device.h - what the device tests share: contexts on the GPU beside their references on the CPU, copies of guarded
+ * views in device memory, and loops over cases in several host threads.
  *
  * Environment variables, for whoever looks for a fault:
  *     FS_DEVICE_TESTS_DRY=1      the contexts under test are CPU contexts and device memory is malloc's, so that the
- *                                tests themselves can be tried without a GPU; laws of the GPU alone are skipped
+ *                                tests themselves can be tried without a GPU; properties of the GPU alone are skipped
  *     FS_DEVICE_TESTS_THREADS=t  host threads, each with its own stream and contexts
  *     FS_DEVICE_TESTS_THIN=c     every p-th case alone, p the first prime from c on that is at least 13 */
 #ifndef FSI_TESTS_DEVICE_DEVICE_H
@@ -22,8 +22,8 @@ fs_memory device_place(void);
 
 /* lanes ----------------------------------------------------------------------------------------------------- */
 
-/* What one host thread works with.  The judges are CPU contexts: ref, the law itself, and the tuned variant, which the
- * laws of tests/properties prove equal to ref and which is quick enough for large matrices. */
+/* What one host thread works with.  The references are CPU contexts: the reference implementation, and the tuned
+ * variant, which the properties of tests/properties prove equal to ref and which is quick enough for large matrices. */
 typedef struct lane {
     void *stream; /* a cudaStream_t of its own, which does not wait for the default stream */
     fs_context *gpu;
@@ -53,7 +53,7 @@ _Noreturn void skip_because(const char *why);
 
 /* memory ---------------------------------------------------------------------------------------------------- */
 
-/* Fails the test with CUDA's sentence unless the call succeeds; `error` is a cudaError_t. */
+/* Fails the test with CUDA's message unless the call succeeds; `error` is a cudaError_t. */
 #define CUDA(call) must_cuda((int)(call), #call, __FILE__, __LINE__)
 void must_cuda(int error, const char *call, const char *file, int line);
 

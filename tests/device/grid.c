@@ -3,6 +3,7 @@
  * Matrices are small, because ref is slow and because edges are where kernels err; large.c has the large ones. */
 #include <stdio.h>
 
+#include "base/math.h"
 #include "call.h"
 
 static const int64_t widths[] = {1, 2, 3, 7, 16, 31, 33, 64, 100, 127, 128, 129, 200, 257, 260, 512};
@@ -77,8 +78,6 @@ static const int64_t nonzeros[] = {1, 2, 3, 4, 5, 8, 11, 16, 257};
 /* Shuffle none, shuffle rows, and shuffle groups by its interleave. */
 static const int64_t shuffles[] = {-1, 0, 1, 2, 4, 8, 16, 32};
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* The digits are block height, blocks, kappa, s and shuffle; kappa is lowered to M and s to the height.  Half of the
  * sketches have blocks of two heights. */
 static call block_call(int64_t number)
@@ -98,9 +97,9 @@ static call block_call(int64_t number)
     if (shuffle > 1) M = (M + shuffle - 1) / shuffle * shuffle;
     spec.M = M;
     spec.k = M * height + (bits_at(stream, draw) % 2 ? (int64_t)(bits_at(stream, draw + 1) % (uint64_t)M) : 0);
-    spec.kappa = least(kappas[number % COUNT(kappas)], M);
+    spec.kappa = fsi_min(kappas[number % COUNT(kappas)], M);
     number /= COUNT(kappas);
-    spec.s = least(nonzeros[number % COUNT(nonzeros)], height);
+    spec.s = fsi_min(nonzeros[number % COUNT(nonzeros)], height);
     spec.seed = bits_at(stream, draw + 2);
     const type_pair types = type_pairs[bits_at(stream, draw + 3) % TYPE_PAIRS];
     call c = {.adjoint = bits_at(stream, draw + 4) % 3 == 0, .in = types.in, .out = types.out};
@@ -160,7 +159,7 @@ static call batch_call(int64_t number)
     number /= COUNT(samples);
     const int64_t height = tall[number % COUNT(tall)];
     number /= COUNT(tall);
-    spec.s = least(counts[number % COUNT(counts)], height);
+    spec.s = fsi_min(counts[number % COUNT(counts)], height);
     spec.M = spec.interleave * (1 + (int64_t)(bits_at(stream, draw) % 3));
     spec.k = spec.M * height + (height < 64 ? (int64_t)(bits_at(stream, draw + 1) % (uint64_t)spec.M) : 0);
     spec.seed = bits_at(stream, draw + 2);

@@ -1,8 +1,10 @@
 /* large.c - products of large matrices are what the CPU says: many rows, wide enough for tensor cores, aligned and not.
  *
- * The judge is the tuned CPU variant.  Under --small the matrices are small, but wide enough for the same kernels. */
+ * The reference is the tuned CPU variant.  Under --small the matrices are small, but wide enough for the same kernels.
+ * */
 #include <stdio.h>
 
+#include "base/math.h"
 #include "call.h"
 
 /* Packed, one element off, and leading dimensions that keep or break the alignment of every row. */
@@ -24,11 +26,9 @@ static const struct {
 } weights[] = {{1, 4}, {1, 1}, {2, 2}, {4, 4}, {4, 1}, {1, 16}, {2, 8}, {2, 3}};
 enum { DRAWS = 3 };
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Small enough for a sanitizer, still several tiles of anything. */
 static int64_t depth_at(uint64_t draw) { return small_set ? 700 + (int64_t)(draw % 3) : depths[draw % 4]; }
-static int64_t height_at(int64_t number) { return least(heights[number % COUNT(heights)], small_set ? 256 : 4096); }
+static int64_t height_at(int64_t number) { return fsi_min(heights[number % COUNT(heights)], small_set ? 256 : 4096); }
 static int64_t width_at(int64_t number)
 {
     const int64_t width = widths[number % COUNT(widths)];
@@ -56,7 +56,7 @@ static call block_call(int64_t number)
     spec.interleave = shuffles[how].interleave;
     while (spec.interleave > 1 && spec.M % spec.interleave != 0) spec.interleave /= 2;
     const uint64_t weight = bits_at(stream, draw + 3) % (uint64_t)COUNT(weights);
-    spec.kappa = least(weights[weight].kappa, spec.M);
+    spec.kappa = fsi_min(weights[weight].kappa, spec.M);
     spec.s = weights[weight].s;
     spec.seed = bits_at(stream, draw + 4);
     c.rows = depth_at(bits_at(stream, draw + 5));
@@ -193,7 +193,7 @@ static void check_halves(const lane *l, int64_t number, const void *data)
               .out = cases[number].out,
               .large = 1,
               .n = cases[number].n,
-              .rows = small_set ? least(cases[number].rows, 4200) : cases[number].rows,
+              .rows = small_set ? fsi_min(cases[number].rows, 4200) : cases[number].rows,
               .row0 = cases[number].row0,
               .from = ROWS,
               .to = cases[number].to,

@@ -1,7 +1,7 @@
 /* multi.c - several contexts as one on a GPU: as streams of one device here, and as devices where there are several.
  *
- * The laws are those of tests/properties/multi.c and add.c, with the CPU as the judge.  FLASHSKETCH_NCCL may name NCCL's
- * library, which is tried on one GPU by a team of one. */
+ * The properties are those of tests/properties/multi.c and add.c, with the CPU as the reference.  FLASHSKETCH_NCCL may
+ * name NCCL's library, which is tried on one GPU by a team of one. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -143,24 +143,13 @@ static void masks_of_layers_are_sketched_as_on_the_cpu(void **state)
     for_each_case(18, 6, check_layers, NULL);
 }
 
-/* The rows of Y that read column `column` of S. */
-static signed char *readers(const fs_sketch *S, const call *c, int64_t column)
-{
-    fs_sparse T = export_columns(S, column, 1, FS_INDEX64, FS_F64);
-    const int64_t *ptr = T.ptr;
-    signed char *reads = room(c->spec.k, 1);
-    for (int64_t i = 0; i < c->spec.k; i++) reads[i] = ptr[i + 1] > ptr[i];
-    sparse_free(&T);
-    return reads;
-}
-
 /* Pair `bad` alone is spoiled: it names a row that is not there (columns from 0 on), or one with an element that is not
  * finite, which no other pair names (one column). */
 static void expect_spoiled(const lane *l, const call *c, const fs_sketch *S, const factors *F, const view *good,
                            int64_t bad, int64_t column)
 {
     view got = on_device(l, c, S, F);
-    signed char *reads = readers(S, c, bad);
+    signed char *reads = call_readers(S, c, bad);
     for (int64_t i = 0; i < c->spec.k; i++)
         for (int64_t j = 0; j < c->n; j++) {
             const double y = at(&got.m, i, j), was = at(&good->m, i, j);

@@ -46,7 +46,7 @@ typedef struct job {
     view A, start, want, got; /* start: Y before the call */
     mirror from, to;
 } job;
-static void judge(const lane *l, job *j) { MUST(call_run(&j->c, l->tuned, j->S, &j->A.m, &j->want.m)); }
+static void compute_reference(const lane *l, job *j) { MUST(call_run(&j->c, l->tuned, j->S, &j->A.m, &j->want.m)); }
 static job job_make(const lane *l, int kind_number)
 {
     job j = {.c = call_of(kind_number)};
@@ -57,7 +57,7 @@ static job job_make(const lane *l, int kind_number)
     j.got = call_output(&j.c);
     j.from = mirror_make(l, &j.A);
     j.to = mirror_make(l, &j.got);
-    judge(l, &j);
+    compute_reference(l, &j);
     return j;
 }
 static void job_queue(job *j, fs_context *ctx) { MUST(call_run(&j->c, ctx, j->S, &j->from.m, &j->to.m)); }
@@ -140,7 +140,7 @@ static void a_call_that_has_run_can_be_captured_and_replayed(void **state)
         for (int replay = 0; replay < 3; replay++) {
             fill_whole(&j.A.m, 100 + (uint64_t)replay, 8);
             mirror_load(&own, &j.from, &j.A);
-            judge(&own, &j);
+            compute_reference(&own, &j);
             if (replay == 1) job_queue(&other, own.gpu);
             CUDA(cudaGraphLaunch(graph, (cudaStream_t)own.stream));
             stream_wait(own.stream);
@@ -154,7 +154,7 @@ static void a_call_that_has_run_can_be_captured_and_replayed(void **state)
     }
 }
 
-/* A first call inside a capture: either it needs no scratch and is captured, or it is refused with a sentence.  Another
+/* A first call inside a capture: either it needs no scratch and is captured, or it is refused with a message.  Another
  * context has run it before, so that its code is loaded.  After that the context works. */
 static void scratch_that_would_grow_in_a_capture_is_refused_with_a_sentence(void **state)
 {
@@ -174,7 +174,7 @@ static void scratch_that_would_grow_in_a_capture_is_refused_with_a_sentence(void
         const cudaError_t ended = cudaStreamEndCapture((cudaStream_t)own.stream, &graph);
         if (result != FS_OK) {
             refusals++;
-            if (!*fs_error_message()) fail_msg("%s: %s without a sentence", j.c.name, fs_result_name(result));
+            if (!*fs_error_message()) fail_msg("%s: %s without a message", j.c.name, fs_result_name(result));
             cudaGetLastError();
         } else {
             CUDA(ended);

@@ -2,8 +2,9 @@
  *
  *     mpiexec -n P device.ranks
  *
- * The laws are those of tests/mpi, with matrices in device memory and in the host's, and the CPU as the judge.  MPI
- * gets host memory only, so no MPI library need know of CUDA.  In a dry run (device.h) all are CPU ranks. */
+ * The properties are those of tests/mpi, with matrices in device memory and in the host's, and the CPU as the
+ * reference.  MPI gets host memory only, so no MPI library need know of CUDA.  In a dry run (device.h) all are CPU
+ * ranks. */
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +16,12 @@
 
 enum { NO_GPU = 77 };
 static int dry, skipped;
-static fs_context *judge, *device; /* on every rank: a CPU context, and one on the GPU */
+static fs_context *reference, *device; /* on every rank: a CPU context, and one on the GPU */
 
 /* Which ranks work on the GPU. */
 typedef enum cast { ALL, EVEN, ODD, CASTS } cast;
 static int is_gpu(cast who) { return who == ALL || (rank % 2 == 0) == (who == EVEN); }
-static fs_context *own(cast who) { return is_gpu(who) ? device : judge; }
+static fs_context *own(cast who) { return is_gpu(who) ? device : reference; }
 
 static void cuda(cudaError_t error, const char *what)
 {
@@ -81,7 +82,7 @@ static twin rows_of_A(int64_t d, int64_t n, fs_dtype dtype, int columns, double 
     return A;
 }
 
-/* laws ------------------------------------------------------------------------------------------------------ */
+/* properties ------------------------------------------------------------------------------------------------------ */
 
 typedef struct shape {
     fs_family family;
@@ -138,7 +139,7 @@ static void whole_numbers_have_the_bits_of_one_process(void)
         twin whole = twin_of(s->d, s->n, s->in, s->columns), want = twin_of(s->k, s->n, s->out, s->columns);
         fill(&whole.host, 3, 0, whole_at);
         fill(&want.host, 5, 0, whole_at);
-        MUST(fs_apply(judge, S, 0, alpha, &whole.host, beta, &want.host));
+        MUST(fs_apply(reference, S, 0, alpha, &whole.host, beta, &want.host));
         for (int who = 0; who < CASTS; who++)
             for (int output = FS_MPI_ALL; output <= FS_MPI_SCATTER; output++)
                 for (int ordered = 0; ordered < 2; ordered++)
@@ -215,7 +216,7 @@ static void parts_in_device_memory_are_summed(void)
     twin whole = twin_of(s->d, s->n, s->in, 0), want = twin_of(s->k, s->n, s->out, 0);
     fill(&whole.host, 3, 0, whole_at);
     fill(&want.host, 5, 0, whole_at);
-    MUST(fs_apply(judge, S, 0, 1.0, &whole.host, 2.0, &want.host));
+    MUST(fs_apply(reference, S, 0, 1.0, &whole.host, 2.0, &want.host));
     for (int who = 0; who < CASTS; who++)
         for (int output = FS_MPI_ALL; output <= FS_MPI_SCATTER; output++)
             for (int there = 0; there < 2; there++) {
@@ -302,7 +303,7 @@ static void tasks_on_a_gpu_are_those_of_the_whole_matrix(void)
                 if (root >= ranks) root = 0;
                 fs_workspace *task = NULL;
                 if (rank == root && is_gpu((cast)who)) task = w;
-                if (ranks == 1 && who == ODD) continue; /* nobody is on the GPU */
+                if (ranks == 1 && who == ODD) continue; /* no rank is on the GPU */
                 const int on_gpu = is_gpu((cast)who);
                 fs_mpi *made = make_ranks(own((cast)who), FS_MPI_ALL, root, 1, 0);
                 twin A = rows_of_A(D, N, FS_F32, 0, whole_at, on_gpu && !there);
@@ -382,16 +383,16 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A line for each law, as tests/device/run reads them; a law that is broken ends all ranks. */
-static void run(const char *name, void (*law)(void))
+/* A line for each property, as tests/device/run reads them; a property that is broken ends all ranks. */
+static void run(const char *name, void (*property)(void))
 {
     const double start = now();
     skipped = 0;
     if (rank == 0) printf("started             %s\n", name), fflush(stdout);
-    law();
+    property();
     if (rank == 0) printf("%-7s %8.2f s  %s\n", skipped ? "skipped" : "passed", now() - start, name), fflush(stdout);
 }
-#define LAW(law) run(#law, law)
+#define PROPERTY(property) run(#property, property)
 
 int main(int argc, char **argv)
 {
@@ -407,18 +408,18 @@ int main(int argc, char **argv)
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = dry ? FS_BACKEND_CPU : FS_BACKEND_CUDA;
     MUST(fs_context_create(&device, &where));
-    judge = cpu();
+    reference = cpu();
     fs_mpi *made = make_ranks(device, FS_MPI_ALL, 0, 1, 0);
     char text[512];
     fs_mpi_describe(made, text, sizeof text);
     if (rank == 0) printf("%s\n", text);
     fs_mpi_destroy(made);
-    LAW(whole_numbers_have_the_bits_of_one_process);
-    LAW(parts_are_added_in_the_order_of_ranks);
-    LAW(parts_in_device_memory_are_summed);
-    LAW(tasks_on_a_gpu_are_those_of_the_whole_matrix);
-    LAW(what_fails_on_one_rank_fails_on_all);
-    fs_context_destroy(judge);
+    PROPERTY(whole_numbers_have_the_bits_of_one_process);
+    PROPERTY(parts_are_added_in_the_order_of_ranks);
+    PROPERTY(parts_in_device_memory_are_summed);
+    PROPERTY(tasks_on_a_gpu_are_those_of_the_whole_matrix);
+    PROPERTY(what_fails_on_one_rank_fails_on_all);
+    fs_context_destroy(reference);
     fs_context_destroy(device);
     return end("device.ranks");
 }

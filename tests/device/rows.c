@@ -120,17 +120,6 @@ static void masks_of_batches_are_sketched_like_a_copy_of_them(void **state)
     for_each_case(54, 18, check_batch, NULL);
 }
 
-/* The signs with which rows of Y read column `column` of S. */
-static signed char *readers(const fs_sketch *S, const call *c, int64_t column)
-{
-    fs_sparse T = export_columns(S, column, 1, FS_INDEX64, FS_F64);
-    const int64_t *ptr = T.ptr;
-    signed char *reads = room(c->spec.k, 1);
-    for (int64_t i = 0; i < c->spec.k; i++) reads[i] = ptr[i + 1] > ptr[i];
-    sparse_free(&T);
-    return reads;
-}
-
 /* Entry `bad` of the list is -1 or one past the last row; the others are right. */
 static void check_missing(const lane *l, int64_t number, const void *data)
 {
@@ -150,7 +139,7 @@ static void check_missing(const lane *l, int64_t number, const void *data)
     fsi_index_store((void *)list.host.index, FS_INDEX64, bad, number & 1 ? -1 : all);
     copy_in(l->stream, (void *)list.device.index, list.host.index, list.bytes);
     view got = on_device(l, &c, S, &A, &list.device);
-    signed char *reads = readers(S, &c, bad);
+    signed char *reads = call_readers(S, &c, bad);
     for (int64_t i = 0; i < c.spec.k; i++)
         for (int64_t j = 0; j < c.n; j++) {
             const double y = at(&got.m, i, j), was = at(&good.m, i, j);
@@ -193,7 +182,7 @@ static void check_nonfinite(const lane *l, int64_t number, const void *data)
         if (i % 3 != 0) put(&A.m, i, (column + i) % c.n, NAN); /* entry i of the list is row 3 i */
     put(&A.m, 3 * listed, column, poisons[draw >> 32 & 1 ? 2 : draw >> 33 & 1]);
     view got = on_device(l, &c, S, &A, &list.device);
-    signed char *reads = readers(S, &c, listed);
+    signed char *reads = call_readers(S, &c, listed);
     for (int64_t i = 0; i < c.spec.k; i++)
         for (int64_t j = 0; j < c.n; j++) {
             const double y = at(&got.m, i, j), was = at(&good.m, i, j);

@@ -122,7 +122,7 @@ static void an_empty_sparse_matrix_adds_nothing(void **state)
 
 /* faults ---------------------------------------------------------------------------------------------------- */
 
-/* One array of a sound matrix is given a wrong entry.  The sentence must name the array and, for an index, say what it
+/* One array of a sound matrix is given a wrong entry.  The message must name the array and, for an index, say what it
  * is; Y must stay as it was, and the context must work after that. */
 typedef struct fault {
     const char *word;

@@ -1,7 +1,7 @@
 /* tasks.c - Gram matrices, embedding errors, ridge and least squares on a GPU, in its memory.
  *
- * The judge is what the answers must satisfy, in plain loops over the Y and C that the GPU itself made: a machine with
- * a GPU need not have a LAPACK.  (Against LAPACK tests/tasks tries the same task code on a CPU.)  Where the GPU's
+ * The reference is what the answers must satisfy, in plain loops over the Y and C that the GPU itself made: a machine
+ * with a GPU need not have a LAPACK.  (Against LAPACK tests/tasks tries the same task code on a CPU.)  Where the GPU's
  * linear algebra cannot be loaded the tests are skipped. */
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "device.h"
 
-/* Fails the test unless a context with this table is refused and the sentence names the file. */
+/* Fails the test unless a context with this table is refused and the message names the file. */
 static void expect_refused(const char *what, const char *path)
 {
     fs_context_options options = FS_CONTEXT_INIT;

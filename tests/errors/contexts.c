@@ -1,5 +1,5 @@
-/* contexts.c - the door of fs_context_create: options, the environment, plugins that are not what they should be, and
- * whose sentence a failure is. */
+/* contexts.c - fs_context_create refuses: options, the environment, plugins that are not what they should be, and
+ * whose error message a failure has. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -169,7 +169,7 @@ static void no_plugin_is_no_failure_of_the_loader(void **state)
     fs_context_destroy(ctx);
 }
 
-/* A backend gets what the caller gave, with offsets folded into data, and its sentence comes out. */
+/* A backend gets what the caller gave, with offsets folded into data, and its message comes out. */
 static void a_plugins_backend_gets_the_arguments(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void a_plugins_backend_gets_the_arguments(void **state)
     fs_sketch_destroy(S);
 }
 
-/* sentences ------------------------------------------------------------------------------------------------- */
+/* messages ------------------------------------------------------------------------------------------------- */
 
 typedef struct failing {
     pthread_barrier_t *both;

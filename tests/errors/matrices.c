@@ -1,5 +1,5 @@
-/* matrices.c - the doors of fs_apply, fs_apply_adjoint and fs_apply_sparse: whatever is wrong is refused with the right
- * code and a sentence that has the numbers, and Y is left as it was; what only looks wrong is accepted. */
+/* matrices.c - the checks of fs_apply, fs_apply_adjoint and fs_apply_sparse: whatever is wrong is refused with the
+ * right code and a message that has the numbers, and Y is left as it was; what only looks wrong is accepted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* memory.c - when memory runs out, at whichever request, every call says FS_ENOMEM in a sentence, writes nothing, and
+/* memory.c - when memory runs out, at whichever request, every call says FS_ENOMEM in a message, writes nothing, and
  * gives back all it had; with memory again it works.  Memory is requested from the thread that calls the library. */
 #include <inttypes.h>
 #include <pthread.h>
@@ -187,7 +187,7 @@ static fs_result scenario(const char *what, verb how, const fs_spec *spec, int64
     if (result == FS_OK) result = run(how, ctx, &m, S, w);
     if (result == FS_OK && m.failed) fail_msg("%s: FS_OK all the same", what);
     if (result != FS_OK) {
-        if (!strstr(fs_error_message(), "memory")) fail_msg("%s: the sentence is \"%s\"", what, fs_error_message());
+        if (!strstr(fs_error_message(), "memory")) fail_msg("%s: the message is \"%s\"", what, fs_error_message());
         expect_nothing_written(what, w);
         m.left = -1;
         if (ctx) MUST(run(how, ctx, &m, S, w));

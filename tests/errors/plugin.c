@@ -3,7 +3,7 @@
  *     PLUGIN_NO_ENTRY   a library that is no backend
  *     PLUGIN_ABI=n      a backend of another build
  *     PLUGIN_NO_DEVICE  a backend whose device is not there
- * and without a macro one that refuses every product with a sentence that repeats the arguments it got. */
+ * and without a macro one that refuses every product with a message that repeats the arguments it got. */
 #include <inttypes.h>
 #include <stdio.h>
 

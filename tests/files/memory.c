@@ -3,24 +3,10 @@
  * their own. */
 #include "tests/support/files.h"
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
+#include "tests/support/failing_malloc.h"
+
 void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
-
-static int left = -1; /* how many more times there is memory; negative: always */
-
-static int is_out(void)
-{
-    if (left > 0) left--;
-    else if (left == 0) return 1;
-    return 0;
-}
-void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
-
 void *__wrap_realloc(void *memory, size_t size) { return is_out() ? NULL : __real_realloc(memory, size); }
 
 /* The file opens when there is memory `least` times, and is refused when there is fewer times. */

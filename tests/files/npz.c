@@ -8,14 +8,7 @@
 
 #include "base/dtype.h"
 
-static int left = -1; /* how many more times there is memory; negative: always */
-static int is_out(void) { return left > 0 ? left--, 0 : left == 0; }
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
+#include "tests/support/failing_malloc.h"
 
 /* archives --------------------------------------------------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
  * The linker sends malloc, calloc, aligned_alloc and strdup of the readers here, so that memory can run out at any
  * moment. */
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,23 +12,12 @@
 #include "flashsketch_files.h"
 #include "tests/support/files.h"
 
-static atomic_int left = -1; /* how many more times there is memory; negative: always.  A stream's thread asks too */
-static int is_out(void)
-{
-    int now = left;
-    while (now > 0 && !atomic_compare_exchange_weak(&left, &now, now - 1)) continue;
-    return now == 0;
-}
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
+#include "tests/support/failing_malloc.h"
+
 void *__real_aligned_alloc(size_t alignment, size_t size);
 char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 char *__wrap_strdup(const char *text);
-void *__wrap_malloc(size_t size) { return is_out() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return is_out() ? NULL : __real_calloc(count, size); }
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
     return is_out() ? NULL : __real_aligned_alloc(alignment, size);

@@ -1,4 +1,4 @@
-/* identity.c - any bytes as the text that says what a sketch is (cli/identity.h): it is refused with a sentence, or
+/* identity.c - any bytes as the text that says what a sketch is (cli/identity.h): it is refused with a message, or
  * what is read is sound and, written again, reads the same. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 
 static void check_failure(fs_result result)
 {
-    const char *sentence = fs_error_message();
-    if ((result != FS_EFILE && result != FS_ENOMEM) || strncmp(sentence, "name: ", 6)) abort();
-    for (; *sentence; sentence++)
-        if (*sentence < 0x20 || *sentence > 0x7E) abort(); /* what stands in a file talks to the terminal */
+    const char *message = fs_error_message();
+    if ((result != FS_EFILE && result != FS_ENOMEM) || strncmp(message, "name: ", 6)) abort();
+    for (; *message; message++)
+        if (*message < 0x20 || *message > 0x7E) abort(); /* what stands in a file talks to the terminal */
 }
 
 static void check(const identity *id)

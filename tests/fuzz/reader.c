@@ -14,13 +14,13 @@
 #include "base/dtype.h"
 #include "files/file.h"
 
-/* A failure has a sentence, and what stands in a file does not talk to the terminal. */
+/* A failure has a message, and what stands in a file does not talk to the terminal. */
 static void check_failure(fs_result result)
 {
-    const char *sentence = fs_error_message();
-    if (result != FS_EFILE || !*sentence) abort();
-    for (; *sentence; sentence++)
-        if (*sentence < 0x20 || *sentence > 0x7E) abort();
+    const char *message = fs_error_message();
+    if (result != FS_EFILE || !*message) abort();
+    for (; *message; message++)
+        if (*message < 0x20 || *message > 0x7E) abort();
 }
 
 static void touch(const void *data, int64_t bytes)

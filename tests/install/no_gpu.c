@@ -1,11 +1,11 @@
-/* no_gpu.c - what a program gets from an installed library with a CUDA plugin where there is no GPU: a sentence and
+/* no_gpu.c - what a program gets from an installed library with a CUDA plugin where there is no GPU: a message and
  * FS_EBACKEND if it asked for CUDA, the CPU and the reason if it left the choice. */
 #include <flashsketch.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The plugin's sentence.  One that says "could not be loaded" would be the loader's: then the plugin was not opened. */
-static const char sentence[] = "the CUDA backend found no GPU: ";
+/* The plugin's message.  One that says "could not be loaded" would be the loader's: then the plugin was not opened. */
+static const char message[] = "the CUDA backend found no GPU: ";
 
 static int asked_for(void)
 {
@@ -15,7 +15,7 @@ static int asked_for(void)
     const fs_result result = fs_context_create(&ctx, &options);
     printf("asked for CUDA: %s, \"%s\"\n", fs_result_name(result), fs_error_message());
     fs_context_destroy(ctx);
-    return result == FS_EBACKEND && !ctx && strncmp(fs_error_message(), sentence, strlen(sentence)) == 0;
+    return result == FS_EBACKEND && !ctx && strncmp(fs_error_message(), message, strlen(message)) == 0;
 }
 
 static int left_open(void)
@@ -35,7 +35,7 @@ static int left_open(void)
     printf("left open: %s\n", text);
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
-    return strncmp(text, "cpu", 3) == 0 && strstr(text, "(auto: ") && strstr(text, sentence) && !*fs_error_message();
+    return strncmp(text, "cpu", 3) == 0 && strstr(text, "(auto: ") && strstr(text, message) && !*fs_error_message();
 }
 
 int main(void)

@@ -39,15 +39,15 @@ void give_up(const char *file, int line, const char *what, const char *format, .
 
 void refused(fs_result result, fs_result code, const char *file, int line, const char *call, const char *const *words)
 {
-    char sentence[512], first[512];
-    snprintf(sentence, sizeof sentence, "%s", fs_error_message());
+    char message[512], first[512];
+    snprintf(message, sizeof message, "%s", fs_error_message());
     if (result != code)
-        give_up(file, line, call, "%s (%s) is not %s", fs_result_name(result), sentence, fs_result_name(code));
+        give_up(file, line, call, "%s (%s) is not %s", fs_result_name(result), message, fs_result_name(code));
     for (int i = 0; words[i]; i++)
-        if (!strstr(sentence, words[i])) give_up(file, line, call, "'%s' is not in '%s'", words[i], sentence);
-    memcpy(first, sentence, sizeof first);
+        if (!strstr(message, words[i])) give_up(file, line, call, "'%s' is not in '%s'", words[i], message);
+    memcpy(first, message, sizeof first);
     MPI_Bcast(first, sizeof first, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (strcmp(first, sentence) != 0) give_up(file, line, call, "rank 0 says '%s', this rank '%s'", first, sentence);
+    if (strcmp(first, message) != 0) give_up(file, line, call, "rank 0 says '%s', this rank '%s'", first, message);
     refusals++;
 }
 
@@ -61,7 +61,7 @@ int end(const char *name)
 {
     EXPECT(live == 0, "%ld pieces of memory were not given back", live);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) printf("%s: all laws hold on %d ranks, %ld refusals\n", name, ranks, refusals);
+    if (rank == 0) printf("%s: all properties hold on %d ranks, %ld refusals\n", name, ranks, refusals);
     MPI_Finalize();
     return 0;
 }

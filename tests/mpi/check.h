@@ -1,6 +1,7 @@
 /* check.h - what the tests of ranks share.
  *
- * A law that is broken on one rank ends all of them: a rank that only left the test would leave the others waiting. */
+ * A property that is broken on one rank ends all of them: a rank that only left the test would leave the others
+ * waiting. */
 #ifndef FSI_TESTS_MPI_CHECK_H
 #define FSI_TESTS_MPI_CHECK_H
 
@@ -11,7 +12,7 @@
 
 extern int rank, ranks; /* of MPI_COMM_WORLD */
 
-/* Ends all ranks after a sentence unless the condition holds. */
+/* Ends all ranks after a message unless the condition holds. */
 #define EXPECT(condition, ...) \
     do { \
         if (!(condition)) give_up(__FILE__, __LINE__, #condition, __VA_ARGS__); \
@@ -22,12 +23,12 @@ _Noreturn void give_up(const char *file, int line, const char *what, const char 
 /* The call succeeds on this rank. */
 #define MUST(call) EXPECT((call) == FS_OK, "%s", fs_error_message())
 
-/* The call fails on all ranks with this code and one sentence, which has these words. */
+/* The call fails on all ranks with this code and one message, which has these words. */
 #define REFUSED(call, code, ...) \
     refused((call), (code), __FILE__, __LINE__, #call, (const char *const[]){__VA_ARGS__, NULL})
 void refused(fs_result result, fs_result code, const char *file, int line, const char *call, const char *const *words);
 
-/* Begins and ends MPI and a test program; laws are run by main in the same order on all ranks. */
+/* Begins and ends MPI and a test program; properties are run by main in the same order on all ranks. */
 void begin(int *argc, char ***argv);
 int end(const char *name);
 

@@ -1,8 +1,9 @@
-/* faults.c - whatever fails on one rank fails on all of them, with one code and one sentence, and nobody waits. */
+/* faults.c - whatever fails on one rank fails on all of them, with one code and one message, and no rank waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/scarce.h"
 #include "check.h"
 
 enum { D = 400, K = 64, N = 24 };
@@ -64,15 +65,15 @@ static void ranks_that_ask_for_different_products_are_told(void)
     fs_spec spec = FS_SPEC_INIT;
     spec.d = D, spec.k = K, spec.seed = rank == bad ? 8 : 7;
     fs_sketch *other = sketch(&spec);
-    char sentence[64];
-    snprintf(sentence, sizeof sentence, "rank %d has seed = 8, and rank 0 has 7", bad);
+    char message[64];
+    snprintf(message, sizeof message, "rank %d has seed = 8, and rank 0 has 7", bad);
     fresh();
-    REFUSED(fs_mpi_apply(made, other, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
-    snprintf(sentence, sizeof sentence, "rank %d has alpha = 0.5, and rank 0 has 1", bad);
-    REFUSED(fs_mpi_apply(made, S, row0, rank == bad ? 0.5 : 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
+    REFUSED(fs_mpi_apply(made, other, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, message);
+    snprintf(message, sizeof message, "rank %d has alpha = 0.5, and rank 0 has 1", bad);
+    REFUSED(fs_mpi_apply(made, S, row0, rank == bad ? 0.5 : 1.0, &A, 0.0, &Y), FS_EINVAL, message);
     if (rank == bad) A.cols = Y.cols = N - 1;
-    snprintf(sentence, sizeof sentence, "rank %d has columns of A = 23, and rank 0 has 24", bad);
-    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
+    snprintf(message, sizeof message, "rank %d has columns of A = 23, and rank 0 has 24", bad);
+    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, message);
     fresh();
     expect_untouched();
     fs_mpi_destroy(made);
@@ -80,8 +81,8 @@ static void ranks_that_ask_for_different_products_are_told(void)
     fs_mpi_options options = FS_MPI_INIT;
     options.ordered = rank == bad;
     MUST(fs_mpi_create(&made, MPI_COMM_WORLD, ctx, &options));
-    snprintf(sentence, sizeof sentence, "rank %d has ordered = 1, and rank 0 has 0", bad);
-    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, sentence);
+    snprintf(message, sizeof message, "rank %d has ordered = 1, and rank 0 has 0", bad);
+    REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_EINVAL, message);
     fs_mpi_destroy(made);
 }
 
@@ -90,7 +91,7 @@ static void a_row_on_two_ranks_is_refused(void)
     if (ranks == 1) return;
     fs_mpi *made = make_ranks(ctx, FS_MPI_ALL, 0, 0, 0);
     fresh();
-    /* The mistake that everybody makes: all rows begin at 0. */
+    /* The common mistake: all rows begin at 0. */
     REFUSED(fs_mpi_apply(made, S, 0, 1.0, &A, 0.0, &Y), FS_EINVAL, "no row may be on two ranks",
             "rank 0 has rows 0 to");
     /* One row too early, and ranks in the opposite order. */
@@ -102,26 +103,15 @@ static void a_row_on_two_ranks_is_refused(void)
     fs_mpi_destroy(made);
 }
 
-/* An allocator that gives `left` times. */
-static int left;
-static void *some(void *user, size_t bytes)
-{
-    (void)user;
-    return left-- > 0 ? malloc(bytes) : NULL;
-}
-static void back(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
+static scarce memory;
 
 static void memory_that_one_rank_cannot_have(void)
 {
     for (int gives = 0; gives < 5; gives++) {
         fs_mpi_options options = FS_MPI_INIT;
         fs_mpi *made = NULL;
-        if (rank == bad) options.allocator = (fs_allocator){some, back, NULL};
-        left = gives;
+        if (rank == bad) options.allocator = scarce_allocator(&memory);
+        memory.left = gives;
         if (gives < 2) {
             REFUSED(fs_mpi_create(&made, MPI_COMM_WORLD, ctx, &options), FS_ENOMEM, named, "no memory", "bytes");
             EXPECT(!made, "an object was made on rank %d", rank);
@@ -132,7 +122,7 @@ static void memory_that_one_rank_cannot_have(void)
         if (gives == 2) {
             REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_ENOMEM, named, "no memory", "parts of Y");
             expect_untouched();
-            left = 1;
+            memory.left = 1;
         }
         MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y));
         fs_mpi_destroy(made);
@@ -141,8 +131,8 @@ static void memory_that_one_rank_cannot_have(void)
     fs_context_options where = FS_CONTEXT_INIT;
     fs_context *poor = NULL;
     where.backend = FS_BACKEND_CPU, where.threads = 1;
-    if (rank == bad) where.allocator = (fs_allocator){some, back, NULL};
-    left = 2;
+    if (rank == bad) where.allocator = scarce_allocator(&memory);
+    memory.left = 2;
     MUST(fs_context_create(&poor, &where));
     fs_mpi *made = make_ranks(poor, FS_MPI_ALL, 0, 0, 5);
     fresh();

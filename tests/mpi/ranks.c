@@ -1,4 +1,4 @@
-/* ranks.c - the laws of a matrix spread over ranks:
+/* ranks.c - the properties of a matrix spread over ranks:
  *     - on whole numbers, S A has the same bits on any number of ranks as on one, however rows, tiles and outputs are;
  *     - in the order of ranks, Y is the sum of the ranks' parts in that order, in f64, rounded once: to the bit;
  *     - in MPI's order it is so within the rounding of the sums. */
@@ -177,7 +177,7 @@ static void the_order_of_ranks_gives_the_same_bits_for_every_tile_and_output(voi
     }
 }
 
-/* Every third entry of A as CSR; the judge is the dense product. */
+/* Every third entry of A as CSR; the reference is the dense product. */
 static void a_sparse_matrix_on_ranks_is_the_dense_one(void)
 {
     const shape *s = &shapes[0];

@@ -8,7 +8,7 @@
 
 static const fs_dtype dtypes[] = {FS_F32, FS_F64, FS_F16, FS_BF16};
 
-/* The judge: one element after the other. */
+/* The reference: one element after the other. */
 static void sum_plainly(const view *P, int count, double beta, const fs_matrix *Y)
 {
     for (int64_t i = 0; i < Y->rows; i++)

@@ -1,7 +1,7 @@
 /* algebra.c - apply multiplies by S and adjoint by its transpose: columns, linearity, pieces, inner products.
  *
- * Data are whole numbers.  Where all weights of S are powers of two every step is exact and the laws hold with ==;
- * elsewhere within the bound of slack_of. */
+ * Data are whole numbers.  Where all weights of S are powers of two every step is exact and the properties hold with
+ * ==; elsewhere within the bound of slack_of. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,9 +11,10 @@
 
 enum { N = 5 };
 
-/* Runs law(name of the case, recipe, S, its spec, context) for every recipe at its own size and every variant. */
-typedef void law_function(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec, fs_context *ctx);
-static void for_all(law_function *law)
+/* Runs property(name of the case, recipe, S, its spec, context) for every recipe at its own size and every variant. */
+typedef void property_function(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec,
+                               fs_context *ctx);
+static void for_all(property_function *property)
 {
     for (int r = 0; r < recipe_count; r++) {
         const fs_spec spec = spec_at(&recipes[r], recipes[r].d, recipes[r].k, 5);
@@ -21,7 +22,7 @@ static void for_all(law_function *law)
         for (int v = 0; v < context_count; v++) {
             char name[160];
             snprintf(name, sizeof name, "%s, %s", recipes[r].name, contexts[v].name);
-            law(name, &recipes[r], S, &spec, contexts[v].ctx);
+            property(name, &recipes[r], S, &spec, contexts[v].ctx);
         }
         fs_sketch_destroy(S);
     }

@@ -1,4 +1,4 @@
-/* columns.c - laws of S itself, seen through its export: how many nonzeros, how large, in which order. */
+/* columns.c - properties of S itself, seen through its export: how many nonzeros, how large, in which order. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@ static const struct {
 } sizes[] = {{1, 1}, {2, 3}, {31, 64}, {129, 65}, {700, 130}, {64, 1000}};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-/* Runs law(name, S, spec) on every recipe at its own size and at the odd ones. */
-static void for_all(void (*law)(const char *name, const fs_sketch *S, const fs_spec *spec))
+/* Runs property(name, S, spec) on every recipe at its own size and at the odd ones. */
+static void for_all(void (*property)(const char *name, const fs_sketch *S, const fs_spec *spec))
 {
     for (int r = 0; r < recipe_count; r++)
         for (int z = -1; z < SIZES; z++) {
@@ -26,7 +26,7 @@ static void for_all(void (*law)(const char *name, const fs_sketch *S, const fs_s
             fs_sketch *S = sketch_of(&asked);
             fs_spec spec = FS_SPEC_INIT;
             MUST(fs_sketch_spec(S, &spec));
-            law(R->name, S, &spec);
+            property(R->name, S, &spec);
             fs_sketch_destroy(S);
         }
 }
@@ -56,7 +56,7 @@ static void stored_columns_are_sorted_and_distinct(void **state)
 }
 
 /* Nonzeros that a column has, and their size: kappa s of 1 / sqrt(kappa s), or k of 1 / sqrt k.  Their squares sum to
- * 1.  FlashBlockRow's columns have norm 1 only in the mean, the Gaussian's too: they have no such law. */
+ * 1.  FlashBlockRow's columns have norm 1 only in the mean, the Gaussian's too: they have no such property. */
 static void unit_columns(const char *name, const fs_sketch *S, const fs_spec *spec)
 {
     if (spec->family == FS_BLOCKROW || spec->family == FS_GAUSSIAN) return;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/scarce.h"
 #include "tests/support/support.h"
 
 enum { MOST = 5 };
@@ -105,18 +106,7 @@ static void parts_are_added_in_the_order_of_contexts(void **state)
     fs_sketch_destroy(S);
 }
 
-/* Memory that fails after `left` times. */
-static int left;
-static void *some(void *user, size_t bytes)
-{
-    (void)user;
-    return left-- > 0 ? malloc(bytes) : NULL;
-}
-static void back(void *user, void *memory)
-{
-    (void)user;
-    free(memory);
-}
+static scarce memory;
 
 static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
 {
@@ -132,10 +122,10 @@ static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
     REFUSED(fs_multi_create(&multi, contexts_, 2, &options), FS_EUNSUPPORTED, "NCCL", "not all contexts are CUDA's");
     options.sum = (fs_multi_sum)3;
     REFUSED(fs_multi_create(&multi, contexts_, 2, &options), FS_EINVAL, "sum 3 does not exist");
-    options.sum = FS_MULTI_COPY, options.allocator = (fs_allocator){some, back, NULL};
-    left = 0;
+    options.sum = FS_MULTI_COPY, options.allocator = scarce_allocator(&memory);
+    memory.left = 0;
     REFUSED(fs_multi_create(&multi, contexts_, 2, &options), FS_ENOMEM, "no memory");
-    left = 1;
+    memory.left = 1;
     MUST(fs_multi_create(&multi, contexts_, 2, &options));
 
     view A = view_make(ROWS, 300, 7, FS_F32), Y = view_make(ROWS, 64, 7, FS_F32);
@@ -145,7 +135,7 @@ static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
     cut(&A.m, 2, 0, row0, pieces);
     view_seal(&Y);
     REFUSED(fs_multi_apply(multi, S, row0, 1.0, pieces, 0.0, &Y.m), FS_ENOMEM, "2 parts of Y");
-    left = 1;
+    memory.left = 1;
     bad.rows = 63;
     REFUSED(fs_multi_apply(multi, S, row0, 1.0, pieces, 0.0, &bad), FS_EINVAL, "Y is 63 x 7");
     REFUSED(fs_multi_apply(multi, NULL, row0, 1.0, pieces, 0.0, &Y.m), FS_EINVAL, "S is NULL");
@@ -160,10 +150,10 @@ static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
     fs_multi_destroy(multi);
     fs_multi_destroy(NULL);
 
-    /* A context that fails at work: its scratch cannot be had.  The sentence names it. */
+    /* A context that fails at work: its scratch cannot be had.  The message names it. */
     fs_context_options poor = FS_CONTEXT_INIT;
-    poor.backend = FS_BACKEND_CPU, poor.threads = 1, poor.allocator = (fs_allocator){some, back, NULL};
-    left = 2;
+    poor.backend = FS_BACKEND_CPU, poor.threads = 1, poor.allocator = scarce_allocator(&memory);
+    memory.left = 2;
     fs_context_destroy(contexts_[1]);
     MUST(fs_context_create(&contexts_[1], &poor));
     MUST(fs_multi_create(&multi, contexts_, 2, NULL));

@@ -26,7 +26,7 @@ static fs_rows rows_make(order how, int64_t rows, int64_t count, fs_index_type t
     return list;
 }
 
-/* One law: p rows, of which `count` are listed, by columns row0 ... of S. */
+/* One property: p rows, of which `count` are listed, by columns row0 ... of S. */
 static void same_as_a_copy(const recipe *R, int64_t d, int64_t row0, int64_t count, int64_t p, int64_t n, layout how,
                            fs_dtype dtype, order in, fs_index_type type, double beta)
 {

@@ -24,7 +24,8 @@ typedef struct sparse_case {
     double alpha, beta;
 } sparse_case;
 
-/* The judge's dense product, or a sum in double for the Gaussian, whose products with whole numbers are not exact. */
+/* The reference's dense product, or a sum in double for the Gaussian, whose products with whole numbers are not exact.
+ * */
 static void try_case(const recipe *R, const sparse_case *c)
 {
     const fs_spec spec = spec_at(R, c->row0 + c->rows + 3, 65, 21);

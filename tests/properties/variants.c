@@ -1,4 +1,5 @@
-/* variants.c - every variant is the judge: the tuned kernels against "ref" on every shape, layout and type.
+/* variants.c - every variant computes the same as the reference: the tuned kernels against "ref" on every shape, layout
+ * and type.
  *
  * On whole numbers the sums are exact in any order and then scaled by one formula, so results must be ==; only the
  * Gaussian's entries are not whole, and there, as on normal data, slack_of bounds the difference. */
@@ -54,8 +55,8 @@ static double unit_of(fs_dtype t)
     return t == FS_F64 ? 0x1p-53 : t == FS_F32 ? 0x1p-24 : t == FS_F16 ? 0x1p-11 : 0x1p-8;
 }
 
-/* Every variant, the judge too, against sums made here in double of the exported columns: sums may be off by slack_of,
- * the result by one rounding to its type, and to f16's smallest number. */
+/* Every variant, the reference too, against sums made here in double of the exported columns: sums may be off by
+ * slack_of, the result by one rounding to its type, and to f16's smallest number. */
 static void within_bound(const call *c, const fs_sketch *S, const fs_matrix *A)
 {
     const int64_t count = out_rows(c) * c->n;
@@ -79,15 +80,15 @@ static void within_bound(const call *c, const fs_sketch *S, const fs_matrix *A)
 
 static void equal_to_judge(const call *c, const fs_sketch *S, const fs_matrix *A)
 {
-    view judge = run(c, S, contexts[0].ctx, A, contexts[0].name);
+    view reference = run(c, S, contexts[0].ctx, A, contexts[0].name);
     for (int v = 1; v < context_count; v++) {
         char what[400];
         snprintf(what, sizeof what, "%s: %s", contexts[v].name, c->name);
         view Y = run(c, S, contexts[v].ctx, A, contexts[v].name);
-        expect_equal(what, &Y.m, &judge.m);
+        expect_equal(what, &Y.m, &reference.m);
         view_free(&Y);
     }
-    view_free(&judge);
+    view_free(&reference);
 }
 
 /* Whole numbers up to 8: sums of 8192 of them, and a hundred times as many, are exact in f32. */
@@ -114,7 +115,7 @@ static const struct {
 #define COUNT(array) ((int64_t)(sizeof array / sizeof array[0]))
 
 /* Case `number` of a recipe: width and input layout run through all pairs, the rest is drawn.  Products are kept
- * below `work` terms by taking fewer rows, then fewer columns: the judge is slow. */
+ * below `work` terms by taking fewer rows, then fewer columns: the reference is slow. */
 static call call_at(const recipe *R, int64_t number, int64_t work)
 {
     const uint64_t stream = (uint64_t)(R - recipes) + 100;

@@ -42,6 +42,12 @@ def test_mypy_finds_nothing(tmp_path):
     assert told.returncode == 0, told.stdout
 
 
+def test_ruff_finds_nothing():
+    pytest.importorskip("ruff")
+    told = run(sys.executable, "-m", "ruff", "check", "--no-cache", "--quiet", ROOT)
+    assert told.returncode == 0, told.stdout
+
+
 def test_a_missing_library_is_an_import_error_with_a_sentence(tmp_path):
     for file in PACKAGE.glob("*.py"):
         (tmp_path / "flashsketch").mkdir(exist_ok=True)

@@ -154,12 +154,12 @@ void refused(const char *path, const file_options *options, const char *file, in
     file_matrix found;
     (void)fs_fail(FS_OK, "%s", "");
     const fs_result code = file_open(path, options, &found);
-    const char *sentence = fs_error_message();
-    int right = code == FS_EFILE && strncmp(sentence, path, strlen(path)) == 0;
-    for (int i = 0; words[i]; i++) right = right && strstr(sentence, words[i]);
-    for (const char *c = sentence; *c; c++) right = right && *c >= 0x20 && *c < 0x7F;
+    const char *message = fs_error_message();
+    int right = code == FS_EFILE && strncmp(message, path, strlen(path)) == 0;
+    for (int i = 0; words[i]; i++) right = right && strstr(message, words[i]);
+    for (const char *c = message; *c; c++) right = right && *c >= 0x20 && *c < 0x7F;
     if (!right) {
-        print_error("%s:%d: %s gave %s and \"%s\"; missing may be:", file, line, path, fs_result_name(code), sentence);
+        print_error("%s:%d: %s gave %s and \"%s\"; missing may be:", file, line, path, fs_result_name(code), message);
         for (int i = 0; words[i]; i++) print_error(" \"%s\"", words[i]);
         print_error("\n");
         fail();

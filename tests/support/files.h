@@ -1,6 +1,6 @@
-/* support.h - what the tests of the readers share: files made byte by byte, sentences caught, contents compared.
+/* support.h - what the tests of the readers share: files made byte by byte, messages caught, contents compared.
  *
- * Every program works in an empty folder of its own, so that sentences start with a short name. */
+ * Every program works in an empty folder of its own, so that messages start with a short name. */
 #ifndef FSI_TESTS_SUPPORT_FILES_H
 #define FSI_TESTS_SUPPORT_FILES_H
 
@@ -55,7 +55,7 @@ void expect_dense(const file_matrix *file, int64_t rows, int64_t cols, fs_dtype 
 /* That it is the sparse matrix whose row-major dense form is this. */
 void expect_sparse(const file_matrix *file, int64_t rows, int64_t cols, const double *dense);
 
-/* That the file is refused with one sentence that starts with its name and has all these words. */
+/* That the file is refused with one message that starts with its name and has all these words. */
 #define REFUSED(path, options, ...) \
     refused((path), (options), __FILE__, __LINE__, (const char *const[]){__VA_ARGS__, NULL})
 void refused(const char *path, const file_options *options, const char *file, int line, const char *const *words);

@@ -1,5 +1,5 @@
 /* problems.h - what the tests of tasks share: problems with a known condition number, and LAPACK in double as the
- * judge. */
+ * reference. */
 #ifndef FSI_TESTS_SUPPORT_PROBLEMS_H
 #define FSI_TESTS_SUPPORT_PROBLEMS_H
 

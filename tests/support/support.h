@@ -1,5 +1,5 @@
-/* support.h - what the tests share: the sketches that every law is tried on, data that make laws exact, and views of
- * matrices in every layout with guarded buffers.
+/* support.h - what the tests share: the sketches that every property is tried on, data that make properties exact, and
+ * views of matrices in every layout with guarded buffers.
  *
  * A view's buffer ends where its last element ends, and everything in it that is not an element is NaN in all four
  * types (bytes 0xFF): a kernel that reads past a row, or reads a Y it may not read, cannot stay unseen. */
@@ -23,11 +23,11 @@ enum { THIN = 2 };
 enum { THIN = 1 };
 #endif
 
-/* Fails the test with the library's sentence unless the call succeeds. */
+/* Fails the test with the library's message unless the call succeeds. */
 #define MUST(call) must((call), #call, __FILE__, __LINE__)
 void must(fs_result result, const char *call, const char *file, int line);
 
-/* Fails the test unless the call failed with this code and a sentence that has all these words. */
+/* Fails the test unless the call failed with this code and a message that has all these words. */
 #define REFUSED(call, code, ...) \
     refused((call), (code), #call, __FILE__, __LINE__, (const char *const[]){__VA_ARGS__, NULL})
 void refused(fs_result result, fs_result code, const char *call, const char *file, int line, const char *const *words);
@@ -35,7 +35,7 @@ void refused(fs_result result, fs_result code, const char *call, const char *fil
 /* sketches -------------------------------------------------------------------------------------------------- */
 
 /* A kind of sketch.  At size k x d all weights of an `exact` one are powers of two, so that on whole numbers S A is
- * exact in every step and laws hold with ==. */
+ * exact in every step and properties hold with ==. */
 typedef struct recipe {
     const char *name;
     fs_family family;
@@ -61,15 +61,15 @@ double *columns_of(const fs_sketch *S, int64_t col0, int64_t cols);
 
 /* contexts -------------------------------------------------------------------------------------------------- */
 
-/* The CPU variants; the first is the judge. */
+/* The CPU variants; the first is the reference. */
 extern const char *const variants[];
 extern const int variant_count;
 
 /* A CPU context of a variant; NULL where this processor cannot run it.  threads 0: the default. */
 fs_context *context_of(const char *variant, int threads);
 
-/* One context of each variant this processor runs, the judge first; made and freed as a cmocka group begins and ends,
- * so that all tests of a program share them and find their scratch as others left it. */
+/* One context of each variant this processor runs, the reference first; made and freed as a cmocka group begins and
+ * ends, so that all tests of a program share them and find their scratch as others left it. */
 typedef struct named_context {
     const char *name;
     fs_context *ctx;

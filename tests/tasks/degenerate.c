@@ -1,4 +1,4 @@
-/* degenerate.c - what is no ordinary problem has the answer that the header names, or a sentence, and nothing is
+/* degenerate.c - what is no ordinary problem has the answer that the header names, or a message, and nothing is
  * written. */
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static void fill_with(const fs_matrix *m, double x)
         for (int64_t j = 0; j < m->cols; j++) put(m, i, j, x);
 }
 
-/* NaN or Inf in A or B: a sentence, and X and G stay. */
+/* NaN or Inf in A or B: a message, and X and G stay. */
 static void not_finite_is_refused(void **state)
 {
     (void)state;

@@ -13,13 +13,13 @@ static _Thread_local jmp_buf *way_out;
 
 void stand_in_fail(const char *file, int line, const char *format, ...)
 {
-    char sentence[2048];
+    char message[2048];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    /* One call: threads that fail at once do not mix their sentences. */
-    printf("    %s:%d: %s\n", file, line, sentence);
+    /* One call: threads that fail at once do not mix their messages. */
+    printf("    %s:%d: %s\n", file, line, message);
     fflush(stdout);
     longjmp(*way_out, FAILED);
 }

@@ -22,7 +22,7 @@ struct CMUnitTest {
     stand_in_run((tests), sizeof(tests) / sizeof(tests)[0], (setup), (teardown))
 int stand_in_run(const struct CMUnitTest *tests, size_t count, int (*setup)(void **), int (*teardown)(void **));
 
-/* Prints the sentence and ends the attempt, or the test, that this thread is in. */
+/* Prints the message and ends the attempt, or the test, that this thread is in. */
 #define fail_msg(...) stand_in_fail(__FILE__, __LINE__, __VA_ARGS__)
 _Noreturn void stand_in_fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 #define assert_true(condition) ((condition) ? (void)0 : fail_msg("%s is false", #condition))
