@@ -16,7 +16,7 @@
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
  * needs    sm_90; rows contiguous or dealt; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
  *          again; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a tile */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/gather_rows_simt_instances.h"
 #include "cuda/blockperm/common/row_ring.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 

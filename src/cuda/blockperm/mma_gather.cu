@@ -16,7 +16,7 @@
  * shared   a chunk of S (256 local rows, four panels) and where in A its rows are; then the sums of all but the first warp
  *          of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/mma_gather_instances.h"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {

@@ -17,7 +17,7 @@
  *          every warp: places of local rows, its slice
  * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle, M <= 2^20, less than
  *          2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/mma_skinny_instances.h"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {

@@ -12,7 +12,7 @@
  * grid     groups of permutations x M x column tiles x slices, in this order, in x
  * threads  team threads x phases; a team makes VECTOR columns per thread
  * shared   a chunk of row numbers and of codes; the tile: ls x block rows x threads x VECTOR sums */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/simt_generic_instances.h"
 #include "cuda/runtime/ptx.cuh"
 #include "cuda/blockperm/common/tile.cuh"
 

@@ -14,7 +14,7 @@
  * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, where rounds begin
  * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, dealt rows or no shuffle, M <= 2^20; rounds a
  *          multiple of 4 x 32 / lanes, slices of whole chunks */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/simt_skinny_instances.h"
 #include "cuda/runtime/ptx.cuh"
 #include "cuda/blockperm/common/tile.cuh"
 

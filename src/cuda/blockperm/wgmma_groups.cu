@@ -30,7 +30,7 @@
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
  *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that tensor_maps.cu can describe,
  *          otherwise rows that are whole 16 bytes */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/wgmma_groups_instances.h"
 #include "cuda/runtime/tensor_maps.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 

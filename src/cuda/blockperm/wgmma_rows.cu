@@ -24,7 +24,7 @@
  * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers, the slices that are under way
  * needs    sm_90; blocks of at most 64 rows; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at
  *          least as wide as a tile */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/blockperm/common/row_ring.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 

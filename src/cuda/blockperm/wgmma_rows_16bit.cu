@@ -25,7 +25,7 @@
  *          mbarriers
  * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle; rows of whole
  *          16 bytes at multiples of 16, fewer than 2^32 of them */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/wgmma_rows_16bit_instances.h"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {

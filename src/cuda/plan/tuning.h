@@ -7,16 +7,12 @@
 #define FSI_CUDA_PLAN_TUNING_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "cuda/plan/plan.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-void fsi_tuning_write_head(FILE *to, const char *gpu_name);
-void fsi_tuning_write(FILE *to, const fsi_problem *problem, const fsi_plan *plan);
 
 /* Reads a table; NULL, with what is wrong in `why`, if the file cannot be read or is none.  free() releases it. */
 fsi_tuning *fsi_tuning_read(const char *path, char *why, size_t bytes);
