@@ -7,15 +7,15 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* gather_rows_simt.cu: element type, permutations together. */
+/* Element type, permutations together. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_GATHER_ROWS_SIMT(X) X(float, FS_F32, 1)
 #else
 #define FSI_GATHER_ROWS_SIMT(X) X(float, FS_F32, 1) X(float, FS_F32, 2) X(float, FS_F32, 4)
 #endif
 enum { FSI_GATHER_ROWS_SIMT_COUNT = 0 FSI_GATHER_ROWS_SIMT(FSI_COUNT_ONE) };
-/* Warps that add, and that list; rows of a stage, bytes of each, and rows that one copy brings where they follow each
- * other.  (H200, kappa 4: eight warps that list make no difference.) */
+/* Consumer warps, which add, and producer warps that list nonzeros; rows of a stage, bytes of each, and rows that one copy
+ * brings where they are contiguous.  (H200, kappa 4: eight listing warps make no difference.) */
 enum {
     FSI_GATHER_ROWS_SIMT_ADDERS = 16,
     FSI_GATHER_ROWS_SIMT_LISTERS = 4,
@@ -26,7 +26,7 @@ enum {
     FSI_GATHER_ROWS_SIMT_BOX = FSI_GATHER_ROWS_SIMT_STAGE / 4
 };
 /* Bytes of a stage's lists, at most four nonzeros a row and one entry more; of the numbers where a block's lists begin;
- * of both of them; and of everything: stages, lists, a mask for each row of a block of every warp that lists, four
+ * of both of them; and of everything: stages, lists, a mask for each row of a block of every listing warp, four
  * slices of 48 bytes (tile.cuh), two mbarriers a stage. */
 enum {
     FSI_GATHER_ROWS_SIMT_ENTRIES = 2 * 4 * FSI_GATHER_ROWS_SIMT_STAGE + 16,

@@ -7,16 +7,16 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* mma_gather.cu: element type. */
+/* Element type. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_MMA_GATHER(X) X(float, FS_F32)
 #else
 #define FSI_MMA_GATHER(X) X(float, FS_F32) X(__half, FS_F16) X(__nv_bfloat16, FS_BF16)
 #endif
 enum { FSI_MMA_GATHER_COUNT = 0 FSI_MMA_GATHER(FSI_COUNT_ONE) };
-/* Threads, each of which makes a local row of a chunk; samples of a thread block; panels of S (64 local rows) and where the rows
- * are.  (H200, 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32 and 128 samples made no difference beyond
- * 5 %.  Two chunks of S, made while the elements of the first 32 local rows are on their way, took 1.03 to 1.06 times as
+/* Threads, each of which generates a local row of a chunk; samples of a thread block; S tiles (64 local rows) and row
+ * offsets.  (H200, 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32 and 128 samples made no difference beyond
+ * 5 %.  Two chunks of S, generated while the elements of the first 32 local rows are in flight, took 1.03 to 1.06 times as
  * long.) */
 enum {
     FSI_MMA_GATHER_THREADS = 256,
@@ -24,7 +24,7 @@ enum {
     FSI_MMA_GATHER_SHARED = FSI_MMA_GATHER_THREADS / 64 * 8192 + 8 * FSI_MMA_GATHER_THREADS
 };
 
-/* mma_gather.cu, products of rows: element type, samples of a thread block. */
+/* Factored input: element type, samples of a thread block. */
 #define FSI_MMA_FACTORED(X) X(float, FSI_MMA_GATHER_SAMPLES) X(float, FSI_MMA_GATHER_SAMPLES / 2)
 enum { FSI_MMA_FACTORED_COUNT = 0 FSI_MMA_FACTORED(FSI_COUNT_ONE) };
 

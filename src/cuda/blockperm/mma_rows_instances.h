@@ -7,7 +7,7 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* mma_rows.cu: element type, pieces of an element, groups of a thread block, steps in flight.  Seven
+/* Element type, split terms of an element, warpgroups of a thread block, steps in flight.  Seven
  * steps of f32 fit the 99 KiB of shared memory that sm_86, sm_89 and sm_120 give a thread block, and
  * two groups of them an A100's 163. */
 #ifdef FS_FEW_INSTANCES

@@ -7,21 +7,22 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* mma_skinny.cu: element type, neighbouring columns of a thread, nonzeros of a local row, chunks of the ring, warps. */
+/* Element type, neighbouring columns of a thread, nonzeros of a local row, chunks of the ring, warps. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_MMA_SKINNY(X) X(float, FS_F32, 2, 4, 2, 16)
 #else
 /* H200, 2026-11-16, on top of 9c3528b, 16777216 rows, k = 1024, s = 4: 16 columns take 458 us with a ring of two
- * chunks, 515 with four, and two tiles of one column a thread 653; four columns a thread, 8 warps, make 32 columns in
+ * chunks, 515 with four, and two tiles of one column a thread 653; 32 columns by four a thread, 8 warps, take
  * 983. */
 #define FSI_MMA_SKINNY_FLOAT(X, nonzeros) X(float, FS_F32, 1, nonzeros, 2, 16) X(float, FS_F32, 2, nonzeros, 2, 16)
 #define FSI_MMA_SKINNY(X) \
     FSI_MMA_SKINNY_FLOAT(X, 1) \
-    FSI_MMA_SKINNY_FLOAT(X, 2) FSI_MMA_SKINNY_FLOAT(X, 4) FSI_MMA_SKINNY_FLOAT(X, 8) X(__half, FS_F16, 2, 4, 4, 16) \
-        X(__nv_bfloat16, FS_BF16, 2, 4, 4, 16)
+    FSI_MMA_SKINNY_FLOAT(X, 2) \
+    FSI_MMA_SKINNY_FLOAT(X, 4) \
+    FSI_MMA_SKINNY_FLOAT(X, 8) X(__half, FS_F16, 2, 4, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 4, 4, 16)
 #endif
 enum { FSI_MMA_SKINNY_COUNT = 0 FSI_MMA_SKINNY(FSI_COUNT_ONE) };
-/* Rounds of a span, and of the spans whose turns and words are kept; words from block to block; rows of a block; most
+/* Rounds of a span, and of the spans whose rotations and words are kept; words from block to block; rows of a block; most
  * columns and blocks. */
 enum {
     FSI_MMA_SKINNY_SPAN = 256,
@@ -31,8 +32,8 @@ enum {
     FSI_MMA_SKINNY_COLUMNS = 48,
     FSI_MMA_SKINNY_BLOCKS = 1 << 20
 };
-/* Bytes of a warp's ring of chunks of 32 local rows, where its sums are in the end; and of everything: turns, and of every
- * warp its ring, words, places of 32 local rows, and a slice (tile.cuh). */
+/* Bytes of a warp's ring of chunks of 32 local rows, which holds its sums at the end; and of everything: rotations, and of every
+ * warp its ring, words, positions of 32 local rows, and a slice (tile.cuh). */
 #define FSI_MMA_SKINNY_RING(size, vector, stages) \
     ((stages) * (int)(size) < 8 ? 2048 * (vector) : 256 * (stages) * (vector) * (int)(size))
 #define FSI_MMA_SKINNY_SHARED(size, vector, stages, warps) \

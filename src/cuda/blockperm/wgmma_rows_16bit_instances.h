@@ -7,11 +7,10 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* wgmma_rows_16bit.cu: element type, nonzeros of a local row, places of units, warps that prepare, groups that multiply, thread
- * blocks of a cluster.  H200, f16, 16384 x 1024, 2026-11-16, on top of 4d6ab92, in us, by places and warps that
- * prepare: k = 1024 4,2 14.6, 6,2 15.1, 6,3 15.9, 6,1 17.4; k = 512 8,4 13.5, 12,4 13.9, 10,5 14.0, 9,3 14.6, 12,3 and
+/* Element type, nonzeros of a local row, stages of a unit each, producer warps, consumer warpgroups, thread blocks of a
+ * cluster.  H200, f16, 16384 x 1024, 2026-11-16, 4d6ab92, in us, by stages and producer warps: k = 1024 4,2 14.6, 6,2 15.1, 6,3 15.9, 6,1 17.4; k = 512 8,4 13.5, 12,4 13.9, 10,5 14.0, 9,3 14.6, 12,3 and
  * 12,6 14.7; k = 256 8,4 14.1, 10,5 14.8, 9,3 and 8,8 15.1, 10,2 17.8; k = 64 9,3 14.4, 8,4 14.6, 10,5 15.2, 8,2 16.4,
- * 10,2 17.0.  So 128 KB of rows on their way to a processor are enough, and where rows are not dealt (k = 64) three
+ * 10,2 17.0.  So 128 KB of rows in flight to a processor are enough, and where rows are not shuffled (k = 64) three
  * warps keep up. */
 #define FSI_WGMMA_ROWS_16BIT_OF(X, T, dtype, nonzeros) \
     X(T, dtype, nonzeros, 4, 2, 1, 1) \
@@ -30,7 +29,7 @@ enum { FSI_WGMMA_ROWS_16BIT_COUNT = 0 FSI_WGMMA_ROWS_16BIT(FSI_COUNT_ONE) };
 enum { FSI_WGMMA_ROWS_16BIT_COLUMNS = 64, FSI_WGMMA_ROWS_16BIT_UNIT = 128, FSI_WGMMA_ROWS_16BIT_GROUP = 128 };
 /* Thread blocks of a processor. */
 #define FSI_WGMMA_ROWS_16BIT_RESIDENT(places) ((places) <= 6 ? 2 : 1)
-/* Rows and codes of a place and its three mbarriers; sums that two groups leave for each other; quarters of eight rows
+/* Rows and codes of a stage and its three mbarriers; sums that two groups exchange; quarters of eight rows
  * of sums from every other thread block of a cluster, and eight mbarriers for them. */
 #define FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster) \
     ((places) * (FSI_WGMMA_ROWS_16BIT_UNIT * 2 * (FSI_WGMMA_ROWS_16BIT_COLUMNS + (nonzeros)) + 24) + \

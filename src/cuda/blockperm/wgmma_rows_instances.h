@@ -7,9 +7,8 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* wgmma_rows.cu: element type, permutations together, tiles of 64 columns of a warpgroup, stages of rows, sets of
- * panels of S, whether thread blocks take many pieces.  As many sets as warps that make them in turn, so that none
- * laps. */
+/* Element type, permutations together, tiles of 64 columns of a warpgroup, stages of rows, sets of S tiles, whether
+ * thread blocks are persistent.  As many sets as generator warps fill in turn, so that none laps. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_WGMMA_ROWS(X) X(float, FS_F32, 1, 1, 6, 4, 0)
 #else
@@ -35,15 +34,14 @@ enum { FSI_WGMMA_ROWS_COUNT = 0 FSI_WGMMA_ROWS(FSI_COUNT_ONE) };
 #define FSI_WGMMA_ROWS_PITCH(size, outs, tiles) \
     (128 * (FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) + ((2 - FSI_WGMMA_ROWS_GROUPS(size, outs, tiles)) & 3)))
 #define FSI_WGMMA_ROWS_STAGE(size, outs, tiles) (FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) >= 4 ? 32 : 64)
-/* Rows of a tile that one copy brings: as many as a warp has of a stage where they follow each other in both
- * memories. */
+/* Rows of a tile that one copy brings: as many as a warp has of a stage where they are contiguous in both memories. */
 #define FSI_WGMMA_ROWS_BOX(size, outs, tiles, contiguous) \
     ((contiguous) && FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) % 4 == 2 ? FSI_WGMMA_ROWS_STAGE(size, outs, tiles) / 4 \
                                                                        : 1)
-/* Sets of 2 `outs` panels, the ring, two mbarriers for each of them; and then `outs` slices of 48 bytes (tile.cuh) for
- * each of the last pieces, if there are many.  A warp that begins to make S for a piece has made the last but 4 / outs
- * sets before it, so those who multiply have read the last but 4 / outs + sets, and a piece has at least one set: the
- * slices of one more are kept. */
+/* Sets of 2 `outs` S tiles, the ring, two mbarriers for each of them; and then `outs` slices of 48 bytes (tile.cuh) for
+ * each of the last work items, if thread blocks are persistent.  When a warp begins to generate S for a work item, all but
+ * the last 4 / outs sets before it are complete, so consumer warps have finished reading all but the last 4 / outs + sets;
+ * a work item has at least one set: the slices of one more are kept. */
 #define FSI_WGMMA_ROWS_AHEAD(outs, sets, many) ((many) ? 4 / (outs) + (sets) + 1 : 1)
 #define FSI_WGMMA_ROWS_PARTS(size, outs, tiles, stages, sets) \
     ((sets) * (outs)*16384 + \

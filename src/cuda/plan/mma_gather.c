@@ -21,10 +21,7 @@ static int mma_gather_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
     return p->block_rows <= 64 && p->dtype != FS_F64;
 }
 
-static int64_t blocks_of(const fsi_problem *p, int64_t samples)
-{
-    return p->M * p->kappa * fsi_div_up(p->n, samples);
-}
+static int64_t blocks_of(const fsi_problem *p, int64_t samples) { return p->M * p->kappa * fsi_div_up(p->n, samples); }
 
 static int plan_instance(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, fsi_kernel_id kernel,
                          int instance, int64_t samples, fsi_plan *plan)

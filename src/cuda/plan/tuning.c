@@ -25,10 +25,11 @@ static int read_entry(const char *line, entry *e)
     char kernel[32];
     int shuffle, dtype, precision, end = 0;
     memset(e, 0, sizeof *e);
-    if (sscanf(line, FSI_TUNING_PROBLEM ": " FSI_TUNING_PLAN("31[a-z0-9_]") "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
-               &p->interleave, &p->block_rows, &p->local_rows, &shuffle, &dtype, &precision, &p->across, &p->down,
-               &p->aligned, &p->whole, &p->mapped, &p->once, kernel, &plan->instance, &plan->slices, &plan->length,
-               &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 28 ||
+    if (sscanf(line, FSI_TUNING_PROBLEM ": " FSI_TUNING_PLAN("31[a-z0-9_]") "%n", &p->rows, &p->n, &p->k, &p->M,
+               &p->kappa, &p->s, &p->interleave, &p->block_rows, &p->local_rows, &shuffle, &dtype, &precision,
+               &p->across, &p->down, &p->aligned, &p->whole, &p->mapped, &p->once, kernel, &plan->instance,
+               &plan->slices, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared,
+               &plan->cluster, &end) != 28 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;

@@ -71,7 +71,8 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
         plan->cluster = knobs->cluster;
     }
     if (named) {
-        if (named->dtype != p->dtype || named->outs != plan->group || (named->persistent && plan->cluster > 1)) return 0;
+        if (named->dtype != p->dtype || named->outs != plan->group || (named->persistent && plan->cluster > 1))
+            return 0;
         plan->instance = knobs->instance - 1;
     } else if (plan->cluster == 1) {
         const int persistent = persistent_instance(p, gpu, tiles, rule.blocks * plan->slices);

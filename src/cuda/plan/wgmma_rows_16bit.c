@@ -48,8 +48,7 @@ static int plan_of_form(const fsi_problem *p, const fsi_gpu_traits *gpu, int res
 {
     for (int i = 0; i < FSI_WGMMA_ROWS_16BIT_COUNT; i++) {
         const fsi_knobs knobs = {.instance = i + 1};
-        if (table[i].resident == resident && table[i].cluster == cluster &&
-            wgmma_rows_16bit_plan(p, gpu, &knobs, plan))
+        if (table[i].resident == resident && table[i].cluster == cluster && wgmma_rows_16bit_plan(p, gpu, &knobs, plan))
             return 1;
     }
     return 0;

@@ -73,7 +73,7 @@ bool packed(const fs_matrix *m)
     return rows || cols;
 }
 
-int64_t room_for(int64_t bytes) { return fsi_ceil_div(bytes, 256) * 256; }
+int64_t room_for(int64_t bytes) { return fsi_round_up(bytes, 256); }
 
 }  // namespace
 
@@ -117,15 +117,13 @@ static fs_result copy(fsi_gpu *gpu, const partial *host, char *scratch, int64_t 
 
 fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
-    const int64_t elements = Y->rows * Y->cols, blocks = fsi_ceil_div(elements, THREADS);
+    const int64_t elements = Y->rows * Y->cols, blocks = fsi_div_up(elements, THREADS);
     if (blocks > 0x7FFFFFFF)
         return gpu->host.fail(FS_EUNSUPPORTED,
                               "fs_add: a Y of %lld x %lld needs %lld thread blocks, a GPU has at most "
                               "2^31 - 1",
                               (long long)Y->rows, (long long)Y->cols, (long long)blocks);
-    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
-    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
-    const int down = along < across;
+    const int down = !fsi_view_is_row_major(Y);
     char *at;
     FSI_TRY(take_scratch(gpu, P, count, Y, &at));
     double *sums = (double *)at;

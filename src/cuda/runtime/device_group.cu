@@ -249,9 +249,7 @@ static fs_result team_apply(void *state, const fsi_def *S, const int64_t *row0, 
     if (Y->rows == 0 || Y->cols == 0) return FS_OK;
     const fs_dtype sum = fsi_dtype_sum(A[0].dtype);
     const int64_t elements = Y->rows * Y->cols, bytes = elements * fsi_dtype_size(sum);
-    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
-    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
-    const bool down = along < across;
+    const bool down = !fsi_view_is_row_major(Y);
     FSI_TRY(take_parts(t, bytes));
     fs_matrix slice = *Y;
     slice.dtype = sum;

@@ -123,8 +123,7 @@ typedef struct layout {
 } layout;
 static layout layout_of(const fs_matrix *m)
 {
-    const int64_t rs = m->row_stride < 0 ? -m->row_stride : m->row_stride,
-                  cs = m->col_stride < 0 ? -m->col_stride : m->col_stride;
+    const int64_t rs = fsi_view_row_distance(m), cs = fsi_view_col_distance(m);
     layout l;
     l.down = rs < cs || (rs == cs && m->rows > m->cols);
     l.count = l.down ? m->cols : m->rows;
@@ -167,8 +166,8 @@ static pieces cut_runs(int64_t runs, int64_t length, int64_t elements)
     pieces p = {runs, length, 1, length, 1, 0};
     if (length > elements) p.slice = elements;
     else p.together = elements / length < runs ? elements / length : runs;
-    p.slices = fsi_ceil_div(p.length, p.slice);
-    p.count = fsi_ceil_div(runs, p.together) * p.slices;
+    p.slices = fsi_div_up(p.length, p.slice);
+    p.count = fsi_div_up(runs, p.together) * p.slices;
     return p;
 }
 typedef struct piece {
