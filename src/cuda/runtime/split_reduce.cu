@@ -1,9 +1,9 @@
-/* split_reduce.cu - the ordered second pass: partial-sum buffers of partial sums are added in a fixed order, scaled once and stored once.
+/* split_reduce.cu - the split-K reduction: partial-sum buffers are added in a fixed order, scaled once and stored once.
  *
- * A partial-sum buffer is a packed k x n matrix of sums whose contiguous direction is that of Y: along columns, or `down` its rows.
- * Its launch overlaps the end of the kernel that makes the partial-sum buffers.  VECTOR neighbours in that direction belong
- * together.  Where there are many partial-sum buffers of few elements, threads of a thread block share an element: each adds a run
- * of the partial-sum buffers in order, and the sums of the runs are added in order. */
+ * A partial-sum buffer is a packed k x n matrix of sums, contiguous along Y's contiguous direction: its columns, or `down`
+ * its rows.  The launch overlaps the end of the kernel that fills the buffers.  VECTOR neighbours in that direction are
+ * loaded together.  Where there are many buffers of few elements, threads of a thread block share an element: each adds
+ * a run of the buffers in order, and the sums of the runs are added in order. */
 #include "cuda/runtime/split_reduce.cuh"
 #include "cuda/runtime/ptx.cuh"
 #include "cuda/blockperm/common/tile.cuh"
