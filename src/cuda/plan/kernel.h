@@ -32,7 +32,8 @@ typedef struct fsi_kernel {
     int (*fits)(const fsi_problem *p, const fsi_gpu_traits *gpu);
     /* The rules: the plan of a problem that fits; 0 where kernels further down the list are faster. */
     int (*choose)(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan);
-    /* The plan of a problem that fits, with knobs; 0 where there is none. */
+    /* The plan of a problem that fits, with knobs; 0 where there is none.  Like width, NULL for a kernel without instances,
+     * which sizes its own launches. */
     int (*plan)(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, fsi_plan *plan);
     /* Knobs i = 0, 1, ... that tuning tries, without slices; 0 past the last.  NULL: none. */
     int (*candidate)(const fsi_problem *p, int i, fsi_knobs *knobs);
