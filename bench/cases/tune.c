@@ -1,9 +1,9 @@
 /* tune.c - `fsbench tune`: tries the plans that the CUDA backend thinks worth trying, and writes down which one won.
  *
- * fsbench has a choose.c and a tuning.c of its own, those that the plugin of the same build was compiled with.  A plan
- * is tried through the door that users have: a table of one entry, named by FLASHSKETCH_TUNING, read by a new context.
- * A winner is written only where it beats the library's own choice by more than a run differs from the next, and a plan
- * whose result is not that of the library's own choice is reported and never written, however fast it is. */
+ * fsbench compiles the plan layer that the plugin of the same build was compiled with.  A plan is tried as users would:
+ * by a table of one entry, named by FLASHSKETCH_TUNING, read by a new context.  A winner is written only where it beats
+ * the library's own choice by more than a run differs from the next, and a plan whose result is not that of the
+ * library's own choice is reported and never written, however fast it is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "base/dtype.h"
 #include "groups.h"
-#include "cuda/plan/tuning.h"
+#include "cuda/plan/tune/candidates.h"
 
 enum { MOST_PLANS = 256 };
 static const double worth_an_entry = 0.99; /* the winner's time over the library's own */

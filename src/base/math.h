@@ -7,9 +7,16 @@
 
 #include <stdint.h>
 
-static inline int64_t fsi_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t fsi_max(int64_t a, int64_t b) { return a > b ? a : b; }
-static inline int64_t fsi_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static inline int64_t fsi_round_up(int64_t a, int64_t unit) { return fsi_div_up(a, unit) * unit; }
+/* In CUDA files also for device code. */
+#ifdef __CUDACC__
+#define FSI_MATH static inline __host__ __device__
+#else
+#define FSI_MATH static inline
+#endif
+
+FSI_MATH int64_t fsi_min(int64_t a, int64_t b) { return a < b ? a : b; }
+FSI_MATH int64_t fsi_max(int64_t a, int64_t b) { return a > b ? a : b; }
+FSI_MATH int64_t fsi_div_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+FSI_MATH int64_t fsi_round_up(int64_t a, int64_t unit) { return fsi_div_up(a, unit) * unit; }
 
 #endif

@@ -232,7 +232,7 @@ static void nccl_sums_and_wants_a_gpu_for_each(void **state)
     fs_multi *multi = NULL;
     void *stream = stream_make();
     fs_context *both[2] = {lanes[0].gpu, gpu_context(stream, FS_PRECISION_FULL)};
-    REFUSED(fs_multi_create(&multi, both, 2, &options), FS_EUNSUPPORTED, "NCCL wants a GPU for every context");
+    REFUSED(fs_multi_create(&multi, both, 2, &options), FS_EUNSUPPORTED, "NCCL needs a GPU for every context");
     fs_context_destroy(both[1]);
     stream_free(stream);
     if (fs_multi_create(&multi, both, 1, &options) != FS_OK) skip_because(fs_error_message());

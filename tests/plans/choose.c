@@ -1,8 +1,9 @@
-/* choose.c - laws of the CUDA backend's choice: which kernel runs, and that its plan fits the GPU. */
+/* choose.c - properties of the CUDA backend's choice: which kernel runs, and that its plan fits the GPU. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "plans.h"
+#include "cuda/blockperm/mma_gather_instances.h"
 #include "cuda/plan/local_rows.h"
 
 /* which kernel ----------------------------------------------------------------------------------------------- */
@@ -45,125 +46,125 @@ static const struct bar {
     int64_t interleave; /* 0: the default */
     const shape *shapes;
     const int64_t *k;
-    fsi_kernel kernel;
+    fsi_kernel_id kernel;
 } bars[] = {
     {H200, PACKED, FS_F32, FULL, 0, 1, 1, NONE, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 1, DEALT, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 1, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FAST, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, LINES, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FAST, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, GROUPED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     /* Two-byte elements: narrow tiles where they are as many as processors, or twice or half as many, or a sixth, or in
      * smaller matrices a quarter; wide ones elsewhere, and for other nonzeros and blocks of other heights. */
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, NONE, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
-    {H200, PADDED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, small_matrix, from_2048, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, wide_matrix, from_2048, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, to_2048, FSI_KERNEL_WGMMA_ROWS_16BIT},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrix, only_256, FSI_KERNEL_WGMMA_ROWS_16BIT},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, taller_matrix, only_256, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, tall_matrices, ends, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, LINES, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 8, DEALT, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PADDED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, small_matrix, from_2048, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, wide_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, wide_matrix, from_2048, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, tall_matrices, to_2048, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, tall_matrix, only_256, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, taller_matrix, only_256, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, tall_matrices, ends, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, GROUPED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     /* No tensor map has a negative stride, nor groups of 128 bytes out of fewer columns than a tile has. */
-    {H200, BACKWARD, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {H200, BACKWARD, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
     /* Floats of short sums are cut exactly. */
-    {H200, PACKED, FS_F32, FULL, 0, 1, 1, DEALT, 0, square, tall, FSI_KERNEL_MMA_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 1, DEALT, 0, square, tall, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, ragged, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, ragged_tile, usual, FSI_KERNEL_MMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 4, 8, DEALT, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 3, 4, DEALT, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 1, SHUFFLED, 0, square, tall, FSI_KERNEL_MMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 1, SHUFFLED, 0, square, tall, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, ragged, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, ragged_tile, usual, FSI_KERNEL_MMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 4, 8, SHUFFLED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 3, 4, SHUFFLED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     /* At most four nonzeros of several permutations are added; more, or those of words that may be drawn again, and
      * two-byte elements, are multiplied. */
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FSI_KERNEL_GATHER_ROWS_SIMT},
     {H200, PACKED, FS_F32, FULL, 0, 4, 1, NONE, 0, matrices, with_kappa, FSI_KERNEL_GATHER_ROWS_SIMT},
-    {H200, PACKED, FS_F32, FULL, 0, 4, 1, DEALT, 0, matrices, with_kappa, FSI_KERNEL_GATHER_ROWS_SIMT},
-    {H200, PACKED, FS_F32, FULL, 0, 2, 1, DEALT, 0, ragged, with_kappa, FSI_KERNEL_GATHER_ROWS_SIMT},
+    {H200, PACKED, FS_F32, FULL, 0, 4, 1, SHUFFLED, 0, matrices, with_kappa, FSI_KERNEL_GATHER_ROWS_SIMT},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 1, SHUFFLED, 0, ragged, with_kappa, FSI_KERNEL_GATHER_ROWS_SIMT},
     {H200, PACKED, FS_F32, FULL, 0, 2, 3, NONE, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 2, 2, LINES, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 2, GROUPED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     /* Rows that end within 16 bytes, then rows that are not aligned at all. */
-    {H200, PADDED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_widths, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, SHIFTED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, SHIFTED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, ODD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, one_tile, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile, uneven, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, half_a_tile + 1, uneven, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, SHIFTED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, SHIFTED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, ODD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F64, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, one_tile, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile, uneven, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, half_a_tile + 1, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 1, NONE, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_columns, usual, FSI_KERNEL_MMA_SKINNY},
-    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     /* Columns that are not neighbours, or not two of them one copy, nonzeros in slices of other sizes. */
-    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, DEALT, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 3, DEALT, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, odd_columns, uneven, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 3, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, uneven, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 8, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, LINES, 0, narrow, with_kappa, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F32, FULL, 0, 2, 2, DEALT, 0, narrow, with_kappa, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow_and_short, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 4, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_F32, FAST, 0, 1, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_F16, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_BF16, FULL, 0, 1, 4, LINES, 4, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_BF16, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH, FS_F64, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FSI_KERNEL_SIMT_GENERIC},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, few_samples, with_kappa, FSI_KERNEL_SIMT_GENERIC},
-    {H200, BATCH, FS_F32, FULL, 0, 2, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, DEALT, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
-    {B200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
-    {H200, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FSI_KERNEL_MMA_GATHER},
-    {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
-    {H200, BATCH_SHIFTED, FS_F16, FULL, 0, 1, 4, LINES, 1, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
-    {H200, BATCH, FS_F16, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F64, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, GROUPED, 0, narrow, with_kappa, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 2, 2, SHUFFLED, 0, narrow, with_kappa, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow_and_short, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 1, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 4, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_F32, FAST, 0, 1, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_F16, FULL, 0, 1, 4, GROUPED, 1, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_BF16, FULL, 0, 1, 4, GROUPED, 4, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_BF16, FULL, 0, 1, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH, FS_F64, FULL, 0, 1, 4, GROUPED, 1, samples, with_kappa, FSI_KERNEL_SIMT_GENERIC},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 0, few_samples, with_kappa, FSI_KERNEL_SIMT_GENERIC},
+    {H200, BATCH, FS_F32, FULL, 0, 2, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {B200, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {H200, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 1, gradients, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {H200, BATCH_SHIFTED, FS_F32, FULL, 0, 1, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {H200, BATCH_SHIFTED, FS_F16, FULL, 0, 1, 4, GROUPED, 1, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {H200, BATCH, FS_F16, FULL, 0, 1, 4, GROUPED, 1, gradients, with_kappa, FSI_KERNEL_MMA_GATHER},
     /* Tensor maps take samples of any length; 16 bytes at a time do not. */
-    {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, LINES, 1, gradients, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, LINES, 16, gradients, tall, FSI_KERNEL_WGMMA_GROUPS},
-    {H200, BATCH_PADDED, FS_F16, FULL, 0, 1, 4, LINES, 16, gradients, tall, FSI_KERNEL_MMA_GATHER},
+    {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, GROUPED, 1, gradients, with_kappa, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH_PADDED, FS_F32, FULL, 0, 1, 4, GROUPED, 16, gradients, tall, FSI_KERNEL_WGMMA_GROUPS},
+    {H200, BATCH_PADDED, FS_F16, FULL, 0, 1, 4, GROUPED, 16, gradients, tall, FSI_KERNEL_MMA_GATHER},
     {H200, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FSI_KERNEL_SORTED_NONZEROS},
     {H200, PACKED, FS_F32, FULL, 1, 1, 1, NONE, 0, matrices, tall, FSI_KERNEL_SORTED_NONZEROS},
     {H200, PACKED, FS_F64, FULL, 1, 1, 4, NONE, 0, matrices, tall, FSI_KERNEL_SORTED_NONZEROS},
-    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {A100, PACKED, FS_F32, FAST, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {A100, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {A100, PACKED, FS_F32, FAST, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {A100, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
     {A100, PACKED, FS_F16, FULL, 0, 1, 4, NONE, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {A100, SHIFTED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {A100, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {A100, SHIFTED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {A100, PACKED, FS_F64, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
     {A100, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FSI_KERNEL_SORTED_NONZEROS},
-    {B200, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {B200, PACKED, FS_BF16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {RTX_5090, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
-    {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {T4, PACKED, FS_F16, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {T4, PACKED, FS_F64, FULL, 0, 1, 4, DEALT, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {A100, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, half_a_tile + 1, uneven, FSI_KERNEL_MMA_ROWS},
-    {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {T4, PACKED, FS_F32, FULL, 0, 1, 4, DEALT, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
-    {T4, BATCH, FS_F32, FULL, 0, 1, 4, LINES, 0, samples, with_kappa, FSI_KERNEL_SIMT_GENERIC},
+    {B200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {B200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {RTX_5090, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    {T4, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {T4, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {T4, PACKED, FS_F64, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile + 1, uneven, FSI_KERNEL_MMA_ROWS},
+    {RTX_5090, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {T4, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {T4, BATCH, FS_F32, FULL, 0, 1, 4, GROUPED, 0, samples, with_kappa, FSI_KERNEL_SIMT_GENERIC},
     {T4, PACKED, FS_F32, FULL, 1, 1, 4, NONE, 0, matrices, tall, FSI_KERNEL_SORTED_NONZEROS},
 };
 
@@ -179,15 +180,15 @@ static void every_bar_gets_the_kernel_meant_for_it(void **state)
                 const fsi_problem p = problem_of_call(&c);
                 const fsi_plan plan = fsi_choose(&p, &gpus[b->gpu].traits, NULL);
                 if (plan.kernel != b->kernel)
-                    fail_msg("line %d of the bars: %s: kernel %d is meant for it, chosen is %s", i + 1,
-                             say_call(&c, &gpus[b->gpu]), (int)b->kernel, say_plan(&plan));
+                    fail_msg("line %d of the bars: %s: %s is meant for it, chosen is %s", i + 1,
+                             say_call(&c, &gpus[b->gpu]), fsi_kernel_of(b->kernel)->name, say_plan(&plan));
                 expect_fits("chosen", &c, &gpus[b->gpu], &p, &plan);
             }
 }
 
 /* Cutting a matrix into slices costs a second pass over their sums: a small matrix, or one of two-byte elements, is cut
  * into narrower tiles instead, a large one of floats is not. */
-static void narrow_tiles_are_taken_rather_than_parts(void **state)
+static void narrow_tiles_are_taken_rather_than_slices(void **state)
 {
     (void)state;
     const struct {
@@ -199,36 +200,37 @@ static void narrow_tiles_are_taken_rather_than_parts(void **state)
                  {16384, 1024, FS_BF16, 64, 1},
                  {65536, 1024, FS_BF16, 64, 1}};
     for (int i = 0; i < COUNT(cases); i++) {
-        const call c = {cases[i].d, 1024, 0, 1, 4, DEALT, 0, 0, cases[i].d, cases[i].n, cases[i].dtype, FULL, PACKED};
+        const call c = {cases[i].d, 1024,           0,    1,     4, SHUFFLED, 0, 0, cases[i].d,
+                        cases[i].n, cases[i].dtype, FULL, PACKED};
         const fsi_problem p = problem_of_call(&c);
         const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
         if (fsi_plan_width(&plan) != cases[i].width || plan.slices != cases[i].slices)
-            fail_msg("%s: tiles of %lld columns and %lld parts are meant for it, chosen is %s",
+            fail_msg("%s: tiles of %lld columns and %lld slices are meant for it, chosen is %s",
                      say_call(&c, &gpus[H200]), (long long)cases[i].width, (long long)cases[i].slices, say_plan(&plan));
     }
 }
 
-/* Two rounds of thread blocks would leave the memory waiting while the first store their sums. */
-static void thread_blocks_take_many_pieces_where_there_are_more_than_processors(void **state)
+/* With two waves of thread blocks the memory would idle while the first wave stores its sums. */
+static void thread_blocks_are_persistent_where_work_items_outnumber_processors(void **state)
 {
     (void)state;
     const fs_dtype types[] = {FS_F32, FS_F16, FS_BF16};
-    int with_many = 0, without = 0;
+    int persistent = 0, others = 0;
     for (const shape *A = matrices; A->d; A++)
         for (const int64_t *k = usual; *k; k++)
             for (int i = 0; i < COUNT(types); i++) {
-                const call c = {A->d, *k, 0, 1, 4, DEALT, 0, 0, A->d, A->n, types[i], FULL, PACKED};
+                const call c = {A->d, *k, 0, 1, 4, SHUFFLED, 0, 0, A->d, A->n, types[i], FULL, PACKED};
                 const fsi_problem p = problem_of_call(&c);
                 const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
                 const int64_t width = fsi_plan_width(&plan), tiles = (A->n + width - 1) / width;
                 if (plan.kernel == FSI_KERNEL_WGMMA_ROWS_16BIT) continue;
                 const int more = fsi_plan_blocks(&p, &plan) * tiles * plan.slices > gpus[H200].traits.processors;
-                if (fsi_plan_takes_many(&plan) != more)
-                    fail_msg("%s: %lld tiles, chosen is %s, whose thread blocks take %s", say_call(&c, &gpus[H200]),
-                             (long long)tiles, say_plan(&plan), more ? "one piece each" : "many pieces");
-                with_many += more, without += !more;
+                if (fsi_plan_is_persistent(&plan) != more)
+                    fail_msg("%s: %lld tiles, chosen is %s, whose thread blocks are %s", say_call(&c, &gpus[H200]),
+                             (long long)tiles, say_plan(&plan), more ? "not persistent" : "persistent");
+                persistent += more, others += !more;
             }
-    if (with_many < 6 || without < 6) fail_msg("%d matrices of many pieces, %d of few", with_many, without);
+    if (persistent < 6 || others < 6) fail_msg("%d matrices of many work items, %d of few", persistent, others);
 }
 
 /* Narrow tiles gain where all of them are at work at once and most processors have one; no sums are left to a second
@@ -240,7 +242,7 @@ static void narrow_tiles_are_at_work_at_once(void **state)
     for (int64_t rows = 1024; rows <= 1 << 20; rows *= 2)
         for (int64_t n = 48; n <= 4096; n += 16)
             for (int64_t M = 1; M <= 64; M += M < 8 ? 1 : 4) {
-                const call c = {rows, 64 * M, M, 1, 4, DEALT, 0, 0, rows, n, FS_BF16, FULL, PACKED};
+                const call c = {rows, 64 * M, M, 1, 4, SHUFFLED, 0, 0, rows, n, FS_BF16, FULL, PACKED};
                 const fsi_problem p = problem_of_call(&c);
                 const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
                 if (plan.kernel != FSI_KERNEL_WGMMA_ROWS_16BIT) continue;
@@ -259,7 +261,7 @@ static void narrow_tiles_are_at_work_at_once(void **state)
 
 /* what is chosen ---------------------------------------------------------------------------------------------- */
 
-static void no_block_has_more_slots_than_its_problem_says(void **state)
+static void no_block_has_more_local_rows_than_its_problem(void **state)
 {
     (void)state;
     call c;
@@ -271,7 +273,7 @@ static void no_block_has_more_slots_than_its_problem_says(void **state)
         for (int64_t h = 0; h < S.M; h += step) {
             const int64_t local_rows = fsi_local_rows_of(&S, h, c.row0, c.rows).count;
             if (local_rows > p.local_rows)
-                fail_msg("%s: block %" PRId64 " has %" PRId64 " slots, the problem says %" PRId64, say_call(&c, NULL),
+                fail_msg("%s: block %" PRId64 " has %" PRId64 " local rows, the problem %" PRId64, say_call(&c, NULL),
                          h, local_rows, p.local_rows);
         }
     }
@@ -311,11 +313,11 @@ static void every_candidate_fits_and_the_chosen_plan_is_one(void **state)
     }
 }
 
-/* A tensor map has no side of 0: an empty piece, which scales Y and nothing more, is left to other kernels. */
-static void an_empty_piece_has_no_tensor_map(void **state)
+/* A tensor map has no side of 0: an empty row slice, which scales Y and nothing more, is left to other kernels. */
+static void an_empty_row_slice_has_no_tensor_map(void **state)
 {
     (void)state;
-    const call c = {65536, 1024, 0, 4, 1, DEALT, 0, 5, 0, 1024, FS_F32, FULL, PACKED};
+    const call c = {65536, 1024, 0, 4, 1, SHUFFLED, 0, 5, 0, 1024, FS_F32, FULL, PACKED};
     const fsi_problem p = problem_of_call(&c);
     const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
     if (p.mapped || plan.kernel == FSI_KERNEL_WGMMA_ROWS || plan.kernel == FSI_KERNEL_GATHER_ROWS_SIMT)
@@ -323,49 +325,49 @@ static void an_empty_piece_has_no_tensor_map(void **state)
     expect_fits("of nothing", &c, &gpus[H200], &p, &plan);
 }
 
-/* Of listed rows; elsewhere they are copied first. */
-static void every_plan_of_listed_rows_fits(void **state)
+/* Elsewhere gathered rows are copied first. */
+static void every_plan_of_gathered_rows_fits(void **state)
 {
     (void)state;
     call c;
     const gpu_kind *gpu;
     int64_t plans = 0;
     for (int64_t i = 0; sweep(i, &c, &gpu); i += STEP) {
-        const fsi_problem p = problem_of_call(&c);
-        fsi_plan plan;
+        fsi_problem p = problem_of_call(&c);
+        p.input = FSI_INPUT_GATHERED;
+        const fsi_plan plan = fsi_choose(&p, &gpu->traits, NULL);
 #ifdef FS_FEW_INSTANCES
         const int there = p.dtype == FS_F32;
 #else
         const int there = p.dtype != FS_F64;
 #endif
         const int meant = gpu->traits.arch >= 80 && p.block_rows <= 64 && there;
-        if (fsi_choose_listed(&p, &gpu->traits, &plan) != meant)
-            fail_msg("%s: listed rows are %s", say_call(&c, gpu), meant ? "not taken" : "taken");
+        if (plan.kernel != (meant ? FSI_KERNEL_MMA_GATHER : FSI_KERNEL_NONE))
+            fail_msg("%s: gathered rows: chosen is %s", say_call(&c, gpu), say_plan(&plan));
         if (!meant) continue;
         plans++;
-        if (plan.kernel != FSI_KERNEL_MMA_GATHER) fail_msg("%s: chosen is %s", say_call(&c, gpu), say_plan(&plan));
-        expect_fits("of listed rows", &c, gpu, &p, &plan);
+        expect_fits("of gathered rows", &c, gpu, &p, &plan);
     }
     assert_true(plans > 100);
 }
 
-/* Of products of rows, which are floats; elsewhere a matrix of them is made first.  Tiles are narrow where wide ones
- * would leave every processor one thread block at most. */
-static void every_plan_of_products_fits(void **state)
+/* Factored input is f32; elsewhere the matrix is materialized first.  Tiles are narrow where wide ones would leave every
+ * processor one thread block at most. */
+static void every_plan_of_factored_input_fits(void **state)
 {
     (void)state;
     call c;
     const gpu_kind *gpu;
     int64_t plans[FSI_MMA_FACTORED_COUNT] = {0};
     for (int64_t i = 0; sweep(i, &c, &gpu); i += STEP) {
-        const fsi_problem p = problem_of_call(&c);
-        fsi_plan plan;
+        fsi_problem p = problem_of_call(&c);
+        p.input = FSI_INPUT_FACTORED;
+        const fsi_plan plan = fsi_choose(&p, &gpu->traits, NULL);
         const int meant = gpu->traits.arch >= 80 && p.block_rows <= 64 && p.dtype == FS_F32;
-        if (fsi_choose_products(&p, &gpu->traits, &plan) != meant)
-            fail_msg("%s: products are %s", say_call(&c, gpu), meant ? "not taken" : "taken");
+        if (plan.kernel != (meant ? FSI_KERNEL_MMA_FACTORED : FSI_KERNEL_NONE))
+            fail_msg("%s: factored input: chosen is %s", say_call(&c, gpu), say_plan(&plan));
         if (!meant) continue;
-        if (plan.kernel != FSI_KERNEL_MMA_FACTORED) fail_msg("%s: chosen is %s", say_call(&c, gpu), say_plan(&plan));
-        expect_fits("of products", &c, gpu, &p, &plan);
+        expect_fits("of factored input", &c, gpu, &p, &plan);
         const int64_t wide = p.M * p.kappa * ((p.n + 63) / 64);
         if (plan.instance == 1 && wide > gpu->traits.processors)
             fail_msg("%s: %s, although wide tiles are %d", say_call(&c, gpu), say_plan(&plan), (int)wide);
@@ -374,10 +376,46 @@ static void every_plan_of_products_fits(void **state)
     assert_true(plans[0] > 100 && plans[1] > 100);
 }
 
+/* Names are in tuning tables, so they tell kernels apart and stay. */
+static void every_kernel_is_found_by_its_name(void **state)
+{
+    (void)state;
+    for (int i = 0; i < FSI_KERNEL_COUNT; i++) {
+        const fsi_kernel_id id = (fsi_kernel_id)(i + 1);
+        assert_ptr_equal(fsi_kernel_of(id), fsi_kernels[i]);
+        if (fsi_kernel_named(fsi_kernels[i]->name) != id) fail_msg("another kernel is named %s", fsi_kernels[i]->name);
+    }
+    assert_string_equal(fsi_kernel_of(FSI_KERNEL_WGMMA_ROWS)->name, "wgmma_rows");
+    assert_string_equal(fsi_kernel_of(FSI_KERNEL_SIMT_GENERIC)->name, "simt_generic");
+    assert_null(fsi_kernel_of(FSI_KERNEL_NONE));
+    assert_null(fsi_kernel_of(FSI_KERNEL_END));
+    assert_int_equal(fsi_kernel_named("hopper_rows"), FSI_KERNEL_NONE);
+}
+
+/* The fallback kernels take every matrix, so no product fails for want of a kernel; other input is not theirs. */
+static void kernels_take_only_their_kinds_of_input(void **state)
+{
+    (void)state;
+    call c;
+    const gpu_kind *gpu;
+    for (int64_t i = 0; sweep(i, &c, &gpu); i += WIDE_STEP)
+        for (int kind = FSI_INPUT_MATRIX; kind <= FSI_INPUT_FACTORED; kind++) {
+            fsi_problem p = problem_of_call(&c);
+            p.input = (fsi_input_kind)kind;
+            for (int k = 0; k < FSI_KERNEL_COUNT; k++) {
+                const int fits = fsi_kernel_fits(fsi_kernels[k], &p, &gpu->traits), id = k + 1;
+                if (id == FSI_KERNEL_SORTED_NONZEROS || id == FSI_KERNEL_SIMT_GENERIC)
+                    assert_int_equal(fits, kind == FSI_INPUT_MATRIX);
+                else if (id == FSI_KERNEL_MMA_FACTORED) assert_true(!fits || kind == FSI_INPUT_FACTORED);
+                else if (id != FSI_KERNEL_MMA_GATHER) assert_true(!fits || kind == FSI_INPUT_MATRIX);
+            }
+        }
+}
+
 static void candidates_stay_within_their_room(void **state)
 {
     (void)state;
-    const call c = {65536, 1024, 0, 4, 8, DEALT, 0, 0, 65536, 1024, FS_F32, FULL, PACKED};
+    const call c = {65536, 1024, 0, 4, 8, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, PACKED};
     const fsi_problem p = problem_of_call(&c);
     fsi_plan all[ROOM], some[ROOM];
     const int count = fsi_choose_candidates(&p, &gpus[H200].traits, all, ROOM);
@@ -395,16 +433,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #ifndef FS_FEW_INSTANCES
         cmocka_unit_test(every_bar_gets_the_kernel_meant_for_it),
-        cmocka_unit_test(narrow_tiles_are_taken_rather_than_parts),
-        cmocka_unit_test(thread_blocks_take_many_pieces_where_there_are_more_than_processors),
+        cmocka_unit_test(narrow_tiles_are_taken_rather_than_slices),
+        cmocka_unit_test(thread_blocks_are_persistent_where_work_items_outnumber_processors),
         cmocka_unit_test(narrow_tiles_are_at_work_at_once),
 #endif
-        cmocka_unit_test(no_block_has_more_slots_than_its_problem_says),
+        cmocka_unit_test(no_block_has_more_local_rows_than_its_problem),
         cmocka_unit_test(every_plan_fits),
         cmocka_unit_test(every_candidate_fits_and_the_chosen_plan_is_one),
-        cmocka_unit_test(an_empty_piece_has_no_tensor_map),
-        cmocka_unit_test(every_plan_of_listed_rows_fits),
-        cmocka_unit_test(every_plan_of_products_fits),
+        cmocka_unit_test(an_empty_row_slice_has_no_tensor_map),
+        cmocka_unit_test(every_plan_of_gathered_rows_fits),
+        cmocka_unit_test(every_plan_of_factored_input_fits),
+        cmocka_unit_test(every_kernel_is_found_by_its_name),
+        cmocka_unit_test(kernels_take_only_their_kinds_of_input),
         cmocka_unit_test(candidates_stay_within_their_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cuda/blockperm/gather_rows_simt_instances.h"
+#include "cuda/blockperm/mma_gather_instances.h"
+#include "cuda/blockperm/mma_rows_instances.h"
+#include "cuda/blockperm/mma_skinny_instances.h"
+#include "cuda/blockperm/simt_generic_instances.h"
+#include "cuda/blockperm/simt_skinny_instances.h"
+#include "cuda/blockperm/wgmma_groups_instances.h"
+#include "cuda/blockperm/wgmma_rows_instances.h"
+#include "cuda/blockperm/wgmma_rows_16bit_instances.h"
 #include "def/def.h"
-#include "cuda/plan/local_rows.h"
 
 /* problems --------------------------------------------------------------------------------------------------- */
 
@@ -26,7 +34,7 @@ fsi_blockperm sketch_of_call(const call *c)
     return fsi_def_make(&spec).u.blockperm;
 }
 
-static fs_matrix matrix_of_call(const call *c)
+fs_matrix matrix_of_call(const call *c)
 {
     static _Alignas(256) char buffer[512];
     const int64_t size = fsi_dtype_size(c->dtype), n = c->n;
@@ -63,15 +71,15 @@ int same_plan(const fsi_plan *a, const fsi_plan *b)
 #undef SAME
 }
 
-/* Sentences, in buffers that the next call of the same function overwrites. */
 const char *say_plan(const fsi_plan *plan)
 {
     static char text[512];
-    char *end = text;
+    const fsi_kernel *kernel = fsi_kernel_of(plan->kernel);
+    char *end = text + snprintf(text, 32, "%s:", kernel ? kernel->name : "no kernel");
 #define SAY(field) end += snprintf(end, sizeof text / 16, " " #field " %" PRId64, (int64_t)plan->field);
     PLAN_FIELDS(SAY)
 #undef SAY
-    return text + 1;
+    return text;
 }
 const char *say_call(const call *c, const gpu_kind *gpu)
 {
@@ -92,14 +100,18 @@ static const struct {
     fs_shuffle shuffle;
     int64_t interleave;
 } sketches[] = {
-    {1, 1, 1, 1, DEALT, 1},         {64, 1, 1, 4, NONE, 1},          {65, 1, 1, 2, DEALT, 1},
-    {64, 1, 1, 64, LINES, 1},       {256, 4, 1, 1, DEALT, 1},        {256, 4, 2, 2, NONE, 1},
-    {256, 4, 4, 1, DEALT, 1},       {256, 4, 3, 2, LINES, 4},        {250, 4, 1, 2, LINES, 4},
-    {512, 8, 1, 4, LINES, 8},       {1000, 16, 1, 4, DEALT, 1},      {1000, 16, 2, 4, LINES, 16},
-    {1024, 16, 16, 4, NONE, 1},     {1024, 16, 5, 8, DEALT, 1},      {4096, 64, 1, 8, LINES, 16},
-    {4096, 64, 6, 1, DEALT, 1},     {4096, 64, 64, 64, DEALT, 1},    {512, 2, 2, 16, DEALT, 1},
-    {512, 1, 1, 512, NONE, 1},      {700, 1, 1, 4, NONE, 1},         {4096, 1, 1, 4, NONE, 1},
-    {100000, 1000, 1, 7, DEALT, 1}, {100000, 2000, 2, 50, LINES, 8}, {FSI_MAX_K, (int64_t)1 << 25, 2, 1, DEALT, 1},
+    {1, 1, 1, 1, SHUFFLED, 1},         {64, 1, 1, 4, NONE, 1},
+    {65, 1, 1, 2, SHUFFLED, 1},        {64, 1, 1, 64, GROUPED, 1},
+    {256, 4, 1, 1, SHUFFLED, 1},       {256, 4, 2, 2, NONE, 1},
+    {256, 4, 4, 1, SHUFFLED, 1},       {256, 4, 3, 2, GROUPED, 4},
+    {250, 4, 1, 2, GROUPED, 4},        {512, 8, 1, 4, GROUPED, 8},
+    {1000, 16, 1, 4, SHUFFLED, 1},     {1000, 16, 2, 4, GROUPED, 16},
+    {1024, 16, 16, 4, NONE, 1},        {1024, 16, 5, 8, SHUFFLED, 1},
+    {4096, 64, 1, 8, GROUPED, 16},     {4096, 64, 6, 1, SHUFFLED, 1},
+    {4096, 64, 64, 64, SHUFFLED, 1},   {512, 2, 2, 16, SHUFFLED, 1},
+    {512, 1, 1, 512, NONE, 1},         {700, 1, 1, 4, NONE, 1},
+    {4096, 1, 1, 4, NONE, 1},          {100000, 1000, 1, 7, SHUFFLED, 1},
+    {100000, 2000, 2, 50, GROUPED, 8}, {FSI_MAX_K, (int64_t)1 << 25, 2, 1, SHUFFLED, 1},
 };
 static const int64_t heights[] = {1, 2, 31, 33, 1000, 4096, 65536, 1 << 20, (1 << 24) + 5, (int64_t)1 << 40, FSI_MAX_D};
 static const int64_t widths[] = {1,  2,  3,   4,   7,   8,   16,  31,  32,  33,   47,   48,   63,
@@ -117,7 +129,7 @@ static int digit(int64_t *number, int base)
 /* Call `number` of the product of all lists; 0 past the last. */
 int sweep(int64_t number, call *c, const gpu_kind **gpu)
 {
-    const int sketch = digit(&number, COUNT(sketches)), piece = digit(&number, 2);
+    const int sketch = digit(&number, COUNT(sketches)), slice = digit(&number, 2);
     c->k = sketches[sketch].k, c->M = sketches[sketch].M;
     c->kappa = sketches[sketch].kappa, c->s = sketches[sketch].s;
     c->shuffle = sketches[sketch].shuffle, c->interleave = sketches[sketch].interleave;
@@ -126,135 +138,151 @@ int sweep(int64_t number, call *c, const gpu_kind **gpu)
     c->dtype = dtypes[digit(&number, COUNT(dtypes))];
     c->precision = digit(&number, 2) ? FS_PRECISION_FAST : FS_PRECISION_FULL;
     c->memory = (memory)digit(&number, MEMORIES);
-    c->row0 = piece ? c->d / 3 : 0;
-    c->rows = piece ? c->d / 2 : c->d;
+    c->row0 = slice ? c->d / 3 : 0;
+    c->rows = slice ? c->d / 2 : c->d;
     *gpu = &gpus[digit(&number, GPUS)];
     return number == 0;
 }
 
-/* laws of a plan --------------------------------------------------------------------------------------------- */
+/* properties of a plan ---------------------------------------------------------------------------------------- */
 
-/* What is wrong with a plan, or NULL. */
 static const char *fault_of_numbers(const fsi_problem *p, const fsi_plan *plan, const fsi_gpu_traits *gpu)
 {
-    if (plan->slices < 1 || plan->length < 1) return "it has no parts";
-    if (plan->length < (p->local_rows + plan->slices - 1) / plan->slices) return "its parts do not hold all slots";
-    if (plan->slices > 1 && plan->length > (p->local_rows - 1) / (plan->slices - 1)) return "its last part is empty";
+    if (plan->slices < 1 || plan->length < 1) return "it has no slices";
+    if (plan->length < (p->local_rows + plan->slices - 1) / plan->slices)
+        return "its slices do not hold all local rows";
+    if (plan->slices > 1 && plan->length > (p->local_rows - 1) / (plan->slices - 1)) return "its last slice is empty";
     if (plan->shared < 0 || plan->shared > gpu->shared) return "it has more shared memory than a thread block can have";
     if (plan->threads < 32 || plan->threads > 1024 || plan->threads % 32) return "its threads are not whole warps";
     if (plan->team < 0 || (plan->team && plan->threads % plan->team)) return "its teams do not divide its threads";
     if (plan->group < 1 || plan->group > p->kappa) return "it takes more permutations together than there are";
-    if (fsi_plan_width(plan) < 1) return "it makes no columns";
+    if (fsi_plan_width(plan) < 1) return "its tiles have no columns";
     const int64_t partials = fsi_plan_partials(p, plan);
-    if (plan->cluster < 1 || plan->slices % plan->cluster != 0) return "its parts are no clusters";
+    if (plan->cluster < 1 || plan->slices % plan->cluster != 0) return "its slices are not whole clusters";
     if (plan->cluster > 1 && plan->kernel != FSI_KERNEL_WGMMA_ROWS && plan->kernel != FSI_KERNEL_WGMMA_ROWS_16BIT)
-        return "its kernel adds no parts itself";
+        return "its kernel does not add slices in a cluster";
     const int64_t sums = plan->slices / plan->cluster * p->kappa;
-    if (partials != sums && partials != 0) return "it leaves another number of planes than it makes sums";
-    if (partials == 0 && sums > 1) return "its parts are never added";
+    if (partials != sums && partials != 0) return "it leaves another number of partial-sum buffers than it has sums";
+    if (partials == 0 && sums > 1) return "its slices are never added";
     return NULL;
 }
 
-/* Whether a kernel can run: the lines `needs` in the kernels' files. */
-static const char *fault_of_kernel(const fsi_problem *p, const fsi_plan *plan, const fsi_gpu_traits *gpu)
+/* What the kernels' files demand, by kernel; the instance and the architecture have been checked. */
+static const char *fault_of_simt_generic(const fsi_problem *p, const fsi_plan *plan)
 {
-    switch (plan->kernel) {
-    case FSI_KERNEL_SIMT_GENERIC: {
-        if (plan->instance < 0 || plan->instance >= FSI_SIMT_GENERIC_COUNT) return "there is no such instance";
-        if (plan->team < 1 || plan->chunk < 1) return "it has no team or no chunk";
-        if (plan->group > FSI_SIMT_GENERIC_GROUP) return "it takes too many permutations together";
-        const int64_t vector = fsi_plan_width(plan) / plan->team;
-        if (vector > 1 && (!p->across || !p->aligned || p->n % vector)) return "its vectors are not aligned";
-        return NULL;
-    }
-    case FSI_KERNEL_SIMT_SKINNY:
-        if (plan->instance < 0 || plan->instance >= FSI_SIMT_SKINNY_COUNT) return "there is no such instance";
-        if (p->n > 32 || p->kappa > 1 || p->block_rows > 64 || p->shuffle == LINES)
-            return "it cannot take this problem";
-        if (plan->threads > 512) return "it has more than 16 warps";
-        if (plan->team < p->n || plan->team > 32 || 32 % plan->team) return "its lanes are not those of whole rounds";
-        if (plan->chunk < 1 || plan->chunk % (4 * (32 / plan->team)))
-            return "its chunks are not whole steps of its lanes";
-        if (plan->length % plan->chunk) return "its parts are not whole chunks";
-        return NULL;
-    case FSI_KERNEL_MMA_SKINNY:
-        if (plan->instance < 0 || plan->instance >= FSI_MMA_SKINNY_COUNT) return "there is no such instance";
-        if (gpu->arch < 80) return "the GPU cannot run it";
-        if (p->n > 64 || p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == LINES ||
-            (p->s != 1 && p->s != 2 && p->s != 4 && p->s != 8) || p->dtype == FS_F64)
-            return "it cannot take this problem";
-        if (plan->length > INT32_MAX / p->M) return "its parts have too many rows";
-        return NULL;
-    case FSI_KERNEL_MMA_ROWS:
-        if (plan->instance < 0 || plan->instance >= FSI_MMA_ROWS_COUNT) return "there is no such instance";
-        if (gpu->arch < 80) return "the GPU cannot run it";
-        if (!p->across || !p->aligned || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
-        return NULL;
-    case FSI_KERNEL_WGMMA_ROWS:
-        if (plan->instance < 0 || plan->instance >= FSI_WGMMA_ROWS_COUNT) return "there is no such instance";
-        if (gpu->arch != 90) return "the GPU cannot run it";
-        if (!p->across || !p->whole || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
-        if (p->kappa % plan->group) return "its permutations do not divide kappa";
-        if (fsi_plan_takes_many(plan) && (plan->cluster != 1 || plan->group != 1))
-            return "thread blocks that take many pieces make one block each and are no cluster";
-        return NULL;
-    case FSI_KERNEL_WGMMA_ROWS_16BIT:
-        if (plan->instance < 0 || plan->instance >= FSI_WGMMA_ROWS_16BIT_COUNT) return "there is no such instance";
-        if (gpu->arch != 90) return "the GPU cannot run it";
-        if (!p->across || !p->whole || p->rows > INT32_MAX || (p->dtype != FS_F16 && p->dtype != FS_BF16))
-            return "it cannot take this matrix";
-        if (p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == LINES || p->s != 4)
-            return "it cannot take this sketch";
-        if (plan->slices != plan->cluster) return "its parts are not one cluster";
-        if (plan->length % FSI_WGMMA_ROWS_16BIT_UNIT) return "its parts are not whole units";
-        if ((p->n + 63) / 64 > 65535) return "it has too many tiles";
-        return NULL;
-    case FSI_KERNEL_GATHER_ROWS_SIMT:
-        if (plan->instance < 0 || plan->instance >= FSI_GATHER_ROWS_SIMT_COUNT) return "there is no such instance";
-        if (gpu->arch != 90) return "the GPU cannot run it";
-        if (!p->across || !p->mapped || p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this matrix";
-        if (p->n < 128 && p->n % 32) return "no tile of it has whole groups of 128 bytes";
-        if (!p->once || p->shuffle == FSI_DEF_GROUPS || plan->group * p->s > 4) return "it cannot take this sketch";
-        if (p->kappa % plan->group) return "its permutations do not divide kappa";
-        if (plan->length % 128) return "its parts are not whole stages";
-        return NULL;
-    case FSI_KERNEL_WGMMA_GROUPS:
-        if (plan->instance < 0 || plan->instance >= FSI_WGMMA_GROUPS_COUNT) return "there is no such instance";
-        if (gpu->arch != 90) return "the GPU cannot run it";
-        if (!p->down || p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
-        if (!p->aligned) return "its samples are not aligned";
-        if (p->dtype == FS_F32) {
-            if (!p->mapped) return "no tensor map describes this matrix";
-        } else if (!p->whole) return "its samples are not whole 16 bytes";
-        if (p->shuffle != FSI_DEF_GROUPS || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
-            return "it cannot take this sketch";
-        if (plan->length % (FSI_GROUP_ROWS / p->interleave)) return "its parts cut lines";
-        if (fsi_plan_blocks(p, plan) * 8 < p->M) return "its thread blocks do not make all of Y";
-        if (fsi_plan_cluster(plan) != (p->dtype == FS_F32 && p->interleave == 16 ? 2 : 1))
-            return "its clusters are not the thread blocks that get the same lines";
-        if (fsi_plan_blocks(p, plan) % fsi_plan_cluster(plan)) return "its thread blocks are not whole clusters";
-        return NULL;
-    case FSI_KERNEL_MMA_FACTORED:
-        if (plan->instance < 0 || plan->instance >= FSI_MMA_FACTORED_COUNT) return "there is no such instance";
-        if (gpu->arch < 80) return "the GPU cannot run it";
-        if (p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this problem";
-        if (plan->length % plan->threads) return "its parts are not whole chunks";
-        return NULL;
-    case FSI_KERNEL_MMA_GATHER:
-        if (plan->instance < 0 || plan->instance >= FSI_MMA_GATHER_COUNT) return "there is no such instance";
-        if (gpu->arch < 80) return "the GPU cannot run it";
-        if (p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this problem";
-        if (plan->length % plan->threads) return "its parts are not whole chunks";
-        return NULL;
-    default: return "no kernel has this number";
-    }
+    if (plan->team < 1 || plan->chunk < 1) return "it has no team or no chunk";
+    if (plan->group > FSI_SIMT_GENERIC_GROUP) return "it takes too many permutations together";
+    const int64_t vector = fsi_plan_width(plan) / plan->team;
+    if (vector > 1 && (!p->across || !p->aligned || p->n % vector)) return "its vectors are not aligned";
+    return NULL;
 }
+static const char *fault_of_simt_skinny(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (p->n > 32 || p->kappa > 1 || p->block_rows > 64 || p->shuffle == GROUPED) return "it cannot take this problem";
+    if (plan->threads > 512) return "it has more than 16 warps";
+    if (plan->team < p->n || plan->team > 32 || 32 % plan->team) return "its lanes are not those of whole rounds";
+    if (plan->chunk < 1 || plan->chunk % (4 * (32 / plan->team))) return "its chunks are not whole steps of its lanes";
+    if (plan->length % plan->chunk) return "its slices are not whole chunks";
+    return NULL;
+}
+static const char *fault_of_mma_skinny(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (p->n > 64 || p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == GROUPED ||
+        (p->s != 1 && p->s != 2 && p->s != 4 && p->s != 8) || p->dtype == FS_F64)
+        return "it cannot take this problem";
+    if (plan->length > INT32_MAX / p->M) return "its slices have too many rows";
+    return NULL;
+}
+static const char *fault_of_mma_rows(const fsi_problem *p, const fsi_plan *plan)
+{
+    (void)plan;
+    if (!p->across || !p->aligned || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    return NULL;
+}
+static const char *fault_of_wgmma_rows(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (!p->across || !p->whole || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (p->kappa % plan->group) return "its permutations do not divide kappa";
+    if (fsi_plan_is_persistent(plan) && (plan->cluster != 1 || plan->group != 1))
+        return "persistent thread blocks compute one block at a time and are no cluster";
+    return NULL;
+}
+static const char *fault_of_wgmma_rows_16bit(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (!p->across || !p->whole || p->rows > INT32_MAX || (p->dtype != FS_F16 && p->dtype != FS_BF16))
+        return "it cannot take this matrix";
+    if (p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == GROUPED || p->s != 4)
+        return "it cannot take this sketch";
+    if (plan->slices != plan->cluster) return "its slices are not one cluster";
+    if (plan->length % FSI_WGMMA_ROWS_16BIT_UNIT) return "its slices are not whole units";
+    if ((p->n + 63) / 64 > 65535) return "it has too many tiles";
+    return NULL;
+}
+static const char *fault_of_gather_rows_simt(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (!p->across || !p->mapped || p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this matrix";
+    if (p->n < 128 && p->n % 32) return "no tile of it has whole groups of 128 bytes";
+    if (!p->once || p->shuffle == FSI_DEF_GROUPS || plan->group * p->s > 4) return "it cannot take this sketch";
+    if (p->kappa % plan->group) return "its permutations do not divide kappa";
+    if (plan->length % 128) return "its slices are not whole stages";
+    return NULL;
+}
+static const char *fault_of_wgmma_groups(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (!p->down || p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (!p->aligned) return "its samples are not aligned";
+    if (p->dtype == FS_F32) {
+        if (!p->mapped) return "no tensor map describes this matrix";
+    } else if (!p->whole) return "its samples are not whole 16 bytes";
+    if (p->shuffle != FSI_DEF_GROUPS || p->kappa != 1 || p->interleave > 16 || p->interleave == 2)
+        return "it cannot take this sketch";
+    if (plan->length % (FSI_GROUP_ROWS / p->interleave)) return "its slices cut row groups";
+    if (fsi_plan_blocks(p, plan) * 8 < p->M) return "its thread blocks do not compute all of Y";
+    if (fsi_plan_cluster(plan) != (p->dtype == FS_F32 && p->interleave == 16 ? 2 : 1))
+        return "its clusters are not the thread blocks that receive the same row groups";
+    if (fsi_plan_blocks(p, plan) % fsi_plan_cluster(plan)) return "its thread blocks are not whole clusters";
+    return NULL;
+}
+static const char *fault_of_mma_gather(const fsi_problem *p, const fsi_plan *plan)
+{
+    if (p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this problem";
+    if (plan->length % plan->threads) return "its slices are not whole chunks";
+    return NULL;
+}
+static const char *fault_of_mma_factored(const fsi_problem *p, const fsi_plan *plan)
+{
+    return p->dtype != FS_F32 ? "it cannot take this problem" : fault_of_mma_gather(p, plan);
+}
+
+/* Instances and architectures that each kernel has; most_arch 0: all from least_arch on. */
+static const struct {
+    fsi_kernel_id kernel;
+    int instances, least_arch, most_arch;
+    const char *(*fault)(const fsi_problem *p, const fsi_plan *plan);
+} kernels[] = {
+    {FSI_KERNEL_SIMT_GENERIC, FSI_SIMT_GENERIC_COUNT, 0, 0, fault_of_simt_generic},
+    {FSI_KERNEL_SIMT_SKINNY, FSI_SIMT_SKINNY_COUNT, 0, 0, fault_of_simt_skinny},
+    {FSI_KERNEL_MMA_SKINNY, FSI_MMA_SKINNY_COUNT, 80, 0, fault_of_mma_skinny},
+    {FSI_KERNEL_MMA_ROWS, FSI_MMA_ROWS_COUNT, 80, 0, fault_of_mma_rows},
+    {FSI_KERNEL_WGMMA_ROWS, FSI_WGMMA_ROWS_COUNT, 90, 90, fault_of_wgmma_rows},
+    {FSI_KERNEL_WGMMA_ROWS_16BIT, FSI_WGMMA_ROWS_16BIT_COUNT, 90, 90, fault_of_wgmma_rows_16bit},
+    {FSI_KERNEL_GATHER_ROWS_SIMT, FSI_GATHER_ROWS_SIMT_COUNT, 90, 90, fault_of_gather_rows_simt},
+    {FSI_KERNEL_WGMMA_GROUPS, FSI_WGMMA_GROUPS_COUNT, 90, 90, fault_of_wgmma_groups},
+    {FSI_KERNEL_MMA_GATHER, FSI_MMA_GATHER_COUNT, 80, 0, fault_of_mma_gather},
+    {FSI_KERNEL_MMA_FACTORED, FSI_MMA_FACTORED_COUNT, 80, 0, fault_of_mma_factored},
+};
 
 const char *fault_of(const fsi_problem *p, const fsi_plan *plan, const fsi_gpu_traits *gpu)
 {
-    /* sorted_nonzeros.cu plans for itself. */
-    if (plan->kernel == FSI_KERNEL_SORTED_NONZEROS) return plan->slices == 1 ? NULL : "it has parts";
-    const char *fault = fault_of_kernel(p, plan, gpu);
+    /* sorted_nonzeros.cu sizes its own launches. */
+    if (plan->kernel == FSI_KERNEL_SORTED_NONZEROS) return plan->slices == 1 ? NULL : "it has slices";
+    int i = 0;
+    while (i < COUNT(kernels) && kernels[i].kernel != plan->kernel) i++;
+    if (i == COUNT(kernels)) return "no kernel has this number";
+    if (plan->instance < 0 || plan->instance >= kernels[i].instances) return "there is no such instance";
+    if (gpu->arch < kernels[i].least_arch || (kernels[i].most_arch && gpu->arch > kernels[i].most_arch))
+        return "the GPU cannot run it";
+    const char *fault = kernels[i].fault(p, plan);
     return fault ? fault : fault_of_numbers(p, plan, gpu);
 }
 
@@ -262,5 +290,6 @@ void expect_fits(const char *what, const call *c, const gpu_kind *gpu, const fsi
 {
     const char *fault = fault_of(p, plan, &gpu->traits);
     if (fault)
-        fail_msg("%s: %s, %" PRId64 " slots: %s: %s", what, say_call(c, gpu), p->local_rows, fault, say_plan(plan));
+        fail_msg("%s: %s, %" PRId64 " local rows: %s: %s", what, say_call(c, gpu), p->local_rows, fault,
+                 say_plan(plan));
 }

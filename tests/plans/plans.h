@@ -1,10 +1,12 @@
-/* plans.h - what tests of the CUDA backend's choice are made of: GPUs, calls, a sweep over them, laws of a plan.
+/* plans.h - what tests of the CUDA backend's choice share: GPUs, calls, a sweep over them, properties of a plan.
  *
- * No GPU is needed: GPUs are rows of a table here, and matrices are views of memory that no thread looks into. */
+ * No GPU is needed: GPUs are rows of a table here, and matrices are views of memory that is never read. */
 #ifndef FSI_TESTS_PLANS_PLANS_H
 #define FSI_TESTS_PLANS_PLANS_H
 
 #include "tests/support/support.h"
+#include "cuda/plan/kernel.h"
+#include "cuda/plan/tune/candidates.h"
 #include "cuda/plan/tuning.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -35,19 +37,20 @@ typedef struct call {
     int64_t d, k, M, kappa, s; /* M = 0 and s = 0: the default */
     fs_shuffle shuffle;
     int64_t interleave;
-    int64_t row0, rows, n; /* the piece of A */
+    int64_t row0, rows, n; /* the row slice of A */
     fs_dtype dtype;
     fs_precision precision;
     memory memory;
 } call;
 
 #define NONE FS_SHUFFLE_NONE
-#define DEALT FS_SHUFFLE_ROWS
-#define LINES FS_SHUFFLE_GROUPS
+#define SHUFFLED FS_SHUFFLE_ROWS
+#define GROUPED FS_SHUFFLE_GROUPS
 #define FULL FS_PRECISION_FULL
 #define FAST FS_PRECISION_FAST
 
 fsi_blockperm sketch_of_call(const call *c);
+fs_matrix matrix_of_call(const call *c);
 fsi_problem problem_of_call(const call *c);
 
 /* The fields of a plan, in one list for comparing, printing and editing them. */
@@ -55,7 +58,7 @@ fsi_problem problem_of_call(const call *c);
 
 int same_plan(const fsi_plan *a, const fsi_plan *b);
 
-/* Sentences, in buffers that the next call of the same function overwrites. */
+/* Texts, in buffers that the next call of the same function overwrites. */
 const char *say_plan(const fsi_plan *plan);
 const char *say_call(const call *c, const gpu_kind *gpu);
 
@@ -65,7 +68,7 @@ int sweep(int64_t number, call *c, const gpu_kind **gpu);
  * so that every value of one list still meets every value of another. */
 enum { STEP = THIN == 1 ? 31 : 97, WIDE_STEP = THIN == 1 ? 307 : 1009 };
 
-/* Which law of its kernel a plan breaks on a GPU, or NULL; and a test that fails unless it is NULL. */
+/* Which property a plan lacks on a GPU, or NULL; and a test that fails unless it is NULL. */
 const char *fault_of(const fsi_problem *p, const fsi_plan *plan, const fsi_gpu_traits *gpu);
 void expect_fits(const char *what, const call *c, const gpu_kind *gpu, const fsi_problem *p, const fsi_plan *plan);
 

@@ -1,5 +1,4 @@
-/* tables.c - laws of tables of measured plans: they are read as written, and refused when they are not what they should
- * be. */
+/* tables.c - properties of tables of measured plans: they are read as written, and damaged ones are rejected. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +37,16 @@ static fsi_tuning *table_of(const fsi_problem *p, const fsi_plan *plan, char *wh
     return draft_read(&t, why, bytes);
 }
 
-/* Plans and problems that the laws of tables are tried on, one of each kernel and GPU at least. */
+/* Problems that the properties of tables are tried on, one of each kernel and GPU at least. */
 static const call table_calls[] = {
-    {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F32, FULL, PACKED},
-    {65536, 4096, 0, 4, 8, DEALT, 0, 0, 65536, 512, FS_BF16, FULL, PACKED},
+    {65536, 1024, 0, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, PACKED},
+    {65536, 4096, 0, 4, 8, SHUFFLED, 0, 0, 65536, 512, FS_BF16, FULL, PACKED},
     {262144, 1024, 0, 2, 2, NONE, 0, 0, 262144, 64, FS_F32, FAST, PACKED},
-    {262144, 1024, 0, 1, 4, LINES, 0, 100, 200000, 300, FS_F16, FULL, BATCH},
-    {262144, 1024, 0, 1, 4, LINES, 16, 100, 200000, 300, FS_F32, FULL, BATCH},
-    {16777216, 1024, 0, 1, 4, DEALT, 0, 0, 16777216, 1, FS_F32, FULL, PACKED},
+    {262144, 1024, 0, 1, 4, GROUPED, 0, 100, 200000, 300, FS_F16, FULL, BATCH},
+    {262144, 1024, 0, 1, 4, GROUPED, 16, 100, 200000, 300, FS_F32, FULL, BATCH},
+    {16777216, 1024, 0, 1, 4, SHUFFLED, 0, 0, 16777216, 1, FS_F32, FULL, PACKED},
     {16777216, 4096, 0, 1, 4, NONE, 0, 0, 16777216, 16, FS_BF16, FULL, PACKED},
-    {100, 200, 0, 3, 1, DEALT, 0, 0, 100, 7, FS_F64, FULL, ODD},
+    {100, 200, 0, 3, 1, SHUFFLED, 0, 0, 100, 7, FS_F64, FULL, ODD},
 };
 
 static void a_table_takes_every_candidate(void **state)
@@ -127,6 +126,7 @@ static void an_entry_is_chosen_for_its_problem_and_no_other(void **state)
             WITH_ANOTHER(down, !p.down);
             WITH_ANOTHER(aligned, !p.aligned);
             WITH_ANOTHER(whole, !p.whole);
+            WITH_ANOTHER(input, FSI_INPUT_GATHERED);
 #undef WITH_ANOTHER
             free(table);
         }
@@ -274,7 +274,7 @@ static void threads_that_make_no_teams_are_refused(void **state)
         }
 }
 
-/* Fails the test unless a file was refused with a sentence that names it and, unless it is 0, the line. */
+/* Fails the test unless a file was rejected with an error message that names it and, unless it is 0, the line. */
 static void expect_refused(const char *what, fsi_tuning *table, const char *path, int line, const char *why)
 {
     char named[32];
@@ -337,11 +337,11 @@ static void another_head_is_refused(void **state)
     char *good = good_text(), *text = room((int64_t)strlen(good) + 100, 1);
     const char *entries = strchr(good, '\n');
     static const char *const heads[] = {"",
-                                        " flashsketch-tuning 5 GPU",
-                                        "flashsketch-tuning 4 GPU",
-                                        "flashsketch-tuning 50 GPU",
+                                        " flashsketch-tuning 6 GPU",
+                                        "flashsketch-tuning 5 GPU",
+                                        "flashsketch-tuning 60 GPU",
                                         "flashsketch-tuning",
-                                        "FLASHSKETCH-TUNING 5 GPU"};
+                                        "FLASHSKETCH-TUNING 6 GPU"};
     for (int i = 0; i < COUNT(heads); i++) {
         sprintf(text, "%s%s", heads[i], entries);
         char what[80];
@@ -378,7 +378,7 @@ static void a_spoilt_line_is_refused_and_named(void **state)
         int line;
     } spoilt[] = {
         {"more behind an entry", "", " and more\n", 3},
-        {"another number behind an entry", "", " parts=7\n", 3},
+        {"another number behind an entry", "", " slices=7\n", 3},
         {"more before an entry", "x", "\n", 3},
         {"a line after a good entry", "", "\nmore\n", 4},
         {"an empty line, then another that is no entry", "\n", "\nmore\n", 5},
@@ -396,27 +396,40 @@ static void a_spoilt_line_is_refused_and_named(void **state)
 }
 
 /* The first plan of a kernel that an H200 could try. */
-static fsi_plan candidate_of(const fsi_problem *p, fsi_kernel kernel)
+static fsi_plan candidate_of(const fsi_problem *p, fsi_kernel_id kernel)
 {
     fsi_plan plans[ROOM];
     const int count = fsi_choose_candidates(p, &gpus[H200].traits, plans, ROOM);
     for (int i = 0; i < count; i++)
         if (plans[i].kernel == kernel) return plans[i];
-    fail_msg("kernel %d is no candidate", (int)kernel);
+    fail_msg("%s is no candidate", fsi_kernel_of(kernel)->name);
     return plans[0];
+}
+
+/* Kernels are recorded by name. */
+static void an_unknown_kernel_is_refused(void **state)
+{
+    (void)state;
+    char *good = good_text(), *name = strstr(good, "kernel=wgmma_rows ");
+    assert_non_null(name);
+    memcpy(name, "kernel=wgmma_cols ", 18);
+    expect_text_refused("the kernel wgmma_cols", good, 3);
+    memcpy(name, "kernel=3           ", 18);
+    expect_text_refused("a kernel by number", good, 3);
+    free(good);
 }
 
 /* Whole entries whose plan the problem or the kernels cannot have. */
 static void an_impossible_plan_is_refused_and_named(void **state)
 {
     (void)state;
-    const call f64 = {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
-    const call shifted = {65536, 1024, 0, 1, 4, DEALT, 0, 0, 65536, 1024, FS_F32, FULL, SHIFTED};
-    const call batch = {262144, 1024, 0, 1, 4, LINES, 16, 100, 200000, 300, FS_F32, FULL, BATCH};
+    const call f64 = {65536, 1024, 0, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
+    const call shifted = {65536, 1024, 0, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, SHIFTED};
+    const call batch = {262144, 1024, 0, 1, 4, GROUPED, 16, 100, 200000, 300, FS_F32, FULL, BATCH};
     const fsi_problem rows = problem_of_call(&table_calls[0]), lines = problem_of_call(&batch),
                       p64 = problem_of_call(&f64), unaligned = problem_of_call(&shifted);
-    const fsi_kernel kernels[] = {FSI_KERNEL_WGMMA_ROWS, FSI_KERNEL_WGMMA_GROUPS, FSI_KERNEL_MMA_ROWS,
-                                  FSI_KERNEL_SIMT_GENERIC, FSI_KERNEL_GATHER_ROWS_SIMT};
+    const fsi_kernel_id kernels[] = {FSI_KERNEL_WGMMA_ROWS, FSI_KERNEL_WGMMA_GROUPS, FSI_KERNEL_MMA_ROWS,
+                                     FSI_KERNEL_SIMT_GENERIC, FSI_KERNEL_GATHER_ROWS_SIMT};
     const fsi_plan columns = candidate_of(&rows, FSI_KERNEL_SIMT_GENERIC);
     struct {
         const char *what;
@@ -441,8 +454,8 @@ static void an_impossible_plan_is_refused_and_named(void **state)
         WRONG(p, plan, instance, 1000);
         WRONG(p, plan, shared, plan.shared + 16);
         WRONG(p, plan, shared, 0);
-        WRONG(p, plan, kernel, (fsi_kernel)0);
-        WRONG(p, plan, kernel, (fsi_kernel)99);
+        WRONG(p, plan, kernel, FSI_KERNEL_NONE);
+        WRONG(p, plan, kernel, (fsi_kernel_id)99);
         WRONG(p, plan, kernel, FSI_KERNEL_SORTED_NONZEROS);
         /* Kernels, instances and vectors that another problem has. */
         WRONG(p64, plan, kernel, plan.kernel);
@@ -475,6 +488,7 @@ int main(void)
         cmocka_unit_test(another_head_is_refused),
         cmocka_unit_test(a_truncated_entry_is_refused),
         cmocka_unit_test(a_spoilt_line_is_refused_and_named),
+        cmocka_unit_test(an_unknown_kernel_is_refused),
         cmocka_unit_test(an_impossible_plan_is_refused_and_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

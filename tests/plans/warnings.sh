@@ -19,5 +19,5 @@ check() { # architecture, files
 }
 check compute_75 cuda/*/*.cu
 # shellcheck disable=SC2046  # several words: the kernels whose instances are a list
-check compute_90a $(grep -lE 'instances.h|tile.cuh|tensor.cuh' cuda/*/*.cu)
+check compute_90a $(grep -lE '_instances.h|launch.cuh|tile.cuh|tensor.cuh' cuda/*/*.cu)
 exit $failed

@@ -16,7 +16,8 @@
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
  * needs    sm_90; rows contiguous or dealt; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
  *          again; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a tile */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/gather_rows_simt_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
@@ -31,7 +32,7 @@ enum {
     STAGES = FSI_GATHER_ROWS_SIMT_STAGES,
     ROW_BYTES = FSI_GATHER_ROWS_SIMT_BYTES
 };
-static_assert(PREPARE + 32 * ADDERS == THREADS && sizeof(fsi_slice) == 48, "instances.h disagrees");
+static_assert(PREPARE + 32 * ADDERS == THREADS && sizeof(fsi_slice) == 48, "the instance list disagrees");
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -265,4 +266,16 @@ template <int OUTS> __global__ void __launch_bounds__(THREADS, 1)
 }  // namespace
 
 #define KERNEL(T, dtype, outs) (const void *)gather_rows_simt<outs>,
-extern "C" const void *const fsi_gather_rows_simt_kernels[] = {FSI_GATHER_ROWS_SIMT(KERNEL)};
+static const void *const gather_rows_simt_instances[] = {FSI_GATHER_ROWS_SIMT(KERNEL)};
+
+static fs_result launch_gather_rows_simt(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                         const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    fsi_row_maps maps;
+    FSI_TRY(fsi_gpu_row_maps(gpu, operands->from, fsi_plan_width(plan), fsi_plan_box(problem, plan), &maps));
+    void *arguments[] = {&l.args, &maps};
+    return fsi_tile_launch_run(&l, gather_rows_simt_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_gather_rows_simt_code = {launch_gather_rows_simt, gather_rows_simt_instances};

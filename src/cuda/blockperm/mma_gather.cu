@@ -16,7 +16,8 @@
  * shared   a chunk of S (256 local rows, four panels) and where in A its rows are; then the sums of all but the first warp
  *          of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/mma_gather_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {
@@ -29,7 +30,7 @@ enum {
     STEPS = UNIT / STEP,
     UNITS = CHUNK / UNIT
 };
-static_assert(FSI_MMA_GATHER_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "instances.h disagrees");
+static_assert(FSI_MMA_GATHER_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "the instance list disagrees");
 
 /* What an element is kept as: a float, or two bytes as they are. */
 template <class T> struct kept {
@@ -194,5 +195,30 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
 
 #define KERNEL(T, dtype) (const void *)direct<T, false, FSI_MMA_GATHER_SAMPLES>,
 #define PRODUCT(T, samples) (const void *)direct<T, true, samples>,
-extern "C" const void *const fsi_mma_gather_kernels[] = {FSI_MMA_GATHER(KERNEL)};
-extern "C" const void *const fsi_mma_factored_kernels[] = {FSI_MMA_FACTORED(PRODUCT)};
+static const void *const mma_gather_instances[] = {FSI_MMA_GATHER(KERNEL)};
+
+static fs_result launch_mma_gather(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                   const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    void *arguments[] = {&l.args};
+    return fsi_tile_launch_run(&l, mma_gather_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_mma_gather_code = {launch_mma_gather, NULL};
+
+static const void *const mma_factored_instances[] = {FSI_MMA_FACTORED(PRODUCT)};
+
+static fs_result launch_mma_factored(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                     const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    /* A copy of the factors comes before, and ends while this kernel generates its first tiles of S. */
+    l.attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    l.attribute.val.programmaticStreamSerializationAllowed = 1;
+    l.config.numAttrs = gpu->traits.arch >= 90;
+    void *arguments[] = {&l.args};
+    return fsi_tile_launch_run(&l, mma_factored_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_mma_factored_code = {launch_mma_factored, NULL};

@@ -11,7 +11,8 @@
  * threads  GROUPS groups of 128; each makes 64 rows x 128 columns
  * shared   two chunks of S (128 local rows each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
  * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/mma_rows_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {
@@ -190,11 +191,21 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) mma_rows(co
 
 }  // namespace
 
-/* choose.c knows how much shared memory an instance takes. */
+/* The plan file knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, passes, groups, stages) \
     static_assert(FSI_MMA_ROWS_SHARED(sizeof(T), groups, stages) == \
                       2 * CHUNK_BYTES + OFFSETS * CHUNK * 8 + groups * stages * ring<T, stages>::STEP_BYTES, \
-                  "instances.h and the kernel disagree");
+                  "the instance list disagrees");
 FSI_MMA_ROWS(SHARED)
 #define KERNEL(T, dtype, passes, groups, stages) (const void *)mma_rows<T, passes, groups, stages>,
-extern "C" const void *const fsi_mma_rows_kernels[] = {FSI_MMA_ROWS(KERNEL)};
+static const void *const mma_rows_instances[] = {FSI_MMA_ROWS(KERNEL)};
+
+static fs_result launch_mma_rows(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                 const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    void *arguments[] = {&l.args};
+    return fsi_tile_launch_run(&l, mma_rows_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_mma_rows_code = {launch_mma_rows, mma_rows_instances};

@@ -17,7 +17,8 @@
  *          every warp: places of local rows, its slice
  * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle, M <= 2^20, less than
  *          2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/mma_skinny_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {
@@ -106,9 +107,6 @@ template <int BYTES> __device__ __forceinline__ int stage_offset(int offset)
     return offset / LINE * (32 * LINE) + offset % LINE;
 }
 
-/* The one of x and x + by, by = M or -M, that is a member of a round: the other is, without sign, M or more. */
-[[maybe_unused]] __device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
-
 /* Slot 0 of a warp's local rows: the first of its slice, moved down to a multiple of 4 where four rounds share a call. */
 __device__ __forceinline__ int64_t first_slot(const fsi_blockperm &B, const fsi_slice &p)
 {
@@ -191,7 +189,7 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
                   "see begin_span");
     static_assert((STAGES & (STAGES - 1)) == 0 && RING_BYTES >= STAGES * STAGE_BYTES &&
                       RING_BYTES >= HEIGHT * WIDTH * 4,
-                  "instances.h disagrees");
+                  "the instance list disagrees");
     extern __shared__ __align__(16) char shared[];
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
     char *ring = shared + warp * RING_BYTES;
@@ -369,4 +367,15 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
 }  // namespace
 
 #define KERNEL(T, dtype, vector, nonzeros, stages, warps) (const void *)tall<T, vector, nonzeros, stages, warps>,
-extern "C" const void *const fsi_mma_skinny_kernels[] = {FSI_MMA_SKINNY(KERNEL)};
+static const void *const mma_skinny_instances[] = {FSI_MMA_SKINNY(KERNEL)};
+
+static fs_result launch_mma_skinny(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                   const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    fsi_philox_keys keys = fsi_philox_keys_of(l.args.B.seed);
+    void *arguments[] = {&l.args, &keys};
+    return fsi_tile_launch_run(&l, mma_skinny_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_mma_skinny_code = {launch_mma_skinny, mma_skinny_instances};

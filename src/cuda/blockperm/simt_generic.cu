@@ -12,16 +12,14 @@
  * grid     groups of permutations x M x column tiles x slices, in this order, in x
  * threads  team threads x phases; a team makes VECTOR columns per thread
  * shared   a chunk of row numbers and of codes; the tile: ls x block rows x threads x VECTOR sums */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/simt_generic_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/runtime/ptx.cuh"
 #include "cuda/blockperm/common/tile.cuh"
 
 namespace {
 
 enum { UNROLL = FSI_SIMT_GENERIC_UNROLL };
-
-/* VECTOR neighbouring elements, and sums: one access when they are at most 16 bytes. */
-template <class T, int VECTOR> struct __align__(sizeof(T) * VECTOR) pack { T x[VECTOR]; };
 
 /* Adds +-x to COUNT distinct rows of the tile: all loads before the first store.  A code is the byte offset of
  * a row and, in bit 31, the sign. */
@@ -131,4 +129,15 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
 }  // namespace
 
 #define KERNEL(T, dtype, vector, nonzeros) (const void *)columns<T, vector, nonzeros>,
-extern "C" const void *const fsi_simt_generic_kernels[] = {FSI_SIMT_GENERIC(KERNEL)};
+static const void *const simt_generic_instances[] = {FSI_SIMT_GENERIC(KERNEL)};
+
+static fs_result launch_simt_generic(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                     const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    int team = plan->team, chunk = plan->chunk, group = plan->group;
+    void *arguments[] = {&l.args, &team, &chunk, &group};
+    return fsi_tile_launch_run(&l, simt_generic_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_simt_generic_code = {launch_simt_generic, simt_generic_instances};

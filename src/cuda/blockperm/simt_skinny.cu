@@ -14,7 +14,8 @@
  * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, where rounds begin
  * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, dealt rows or no shuffle, M <= 2^20; rounds a
  *          multiple of 4 x 32 / lanes, slices of whole chunks */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/simt_skinny_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/runtime/ptx.cuh"
 #include "cuda/blockperm/common/tile.cuh"
 
@@ -53,9 +54,6 @@ template <int BYTES> __device__ __forceinline__ void copy(char *to, const char *
         *(typename raw<BYTES>::type *)to = x;
     }
 }
-
-/* The one of x and x + by, by = M or -M, that is a member of a round: the other is, without sign, M or more. */
-__device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
 
 __device__ __forceinline__ int clamped(int64_t x) { return x < 0 ? 0 : x > 0x7FFFFFFF ? 0x7FFFFFFF : (int)x; }
 
@@ -284,4 +282,15 @@ template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
 }  // namespace
 
 #define KERNEL(T, dtype, nonzeros) (const void *)narrow<T, nonzeros>,
-extern "C" const void *const fsi_simt_skinny_kernels[] = {FSI_SIMT_SKINNY(KERNEL)};
+static const void *const simt_skinny_instances[] = {FSI_SIMT_SKINNY(KERNEL)};
+
+static fs_result launch_simt_skinny(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                    const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    int lanes = plan->team, rounds = plan->chunk;
+    void *arguments[] = {&l.args, &lanes, &rounds};
+    return fsi_tile_launch_run(&l, simt_skinny_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_simt_skinny_code = {launch_simt_skinny, simt_skinny_instances};

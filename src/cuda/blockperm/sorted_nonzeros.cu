@@ -11,7 +11,7 @@
  *
  * Rows whose elements lie far apart (batch-major A) would waste most of each memory transaction: their panels are
  * turned into contiguous rows first, a tile of columns at a time. */
-#include "cuda/runtime/gpu.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/families/nonzeros.cuh"
 #include "cuda/runtime/vector_load.cuh"
 
@@ -69,7 +69,7 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS)
     const int team = C.column_lanes * C.entry_lanes, lane = threadIdx.x & (team - 1), slice = lane / C.column_lanes;
     const int64_t task = (int64_t)blockIdx.x * (THREADS / team) + threadIdx.x / team, row = task / C.tiles;
     const int64_t col = (task % C.tiles * C.column_lanes + (lane & (C.column_lanes - 1))) * V;
-    const int count = row < C.rows && col < C.cols ? (int)fsi_min64(V, C.cols - col) : 0;
+    const int count = row < C.rows && col < C.cols ? (int)fsi_min(V, C.cols - col) : 0;
 
     /* 1. Sums of this thread's entries. */
     Sum sum[V] = {};
@@ -103,10 +103,10 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS)
  * is not. */
 template <class T, int V> static void shape_team(const fsi_gather *g, gather_call<T> *C)
 {
-    const int64_t pieces = fsi_ceil_div(C->cols, V), length = g->list->count / (C->rows > 0 ? C->rows : 1);
+    const int64_t pieces = fsi_div_up(C->cols, V), length = g->list->count / (C->rows > 0 ? C->rows : 1);
     C->column_lanes = 1;
     while (C->column_lanes < 32 && C->column_lanes < pieces) C->column_lanes *= 2;
-    C->tiles = fsi_ceil_div(pieces, C->column_lanes);
+    C->tiles = fsi_div_up(pieces, C->column_lanes);
     C->entry_lanes = 1;
     for (;;) {
         const int team = C->column_lanes * C->entry_lanes;
@@ -136,7 +136,7 @@ template <class T, int V> static fs_result gather_launch(fsi_gpu *gpu, const fsi
     C.heavy = g->heavy;
     C.heavy_factor = g->heavy_factor;
     shape_team<T, V>(g, &C);
-    const int64_t teams = THREADS / (C.column_lanes * C.entry_lanes), blocks = fsi_ceil_div(C.rows * C.tiles, teams);
+    const int64_t teams = THREADS / (C.column_lanes * C.entry_lanes), blocks = fsi_div_up(C.rows * C.tiles, teams);
     if (blocks > INT32_MAX)
         return gpu->host.fail(FS_EUNSUPPORTED, "a product of %lld x %lld needs more thread blocks than CUDA launches",
                               (long long)C.rows, (long long)C.cols);
@@ -160,7 +160,7 @@ template <class U> static __global__ void __launch_bounds__(THREADS)
     turn(const U *from, int64_t row_stride, int64_t col_stride, int64_t rows, int64_t cols, U *to, int64_t pitch)
 {
     __shared__ U square[32][33];
-    const int64_t across = fsi_ceil_div(cols, 32), i0 = blockIdx.x / across * 32, j0 = blockIdx.x % across * 32;
+    const int64_t across = fsi_div_up(cols, 32), i0 = blockIdx.x / across * 32, j0 = blockIdx.x % across * 32;
     const int x = threadIdx.x % 32;
     for (int y = threadIdx.x / 32; y < 32; y += THREADS / 32)
         if (i0 + x < rows && j0 + y < cols) square[y][x] = from[(i0 + x) * row_stride + (j0 + y) * col_stride];
@@ -171,7 +171,7 @@ template <class U> static __global__ void __launch_bounds__(THREADS)
 
 static fs_result turn_tile(fsi_gpu *gpu, const fs_matrix *from, const fs_matrix *to)
 {
-    const int64_t blocks = fsi_ceil_div(to->rows, 32) * fsi_ceil_div(to->cols, 32);
+    const int64_t blocks = fsi_div_up(to->rows, 32) * fsi_div_up(to->cols, 32);
     if (blocks == 0) return FS_OK;
 #define TURN(U) \
     turn<U><<<(unsigned)blocks, THREADS, 0, gpu->stream>>>((const U *)from->data, from->row_stride, from->col_stride, \
@@ -192,19 +192,17 @@ typedef struct sorted_plan {
     int lists;
 } sorted_plan;
 
-static int64_t distance(int64_t stride) { return stride < 0 ? -stride : stride; }
-
 static sorted_plan plan_panels(const fsi_blockperm *B, const fs_matrix *A)
 {
-    const int64_t each = B->kappa * B->s, bytes = fsi_dtype_size(A->dtype), rows = A->rows > 0 ? A->rows : 1;
+    const int64_t each = B->kappa * B->s, bytes = fsi_dtype_size(A->dtype), rows = fsi_max(A->rows, 1);
     sorted_plan p;
-    p.turned = A->cols > 1 && distance(A->row_stride) < distance(A->col_stride);
-    p.panel = fsi_min64(rows, each < LIST ? LIST / each : 1);
-    if (p.turned) p.panel = fsi_min64(p.panel, TURNED_ROWS);
+    p.turned = A->cols > 1 && !fsi_view_is_row_major(A);
+    p.panel = fsi_min(rows, each < LIST ? LIST / each : 1);
+    if (p.turned) p.panel = fsi_min(p.panel, TURNED_ROWS);
     p.tile = A->cols;
-    if (p.turned) p.tile = fsi_min64(A->cols, fsi_ceil_div(TURNED_BYTES / (p.panel * bytes), 32) * 32);
-    p.pitch = fsi_ceil_div(p.tile, 16 / bytes) * (16 / bytes);
-    p.lists = (int)fsi_min64(fsi_ceil_div(rows, p.panel), INT32_MAX);
+    if (p.turned) p.tile = fsi_min(A->cols, fsi_round_up(TURNED_BYTES / (p.panel * bytes), 32));
+    p.pitch = fsi_round_up(p.tile, 16 / bytes);
+    p.lists = (int)fsi_min(fsi_div_up(rows, p.panel), INT32_MAX);
     return p;
 }
 
@@ -216,7 +214,7 @@ static fs_result multiply_panel(fsi_gpu *gpu, const sorted_plan *p, const fsi_ga
         slice.from = fsi_matrix_from(&g->from, 0, c);
         slice.to = fsi_matrix_from(&g->to, 0, c);
         slice.sums = fsi_matrix_from(&g->sums, 0, c);
-        slice.to.cols = fsi_min64(p->tile, slice.to.cols);
+        slice.to.cols = fsi_min(p->tile, slice.to.cols);
         if (p->turned) {
             const fs_matrix tile = {turned, rows, slice.to.cols, p->pitch, 1, 0, 0, g->from.dtype, FS_MEMORY_CUDA};
             FSI_TRY(turn_tile(gpu, &slice.from, &tile));
@@ -227,29 +225,31 @@ static fs_result multiply_panel(fsi_gpu *gpu, const sorted_plan *p, const fsi_ga
     return FS_OK;
 }
 
-fs_result fsi_gpu_sorted_apply(fsi_gpu *gpu, const fsi_blockperm *B, double scale, int64_t row0, double alpha,
-                               const fs_matrix *A, double beta, const fs_matrix *Y)
+static fs_result launch_sorted_nonzeros(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                        const fsi_operands *o)
 {
+    const fsi_blockperm *B = o->S;
+    const fs_matrix *A = o->from, *Y = o->to;
     const sorted_plan p = plan_panels(B, A);
     const fs_dtype sum = fsi_dtype_sum(A->dtype);
     fsi_def S;
     S.family = FSI_DEF_BLOCKPERM;
-    S.scale = scale;
+    S.scale = o->scale;
     S.u.blockperm = *B;
     if (Y->cols == 0) return FS_OK;
 
     fsi_nonzeros list;
     void *scratch;
     int64_t bytes = 0;
-    FSI_TRY(fsi_nonzeros_plan(gpu, &S, {0, B->k, row0, p.panel}, FSI_BY_ROW, 1, &list, &bytes));
-    const int64_t sums_at = fsi_sums_plan(Y, B->k, Y->cols, beta, sum, p.lists, &bytes);
+    FSI_TRY(fsi_nonzeros_plan(gpu, &S, {0, B->k, o->row0, p.panel}, FSI_BY_ROW, 1, &list, &bytes));
+    const int64_t sums_at = fsi_sums_plan(Y, B->k, Y->cols, o->beta, sum, p.lists, &bytes);
     const int64_t turned_at = p.turned ? fsi_take(&bytes, p.panel * p.pitch * fsi_dtype_size(A->dtype)) : 0;
     FSI_TRY(fsi_gpu_scratch(gpu, bytes, &scratch));
     fsi_nonzeros_place(&list, scratch);
 
     for (int64_t i = 0; i == 0 || i < A->rows; i += p.panel) {
-        const int64_t rows = fsi_min64(p.panel, A->rows - i);
-        FSI_TRY(fsi_nonzeros_fill(gpu, &S, {0, B->k, row0 + i, rows}, &list));
+        const int64_t rows = fsi_min(p.panel, A->rows - i);
+        FSI_TRY(fsi_nonzeros_fill(gpu, &S, {0, B->k, o->row0 + i, rows}, &list));
         fsi_gather g = {};
         g.list = &list;
         g.from = fsi_matrix_from(A, i, 0);
@@ -257,9 +257,11 @@ fs_result fsi_gpu_sorted_apply(fsi_gpu *gpu, const fsi_blockperm *B, double scal
         g.sums = fsi_sums_at(Y, Y->cols, sum, sums_at, scratch);
         g.first = i == 0;
         g.last = i + rows >= A->rows;
-        g.beta = beta;
-        g.factor = alpha * scale;
+        g.beta = o->beta;
+        g.factor = o->alpha * o->scale;
         FSI_TRY(multiply_panel(gpu, &p, &g, rows, (char *)scratch + turned_at));
     }
     return FS_OK;
 }
+
+const fsi_kernel_code fsi_kernel_sorted_nonzeros_code = {launch_sorted_nonzeros, NULL};

@@ -30,7 +30,8 @@
  * needs    sm_90; lines, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
  *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that tensor_maps.cu can describe,
  *          otherwise rows that are whole 16 bytes */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/wgmma_groups_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/runtime/tensor_maps.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
@@ -795,12 +796,25 @@ __global__ void __launch_bounds__(FSI_WGMMA_GROUPS_THREADS(sizeof(T), C, SAMPLES
 
 }  // namespace
 
-/* choose.c knows how much shared memory an instance takes. */
+/* The plan file knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, c, samples, stages, panels) \
     static_assert(FSI_WGMMA_GROUPS_SHARED(sizeof(T), c, stages, panels) == \
                       panels * PANEL_BYTES + stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + \
                           8 * stages, \
-                  "instances.h disagrees");
+                  "the instance list disagrees");
 FSI_WGMMA_GROUPS(SHARED)
 #define KERNEL(T, dtype, c, samples, stages, panels) (const void *)wgmma_groups<T, c, samples, stages, panels>,
-extern "C" const void *const fsi_wgmma_groups_kernels[] = {FSI_WGMMA_GROUPS(KERNEL)};
+static const void *const wgmma_groups_instances[] = {FSI_WGMMA_GROUPS(KERNEL)};
+
+static fs_result launch_wgmma_groups(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                     const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    CUtensorMap map;
+    if (FSI_WGMMA_GROUPS_BOXES(fsi_dtype_size(operands->from->dtype)))
+        FSI_TRY(fsi_gpu_group_map(gpu, operands->from, (int)fsi_plan_width(plan), &map));
+    void *arguments[] = {&l.args, &map};
+    return fsi_tile_launch_run(&l, wgmma_groups_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_wgmma_groups_code = {launch_wgmma_groups, wgmma_groups_instances};

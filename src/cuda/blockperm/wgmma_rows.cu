@@ -24,7 +24,8 @@
  * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers, the slices that are under way
  * needs    sm_90; blocks of at most 64 rows; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at
  *          least as wide as a tile */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/wgmma_rows_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
@@ -537,14 +538,28 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
 
 }  // namespace
 
-/* choose.c knows how much shared memory an instance takes. */
+/* The plan file knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, outs, tiles, stages, sets, many) \
     static_assert(FSI_WGMMA_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets, many) == \
                       sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + \
                           16 * (stages + sets) + FSI_WGMMA_ROWS_AHEAD(outs, sets, many) * outs * sizeof(fsi_slice), \
-                  "instances.h disagrees");
+                  "the instance list disagrees");
 FSI_WGMMA_ROWS(SHARED)
 #define KERNEL_0(T, outs, tiles, stages, sets) (const void *)wgmma_rows<T, outs, tiles, stages, sets>,
 #define KERNEL_1(T, outs, tiles, stages, sets) (const void *)wgmma_rows_persistent<T, tiles, stages, sets>,
 #define KERNEL(T, dtype, outs, tiles, stages, sets, many) KERNEL_##many(T, outs, tiles, stages, sets)
-extern "C" const void *const fsi_wgmma_rows_kernels[] = {FSI_WGMMA_ROWS(KERNEL)};
+static const void *const wgmma_rows_instances[] = {FSI_WGMMA_ROWS(KERNEL)};
+
+static fs_result launch_wgmma_rows(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                   const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    fsi_row_maps maps;
+    FSI_TRY(fsi_gpu_row_maps(gpu, operands->from, fsi_plan_width(plan), fsi_plan_box(problem, plan), &maps));
+    if (fsi_plan_is_persistent(plan) && l.args.blocks > gpu->traits.processors)
+        l.config.gridDim = dim3((unsigned)gpu->traits.processors);
+    void *arguments[] = {&l.args, &maps};
+    return fsi_tile_launch_run(&l, wgmma_rows_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_wgmma_rows_code = {launch_wgmma_rows, wgmma_rows_instances};

@@ -25,7 +25,8 @@
  *          mbarriers
  * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle; rows of whole
  *          16 bytes at multiples of 16, fewer than 2^32 of them */
-#include "cuda/plan/instances.h"
+#include "cuda/blockperm/wgmma_rows_16bit_instances.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {
@@ -482,14 +483,28 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
 
 }  // namespace
 
-/* choose.c knows how much shared memory an instance takes. */
+/* The plan file knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, nonzeros, places, preparers, groups, cluster) \
     static_assert(FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster) == \
                       places * (UNIT_BYTES + nonzeros * CODES_BYTES + 3 * 8) + \
                           memory<nonzeros, places, groups, cluster>::TWICE + \
                           memory<nonzeros, places, groups, cluster>::SENT + (cluster > 1 ? 8 * EIGHTS : 0), \
-                  "instances.h disagrees");
+                  "the instance list disagrees");
 FSI_WGMMA_ROWS_16BIT(SHARED)
 #define KERNEL(T, dtype, nonzeros, places, preparers, groups, cluster) \
     (const void *)wgmma_rows_16bit<T, nonzeros, places, preparers, groups, cluster>,
-extern "C" const void *const fsi_wgmma_rows_16bit_kernels[] = {FSI_WGMMA_ROWS_16BIT(KERNEL)};
+static const void *const wgmma_rows_16bit_instances[] = {FSI_WGMMA_ROWS_16BIT(KERNEL)};
+
+static fs_result launch_wgmma_rows_16bit(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
+                                         const fsi_operands *operands)
+{
+    fsi_tile_launch l;
+    FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
+    /* A grid of three sides: thread blocks that need not divide to know their slice begin to copy 0.3 us earlier (H200). */
+    l.config.gridDim = dim3((unsigned)(plan->cluster * problem->M), (unsigned)l.args.tiles,
+                            (unsigned)(plan->slices / plan->cluster));
+    fsi_philox_keys keys = fsi_philox_keys_of(l.args.B.seed);
+    void *arguments[] = {&l.args, &keys};
+    return fsi_tile_launch_run(&l, wgmma_rows_16bit_instances[plan->instance], arguments);
+}
+const fsi_kernel_code fsi_kernel_wgmma_rows_16bit_code = {launch_wgmma_rows_16bit, wgmma_rows_16bit_instances};

@@ -5,6 +5,7 @@
  * written once, in whole segments.  Where columns of X are contiguous (batches of gradients), or the blocks are too
  * tall for shared memory, `coordinates` gives each thread a row of X in memory order: it makes that row's nonzeros once
  * and walks over the columns, reading Y through the caches. */
+#include "cuda/plan/adjoint.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/vector_load.cuh"
 #include "cuda/runtime/ptx.cuh"
@@ -12,8 +13,8 @@
 
 namespace {
 
-/* Threads of a block; local rows of a warp's batch; blocks of a processor; columns of a tile at most. */
-enum { THREADS = 256, WARPS = THREADS / 32, BATCH = 32, RESIDENT = 4, WIDEST = 128 };
+/* Threads of a block; local rows of a warp's batch; blocks of a processor. */
+enum { THREADS = FSI_ADJOINT_THREADS, WARPS = THREADS / 32, BATCH = 32, RESIDENT = FSI_ADJOINT_RESIDENT };
 
 /* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
 template <class T> struct adjoint_args {
@@ -26,11 +27,6 @@ template <class T> struct adjoint_args {
     int wide_bits; /* a tile has 2^wide_bits columns ... */
     int team;      /* ... and so many lanes along them */
     int copies;    /* whether it may be read 16 bytes at a time */
-};
-
-template <class S, int VECTOR> struct __align__(sizeof(S) * VECTOR > 16 ? 16 : sizeof(S) * VECTOR) pack
-{
-    S x[VECTOR];
 };
 
 __device__ __forceinline__ void put(const fsi_output &to, int64_t row, int64_t column, const pack<float, 4> &x)
@@ -212,58 +208,27 @@ template <class T> fs_result launch(fsi_gpu *gpu, const fsi_blockperm *B, int64_
     a.n = X->cols;
     a.in = fsi_input_of<T>(Y);
     a.out = fsi_output_of(X, factor, beta);
-    const int64_t height = B->kappa * (B->out.small + (B->out.larger > 0)),
-                  code_pitch = (B->kappa * B->s + 3) & ~(int64_t)3;
-    const int64_t head = ((B->kappa + 15) & ~(int64_t)15) + THREADS * 8 + THREADS * code_pitch * 4;
-    const int vector = sizeof(S) == 4 && X->cols % 4 == 0 ? 4 : 1;
-    /* Blocks of Y that are too tall for RESIDENT tiles of 64 columns get the shared memory of fewer thread blocks. */
-    int64_t wide, bytes, resident = RESIDENT;
-    for (;; resident--) {
-        for (wide = WIDEST; wide > vector; wide /= 2)
-            if (wide / 2 < X->cols &&
-                head + height * wide * (int64_t)sizeof(S) <= gpu->traits.shared_per_processor / resident - 1024)
-                break;
-        bytes = head + height * wide * (int64_t)sizeof(S);
-        if (wide >= 64 || wide >= X->cols || resident == 3) break;
-    }
-    const bool along = X->col_stride == 1 || X->cols == 1;
-    if (along && bytes <= gpu->traits.shared && (wide >= 32 || wide >= X->cols)) {
-        enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
-        const bool straight = vector == WIDE && X->dtype == fsi_dtype_sum(X->dtype) && beta == 0.0 &&
-                              X->col_stride == 1 && X->row_stride % WIDE == 0 &&
-                              (uintptr_t)X->data % (WIDE * sizeof(S)) == 0;
-        void (*kernel)(const adjoint_args<T>) = straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
-                                                : straight                       ? blocks<T, WIDE, 1, 0>
-                                                : vector == WIDE                 ? blocks<T, WIDE, 0, 0>
-                                                                                 : blocks<T, 1, 0, 0>;
-        const int64_t local_rows = B->shuffle == FSI_DEF_NONE ? B->in.small + 1
-                                                              : fsi_local_rows_of(B, 0, row0, X->rows).count;
-        a.team = (int)fsi_min64(wide / vector, 32);
-        for (a.wide_bits = 0; 1 << a.wide_bits < wide; a.wide_bits++) {}
-        a.copies = Y->dtype == FS_F32 && vector == 4 && fsi_wide(Y);
-        a.tiles = fsi_ceil_div(X->cols, wide);
-        /* As many slices as make the rounds of thread blocks shortest; reading a tile takes as long as `height` rows. */
-        const int64_t room = resident * gpu->traits.processors, most = fsi_ceil_div(local_rows, THREADS);
-        int64_t least = INT64_MAX;
-        for (int64_t slices = 1; slices <= most && (slices - 1) * B->M * a.tiles < 8 * room; slices++) {
-            const int64_t length = fsi_ceil_div(local_rows, slices);
-            const int64_t cost = fsi_ceil_div(B->M * a.tiles * slices, room) * (length + height);
-            if (cost < least) least = cost, a.length = length;
-        }
-        a.slices = (int)fsi_ceil_div(local_rows, a.length);
-        FSI_TRY(fsi_gpu_check(gpu,
-                              cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                   (int)gpu->traits.shared),
-                              "preparing the adjoint"));
-        kernel<<<(unsigned)(B->M * a.tiles * a.slices), THREADS, (size_t)bytes, gpu->stream>>>(a);
+    const fsi_adjoint_plan plan = fsi_choose_adjoint(B, row0, (int64_t)sizeof(S), X, beta, &gpu->traits);
+    a.length = plan.length;
+    if (!plan.by_blocks) {
+        coordinates<T><<<dim3((unsigned)plan.tiles, (unsigned)plan.slices), THREADS, 0, gpu->stream>>>(a);
         return FSI_LAUNCHED(gpu, "the adjoint");
     }
-    const int64_t blocks_down = fsi_ceil_div(X->rows, THREADS),
-                  wanted = fsi_ceil_div(8 * (int64_t)gpu->traits.processors, blocks_down);
-    a.length = fsi_ceil_div(fsi_ceil_div(X->cols, wanted), 64) * 64;
-    if (fsi_ceil_div(X->cols, a.length) > 65535) a.length = fsi_ceil_div(X->cols, 65535);
-    coordinates<T>
-        <<<dim3((unsigned)blocks_down, (unsigned)fsi_ceil_div(X->cols, a.length)), THREADS, 0, gpu->stream>>>(a);
+    enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
+    void (*kernel)(const adjoint_args<T>) = plan.straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
+                                            : plan.straight                       ? blocks<T, WIDE, 1, 0>
+                                            : plan.vector == WIDE                 ? blocks<T, WIDE, 0, 0>
+                                                                                  : blocks<T, 1, 0, 0>;
+    a.team = plan.team;
+    for (a.wide_bits = 0; 1 << a.wide_bits < plan.wide; a.wide_bits++) {}
+    a.copies = Y->dtype == FS_F32 && plan.vector == 4 && fsi_wide(Y);
+    a.tiles = plan.tiles;
+    a.slices = (int)plan.slices;
+    FSI_TRY(fsi_gpu_check(gpu,
+                          cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               (int)gpu->traits.shared),
+                          "preparing the adjoint"));
+    kernel<<<(unsigned)(B->M * a.tiles * a.slices), THREADS, (size_t)plan.shared, gpu->stream>>>(a);
     return FSI_LAUNCHED(gpu, "the adjoint");
 }
 

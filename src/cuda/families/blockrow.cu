@@ -81,8 +81,7 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS, 3)
     const int64_t g = blockIdx.x / C.tiles / C.groups;
     const int64_t col = (tile * C.lanes + threadIdx.x % C.lanes) * V;
     const int64_t begin = fsi_split_start(&C.R.out, g) + group * at_once * C.passes;
-    const int64_t end = fsi_min64(begin + at_once * C.passes,
-                                  fsi_split_start(&C.R.out, g) + fsi_split_size(&C.R.out, g));
+    const int64_t end = fsi_min(begin + at_once * C.passes, fsi_split_start(&C.R.out, g) + fsi_split_size(&C.R.out, g));
     const int64_t draws = C.R.kappa * C.R.s, chunk = TABLE / (at_once * C.passes);
 
     /* 1. The neighbours of g. */
@@ -90,11 +89,11 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS, 3)
     if (threadIdx.x == 0) near = fsi_blockrow_neighbours(&C.R, g);
     for (int64_t first = begin; first < end; first += at_once) {
         const int64_t i = first + threadIdx.x / C.lanes;
-        const int count = i < end && col < C.cols ? (int)fsi_min64(V, C.cols - col) : 0;
+        const int count = i < end && col < C.cols ? (int)fsi_min(V, C.cols - col) : 0;
         Sum light[V] = {}, heavy[V] = {};
         for (int64_t e = 0; e < draws; e += chunk) {
             /* 2. The draws of all rows: in the first pass, because there is one chunk, or one pass. */
-            const int width = (int)(fsi_ceil_div(fsi_min64(chunk, draws - e), LOADS) * LOADS);
+            const int width = (int)fsi_round_up(fsi_min(chunk, draws - e), LOADS);
             if (first == begin) {
                 __syncthreads();
                 for (int x = threadIdx.x; x < (int)(end - begin) * width; x += THREADS) {
@@ -121,7 +120,7 @@ template <class T, int V> static fs_result sample_launch(fsi_gpu *gpu, const fsi
                                                          double alpha, const fsi_gpu_weights *w, const fs_matrix *A,
                                                          double beta, const fs_matrix *Y)
 {
-    const int64_t pieces = fsi_ceil_div(Y->cols, V), tallest = fsi_split_size(&R->out, 0);
+    const int64_t pieces = fsi_div_up(Y->cols, V), tallest = fsi_split_size(&R->out, 0);
     sample_call<T> C = {};
     C.R = *R;
     C.row0 = row0;
@@ -130,8 +129,8 @@ template <class T, int V> static fs_result sample_launch(fsi_gpu *gpu, const fsi
     C.lanes = 1;
     while (C.lanes < THREADS && C.lanes < pieces) C.lanes *= 2;
     C.passes = THREADS / C.lanes < ROWS && R->kappa * R->s <= TABLE / ROWS ? ROWS * C.lanes / THREADS : 1;
-    C.groups = fsi_ceil_div(tallest, THREADS / C.lanes * C.passes);
-    C.tiles = fsi_ceil_div(pieces, C.lanes);
+    C.groups = fsi_div_up(tallest, THREADS / C.lanes * C.passes);
+    C.tiles = fsi_div_up(pieces, C.lanes);
     C.heavy = w->heavy;
     C.factor[0] = alpha * w->weight[0];
     C.factor[1] = alpha * w->weight[1];
@@ -172,8 +171,8 @@ fs_result fsi_gpu_blockrow_adjoint(fsi_gpu *gpu, const fsi_blockrow *R, double s
     const fsi_def S = def_of(R, scale);
     const fsi_gpu_weights w = fsi_gpu_weights_of(&S);
     const fs_dtype sum = fsi_dtype_sum(Y->dtype);
-    const int64_t each = R->kappa * R->s, tall = fsi_min64(X->rows, ADJOINT_ROWS);
-    const int64_t panel = fsi_min64(R->k, each < LIST ? LIST / each : 1);
+    const int64_t each = R->kappa * R->s, tall = fsi_min(X->rows, ADJOINT_ROWS);
+    const int64_t panel = fsi_min(R->k, each < LIST ? LIST / each : 1);
     if (X->rows == 0 || X->cols == 0) return FS_OK;
 
     fsi_nonzeros list;
@@ -186,8 +185,8 @@ fs_result fsi_gpu_blockrow_adjoint(fsi_gpu *gpu, const fsi_blockrow *R, double s
 
     for (int64_t j = 0; j < X->rows; j += tall)
         for (int64_t i = 0; i < R->k; i += panel) {
-            const int64_t rows = fsi_min64(panel, R->k - i);
-            FSI_TRY(fsi_nonzeros_fill(gpu, &S, {i, rows, row0 + j, fsi_min64(tall, X->rows - j)}, &list));
+            const int64_t rows = fsi_min(panel, R->k - i);
+            FSI_TRY(fsi_nonzeros_fill(gpu, &S, {i, rows, row0 + j, fsi_min(tall, X->rows - j)}, &list));
             fsi_gather g = {};
             g.list = &list;
             g.from = fsi_matrix_from(Y, i, 0);

@@ -6,10 +6,9 @@
  *     multiply   X, for all other sketches, whose products cost more than writing and reading it
  *
  * Examples are taken in panels where a copy of all factors would be over 1 GiB, pairs where X would be. */
-#include "cuda/runtime/element.cuh"
-#include "cuda/runtime/gpu.h"
-#include "cuda/families/nonzeros.cuh"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/families/factored.cuh"
+#include "cuda/families/nonzeros.cuh"
 #include "cuda/runtime/ptx.cuh"
 
 namespace {
@@ -119,7 +118,7 @@ fs_result widen_all(fsi_gpu *gpu, const fsi_products *p, int64_t first, int64_t 
         }
         some.of[some.count++] = one;
         row += one.rows;
-        row_tiles += fsi_ceil_div(one.rows, ROWS);
+        row_tiles += fsi_div_up(one.rows, ROWS);
         if (some.count < TOGETHER && f < p->factor_count) continue;
         if (row_tiles > 0) FSI_TRY(launch(gpu, &some, row_tiles, examples, pitch, p->tokens, to));
         some.count = 0;
@@ -135,7 +134,7 @@ __global__ void multiply(const __grid_constant__ fsi_factors F, int64_t count, i
     for (int64_t e = fsi_first_item(); e < count * across; e += fsi_item_step()) {
         const int64_t i = e / across, example = e % across * 4;
         const int2 pair = fsi_pair_at(F, i);
-        const float none = __uint_as_float(0x7FC00000u);
+        const float none = fsi_no_row();
         float4 sum = make_float4(none, none, none, none);
         if (pair.x >= 0) {
             const char *a = fsi_factor_at(F, pair.x, example), *b = fsi_factor_at(F, pair.y, example);
@@ -158,8 +157,7 @@ fs_result by_way_of_X(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha
 {
     int64_t first = 0;
     do {
-        fs_matrix from = {
-            X, count - first < most ? count - first : most, to->cols, pitch, 1, 0, 0, FS_F32, FS_MEMORY_CUDA};
+        fs_matrix from = {X, fsi_min(count - first, most), to->cols, pitch, 1, 0, 0, FS_F32, FS_MEMORY_CUDA};
         if (from.rows > 0) {
             FSI_LOOP(gpu, multiply, from.rows * pitch / 4)(F, from.rows, pitch, X);
             FSI_TRY(FSI_LAUNCHED(gpu, "multiplying factors"));
@@ -171,7 +169,23 @@ fs_result by_way_of_X(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha
     return FS_OK;
 }
 
-int64_t at_least(int64_t x, int64_t least) { return x < least ? least : x; }
+/* The product of `n` examples by a kernel that multiplies factors itself; .plan.kernel is FSI_KERNEL_NONE where there is
+ * none.  `X` is the shape of the products. */
+typedef struct direct_product {
+    fs_matrix X;
+    fsi_problem problem;
+    fsi_plan plan;
+} direct_product;
+
+direct_product plan_direct(const fsi_gpu *gpu, const fsi_def *S, int64_t row0, int64_t count, int64_t n)
+{
+    direct_product d = {{NULL, count, n, n, 1, 0, 0, FS_F32, FS_MEMORY_CUDA}, {}, {}};
+    if ((S->family != FSI_DEF_BLOCKPERM && S->family != FSI_DEF_SJLT) || count == 0) return d;
+    d.problem = fsi_problem_of(&S->u.blockperm, row0, &d.X, gpu->precision);
+    d.problem.input = FSI_INPUT_FACTORED;
+    d.plan = fsi_choose(&d.problem, &gpu->traits, gpu->tuning);
+    return d;
+}
 
 }  // namespace
 
@@ -184,10 +198,10 @@ fs_result fsi_gpu_products_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, d
         return gpu->host.fail(FS_EUNSUPPORTED, "fs_apply_products: %lld tokens, a GPU takes at most %lld",
                               (long long)p->tokens, (long long)most_tokens);
     const int64_t fit = most_floats / (rows * p->tokens) / EXAMPLES * EXAMPLES;
-    const int64_t all = fsi_ceil_div(to->cols, EXAMPLES) * EXAMPLES, pitch = fit < all ? at_least(fit, EXAMPLES) : all;
-    const int sjlt = S->family == FSI_DEF_BLOCKPERM || S->family == FSI_DEF_SJLT;
-    const int direct = sjlt && count > 0 && fsi_gpu_blockperm_multiplies(gpu, &S->u.blockperm, row0, count, to->cols);
-    const int64_t pairs = direct ? 0 : count < most_floats / pitch ? count : at_least(most_floats / pitch, 1);
+    const int64_t all = fsi_round_up(to->cols, EXAMPLES), pitch = fit < all ? fsi_max(fit, EXAMPLES) : all;
+    direct_product direct = plan_direct(gpu, S, row0, count, fsi_min(to->cols, pitch));
+    const int is_direct = direct.plan.kernel != FSI_KERNEL_NONE;
+    const int64_t pairs = is_direct ? 0 : fsi_min(count, fsi_max(most_floats / pitch, 1));
     void *memory;
     FSI_TRY(fsi_gpu_take(gpu, &gpu->copies, 4 * pitch * (rows * p->tokens + pairs), &memory));
     float *F = (float *)memory, *X = F + rows * p->tokens * pitch;
@@ -200,12 +214,14 @@ fs_result fsi_gpu_products_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, d
     for (int64_t first = 0; first < to->cols; first += pitch) {
         fs_matrix some = *to;
         some.data = (float *)to->data + first * to->col_stride;
-        some.cols = to->cols - first < pitch ? to->cols - first : pitch;
+        some.cols = fsi_min(to->cols - first, pitch);
         FSI_TRY(widen_all(gpu, p, first, some.cols, pitch, F));
-        if (direct)
-            FSI_TRY(
-                fsi_gpu_blockperm_products(gpu, &S->u.blockperm, S->scale, row0, alpha, &factors, count, beta, &some));
-        else FSI_TRY(by_way_of_X(gpu, S, row0, alpha, factors, count, pairs, pitch, X, beta, &some));
+        if (is_direct) {
+            if (some.cols != direct.X.cols) direct = plan_direct(gpu, S, row0, count, some.cols);
+            const fsi_operands operands = {&S->u.blockperm, S->scale, row0, alpha, &direct.X, NULL,
+                                           &factors,        beta,     &some};
+            FSI_TRY(fsi_gpu_blockperm_run(gpu, &direct.problem, &direct.plan, &operands));
+        } else FSI_TRY(by_way_of_X(gpu, S, row0, alpha, factors, count, pairs, pitch, X, beta, &some));
     }
     return FS_OK;
 }

@@ -3,13 +3,10 @@
  * The usual BlockPerm-SJLTs read A where it is (mma_gather.cu).  For other sketches, whose products cost more than a copy,
  * and for f64, the listed rows are copied into memory of the context first, with neighbours in memory along the
  * direction in which A has them. */
-#include "cuda/runtime/element.cuh"
-#include "cuda/runtime/gpu.h"
+#include "cuda/blockperm/common/launch.cuh"
 #include "cuda/families/nonzeros.cuh"
 
 namespace {
-
-template <class T> __device__ __forceinline__ T not_there(void) { return (T)__uint_as_float(0x7FC00000u); }
 
 /* to, packed along rows or `down` its columns, = the listed rows of from. */
 template <class T> __global__ void copy_listed(const T *from, int64_t row_stride, int64_t col_stride, int64_t all_rows,
@@ -18,7 +15,7 @@ template <class T> __global__ void copy_listed(const T *from, int64_t row_stride
 {
     for (int64_t e = fsi_first_item(); e < rows * n; e += fsi_item_step()) {
         const int64_t i = down ? e % rows : e / n, j = down ? e / rows : e % n, row = fsi_index_at(list, type, i);
-        to[e] = row >= 0 && row < all_rows ? from[row * row_stride + j * col_stride] : not_there<T>();
+        to[e] = row >= 0 && row < all_rows ? from[row * row_stride + j * col_stride] : (T)fsi_no_row();
     }
 }
 
@@ -28,7 +25,7 @@ fs_result copy_rows(fsi_gpu *gpu, const fs_matrix *from, const fs_rows *rows, in
     FSI_LOOP(gpu, copy_listed<T>, rows->count * from->cols)
     ((const T *)from->data, from->row_stride, from->col_stride, from->rows, rows->index, rows->index_type, rows->count,
      from->cols, down, (T *)to->data);
-    return FSI_LAUNCHED(gpu, "copying listed rows");
+    return FSI_LAUNCHED(gpu, "copying gathered rows");
 }
 
 }  // namespace
@@ -37,14 +34,16 @@ fs_result fsi_gpu_rows_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, doubl
                              const fs_rows *rows, double beta, const fs_matrix *to)
 {
     if (to->rows == 0 || to->cols == 0) return FS_OK;
-    if ((S->family == FSI_DEF_BLOCKPERM || S->family == FSI_DEF_SJLT) && rows->count > 0) {
-        int done;
-        FSI_TRY(fsi_gpu_blockperm_listed(gpu, &S->u.blockperm, S->scale, row0, alpha, from, rows, beta, to, &done));
-        if (done) return FS_OK;
-    }
-    const int down = from->row_stride == 1 && from->cols > 1;
     fs_matrix listed = *from;
     listed.rows = rows->count;
+    if ((S->family == FSI_DEF_BLOCKPERM || S->family == FSI_DEF_SJLT) && rows->count > 0 && from->rows > 0) {
+        fsi_problem problem = fsi_problem_of(&S->u.blockperm, row0, &listed, gpu->precision);
+        problem.input = FSI_INPUT_GATHERED;
+        const fsi_plan plan = fsi_choose(&problem, &gpu->traits, gpu->tuning);
+        const fsi_operands operands = {&S->u.blockperm, S->scale, row0, alpha, from, rows, NULL, beta, to};
+        if (plan.kernel != FSI_KERNEL_NONE) return fsi_gpu_blockperm_run(gpu, &problem, &plan, &operands);
+    }
+    const int down = fsi_runs_down(from);
     listed.row_stride = down ? 1 : from->cols;
     listed.col_stride = down ? rows->count : 1;
     if (rows->count > 0) {

@@ -196,7 +196,8 @@ template <class Kind> static __global__ void __launch_bounds__(Kind::THREADS, 2)
     }
 }
 
-/* to = beta to + factor (slices 0 + 1 + ... in this order); each slice is rows x cols, row-major. */
+/* to = beta to + factor (slices 0 + 1 + ... in this order); each slice is rows x cols, row-major.  split_reduce.cu adds
+ * runs of slices first where there are many, which rounds differently. */
 template <class Sum> static __global__ void __launch_bounds__(256)
     normal_add(const Sum *slices, int64_t pieces, int64_t rows, int64_t cols, const __grid_constant__ fsi_output to)
 {
@@ -213,16 +214,11 @@ template <class Sum> static __global__ void __launch_bounds__(256)
 static int64_t normal_pieces(const fsi_gpu *gpu, int64_t tiles, int64_t inner, int64_t sum_bytes)
 {
     const int64_t room = 2 * gpu->traits.processors / tiles, memory = ((int64_t)1 << 28) / sum_bytes;
-    const int64_t pieces = fsi_min64(room, fsi_min64(inner / 128, memory));
-    return pieces > 1 ? pieces : 1;
+    const int64_t pieces = fsi_min(room, fsi_min(inner / 128, memory));
+    return fsi_max(pieces, 1);
 }
 
-static int normal_along_rows(const fs_matrix *m)
-{
-    const int64_t row = m->row_stride < 0 ? -m->row_stride : m->row_stride;
-    const int64_t col = m->col_stride < 0 ? -m->col_stride : m->col_stride;
-    return m->cols == 1 || row < col;
-}
+static int normal_along_rows(const fs_matrix *m) { return m->cols == 1 || !fsi_view_is_row_major(m); }
 
 /* Scratch: the sums of the pieces, if there are several.  The grid is in bounds: a result that needs 2^31 blocks is
  * larger than any memory. */
@@ -239,14 +235,14 @@ template <class Kind> static fs_result normal_run(fsi_gpu *gpu, const fsi_gauss 
     C.rows = to->rows;
     C.inner = from->rows;
     C.cols = to->cols;
-    C.row_tiles = fsi_ceil_div(C.rows, Kind::ROWS);
-    C.col_tiles = fsi_ceil_div(C.cols, Kind::COLS);
+    C.row_tiles = fsi_div_up(C.rows, Kind::ROWS);
+    C.col_tiles = fsi_div_up(C.cols, Kind::COLS);
     C.along_rows_in = normal_along_rows(from);
     C.along_rows_out = normal_along_rows(to);
     const int64_t tiles = C.row_tiles * C.col_tiles, size = C.rows * C.cols;
     int64_t pieces = normal_pieces(gpu, tiles, C.inner, size * (int64_t)sizeof(Sum));
-    C.piece = fsi_ceil_div(fsi_ceil_div(C.inner, pieces), Kind::INNER) * Kind::INNER;
-    if (C.inner) pieces = fsi_ceil_div(C.inner, C.piece);
+    C.piece = fsi_round_up(fsi_div_up(C.inner, pieces), Kind::INNER);
+    if (C.inner) pieces = fsi_div_up(C.inner, C.piece);
     void *slices = NULL;
     if (pieces > 1) {
         FSI_TRY(fsi_gpu_scratch(gpu, pieces * size * (int64_t)sizeof(Sum), &slices));
@@ -257,7 +253,7 @@ template <class Kind> static fs_result normal_run(fsi_gpu *gpu, const fsi_gauss 
     normal_product<Kind><<<(unsigned)(tiles * pieces), Kind::THREADS, 0, gpu->stream>>>(C);
     FSI_TRY(FSI_LAUNCHED(gpu, "the product with a Gaussian"));
     if (pieces == 1) return FS_OK;
-    const unsigned blocks = (unsigned)fsi_min64(fsi_ceil_div(size, 256), 1 << 20);
+    const unsigned blocks = (unsigned)fsi_min(fsi_div_up(size, 256), 1 << 20);
     normal_add<Sum><<<blocks, 256, 0, gpu->stream>>>((const Sum *)slices, pieces, C.rows, C.cols, out);
     return FSI_LAUNCHED(gpu, "adding the pieces of the product with a Gaussian");
 }

@@ -203,7 +203,7 @@ static __device__ void dense_four(const fsi_def *S, int64_t p, int64_t j, double
     const fsi_srht *H = &S->u.srht;
     const uint32_t flip = fsi_srht_flip(H, j);
     for (int q = 0; q < 4; q++) {
-        const int64_t i = fsi_min64(4 * p + q, H->k - 1);
+        const int64_t i = fsi_min(4 * p + q, H->k - 1);
         value[q] = flip ^ fsi_hadamard_minus(fsi_srht_row(H, i), (uint64_t)j) ? -S->scale : S->scale;
     }
 }
@@ -242,7 +242,7 @@ fs_result fsi_gpu_digest(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int64_t c
     FSI_TRY(fsi_gpu_check(gpu, cudaMemsetAsync(sum, 0, sizeof *sum, gpu->stream), "clearing a digest"));
     if (S->family == FSI_DEF_BLOCKROW)
         FSI_LOOP(gpu, digest_draws, k * S->u.blockrow.kappa)(S->u.blockrow, fsi_gpu_weights_of(S), col0, cols, sum);
-    else if (is_dense(S)) FSI_LOOP(gpu, digest_dense, fsi_ceil_div(k, 4) * cols)(*S, k, col0, cols, sum);
+    else if (is_dense(S)) FSI_LOOP(gpu, digest_dense, fsi_div_up(k, 4) * cols)(*S, k, col0, cols, sum);
     else FSI_LOOP(gpu, digest_columns, cols)(*S, col0, cols, sum);
     FSI_TRY(FSI_LAUNCHED(gpu, "summing a digest"));
     FSI_TRY(fsi_gpu_check(gpu, cudaMemcpyAsync(digest, sum, sizeof *digest, cudaMemcpyDeviceToHost, gpu->stream),
@@ -325,7 +325,7 @@ static fs_result add_up_bytes(fsi_gpu *gpu, int64_t rows, size_t *work_bytes)
 static fs_result blockperm_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int64_t cols, csr_arrays out)
 {
     const int64_t k = S->u.blockperm.k, each = S->u.blockperm.kappa * S->u.blockperm.s;
-    const int64_t panel = fsi_min64(cols, each < LIST ? LIST / each : 1);
+    const int64_t panel = fsi_min(cols, each < LIST ? LIST / each : 1);
     fsi_nonzeros list;
     size_t work_bytes;
     void *scratch;
@@ -349,7 +349,7 @@ static fs_result blockperm_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int
 
     /* 2. The panels, each behind what the ones before put into its rows. */
     for (int64_t c = 0; c < cols; c += panel) {
-        FSI_TRY(fsi_nonzeros_fill(gpu, S, {0, k, col0 + c, fsi_min64(panel, cols - c)}, &list));
+        FSI_TRY(fsi_nonzeros_fill(gpu, S, {0, k, col0 + c, fsi_min(panel, cols - c)}, &list));
         FSI_LOOP(gpu, write_panel, list.count)
         (list.words.now, list.count, list.start, next, list.minor_bits + 1, c, S->scale, out);
         FSI_TRY(FSI_LAUNCHED(gpu, "writing entries"));
@@ -394,8 +394,8 @@ static fs_result blockrow_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int6
 {
     const int64_t k = S->u.blockrow.k, each = S->u.blockrow.kappa * S->u.blockrow.s;
     const int row_bits = 63 - fsi_bits(cols > 0 ? (uint64_t)cols - 1 : 0);
-    int64_t panel = fsi_min64(k, each < LIST ? LIST / each : 1);
-    if (row_bits < 32) panel = fsi_min64(panel, ((int64_t)1 << row_bits) - 1);
+    int64_t panel = fsi_min(k, each < LIST ? LIST / each : 1);
+    if (row_bits < 32) panel = fsi_min(panel, ((int64_t)1 << row_bits) - 1);
     fsi_nonzeros list;
     size_t work_bytes;
     void *scratch;
@@ -411,7 +411,7 @@ static fs_result blockrow_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int6
     FSI_TRY(fsi_gpu_check(gpu, cudaMemsetAsync(out.ptr, 0, out.index_type == FS_INDEX32 ? 4 : 8, gpu->stream),
                           "starting row pointers"));
     for (int64_t row0 = 0; row0 < k; row0 += panel) {
-        const int64_t rows = fsi_min64(panel, k - row0);
+        const int64_t rows = fsi_min(panel, k - row0);
         FSI_TRY(fsi_nonzeros_fill(gpu, S, {row0, rows, col0, cols}, &list));
         FSI_LOOP(gpu, count_distinct, rows + 1)(list.words.now, list.start, rows, next);
         FSI_TRY(FSI_LAUNCHED(gpu, "counting entries"));
@@ -429,7 +429,7 @@ fs_result fsi_gpu_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, const fs_spa
     const int64_t k = rows_of(S);
     if (S->family == FSI_DEF_BLOCKROW) return blockrow_csr(gpu, S, col0, out->cols, arrays);
     if (!is_dense(S)) return blockperm_csr(gpu, S, col0, out->cols, arrays);
-    const int64_t items = fsi_ceil_div(k, 4) * out->cols;
+    const int64_t items = fsi_div_up(k, 4) * out->cols;
     FSI_LOOP(gpu, write_dense, items > k ? items : k + 1)(*S, k, col0, out->cols, arrays);
     return FSI_LAUNCHED(gpu, "writing a dense sketch");
 }

@@ -15,7 +15,7 @@
 static inline int64_t fsi_take(int64_t *bytes, int64_t size)
 {
     const int64_t at = *bytes;
-    *bytes += fsi_ceil_div(size, 256) * 256;
+    *bytes += fsi_round_up(size, 256);
     return at;
 }
 
@@ -34,7 +34,7 @@ enum { FSI_LOOP_THREADS = 256 };
 #define FSI_LOOP(gpu, kernel, items) kernel<<<fsi_loop_blocks(items), FSI_LOOP_THREADS, 0, (gpu)->stream>>>
 static inline unsigned fsi_loop_blocks(int64_t items)
 {
-    const int64_t blocks = fsi_ceil_div(items, FSI_LOOP_THREADS);
+    const int64_t blocks = fsi_div_up(items, FSI_LOOP_THREADS);
     return (unsigned)(blocks < 1 ? 1 : blocks > 1 << 20 ? 1 << 20 : blocks);
 }
 static __device__ __forceinline__ int64_t fsi_first_item(void)

@@ -77,7 +77,7 @@ template <class Sum>
 static __device__ void add_blockperm(const sparse_call &C, const slice_sums<Sum> &Y, int count, int64_t j, Sum x)
 {
     const fsi_blockperm *B = &C.S.u.blockperm;
-    const int lane = threadIdx.x % 32, at_once = (int)fsi_min64(32, STAGE / B->per_word);
+    const int lane = threadIdx.x % 32, at_once = (int)fsi_min(32, STAGE / B->per_word);
     const int64_t each = B->kappa * B->words, words = count * each;
     for (int64_t base = 0; base < words; base += at_once) {
         /* 1. A lane decodes one word: word q of permutation l of an entry, if its block touches the slice. */
@@ -175,7 +175,7 @@ static __device__ void add_entries(const sparse_call &C, const slice_sums<Sum> &
 {
     const int lane = threadIdx.x % 32;
     for (int64_t t = from; t < to; t += 32) {
-        const int count = (int)fsi_min64(32, to - t);
+        const int count = (int)fsi_min(32, to - t);
         int64_t j = 0;
         Sum x = 0;
         if (lane < count) {
@@ -208,7 +208,7 @@ template <class Sum> static __device__ slice_sums<Sum> open_slice(const sparse_c
     slice_sums<Sum> Y;
     Y.sums = warp_sums<Sum>(C, warp);
     Y.first = blockIdx.x % C.slices * C.slice;
-    Y.rows = (int)fsi_min64(C.slice, C.k - Y.first);
+    Y.rows = (int)fsi_min(C.slice, C.k - Y.first);
     Y.stage = (uint32_t *)table + warp * STAGE;
     Y.pick = table;
     for (int x = threadIdx.x; x < WARPS * (C.weights * C.slice + PAD); x += THREADS) ((Sum *)sparse_shared)[x] = 0;
@@ -233,7 +233,7 @@ template <class Sum> static __global__ void __launch_bounds__(THREADS, 3)
     if (m > C.piece_count) return;
     const int64_t c = fsi_lower_bound((const uint64_t *)C.column, C.cols + 1, (uint64_t)begin + 1) - 1;
     if (C.column[c] == begin) return;
-    add_entries(C, Y, begin, fsi_min64(begin + C.chunk, C.column[c + 1]));
+    add_entries(C, Y, begin, fsi_min(begin + C.chunk, C.column[c + 1]));
     for (int weight = 0; weight < C.weights; weight++)
         for (int r = threadIdx.x % 32; r < Y.rows; r += 32)
             piece_sums<Sum>(C, m, weight)[Y.first + r] = Y.sums[weight * C.slice + r];
@@ -248,7 +248,7 @@ template <class Sum> static __global__ void __launch_bounds__(THREADS, 3)
     if (c < C.cols) {
         /* 1. The column's entries up to the first cut behind its start. */
         const int64_t begin = C.column[c], end = C.column[c + 1], cut = begin / C.chunk + 1;
-        add_entries(C, Y, begin, fsi_min64(end, cut * C.chunk));
+        add_entries(C, Y, begin, fsi_min(end, cut * C.chunk));
         /* 2. Its pieces, one for each cut it goes across. */
         for (int weight = 0; weight < C.weights && cut * C.chunk < end; weight++)
             for (int r = threadIdx.x % 32; r < Y.rows; r += 32) {
@@ -259,7 +259,7 @@ template <class Sum> static __global__ void __launch_bounds__(THREADS, 3)
     }
     __syncthreads();
     /* 3. Out, lanes along what lies closer together in Y. */
-    const int cols = (int)fsi_min64(WARPS, C.cols - col);
+    const int cols = (int)fsi_min(WARPS, C.cols - col);
     const bool along_columns = llabs(C.to.col_stride) < llabs(C.to.row_stride);
     for (int x = threadIdx.x; x < cols * Y.rows; x += THREADS) {
         const int r = along_columns ? x / cols : x % Y.rows, warp = along_columns ? x % cols : x / Y.rows;
@@ -398,10 +398,10 @@ static fs_result check_arrays(fsi_gpu *gpu, const fs_sparse *A, unsigned long lo
 static void cut_work(const fs_sparse *A, int64_t sum_bytes, sparse_call *C)
 {
     const int64_t most = SUMS_BYTES / (sum_bytes * C->weights), piece_bytes = C->weights * C->k * sum_bytes;
-    const int64_t pieces = fsi_min64(MAX_PIECES, PIECES_BYTES / piece_bytes);
-    C->slice = fsi_min64(most, fsi_ceil_div(C->k, 4) * 4);
-    C->slices = fsi_ceil_div(C->k, C->slice);
-    C->chunk = pieces > 0 ? fsi_ceil_div(A->nnz, pieces) : A->nnz + 1;
+    const int64_t pieces = fsi_min(MAX_PIECES, PIECES_BYTES / piece_bytes);
+    C->slice = fsi_min(most, fsi_round_up(C->k, 4));
+    C->slices = fsi_div_up(C->k, C->slice);
+    C->chunk = pieces > 0 ? fsi_div_up(A->nnz, pieces) : A->nnz + 1;
     if (C->chunk < MIN_CHUNK) C->chunk = MIN_CHUNK;
     C->piece_count = A->nnz > 0 ? (A->nnz - 1) / C->chunk : 0;
 }
@@ -409,8 +409,8 @@ static void cut_work(const fs_sparse *A, int64_t sum_bytes, sparse_call *C)
 template <class Sum> static fs_result launch(fsi_gpu *gpu, const sparse_call &C)
 {
     const size_t shared = (size_t)(WARPS * (C.weights * C.slice + PAD)) * sizeof(Sum);
-    const int64_t piece_blocks = fsi_ceil_div(C.piece_count, WARPS) * C.slices;
-    const int64_t blocks = fsi_ceil_div(C.cols, WARPS) * C.slices;
+    const int64_t piece_blocks = fsi_div_up(C.piece_count, WARPS) * C.slices;
+    const int64_t blocks = fsi_div_up(C.cols, WARPS) * C.slices;
     if (blocks > INT32_MAX || piece_blocks > INT32_MAX)
         return gpu->host.fail(FS_EUNSUPPORTED, "a product of %lld x %lld needs more thread blocks than CUDA launches",
                               (long long)C.k, (long long)C.cols);

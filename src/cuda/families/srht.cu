@@ -15,6 +15,7 @@
  * over the panel before works in L2: a launch holds one pass of each, and panels lie in a ring of as many buffers as
  * there are passes.  Where a ring does not fit in L2, the passes follow one another in one buffer.  With P passes A is
  * read once and panels are written and read P - 1 times, in L2 in the first case. */
+#include "cuda/plan/srht.h"
 #include "cuda/runtime/element.cuh"
 #include "cuda/runtime/gpu.h"
 #include "cuda/families/srht.cuh"
@@ -286,34 +287,6 @@ template <class Kind> static __global__ void __launch_bounds__(Kind::THREADS, Ki
     }
 }
 
-static int hadamard_bits(const fsi_srht *S)
-{
-    int bits = 0;
-    while ((int64_t)1 << bits < S->N) bits++;
-    return bits;
-}
-
-/* The width of a panel and the number of buffers.  A ring of panels, one for each pass, gets two thirds of L2 if they
- * can be 32 columns wide; otherwise one panel gets that much, or 32 columns, or what 1 GiB holds, but always a column.
- * One pass needs no panel: there the width only bounds the grid. */
-template <class Kind> static void hadamard_cut(hadamard_call<Kind> *C, int64_t l2)
-{
-    const int64_t line = 32, column = C->H.N * (int64_t)sizeof(typename Kind::Sum);
-    const int64_t cache = (l2 > 0 ? l2 : (int64_t)32 << 20) / 3 * 2, least = fsi_min64(C->cols, line);
-    const bool ring = C->passes > 1 && cache / (C->passes * column) >= least;
-    int64_t width = (int64_t)1 << 24;
-    if (C->passes > 1) {
-        width = cache / (ring ? C->passes * column : column);
-        if (width < least) width = fsi_min64(least, ((int64_t)1 << 30) / column);
-        if (width > line) width -= width % line;
-        if (width < 1) width = 1;
-    }
-    C->panel_count = fsi_ceil_div(C->cols, width);
-    if (width >= line) width = fsi_ceil_div(fsi_ceil_div(C->cols, C->panel_count), line) * line;
-    C->width = fsi_min64(width, C->cols);
-    C->buffers = ring ? (int)fsi_min64(C->passes, C->panel_count) : 1;
-}
-
 template <class Kind>
 static fs_result hadamard_launch(fsi_gpu *gpu, const hadamard_call<Kind> *C, int64_t first, int64_t last, int64_t step)
 {
@@ -324,19 +297,20 @@ static fs_result hadamard_launch(fsi_gpu *gpu, const hadamard_call<Kind> *C, int
 }
 
 /* Scratch: `buffers` panels; none where one pass does it all. */
-template <class Kind> static fs_result hadamard_passes(fsi_gpu *gpu, hadamard_call<Kind> *C)
+template <class Kind> static fs_result hadamard_passes(fsi_gpu *gpu, const fsi_srht_plan *plan, hadamard_call<Kind> *C)
 {
     if (Kind::LARGE) {
         const cudaError_t error = cudaFuncSetAttribute(hadamard_pass<Kind>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                        (int)Kind::BYTES);
         FSI_TRY(fsi_gpu_check(gpu, error, "shared memory for the Hadamard transform"));
     }
-    const int bits = hadamard_bits(&C->H);
-    C->passes = bits ? (int)fsi_ceil_div(bits, Kind::TILE_BITS) : 1;
-    for (int q = 0; q <= C->passes; q++) C->edge[q] = bits * q / C->passes;
-    hadamard_cut(C, gpu->traits.l2);
-    C->across = (uint32_t)fsi_ceil_div(C->width, Kind::COLS);
-    C->tiles = (uint32_t)(C->H.N >> bits / C->passes) * C->across;
+    C->passes = plan->passes;
+    C->width = plan->width;
+    C->panel_count = plan->panels;
+    C->buffers = plan->buffers;
+    for (int q = 0; q <= C->passes; q++) C->edge[q] = plan->bits * q / C->passes;
+    C->across = (uint32_t)fsi_div_up(C->width, Kind::COLS);
+    C->tiles = (uint32_t)(C->H.N >> plan->bits / C->passes) * C->across;
     if (C->passes > 1) {
         void *memory;
         FSI_TRY(fsi_gpu_scratch(gpu, C->buffers * C->H.N * C->width * (int64_t)sizeof *C->panels, &memory));
@@ -345,7 +319,7 @@ template <class Kind> static fs_result hadamard_passes(fsi_gpu *gpu, hadamard_ca
     if (C->buffers > 1) {
         for (int64_t step = 0; step < C->panel_count + C->passes - 1; step++) {
             const int64_t first = step < C->panel_count ? 0 : step - C->panel_count + 1;
-            FSI_TRY(hadamard_launch(gpu, C, first, fsi_min64(step, C->passes - 1), step));
+            FSI_TRY(hadamard_launch(gpu, C, first, fsi_min(step, C->passes - 1), step));
         }
         return FS_OK;
     }
@@ -354,12 +328,11 @@ template <class Kind> static fs_result hadamard_passes(fsi_gpu *gpu, hadamard_ca
     return FS_OK;
 }
 
-template <class Kind> static fs_result hadamard_run(fsi_gpu *gpu, const fsi_srht *S, double factor, int64_t row0,
-                                                    const fs_matrix *from, double beta, const fs_matrix *to)
+template <class Kind> static fs_result hadamard_run(fsi_gpu *gpu, const fsi_srht *S, const fsi_srht_plan *plan,
+                                                    double factor, int64_t row0, const fs_matrix *from, double beta,
+                                                    const fs_matrix *to)
 {
     const fs_matrix *const tall = Kind::ADJOINT ? to : from;
-    const int64_t row_stride = tall->row_stride < 0 ? -tall->row_stride : tall->row_stride;
-    const int64_t col_stride = tall->col_stride < 0 ? -tall->col_stride : tall->col_stride;
     hadamard_call<Kind> C = {};
     C.H = *S;
     C.from = fsi_input_of<typename Kind::T>(from);
@@ -367,26 +340,25 @@ template <class Kind> static fs_result hadamard_run(fsi_gpu *gpu, const fsi_srht
     C.row0 = row0;
     C.rows = tall->rows;
     C.cols = to->cols;
-    C.along_rows = C.cols == 1 || row_stride < col_stride;
-    return hadamard_passes(gpu, &C);
+    C.along_rows = C.cols == 1 || !fsi_view_is_row_major(tall);
+    return hadamard_passes(gpu, plan, &C);
 }
 
 template <class T, bool ADJOINT> static fs_result hadamard(fsi_gpu *gpu, const fsi_srht *S, double factor, int64_t row0,
                                                            const fs_matrix *from, double beta, const fs_matrix *to)
 {
-    typedef hadamard_kind<T, ADJOINT, 4> Small;
-    typedef hadamard_kind<T, ADJOINT, 5> Large;
-    const int bits = hadamard_bits(S);
-    const bool saves_a_pass = fsi_ceil_div(bits, Large::TILE_BITS) < fsi_ceil_div(bits, Small::TILE_BITS);
-    return saves_a_pass && gpu->traits.shared >= Large::BYTES
-               ? hadamard_run<Large>(gpu, S, factor, row0, from, beta, to)
-               : hadamard_run<Small>(gpu, S, factor, row0, from, beta, to);
+    typedef hadamard_kind<T, ADJOINT, FSI_SRHT_SMALL_BITS / 2> Small;
+    typedef hadamard_kind<T, ADJOINT, FSI_SRHT_LARGE_BITS / 2> Large;
+    static_assert(Large::LARGE && (int)Large::BYTES == (int)FSI_SRHT_LARGE_BYTES, "plan/srht.h disagrees");
+    const fsi_srht_plan plan = fsi_choose_srht(S, to->cols, (int64_t)sizeof(typename Small::Sum), &gpu->traits);
+    return plan.tile_bits == Large::TILE_BITS ? hadamard_run<Large>(gpu, S, &plan, factor, row0, from, beta, to)
+                                              : hadamard_run<Small>(gpu, S, &plan, factor, row0, from, beta, to);
 }
 
 FSI_GPU_OP(fsi_gpu_srht_apply, fsi_srht)
 {
     if (to->cols == 0) return FS_OK;
-    if (fsi_gpu_srht_sampled_fits(S, from->dtype))
+    if (fsi_srht_is_sampled(S, from->dtype))
         return fsi_gpu_srht_sampled_apply(gpu, S, scale, row0, alpha, from, beta, to);
 #define RUN(T) hadamard<T, false>(gpu, S, alpha * scale, row0, from, beta, to)
     return FSI_BY_DTYPE(from->dtype, RUN);

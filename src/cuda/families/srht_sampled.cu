@@ -11,6 +11,7 @@
  *
  * A thread block has SAMPLES rows of Y.  Where there are more, blocks that have the same columns and segments run at
  * the same time and share A through L2.  Segments of which a piece of A has no row are not visited. */
+#include "cuda/plan/srht.h"
 #include "cuda/runtime/split_reduce.cuh"
 #include "cuda/runtime/element.cuh"
 #include "cuda/runtime/gpu.h"
@@ -19,7 +20,7 @@
 
 namespace {
 
-enum { SIDE = 32, SEGMENT = SIDE * SIDE, FLIP_THREADS = SEGMENT / 4, MOST_GROUPS = 2 };
+enum { SIDE = 32, SEGMENT = FSI_SRHT_SEGMENT, FLIP_THREADS = SEGMENT / 4 };
 
 /* A kind of kernel: the type of A, and whether lanes run along its rows (it is batch-major).  A tile has SEGMENT rows
  * and 32 bytes of columns; a thread has a column and SIDE rows of it, and SUMS sums. */
@@ -57,6 +58,10 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         return (base ^ (t % GROUP * COLS) ^ (ALONG_ROWS ? t / GROUP : 0)) + t / GROUP * SIDE;
     }
 };
+
+static_assert(SEGMENT == SIDE * SIDE && sampled_kind<float, 0>::SAMPLES == FSI_SRHT_SAMPLES(4) &&
+                  sampled_kind<double, 0>::SAMPLES == FSI_SRHT_SAMPLES(8),
+              "plan/srht.h disagrees");
 
 /* A call: what its kernels share. */
 template <class Kind> struct sampled_call {
@@ -201,22 +206,6 @@ template <class Kind> __global__ void __launch_bounds__(Kind::THREADS, Kind::BLO
     }
 }
 
-/* How many segments a slice has.  A slice costs as much as three segments besides: picking rows, filling and emptying the
- * pipeline, adding its partial-sum buffer.  Partial-sum buffers are at most 1 GiB. */
-template <class Kind> int64_t part_length(const fsi_gpu *gpu, const sampled_call<Kind> *C)
-{
-    const int64_t room = (int64_t)Kind::BLOCKS * gpu->traits.processors, blocks = (int64_t)C->groups * C->strips;
-    const int64_t partial = C->H.k * C->n * (int64_t)sizeof(typename Kind::Sum);
-    int64_t least = INT64_MAX, best = C->segments;
-    for (int64_t slices = 1; slices <= C->segments && (slices - 1) * blocks < 4 * room; slices++) {
-        if (slices > 1 && slices * partial > (int64_t)1 << 30) break;
-        const int64_t length = fsi_ceil_div(C->segments, slices),
-                      cost = fsi_ceil_div(blocks * slices, room) * (length + 3);
-        if (cost < least) least = cost, best = length;
-    }
-    return best;
-}
-
 /* Scratch: a bit for every row of A; a k x n partial-sum buffer of sums for every slice, if there are several. */
 template <class Kind> fs_result run(fsi_gpu *gpu, const fsi_srht *S, double factor, int64_t row0, const fs_matrix *A,
                                     double beta, const fs_matrix *Y)
@@ -230,12 +219,13 @@ template <class Kind> fs_result run(fsi_gpu *gpu, const fsi_srht *S, double fact
     C.n = Y->cols;
     C.first = row0 / SEGMENT;
     C.segments = A->rows ? (row0 + A->rows - 1) / SEGMENT - C.first + 1 : 0;
-    C.groups = (uint32_t)fsi_ceil_div(S->k, Kind::SAMPLES);
-    C.strips = (uint32_t)fsi_ceil_div(C.n, Kind::COLS);
-    C.down = Y->cols > 1 && Y->row_stride == 1;
-    C.length = part_length(gpu, &C);
-    const int64_t slices = C.segments ? fsi_ceil_div(C.segments, C.length) : 1;
-    const int64_t words = fsi_ceil_div(C.segments * SIDE, 64) * 64 * (int64_t)sizeof(uint32_t);
+    C.groups = (uint32_t)fsi_div_up(S->k, Kind::SAMPLES);
+    C.strips = (uint32_t)fsi_div_up(C.n, Kind::COLS);
+    C.down = fsi_runs_down(Y);
+    C.length = fsi_srht_slice_length(&gpu->traits, C.segments, (int64_t)C.groups * C.strips, Kind::BLOCKS,
+                                     S->k * C.n * (int64_t)sizeof(Sum));
+    const int64_t slices = C.segments ? fsi_div_up(C.segments, C.length) : 1;
+    const int64_t words = fsi_round_up(C.segments * SIDE, 64) * (int64_t)sizeof(uint32_t);
     C.partial = slices > 1 ? S->k * C.n * (int64_t)sizeof(Sum) : 0;
     void *memory;
     FSI_TRY(fsi_gpu_scratch(gpu, words + slices * C.partial, &memory));
@@ -267,18 +257,9 @@ template <class Kind> fs_result run(fsi_gpu *gpu, const fsi_srht *S, double fact
 
 }  // namespace
 
-/* Every group of SAMPLES rows reads and transforms A again; below one segment srht.cu has a single pass. */
-int fsi_gpu_srht_sampled_fits(const fsi_srht *S, fs_dtype dtype)
-{
-    const int64_t f32 = sampled_kind<float, 0>::SAMPLES, f64 = sampled_kind<double, 0>::SAMPLES;
-    return S->k <= MOST_GROUPS * (dtype == FS_F64 ? f64 : f32) && S->N >= SEGMENT && S->N / SEGMENT <= (int64_t)1 << 32;
-}
-
 FSI_GPU_OP(fsi_gpu_srht_sampled_apply, fsi_srht)
 {
-    const int64_t row_stride = from->row_stride < 0 ? -from->row_stride : from->row_stride;
-    const int64_t col_stride = from->col_stride < 0 ? -from->col_stride : from->col_stride;
-    const bool along_rows = to->cols == 1 || row_stride < col_stride;
+    const bool along_rows = to->cols == 1 || !fsi_view_is_row_major(from);
 #define RUN(T) \
     (along_rows ? run<sampled_kind<T, true>>(gpu, S, alpha * scale, row0, from, beta, to) \
                 : run<sampled_kind<T, false>>(gpu, S, alpha * scale, row0, from, beta, to))

@@ -497,7 +497,7 @@ static __global__ void __launch_bounds__(THREADS, 1)
 
 const int64_t SUBSTITUTE_BYTES = 2 * PLACE * (int64_t)sizeof(double);
 
-static int tiles_of(int64_t n) { return (int)fsi_ceil_div(n, TILE); }
+static int tiles_of(int64_t n) { return (int)fsi_div_up(n, TILE); }
 
 /* Cuts the memory into its slices and returns how many bytes they are: tiles, then a solution, then flags. */
 static size_t lay_out(const fsi_cholesky *c, board *b, unsigned long long **said)

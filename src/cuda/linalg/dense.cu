@@ -152,8 +152,7 @@ static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
     FSI_TRY(good(h, h->lib.syevd_size(h->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
                  "asking for syevd's work space"));
     FSI_TRY(good(h, h->lib.gesvd_size(h->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
-    h->lwork = potrf > syevd ? potrf : syevd;
-    h->lwork = gesvd > h->lwork ? gesvd : h->lwork;
+    h->lwork = (int)fsi_max(fsi_max(potrf, syevd), gesvd);
     h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)(n > p ? n : p) * sizeof(double);
     FSI_TRY(fsi_gpu_check(h->gpu, cudaMalloc((void **)&h->work, (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double)),
                           "taking cuSOLVER's work space"));
@@ -219,7 +218,7 @@ static void dense_release(void *handle, void *memory)
 enum { ACROSS = 64, DOWN = 4, FLAT = 256 };
 static dim3 tile_grid(int64_t rows, int64_t cols)
 {
-    const int64_t x = fsi_ceil_div(cols, ACROSS), y = fsi_ceil_div(rows, DOWN);
+    const int64_t x = fsi_div_up(cols, ACROSS), y = fsi_div_up(rows, DOWN);
     return dim3((unsigned)(x < 1024 ? x : 1024), (unsigned)(y < 32768 ? y : 32768));
 }
 #define FOR_TILE(i, rows, j, cols) \
@@ -269,7 +268,7 @@ static fs_result dense_narrow(void *handle, const double *from, int64_t ld, int 
 
 static unsigned flat_grid(int64_t count)
 {
-    const int64_t blocks = fsi_ceil_div(count, FLAT);
+    const int64_t blocks = fsi_div_up(count, FLAT);
     return (unsigned)(blocks < 65536 ? blocks : 65536);
 }
 static __global__ void diagonal_kernel(int64_t n, double *G, int64_t ld, double *d, double shift)

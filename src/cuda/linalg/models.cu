@@ -8,7 +8,7 @@ enum { FLAT = 256, WARPS = FLAT / 32 };
 
 static unsigned flat_grid(int64_t count)
 {
-    const int64_t blocks = fsi_ceil_div(count, FLAT);
+    const int64_t blocks = fsi_div_up(count, FLAT);
     return (unsigned)(blocks < 65535 ? blocks : 65535);
 }
 #define FOR_FLAT(i, count) \
@@ -38,7 +38,7 @@ template <bool HIDDEN> static __global__ void activate_kernel(int64_t models, in
                                                               const float *bias, int64_t apart,
                                                               const __grid_constant__ fsi_dropout dropout, float *a)
 {
-    const int64_t quads = fsi_ceil_div(width, 4);
+    const int64_t quads = fsi_div_up(width, 4);
     FOR_FLAT(at, models * rows * quads)
     {
         const int64_t row = at / quads, quad = at - row * quads, model = row / rows;
@@ -60,7 +60,7 @@ static fs_result models_activate(void *state, int64_t models, int64_t rows, int6
 {
     fsi_gpu *gpu = (fsi_gpu *)state;
     on_device here(gpu->device);
-    const unsigned grid = flat_grid(models * rows * fsi_ceil_div(width, 4));
+    const unsigned grid = flat_grid(models * rows * fsi_div_up(width, 4));
     fsi_dropout none;
     memset(&none, 0, sizeof none);
     if (dropout) activate_kernel<true><<<grid, FLAT, 0, gpu->stream>>>(models, rows, width, bias, apart, *dropout, a);

@@ -1,9 +1,9 @@
-/* local rows.h - the rows of A that belong to input block h, in a numbered order: the inverse of the shuffle.
+/* local_rows.h - the rows of A that are assigned to input block h, numbered: the inverse of the shuffle.
  *
- * A kernel that makes one block of Y walks over the block's local rows and asks for the row of each: neighbours for the
- * contiguous sketch, one row of every round of the deal for dealt rows, 32 / c rows of every dealt line for lines.
- * Local rows are numbered over all of A, so a piece (rows row0 ... row0 + rows - 1) is a range of them; a local row of that range
- * whose row is not in the piece is an empty one. */
+ * A kernel that computes one block of Y iterates over the block's local rows: neighbours for contiguous blocks, one row of
+ * every round for shuffled rows, 32 / c rows of every row group of the block for shuffled row groups.
+ * Local rows are numbered over all of A, so a row slice (rows row0 ... row0 + rows - 1) is a range of them; a local row of
+ * that range whose row is not in the slice is empty. */
 #ifndef FSI_CUDA_PLAN_LOCAL_ROWS_H
 #define FSI_CUDA_PLAN_LOCAL_ROWS_H
 
@@ -13,7 +13,7 @@ typedef struct fsi_local_rows {
     int64_t first, count;
 } fsi_local_rows;
 
-/* The local rows of block h that may hold rows of the piece. */
+/* The local rows of block h that may hold rows of the slice. */
 FSI_DEF fsi_local_rows fsi_local_rows_of(const fsi_blockperm *B, int64_t h, int64_t row0, int64_t rows)
 {
     fsi_local_rows s = {0, 0};
@@ -36,7 +36,7 @@ FSI_DEF fsi_local_rows fsi_local_rows_of(const fsi_blockperm *B, int64_t h, int6
     return s;
 }
 
-/* The column of S that local row `local row` of block h holds; one past the end of S (or more) if none. */
+/* The column of S of a local row of block h; one past the end of S (or more) if none. */
 FSI_DEF int64_t fsi_local_row_column(const fsi_blockperm *B, int64_t h, int64_t local_row)
 {
     if (B->shuffle == FSI_DEF_NONE) return local_row;
@@ -47,7 +47,7 @@ FSI_DEF int64_t fsi_local_row_column(const fsi_blockperm *B, int64_t h, int64_t 
            c * (local_row % per_line);
 }
 
-/* Its row in the piece, or -1. */
+/* Its row in the slice, or -1. */
 FSI_DEF int64_t fsi_local_row_source(const fsi_blockperm *B, int64_t h, int64_t local_row, int64_t row0, int64_t rows)
 {
     const int64_t row = fsi_local_row_column(B, h, local_row) - row0;

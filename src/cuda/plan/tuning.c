@@ -2,9 +2,12 @@
 #include "cuda/plan/tuning.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cuda/plan/kernel.h"
+#include "cuda/plan/tuning_format.h"
 
 typedef struct entry {
     fsi_problem problem;
@@ -15,42 +18,24 @@ struct fsi_tuning {
     entry entries[];
 };
 
-/* A new number whenever instances.h numbers instances anew. */
-#define HEAD "flashsketch-tuning 5"
-#define PROBLEM_FORMAT \
-    "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 " interleave=%" SCNd64 \
-    " block_rows=%" SCNd64 " slots=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
-    " down=%d aligned=%d whole=%d mapped=%d once=%d"
-#define PLAN_FORMAT \
-    "kernel=%d instance=%d parts=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d" \
-    " shared=%" SCNd64 " cluster=%d"
-
-void fsi_tuning_write_head(FILE *to, const char *gpu_name) { fprintf(to, HEAD " %s\n", gpu_name); }
-
-void fsi_tuning_write(FILE *to, const fsi_problem *p, const fsi_plan *plan)
-{
-    fprintf(to, PROBLEM_FORMAT ": " PLAN_FORMAT "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s, p->interleave,
-            p->block_rows, p->local_rows, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across, p->down,
-            p->aligned, p->whole, p->mapped, p->once, (int)plan->kernel, plan->instance, plan->slices, plan->length,
-            plan->threads, plan->team, plan->chunk, plan->group, plan->shared, plan->cluster);
-}
-
 static int read_entry(const char *line, entry *e)
 {
     fsi_problem *p = &e->problem;
     fsi_plan *plan = &e->plan;
-    int shuffle, dtype, precision, kernel, end = 0;
+    char kernel[32];
+    int shuffle, dtype, precision, end = 0;
     memset(e, 0, sizeof *e);
-    if (sscanf(line, PROBLEM_FORMAT ": " PLAN_FORMAT "%n", &p->rows, &p->n, &p->k, &p->M, &p->kappa, &p->s,
-               &p->interleave, &p->block_rows, &p->local_rows, &shuffle, &dtype, &precision, &p->across, &p->down,
-               &p->aligned, &p->whole, &p->mapped, &p->once, &kernel, &plan->instance, &plan->slices, &plan->length,
-               &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 28 ||
+    if (sscanf(line, FSI_TUNING_PROBLEM ": " FSI_TUNING_PLAN("31[a-z0-9_]") "%n", &p->rows, &p->n, &p->k, &p->M,
+               &p->kappa, &p->s, &p->interleave, &p->block_rows, &p->local_rows, &shuffle, &dtype, &precision,
+               &p->across, &p->down, &p->aligned, &p->whole, &p->mapped, &p->once, kernel, &plan->instance,
+               &plan->slices, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared,
+               &plan->cluster, &end) != 28 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
     p->dtype = (fs_dtype)dtype;
     p->precision = (fs_precision)precision;
-    plan->kernel = (fsi_kernel)kernel;
+    plan->kernel = fsi_kernel_named(kernel);
     return 1;
 }
 
@@ -60,7 +45,7 @@ static int same_problem(const fsi_problem *a, const fsi_problem *b)
            a->interleave == b->interleave && a->block_rows == b->block_rows && a->local_rows == b->local_rows &&
            a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
            a->down == b->down && a->aligned == b->aligned && a->whole == b->whole && a->mapped == b->mapped &&
-           a->once == b->once;
+           a->once == b->once && a->input == b->input;
 }
 int fsi_tuning_find(const fsi_tuning *table, const fsi_problem *p, fsi_plan *plan)
 {
@@ -83,8 +68,8 @@ fsi_tuning *fsi_tuning_read(const char *path, char *why, size_t bytes)
     fsi_tuning *table = malloc(sizeof *table);
     int number = 1;
     if (table) table->count = 0;
-    if (!fgets(line, sizeof line, file) || strncmp(line, HEAD " ", strlen(HEAD) + 1) != 0) {
-        snprintf(why, bytes, "%s: line 1 does not begin with '" HEAD "'", path);
+    if (!fgets(line, sizeof line, file) || strncmp(line, FSI_TUNING_HEAD " ", strlen(FSI_TUNING_HEAD) + 1) != 0) {
+        snprintf(why, bytes, "%s: line 1 does not begin with '" FSI_TUNING_HEAD "'", path);
         goto bad;
     }
     while (table && fgets(line, sizeof line, file)) {

@@ -1,13 +1,12 @@
-/* tuning.h - tables of measured choices, which fsi_choose asks before its rules.
+/* tuning.h - tables of measured choices, which go before the rules of fsi_choose.
  *
- * A table is a text file: a line that says of which GPU it is, then a line for each entry, the problem and the plan
- * that was best for it.  `fsbench tune` writes it, a context reads it ($FLASHSKETCH_TUNING).  A table that was edited
- * by hand may be slow, never wrong: an entry whose plan is not sound (plan.h) is refused. */
+ * A table is a text file: a line that names the GPU, then a line for each entry, the problem and the plan that was best
+ * for it.  `fsbench tune` writes it (tune/candidates.h), a context reads it ($FLASHSKETCH_TUNING).  A table that was
+ * edited by hand may be slow, never wrong: an entry whose plan is not sound (plan.h) is rejected. */
 #ifndef FSI_CUDA_PLAN_TUNING_H
 #define FSI_CUDA_PLAN_TUNING_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "cuda/plan/plan.h"
 
@@ -15,10 +14,7 @@
 extern "C" {
 #endif
 
-void fsi_tuning_write_head(FILE *to, const char *gpu_name);
-void fsi_tuning_write(FILE *to, const fsi_problem *problem, const fsi_plan *plan);
-
-/* Reads a table; NULL, with what is wrong in `why`, if the file cannot be read or is none.  free() releases it. */
+/* Reads a table; NULL, with an error message in `why`, if the file cannot be read or is none.  free() releases it. */
 fsi_tuning *fsi_tuning_read(const char *path, char *why, size_t bytes);
 
 /* The plan of a problem; 0 if the table has none. */

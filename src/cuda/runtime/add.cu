@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(THREADS)
     store(to, i, j, sum);
 }
 
-partial plane_of(const fs_matrix *m)
+partial partial_of(const fs_matrix *m)
 {
     const partial p = {(const char *)m->data + m->offset * fsi_dtype_size(m->dtype), m->row_stride, m->col_stride,
                        m->dtype};
@@ -73,7 +73,7 @@ bool packed(const fs_matrix *m)
     return rows || cols;
 }
 
-int64_t room_for(int64_t bytes) { return fsi_ceil_div(bytes, 256) * 256; }
+int64_t room_for(int64_t bytes) { return fsi_round_up(bytes, 256); }
 
 }  // namespace
 
@@ -112,25 +112,23 @@ static fs_result copy(fsi_gpu *gpu, const partial *host, char *scratch, int64_t 
         gpu,
         back ? cudaMemcpyAsync(const_cast<void *>(host->data), scratch, bytes, cudaMemcpyDeviceToHost, gpu->stream)
              : cudaMemcpyAsync(scratch, host->data, bytes, cudaMemcpyHostToDevice, gpu->stream),
-        "copying a part of Y");
+        "copying partial sums");
 }
 
 fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
-    const int64_t elements = Y->rows * Y->cols, blocks = fsi_ceil_div(elements, THREADS);
+    const int64_t elements = Y->rows * Y->cols, blocks = fsi_div_up(elements, THREADS);
     if (blocks > 0x7FFFFFFF)
         return gpu->host.fail(FS_EUNSUPPORTED,
                               "fs_add: a Y of %lld x %lld needs %lld thread blocks, a GPU has at most "
                               "2^31 - 1",
                               (long long)Y->rows, (long long)Y->cols, (long long)blocks);
-    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
-    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
-    const int down = along < across;
+    const int down = !fsi_view_is_row_major(Y);
     char *at;
     FSI_TRY(take_scratch(gpu, P, count, Y, &at));
     double *sums = (double *)at;
     if (count > MOST) at += room_for(elements * 8);
-    const partial caller = plane_of(Y), between = {sums, down ? 1 : Y->cols, down ? Y->rows : 1, FS_F64};
+    const partial caller = partial_of(Y), between = {sums, down ? 1 : Y->cols, down ? Y->rows : 1, FS_F64};
     partial to = caller;
     char *const fetched = Y->memory == FS_MEMORY_HOST ? at : NULL;
     bool waits = fetched != NULL;
@@ -145,7 +143,7 @@ fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, 
         from.count = 0;
         if (p > 0) from.p[from.count++] = between;
         for (; p < count && from.count < MOST; p++) {
-            partial one = plane_of(&P[p]);
+            partial one = partial_of(&P[p]);
             if (P[p].memory == FS_MEMORY_HOST) {
                 FSI_TRY(copy(gpu, &one, at, elements, 0));
                 one.data = at;

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/runtime/split_reduce.cuh"
 #include "cuda/runtime/gpu.h"
-#include "cuda/plan/instances.h"
 #include "cuda/runtime/staging.h"
 #include "cuda/plan/tuning.h"
 
@@ -33,8 +31,7 @@ fs_result fsi_gpu_take(fsi_gpu *gpu, fsi_gpu_pool *pool, int64_t bytes, void **m
                               "be allocated while the stream is captured, make the call once before",
                               (long long)bytes, (long long)(used ? pool->bytes[used - 1] : 0));
     /* Doubling keeps the number of outgrown buffers, and what they hold, small. */
-    size_t want = used > 0 ? 2 * pool->bytes[used - 1] : 0;
-    if (want < (size_t)bytes) want = (size_t)bytes;
+    size_t want = (size_t)fsi_max(used > 0 ? 2 * (int64_t)pool->bytes[used - 1] : 0, bytes);
     void *grown = NULL;
     cudaError_t error = cudaMalloc(&grown, want);
     if (error != cudaSuccess && want > (size_t)bytes) error = cudaMalloc(&grown, want = (size_t)bytes);
@@ -56,31 +53,6 @@ fs_result fsi_gpu_take(fsi_gpu *gpu, fsi_gpu_pool *pool, int64_t bytes, void **m
 fs_result fsi_gpu_scratch(fsi_gpu *gpu, int64_t bytes, void **memory)
 {
     return fsi_gpu_take(gpu, &gpu->scratch, bytes, memory);
-}
-
-/* Every kernel that wants more than 48 KiB of shared memory says so once. */
-static fs_result allow_shared_memory(fsi_gpu *gpu)
-{
-    const struct {
-        const void *const *kernels;
-        int count, least_arch;
-    } tables[] = {
-        {fsi_simt_generic_kernels, FSI_SIMT_GENERIC_COUNT, 75},
-        {fsi_simt_skinny_kernels, FSI_SIMT_SKINNY_COUNT, 75},
-        {fsi_mma_skinny_kernels, FSI_MMA_SKINNY_COUNT, 80},
-        {fsi_mma_rows_kernels, FSI_MMA_ROWS_COUNT, 80},
-        {fsi_wgmma_rows_kernels, FSI_WGMMA_ROWS_COUNT, 90},
-        {fsi_wgmma_rows_16bit_kernels, FSI_WGMMA_ROWS_16BIT_COUNT, 90},
-        {fsi_gather_rows_simt_kernels, FSI_GATHER_ROWS_SIMT_COUNT, 90},
-        {fsi_wgmma_groups_kernels, FSI_WGMMA_GROUPS_COUNT, 90},
-    };
-    for (const auto &table : tables)
-        for (int i = 0; i < table.count && gpu->traits.arch >= table.least_arch; i++)
-            FSI_TRY(fsi_gpu_check(gpu,
-                                  cudaFuncSetAttribute(table.kernels[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                       (int)gpu->traits.shared),
-                                  "preparing kernels"));
-    return fsi_gpu_split_reduce_prepare(gpu);
 }
 
 static fs_result open_device(fsi_gpu *gpu, const fs_context_options *options)
@@ -109,13 +81,7 @@ static fs_result open_device(fsi_gpu *gpu, const fs_context_options *options)
         return gpu->host.fail(FS_EBACKEND, "%s has compute capability %d.%d, the least is 7.5", prop.name, prop.major,
                               prop.minor);
     on_device here(gpu->device);
-    FSI_TRY(allow_shared_memory(gpu));
-    /* Built without sm_90a the kernels of wgmma_rows.cu are empty, which few registers show: then the GPU is taken for
-     * its predecessor, whose instructions it has. */
-    cudaFuncAttributes hopper;
-    FSI_TRY(fsi_gpu_check(gpu, cudaFuncGetAttributes(&hopper, fsi_wgmma_rows_kernels[0]), "looking at a kernel"));
-    if (gpu->capability == 90 && hopper.numRegs < 64) gpu->traits.arch = 89;
-    return FS_OK;
+    return fsi_gpu_blockperm_prepare(gpu);
 }
 
 static fs_result open_tuning(fsi_gpu *gpu)

@@ -19,6 +19,12 @@ template <> struct fsi_sum<double> {
     typedef double type;
 };
 
+/* VECTOR neighbours that one load or store of at most 16 bytes moves. */
+template <class T, int VECTOR> struct __align__(sizeof(T) * VECTOR > 16 ? 16 : sizeof(T) * VECTOR) pack
+{
+    T x[VECTOR];
+};
+
 static __device__ __forceinline__ float fsi_widen(float x) { return x; }
 static __device__ __forceinline__ double fsi_widen(double x) { return x; }
 static __device__ __forceinline__ float fsi_widen(__half x) { return __half2float(x); }

@@ -9,9 +9,12 @@
 
 #include <cuda_runtime.h>
 
-#include "core/backend.h"
-#include "cuda/plan/plan.h"
 #include "base/dtype.h"
+#include "base/error.h"
+#include "base/math.h"
+#include "base/view.h"
+#include "core/backend.h"
+#include "cuda/plan/traits.h"
 
 /* Device memory that grows; the last buffer is the one in use. */
 typedef struct fsi_gpu_pool {
@@ -25,15 +28,14 @@ typedef struct fsi_gpu {
     int device;
     cudaStream_t stream;
     int capability;        /* compute capability: 90 for 9.0 */
-    fsi_gpu_traits traits; /* what choose.c asks about this GPU */
+    fsi_gpu_traits traits; /* what plans depend on */
     fs_precision precision;
-    int threads;        /* host threads that fill pinned buffers */
-    fsi_tuning *tuning; /* measured choices ($FLASHSKETCH_TUNING), NULL: choose.c's own */
+    int threads;               /* host threads that fill pinned buffers */
+    struct fsi_tuning *tuning; /* measured choices ($FLASHSKETCH_TUNING); NULL: the rules */
     char name[256];
     fsi_gpu_pool scratch; /* of one product */
-    fsi_gpu_pool
-        copies;       /* rows that a list names, where they are copied before the product (gathered_rows.cu); factors */
-    void *encode_map; /* the driver's function, found by the first call that needs it */
+    fsi_gpu_pool copies;  /* gathered rows, where they are copied before the product (gathered_rows.cu); factors */
+    void *encode_map;     /* the driver's function, found by the first call that needs it */
     struct fsi_staging *staging; /* pinned buffers, made by the first call with a host matrix */
 } fsi_gpu;
 
@@ -62,19 +64,14 @@ public:
     }
 };
 
-/* FS_OK, or FS_EBACKEND with what was being done and CUDA's sentence. */
+/* FS_OK, or FS_EBACKEND with what was being done and CUDA's error message. */
 fs_result fsi_gpu_check(fsi_gpu *gpu, cudaError_t error, const char *what);
 
 /* After a launch: fsi_gpu_check of the last error. */
 #define FSI_LAUNCHED(gpu, what) fsi_gpu_check((gpu), cudaGetLastError(), (what))
 
-#define FSI_TRY(call) \
-    do { \
-        const fs_result tried_ = (call); \
-        if (tried_ != FS_OK) return tried_; \
-    } while (0)
-
-FSI_DEF int64_t fsi_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/* Whether neighbours in memory are in a column. */
+static inline int fsi_runs_down(const fs_matrix *m) { return m->row_stride == 1 && m->cols > 1; }
 
 /* The operations, by family.  All have the contract of backend.h; matrices are in device memory. */
 #define FSI_GPU_OP(name, family) \
@@ -83,22 +80,11 @@ FSI_DEF int64_t fsi_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 FSI_GPU_OP(fsi_gpu_blockperm_apply, fsi_blockperm);
 FSI_GPU_OP(fsi_gpu_blockperm_adjoint, fsi_blockperm);
-FSI_GPU_OP(fsi_gpu_sorted_apply, fsi_blockperm); /* blocks too tall for a tile: SJLT */
-/* Of listed rows; *done is 0, and nothing has been done, where this sketch is none for mma_gather.cu. */
-fs_result fsi_gpu_blockperm_listed(fsi_gpu *gpu, const fsi_blockperm *S, double scale, int64_t row0, double alpha,
-                                   const fs_matrix *from, const fs_rows *rows, double beta, const fs_matrix *to,
-                                   int *done);
-/* Whether this sketch is one for mma_gather.cu to multiply products of rows by, `count` of them; and the product, if so. */
-int fsi_gpu_blockperm_multiplies(const fsi_gpu *gpu, const fsi_blockperm *S, int64_t row0, int64_t count, int64_t n);
-fs_result fsi_gpu_blockperm_products(fsi_gpu *gpu, const fsi_blockperm *S, double scale, int64_t row0, double alpha,
-                                     const struct fsi_factors *factors, int64_t count, double beta,
-                                     const fs_matrix *to);
 FSI_GPU_OP(fsi_gpu_blockrow_apply, fsi_blockrow);
 FSI_GPU_OP(fsi_gpu_blockrow_adjoint, fsi_blockrow);
 FSI_GPU_OP(fsi_gpu_srht_apply, fsi_srht);
 FSI_GPU_OP(fsi_gpu_srht_adjoint, fsi_srht);
 FSI_GPU_OP(fsi_gpu_srht_sampled_apply, fsi_srht); /* few rows of Y */
-int fsi_gpu_srht_sampled_fits(const fsi_srht *S, fs_dtype dtype);
 FSI_GPU_OP(fsi_gpu_gaussian_apply, fsi_gauss);
 FSI_GPU_OP(fsi_gpu_gaussian_adjoint, fsi_gauss);
 
@@ -106,10 +92,13 @@ FSI_GPU_OP(fsi_gpu_gaussian_adjoint, fsi_gauss);
 fs_result fsi_gpu_product(fsi_gpu *gpu, const fsi_def *S, int adjoint, int64_t row0, double alpha,
                           const fs_matrix *from, double beta, const fs_matrix *to);
 
-/* S times the rows of `from` that are listed; the list is in device memory too. */
+/* Once for every context, whose traits are known: lets kernels have shared memory, and finds out what was compiled. */
+fs_result fsi_gpu_blockperm_prepare(fsi_gpu *gpu);
+
+/* S times the gathered rows of `from`; the list is in device memory too. */
 fs_result fsi_gpu_rows_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *from,
                              const fs_rows *rows, double beta, const fs_matrix *to);
-/* S times products of rows; factors and pairs are in device memory. */
+/* S times factored input; factors and pairs are in device memory. */
 fs_result fsi_gpu_products_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha,
                                  const fsi_products *products, double beta, const fs_matrix *to);
 fs_result fsi_gpu_sparse_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A,

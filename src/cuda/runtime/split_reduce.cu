@@ -1,9 +1,9 @@
-/* split_reduce.cu - the ordered second pass: partial-sum buffers of partial sums are added in a fixed order, scaled once and stored once.
+/* split_reduce.cu - the split-K reduction: partial-sum buffers are added in a fixed order, scaled once and stored once.
  *
- * A partial-sum buffer is a packed k x n matrix of sums whose contiguous direction is that of Y: along columns, or `down` its rows.
- * Its launch overlaps the end of the kernel that makes the partial-sum buffers.  VECTOR neighbours in that direction belong
- * together.  Where there are many partial-sum buffers of few elements, threads of a thread block share an element: each adds a run
- * of the partial-sum buffers in order, and the sums of the runs are added in order. */
+ * A partial-sum buffer is a packed k x n matrix of sums, contiguous along Y's contiguous direction: its columns, or `down`
+ * its rows.  The launch overlaps the end of the kernel that fills the buffers.  VECTOR neighbours in that direction are
+ * loaded together.  Where there are many buffers of few elements, threads of a thread block share an element: each adds
+ * a run of the buffers in order, and the sums of the runs are added in order. */
 #include "cuda/runtime/split_reduce.cuh"
 #include "cuda/runtime/ptx.cuh"
 #include "cuda/blockperm/common/tile.cuh"
@@ -35,22 +35,22 @@ template <class S, int VECTOR> __global__ void __launch_bounds__(THREADS)
     combine(const S *partials, int64_t partial, int count, int64_t across, int down,
             const __grid_constant__ fsi_output to)
 {
-    struct __align__(sizeof(S) * VECTOR > 16 ? 16 : sizeof(S) * VECTOR) pack { S x[VECTOR]; };
-    __shared__ pack sums[THREADS];
+    typedef pack<S, VECTOR> sums_of;
+    __shared__ sums_of sums[THREADS];
     const int wide = blockDim.x, runs = blockDim.y, run = threadIdx.y;
     const int first = count * run / runs, last = count * (run + 1) / runs;
     const int64_t at = ((int64_t)blockIdx.x * wide + threadIdx.x) * VECTOR;
     const bool inside = at < partial;
-    pack sum = {};
+    sums_of sum = {};
     fsi_await_last_kernel();
     /* 1. a run of the partial-sum buffers */
     if (inside) {
         const S *from = partials + at + first * partial;
-        sum = *(const pack *)from;
+        sum = *(const sums_of *)from;
 #pragma unroll 8
         for (int p = first + 1; p < last; p++) {
             from += partial;
-            const pack next = *(const pack *)from;
+            const sums_of next = *(const sums_of *)from;
 #pragma unroll
             for (int v = 0; v < VECTOR; v++) sum.x[v] += next.x[v];
         }
@@ -72,10 +72,10 @@ template <class S, int VECTOR> __global__ void __launch_bounds__(THREADS)
 template <class S, int VECTOR> fs_result launch(fsi_gpu *gpu, const void *partials, int count, int64_t rows,
                                                 int64_t cols, int down, const fsi_output *to)
 {
-    const int64_t vectors = fsi_ceil_div(rows * cols, VECTOR);
+    const int64_t vectors = fsi_div_up(rows * cols, VECTOR);
     int runs = 1;
     while (runs < MOST_RUNS && 4 * runs <= count && vectors * runs < 1024 * (int64_t)gpu->traits.processors) runs *= 2;
-    const int64_t blocks = fsi_ceil_div(vectors, THREADS / runs);
+    const int64_t blocks = fsi_div_up(vectors, THREADS / runs);
     if (blocks > 0x7FFFFFFF)
         return gpu->host.fail(FS_EUNSUPPORTED,
                               "adding partial sums of %lld x %lld needs %lld thread blocks, a GPU has at most "

@@ -1,10 +1,10 @@
 /* staging.cu - matrices in host memory: streamed through the GPU in panels, copies and kernels at the same time.
  *
  * The d-row matrix (A of a sketch, X of an adjoint) is cut into panels along whichever direction its memory runs, so
- * that a panel is a few long pieces.  Two buffers on the device take turns: while a kernel works on one panel the next
- * is copied.  Memory that CUDA has pinned is copied from where it is.  The GPU cannot reach other memory by itself at
+ * that a panel is a few long runs.  Two buffers on the device alternate: while a kernel works on one panel the next is
+ * copied.  Memory that CUDA has pinned is copied from where it is.  The GPU cannot reach other memory by itself at
  * full speed: host threads fill chunks of pinned memory with it, one being filled while others are copied.  Panels cut
- * along the rows are pieces of one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix
+ * along the rows are terms of one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix
  * is small and is copied whole. */
 #include "cuda/runtime/staging.h"
 
@@ -22,7 +22,7 @@ struct fsi_staging {
     char *pinned[CHUNKS];
     cudaEvent_t copied[CHUNKS];
     size_t device_bytes, chunk_bytes;
-    int next; /* the chunk whose turn it is */
+    int next; /* the chunk to be used next */
     int threads;
 };
 
@@ -31,10 +31,10 @@ struct fsi_staging {
  * 47 to 54; chunks of 8 MiB 54, of 4 MiB 25 to 31, since threads wait for each other at the end of each.
  * Shares of the copy rate in the library, on machines that are quiet and on some whose cores others use too: this 0.98
  * and 0.43 to 0.84, by the number of threads (10 of them once 0.50, 8 once 0.84); two panels 0.94 to 0.96 and 0.72 to
- * 0.84; chunks of 2 MiB that every thread fills and sends by itself 0.91 and 0.36 to 0.60; pieces dealt over a whole
- * panel, chunks sent by who fills the last of them, 0.64 to 0.77 on a quiet one: threads that wait for events hold each
- * other up in the driver. */
-enum { ENOUGH_THREADS = 10 }; /* if the caller has not said how many */
+ * 0.84; chunks of 2 MiB that every thread fills and sends by itself 0.91 and 0.36 to 0.60; copy units distributed over
+ * a whole panel, chunks submitted by the thread that completes each one, 0.64 to 0.77 on a quiet machine: threads that
+ * wait for events contend in the driver. */
+enum { ENOUGH_THREADS = 10 }; /* unless the options say how many */
 static const int64_t PANEL_BYTES = (int64_t)64 << 20, CHUNK_BYTES = (int64_t)16 << 20, PIECE_BYTES = (int64_t)512 << 10;
 
 size_t fsi_staging_bytes(const fsi_gpu *gpu) { return gpu->staging ? gpu->staging->device_bytes : 0; }
@@ -59,7 +59,7 @@ void fsi_staging_close(fsi_gpu *gpu)
 
 static fs_result make_event(fsi_gpu *gpu, cudaEvent_t *event)
 {
-    return fsi_gpu_check(gpu, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "making an event");
+    return fsi_gpu_check(gpu, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "creating an event");
 }
 static fs_result open_staging(fsi_gpu *gpu)
 {
@@ -70,8 +70,8 @@ static fs_result open_staging(fsi_gpu *gpu)
     gpu->staging = s;
     s->threads = omp_get_max_threads() < ENOUGH_THREADS ? omp_get_max_threads() : ENOUGH_THREADS;
     if (gpu->threads > 0) s->threads = gpu->threads;
-    FSI_TRY(
-        fsi_gpu_check(gpu, cudaStreamCreateWithFlags(&s->copier, cudaStreamNonBlocking), "making a stream for copies"));
+    FSI_TRY(fsi_gpu_check(gpu, cudaStreamCreateWithFlags(&s->copier, cudaStreamNonBlocking),
+                          "creating a stream for copies"));
     for (int i = 0; i < BUFFERS; i++) {
         FSI_TRY(make_event(gpu, &s->filled[i]));
         FSI_TRY(make_event(gpu, &s->used[i]));
@@ -123,8 +123,7 @@ typedef struct layout {
 } layout;
 static layout layout_of(const fs_matrix *m)
 {
-    const int64_t rs = m->row_stride < 0 ? -m->row_stride : m->row_stride,
-                  cs = m->col_stride < 0 ? -m->col_stride : m->col_stride;
+    const int64_t rs = fsi_view_row_distance(m), cs = fsi_view_col_distance(m);
     layout l;
     l.down = rs < cs || (rs == cs && m->rows > m->cols);
     l.count = l.down ? m->cols : m->rows;
@@ -167,8 +166,8 @@ static pieces cut_runs(int64_t runs, int64_t length, int64_t elements)
     pieces p = {runs, length, 1, length, 1, 0};
     if (length > elements) p.slice = elements;
     else p.together = elements / length < runs ? elements / length : runs;
-    p.slices = fsi_ceil_div(p.length, p.slice);
-    p.count = fsi_ceil_div(runs, p.together) * p.slices;
+    p.slices = fsi_div_up(p.length, p.slice);
+    p.count = fsi_div_up(runs, p.together) * p.slices;
     return p;
 }
 typedef struct piece {
@@ -204,7 +203,7 @@ static void move_runs(const layout *l, char *host, char *buffer, int64_t runs, i
                 memcpy(to_buffer ? here : there, to_buffer ? there : here, (size_t)l->size);
     }
 }
-/* A chunk, by all host threads; small pieces, so that one who does not get its core in time holds up little. */
+/* A chunk, by all host threads; in small units, so that a thread that waits for its core delays little. */
 static void move_chunk(const fsi_staging *s, const layout *l, char *host, char *pinned, const piece *chunk,
                        int to_pinned)
 {

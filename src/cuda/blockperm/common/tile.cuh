@@ -42,6 +42,9 @@ static __device__ __forceinline__ int64_t fsi_source_row(const fsi_tile_args &a,
 /* What is read of such a row: the sums it would go to become NaN. */
 static __device__ __forceinline__ float fsi_no_row(void) { return __uint_as_float(0x7FC00000u); }
 
+/* The one of x and x + by, by = M or -M, that is a member of a round: the other is, unsigned, M or more. */
+static __device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
+
 /* The output block that permutation l = 1 ... kappa sends input block h to. */
 static __device__ __forceinline__ uint32_t fsi_output_block(const fsi_blockperm &B, uint32_t h, int l)
 {

@@ -1,0 +1,43 @@
+/* mma_skinny_instances.h - the compiled instances of mma_skinny.cu, one line each.
+ *
+ * The plan file reads the list as a table of what there is, the kernel's file turns it into a table of functions in the
+ * same order: an instance is its number.  FS_FEW_INSTANCES keeps the least that works, for quick builds. */
+#ifndef FSI_CUDA_BLOCKPERM_MMA_SKINNY_INSTANCES_H
+#define FSI_CUDA_BLOCKPERM_MMA_SKINNY_INSTANCES_H
+
+#define FSI_COUNT_ONE(...) +1
+
+/* Element type, neighbouring columns of a thread, nonzeros of a local row, chunks of the ring, warps. */
+#ifdef FS_FEW_INSTANCES
+#define FSI_MMA_SKINNY(X) X(float, FS_F32, 2, 4, 2, 16)
+#else
+/* H200, 2026-11-16, on top of 9c3528b, 16777216 rows, k = 1024, s = 4: 16 columns take 458 us with a ring of two
+ * chunks, 515 with four, and two tiles of one column a thread 653; 32 columns by four a thread, 8 warps, take
+ * 983. */
+#define FSI_MMA_SKINNY_FLOAT(X, nonzeros) X(float, FS_F32, 1, nonzeros, 2, 16) X(float, FS_F32, 2, nonzeros, 2, 16)
+#define FSI_MMA_SKINNY(X) \
+    FSI_MMA_SKINNY_FLOAT(X, 1) \
+    FSI_MMA_SKINNY_FLOAT(X, 2) \
+    FSI_MMA_SKINNY_FLOAT(X, 4) \
+    FSI_MMA_SKINNY_FLOAT(X, 8) X(__half, FS_F16, 2, 4, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 4, 4, 16)
+#endif
+enum { FSI_MMA_SKINNY_COUNT = 0 FSI_MMA_SKINNY(FSI_COUNT_ONE) };
+/* Rounds of a span, and of the spans whose rotations and words are kept; words from block to block; rows of a block; most
+ * columns and blocks. */
+enum {
+    FSI_MMA_SKINNY_SPAN = 256,
+    FSI_MMA_SKINNY_KEPT = 4 * FSI_MMA_SKINNY_SPAN,
+    FSI_MMA_SKINNY_PITCH = FSI_MMA_SKINNY_KEPT + 4,
+    FSI_MMA_SKINNY_HEIGHT = 64,
+    FSI_MMA_SKINNY_COLUMNS = 48,
+    FSI_MMA_SKINNY_BLOCKS = 1 << 20
+};
+/* Bytes of a warp's ring of chunks of 32 local rows, which holds its sums at the end; and of everything: rotations, and of every
+ * warp its ring, words, positions of 32 local rows, and a slice (tile.cuh). */
+#define FSI_MMA_SKINNY_RING(size, vector, stages) \
+    ((stages) * (int)(size) < 8 ? 2048 * (vector) : 256 * (stages) * (vector) * (int)(size))
+#define FSI_MMA_SKINNY_SHARED(size, vector, stages, warps) \
+    (4 * FSI_MMA_SKINNY_KEPT + \
+     (warps) * (FSI_MMA_SKINNY_RING(size, vector, stages) + 4 * FSI_MMA_SKINNY_PITCH + 128 + 48))
+
+#endif

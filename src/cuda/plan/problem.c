@@ -1,0 +1,36 @@
+/* problem.c - what the choice of a kernel depends on, of a sketch and a matrix. */
+#include "base/dtype.h"
+#include "base/math.h"
+#include "cuda/plan/local_rows.h"
+#include "cuda/plan/plan.h"
+
+fsi_problem fsi_problem_of(const fsi_blockperm *S, int64_t row0, const fs_matrix *A, fs_precision precision)
+{
+    fsi_problem p = {.rows = A->rows,
+                     .n = A->cols,
+                     .k = S->k,
+                     .M = S->M,
+                     .kappa = S->kappa,
+                     .s = S->s,
+                     .interleave = S->interleave,
+                     .block_rows = S->out.small + (S->out.larger > 0),
+                     .shuffle = S->shuffle,
+                     .dtype = A->dtype,
+                     .precision = precision};
+    p.local_rows = S->shuffle == FSI_DEF_NONE ? fsi_min(S->in.small + (S->in.larger > 0), A->rows)
+                                              : fsi_local_rows_of(S, 0, row0, A->rows).count;
+    p.across = A->col_stride == 1 || A->cols == 1;
+    p.down = A->row_stride == 1 && A->cols > 1;
+    const int64_t pitch = (p.across ? A->row_stride : A->col_stride) * fsi_dtype_size(A->dtype);
+    p.aligned = (uintptr_t)A->data % 16 == 0 && pitch % 16 == 0;
+    /* Row groups start at multiples of 32 rows of the whole input. */
+    if (p.down && row0 * fsi_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
+    p.whole = p.aligned && (p.across ? A->cols : A->rows) * fsi_dtype_size(A->dtype) % 16 == 0;
+    /* Strides of a map are positive, its sides too, its coordinates are of 31 bits, and a slice may end behind the last
+     * row. */
+    const int describable = A->rows > 0 && A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
+    if (p.across) p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;
+    else p.mapped = p.down && A->col_stride > 0 && p.aligned && describable && pitch < (int64_t)1 << 40;
+    p.once = S->words == 1 && S->accepts[0] && (S->out.larger == 0 || S->accepts[1]);
+    return p;
+}

@@ -1,0 +1,109 @@
+/* wgmma_rows_16bit.c - plans of wgmma_rows_16bit.cu: rows of A contiguous, f16 and bf16, wgmma, S in registers.
+ *
+ * All slices of a block are one cluster, so that no partial-sum buffer is left. */
+#include "base/math.h"
+#include "cuda/blockperm/wgmma_rows_16bit_instances.h"
+#include "cuda/plan/kernel.h"
+
+static const struct wgmma_rows_16bit_instance {
+    fs_dtype dtype;
+    int nonzeros, threads, resident, cluster;
+    int64_t shared;
+} table[] = {
+#define LINE(T, dtype, nonzeros, places, preparers, groups, cluster) \
+    {dtype, \
+     nonzeros, \
+     32 * preparers + FSI_WGMMA_ROWS_16BIT_GROUP * groups, \
+     FSI_WGMMA_ROWS_16BIT_RESIDENT(places), \
+     cluster, \
+     FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster)},
+    FSI_WGMMA_ROWS_16BIT(LINE)
+#undef LINE
+};
+
+/* Blocks of 64 rows, strata of a power of two of rows; rows of whole 16 bytes, numbers of rows and strides that a tensor
+ * map would take, although there is none.  The instances decide about s and the type. */
+static int wgmma_rows_16bit_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
+{
+    (void)gpu;
+    return p->across && p->mapped && p->kappa == 1 && p->once && p->block_rows == 64 && p->k == p->M * 64 &&
+           p->shuffle != FSI_DEF_GROUPS && p->n <= 65535 * (int64_t)FSI_WGMMA_ROWS_16BIT_COLUMNS;
+}
+
+static int wgmma_rows_16bit_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs,
+                                 fsi_plan *plan)
+{
+    if (!knobs->instance) return 0;
+    const struct wgmma_rows_16bit_instance *t = &table[knobs->instance - 1];
+    if (t->dtype != p->dtype || t->nonzeros != p->s || t->shared > gpu->shared) return 0;
+    *plan = fsi_plan_of(FSI_KERNEL_WGMMA_ROWS_16BIT, knobs->instance - 1, t->threads, t->shared);
+    plan->cluster = t->cluster;
+    const fsi_knobs slices = {.slices = t->cluster, .length = knobs->length};
+    const fsi_split_rule rule = {.unit = FSI_WGMMA_ROWS_16BIT_UNIT, .whole = FSI_WGMMA_ROWS_16BIT_UNIT};
+    return fsi_plan_split(p, gpu, &slices, &rule, plan) && plan->slices == t->cluster;
+}
+
+/* The instance of which `resident` thread blocks run on a processor, in clusters of such a size. */
+static int plan_of_form(const fsi_problem *p, const fsi_gpu_traits *gpu, int resident, int cluster, fsi_plan *plan)
+{
+    for (int i = 0; i < FSI_WGMMA_ROWS_16BIT_COUNT; i++) {
+        const fsi_knobs knobs = {.instance = i + 1};
+        if (table[i].resident == resident && table[i].cluster == cluster && wgmma_rows_16bit_plan(p, gpu, &knobs, plan))
+            return 1;
+    }
+    return 0;
+}
+
+/* Where all thread blocks run at once and fill seven tenths of the GPU.  H200, f16 (2026-11-16, 4d6ab92), in us,
+ * wgmma_rows.cu in brackets, 16384 x 1024: k = 64 14.3 (19.3), 256 14.0 (19.6), 512 13.7 (19.7), 1024 14.7 (17.6);
+ * 65536 x 1024: 37.5 (41.5), 35.7 (41.1), 35.3 (41.0), 36.0 (38.5); 131072 x 512: k = 256 39.5 (42.5), 512 35.8 (41.3),
+ * 1024 35.7 (41.1), 2048 36.0 (38.5); 262144 x 512: 512 66.2 (70.2), 1024 66.2 (70.6), 2048 67.5 (69.4), but 256, seven
+ * slices, 74 (72.5).  Three slices take 45 us where seven take 39.5: 96 processors do not generate S for shuffled rows
+ * as fast as they read them.  Sixteen slices, two of them on a processor, take 54 us for k = 64 of 131072 x 512 (42). */
+static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
+{
+    static const struct {
+        int resident, cluster;
+        int fit;      /* thread blocks of such clusters on 132 processors (cudaOccupancyMaxActiveClusters) */
+        int64_t most; /* elements of A */
+    } forms[] = {{1, 1, 132, INT64_MAX},
+                 {1, 2, 132, INT64_MAX},
+                 {1, 6, 102, INT64_MAX},
+                 {2, 1, 264, INT64_MAX},
+                 {2, 7, 224, (int64_t)1 << 26}};
+    if (p->n < 48) return 0;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        const int resident = forms[i].resident, cluster = forms[i].cluster;
+        const int64_t blocks = p->M * fsi_div_up(p->n, FSI_WGMMA_ROWS_16BIT_COLUMNS) * cluster;
+        if (132 * blocks <= (int64_t)forms[i].fit * gpu->processors &&
+            10 * blocks >= 7 * (int64_t)gpu->processors * resident && p->rows <= forms[i].most / p->n &&
+            p->local_rows >= 256 * cluster && plan_of_form(p, gpu, resident, cluster, plan))
+            return 1;
+    }
+    return 0;
+}
+
+static int wgmma_rows_16bit_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)
+{
+    (void)p;
+    knobs->instance = i + 1;
+    return i < FSI_WGMMA_ROWS_16BIT_COUNT;
+}
+
+static int64_t wgmma_rows_16bit_width(const fsi_plan *plan)
+{
+    (void)plan;
+    return FSI_WGMMA_ROWS_16BIT_COLUMNS;
+}
+
+const fsi_kernel fsi_kernel_wgmma_rows_16bit = {.name = "wgmma_rows_16bit",
+                                                .least_arch = 90,
+                                                .most_arch = 90,
+                                                .inputs = 1u << FSI_INPUT_MATRIX,
+                                                .instances = FSI_WGMMA_ROWS_16BIT_COUNT,
+                                                .splits = 1,
+                                                .fits = wgmma_rows_16bit_fits,
+                                                .choose = wgmma_rows_16bit_choose,
+                                                .plan = wgmma_rows_16bit_plan,
+                                                .candidate = wgmma_rows_16bit_candidate,
+                                                .width = wgmma_rows_16bit_width};
