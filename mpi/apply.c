@@ -30,7 +30,7 @@ typedef struct work {
     const fs_matrix *dense; /* A, or, where `made`, this rank's part of Y */
     const fs_sparse *sparse;
     int made;
-    fs_matrix *Y;
+    const fs_matrix *Y;
     fs_dtype type, sum;
     int64_t tile, tiles;
     char *whole; /* of a sparse A: all of this rank's part */
@@ -210,7 +210,7 @@ static fs_result run(work *w)
 }
 
 fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                       fs_matrix *Y)
+                       const fs_matrix *Y)
 {
     FSI_REQUIRE(ranks, "fs_mpi_apply: ranks is NULL");
     work w = {.m = ranks,
@@ -226,7 +226,7 @@ fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double a
 }
 
 fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
-                              double beta, fs_matrix *Y)
+                              double beta, const fs_matrix *Y)
 {
     FSI_REQUIRE(ranks, "fs_mpi_apply_sparse: ranks is NULL");
     work w = {.m = ranks,
@@ -241,7 +241,7 @@ fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, d
     return run(&w);
 }
 
-fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, fs_matrix *Y)
+fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, const fs_matrix *Y)
 {
     FSI_REQUIRE(ranks, "fs_mpi_sum: ranks is NULL");
     work w = {.m = ranks,

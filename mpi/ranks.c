@@ -29,12 +29,7 @@ static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, cons
     fs_mpi_options *full = &made->options;
     FSI_REQUIRE(out, "%s: out is NULL", who);
     FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
-    if (options) {
-        FSI_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof *full,
-                    "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MPI_INIT", who,
-                    options->size, sizeof *full);
-        memcpy(full, options, options->size);
-    }
+    if (options) FSI_TRY(fs_struct_read(who, "options", options, full, sizeof *full));
     if (!full->output) full->output = FS_MPI_ALL;
     FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
                 (int)full->output);

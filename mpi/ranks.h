@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "flashsketch_mpi.h"
+#include "flashsketch_tasks.h"
 
 /* Tiles at work: one is made, one is being summed, one is being handed out or stored. */
 enum { FSI_RANKS_SLOTS = 3 };

@@ -205,7 +205,7 @@ class Sketch(_Operator):
         True
         """
         out = ctypes.c_uint64()
-        check(lib.fs_sketch_digest(self._handle, 0, self.d, ctypes.byref(out)))
+        check(lib.fs_sketch_digest(None, self._handle, 0, self.d, ctypes.byref(out)))
         return out.value
 
     def to_scipy(self, dtype: Any = "float64") -> "scipy.sparse.csr_array":
@@ -234,7 +234,7 @@ class Sketch(_Operator):
         memory = SPARSE.pack(
             CSR, INDEX[index.itemsize], self.k, self.d, nnz, *arrays, F32 if kind.itemsize == 4 else F64, 0
         )
-        check(lib.fs_sketch_to_csr(self._handle, 0, memory))
+        check(lib.fs_sketch_to_csr(None, self._handle, 0, memory))
         return scipy.sparse.csr_array((values, indices, pointers), shape=self.shape)
 
     # products -----------------------------------------------------------------------------------------------------

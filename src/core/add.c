@@ -17,7 +17,7 @@ static fs_result check_part(const fs_context *ctx, const fs_matrix *P, int i, co
     return P->memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory(who, "a matrix of P", ctx, P->memory);
 }
 
-fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y)
+fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
     const char *who = "fs_add";
     FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
