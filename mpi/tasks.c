@@ -1,15 +1,14 @@
 /* tasks.c - Gram matrices, ridge regression and least squares of an A whose rows are spread over ranks.
  *
  * What is distributed is the sketch, which reads A.  [Y C] has k rows whatever d is, so one rank factorizes it, by
- * flashsketch_tasks.h, and hands the result out: everybody has the same bits, on any mixture of machines. */
+ * flashsketch_tasks.h, and broadcasts the result: all ranks have the same bits, on any mixture of machines. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "ranks.h"
 
-/* Which task, and what it is told. */
+/* Which task, and its arguments. */
 typedef enum kind { GRAM, SOLVE, RIDGE } kind;
 typedef union report {
     fs_gram_report gram;
@@ -84,12 +83,8 @@ static fs_result run_on_root(const task *t, double sketch_seconds, report *told)
 /* [Y C] = S [A B] summed into root's workspace. */
 static fs_result sketch(const task *t, fs_matrix *Y, fs_matrix *C)
 {
-    const fs_mpi_output kept = t->m->options.output;
-    t->m->options.output = FS_MPI_ROOT;
-    fs_result result = fs_mpi_apply(t->m, t->S, t->row0, 1.0, t->A, 0.0, Y);
-    if (result == FS_OK && t->what != GRAM) result = fs_mpi_apply(t->m, t->S, t->row0, 1.0, t->B, 0.0, C);
-    t->m->options.output = kept;
-    return result;
+    FSI_TRY(fsi_ranks_apply(t->m, FS_MPI_ROOT, t->S, t->row0, t->A, Y));
+    return t->what == GRAM ? FS_OK : fsi_ranks_apply(t->m, FS_MPI_ROOT, t->S, t->row0, t->B, C);
 }
 
 /* The result and the report from the root to all; the result in f64, which holds every type. */
