@@ -38,11 +38,11 @@ import numpy
 
 from . import _cuda
 from ._arrays import Adapter, Reading, adapter_of, matrix, place
+from ._layouts import layout
 from ._library import (
     HOST,
     ITEMSIZE,
     SPEC,
-    SPEC_FORMAT,
     Context,
     View,
     check,
@@ -57,7 +57,7 @@ from ._tasks import opened
 
 __all__ = ["Attributor", "top"]  # and Recorder, below
 
-_OPTIONS = struct.Struct("@NqiPqqdP")  # fs_attribution_options, with the padding of C
+_OPTIONS = layout("fs_attribution_options")
 _TOKENS = struct.Struct("@q")  # fs_attribution_layer is two matrices, then this
 _NO_MATRIX = bytes(pack_matrix_size)
 _FORMAT = "flashsketch features 1"
