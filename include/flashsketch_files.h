@@ -13,8 +13,8 @@
  *     }
  *     fs_stream_destroy(stream);
  *
- * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Failures are told as in
- * flashsketch.h, with sentences that begin with the name of the file. */
+ * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Errors are reported as in
+ * flashsketch.h, by messages that begin with the name of the file. */
 #ifndef FLASHSKETCH_FILES_H
 #define FLASHSKETCH_FILES_H
 
@@ -90,7 +90,7 @@ typedef struct fs_stream fs_stream;
 FS_API FS_NODISCARD fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t count,
                                                const fs_stream_options *options);
 
-/* Stops reading ahead and frees a stream; NULL is nothing. */
+/* Stops reading ahead and frees a stream; NULL is a no-op. */
 FS_API void fs_stream_destroy(fs_stream *stream);
 
 /* Writes rows, columns and type of A into *A, which has no data. */
