@@ -5,6 +5,7 @@
 
 #include "tests/support/scarce.h"
 #include "check.h"
+#include "flashsketch_extend.h"
 
 enum { D = 400, K = 64, N = 24 };
 static fs_context *ctx;
