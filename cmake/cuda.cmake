@@ -29,6 +29,12 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
   return()
 endif()
 set(FS_HAVE_CUDA ON)
+# C++20, for designated initialisers: nvcc 12 has it, but CMake 3.25 does not know its flag.
+foreach(kind STANDARD EXTENSION)
+  if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
+    set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
+  endif()
+endforeach()
 # A wheel is built for the GPUs of this machine, as `make build` does, and for every GPU where there is none.
 if(SKBUILD AND NOT FS_CUDA_ARCHITECTURES)
   execute_process(COMMAND sh ${PROJECT_SOURCE_DIR}/scripts/cuda.sh this OUTPUT_VARIABLE here)
@@ -46,3 +52,33 @@ if(NOT FS_CUDA_ARCHITECTURES)
   endif()
 endif()
 message(STATUS "The CUDA backend: nvcc ${CMAKE_CUDA_COMPILER_VERSION} for ${FS_CUDA_ARCHITECTURES}")
+
+# fs_cuda_plugin(target): what every plugin with device code has: code for the GPUs above, cudart inside, no symbol that
+# is not marked, warnings.  An architecture is NUMBER-real (machine code) or NUMBER-virtual (PTX, which a driver compiles
+# for what comes later).
+function(fs_cuda_plugin target)
+  set(gencode "")
+  foreach(architecture ${FS_CUDA_ARCHITECTURES})
+    string(REGEX MATCH "^([0-9]+[af]?)-(real|virtual)$" matched "${architecture}")
+    if(NOT matched)
+      message(FATAL_ERROR "FS_CUDA_ARCHITECTURES: '${architecture}' is not like 90a-real or 120-virtual")
+    endif()
+    if(CMAKE_MATCH_2 STREQUAL "real")
+      list(APPEND gencode "SHELL:-gencode arch=compute_${CMAKE_MATCH_1},code=sm_${CMAKE_MATCH_1}")
+    else()
+      list(APPEND gencode "SHELL:-gencode arch=compute_${CMAKE_MATCH_1},code=compute_${CMAKE_MATCH_1}")
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
+    CUDA_VISIBILITY_PRESET hidden CUDA_RUNTIME_LIBRARY Static CUDA_ARCHITECTURES OFF CUDA_STANDARD 20
+    CUDA_STANDARD_REQUIRED ON)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:${gencode}>
+    $<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off,-fopenmp>
+    $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off>)
+  if(FS_WERROR)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>
+      $<$<COMPILE_LANGUAGE:C>:-Werror>)
+  endif()
+  target_link_options(${target} PRIVATE -Wl,--exclude-libs,ALL)
+endfunction()

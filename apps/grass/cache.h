@@ -20,7 +20,7 @@ typedef struct cache {
 } cache;
 
 /* Opens the folder, which is made if it is not there (its parent must be).  FS_EFILE: it cannot be made or read, is of
- * something else, or is in use; the sentence begins with its name. */
+ * something else, or is in use; the message begins with its name. */
 FS_NODISCARD fs_result cache_open(cache *c, const char *folder, const char *identity);
 void cache_close(cache *c);
 

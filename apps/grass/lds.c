@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "attribution/random.h"
+#include "random.h"
 #include "def/uniform.h"
 
 static int by_value(const void *a, const void *b)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "apps/grass/lds.h"
-#include "attribution/random.h"
+#include "apps/grass/random.h"
 #include "tests/support/support.h"
 
 enum { MOST = 64 };

@@ -1,8 +1,7 @@
 /* grass.c - perceptrons, their training and gradients, features and scores on a GPU, in its memory.
  *
- * The judge is plain loops in double: a machine with a GPU need not have an OpenBLAS, without which a CPU context has
- * no perceptrons.  (tests/grass tries the same code on a CPU against finite differences.)  Where the GPU's linear algebra
- * cannot be loaded the tests are skipped. */
+ * The reference is plain loops in double.  (tests/apps tries the same code on a CPU against finite differences.)  Where
+ * the GPU's linear algebra cannot be loaded the tests are skipped. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,22 +10,25 @@
 #include "device.h"
 #include "flashsketch_attribution.h"
 #include "apps/grass/lds.h"
-#include "attribution/random.h"
+#include "apps/grass/random.h"
 #include "apps/grass/train.h"
 
 static const mlp_shape uneven = {3, {37, 26, 17, 10}}; /* no width is a multiple of 4 ... */
 static const mlp_shape recipe_shape = {3, {784, 128, 64, 10}};
 static const mlp_shape linear = {1, {20, 3}}; /* ... and no layer is hidden */
 
-/* Ends the test as skipped where the libraries are missing. */
-static const lane *lane_with_algebra(void)
+/* Opens a device on the stream of the first lane.  Ends the test as skipped where the libraries are missing. */
+static const lane *lane_with_algebra(grass_device *device)
 {
     const lane *l = &lanes[0];
-    mlp net;
-    const fs_result result = mlp_open(&net, l->gpu, &linear, 1, 1);
+    fs_context_options options = FS_CONTEXT_INIT;
+    options.backend = dry ? FS_BACKEND_CPU : FS_BACKEND_CUDA;
+    options.stream = l->stream;
+    options.threads = 2;
+    fs_result result = grass_device_open(device, &options);
+    if (result == FS_OK) result = grass_open_algebra(device->ctx);
     if (result == FS_EBACKEND && strstr(fs_error_message(), "could not be loaded")) skip_because(fs_error_message());
     MUST(result);
-    mlp_close(&net);
     return l;
 }
 
@@ -41,8 +43,8 @@ static void *sent(const lane *l, const void *host, int64_t bytes)
 
 /* Adds scale times the gradient of one example's margin or cross-entropy to g; returns its value.  dropout NULL: none;
  * `row` is the example's in its batch, of model `model`. */
-static double judge(const mlp_shape *shape, const double *theta, const float *x, int y, fsi_objective what,
-                    const mlp_dropout *dropout, int64_t model, int64_t row, double scale, double *g)
+static double reference(const mlp_shape *shape, const double *theta, const float *x, int y, grass_objective what,
+                        const mlp_dropout *dropout, int64_t model, int64_t row, double scale, double *g)
 {
     double *a[MLP_LAYERS + 1], *delta[MLP_LAYERS + 1];
     const int last = shape->layers;
@@ -66,7 +68,7 @@ static double judge(const mlp_shape *shape, const double *theta, const float *x,
     for (int64_t j = 0; j < classes; j++) all += exp(a[last][j]), others += j == y ? 0 : exp(a[last][j]);
     for (int64_t j = 0; j < classes; j++) {
         const double p = exp(a[last][j]);
-        delta[last][j] = scale * (what == FSI_MARGIN ? (j == y ? 1 : -p / others) : p / all - (j == y));
+        delta[last][j] = scale * (what == GRASS_MARGIN ? (j == y ? 1 : -p / others) : p / all - (j == y));
     }
     for (int l = last - 1; l >= 0; l--) {
         const int64_t in = shape->width[l], out = shape->width[l + 1], at_layer = mlp_layer_at(shape, l);
@@ -80,7 +82,7 @@ static double judge(const mlp_shape *shape, const double *theta, const float *x,
             delta[l][v] = a[l][v] > 0 ? delta[l][v] / (dropout ? 1 - dropout->rate : 1) : 0;
         }
     }
-    const double value = what == FSI_MARGIN ? a[last][y] - log(others) : log(all) - a[last][y];
+    const double value = what == GRASS_MARGIN ? a[last][y] - log(others) : log(all) - a[last][y];
     for (int l = 0; l <= last; l++) free(a[l]), free(delta[l]);
     return value;
 }
@@ -123,45 +125,47 @@ static void images_free(const lane *l, grass_images *host, grass_images *placed)
 /* gradients -------------------------------------------------------------------------------------------------- */
 
 /* Every example's gradient of the margin, rows of G further apart than they are long; what is between is untouched. */
-static void check_gradients(const lane *l, const mlp_shape *shape, int64_t rows)
+static void check_gradients(const lane *l, const grass_device *device, const mlp_shape *shape, int64_t rows)
 {
     const int64_t p = mlp_parameters(shape), ld = p + 13;
     float *theta = room(p, sizeof *theta), *G = memset(room(rows * ld, sizeof *G), 0xFF, (size_t)(rows * ld) * 4);
     double *exact = room(p, sizeof *exact), *want = room(p, sizeof *want), *f = room(rows, sizeof *f);
     grass_images host = clusters(rows, shape->width[0]), placed = images_sent(l, &host);
-    float *device = sent(l, G, rows * ld * (int64_t)sizeof *G);
+    float *there = sent(l, G, rows * ld * (int64_t)sizeof *G);
     double *margins = device_alloc(l->stream, rows * (int64_t)sizeof *f);
     mlp net;
     mlp_init(shape, 8, theta);
     for (int64_t j = 0; j < p; j++) exact[j] = theta[j] *= 2;
-    MUST(mlp_open(&net, l->gpu, shape, rows + 5, 1));
+    MUST(mlp_open(&net, device, shape, rows + 5, 1));
     MUST(mlp_set(&net, 0, theta));
     MUST(mlp_forward(&net, placed.x, rows, NULL));
     MUST(mlp_margin(&net, rows, placed.label, margins));
-    MUST(mlp_gradients(&net, rows, device, ld));
+    MUST(mlp_gradients(&net, rows, there, ld));
     stream_wait(l->stream);
-    copy_out(l->stream, G, device, rows * ld * (int64_t)sizeof *G);
+    copy_out(l->stream, G, there, rows * ld * (int64_t)sizeof *G);
     copy_out(l->stream, f, margins, rows * (int64_t)sizeof *f);
     for (int64_t i = 0; i < rows; i++) {
         memset(want, 0, (size_t)p * sizeof *want);
-        const double value = judge(shape, exact, host.x + i * host.pixels, host.label[i], FSI_MARGIN, NULL, 0, i, 1,
-                                   want);
+        const double value = reference(shape, exact, host.x + i * host.pixels, host.label[i], GRASS_MARGIN, NULL, 0, i,
+                                       1, want);
         if (!(fabs(f[i] - value) <= 1e-5 * (1 + fabs(value)))) fail_msg("margin %d: %g, not %g", (int)i, f[i], value);
         expect_near("a gradient", p, G + i * ld, want, 2e-5);
         for (int64_t j = p; j < ld; j++) assert_true(isnan(G[i * ld + j]));
     }
     mlp_close(&net);
     images_free(l, &host, &placed);
-    device_free(l->stream, device), device_free(l->stream, margins);
+    device_free(l->stream, there), device_free(l->stream, margins);
     free(theta), free(G), free(exact), free(want), free(f);
 }
 static void gradients_are_those_of_plain_loops(void **state)
 {
     (void)state;
-    const lane *l = lane_with_algebra();
-    check_gradients(l, &uneven, 33);
-    check_gradients(l, &linear, 1);
-    check_gradients(l, &recipe_shape, small_set ? 3 : 70);
+    grass_device device;
+    const lane *l = lane_with_algebra(&device);
+    check_gradients(l, &device, &uneven, 33);
+    check_gradients(l, &device, &linear, 1);
+    check_gradients(l, &device, &recipe_shape, small_set ? 3 : 70);
+    grass_device_close(&device);
 }
 
 /* training --------------------------------------------------------------------------------------------------- */
@@ -176,7 +180,7 @@ static void choose(int64_t j, int64_t *chosen)
 }
 
 /* Two epochs of batches of 8, 8 and 5, step by step. */
-static double judge_training(const grass_images *images, const int64_t *chosen, uint64_t seed, double *theta)
+static double reference_training(const grass_images *images, const int64_t *chosen, uint64_t seed, double *theta)
 {
     const int64_t p = mlp_parameters(&uneven);
     float *start = room(p, sizeof *start);
@@ -192,8 +196,8 @@ static double judge_training(const grass_images *images, const int64_t *chosen, 
             memset(g, 0, (size_t)p * sizeof *g);
             for (int64_t i = 0; i < rows; i++) {
                 const int64_t image = chosen[fsi_permute(&order, (uint64_t)(first + i))];
-                loss += judge(&uneven, theta, images->x + image * images->pixels, images->label[image],
-                              FSI_CROSS_ENTROPY, &dropout, 0, i, 1.0 / (double)rows, g);
+                loss += reference(&uneven, theta, images->x + image * images->pixels, images->label[image],
+                                  GRASS_CROSS_ENTROPY, &dropout, 0, i, 1.0 / (double)rows, g);
             }
             for (int64_t j = 0; j < p; j++) v[j] = how.momentum * v[j] + g[j], theta[j] -= how.rate * v[j];
         }
@@ -203,8 +207,8 @@ static double judge_training(const grass_images *images, const int64_t *chosen, 
 }
 
 /* Trains `count` models from number `first` on. */
-static void train(const lane *l, const grass_images *images, int64_t slots, int64_t first, int64_t count, float *theta,
-                  double *loss)
+static void train(const grass_device *device, const grass_images *images, int64_t slots, int64_t first, int64_t count,
+                  float *theta, double *loss)
 {
     const int64_t p = mlp_parameters(&uneven);
     int64_t chosen[MODELS][COUNT_];
@@ -214,7 +218,7 @@ static void train(const lane *l, const grass_images *images, int64_t slots, int6
         choose(first + j, chosen[j]);
         jobs[j] = (train_job){chosen[j], 40 + (uint64_t)(first + j), theta + j * p, 0};
     }
-    MUST(trainer_open(&t, l->gpu, &uneven, &how, images, COUNT_, slots));
+    MUST(trainer_open(&t, device, &uneven, &how, images, COUNT_, slots));
     MUST(trainer_run(&t, jobs, count));
     trainer_close(&t);
     for (int64_t j = 0; j < count; j++) loss[j] = jobs[j].loss;
@@ -225,25 +229,27 @@ static void train(const lane *l, const grass_images *images, int64_t slots, int6
 static void training_is_that_of_plain_loops_and_the_same_bits_again(void **state)
 {
     (void)state;
-    const lane *l = lane_with_algebra();
+    grass_device device;
+    const lane *l = lane_with_algebra(&device);
     const int64_t p = mlp_parameters(&uneven), slots = dry ? 4 : 0; /* 0: as many as suit the GPU */
     grass_images host = clusters(IMAGES, uneven.width[0]), placed = images_sent(l, &host);
     float *theta = room(MODELS * p, sizeof *theta), *again = room(MODELS * p, sizeof *again);
     double *want = room(p, sizeof *want), loss[MODELS], same[MODELS];
-    train(l, &placed, slots, 0, MODELS, theta, loss);
+    train(&device, &placed, slots, 0, MODELS, theta, loss);
     for (int64_t j = 0; j < MODELS; j++) {
         int64_t chosen[COUNT_];
         choose(j, chosen);
-        const double mean = judge_training(&host, chosen, 40 + (uint64_t)j, want);
+        const double mean = reference_training(&host, chosen, 40 + (uint64_t)j, want);
         if (!(fabs(loss[j] - mean) <= 1e-5 * mean)) fail_msg("loss of model %d: %g, not %g", (int)j, loss[j], mean);
         expect_near("parameters", p, theta + j * p, want, 2e-5);
     }
-    train(l, &placed, slots, 0, MODELS, again, same);
+    train(&device, &placed, slots, 0, MODELS, again, same);
     if (memcmp(theta, again, (size_t)(MODELS * p) * sizeof *theta)) fail_msg("other bits another time");
     for (int64_t j = 0; j < MODELS; j++) {
-        train(l, &placed, slots, j, 1, again, same);
+        train(&device, &placed, slots, j, 1, again, same);
         if (memcmp(theta + j * p, again, (size_t)p * sizeof *theta)) fail_msg("model %d has other bits alone", (int)j);
     }
+    grass_device_close(&device);
     images_free(l, &host, &placed);
     free(theta), free(again), free(want);
 }
@@ -343,16 +349,20 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
 static void features_and_scores_are_those_of_plain_loops(void **state)
 {
     (void)state;
-    const lane *l = lane_with_algebra();
+    grass_device device;
+    const lane *l = lane_with_algebra(&device);
     for (int r = 0; r < recipe_count; r++) check_attribution(l, &recipes[r], 37, 0);
     check_attribution(l, &recipes[0], 1100, 0); /* more examples than are taken at a time */
     check_attribution(l, &recipes[0], 9, 0);    /* fewer than features */
+    grass_device_close(&device);
 }
 static void masked_features_and_scores_are_those_of_plain_loops(void **state)
 {
     (void)state;
-    const lane *l = lane_with_algebra();
+    grass_device device;
+    const lane *l = lane_with_algebra(&device);
     for (int r = 0; r < recipe_count; r++) check_attribution(l, &recipes[r], 37, 400);
+    grass_device_close(&device);
 }
 
 /* features from layers --------------------------------------------------------------------------------------- */
@@ -457,8 +467,10 @@ static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask
 static void features_from_layers_are_those_of_plain_loops(void **state)
 {
     (void)state;
-    const lane *l = lane_with_algebra();
+    grass_device device;
+    const lane *l = lane_with_algebra(&device);
     for (int r = 0; r < recipe_count; r++) check_layers(l, &recipes[r], 37, 0), check_layers(l, &recipes[r], 37, 400);
+    grass_device_close(&device);
 }
 
 /* the experiment --------------------------------------------------------------------------------------------- */
@@ -518,7 +530,8 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
  * asks whether sums of scores predict what all of them say. */
 static void check_lds(int64_t mask)
 {
-    const lane *l = lane_with_algebra();
+    grass_device device;
+    const lane *l = lane_with_algebra(&device);
     const train_recipe steps = {0.05, 0.9, 0.1, 16, small_set ? 1 : 15};
     const int64_t p = mlp_parameters(&blob_shape);
     grass_images train_host = blobs(TRAIN, 1), train_there = images_sent(l, &train_host);
@@ -530,7 +543,7 @@ static void check_lds(int64_t mask)
     double lds[TESTS], work[5 * SUBSETS + 2 * TESTS + LDS_SAMPLES];
     trainer t;
     mlp net;
-    MUST(trainer_open(&t, l->gpu, &blob_shape, &steps, &train_there, HALF, 0));
+    MUST(trainer_open(&t, &device, &blob_shape, &steps, &train_there, HALF, 0));
     for (int64_t first = 0; first < SUBSETS; first += t.net.models) {
         train_job jobs[MLP_MODELS];
         const int64_t some = SUBSETS - first < t.net.models ? SUBSETS - first : t.net.models;
@@ -541,7 +554,7 @@ static void check_lds(int64_t mask)
         MUST(trainer_run(&t, jobs, some));
     }
     trainer_close(&t);
-    MUST(mlp_open(&net, l->gpu, &blob_shape, TRAIN, 1));
+    MUST(mlp_open(&net, &device, &blob_shape, TRAIN, 1));
     for (int64_t i = 0; i < SUBSETS; i++) {
         MUST(mlp_set(&net, 0, theta + i * p));
         MUST(train_losses(&net, &test_there, losses, y + i * TESTS));
@@ -555,6 +568,7 @@ static void check_lds(int64_t mask)
     assert_true(sum.count == TESTS);
     if (!small_set && !(sum.mean > 0.1 && sum.low > 0.05))
         fail_msg("mask %d: LDS %.3f [%.3f, %.3f]", (int)mask, sum.mean, sum.low, sum.high);
+    grass_device_close(&device);
     images_free(l, &train_host, &train_there), images_free(l, &test_host, &test_there);
     device_free(l->stream, losses);
     free(chosen), free(theta), free(y), free(scores);

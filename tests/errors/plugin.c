@@ -60,23 +60,17 @@ static fs_result sparse(void *state, const fsi_def *S, int64_t row0, double alph
 FS_API const fsi_backend *fsi_backend_entry_point(void) __asm__(FSI_BACKEND_ENTRY);
 const fsi_backend *fsi_backend_entry_point(void)
 {
-    static const fsi_backend backend = {PLUGIN_ABI,
-                                        FS_MEMORY_CUDA,
-                                        plugin_open,
-                                        plugin_close,
-                                        plugin_describe,
-                                        plugin_scratch,
-                                        product,
-                                        product,
-                                        sparse,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL};
+    static const fsi_backend backend = {
+        .abi = PLUGIN_ABI,
+        .memory = FS_MEMORY_CUDA,
+        .open = plugin_open,
+        .close = plugin_close,
+        .describe = plugin_describe,
+        .scratch = plugin_scratch,
+        .apply = product,
+        .adjoint = product,
+        .sparse = sparse,
+    };
     return &backend;
 }
 #endif
