@@ -72,9 +72,11 @@ function(fs_cuda_plugin target)
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden CUDA_RUNTIME_LIBRARY Static CUDA_ARCHITECTURES OFF CUDA_STANDARD 20
     CUDA_STANDARD_REQUIRED ON)
+  # Constants are enumerators, as in C: C++20 deprecates arithmetic between those of two enumerations.
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CUDA>:${gencode}>
-    $<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcompiler -Wall,-Wextra,-Wno-unused-parameter,-ffp-contract=off,-fopenmp>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unused-parameter,-Wno-deprecated-enum-enum-conversion>
+    $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-ffp-contract=off,-fopenmp>
     $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off>)
   if(FS_WERROR)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings>

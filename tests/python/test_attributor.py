@@ -11,7 +11,7 @@ import pytest
 from laws import FAMILIES, dense
 
 import flashsketch as fs
-from flashsketch.grass import Attributor, top
+from flashsketch.attribution import Attributor, top
 
 try:
     Attributor(3, examples=1, k=2)
