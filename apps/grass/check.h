@@ -2,7 +2,7 @@
 #ifndef FSI_APPS_GRASS_CHECK_H
 #define FSI_APPS_GRASS_CHECK_H
 
-#include "flashsketch.h"
+#include "flashsketch_extend.h"
 
 /* Returns FS_EINVAL with a message unless the condition holds. */
 #define GRASS_REQUIRE(condition, ...) \

@@ -18,17 +18,6 @@ fs_result grass_open_algebra(fs_context *ctx)
     return FS_OK;
 }
 
-/* Creates the context, and sets options->backend to the backend it has. */
-static fs_result create_context(fs_context **ctx, fs_context_options *options)
-{
-    if (options->backend != FS_BACKEND_AUTO) return fs_context_create(ctx, options);
-    options->backend = FS_BACKEND_CUDA;
-    if (fs_context_create(ctx, options) == FS_OK) return FS_OK;
-    fs_fail(FS_OK, "%s", ""); /* choosing the CPU is no failure */
-    options->backend = FS_BACKEND_CPU;
-    return fs_context_create(ctx, options);
-}
-
 static fs_result load_plugin(grass_device *device)
 {
     const char *set = getenv("FLASHSKETCH_GRASS_CUDA_PLUGIN");
@@ -49,17 +38,16 @@ static fs_result load_plugin(grass_device *device)
 
 static fs_result open_ops(grass_device *device, const fs_context_options *options)
 {
-    if (options->backend == FS_BACKEND_CUDA) GRASS_TRY(load_plugin(device));
+    if (fs_context_backend(device->ctx) == FS_BACKEND_CUDA) GRASS_TRY(load_plugin(device));
     else device->ops = &grass_cpu_ops;
     return device->ops->open(&device->state, device->ctx, options, fs_fail);
 }
 
 fs_result grass_device_open(grass_device *device, const fs_context_options *options)
 {
-    fs_context_options resolved = *options;
     memset(device, 0, sizeof *device);
-    GRASS_TRY(create_context(&device->ctx, &resolved));
-    const fs_result result = open_ops(device, &resolved);
+    GRASS_TRY(fs_context_create(&device->ctx, options));
+    const fs_result result = open_ops(device, options);
     if (result != FS_OK) grass_device_close(device);
     return result;
 }

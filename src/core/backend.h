@@ -65,6 +65,9 @@ typedef struct fsi_backend {
     /* fs_apply_products; NULL: it has none. */
     fs_result (*apply_products)(void *state, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                                 double beta, const fs_matrix *Y);
+    const char *(*isa)(const void *state);              /* the instruction set; NULL: not a CPU */
+    fs_result (*set_stream)(void *state, void *stream); /* fs_context_set_stream; NULL: it has no streams */
+    fs_result (*synchronize)(void *state);              /* NULL: calls return when they are done */
 } fsi_backend;
 
 typedef const fsi_backend *(*fsi_backend_entry)(void);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files/reader.h"
+#include "flashsketch_extend.h"
 
 int bad_file(const char *format, ...)
 {

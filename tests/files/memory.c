@@ -1,6 +1,7 @@
 /* memory.c - memory that runs out at any moment: every reader says so in one sentence and gives back what it had (the
  * sanitizer looks).  The linker sends the readers' malloc, calloc and realloc here; those of zlib and cJSON stay
  * their own. */
+#include "flashsketch_extend.h"
 #include "tests/support/files.h"
 
 void *__real_malloc(size_t size);
