@@ -71,7 +71,7 @@ void grass_grid_free(grass_grid *grid)
 
 double grass_work(const fs_spec *spec) { return (double)spec->k * (spec->family == FS_GAUSSIAN ? 2 : 1); }
 
-/* what they say ---------------------------------------------------------------------------------------------- */
+/* results of all seeds ---------------------------------------------------------------------------------------- */
 
 static const cJSON *line_of(const grass_record *record, const grass_cell *cell)
 {

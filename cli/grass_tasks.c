@@ -255,7 +255,7 @@ static int results(session *s)
             code = measure(s, cell);
         }
         if (!code && s->o->json && (puts(grass_record_find(s->record, cell->name)->text) < 0 || fflush(stdout)))
-            return 0; /* main tells that standard output could not be written */
+            return 0; /* main reports that standard output could not be written */
     }
     progress_end(&s->bar);
     return code ? code : print_results(s);

@@ -1,5 +1,5 @@
-/* experiment.h - the paper's experiment: how well do sketched gradients predict what models say that were trained on
- * half of the data?
+/* experiment.h - the paper's experiment: how well do sketched gradients predict the outputs of models trained on half of
+ * the data?
  *
  * Ground truth: `models` perceptrons, each trained on a half of the training images of its own; y[i][t] is minus the
  * cross-entropy of model i at test image t.  Scores: gradients of the margin at the first `ensemble` of the same

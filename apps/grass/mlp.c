@@ -194,10 +194,10 @@ fs_result mlp_layers(mlp *net, int64_t rows, fs_attribution_layer *layers)
 {
     GRASS_TRY(backward(net, rows));
     for (int l = 0; l < net->shape.layers; l++) {
-        const fs_matrix slopes = columns(net, net->delta[l + 1], rows, net->shape.width[l + 1]);
+        const fs_matrix outputs = columns(net, net->delta[l + 1], rows, net->shape.width[l + 1]);
         const float *a = l ? net->activation[l] : net->input;
-        layers[2 * l] = (fs_attribution_layer){slopes, columns(net, a, rows, net->shape.width[l]), 1};
-        layers[2 * l + 1] = (fs_attribution_layer){slopes, {.data = NULL}, 1};
+        layers[2 * l] = (fs_attribution_layer){outputs, columns(net, a, rows, net->shape.width[l]), 1};
+        layers[2 * l + 1] = (fs_attribution_layer){outputs, {.data = NULL}, 1};
     }
     return FS_OK;
 }

@@ -1,4 +1,4 @@
-/* models.c - the perceptrons of the experiment: those that are kept, training of the others, what all of them say. */
+/* models.c - the perceptrons of the experiment: those that are kept, training of the others, losses of all. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

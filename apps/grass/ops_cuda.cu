@@ -77,8 +77,8 @@ static fs_result load_cublas(gpu_state *gpu)
     char why[256] = "";
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !gpu->library; i++) {
         gpu->library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        const char *said = gpu->library ? NULL : dlerror();
-        if (said && !*why) snprintf(why, sizeof why, "%s", said);
+        const char *reason = gpu->library ? NULL : dlerror();
+        if (reason && !*why) snprintf(why, sizeof why, "%s", reason);
     }
     if (!gpu->library)
         return gpu->fail(FS_EBACKEND, "perceptrons on a GPU need cuBLAS, which could not be loaded: %s", why);

@@ -38,7 +38,7 @@ typedef struct trainer {
     float *host_theta; /* one model's */
 } trainer;
 
-/* What becomes a model: it begins as mlp_init(seed) says and is trained on the images chosen[0 .. count).  theta, in
+/* What becomes a model: it begins as mlp_init(seed) sets it and is trained on the images chosen[0 .. count).  theta, in
  * host memory, and the mean loss over the last epoch, dropout on, are written. */
 typedef struct train_job {
     const int64_t *chosen;

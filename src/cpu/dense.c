@@ -48,7 +48,7 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
     int ieigen = 1, info = 0;
     h->blas->dsyevd("N", "L", &order, &none, &order, &none, &eigen, &ask, &ieigen, &ask, &info);
     h->blas->dgesdd("O", &rows, &cols, &none, &ld, &none, &none, &ld, &none, &cols, &svd, &ask, &ieigen, &info);
-    /* The least that LAPACK documents, should an answer be less (some versions have told too little). */
+    /* The least that LAPACK documents, should an answer be less (some versions have returned too little). */
     const double least = 5.0 * (double)p * (double)p + 7.0 * (double)p + (double)m,
                  most = fmax(fmax(eigen, svd), least);
     if (!(most < INT_MAX))

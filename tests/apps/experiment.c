@@ -2,7 +2,7 @@
  * same bits when models and features were kept, and a folder of something else refused.
  *
  * The images are 6 x 6 pixels of four noisy classes, so that models differ by which examples of a class they have seen.
- * LDS is 0 for scores that say nothing: shuffled ground truth shows it with the same scores. */
+ * LDS is 0 for scores without information: shuffled ground truth shows it with the same scores. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static fs_spec spec_of(fs_family family, int64_t k)
 }
 
 /* With gradients of all 874 parameters and with a mask of 4 k, by every family. */
-static void every_family_predicts_what_models_say(void **state)
+static void every_family_predicts_the_outputs_of_models(void **state)
 {
     experiment e;
     experiment_result result;
@@ -97,7 +97,7 @@ static void every_family_predicts_what_models_say(void **state)
                 fail_msg("family %d, masked %d: LDS %.3f [%.3f, %.3f]", family, masked, result.lds.mean, result.lds.low,
                          result.lds.high);
         }
-    /* The same scores against what models say of other images. */
+    /* The same scores against the outputs of models for other images. */
     const fs_spec spec = spec_of(FS_BLOCKPERM, 96);
     double *turned = room(reduced.models * TESTS, 8);
     for (int64_t i = 0; i < reduced.models; i++)
@@ -110,7 +110,7 @@ static void every_family_predicts_what_models_say(void **state)
     experiment_close(&e);
 }
 
-static void what_was_kept_gives_the_same_bits_and_is_not_made_again(void **state)
+static void what_was_kept_gives_the_same_bits_and_is_not_recomputed(void **state)
 {
     const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
     experiment_result first, again;
@@ -129,7 +129,7 @@ static void what_was_kept_gives_the_same_bits_and_is_not_made_again(void **state
 }
 
 /* A run that was interrupted: one model is missing, as is one file of features. */
-static void what_is_missing_is_made_again_with_the_same_bits(void **state)
+static void what_is_missing_is_recomputed_with_the_same_bits(void **state)
 {
     const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
     experiment_result first, again;
@@ -296,7 +296,7 @@ static void families_with_the_same_sketch_do_not_meet(void **state)
     experiment_close(&e);
 }
 
-/* The LDS of each image has the mean that is told, and says nothing of those that chose the damping. */
+/* The LDS of each image has the mean that is returned; images that chose the damping have none. */
 static void each_image_has_its_lds(void **state)
 {
     const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
@@ -379,9 +379,9 @@ static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_family_predicts_what_models_say),
-        cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_made_again),
-        cmocka_unit_test(what_is_missing_is_made_again_with_the_same_bits),
+        cmocka_unit_test(every_family_predicts_the_outputs_of_models),
+        cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_recomputed),
+        cmocka_unit_test(what_is_missing_is_recomputed_with_the_same_bits),
         cmocka_unit_test(features_are_those_of_formed_gradients),
         cmocka_unit_test(a_given_damping_is_taken_and_scores_are_handed_out),
         cmocka_unit_test(features_alone_are_those_of_lds_and_can_be_forgotten),

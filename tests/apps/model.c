@@ -1,7 +1,7 @@
 /* model.c - the perceptron against plain loops in double and finite differences; training against its recipe.
  *
- * The reference is value(): the network of a single example in double, which shares no code but the rule that says
- * which units are dropped.  Its differences over 2e-4 are exact to 1e-8 or so; the network itself is f32. */
+ * The reference is value(): the network of a single example in double, which shares no code but the choice of the units
+ * that are dropped.  Its differences over 2e-4 are exact to 1e-8 or so; the network itself is f32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +61,8 @@ static grass_device cpu(void)
     return device;
 }
 
-/* Slope j of example i by differences. */
-static double slope(double *theta, int64_t j, const example *e, int64_t i, what w, const mlp_dropout *dropout)
+/* Derivative j of example i by differences. */
+static double derivative(double *theta, int64_t j, const example *e, int64_t i, what w, const mlp_dropout *dropout)
 {
     const double h = 1e-4, at = theta[j];
     theta[j] = at + h;
@@ -128,13 +128,13 @@ static void margins_and_their_gradients_are_those_of_finite_differences(void **s
         const double want = value(&tiny, exact, e.x + 5 * i, e.label[i], MARGIN, NULL, i);
         if (!(fabs(f[i] - want) < 1e-5 * (1 + fabs(want)))) fail_msg("margin %d is %.9g, not %.9g", (int)i, f[i], want);
         for (int64_t j = 0; j < p; j++) {
-            const double got = G[i * (p + 3) + j], s = slope(exact, j, &e, i, MARGIN, NULL);
+            const double got = G[i * (p + 3) + j], s = derivative(exact, j, &e, i, MARGIN, NULL);
             nonzero += got != 0;
             if (!(fabs(got - s) < 1e-5 * (1 + fabs(s))))
                 fail_msg("example %d, parameter %d: %.9g, by differences %.9g", (int)i, (int)j, got, s);
         }
     }
-    if (nonzero < ROWS_ * p / 4) fail_msg("only %d of %d slopes are not 0", nonzero, (int)(ROWS_ * p));
+    if (nonzero < ROWS_ * p / 4) fail_msg("only %d of %d derivatives are not 0", nonzero, (int)(ROWS_ * p));
     mlp_close(&net);
     grass_device_close(&device);
     free(theta);
@@ -165,7 +165,7 @@ static void gradients_of_the_loss_with_dropout_are_those_of_finite_differences(v
     }
     for (int64_t j = 0; j < p; j++) {
         double s = 0;
-        for (int64_t i = 0; i < ROWS_; i++) s += slope(exact, j, &e, i, LOSS, &dropout) / ROWS_;
+        for (int64_t i = 0; i < ROWS_; i++) s += derivative(exact, j, &e, i, LOSS, &dropout) / ROWS_;
         if (!(fabs(g[j] - s) < 1e-5 * (1 + fabs(s))))
             fail_msg("parameter %d: %.9g, by differences %.9g", (int)j, (double)g[j], s);
     }

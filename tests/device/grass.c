@@ -116,9 +116,9 @@ static grass_images images_sent(const lane *l, const grass_images *host)
                           sent(l, host->x, host->count * host->pixels * (int64_t)sizeof *host->x),
                           sent(l, host->label, host->count)};
 }
-static void images_free(const lane *l, grass_images *host, grass_images *placed)
+static void images_free(const lane *l, grass_images *host, grass_images *there_images)
 {
-    device_free(l->stream, placed->x), device_free(l->stream, placed->label);
+    device_free(l->stream, there_images->x), device_free(l->stream, there_images->label);
     free(host->x), free(host->label);
 }
 
@@ -130,7 +130,7 @@ static void check_gradients(const lane *l, const grass_device *device, const mlp
     const int64_t p = mlp_parameters(shape), ld = p + 13;
     float *theta = room(p, sizeof *theta), *G = memset(room(rows * ld, sizeof *G), 0xFF, (size_t)(rows * ld) * 4);
     double *exact = room(p, sizeof *exact), *want = room(p, sizeof *want), *f = room(rows, sizeof *f);
-    grass_images host = clusters(rows, shape->width[0]), placed = images_sent(l, &host);
+    grass_images host = clusters(rows, shape->width[0]), there_images = images_sent(l, &host);
     float *there = sent(l, G, rows * ld * (int64_t)sizeof *G);
     double *margins = device_alloc(l->stream, rows * (int64_t)sizeof *f);
     mlp net;
@@ -138,8 +138,8 @@ static void check_gradients(const lane *l, const grass_device *device, const mlp
     for (int64_t j = 0; j < p; j++) exact[j] = theta[j] *= 2;
     MUST(mlp_open(&net, device, shape, rows + 5, 1));
     MUST(mlp_set(&net, 0, theta));
-    MUST(mlp_forward(&net, placed.x, rows, NULL));
-    MUST(mlp_margin(&net, rows, placed.label, margins));
+    MUST(mlp_forward(&net, there_images.x, rows, NULL));
+    MUST(mlp_margin(&net, rows, there_images.label, margins));
     MUST(mlp_gradients(&net, rows, there, ld));
     stream_wait(l->stream);
     copy_out(l->stream, G, there, rows * ld * (int64_t)sizeof *G);
@@ -153,7 +153,7 @@ static void check_gradients(const lane *l, const grass_device *device, const mlp
         for (int64_t j = p; j < ld; j++) assert_true(isnan(G[i * ld + j]));
     }
     mlp_close(&net);
-    images_free(l, &host, &placed);
+    images_free(l, &host, &there_images);
     device_free(l->stream, there), device_free(l->stream, margins);
     free(theta), free(G), free(exact), free(want), free(f);
 }
@@ -232,10 +232,10 @@ static void training_is_that_of_plain_loops_and_the_same_bits_again(void **state
     grass_device device;
     const lane *l = lane_with_algebra(&device);
     const int64_t p = mlp_parameters(&uneven), slots = dry ? 4 : 0; /* 0: as many as suit the GPU */
-    grass_images host = clusters(IMAGES, uneven.width[0]), placed = images_sent(l, &host);
+    grass_images host = clusters(IMAGES, uneven.width[0]), there_images = images_sent(l, &host);
     float *theta = room(MODELS * p, sizeof *theta), *again = room(MODELS * p, sizeof *again);
     double *want = room(p, sizeof *want), loss[MODELS], same[MODELS];
-    train(&device, &placed, slots, 0, MODELS, theta, loss);
+    train(&device, &there_images, slots, 0, MODELS, theta, loss);
     for (int64_t j = 0; j < MODELS; j++) {
         int64_t chosen[COUNT_];
         choose(j, chosen);
@@ -243,14 +243,14 @@ static void training_is_that_of_plain_loops_and_the_same_bits_again(void **state
         if (!(fabs(loss[j] - mean) <= 1e-5 * mean)) fail_msg("loss of model %d: %g, not %g", (int)j, loss[j], mean);
         expect_near("parameters", p, theta + j * p, want, 2e-5);
     }
-    train(&device, &placed, slots, 0, MODELS, again, same);
+    train(&device, &there_images, slots, 0, MODELS, again, same);
     if (memcmp(theta, again, (size_t)(MODELS * p) * sizeof *theta)) fail_msg("other bits another time");
     for (int64_t j = 0; j < MODELS; j++) {
-        train(&device, &placed, slots, j, 1, again, same);
+        train(&device, &there_images, slots, j, 1, again, same);
         if (memcmp(theta + j * p, again, (size_t)p * sizeof *theta)) fail_msg("model %d has other bits alone", (int)j);
     }
     grass_device_close(&device);
-    images_free(l, &host, &placed);
+    images_free(l, &host, &there_images);
     free(theta), free(again), free(want);
 }
 
@@ -383,7 +383,7 @@ static float *send_normals(const lane *l, int64_t count, uint64_t seed, float **
     for (int64_t i = 0; i < count; i++) (*host)[i] = (float)normal_at(seed, i);
     return sent(l, *host, count * (int64_t)sizeof **host);
 }
-static fs_matrix placed_batch(float *data, int64_t rows, int64_t width)
+static fs_matrix batch_there(float *data, int64_t rows, int64_t width)
 {
     fs_matrix m = fs_batch_major(data, rows, width, FS_F32);
     m.memory = device_place();
@@ -396,13 +396,13 @@ static layered layered_open(const lane *l, int64_t N)
     b.slopes = send_normals(l, N * TOKENS * OUT, 1, &s), b.inputs = send_normals(l, N * TOKENS * IN, 2, &x);
     b.other_slopes = send_normals(l, N * OTHER_OUT, 3, &t), b.other_inputs = send_normals(l, N * OTHER_IN, 4, &y);
     b.tensor = send_normals(l, N * TENSOR, 5, &z);
-    const fs_matrix slopes = placed_batch(b.slopes, N * TOKENS, OUT), none = {.data = NULL};
-    b.layers[0] = (fs_attribution_layer){slopes, placed_batch(b.inputs, N * TOKENS, IN), TOKENS};
+    const fs_matrix slopes = batch_there(b.slopes, N * TOKENS, OUT), none = {.data = NULL};
+    b.layers[0] = (fs_attribution_layer){slopes, batch_there(b.inputs, N * TOKENS, IN), TOKENS};
     b.layers[1] = (fs_attribution_layer){slopes, none, TOKENS};
-    b.layers[2].slopes = placed_batch(b.other_slopes, N, OTHER_OUT);
-    b.layers[2].inputs = placed_batch(b.other_inputs, N, OTHER_IN);
+    b.layers[2].slopes = batch_there(b.other_slopes, N, OTHER_OUT);
+    b.layers[2].inputs = batch_there(b.other_inputs, N, OTHER_IN);
     b.layers[2].tokens = 1;
-    b.layers[3] = (fs_attribution_layer){placed_batch(b.tensor, N, TENSOR), none, 1};
+    b.layers[3] = (fs_attribution_layer){batch_there(b.tensor, N, TENSOR), none, 1};
     memset(b.gradients, 0, (size_t)(N * ALL) * sizeof *b.gradients);
     for (int64_t n = 0; n < N; n++) {
         double *weight = b.gradients + n * ALL, *bias = weight + OUT * IN, *other = bias + OUT;
@@ -508,7 +508,7 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
     MUST(fs_attribution_create(&g, l->gpu, &o));
     for (int test = 0; test < 2; test++) {
         const grass_images *images = test ? test_images : train_images;
-        const fs_matrix G = placed_batch(gradients, images->count, p);
+        const fs_matrix G = batch_there(gradients, images->count, p);
         fs_attribution_layer layers[6];
         MUST(mlp_forward(net, images->x, images->count, NULL));
         MUST(mlp_margin(net, images->count, images->label, margins));
@@ -527,7 +527,7 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
 }
 
 /* Trains models on halves of images whose classes are blobs, scores training images by gradients of the first ones, and
- * asks whether sums of scores predict what all of them say. */
+ * checks whether sums of scores predict the outputs of all. */
 static void check_lds(int64_t mask)
 {
     grass_device device;
@@ -573,12 +573,12 @@ static void check_lds(int64_t mask)
     device_free(l->stream, losses);
     free(chosen), free(theta), free(y), free(scores);
 }
-static void sketched_gradients_predict_what_models_say(void **state)
+static void sketched_gradients_predict_the_outputs_of_models(void **state)
 {
     (void)state;
     check_lds(0);
 }
-static void masked_gradients_predict_what_models_say(void **state)
+static void masked_gradients_predict_the_outputs_of_models(void **state)
 {
     (void)state;
     check_lds(4 * FEATURES);
@@ -592,8 +592,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(features_and_scores_are_those_of_plain_loops),
         cmocka_unit_test(masked_features_and_scores_are_those_of_plain_loops),
         cmocka_unit_test(features_from_layers_are_those_of_plain_loops),
-        cmocka_unit_test(sketched_gradients_predict_what_models_say),
-        cmocka_unit_test(masked_gradients_predict_what_models_say),
+        cmocka_unit_test(sketched_gradients_predict_the_outputs_of_models),
+        cmocka_unit_test(masked_gradients_predict_the_outputs_of_models),
     };
     return RUN_DEVICE_TESTS(argc, argv, tests);
 }
