@@ -42,13 +42,23 @@ typedef struct fs_stream_options {
         sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, FS_UNSET(fs_dtype), 0 \
     }
 
-/* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole. */
+/* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole.  Start from
+ * FS_PANEL_INIT; one panel serves all calls of fs_stream_next. */
 typedef struct fs_panel {
+    size_t size; /* sizeof(fs_panel): set by FS_PANEL_INIT */
     fs_matrix A; /* packed, in the stream's memory, until the next call with the stream; rows 0: the end */
     int64_t row0, col0;
     int is_sparse;    /* then A is a shape without data, and the panel is `sparse`, for fs_apply_sparse */
     fs_sparse sparse; /* in the same memory */
 } fs_panel;
+#define FS_PANEL_INIT \
+    { \
+        sizeof(fs_panel), {NULL, 0, 0, 0, 0, 0, 0, FS_UNSET(fs_dtype), FS_MEMORY_HOST}, 0, 0, 0, \
+        { \
+            FS_UNSET(fs_sparse_format), FS_UNSET(fs_index_type), 0, 0, 0, NULL, NULL, NULL, FS_UNSET(fs_dtype), \
+                FS_MEMORY_HOST \
+        } \
+    }
 
 /* A matrix in files; for one thread at a time. */
 typedef struct fs_stream fs_stream;

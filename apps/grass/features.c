@@ -146,7 +146,7 @@ static fs_result create_attribution(features *f, int64_t c, fs_attribution **g)
     o.parameters = f->parameters;
     o.mask = f->mask;
     o.run = f->e->recipe.run;
-    o.sketch = sketch;
+    o.sketch = &sketch;
     return fs_attribution_create(g, f->e->device->ctx, &o);
 }
 
@@ -183,7 +183,7 @@ static fs_result name_features(const experiment *e, const fs_spec *sketch, int64
                   mask, e->parameters);
     GRASS_TRY(fs_sketch_create(&S, sketch));
     fs_sketch_describe(S, text, sizeof text);
-    const fs_result result = fs_sketch_digest(S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
+    const fs_result result = fs_sketch_digest(NULL, S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
     fs_sketch_destroy(S);
     GRASS_TRY(result);
     if (mask && e->recipe.run > 1) snprintf(run, sizeof run, "-runs-of-%" PRId64, e->recipe.run);

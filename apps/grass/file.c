@@ -26,7 +26,7 @@ void grass_file_close(grass_file *file)
 fs_result grass_file_each(const grass_file *file, grass_file_take *take, void *user)
 {
     for (;;) {
-        fs_panel panel;
+        fs_panel panel = FS_PANEL_INIT;
         GRASS_TRY(fs_stream_next(file->stream, &panel));
         const fs_matrix *A = &panel.A;
         if (A->rows == 0) return FS_OK;

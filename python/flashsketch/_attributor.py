@@ -17,10 +17,10 @@ import numpy
 from . import _cuda
 from ._arrays import Adapter, matrix, place
 from ._batches import GradientBatch, LayerBatch, count_of, dense, leaves_of
+from ._layouts import layout
 from ._library import (
     HOST,
     SPEC,
-    SPEC_FORMAT,
     Context,
     check,
     definition_version,
@@ -32,7 +32,7 @@ from ._library import (
 from ._sketch import Sketch
 from ._tasks import opened
 
-_OPTIONS = struct.Struct("@NqiPqqd" + SPEC_FORMAT)  # fs_attribution_options, with the padding of C
+_OPTIONS = layout("fs_attribution_options")
 _FORMAT = "flashsketch features 1"
 # What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
 _UNREADABLE = (
@@ -112,8 +112,9 @@ class Attributor:
         self._context, self._lock, out = Context(self._device, self._stream), threading.Lock(), ctypes.c_void_p()
         spec = tuple(map(int, self.sketch._key.split()))
         self._options = (self.examples, len(leaves), mask, run, float(scale))
+        packed = ctypes.create_string_buffer(SPEC.pack(SPEC.size, *spec), SPEC.size)
         options = _OPTIONS.pack(
-            _OPTIONS.size, *self._options[:2], self._counts.ctypes.data, *self._options[2:], SPEC.size, *spec
+            _OPTIONS.size, *self._options[:2], self._counts.ctypes.data, *self._options[2:], ctypes.addressof(packed)
         )
         opened(lambda: lib.fs_attribution_create(ctypes.byref(out), self._context.pointer, options))
         self._pointer = out.value

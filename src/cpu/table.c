@@ -166,12 +166,6 @@ static fs_result cpu_sparse(void *state, const fsi_def *S, int64_t row0, double 
     return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
-static fs_result cpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
-{
-    fsi_cpu_add(((const fsi_cpu *)state)->asked, P, count, beta, Y);
-    return FS_OK;
-}
-
 static const char *cpu_isa(const void *state) { return ((const fsi_cpu *)state)->ops->name; }
 
 const fsi_backend *fsi_cpu_backend(void)
@@ -187,7 +181,6 @@ const fsi_backend *fsi_cpu_backend(void)
         .adjoint = cpu_adjoint,
         .sparse = cpu_sparse,
         .dense = &fsi_cpu_dense,
-        .add = cpu_add,
         .apply_rows = cpu_apply_rows,
         .apply_products = cpu_apply_products,
         .isa = cpu_isa,
