@@ -105,12 +105,36 @@ static void devices_are_those_that_are_asked_for(void **state)
     unsetenv("FLASHSKETCH_CUDA_PLUGIN");
 }
 
+/* A context of CUDA, of the plugin that tests/errors has for the library, and operations that do not fit it. */
+static void refuse_plugin(const char *plugin, fs_result code, const char *word, const char *other)
+{
+    fs_context_options options = FS_CONTEXT_INIT;
+    grass_device device;
+    options.backend = FS_BACKEND_CUDA;
+    options.device = 7;
+    setenv("FLASHSKETCH_CUDA_PLUGIN", CUDA_PLUGIN, 1);
+    setenv("FLASHSKETCH_GRASS_CUDA_PLUGIN", plugin, 1);
+    REFUSED(grass_device_open(&device, &options), code, word, other);
+    assert_true(!device.ctx && !device.state && !device.plugin);
+    unsetenv("FLASHSKETCH_CUDA_PLUGIN");
+    unsetenv("FLASHSKETCH_GRASS_CUDA_PLUGIN");
+}
+static void plugins_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    refuse_plugin("./no-such-plugin.so", FS_EBACKEND, "could not be loaded", "no-such-plugin.so");
+    refuse_plugin(CUDA_PLUGIN, FS_EBACKEND, CUDA_PLUGIN, "no symbol grass_ops_entry");
+    refuse_plugin(OTHER_PLUGIN, FS_EBACKEND, OTHER_PLUGIN, "version 99");
+    refuse_plugin(REFUSING_PLUGIN, FS_EUNSUPPORTED, "a context", "device 7");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_products_are_exact),
         cmocka_unit_test(the_table_has_the_same_products),
         cmocka_unit_test(devices_are_those_that_are_asked_for),
+        cmocka_unit_test(plugins_that_do_not_fit_are_refused),
     };
     return RUN_TASK_TESTS(tests);
 }
