@@ -136,7 +136,7 @@ static int take_words(grass_options *o, int count, char **words)
     int task = 0;
     while (task <= GRASS_QUERY && (count < 1 || strcmp(words[0], tasks[task]))) task++;
     if (task > GRASS_QUERY || (task == GRASS_QUERY ? count < 3 : count != 2))
-        return cli_usage(name, "say what to do: 'flashsketch grass run FOLDER', 'features FOLDER', 'lds FOLDER' or "
+        return cli_usage(name, "a task is missing: 'flashsketch grass run FOLDER', 'features FOLDER', 'lds FOLDER' or "
                                "'query FOLDER IMAGE...'");
     if (count - 2 > GRASS_QUERIES)
         return cli_usage(name, "%d images are asked for, at most %d can be", count - 2, GRASS_QUERIES);
@@ -168,7 +168,7 @@ static int run(int argc, char **argv)
     int code = cli_parse(&grass_command, &argc, argv, take, &o);
     if (!code) code = take_words(&o, argc - 1, argv + 1);
     if (code) return code;
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and gets its sentence */
+    signal(SIGXFSZ, SIG_IGN); /* a file that reaches its size limit is a write that fails, with a message */
     o.recipe.half = o.train / 2;
     o.recipe.run = o.ask.run;
     o.recipe.validation = o.test / 10 > 0 ? o.test / 10 : 1;
@@ -225,13 +225,13 @@ const cli_command grass_command = {
     "       flashsketch grass lds [OPTION]... FOLDER\n       flashsketch grass query [OPTION]... FOLDER IMAGE...",
     "data attribution: do sketched gradients predict what models learn?",
     "Trains models on halves of the images, sketches the gradients of some of them, scores every training image for\n"
-    "every test image, and tells how well sums of scores predict what the models say: the linear datamodeling score,\n"
+    "every test image, and prints how well sums of scores predict the models' outputs: the linear datamodeling score,\n"
     "LDS. Models and features are kept in FOLDER; a run that was stopped goes on there, and another sketch takes its\n"
     "models. With several families, sizes or seeds it prints a table, and compares each with the dense Gaussian.\n\n"
     "  run       all of it; makes what is missing\n"
-    "  features  trains models and makes features, and says in which .npy files they are\n"
+    "  features  trains models and makes features, and prints the names of their .npy files\n"
     "  lds       LDS from the models and features that are kept; makes nothing, and names what is missing\n"
-    "  query     tells for test images, by number from 0, which training images helped and which harmed",
+    "  query     prints for test images, by number from 0, which training images helped and which harmed",
     options,
     "It needs OpenBLAS, on a GPU cuBLAS and cuSOLVER.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained\n"
     "by SGD with momentum.",

@@ -6,10 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/choices.h"
 #include "cli.h"
 #include "json.h"
 #include "spec_options.h"
+
+/* The shuffle that fs_attribution_create takes where none is given, so that a cell has the full spec. */
+static void choose_shuffle(fs_spec *sketch)
+{
+    if ((sketch->family != 0 && sketch->family != FS_BLOCKPERM) || sketch->shuffle != 0) return;
+    sketch->shuffle = FS_SHUFFLE_GROUPS;
+    if (sketch->interleave == 0) sketch->interleave = 1;
+}
 
 /* the sketches ----------------------------------------------------------------------------------------------- */
 
@@ -31,7 +38,7 @@ static int make_cell(grass_cell *cell, const grass_ask *ask, fs_family family, i
     cell->spec.k = k;
     cell->spec.seed += (uint64_t)seed;
     cell->spec.d = cell->mask ? cell->mask : parameters;
-    grass_choose_shuffle(&cell->spec);
+    choose_shuffle(&cell->spec);
     const int code = spec_sketch(&cell->spec, &S, &cell->full);
     fs_sketch_describe(S, cell->text, sizeof cell->text);
     snprintf(cell->name, sizeof cell->name, "%s; mask %" PRId64 "%s; %s", cell->text, cell->mask, runs, id);
@@ -64,7 +71,7 @@ void grass_grid_free(grass_grid *grid)
 
 double grass_work(const fs_spec *spec) { return (double)spec->k * (spec->family == FS_GAUSSIAN ? 2 : 1); }
 
-/* what they say ---------------------------------------------------------------------------------------------- */
+/* results of all seeds ---------------------------------------------------------------------------------------- */
 
 static const cJSON *line_of(const grass_record *record, const grass_cell *cell)
 {

@@ -1,4 +1,4 @@
-/* grass_grid.h - the sketches of one call of 'flashsketch grass', and what their results say together.
+/* grass_grid.h - the sketches of one call of 'flashsketch grass', and the summary of their results.
  *
  * A grid is every family at every k with every seed.  At the same k and seed all families have the same mask, and all
  * have the same models and images, so a family is compared with the dense Gaussian image by image: the interval of the
@@ -27,7 +27,7 @@ typedef struct grass_ask {
 typedef struct grass_cell {
     fs_spec spec, full; /* as asked, with d; and with every chosen value */
     int64_t mask;       /* coordinates, 0: all */
-    char text[256];     /* what fs_sketch_describe says */
+    char text[256];     /* of fs_sketch_describe */
     char name[384];     /* of its line: all that the result depends on */
 } grass_cell;
 
@@ -45,7 +45,7 @@ void grass_grid_free(grass_grid *grid);
 /* How much work a sketch is, compared with others: roughly what was measured on a CPU. */
 double grass_work(const fs_spec *spec);
 
-/* What all seeds of a family at a k say. */
+/* The results of all seeds of a family at a k. */
 typedef struct grass_summary {
     const grass_cell *cell; /* of the first seed */
     lds_summary lds;        /* averaged over seeds */
@@ -56,7 +56,7 @@ typedef struct grass_summary {
     lds_summary difference; /* its LDS less the Gaussian's */
 } grass_summary;
 
-/* Fills sizes x families summaries from the lines of all cells.  tests: images that a line tells of; seed: of the
+/* Fills sizes x families summaries from the lines of all cells.  tests: images of a line; seed: of the
  * bootstrap.  Returns 0, or EXIT_FAILURE after saying why not. */
 int grass_summarise(const grass_grid *grid, const grass_record *record, int64_t tests, uint64_t seed,
                     grass_summary *summaries);

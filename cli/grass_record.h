@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A result.  Its "cell" is a text that says what it is the result of; "lds" and "lds_each" are in it. */
+/* A result.  Its "cell" is a text that identifies it; "lds" and "lds_each" are in it. */
 typedef struct grass_line {
     char *text;  /* as it stands in the file, without the newline: exact, where cJSON's numbers are doubles */
     cJSON *json; /* the same, read */
@@ -21,7 +21,7 @@ typedef struct grass_record {
 } grass_record;
 
 /* Reads the file, if it is there, and locks it.  A last line without its end, which is what a killed process leaves, is
- * taken away: its result is made again.  path NULL: there is no file.  Returns 0, or EXIT_FAILURE after saying what is
+ * taken away: its result is computed again.  path NULL: there is no file.  Returns 0, or EXIT_FAILURE after printing what is
  * wrong; then nothing in the file has changed. */
 int grass_record_open(grass_record *r, const char *path);
 void grass_record_close(grass_record *r);

@@ -57,7 +57,7 @@ static int read_data(const grass_options *o, grass_data *data)
 typedef struct session {
     const grass_options *o;
     const grass_data *data;
-    fs_context *ctx;
+    grass_device device;
     experiment e;
     grass_grid grid;
     grass_record *record;
@@ -176,7 +176,7 @@ static cJSON *make_line(const session *s, const grass_cell *cell, const experime
     add_number(out, "score_seconds", seconds);
     add_number(out, "project_seconds", result->project_seconds);
     json_whole(out, "project_batches", result->project_batches);
-    json_provenance(out, s->ctx, o->commit);
+    json_provenance(out, s->device.ctx, o->commit);
     return out;
 }
 
@@ -255,7 +255,7 @@ static int results(session *s)
             code = measure(s, cell);
         }
         if (!code && s->o->json && (puts(grass_record_find(s->record, cell->name)->text) < 0 || fflush(stdout)))
-            return 0; /* main tells that standard output could not be written */
+            return 0; /* main reports that standard output could not be written */
     }
     progress_end(&s->bar);
     return code ? code : print_results(s);
@@ -394,14 +394,15 @@ static int run_with(const grass_options *o, const grass_data *data, grass_record
     snprintf(identity, sizeof identity, "%s/identity", o->folder);
     if (o->task == GRASS_LDS && access(identity, F_OK))
         return cli_fail("%s: nothing is kept there; 'flashsketch grass run' and 'grass features' make it", o->folder);
-    int code = fs_context_create(&s.ctx, &o->where) || experiment_open(&s.e, s.ctx, &o->recipe, data, o->folder, &watch)
+    int code = grass_device_open(&s.device, &o->where) ||
+                       experiment_open(&s.e, &s.device, &o->recipe, data, o->folder, &watch)
                    ? cli_library_fail()
                    : 0;
     if (!code) {
         code = work(&s);
         experiment_close(&s.e);
     }
-    fs_context_destroy(s.ctx);
+    grass_device_close(&s.device);
     return code;
 }
 

@@ -1,4 +1,4 @@
-/* grass_tasks.h - what 'flashsketch grass' does: the experiment of apps/grass with what the command line says. */
+/* grass_tasks.h - what 'flashsketch grass' does: the experiment of apps/grass with the options of the command line. */
 #ifndef FSI_CLI_GRASS_TASKS_H
 #define FSI_CLI_GRASS_TASKS_H
 
@@ -20,7 +20,7 @@ typedef struct grass_options {
     experiment_recipe recipe;
     double damping;              /* 0: chosen */
     const char *record, *commit; /* NULL: none */
-    int64_t each;                /* query: images that are told of each kind */
+    int64_t each;                /* query: images that are printed of each kind */
     const char *output;          /* query: the picture; NULL: none */
     FILE *picture;               /* that file, opened before the work */
     int query_count;

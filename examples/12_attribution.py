@@ -52,7 +52,7 @@ for seed in range(MODELS):
         of_one = grad(lambda parameters, image, label: margin(net, parameters, image, label))
         return vmap(of_one, (None, 0, 0))(parameters, images[first : first + count], labels[first : first + count])
 
-    attributor = fs.grass.Attributor(net, examples=N, k=256, mask=1024, seed=seed)
+    attributor = fs.attribution.Attributor(net, examples=N, k=256, mask=1024, seed=seed)
     for first in range(0, N, 128):
         attributor.add(gradients(first, min(128, N - first)))
     attributor.finish(damping=1.0)
@@ -61,8 +61,8 @@ for seed in range(MODELS):
     features = attributor.project(gradients(N, QUERIES))
     scores = attributor.scores(features, weights=1 - learnt, alpha=1 / MODELS, add_to=scores)
 
-helpful, _ = fs.grass.top(scores, 3)
-harmful, _ = fs.grass.top(scores, 3, harmful=True)
+helpful, _ = fs.attribution.top(scores, 3)
+harmful, _ = fs.attribution.top(scores, 3, harmful=True)
 
 
 def shown(examples):

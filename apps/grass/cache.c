@@ -10,8 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "files/file.h"
+#include <zlib.h>
+
+#include "check.h"
+#include "file.h"
 
 #define MATRIX ".npy"
 #define SUM ".npy.crc32"
@@ -56,36 +58,44 @@ typedef struct part {
     FILE *out;
 } part;
 
-static fs_result begin(const cache *c, const char *name, const char *suffix, part *p)
+static fs_result part_open(const cache *c, const char *name, const char *suffix, part *p)
 {
     char ending[32];
     snprintf(ending, sizeof ending, "%s.part", suffix);
-    FSI_TRY(path_of(c, name, suffix, p->path));
-    FSI_TRY(path_of(c, name, ending, p->part));
+    GRASS_TRY(path_of(c, name, suffix, p->path));
+    GRASS_TRY(path_of(c, name, ending, p->part));
     p->out = fopen(p->part, "wb");
     if (!p->out) return fs_fail(FS_EFILE, "%s: it cannot be written: %s", p->part, strerror(errno));
     errno = 0; /* what it is after a write that fails is the reason */
     return FS_OK;
 }
 
-static fs_result failed(const part *p, int why)
+static fs_result part_failed(const part *p, int why)
 {
     unlink(p->part);
     return fs_fail(FS_EFILE, "%s: it cannot be written: %s", p->path, strerror(why ? why : EIO));
 }
 
 /* Closes the file, on the disk, or removes it. */
-static fs_result finish(part *p)
+static fs_result part_close(part *p)
 {
     int wrong = fflush(p->out) != 0 || ferror(p->out) || fsync(fileno(p->out)) != 0, why = errno;
     if (fclose(p->out) != 0 && !wrong) wrong = 1, why = errno;
-    return wrong ? failed(p, why) : FS_OK;
+    return wrong ? part_failed(p, why) : FS_OK;
 }
 
-static fs_result put_in_place(const part *p) { return rename(p->part, p->path) ? failed(p, errno) : FS_OK; }
+static fs_result part_rename(const part *p) { return rename(p->part, p->path) ? part_failed(p, errno) : FS_OK; }
 
-/* The first line in which two texts differ. */
-static fs_result differs(const cache *c, const char *there, const char *here)
+/* The first line of a text, everything but printable ASCII as '?': a file must not control the terminal. */
+static void copy_printable(char *to, size_t bytes, const char *text)
+{
+    const size_t length = strcspn(text, "\n"), kept = length < bytes - 1 ? length : bytes - 1;
+    for (size_t i = 0; i < kept; i++) to[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+    to[kept] = 0;
+}
+
+/* Fails with the first line in which two texts differ. */
+static fs_result refuse_identity(const cache *c, const char *there, const char *here)
 {
     while (*there && *here) {
         const size_t a = strcspn(there, "\n"), b = strcspn(here, "\n");
@@ -94,16 +104,16 @@ static fs_result differs(const cache *c, const char *there, const char *here)
         here += b + (here[b] != 0);
     }
     char what[128];
-    file_printable(what, sizeof what, there, strcspn(there, "\n"));
+    copy_printable(what, sizeof what, there);
     return fs_fail(FS_EFILE, "%s: what is kept there was made with '%s', and this is '%.*s'; take another folder",
                    c->folder, what, (int)strcspn(here, "\n"), here);
 }
 
 static fs_result write_text(const cache *c, const char *name, const char *suffix, const char *text, part *p)
 {
-    FSI_TRY(begin(c, name, suffix, p));
+    GRASS_TRY(part_open(c, name, suffix, p));
     fputs(text, p->out);
-    return finish(p);
+    return part_close(p);
 }
 
 /* The beginning of a file as a text; *found is 0 where there is none. */
@@ -120,27 +130,27 @@ static fs_result read_text(const char *path, char *text, size_t bytes, int *foun
 }
 
 /* Compares the text in the folder; where there is none nothing has been kept yet, and it is written. */
-static fs_result compare(const cache *c, const char *identity)
+static fs_result check_identity(const cache *c, const char *identity)
 {
     char path[PATH_MAX], here[IDENTITY_MOST], there[IDENTITY_MOST + 1] = "";
     int found;
     snprintf(here, sizeof here, "%s%s", version, identity);
-    FSI_TRY(path_of(c, "identity", "", path));
-    FSI_TRY(read_text(path, there, sizeof there, &found));
+    GRASS_TRY(path_of(c, "identity", "", path));
+    GRASS_TRY(read_text(path, there, sizeof there, &found));
     if (!found) {
         part p;
-        FSI_TRY(write_text(c, "identity", "", here, &p));
-        return put_in_place(&p);
+        GRASS_TRY(write_text(c, "identity", "", here, &p));
+        return part_rename(&p);
     }
     if (strncmp(there, "cache ", 6))
         return fs_fail(FS_EFILE,
                        "%s: what is kept there has no checksums: an earlier flashsketch has made it; take "
                        "another folder, or remove this one",
                        c->folder);
-    return strcmp(there, here) ? differs(c, there, here) : FS_OK;
+    return strcmp(there, here) ? refuse_identity(c, there, here) : FS_OK;
 }
 
-static fs_result lock(cache *c)
+static fs_result lock_folder(cache *c)
 {
     c->lock = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (c->lock < 0) return fs_fail(FS_EFILE, "%s: the folder cannot be read: %s", c->folder, strerror(errno));
@@ -152,14 +162,14 @@ fs_result cache_open(cache *c, const char *folder, const char *identity)
 {
     c->lock = -1;
     const size_t most = IDENTITY_MOST - sizeof version;
-    FSI_REQUIRE(strlen(identity) <= most, "%s: an identity of %zu bytes; at most %zu are kept", folder,
-                strlen(identity), most);
+    GRASS_REQUIRE(strlen(identity) <= most, "%s: an identity of %zu bytes; at most %zu are kept", folder,
+                  strlen(identity), most);
     if (snprintf(c->folder, sizeof c->folder, "%s", folder) >= (int)sizeof c->folder)
         return fs_fail(FS_EFILE, "%s: the name is too long", folder);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fs_fail(FS_EFILE, "%s: the folder cannot be made: %s", folder, strerror(errno));
-    fs_result result = lock(c);
-    if (result == FS_OK) result = compare(c, identity);
+    fs_result result = lock_folder(c);
+    if (result == FS_OK) result = check_identity(c, identity);
     if (result != FS_OK) cache_close(c);
     return result;
 }
@@ -170,6 +180,35 @@ void cache_close(cache *c)
     c->lock = -1;
 }
 
+/* matrices --------------------------------------------------------------------------------------------------- */
+
+/* The CRC-32 of the elements of a matrix, f32 in packed rows. */
+static uint32_t crc_of(const fs_matrix *m)
+{
+    return (uint32_t)crc32_z(0, m->data, (z_size_t)(m->rows * m->cols) * sizeof(float));
+}
+
+/* Writes an npy file of version 1.0: magic, version, length, dictionary, filled up so that the elements begin at a
+ * multiple of 64 bytes, as NumPy does it.  A failed write shows when the file is closed. */
+static void write_npy(FILE *out, const fs_matrix *m)
+{
+    enum { HEADER = 128, BEFORE = 10 };
+    const uint16_t one = 1;
+    const char order = *(const char *)&one ? '<' : '>';
+    char header[HEADER + 1];
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\x01\x00", 8);
+    header[8] = HEADER - BEFORE;
+    header[9] = 0;
+    const int length = snprintf(header + BEFORE, HEADER - BEFORE,
+                                "{'descr': '%cf4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
+                                order, m->rows, m->cols);
+    header[BEFORE + length] = ' ';
+    header[HEADER - 1] = '\n';
+    fwrite(header, 1, HEADER, out);
+    fwrite(m->data, sizeof(float), (size_t)(m->rows * m->cols), out);
+}
+
 /* Compares the elements with their checksum, which is in the file `path`. */
 static fs_result check_sum(const char *path, const char *text, const char *matrix, const fs_matrix *m)
 {
@@ -177,7 +216,7 @@ static fs_result check_sum(const char *path, const char *text, const char *matri
     int end = 0;
     if (sscanf(text, "crc32 %" SCNu32 "\n%n", &wanted, &end) != 1 || !end || text[end])
         return fs_fail(FS_EFILE, "%s: this is not a checksum; remove it, and the next run recreates %s", path, matrix);
-    const uint32_t crc = file_crc(m);
+    const uint32_t crc = crc_of(m);
     if (crc == wanted) return FS_OK;
     return fs_fail(FS_EFILE,
                    "%s: its elements have CRC-32 %" PRIu32 ", but those that were written had %" PRIu32
@@ -185,50 +224,57 @@ static fs_result check_sum(const char *path, const char *text, const char *matri
                    matrix, crc, wanted);
 }
 
-static fs_result copy(const char *path, const file_matrix *file, const fs_matrix *m)
+static fs_result take_elements(void *user, int64_t i, int64_t j, int64_t count, const float *x, int64_t stride)
 {
-    const fs_matrix *f = &file->dense;
-    if (f->rows != m->rows || f->cols != m->cols || f->dtype != m->dtype || (f->cols > 1 && f->col_stride != 1))
-        return fs_fail(FS_EFILE,
-                       "%s: the file holds %" PRId64 " x %" PRId64 " %s%s, it should be %" PRId64 " x %" PRId64
-                       " %s by rows",
-                       path, f->rows, f->cols, file->stored, f->col_stride == 1 ? " by rows" : "", m->rows, m->cols,
-                       file_dtype_name(m->dtype));
-    memcpy(m->data, (const char *)f->data + f->offset * 4, (size_t)(m->rows * m->cols) * 4);
+    const fs_matrix *m = user;
+    float *to = (float *)m->data + i * m->cols + j;
+    for (int64_t c = 0; c < count; c++) to[c] = x[c * stride];
     return FS_OK;
+}
+
+static fs_result read_matrix(const char *path, const fs_matrix *m)
+{
+    fs_matrix to = *m;
+    grass_file file;
+    GRASS_TRY(grass_file_open(&file, path));
+    const fs_result result = file.rows == m->rows && file.cols == m->cols
+                                 ? grass_file_each(&file, take_elements, &to)
+                                 : fs_fail(FS_EFILE,
+                                           "%s: the file holds %" PRId64 " x %" PRId64 " elements, it must be %" PRId64
+                                           " x %" PRId64,
+                                           path, file.rows, file.cols, m->rows, m->cols);
+    grass_file_close(&file);
+    return result;
 }
 
 fs_result cache_get(const cache *c, const char *name, const fs_matrix *m, int *found)
 {
     char path[PATH_MAX], sum[PATH_MAX], text[64];
-    const file_options options = {.format = FILE_NPY};
-    file_matrix file;
-    FSI_TRY(path_of(c, name, MATRIX, path));
-    FSI_TRY(path_of(c, name, SUM, sum));
+    GRASS_TRY(path_of(c, name, MATRIX, path));
+    GRASS_TRY(path_of(c, name, SUM, sum));
     *found = access(path, F_OK) == 0;
-    if (*found) FSI_TRY(read_text(sum, text, sizeof text, found));
+    if (*found) GRASS_TRY(read_text(sum, text, sizeof text, found));
     if (!*found) return FS_OK;
-    FSI_TRY(file_open(path, &options, &file));
-    fs_result result = copy(path, &file, m);
-    file_close(&file);
-    return result ? result : check_sum(sum, text, path, m);
+    GRASS_TRY(read_matrix(path, m));
+    return check_sum(sum, text, path, m);
 }
 
 fs_result cache_put(const cache *c, const char *name, const fs_matrix *m)
 {
     part matrix, sum;
     char text[32];
-    FSI_TRY(begin(c, name, MATRIX, &matrix));
-    snprintf(text, sizeof text, "crc32 %" PRIu32 "\n", file_write_npy(matrix.out, m, m->dtype));
-    FSI_TRY(finish(&matrix));
+    GRASS_TRY(part_open(c, name, MATRIX, &matrix));
+    snprintf(text, sizeof text, "crc32 %" PRIu32 "\n", crc_of(m));
+    write_npy(matrix.out, m);
+    GRASS_TRY(part_close(&matrix));
     fs_result result = write_text(c, name, SUM, text, &sum);
     if (result != FS_OK) {
         unlink(matrix.part);
         return result;
     }
     unlink(sum.path); /* that of an old matrix is not for the new one */
-    result = put_in_place(&matrix);
-    if (result == FS_OK) result = put_in_place(&sum);
+    result = part_rename(&matrix);
+    if (result == FS_OK) result = part_rename(&sum);
     else unlink(sum.part);
     return result;
 }

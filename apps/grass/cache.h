@@ -1,4 +1,4 @@
-/* cache.h - a folder of matrices that were costly to make, and the text that says what they are of.
+/* cache.h - a folder of matrices that were costly to make, and the text that identifies them.
  *
  * The text, lines of "key value", is in the file `identity` of the folder, after a line with the version of this
  * format, "cache 2"; a folder with another text is refused with the line that differs.  (Version 1 had no such line and
@@ -20,7 +20,7 @@ typedef struct cache {
 } cache;
 
 /* Opens the folder, which is made if it is not there (its parent must be).  FS_EFILE: it cannot be made or read, is of
- * something else, or is in use; the sentence begins with its name. */
+ * something else, or is in use; the message begins with its name. */
 FS_NODISCARD fs_result cache_open(cache *c, const char *folder, const char *identity);
 void cache_close(cache *c);
 
@@ -34,7 +34,7 @@ int cache_is_file(const char *name);
 /* Keeps m.  FS_EFILE: it cannot be written; then an old one is as it was, or, where a rename failed, is not there. */
 FS_NODISCARD fs_result cache_put(const cache *c, const char *name, const fs_matrix *m);
 
-/* Whether a matrix is in a folder; removes it, and says whether it was there.  The cache need not be open. */
+/* Whether a matrix is in a folder; removes it, and returns whether it was there.  The cache need not be open. */
 int cache_has(const char *folder, const char *name);
 int cache_remove(const char *folder, const char *name);
 

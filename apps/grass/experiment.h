@@ -1,13 +1,13 @@
-/* experiment.h - the paper's experiment: how well do sketched gradients predict what models say that were trained on
- * half of the data?
+/* experiment.h - the paper's experiment: how well do sketched gradients predict the outputs of models trained on half of
+ * the data?
  *
  * Ground truth: `models` perceptrons, each trained on a half of the training images of its own; y[i][t] is minus the
  * cross-entropy of model i at test image t.  Scores: gradients of the margin at the first `ensemble` of the same
  * models, masked and sketched (flashsketch_attribution.h), averaged over them, times Q_i = the mean of 1 - p_y at training
  * image i.  The damping is the one of a grid with the best mean LDS on `validation` of the test images; LDS is then
- * told of the others.
+ * that of the others.
  *
- *     experiment_open(&e, ctx, &recipe, &data, "folder", NULL);     models are kept in the folder and found there again
+ *     experiment_open(&e, &device, &recipe, &data, "folder", NULL); models are kept in the folder and found there again
  *     experiment_models(&e);                                        trains what is missing
  *     experiment_lds(&e, &sketch, mask, 0, NULL, &result);          any number of sketches; features are kept too
  *                                                                   (experiment_features makes those alone)
@@ -41,13 +41,13 @@ enum { EXPERIMENT_DAMPINGS = 10 }; /* 1e-7, 1e-6, ..., 100 */
 
 typedef struct experiment {
     experiment_recipe recipe;
-    fs_context *ctx;
+    const grass_device *device;
     const grass_data *data;
     fs_progress progress;
     cache kept;
     mlp net; /* of one model: losses and gradients */
     int64_t parameters;
-    grass_images train, test; /* those of data, in the context's memory, ... */
+    grass_images train, test; /* those of data, in the device's memory, ... */
     double *losses;           /* ... and a number for each of train, or of test if there are more */
     float *theta;             /* models x parameters, in host memory, as is the rest */
     int64_t *chosen;          /* models x half */
@@ -71,9 +71,10 @@ typedef struct experiment_result {
     int64_t project_batches;                /* ... and how many they were; 0: all features were kept */
 } experiment_result;
 
-/* data and ctx must live as long; the folder is made.  progress NULL: not told.  FS_EINVAL: a number of the recipe does
- * not fit the data.  FS_EFILE: the folder is of another experiment, or cannot be used. */
-FS_NODISCARD fs_result experiment_open(experiment *e, fs_context *ctx, const experiment_recipe *recipe,
+/* device and data must live as long; the folder is created.  progress NULL: no reports.  FS_EINVAL: a number of the recipe does
+ * not fit the data.  FS_EFILE: the folder is of another experiment, or cannot be used.  FS_EBACKEND: the library has no linear algebra
+ * here. */
+FS_NODISCARD fs_result experiment_open(experiment *e, const grass_device *device, const experiment_recipe *recipe,
                                        const grass_data *data, const char *folder, const fs_progress *progress);
 void experiment_close(experiment *e);
 
@@ -88,7 +89,7 @@ uint32_t experiment_crc(const experiment *e);
 FS_NODISCARD fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept);
 
 /* The features of a sketch, after experiment_models: makes those that are not kept.  Of the result only the time of
- * projecting is told.  For checkpoint c they are files train-00c.npy and test-00c.npy, f32, a row for each image. */
+ * projecting is written.  For checkpoint c they are files train-00c.npy and test-00c.npy, f32, a row for each image. */
 FS_NODISCARD fs_result experiment_features(experiment *e, const fs_spec *sketch, int64_t mask,
                                            experiment_result *result);
 

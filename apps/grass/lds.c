@@ -1,10 +1,10 @@
-/* lds.c - ranks, their correlation, and what can be said of its mean. */
+/* lds.c - ranks, their correlation, the mean of correlations and its interval. */
 #include "lds.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "attribution/random.h"
+#include "random.h"
 #include "def/uniform.h"
 
 static int by_value(const void *a, const void *b)
@@ -13,13 +13,13 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* ranks[i] = the mean place of x[i] among the sorted, counted from 0; twice that is a whole number. */
+/* ranks[i] = the mean position of x[i] among the sorted, counted from 0; twice that is an integer. */
 static void ranks_of(int64_t n, const double *x, double *sorted, double *ranks)
 {
     for (int64_t i = 0; i < n; i++) sorted[i] = x[i];
     qsort(sorted, (size_t)n, sizeof *sorted, by_value);
     for (int64_t i = 0; i < n; i++) {
-        int64_t low = 0, high = n; /* the first place of x[i], then the first behind its equals */
+        int64_t low = 0, high = n; /* the first position of x[i], then the first after its equals */
         for (int64_t end = n; low < end;) {
             const int64_t middle = (low + end) / 2;
             if (sorted[middle] < x[i]) low = middle + 1;

@@ -1,7 +1,7 @@
-/* lds.h - the linear datamodeling score: do sums of scores predict what models trained on subsets say?
+/* lds.h - the linear datamodeling score: do sums of scores predict the outputs of models trained on subsets?
  *
- * For test example t and subset i, a_i is the sum of the scores of the subset's examples and y_i what a model that was
- * trained on it says.  LDS_t is Spearman's correlation of a and y over the subsets. */
+ * For test example t and subset i, a_i is the sum of the scores of the subset's examples and y_i the output of a model
+ * that was trained on it.  LDS_t is Spearman's correlation of a and y over the subsets. */
 #ifndef FSI_APPS_GRASS_LDS_H
 #define FSI_APPS_GRASS_LDS_H
 
@@ -16,7 +16,7 @@ double lds_spearman(int64_t n, const double *a, const double *b, double *work);
 void lds_of(int64_t tests, int64_t N, int64_t subsets, int64_t half, const double *scores, const int64_t *chosen,
             const double *y, double *lds, double *work);
 
-/* What can be said of values at n test examples, averaged over seeds: their mean, their (population) deviation over the
+/* A summary of values at n test examples, averaged over seeds: their mean, their (population) deviation over the
  * examples, and between what 95 of 100 bootstrap means lie. */
 typedef struct lds_summary {
     double mean, deviation, low, high;
@@ -26,7 +26,7 @@ enum { LDS_SAMPLES = 2000 };
 
 /* values: seeds x n, packed, each row being LDS of one sketch, or the difference of two of the same seed: then the
  * examples, the models and the masks are the same for both, and only what they do not share is in the interval.  A
- * bootstrap sample draws examples and seeds (from `seed`), so the interval tells what others of both might have given;
+ * bootstrap sample draws examples and seeds (from `seed`), so the interval covers the choice of both;
  * where there are few seeds their part of it is a little short, by a factor of sqrt(1 - 1 / seeds).  work: 2 n +
  * LDS_SAMPLES doubles.  Without a number all are NaN. */
 lds_summary lds_summarise(int64_t n, int64_t seeds, const double *values, uint64_t seed, double *work);

@@ -1,6 +1,6 @@
-/* mlp.c - forward, slopes at the logits, backward.
+/* mlp.c - forward, derivatives at the logits, backward.
  *
- * Row-major matrices are the transposes of dense.h's column-major ones: a batch of activations, rows x width, is
+ * Row-major matrices are the transposes of gemm's column-major ones: a batch of activations, rows x width, is
  * width x rows there, and W, out x in, is in x out. */
 #include "mlp.h"
 
@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "attribution/random.h"
+#include "check.h"
+#include "random.h"
 
-/* Labels are bytes.  Rows and units have places in the address of a dropout's word. */
+/* Labels are bytes.  Rows and units are numbers in the address of a dropout's word. */
 enum { MOST_CLASSES = 256, MOST_ROWS = 1 << 24, MOST_UNITS = 1 << 22 };
 
 int64_t mlp_layer_at(const mlp_shape *shape, int layer)
@@ -22,20 +22,17 @@ int64_t mlp_layer_at(const mlp_shape *shape, int layer)
 }
 int64_t mlp_parameters(const mlp_shape *shape) { return mlp_layer_at(shape, shape->layers); }
 
-/* Calls functions of the net's two tables: DENSE(net, fetch, ...), MODELS(net, back, ...). */
-#define DENSE(net, function, ...) FSI_TRY((net)->dense->function((net)->handle, __VA_ARGS__))
-#define MODELS(net, function, ...) FSI_TRY((net)->table->function((net)->ctx->state, __VA_ARGS__))
+/* Calls an operation of the net's device, and returns where it fails: OPS(net, back, ...). */
+#define OPS(net, function, ...) GRASS_TRY((net)->device->ops->function((net)->device->state, __VA_ARGS__))
 
-/* making one ------------------------------------------------------------------------------------------------- */
+/* opening ---------------------------------------------------------------------------------------------------- */
 
-static fs_result fill(mlp *net)
+static fs_result allocate(mlp *net)
 {
-    const fsi_host host = {fs_fail, net->ctx->allocator};
     int64_t floats = net->models * net->parameters;
     void *memory;
-    FSI_TRY(net->dense->open(&net->handle, net->ctx->state, &host, 1, 1, 1));
     for (int l = 1; l <= net->shape.layers; l++) floats += 2 * net->models * net->batch * net->shape.width[l];
-    DENSE(net, alloc, (size_t)floats * sizeof(float), &memory);
+    OPS(net, alloc, (size_t)floats * sizeof(float), &memory);
     float *at = net->theta = memory;
     at += net->models * net->parameters;
     for (int l = 1; l <= net->shape.layers; l++) {
@@ -47,39 +44,31 @@ static fs_result fill(mlp *net)
     return FS_OK;
 }
 
-fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch, int64_t models)
+fs_result mlp_open(mlp *net, const grass_device *device, const mlp_shape *shape, int64_t batch, int64_t models)
 {
     memset(net, 0, sizeof *net);
-    FSI_REQUIRE(shape->layers >= 1 && shape->layers <= MLP_LAYERS && batch >= 1 && batch <= MOST_ROWS,
-                "a perceptron of %d layers with batches of %" PRId64 ": it has 1 to %d layers, and batches of 1 to %d",
-                shape->layers, batch, MLP_LAYERS, MOST_ROWS);
-    FSI_REQUIRE(models >= 1 && models <= MLP_MODELS, "%" PRId64 " models side by side: it can be 1 to %d", models,
-                MLP_MODELS);
+    GRASS_REQUIRE(shape->layers >= 1 && shape->layers <= MLP_LAYERS && batch >= 1 && batch <= MOST_ROWS,
+                  "a perceptron of %d layers with batches of %" PRId64
+                  ": it has 1 to %d layers, and batches of 1 to %d",
+                  shape->layers, batch, MLP_LAYERS, MOST_ROWS);
+    GRASS_REQUIRE(models >= 1 && models <= MLP_MODELS, "%" PRId64 " models side by side: it can be 1 to %d", models,
+                  MLP_MODELS);
     for (int l = 0; l <= shape->layers; l++) {
         const int most = l < shape->layers ? MOST_UNITS : MOST_CLASSES;
-        FSI_REQUIRE(shape->width[l] >= 1 && shape->width[l] <= most,
-                    "layer %d of a perceptron is %" PRId64 " wide; it can be 1 to %d", l, shape->width[l], most);
+        GRASS_REQUIRE(shape->width[l] >= 1 && shape->width[l] <= most,
+                      "layer %d of a perceptron is %" PRId64 " wide; it can be 1 to %d", l, shape->width[l], most);
     }
-    if (!ctx->backend->dense || !ctx->backend->models)
-        return fs_fail(FS_EUNSUPPORTED, "this backend has no perceptrons");
     net->shape = *shape;
     net->parameters = mlp_parameters(shape);
     net->batch = batch;
     net->models = models;
-    net->ctx = ctx;
-    net->dense = ctx->backend->dense;
-    net->table = ctx->backend->models;
-    const fs_result result = fill(net);
-    if (result != FS_OK) mlp_close(net);
-    return result;
+    net->device = device;
+    return allocate(net);
 }
 
 void mlp_close(mlp *net)
 {
-    if (net->handle) {
-        if (net->theta) net->dense->release(net->handle, net->theta);
-        net->dense->close(net->handle);
-    }
+    if (net->theta) net->device->ops->release(net->device->state, net->theta);
     memset(net, 0, sizeof *net);
 }
 
@@ -99,20 +88,20 @@ void mlp_init(const mlp_shape *shape, uint64_t seed, float *theta)
 fs_result mlp_set(mlp *net, int64_t model, const float *theta)
 {
     const size_t bytes = (size_t)net->parameters * sizeof *theta;
-    return net->dense->send(net->handle, theta, bytes, net->theta + model * net->parameters);
+    return net->device->ops->send(net->device->state, theta, bytes, net->theta + model * net->parameters);
 }
 fs_result mlp_get(mlp *net, int64_t model, float *theta)
 {
     const size_t bytes = (size_t)net->parameters * sizeof *theta;
-    return net->dense->fetch(net->handle, net->theta + model * net->parameters, bytes, theta);
+    return net->device->ops->fetch(net->device->state, net->theta + model * net->parameters, bytes, theta);
 }
 
 /* forward ---------------------------------------------------------------------------------------------------- */
 
-/* What models.h is told of dropout behind a layer; dropout NULL: none. */
-static fsi_dropout dropout_at(const mlp_dropout *dropout, int layer)
+/* Dropout behind a layer, as ops.h has it; dropout NULL: none. */
+static grass_dropout dropout_at(const mlp_dropout *dropout, int layer)
 {
-    fsi_dropout d = {.scale = 1, .tag = GRASS_TAG_DROPOUT, .layer = (uint32_t)layer};
+    grass_dropout d = {.scale = 1, .tag = GRASS_TAG_DROPOUT, .layer = (uint32_t)layer};
     if (!dropout || !(dropout->rate > 0)) return d;
     d.limit = (uint32_t)(dropout->rate * 0x1p32);
     d.scale = (float)(1.0 / (1.0 - dropout->rate));
@@ -123,8 +112,8 @@ static fsi_dropout dropout_at(const mlp_dropout *dropout, int layer)
 
 int mlp_drops(const mlp_dropout *dropout, int64_t model, int layer, int64_t i, int64_t u)
 {
-    const fsi_dropout d = dropout_at(dropout, layer);
-    return fsi_quad_word(fsi_dropout_words(&d, d.seed[model], i, u >> 2), (uint64_t)u) < d.limit;
+    const grass_dropout d = dropout_at(dropout, layer);
+    return fsi_quad_word(grass_dropout_words(&d, d.seed[model], i, u >> 2), (uint64_t)u) < d.limit;
 }
 
 /* A layer's W is at theta + mlp_layer_at; its bias follows. */
@@ -136,45 +125,46 @@ fs_result mlp_forward(mlp *net, const float *x, int64_t rows, const mlp_dropout 
         const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
         const float *W = net->theta + mlp_layer_at(&net->shape, l), *from = l ? net->activation[l] : x;
         const int hidden = l + 1 < net->shape.layers;
-        const fsi_dropout behind = dropout_at(dropout, l + 1);
+        const grass_dropout behind = dropout_at(dropout, l + 1);
         float *to = net->activation[l + 1];
-        DENSE(net, gemm_f32, 1, 0, out, rows, in, W, in, p, from, in, rows * in, to, out, rows * out, models);
-        MODELS(net, activate, models, rows, out, W + in * out, p, hidden ? &behind : NULL, to);
+        OPS(net, gemm, 1, 0, out, rows, in, W, in, p, from, in, rows * in, to, out, rows * out, models);
+        OPS(net, activate, models, rows, out, W + in * out, p, hidden ? &behind : NULL, to);
         net->kept_scale = behind.scale;
     }
     return FS_OK;
 }
 
-/* slopes at the logits --------------------------------------------------------------------------------------- */
+/* derivatives at the logits ------------------------------------------------------------------------------------ */
 
-static fs_result objective(mlp *net, fsi_objective what, int64_t rows, const uint8_t *label, double *value)
+static fs_result objective(mlp *net, grass_objective what, int64_t rows, const uint8_t *label, double *value)
 {
     const int last = net->shape.layers;
-    return net->table->objective(net->ctx->state, what, net->models, rows, net->shape.width[last],
-                                 net->activation[last], label, net->delta[last], value);
+    OPS(net, objective, what, net->models, rows, net->shape.width[last], net->activation[last], label, net->delta[last],
+        value);
+    return FS_OK;
 }
 fs_result mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f)
 {
-    return objective(net, FSI_MARGIN, rows, label, f);
+    return objective(net, GRASS_MARGIN, rows, label, f);
 }
 fs_result mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *label, double *loss)
 {
-    return objective(net, FSI_CROSS_ENTROPY, rows, label, loss);
+    return objective(net, GRASS_CROSS_ENTROPY, rows, label, loss);
 }
 
 /* backward --------------------------------------------------------------------------------------------------- */
 
 /* delta of all hidden layers from that of the logits.  An activation is positive exactly where ReLU and dropout have
- * let it pass, so it tells both. */
+ * let it pass, so its sign is enough for both. */
 static fs_result backward(mlp *net, int64_t rows)
 {
     const int64_t models = net->models;
     for (int l = net->shape.layers - 1; l > 0; l--) {
         const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
         const float *W = net->theta + mlp_layer_at(&net->shape, l);
-        DENSE(net, gemm_f32, 0, 0, in, rows, out, W, in, net->parameters, net->delta[l + 1], out, rows * out,
-              net->delta[l], in, rows * in, models);
-        MODELS(net, back, models * rows * in, net->kept_scale, net->activation[l], net->delta[l]);
+        OPS(net, gemm, 0, 0, in, rows, out, W, in, net->parameters, net->delta[l + 1], out, rows * out, net->delta[l],
+            in, rows * in, models);
+        OPS(net, back, models * rows * in, net->kept_scale, net->activation[l], net->delta[l]);
     }
     return FS_OK;
 }
@@ -182,13 +172,13 @@ static fs_result backward(mlp *net, int64_t rows)
 fs_result mlp_gradient_sum(mlp *net, int64_t rows, float *g)
 {
     const int64_t models = net->models, p = net->parameters;
-    FSI_TRY(backward(net, rows));
+    GRASS_TRY(backward(net, rows));
     for (int l = 0; l < net->shape.layers; l++) {
         const int64_t in = net->shape.width[l], out = net->shape.width[l + 1];
         const float *a = l ? net->activation[l] : net->input, *delta = net->delta[l + 1];
         float *W = g + mlp_layer_at(&net->shape, l);
-        DENSE(net, gemm_f32, 0, 1, in, out, rows, a, in, rows * in, delta, out, rows * out, W, in, p, models);
-        MODELS(net, row_sums, models, rows, out, delta, W + in * out, p);
+        OPS(net, gemm, 0, 1, in, out, rows, a, in, rows * in, delta, out, rows * out, W, in, p, models);
+        OPS(net, row_sums, models, rows, out, delta, W + in * out, p);
     }
     return FS_OK;
 }
@@ -197,26 +187,26 @@ fs_result mlp_gradient_sum(mlp *net, int64_t rows, float *g)
 static fs_matrix columns(const mlp *net, const float *x, int64_t rows, int64_t width)
 {
     fs_matrix m = fs_batch_major((void *)x, net->models * rows, width, FS_F32);
-    m.memory = net->ctx->backend->memory;
+    m.memory = net->device->ops->memory;
     return m;
 }
 fs_result mlp_layers(mlp *net, int64_t rows, fs_attribution_layer *layers)
 {
-    FSI_TRY(backward(net, rows));
+    GRASS_TRY(backward(net, rows));
     for (int l = 0; l < net->shape.layers; l++) {
-        const fs_matrix slopes = columns(net, net->delta[l + 1], rows, net->shape.width[l + 1]);
+        const fs_matrix outputs = columns(net, net->delta[l + 1], rows, net->shape.width[l + 1]);
         const float *a = l ? net->activation[l] : net->input;
-        layers[2 * l] = (fs_attribution_layer){slopes, columns(net, a, rows, net->shape.width[l]), 1};
-        layers[2 * l + 1] = (fs_attribution_layer){slopes, {.data = NULL}, 1};
+        layers[2 * l] = (fs_attribution_layer){outputs, columns(net, a, rows, net->shape.width[l]), 1};
+        layers[2 * l + 1] = (fs_attribution_layer){outputs, {.data = NULL}, 1};
     }
     return FS_OK;
 }
 
 fs_result mlp_gradients(mlp *net, int64_t rows, float *G, int64_t ld)
 {
-    FSI_TRY(backward(net, rows));
+    GRASS_TRY(backward(net, rows));
     for (int l = 0; l < net->shape.layers; l++)
-        MODELS(net, outer, net->models * rows, net->shape.width[l], net->shape.width[l + 1],
-               l ? net->activation[l] : net->input, net->delta[l + 1], G + mlp_layer_at(&net->shape, l), ld);
+        OPS(net, outer, net->models * rows, net->shape.width[l], net->shape.width[l + 1],
+            l ? net->activation[l] : net->input, net->delta[l + 1], G + mlp_layer_at(&net->shape, l), ld);
     return FS_OK;
 }

@@ -2,21 +2,20 @@
  *
  * Parameters are one array theta of floats, layer by layer W (out x in, row-major), then b (out).  A net holds theta
  * and the memory of a batch, for one model or for several of a shape that take their steps side by side.  Whatever a
- * call takes or makes is in the memory of the net's context, for all its models one after the other, but for mlp_set
- * and mlp_get; products are those of the context's dense.h, the rest its models.h.  For a batch x (models x rows x
- * width[0]):
+ * call takes or makes is in the memory of the net's device, for all its models one after the other, but for mlp_set
+ * and mlp_get; the arithmetic is that of the device's operations (ops.h).  For a batch x (models x rows x width[0]):
  *
  *     mlp_forward(net, x, rows, dropout);             activations of all layers, logits last
- *     mlp_margin(net, rows, label, f);                or mlp_cross_entropy: values, and their slopes at the logits
+ *     mlp_margin(net, rows, label, f);                or mlp_cross_entropy: values, and their derivatives there
  *     mlp_layers(net, rows, layers);                  what the gradient of each row is made of; or mlp_gradients, all
  *                                                     of them written out, or mlp_gradient_sum, their sum */
 #ifndef FSI_APPS_GRASS_MLP_H
 #define FSI_APPS_GRASS_MLP_H
 
-#include "core/context.h"
+#include "device.h"
 #include "flashsketch_attribution.h"
 
-enum { MLP_LAYERS = 8, MLP_MODELS = FSI_MODELS_MOST };
+enum { MLP_LAYERS = 8, MLP_MODELS = GRASS_MODELS_MOST };
 
 /* Layer l maps width[l] values to width[l + 1]. */
 typedef struct mlp_shape {
@@ -32,14 +31,11 @@ typedef struct mlp {
     mlp_shape shape;
     int64_t models, parameters; /* of one model */
     int64_t batch;              /* rows of a model at a time, at most */
-    fs_context *ctx;
-    const fsi_dense *dense;
-    const fsi_models *table;
-    void *handle;                      /* of dense */
+    const grass_device *device;
     float *theta;                      /* models x parameters */
     const float *input;                /* of the last mlp_forward */
     float *activation[MLP_LAYERS + 1]; /* of layer l at [l]: models x rows x width[l]; [0] is not used */
-    float *delta[MLP_LAYERS + 1];      /* slopes there */
+    float *delta[MLP_LAYERS + 1];      /* derivatives there: output gradients */
     float kept_scale;                  /* of the last mlp_forward: 1 / (1 - rate) */
 } mlp;
 
@@ -54,8 +50,10 @@ typedef struct mlp_dropout {
 /* Whether unit u of the activations at [layer] of row i of a model is dropped. */
 int mlp_drops(const mlp_dropout *dropout, int64_t model, int layer, int64_t i, int64_t u);
 
-/* Makes a net of `models` models, up to MLP_MODELS.  FS_EBACKEND: no linear algebra.  FS_ENOMEM. */
-FS_NODISCARD fs_result mlp_open(mlp *net, fs_context *ctx, const mlp_shape *shape, int64_t batch, int64_t models);
+/* Makes a net of `models` models, up to MLP_MODELS; the device must live as long.  FS_EINVAL: a shape that there is not.
+ * FS_ENOMEM. */
+FS_NODISCARD fs_result mlp_open(mlp *net, const grass_device *device, const mlp_shape *shape, int64_t batch,
+                                int64_t models);
 void mlp_close(mlp *net);
 
 /* theta as PyTorch's nn.Linear begins, in host memory: W and b uniform on (-1, 1) / sqrt(in). */
@@ -68,11 +66,11 @@ FS_NODISCARD fs_result mlp_get(mlp *net, int64_t model, float *theta);
 /* x must stay until the gradients are taken.  dropout NULL: none. */
 FS_NODISCARD fs_result mlp_forward(mlp *net, const float *x, int64_t rows, const mlp_dropout *dropout);
 
-/* f[i] = z_y - log sum over j != y of exp z_j: the logit of the probability p_y of the right class.  Slopes are 1 at
- * y and -p_j / (1 - p_y) elsewhere, made from the other classes alone: finite however sure the model is. */
+/* f[i] = z_y - log sum over j != y of exp z_j: the logit of the probability p_y of the right class.  Derivatives
+ * are 1 at y and -p_j / (1 - p_y) elsewhere, computed from the other classes alone: finite also where p_y rounds to 1. */
 FS_NODISCARD fs_result mlp_margin(mlp *net, int64_t rows, const uint8_t *label, double *f);
 
-/* loss[i] = -log p_y; slopes are those of the mean over the rows of a model. */
+/* loss[i] = -log p_y; derivatives are those of the mean over the rows of a model. */
 FS_NODISCARD fs_result mlp_cross_entropy(mlp *net, int64_t rows, const uint8_t *label, double *loss);
 
 /* g (models x parameters) = the sums over the rows of their gradients. */

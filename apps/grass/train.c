@@ -6,39 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "attribution/random.h"
+#include "check.h"
+#include "random.h"
 
-/* images where the context computes -------------------------------------------------------------------------- */
+/* images in the memory of a device -------------------------------------------------------------------------- */
 
-void train_displace(mlp *net, grass_images *placed)
+void train_release_images(const grass_device *device, grass_images *copy)
 {
-    if (placed->x) net->dense->release(net->handle, placed->x);
-    if (placed->label) net->dense->release(net->handle, placed->label);
-    memset(placed, 0, sizeof *placed);
+    if (copy->x) device->ops->release(device->state, copy->x);
+    if (copy->label) device->ops->release(device->state, copy->label);
+    memset(copy, 0, sizeof *copy);
 }
 
-static fs_result copy_of(mlp *net, const void *host, size_t bytes, void **copy)
+static fs_result copy_bytes(const grass_device *device, const void *host, size_t bytes, void **copy)
 {
-    FSI_TRY(net->dense->alloc(net->handle, bytes, copy));
-    return net->dense->send(net->handle, host, bytes, *copy);
+    GRASS_TRY(device->ops->alloc(device->state, bytes, copy));
+    return device->ops->send(device->state, host, bytes, *copy);
 }
 
-fs_result train_place(mlp *net, const grass_images *host, grass_images *placed)
+fs_result train_copy_images(const grass_device *device, const grass_images *host, grass_images *copy)
 {
     void *x = NULL, *label = NULL;
-    fs_result result = copy_of(net, host->x, (size_t)(host->count * host->pixels) * sizeof *host->x, &x);
-    if (result == FS_OK) result = copy_of(net, host->label, (size_t)host->count, &label);
-    *placed = (grass_images){host->count, host->pixels, x, label};
-    if (result != FS_OK) train_displace(net, placed);
+    fs_result result = copy_bytes(device, host->x, (size_t)(host->count * host->pixels) * sizeof *host->x, &x);
+    if (result == FS_OK) result = copy_bytes(device, host->label, (size_t)host->count, &label);
+    *copy = (grass_images){host->count, host->pixels, x, label};
+    if (result != FS_OK) train_release_images(device, copy);
     return result;
 }
 
 /* a trainer -------------------------------------------------------------------------------------------------- */
 
-static fs_result fill(trainer *t)
+static fs_result trainer_allocate(trainer *t)
 {
-    mlp *net = &t->net;
+    const mlp *net = &t->net;
+    const grass_device *device = net->device;
     const int64_t models = net->models, epoch = models * t->count, rows = models * t->recipe.batch;
     const size_t bytes[] = {(size_t)(models * net->parameters) * sizeof(float),
                             (size_t)(models * net->parameters) * sizeof(float),
@@ -48,7 +49,7 @@ static fs_result fill(trainer *t)
                             (size_t)epoch * sizeof(double)};
     void *memory[6] = {NULL};
     fs_result result = FS_OK;
-    for (int i = 0; i < 6 && result == FS_OK; i++) result = net->dense->alloc(net->handle, bytes[i], &memory[i]);
+    for (int i = 0; i < 6 && result == FS_OK; i++) result = device->ops->alloc(device->state, bytes[i], &memory[i]);
     t->g = memory[0];
     t->v = memory[1];
     t->x = memory[2];
@@ -59,25 +60,24 @@ static fs_result fill(trainer *t)
     t->host_loss = malloc(bytes[5]);
     t->host_theta = malloc((size_t)net->parameters * sizeof(float));
     if (result == FS_OK && (!t->host_order || !t->host_loss || !t->host_theta))
-        return fs_fail(FS_ENOMEM, "there is no memory to train %" PRId64 " parameters on %" PRId64 " images",
-                       net->parameters, t->count);
+        return fs_fail(FS_ENOMEM, "no memory to train %" PRId64 " parameters on %" PRId64 " images", net->parameters,
+                       t->count);
     return result;
 }
 
-fs_result trainer_open(trainer *t, fs_context *ctx, const mlp_shape *shape, const train_recipe *recipe,
+fs_result trainer_open(trainer *t, const grass_device *device, const mlp_shape *shape, const train_recipe *recipe,
                        const grass_images *images, int64_t count, int64_t models)
 {
     memset(t, 0, sizeof *t);
-    FSI_REQUIRE(count >= 1 && recipe->batch >= 1 && images->pixels == shape->width[0],
-                "training on %" PRId64 " images of %" PRId64 " pixels in batches of %" PRId64
-                ", by a perceptron of %" PRId64 " inputs",
-                count, images->pixels, recipe->batch, shape->width[0]);
-    if (!models && ctx->backend->models) models = ctx->backend->models->together;
-    FSI_TRY(mlp_open(&t->net, ctx, shape, recipe->batch, models));
+    GRASS_REQUIRE(count >= 1 && recipe->batch >= 1 && images->pixels == shape->width[0],
+                  "training on %" PRId64 " images of %" PRId64 " pixels in batches of %" PRId64
+                  ", by a perceptron of %" PRId64 " inputs",
+                  count, images->pixels, recipe->batch, shape->width[0]);
+    GRASS_TRY(mlp_open(&t->net, device, shape, recipe->batch, models ? models : device->ops->side_by_side));
     t->recipe = *recipe;
     t->images = images;
     t->count = count;
-    const fs_result result = fill(t);
+    const fs_result result = trainer_allocate(t);
     if (result != FS_OK) trainer_close(t);
     return result;
 }
@@ -86,7 +86,7 @@ void trainer_close(trainer *t)
 {
     void *const memory[] = {t->g, t->v, t->x, t->label, t->order, t->loss};
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
-        if (memory[i]) t->net.dense->release(t->net.handle, memory[i]);
+        if (memory[i]) t->net.device->ops->release(t->net.device->state, memory[i]);
     free(t->host_order);
     free(t->host_loss);
     free(t->host_theta);
@@ -106,21 +106,22 @@ static int64_t rows_at(const trainer *t, int64_t step)
     return left < t->recipe.batch ? left : t->recipe.batch;
 }
 
-static fs_result step(trainer *t, int64_t number, int64_t first, int64_t rows, mlp_dropout *dropout)
+static fs_result train_step(trainer *t, int64_t number, int64_t first, int64_t rows, mlp_dropout *dropout)
 {
     mlp *net = &t->net;
+    const grass_device *device = net->device;
     const int64_t models = net->models;
     dropout->step = (uint32_t)number;
-    FSI_TRY(net->table->gather(net->ctx->state, models * rows, t->images->pixels, t->images->x, t->images->label,
-                               t->order + first, t->x, t->label));
-    FSI_TRY(mlp_forward(net, t->x, rows, dropout));
-    FSI_TRY(mlp_cross_entropy(net, rows, t->label, t->loss + first));
-    FSI_TRY(mlp_gradient_sum(net, rows, t->g));
-    return net->table->step(net->ctx->state, models * net->parameters, (float)t->recipe.rate, (float)t->recipe.momentum,
-                            t->g, t->v, net->theta);
+    GRASS_TRY(device->ops->gather(device->state, models * rows, t->images->pixels, t->images->x, t->images->label,
+                                  t->order + first, t->x, t->label));
+    GRASS_TRY(mlp_forward(net, t->x, rows, dropout));
+    GRASS_TRY(mlp_cross_entropy(net, rows, t->label, t->loss + first));
+    GRASS_TRY(mlp_gradient_sum(net, rows, t->g));
+    return device->ops->step(device->state, models * net->parameters, (float)t->recipe.rate, (float)t->recipe.momentum,
+                             t->g, t->v, net->theta);
 }
 
-/* An epoch's images of a model, at their places among those of all models; and the mean of its losses there. */
+/* Writes an epoch's images of a model among those of all models; and the mean of its losses there. */
 static void put_order(trainer *t, const train_job *job, int64_t slot, int64_t epoch)
 {
     const fsi_bijection P = fsi_bijection_make(job->seed, GRASS_TAG_ORDER, (uint32_t)epoch, (uint64_t)t->count);
@@ -141,15 +142,16 @@ static double mean_loss(const trainer *t, int64_t slot)
     return sum / (double)t->count;
 }
 
-static fs_result epoch(trainer *t, train_job *jobs, int64_t count, int64_t number, mlp_dropout *dropout)
+static fs_result train_epoch(trainer *t, train_job *jobs, int64_t count, int64_t number, mlp_dropout *dropout)
 {
-    mlp *net = &t->net;
+    const mlp *net = &t->net;
+    const grass_device *device = net->device;
     const int64_t models = net->models, steps = (t->count - 1) / t->recipe.batch + 1, all = models * t->count;
     for (int64_t slot = 0; slot < models; slot++) put_order(t, job_at(jobs, count, slot), slot, number);
-    FSI_TRY(net->dense->send(net->handle, t->host_order, (size_t)all * sizeof *t->order, t->order));
+    GRASS_TRY(device->ops->send(device->state, t->host_order, (size_t)all * sizeof *t->order, t->order));
     for (int64_t s = 0; s < steps; s++)
-        FSI_TRY(step(t, number * steps + s, s * t->recipe.batch * models, rows_at(t, s), dropout));
-    FSI_TRY(net->dense->fetch(net->handle, t->loss, (size_t)all * sizeof *t->loss, t->host_loss));
+        GRASS_TRY(train_step(t, number * steps + s, s * t->recipe.batch * models, rows_at(t, s), dropout));
+    GRASS_TRY(device->ops->fetch(device->state, t->loss, (size_t)all * sizeof *t->loss, t->host_loss));
     for (int64_t slot = 0; slot < count; slot++) {
         jobs[slot].loss = mean_loss(t, slot);
         if (!isfinite(jobs[slot].loss))
@@ -164,16 +166,16 @@ fs_result trainer_run(trainer *t, train_job *jobs, int64_t count)
 {
     mlp *net = &t->net;
     mlp_dropout dropout = {.rate = t->recipe.dropout};
-    FSI_REQUIRE(count >= 1 && count <= net->models, "%" PRId64 " models to train, this trainer takes 1 to %" PRId64,
-                count, net->models);
+    GRASS_REQUIRE(count >= 1 && count <= net->models, "%" PRId64 " models to train, this trainer takes 1 to %" PRId64,
+                  count, net->models);
     for (int64_t slot = 0; slot < net->models; slot++) {
         dropout.seed[slot] = job_at(jobs, count, slot)->seed;
         mlp_init(&net->shape, dropout.seed[slot], t->host_theta);
-        FSI_TRY(mlp_set(net, slot, t->host_theta));
+        GRASS_TRY(mlp_set(net, slot, t->host_theta));
     }
-    FSI_TRY(net->dense->zero(net->handle, t->v, (size_t)(net->models * net->parameters) * sizeof *t->v));
-    for (int64_t e = 0; e < t->recipe.epochs; e++) FSI_TRY(epoch(t, jobs, count, e, &dropout));
-    for (int64_t slot = 0; slot < count; slot++) FSI_TRY(mlp_get(net, slot, jobs[slot].theta));
+    GRASS_TRY(net->device->ops->zero(net->device->state, t->v, (size_t)(net->models * net->parameters) * sizeof *t->v));
+    for (int64_t e = 0; e < t->recipe.epochs; e++) GRASS_TRY(train_epoch(t, jobs, count, e, &dropout));
+    for (int64_t slot = 0; slot < count; slot++) GRASS_TRY(mlp_get(net, slot, jobs[slot].theta));
     return FS_OK;
 }
 
@@ -181,8 +183,8 @@ fs_result train_losses(mlp *net, const grass_images *images, double *work, doubl
 {
     for (int64_t first = 0; first < images->count; first += net->batch) {
         const int64_t rows = images->count - first < net->batch ? images->count - first : net->batch;
-        FSI_TRY(mlp_forward(net, images->x + first * images->pixels, rows, NULL));
-        FSI_TRY(mlp_cross_entropy(net, rows, images->label + first, work + first));
+        GRASS_TRY(mlp_forward(net, images->x + first * images->pixels, rows, NULL));
+        GRASS_TRY(mlp_cross_entropy(net, rows, images->label + first, work + first));
     }
-    return net->dense->fetch(net->handle, work, (size_t)images->count * sizeof *loss, loss);
+    return net->device->ops->fetch(net->device->state, work, (size_t)images->count * sizeof *loss, loss);
 }

@@ -1,8 +1,8 @@
 /* train.h - SGD with momentum on the mean cross-entropy, deterministic from a seed.
  *
- * Several models take their steps side by side where that pays (models.h).  A trainer always runs the same number of
+ * Several models take their steps side by side where that is faster (ops.h).  A trainer always runs the same number of
  * them, of which some may not be wanted: a library picks its kernels by that number too, and a model's bits must not
- * depend on which others are missing. */
+ * depend on which others are trained. */
 #ifndef FSI_APPS_GRASS_TRAIN_H
 #define FSI_APPS_GRASS_TRAIN_H
 
@@ -20,16 +20,16 @@ typedef struct train_recipe {
         0.01, 0.9, 0.1, 64, 50 \
     }
 
-/* A copy of host images in the memory of the net's context, and its end (nothing where there is none). */
-FS_NODISCARD fs_result train_place(mlp *net, const grass_images *host, grass_images *placed);
-void train_displace(mlp *net, grass_images *placed);
+/* A copy of host images in the memory of a device, and its release; one that is zero is a no-op. */
+FS_NODISCARD fs_result train_copy_images(const grass_device *device, const grass_images *host, grass_images *copy);
+void train_release_images(const grass_device *device, grass_images *copy);
 
 typedef struct trainer {
     mlp net; /* net.models at a time */
     train_recipe recipe;
-    const grass_images *images; /* in the context's memory */
+    const grass_images *images; /* in the device's memory */
     int64_t count;              /* images that each model is trained on */
-    float *g, *v, *x;           /* of all models, in the context's memory: gradient, velocity, a batch of images, ... */
+    float *g, *v, *x;           /* of all models, in the device's memory: gradient, velocity, a batch of images, ... */
     uint8_t *label;
     int64_t *order; /* ... and of an epoch: its images, step by step and there model by model, ... */
     double *loss;   /* ... and their losses */
@@ -38,7 +38,7 @@ typedef struct trainer {
     float *host_theta; /* one model's */
 } trainer;
 
-/* What becomes a model: it begins as mlp_init(seed) says and is trained on the images chosen[0 .. count).  theta, in
+/* What becomes a model: it begins as mlp_init(seed) sets it and is trained on the images chosen[0 .. count).  theta, in
  * host memory, and the mean loss over the last epoch, dropout on, are written. */
 typedef struct train_job {
     const int64_t *chosen;
@@ -47,16 +47,17 @@ typedef struct train_job {
     double loss;
 } train_job;
 
-/* models 0: as many at a time as suit the context.  images must live as long. */
-FS_NODISCARD fs_result trainer_open(trainer *t, fs_context *ctx, const mlp_shape *shape, const train_recipe *recipe,
-                                    const grass_images *images, int64_t count, int64_t models);
+/* models 0: as many at a time as suit the device.  The device and the images must live as long. */
+FS_NODISCARD fs_result trainer_open(trainer *t, const grass_device *device, const mlp_shape *shape,
+                                    const train_recipe *recipe, const grass_images *images, int64_t count,
+                                    int64_t models);
 void trainer_close(trainer *t);
 
-/* Trains 1 to t->net.models models.  FS_EBACKEND: a loss is no number any more; the sentence says when. */
+/* Trains 1 to t->net.models models.  FS_EBACKEND: a loss is not finite; the message names the epoch. */
 FS_NODISCARD fs_result trainer_run(trainer *t, train_job *jobs, int64_t count);
 
-/* loss[i] = -log p_y of every image, p_y the probability of its label, dropout off.  images are in the context's
- * memory, loss in the host's; `work` holds as many numbers as images, in the context's memory.  The net has one
+/* loss[i] = -log p_y of every image, p_y the probability of its label, dropout off.  images are in the device's
+ * memory, loss in the host's; `work` holds as many numbers as images, in the device's memory.  The net has one
  * model. */
 FS_NODISCARD fs_result train_losses(mlp *net, const grass_images *images, double *work, double *loss);
 

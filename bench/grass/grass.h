@@ -3,18 +3,18 @@
  * A batch is n gradients of p coordinates, f32, one after the other (n x p).  Features are n x k: of all p coordinates
  * (case `all`), or of those that a random mask of 4 k of them keeps, in ascending order, one by one (case `masked`) or
  * eight neighbours together (case `runs`).  In case `layers` the gradients are a perceptron's: the library gets the
- * inputs and the slopes of its layers, of which they are products, and the same mask; peers get gradients that are
- * already there, as in `masked`.
+ * inputs and the output gradients of its layers, of which they are products, and the same mask; baselines get
+ * gradients that are already there, as in `masked`.
  *
- * The library takes the batch as it lies, and the mask's list, in one call.  Peers need up to four steps, which are
+ * The library takes the batch as it lies, and the mask's list, in one call.  Baselines need up to four steps, which are
  * timed as one sequence and then some of them alone:
  *
  *   gather     the masked coordinates, n x d             where there is a mask
- *   transpose  to d x n, and of the features to n x k    where the peer takes rows
+ *   transpose  to d x n, and of the features to n x k    where the baseline takes rows
  *   product    S times that, S made beforehand
  *
- * The floor reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and slopes, and writes the
- * features. */
+ * The bandwidth lower bound reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and output
+ * gradients, and writes the features. */
 #ifndef FSI_BENCH_GRASS_GRASS_H
 #define FSI_BENCH_GRASS_GRASS_H
 
@@ -42,7 +42,7 @@ typedef struct grass_options {
 
 /* layers.c -------------------------------------------------------------------------------------------------- */
 
-/* Coordinates of a gradient; inputs and slopes of an example. */
+/* Coordinates of a gradient; inputs and output gradients of an example. */
 int64_t grass_layers_parameters(const grass_layers *l);
 int64_t grass_layers_values(const grass_layers *l);
 /* The factors that lie in a batch, at most 2 GRASS_WIDTHS; returns how many. */
@@ -80,7 +80,7 @@ int64_t grass_columns(const grass_method *method, int64_t kept, int64_t k);
 /* Work to be timed: from one batch to its features. */
 typedef struct grass_work {
     int64_t from_bytes, to_bytes;                   /* of a batch and of its features */
-    int64_t read, written;                          /* bytes of the floor */
+    int64_t read, written;                          /* bytes of the lower bound */
     int (*queue)(void *user, void *from, void *to); /* 0, or 1 */
     void *user;
 } grass_work;
@@ -90,7 +90,7 @@ typedef struct grass_times {
     double call_us;              /* the host's time in a call; NaN: not measured */
 } grass_times;
 
-/* Where the benchmark runs.  Functions return 0, or 1 after a sentence. */
+/* Where the benchmark runs.  Functions return 0, or 1 after a message. */
 typedef struct grass_machine {
     int (*open)(struct grass_machine *m, const grass_options *o, int64_t most_k);
     void (*close)(struct grass_machine *m);
@@ -126,15 +126,15 @@ typedef struct projection {
                                * what an example has of all factors */
     const grass_layers *layers;
     float *gathered, *turned, *features; /* n x kept, d x n, k x n; NULL where that step is not needed */
-    int unsupported; /* the library said that it cannot do this here; fs_error_message has the sentence */
+    int unsupported;                     /* the library cannot do this here; fs_error_message has the reason */
 } projection;
 
-/* 0, or 1 after a sentence; close it all the same.  pairs: of case `layers`, for the library. */
+/* 0, or 1 after a message; close it all the same.  pairs: of case `layers`, for the library. */
 int projection_open(projection *p, grass_machine *m, const grass_options *o, const grass_method *method, int64_t kept,
                     const int64_t *list, const int32_t *pairs, int64_t k);
 void projection_close(projection *p);
 
-/* Some steps of a projection, all of them being GRASS_STEPS, from a batch to its features.  0, or 1 after a sentence
+/* Some steps of a projection, all of them being GRASS_STEPS, from a batch to its features.  0, or 1 after a message
  * unless p->unsupported. */
 int projection_run(projection *p, int steps, void *from, void *to);
 /* Which of the steps there are. */

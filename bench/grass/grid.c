@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/random.h"
+#include "attribution/mask.h"
 #include "grass.h"
 #include "apps/common/progress.h"
 
@@ -86,7 +86,7 @@ static int batch_open(grid *g, batch *b, int which, int64_t k)
     const size_t bytes = sizeof *b->host * (size_t)b->kept;
     b->host = malloc(bytes), b->list = base->alloc(bytes);
     if (!b->host || !b->list) return 1;
-    grass_choose_mask(SEED, o->p, b->kept, which == GRASS_RUNS ? GRASS_RUN : 1, b->host);
+    fsi_mask_choose(SEED, o->p, b->kept, which == GRASS_RUNS ? GRASS_RUN : 1, b->host);
     b->read = bytes_of_sectors(b, o->n, o->p);
     return base->copy(base, b->list, bytes, b->host, bytes, bytes, 1) || (which == GRASS_LAYERS && make_pairs(g, b));
 }
@@ -222,7 +222,7 @@ static void run_cell(grid *g, const batch *b, const grass_method *method)
     }
     const int bad = projection_open(&p, &g->m, g->o, method, b->kept, b->list, b->pairs, b->k) ||
                     measure(g, b, &p, &times) || write_line(g, cell, b, &p, &times);
-    /* What the library cannot do yet in some place is no failure of the benchmark; it has no line. */
+    /* What the library cannot do on some device is no failure of the benchmark; it has no line. */
     if (bad && p.unsupported) fprintf(stderr, "fsbench: %s is unsupported: %s\n", cell, fs_error_message());
     else if (bad) fprintf(stderr, "fsbench: %s has no result\n", cell);
     g->failed |= bad && !p.unsupported;

@@ -1,8 +1,8 @@
-/* layers.c - the perceptron of case `layers`: its gradients as products of inputs and slopes.
+/* layers.c - the perceptron of case `layers`: its gradients as products of inputs and output gradients.
  *
- * Layer l has an input of width[l] and width[l + 1] slopes; its coordinates are those of its weights, u width[l] + v
- * for slope u and input v, and then of its biases.  A batch is, for every layer, n inputs and then n slopes, each one
- * example after the other.  Rows of the factors are counted in the same order. */
+ * Layer l has an input of width[l] and width[l + 1] output gradients; its coordinates are those of its weights,
+ * u width[l] + v for output u and input v, and then of its biases.  A batch is, for every layer, n inputs and then n
+ * output gradients, each one example after the other.  Rows of the factors are counted in the same order. */
 #include "grass.h"
 
 int64_t grass_layers_parameters(const grass_layers *l)
@@ -39,8 +39,8 @@ void grass_layers_pair(const grass_layers *l, int64_t coordinate, int32_t pair[2
         coordinate -= (l->width[i] + 1) * l->width[i + 1];
         row += l->width[i] + l->width[i + 1];
     }
-    const int64_t in = l->width[i], weights = in * l->width[i + 1], slopes = row + in;
-    pair[0] = (int32_t)(slopes + (coordinate < weights ? coordinate / in : coordinate - weights));
+    const int64_t in = l->width[i], weights = in * l->width[i + 1], outputs = row + in;
+    pair[0] = (int32_t)(outputs + (coordinate < weights ? coordinate / in : coordinate - weights));
     pair[1] = (int32_t)(coordinate < weights ? row + coordinate % in : -1);
 }
 

@@ -1,4 +1,4 @@
-/* reorder.h - what peers need around their product on a GPU, queued on the benchmark's stream. */
+/* reorder.h - what baselines need around their product on a GPU, queued on the benchmark's stream. */
 #ifndef FSI_BENCH_GRASS_REORDER_H
 #define FSI_BENCH_GRASS_REORDER_H
 

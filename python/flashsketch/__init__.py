@@ -13,11 +13,11 @@
 `solve`, `ridge`, `gram` and `ose` are what people do with S A: least squares, ridge regression, Gram matrices, and how
 well a subspace is embedded; each tells how far its answer is to be trusted.
 
-`grass` is data attribution: which training examples a model's answer comes from.  `flashsketch.sklearn` has a
-transformer for scikit-learn, `flashsketch.attribution` projectors for TRAK and dattri.
+`attribution` is data attribution: which training examples a model's answer comes from, and projectors for TRAK and
+dattri.  `flashsketch.sklearn` has a transformer for scikit-learn.
 """
 
-from . import grass
+from . import attribution
 from ._library import (
     BackendError,
     Error,
@@ -46,11 +46,11 @@ __all__ = [
     "Sketch",
     "Unsupported",
     "__version__",
+    "attribution",
     "configure",
     "definition_version",
     "describe",
     "gram",
-    "grass",
     "ose",
     "ridge",
     "solve",

@@ -29,8 +29,8 @@ class Recorder:
 
     >>> import torch, flashsketch as fs
     >>> net = torch.nn.Sequential(torch.nn.Linear(20, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
-    >>> recorder = fs.grass.Recorder(net)
-    >>> model = fs.grass.Attributor(recorder.parameters, examples=40, k=16, mask=64)
+    >>> recorder = fs.attribution.Recorder(net)
+    >>> model = fs.attribution.Attributor(recorder.parameters, examples=40, k=16, mask=64)
     >>> images = torch.randn(40, 20)
     >>> with recorder:
     ...     values = net(images).logsumexp(1)            # an objective for each example

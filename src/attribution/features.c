@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "attribution/attribution.h"
-#include "attribution/choices.h"
+#include "attribution/shuffle.h"
 #include "base/dtype.h"
 #include "core/matrix.h"
-#include "attribution/random.h"
+#include "attribution/mask.h"
 
 enum { PANEL = 1024 }; /* examples or features at a time: products of this width run at full speed */
 
@@ -64,7 +64,7 @@ static fs_result check_options(const fs_attribution_options *given, fs_attributi
     FSI_REQUIRE(spec->d == 0 || spec->d == d,
                 "%s: sketch.d = %" PRId64 ", but %" PRId64 " coordinates are sketched; leave it 0", who, spec->d, d);
     spec->d = d;
-    grass_choose_shuffle(spec);
+    fsi_choose_shuffle(spec);
     return FS_OK;
 }
 
@@ -76,7 +76,7 @@ static fs_result draw_mask(fs_attribution *g, uint64_t seed, int64_t run, int64_
     g->index = fsi_attribution_take(g->ctx, g->mask, sizeof *g->index);
     if (!g->index)
         return fs_fail(FS_ENOMEM, "fs_attribution_create: no memory for a mask of %" PRId64 " coordinates", g->mask);
-    grass_choose_mask(seed, all, g->mask, run, g->index);
+    fsi_mask_choose(seed, all, g->mask, run, g->index);
     int64_t start = 0, next = 0;
     for (int i = 0; i < g->parts; i++) {
         const int64_t end = start + g->parameters[i];

@@ -9,7 +9,6 @@
 #include "def/def.h"
 #include "core/dense.h"
 #include "flashsketch.h"
-#include "core/models.h"
 
 #define FSI_BACKEND_ABI 7
 #define FSI_BACKEND_ENTRY "fsi_backend_entry"
@@ -63,7 +62,6 @@ typedef struct fsi_backend {
      * has none. */
     fs_result (*apply_rows)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                             const fs_rows *rows, double beta, const fs_matrix *Y);
-    const fsi_models *models; /* what perceptrons need beside `dense`; NULL: it has none */
     /* fs_apply_products; NULL: it has none. */
     fs_result (*apply_products)(void *state, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                                 double beta, const fs_matrix *Y);

@@ -1,11 +1,9 @@
 /* dense.h - the linear algebra that tasks need, as a table of functions over a backend's memory.
  *
- * All of it but gemm_f32 is in f64, and all is column-major, so that a task is written once for every place.  A
- * row-major Y (k x n) is its transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's
- * stream, and what they make is ready after `wait`; fetch, send, norm, eigen, svd and wait wait
- * themselves.  Sizes are at most
- * 2^31 - 1 (the libraries' int): the door of the tasks sees to it.  The libraries behind it are opened when the first
- * workspace is made. */
+ * All of it is in f64 and column-major, so that a task is written once for every memory space.  A row-major Y (k x n) is
+ * its transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's stream, and what they
+ * compute is ready after `wait`; fetch, send, norm, eigen, svd and wait wait themselves.  Sizes are at most 2^31 - 1 (the
+ * libraries' int), which the API layer checks.  The libraries behind it are opened when the first workspace is made. */
 #ifndef FSI_CORE_DENSE_H
 #define FSI_CORE_DENSE_H
 
@@ -49,11 +47,6 @@ typedef struct fsi_dense {
     /* C = alpha op(A) op(B) + beta C, C m x n, the sum over k; ta, tb: transposed? */
     fs_result (*gemm)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha, const double *A,
                       int64_t lda, const double *B, int64_t ldb, double beta, double *C, int64_t ldc);
-    /* C = op(A) op(B) in f32 for `count` models, the one function here that is not in f64: matrices of the next model
-     * begin a_apart, b_apart and c_apart numbers after those of the last. */
-    fs_result (*gemm_f32)(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A, int64_t lda,
-                          int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C, int64_t ldc,
-                          int64_t c_apart, int64_t count);
     /* B = B op(L)^-1, B m x n, or (left) B = op(L)^-1 B with L m x m; L is a lower triangle. */
     fs_result (*trsm)(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                       double *B, int64_t ldb);

@@ -43,8 +43,7 @@ struct fsi_cpu {
     int has_no_blas;      /* OpenBLAS could not be loaded */
 };
 
-extern const fsi_dense fsi_cpu_dense;   /* dense.c */
-extern const fsi_models fsi_cpu_models; /* models.c */
+extern const fsi_dense fsi_cpu_dense; /* dense.c */
 extern const fsi_cpu_ops fsi_cpu_reference, fsi_cpu_base;
 #ifdef FS_CPU_X86
 extern const fsi_cpu_ops fsi_cpu_avx2, fsi_cpu_avx512;

@@ -48,7 +48,7 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
     int ieigen = 1, info = 0;
     h->blas->dsyevd("N", "L", &order, &none, &order, &none, &eigen, &ask, &ieigen, &ask, &info);
     h->blas->dgesdd("O", &rows, &cols, &none, &ld, &none, &none, &ld, &none, &cols, &svd, &ask, &ieigen, &info);
-    /* The least that LAPACK documents, should an answer be less (some versions have told too little). */
+    /* The least that LAPACK documents, should an answer be less (some versions have returned too little). */
     const double least = 5.0 * (double)p * (double)p + 7.0 * (double)p + (double)m,
                  most = fmax(fmax(eigen, svd), least);
     if (!(most < INT_MAX))
@@ -68,8 +68,7 @@ static fs_result open_blas(cpu_dense *h)
 {
     const fs_result result = fsi_blas_open(&h->blas, h->host.fail);
     const fsi_blas *b = h->blas;
-    if (result == FS_OK &&
-        !(b->sgemm && b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd && b->dgesdd))
+    if (result == FS_OK && !(b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd && b->dgesdd))
         return h->host.fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
     return result;
 }
@@ -219,18 +218,6 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
     return FS_OK;
 }
 
-static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A,
-                                int64_t lda, int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C,
-                                int64_t ldc, int64_t c_apart, int64_t count)
-{
-    const cpu_dense *h = handle;
-    for (int64_t i = 0; i < count; i++)
-        h->blas->sgemm(BLAS_COLUMNS, ta ? BLAS_TRANSPOSED : BLAS_PLAIN, tb ? BLAS_TRANSPOSED : BLAS_PLAIN, (int)m,
-                       (int)n, (int)k, 1, A + i * a_apart, (int)lda, B + i * b_apart, (int)ldb, 0, C + i * c_apart,
-                       (int)ldc);
-    return FS_OK;
-}
-
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                             double *B, int64_t ldb)
 {
@@ -293,7 +280,29 @@ static double dense_seconds(void *handle, int from, int to)
 }
 
 const fsi_dense fsi_cpu_dense = {
-    dense_open,  dense_close, dense_bytes, dense_alloc,    dense_release,  dense_widen,   dense_narrow,
-    dense_copy,  dense_copy,  dense_zero,  dense_diagonal, dense_ones,     dense_squares, dense_scale_rows,
-    dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_gemm_f32, dense_trsm,    dense_potrf,
-    dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};
+    .open = dense_open,
+    .close = dense_close,
+    .bytes = dense_bytes,
+    .alloc = dense_alloc,
+    .release = dense_release,
+    .widen = dense_widen,
+    .narrow = dense_narrow,
+    .fetch = dense_copy,
+    .send = dense_copy,
+    .zero = dense_zero,
+    .diagonal = dense_diagonal,
+    .ones = dense_ones,
+    .squares = dense_squares,
+    .scale_rows = dense_scale_rows,
+    .add = dense_add,
+    .norm = dense_norm,
+    .syrk = dense_syrk,
+    .gemm = dense_gemm,
+    .trsm = dense_trsm,
+    .potrf = dense_potrf,
+    .eigen = dense_eigen,
+    .svd = dense_svd,
+    .mark = dense_mark,
+    .wait = dense_wait,
+    .seconds = dense_seconds,
+};

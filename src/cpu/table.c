@@ -170,25 +170,20 @@ static const char *cpu_isa(const void *state) { return ((const fsi_cpu *)state)-
 
 const fsi_backend *fsi_cpu_backend(void)
 {
-    static const fsi_backend backend = {FSI_BACKEND_ABI,
-                                        FS_MEMORY_HOST,
-                                        cpu_open,
-                                        cpu_close,
-                                        cpu_describe,
-                                        cpu_scratch,
-                                        cpu_apply,
-                                        cpu_adjoint,
-                                        cpu_sparse,
-                                        NULL,
-                                        NULL,
-                                        &fsi_cpu_dense,
-                                        NULL,
-                                        NULL,
-                                        cpu_apply_rows,
-                                        &fsi_cpu_models,
-                                        cpu_apply_products,
-                                        cpu_isa,
-                                        NULL,
-                                        NULL};
+    static const fsi_backend backend = {
+        .abi = FSI_BACKEND_ABI,
+        .memory = FS_MEMORY_HOST,
+        .open = cpu_open,
+        .close = cpu_close,
+        .describe = cpu_describe,
+        .scratch = cpu_scratch,
+        .apply = cpu_apply,
+        .adjoint = cpu_adjoint,
+        .sparse = cpu_sparse,
+        .dense = &fsi_cpu_dense,
+        .apply_rows = cpu_apply_rows,
+        .apply_products = cpu_apply_products,
+        .isa = cpu_isa,
+    };
     return &backend;
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# plugin.sh PLUGIN ENTRY - the CUDA plugin exports its entry and nothing else, and needs no library of CUDA: the runtime
+# plugin.sh PLUGIN ENTRY - a CUDA plugin exports its entry and nothing else, and needs no library of CUDA: the runtime
 # is inside, the driver is found when it is opened.  Exits 77 without nm or readelf.
 set -eu
 plugin=$1 entry=$2

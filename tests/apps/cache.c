@@ -15,7 +15,7 @@ static void must(fs_result result)
 {
     if (result != FS_OK) fail_msg("%s: %s", fs_result_name(result), fs_error_message());
 }
-static void sentence(fs_result result, const char *words)
+static void expect_message(fs_result result, const char *words)
 {
     assert_int_equal(result, FS_EFILE);
     if (!strstr(fs_error_message(), words)) fail_msg("no '%s' in: %s", words, fs_error_message());
@@ -39,8 +39,8 @@ static void what_is_kept_comes_back(void **state)
     assert_memory_equal(data, back, sizeof data);
     assert_int_not_equal(access("kept/theta-0.npy.part", F_OK), 0);
     b.rows = 3, b.cols = 2;
-    sentence(cache_get(&c, "theta-0", &b, &found),
-             "kept/theta-0.npy: the file holds 2 x 3 float32 by rows, it should be 3 x 2");
+    expect_message(cache_get(&c, "theta-0", &b, &found),
+                   "kept/theta-0.npy: the file holds 2 x 3 elements, it must be 3 x 2");
     cache_close(&c);
 }
 
@@ -50,14 +50,15 @@ static void another_identity_is_refused_with_the_line_that_differs(void **state)
     (void)state;
     must(cache_open(&c, "named", identity));
     cache_close(&c);
-    sentence(cache_open(&c, "named", "format 1\nseed 7\nepochs 10\n"),
-             "named: what is kept there was made with 'epochs 50', and this is 'epochs 10'");
-    sentence(cache_open(&c, "named", "format 1\nseed 7\nepochs 50\nmore 1\n"), "made with '', and this is 'more 1'");
-    sentence(cache_open(&c, "named", "format 2\nseed 7\nepochs 50\n"), "'format 1', and this is 'format 2'");
+    expect_message(cache_open(&c, "named", "format 1\nseed 7\nepochs 10\n"),
+                   "named: what is kept there was made with 'epochs 50', and this is 'epochs 10'");
+    expect_message(cache_open(&c, "named", "format 1\nseed 7\nepochs 50\nmore 1\n"),
+                   "made with '', and this is 'more 1'");
+    expect_message(cache_open(&c, "named", "format 2\nseed 7\nepochs 50\n"), "'format 1', and this is 'format 2'");
     must(cache_open(&c, "named", identity));
     cache_close(&c);
-    sentence(cache_open(&c, "no/folder", identity), "no/folder: the folder cannot be made");
-    sentence(cache_open(&c, "named/identity", identity), "named/identity: the folder cannot be read");
+    expect_message(cache_open(&c, "no/folder", identity), "no/folder: the folder cannot be made");
+    expect_message(cache_open(&c, "named/identity", identity), "named/identity: the folder cannot be read");
 }
 
 static void a_folder_in_use_is_refused(void **state)
@@ -65,7 +66,7 @@ static void a_folder_in_use_is_refused(void **state)
     cache first, second;
     (void)state;
     must(cache_open(&first, "used", identity));
-    sentence(cache_open(&second, "used", identity), "used: the folder is in use by another process");
+    expect_message(cache_open(&second, "used", identity), "used: the folder is in use by another process");
     cache_close(&first);
     must(cache_open(&second, "used", identity));
     cache_close(&second);
@@ -91,7 +92,7 @@ static void a_write_that_fails_leaves_what_was_there(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
     const fs_result result = cache_put(&c, "x", &m);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
-    sentence(result, strerror(EFBIG));
+    expect_message(result, strerror(EFBIG));
     must(cache_get(&c, "x", &b, &found));
     assert_true(found && back == 3);
     assert_int_not_equal(access("full/x.npy.part", F_OK), 0);
@@ -117,7 +118,7 @@ static void a_part_of_a_file_is_no_file(void **state)
     must(cache_get(&c, "y", &b, &found));
     assert_true(found && back == 2);
     save(&junk, "killed/y.npy");
-    sentence(cache_get(&c, "y", &b, &found), "killed/y.npy");
+    expect_message(cache_get(&c, "y", &b, &found), "killed/y.npy");
     cache_close(&c);
 }
 
@@ -141,7 +142,7 @@ static void a_flipped_bit_is_noticed(void **state)
             assert_int_equal(fseek(file, at, SEEK_SET), 0);
             fputc(byte ^ 1 << bit, file);
             fflush(file);
-            sentence(cache_get(&c, "x", &b, &found), "flipped/x.npy: its elements have CRC-32");
+            expect_message(cache_get(&c, "x", &b, &found), "flipped/x.npy: its elements have CRC-32");
             assert_int_equal(fseek(file, at, SEEK_SET), 0);
             fputc(byte, file);
             fclose(file);
@@ -153,7 +154,7 @@ static void a_flipped_bit_is_noticed(void **state)
         bytes text = {.count = 0};
         put_text(&text, "%s", texts[i]);
         save(&text, "flipped/x.npy.crc32");
-        sentence(cache_get(&c, "x", &b, &found), "flipped/x.npy.crc32: this is not a checksum");
+        expect_message(cache_get(&c, "x", &b, &found), "flipped/x.npy.crc32: this is not a checksum");
     }
     assert_true(cache_has("flipped", "x"));
     assert_int_equal(unlink("flipped/x.npy.crc32"), 0);
@@ -176,7 +177,7 @@ static void a_folder_without_checksums_is_refused(void **state)
     cache_close(&c);
     put_text(&before, identity);
     save(&before, "old/identity");
-    sentence(cache_open(&c, "old", identity), "old: what is kept there has no checksums");
+    expect_message(cache_open(&c, "old", identity), "old: what is kept there has no checksums");
 }
 
 /* The folders made here, with what is in them. */

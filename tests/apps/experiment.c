@@ -2,7 +2,7 @@
  * same bits when models and features were kept, and a folder of something else refused.
  *
  * The images are 6 x 6 pixels of four noisy classes, so that models differ by which examples of a class they have seen.
- * LDS is 0 for scores that say nothing: shuffled ground truth shows it with the same scores. */
+ * LDS is 0 for scores without information: shuffled ground truth shows it with the same scores. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,25 +32,18 @@ static grass_images blobs(int64_t count, uint64_t seed)
 static const experiment_recipe reduced = {
     {3, {PIXELS, 16, 12, CLASSES}}, {0.05, 0.9, 0.1, 16, 15}, 40, 5, TRAIN / 2, 10, 64, 1, 7};
 
-static fs_context *cpu(void)
-{
-    fs_context_options options = FS_CONTEXT_INIT;
-    fs_context *ctx;
-    options.backend = FS_BACKEND_CPU;
-    MUST(fs_context_create(&ctx, &options));
-    return ctx;
-}
-
 static char folder[] = "grass-XXXXXX";
-static fs_context *ctx;
+static grass_device device;
 static grass_data data;
 
 static int set_up(void **state)
 {
+    fs_context_options options = FS_CONTEXT_INIT;
     (void)state;
+    options.backend = FS_BACKEND_CPU;
     data.train = blobs(TRAIN, 1);
     data.test = blobs(TESTS, 3);
-    ctx = cpu();
+    MUST(grass_device_open(&device, &options));
     return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -58,7 +51,7 @@ static int tear_down(void **state)
 {
     (void)state;
     grass_data_free(&data);
-    fs_context_destroy(ctx);
+    grass_device_close(&device);
     remove_tree(folder);
     return 0;
 }
@@ -73,12 +66,12 @@ static fs_spec spec_of(fs_family family, int64_t k)
 }
 
 /* With gradients of all 874 parameters and with a mask of 4 k, by every family. */
-static void every_family_predicts_what_models_say(void **state)
+static void every_family_predicts_the_outputs_of_models(void **state)
 {
     experiment e;
     experiment_result result;
     (void)state;
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     for (int family = FS_BLOCKPERM; family <= FS_GAUSSIAN; family++)
         for (int masked = 0; masked < 2; masked++) {
@@ -93,7 +86,7 @@ static void every_family_predicts_what_models_say(void **state)
                 fail_msg("family %d, masked %d: LDS %.3f [%.3f, %.3f]", family, masked, result.lds.mean, result.lds.low,
                          result.lds.high);
         }
-    /* The same scores against what models say of other images. */
+    /* The same scores against the outputs of models for other images. */
     const fs_spec spec = spec_of(FS_BLOCKPERM, 96);
     double *turned = room(reduced.models * TESTS, 8);
     for (int64_t i = 0; i < reduced.models; i++)
@@ -106,14 +99,14 @@ static void every_family_predicts_what_models_say(void **state)
     experiment_close(&e);
 }
 
-static void what_was_kept_gives_the_same_bits_and_is_not_made_again(void **state)
+static void what_was_kept_gives_the_same_bits_and_is_not_recomputed(void **state)
 {
     const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
     experiment_result first, again;
     experiment e;
     (void)state;
     for (int turn = 0; turn < 2; turn++) {
-        MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+        MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
         MUST(experiment_models(&e));
         MUST(experiment_lds(&e, &spec, 128, 0, NULL, turn ? &again : &first));
         experiment_close(&e);
@@ -125,7 +118,7 @@ static void what_was_kept_gives_the_same_bits_and_is_not_made_again(void **state
 }
 
 /* A run that was interrupted: one model is missing, as is one file of features. */
-static void what_is_missing_is_made_again_with_the_same_bits(void **state)
+static void what_is_missing_is_recomputed_with_the_same_bits(void **state)
 {
     const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
     experiment_result first, again;
@@ -133,7 +126,7 @@ static void what_is_missing_is_made_again_with_the_same_bits(void **state)
     char path[4096];
     (void)state;
     for (int turn = 0; turn < 2; turn++) {
-        MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+        MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
         MUST(experiment_models(&e));
         MUST(experiment_lds(&e, &spec, 128, 0, NULL, turn ? &again : &first));
         experiment_close(&e);
@@ -172,12 +165,12 @@ static void expect_features(const experiment *e, const experiment_kept *kept, co
     fs_spec seeded = *spec;
     seeded.seed += 100000 * (uint64_t)c;
     o.sketch = &seeded;
-    MUST(mlp_open(&net, ctx, &reduced.shape, TRAIN, 1));
+    MUST(mlp_open(&net, &device, &reduced.shape, TRAIN, 1));
     MUST(mlp_set(&net, 0, e->theta + c * p));
     MUST(mlp_forward(&net, data.train.x, TRAIN, NULL));
     MUST(mlp_margin(&net, TRAIN, data.train.label, margins));
     MUST(mlp_gradients(&net, TRAIN, G, p));
-    MUST(fs_attribution_create(&g, ctx, &o));
+    MUST(fs_attribution_create(&g, device.ctx, &o));
     MUST(fs_attribution_add(g, 0, &gradients));
     MUST(fs_attribution_features(g, &Phi));
     snprintf(folder_of.folder, sizeof folder_of.folder, "%.4000s", kept->folder);
@@ -204,7 +197,7 @@ static void features_are_those_of_formed_gradients(void **state)
     experiment_result result;
     experiment_kept kept;
     (void)state;
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     for (int family = FS_BLOCKPERM; family <= FS_GAUSSIAN; family++)
         for (int64_t mask = 0; mask <= 128; mask += 128) {
@@ -225,7 +218,7 @@ static void a_given_damping_is_taken_and_scores_are_handed_out(void **state)
     experiment e;
     double *scores = room(TESTS * TRAIN, 8), *again = room(TESTS * TRAIN, 8);
     (void)state;
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     MUST(experiment_lds(&e, &spec, 128, 0, scores, &chosen));
     MUST(experiment_lds(&e, &spec, 128, chosen.damping, again, &given));
@@ -256,7 +249,7 @@ static void features_alone_are_those_of_lds_and_can_be_forgotten(void **state)
     experiment_result made, from_kept, anew;
     experiment e;
     (void)state;
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     must_have(&e, NULL, 0, reduced.models, 0);
     must_have(&e, &spec, 64, 2 * reduced.ensemble, 2 * reduced.ensemble);
@@ -286,7 +279,7 @@ static void families_with_the_same_sketch_do_not_meet(void **state)
     experiment e;
     (void)state;
     one.M = 1, one.s = two.s = 4;
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     MUST(experiment_lds(&e, &one, 64, 0, NULL, &first));
     MUST(experiment_lds(&e, &two, 64, 0, NULL, &second));
@@ -294,7 +287,7 @@ static void families_with_the_same_sketch_do_not_meet(void **state)
     experiment_close(&e);
 }
 
-/* The LDS of each image has the mean that is told, and says nothing of those that chose the damping. */
+/* The LDS of each image has the mean that is returned; images that chose the damping have none. */
 static void each_image_has_its_lds(void **state)
 {
     const fs_spec spec = spec_of(FS_BLOCKPERM, 32);
@@ -303,7 +296,7 @@ static void each_image_has_its_lds(void **state)
     double sum = 0;
     int64_t count = 0;
     (void)state;
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     MUST(experiment_lds(&e, &spec, 128, 0, NULL, &result));
     for (int64_t t = 0; t < TESTS; t++) {
@@ -320,7 +313,7 @@ static void each_image_has_its_lds(void **state)
 static uint32_t crc_with(const experiment_recipe *of)
 {
     experiment e;
-    MUST(experiment_open(&e, ctx, of, &data, folder, NULL));
+    MUST(experiment_open(&e, &device, of, &data, folder, NULL));
     const uint32_t crc = experiment_crc(&e);
     experiment_close(&e);
     return crc;
@@ -352,21 +345,21 @@ static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **st
     fs_spec spec = spec_of(FS_BLOCKPERM, 32);
     (void)state;
     other.train.epochs = 16;
-    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EFILE, "epochs 15", "epochs 16");
+    REFUSED(experiment_open(&e, &device, &other, &data, folder, NULL), FS_EFILE, "epochs 15", "epochs 16");
     other = reduced, other.seed = 8;
-    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EFILE, "seed 7", "seed 8");
+    REFUSED(experiment_open(&e, &device, &other, &data, folder, NULL), FS_EFILE, "seed 7", "seed 8");
     data.train.label[0] ^= 1;
-    REFUSED(experiment_open(&e, ctx, &reduced, &data, folder, NULL), FS_EFILE, "training-images 200 crc");
+    REFUSED(experiment_open(&e, &device, &reduced, &data, folder, NULL), FS_EFILE, "training-images 200 crc");
     data.train.label[0] ^= 1;
     other = reduced, other.half = 201;
-    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "201 of 200");
+    REFUSED(experiment_open(&e, &device, &other, &data, folder, NULL), FS_EINVAL, "201 of 200");
     other = reduced, other.ensemble = 41;
-    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "40 models, of which 41");
+    REFUSED(experiment_open(&e, &device, &other, &data, folder, NULL), FS_EINVAL, "40 models, of which 41");
     other = reduced, other.shape.layers = 9;
-    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "of 9 layers");
+    REFUSED(experiment_open(&e, &device, &other, &data, folder, NULL), FS_EINVAL, "of 9 layers");
     other = reduced, other.validation = TESTS;
-    REFUSED(experiment_open(&e, ctx, &other, &data, folder, NULL), FS_EINVAL, "60 of 60");
-    MUST(experiment_open(&e, ctx, &reduced, &data, folder, NULL));
+    REFUSED(experiment_open(&e, &device, &other, &data, folder, NULL), FS_EINVAL, "60 of 60");
+    MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
     MUST(experiment_models(&e));
     REFUSED(experiment_lds(&e, &spec, 100000, 0, NULL, &result), FS_EINVAL, "100000");
     spec.k = -1;
@@ -377,9 +370,9 @@ static void folders_of_other_experiments_and_wrong_numbers_are_refused(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_family_predicts_what_models_say),
-        cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_made_again),
-        cmocka_unit_test(what_is_missing_is_made_again_with_the_same_bits),
+        cmocka_unit_test(every_family_predicts_the_outputs_of_models),
+        cmocka_unit_test(what_was_kept_gives_the_same_bits_and_is_not_recomputed),
+        cmocka_unit_test(what_is_missing_is_recomputed_with_the_same_bits),
         cmocka_unit_test(features_are_those_of_formed_gradients),
         cmocka_unit_test(a_given_damping_is_taken_and_scores_are_handed_out),
         cmocka_unit_test(features_alone_are_those_of_lds_and_can_be_forgotten),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "apps/grass/lds.h"
-#include "attribution/random.h"
+#include "apps/grass/random.h"
 #include "tests/support/support.h"
 
 enum { MOST = 64 };
@@ -61,7 +61,7 @@ static void what_has_no_order_has_no_correlation(void **state)
     assert_true(isnan(lds_spearman(3, a, hole, work)));
 }
 
-/* If what models say is the sum of the scores, LDS is 1; with the signs turned, -1; of other scores, near 0. */
+/* If the outputs of models are sums of the scores, LDS is 1; with opposite signs, -1; of other scores, near 0. */
 static void scores_that_predict_the_models_have_lds_1(void **state)
 {
     enum { N = 40, HALF = 20, SUBSETS = 50, TESTS = 30 };
@@ -121,7 +121,7 @@ static void values_that_are_no_numbers_are_left_out(void **state)
 }
 
 /* Of each draw, 40 examples and 8 seeds with effects of their own and noise: the mean of all, which is known, must be in
- * the interval about as often as it says; the seeds' part is short (sqrt(7/8)) and has few degrees of freedom, so a
+ * the interval about as often as it claims; the seeds' part is short (sqrt(7/8)) and has few degrees of freedom, so a
  * little less.  An interval over the examples alone would miss it in two of five draws. */
 static void intervals_over_seeds_hold_the_mean_too(void **state)
 {

@@ -1,14 +1,14 @@
 /* model.c - the perceptron against plain loops in double and finite differences; training against its recipe.
  *
- * The judge is value(): the network of a single example in double, with none of the library's code but the rule that
- * says which units are dropped.  Its differences over 2e-4 are exact to 1e-8 or so; the network itself is f32. */
+ * The reference is value(): the network of a single example in double, which shares no code but the choice of the units
+ * that are dropped.  Its differences over 2e-4 are exact to 1e-8 or so; the network itself is f32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/problems.h"
-#include "attribution/random.h"
+#include "apps/grass/random.h"
 #include "apps/grass/train.h"
+#include "tests/support/problems.h"
 
 static const mlp_shape tiny = {3, {5, 7, 4, 3}};
 static const mlp_shape recipe_shape = {3, {784, 128, 64, 10}};
@@ -52,17 +52,17 @@ static example example_make(void)
     return e;
 }
 
-static fs_context *cpu(void)
+static grass_device cpu(void)
 {
     fs_context_options options = FS_CONTEXT_INIT;
-    fs_context *ctx;
+    grass_device device;
     options.backend = FS_BACKEND_CPU;
-    MUST(fs_context_create(&ctx, &options));
-    return ctx;
+    MUST(grass_device_open(&device, &options));
+    return device;
 }
 
-/* Slope j of example i by differences. */
-static double slope(double *theta, int64_t j, const example *e, int64_t i, what w, const mlp_dropout *dropout)
+/* Derivative j of example i by differences. */
+static double derivative(double *theta, int64_t j, const example *e, int64_t i, what w, const mlp_dropout *dropout)
 {
     const double h = 1e-4, at = theta[j];
     theta[j] = at + h;
@@ -110,7 +110,7 @@ static void initial_parameters_fill_their_intervals_evenly(void **state)
 static void margins_and_their_gradients_are_those_of_finite_differences(void **state)
 {
     (void)state;
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     mlp net;
     const example e = example_make();
     const int64_t p = mlp_parameters(&tiny);
@@ -118,7 +118,7 @@ static void margins_and_their_gradients_are_those_of_finite_differences(void **s
     double *exact = room(p, sizeof *exact), f[ROWS_];
     mlp_init(&tiny, 8, theta);
     for (int64_t j = 0; j < p; j++) exact[j] = theta[j] *= 3; /* so that units are on and off, and margins large */
-    MUST(mlp_open(&net, ctx, &tiny, ROWS_, 1));
+    MUST(mlp_open(&net, &device, &tiny, ROWS_, 1));
     MUST(mlp_set(&net, 0, theta));
     MUST(mlp_forward(&net, e.x, ROWS_, NULL));
     MUST(mlp_margin(&net, ROWS_, e.label, f));
@@ -128,15 +128,15 @@ static void margins_and_their_gradients_are_those_of_finite_differences(void **s
         const double want = value(&tiny, exact, e.x + 5 * i, e.label[i], MARGIN, NULL, i);
         if (!(fabs(f[i] - want) < 1e-5 * (1 + fabs(want)))) fail_msg("margin %d is %.9g, not %.9g", (int)i, f[i], want);
         for (int64_t j = 0; j < p; j++) {
-            const double got = G[i * (p + 3) + j], s = slope(exact, j, &e, i, MARGIN, NULL);
+            const double got = G[i * (p + 3) + j], s = derivative(exact, j, &e, i, MARGIN, NULL);
             nonzero += got != 0;
             if (!(fabs(got - s) < 1e-5 * (1 + fabs(s))))
                 fail_msg("example %d, parameter %d: %.9g, by differences %.9g", (int)i, (int)j, got, s);
         }
     }
-    if (nonzero < ROWS_ * p / 4) fail_msg("only %d of %d slopes are not 0", nonzero, (int)(ROWS_ * p));
+    if (nonzero < ROWS_ * p / 4) fail_msg("only %d of %d derivatives are not 0", nonzero, (int)(ROWS_ * p));
     mlp_close(&net);
-    fs_context_destroy(ctx);
+    grass_device_close(&device);
     free(theta);
     free(G);
     free(exact);
@@ -145,7 +145,7 @@ static void margins_and_their_gradients_are_those_of_finite_differences(void **s
 static void gradients_of_the_loss_with_dropout_are_those_of_finite_differences(void **state)
 {
     (void)state;
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     mlp net;
     const example e = example_make();
     const mlp_dropout dropout = {0.3, 4, {17}};
@@ -154,7 +154,7 @@ static void gradients_of_the_loss_with_dropout_are_those_of_finite_differences(v
     double *exact = room(p, sizeof *exact), loss[ROWS_];
     mlp_init(&tiny, 3, theta);
     for (int64_t j = 0; j < p; j++) exact[j] = theta[j] *= 3;
-    MUST(mlp_open(&net, ctx, &tiny, ROWS_, 1));
+    MUST(mlp_open(&net, &device, &tiny, ROWS_, 1));
     MUST(mlp_set(&net, 0, theta));
     MUST(mlp_forward(&net, e.x, ROWS_, &dropout));
     MUST(mlp_cross_entropy(&net, ROWS_, e.label, loss));
@@ -165,12 +165,12 @@ static void gradients_of_the_loss_with_dropout_are_those_of_finite_differences(v
     }
     for (int64_t j = 0; j < p; j++) {
         double s = 0;
-        for (int64_t i = 0; i < ROWS_; i++) s += slope(exact, j, &e, i, LOSS, &dropout) / ROWS_;
+        for (int64_t i = 0; i < ROWS_; i++) s += derivative(exact, j, &e, i, LOSS, &dropout) / ROWS_;
         if (!(fabs(g[j] - s) < 1e-5 * (1 + fabs(s))))
             fail_msg("parameter %d: %.9g, by differences %.9g", (int)j, (double)g[j], s);
     }
     mlp_close(&net);
-    fs_context_destroy(ctx);
+    grass_device_close(&device);
     free(theta);
     free(g);
     free(exact);
@@ -198,18 +198,18 @@ static void margins_of_sure_models_are_finite(void **state)
     static const mlp_shape linear = {1, {1, 3}};
     static const float theta[] = {200, 0, -100, 0, 0, 0}, x[] = {1};
     static const uint8_t label[] = {0};
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     mlp net;
     float G[6];
     double f;
-    MUST(mlp_open(&net, ctx, &linear, 1, 1));
+    MUST(mlp_open(&net, &device, &linear, 1, 1));
     MUST(mlp_set(&net, 0, theta));
     MUST(mlp_forward(&net, x, 1, NULL));
     MUST(mlp_margin(&net, 1, label, &f));
     MUST(mlp_gradients(&net, 1, G, 6));
     assert_true(f == 200.0 && G[0] == 1 && G[1] == -1 && G[2] <= 0 && G[2] > -1e-30f);
     mlp_close(&net);
-    fs_context_destroy(ctx);
+    grass_device_close(&device);
 }
 
 /* images of three classes around three points */
@@ -228,7 +228,7 @@ static grass_images clusters(int64_t count)
 static void training_takes_the_steps_of_the_recipe(void **state)
 {
     (void)state;
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     mlp net;
     enum { N = 10, B = 4 };
     const train_recipe how = {0.05, 0.9, 0.0, B, 2};
@@ -241,7 +241,7 @@ static void training_takes_the_steps_of_the_recipe(void **state)
     for (int i = 0; i < N; i++) chosen[i] = 2 * i + i % 2;
     memset(v, 0, (size_t)p * sizeof *v);
     mlp_init(&tiny, seed, mine);
-    MUST(mlp_open(&net, ctx, &tiny, B, 1));
+    MUST(mlp_open(&net, &device, &tiny, B, 1));
     for (uint32_t e = 0; e < 2; e++) {
         const fsi_bijection order = fsi_bijection_make(seed, GRASS_TAG_ORDER, e, N);
         sum = 0;
@@ -267,14 +267,14 @@ static void training_takes_the_steps_of_the_recipe(void **state)
     }
     train_job job = {chosen, seed, theta, 0};
     trainer t;
-    MUST(trainer_open(&t, ctx, &tiny, &how, &all, N, 1));
+    MUST(trainer_open(&t, &device, &tiny, &how, &all, N, 1));
     MUST(trainer_run(&t, &job, 1));
     trainer_close(&t);
     assert_true(fabs(job.loss - sum / N) < 1e-5);
     for (int64_t j = 0; j < p; j++)
         if (!(fabs(theta[j] - mine[j]) < 1e-6)) fail_msg("parameter %d: %.9g, not %.9g", (int)j, theta[j], mine[j]);
     mlp_close(&net);
-    fs_context_destroy(ctx);
+    grass_device_close(&device);
     free(all.x);
     free(all.label);
     free(theta);
@@ -284,8 +284,8 @@ static void training_takes_the_steps_of_the_recipe(void **state)
 }
 
 /* Trains the models of these seeds, `slots` side by side. */
-static fs_result train(fs_context *ctx, const train_recipe *how, const grass_images *all, int64_t slots, int64_t count,
-                       const uint64_t *seed, float *theta)
+static fs_result train(const grass_device *device, const train_recipe *how, const grass_images *all, int64_t slots,
+                       int64_t count, const uint64_t *seed, float *theta)
 {
     const int64_t p = mlp_parameters(&tiny);
     int64_t *chosen = room(all->count, sizeof *chosen);
@@ -293,7 +293,7 @@ static fs_result train(fs_context *ctx, const train_recipe *how, const grass_ima
     trainer t;
     for (int64_t i = 0; i < all->count; i++) chosen[i] = i;
     for (int64_t j = 0; j < count && j < MLP_MODELS; j++) jobs[j] = (train_job){chosen, seed[j], theta + j * p, 0};
-    fs_result result = trainer_open(&t, ctx, &tiny, how, all, all->count, slots);
+    fs_result result = trainer_open(&t, device, &tiny, how, all, all->count, slots);
     if (result == FS_OK) {
         result = trainer_run(&t, jobs, count);
         trainer_close(&t);
@@ -305,7 +305,7 @@ static fs_result train(fs_context *ctx, const train_recipe *how, const grass_ima
 static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void **state)
 {
     (void)state;
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     mlp net;
     enum { N = 60 };
     const train_recipe how = {0.05, 0.9, 0.1, 16, 40};
@@ -315,12 +315,12 @@ static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void
     float *theta = room(p, sizeof *theta), *again = room(p, sizeof *again);
     double loss[N], work[N];
     int right = 0;
-    MUST(train(ctx, &how, &all, 0, 1, seed, theta));
-    MUST(train(ctx, &how, &all, 0, 1, seed, again));
+    MUST(train(&device, &how, &all, 0, 1, seed, theta));
+    MUST(train(&device, &how, &all, 0, 1, seed, again));
     assert_memory_equal(theta, again, (size_t)p * sizeof *theta);
-    MUST(train(ctx, &how, &all, 0, 1, seed + 1, again));
+    MUST(train(&device, &how, &all, 0, 1, seed + 1, again));
     assert_memory_not_equal(theta, again, (size_t)p * sizeof *theta);
-    MUST(mlp_open(&net, ctx, &tiny, 16, 1));
+    MUST(mlp_open(&net, &device, &tiny, 16, 1));
     MUST(mlp_set(&net, 0, theta));
     MUST(train_losses(&net, &all, work, loss)); /* 60 rows in batches of 16 */
     mlp_close(&net);
@@ -328,10 +328,10 @@ static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void
     if (right < N * 9 / 10) fail_msg("%d of %d examples have more than half of the probability", right, N);
 
     const train_recipe wild = {1e20, 0.9, 0.0, 16, 3};
-    REFUSED(train(ctx, &wild, &all, 0, 1, seed, theta), FS_EBACKEND, "does not converge", "epoch");
+    REFUSED(train(&device, &wild, &all, 0, 1, seed, theta), FS_EBACKEND, "does not converge", "epoch");
     const train_recipe none = {0.05, 0.9, 0.0, 0, 3};
-    REFUSED(train(ctx, &none, &all, 0, 1, seed, theta), FS_EINVAL, "batches of 0");
-    fs_context_destroy(ctx);
+    REFUSED(train(&device, &none, &all, 0, 1, seed, theta), FS_EINVAL, "batches of 0");
+    grass_device_close(&device);
     free(all.x);
     free(all.label);
     free(theta);
@@ -342,18 +342,18 @@ static void a_trained_model_tells_classes_apart_and_is_its_seeds_to_the_bit(void
 static void models_side_by_side_are_those_trained_alone(void **state)
 {
     (void)state;
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     const train_recipe how = {0.05, 0.9, 0.2, 16, 5};
     const grass_images all = clusters(42);
     const int64_t p = mlp_parameters(&tiny);
     const uint64_t seed[] = {5, 6, 7};
     float *together = room(3 * p, sizeof *together), *alone = room(3 * p, sizeof *alone);
-    MUST(train(ctx, &how, &all, 4, 3, seed, together));
-    for (int j = 0; j < 3; j++) MUST(train(ctx, &how, &all, 1, 1, seed + j, alone + j * p));
+    MUST(train(&device, &how, &all, 4, 3, seed, together));
+    for (int j = 0; j < 3; j++) MUST(train(&device, &how, &all, 1, 1, seed + j, alone + j * p));
     assert_memory_equal(together, alone, (size_t)(3 * p) * sizeof *alone);
-    REFUSED(train(ctx, &how, &all, 2, 3, seed, together), FS_EINVAL, "3 models", "1 to 2");
-    REFUSED(train(ctx, &how, &all, MLP_MODELS + 1, 1, seed, together), FS_EINVAL, "17 models", "1 to 16");
-    fs_context_destroy(ctx);
+    REFUSED(train(&device, &how, &all, 2, 3, seed, together), FS_EINVAL, "3 models", "1 to 2");
+    REFUSED(train(&device, &how, &all, MLP_MODELS + 1, 1, seed, together), FS_EINVAL, "17 models", "1 to 16");
+    grass_device_close(&device);
     free(all.x);
     free(all.label);
     free(together);
@@ -363,17 +363,17 @@ static void models_side_by_side_are_those_trained_alone(void **state)
 static void shapes_that_cannot_be_are_refused(void **state)
 {
     (void)state;
-    fs_context *ctx = cpu();
+    grass_device device = cpu();
     mlp net;
     mlp_shape shape = tiny;
-    REFUSED(mlp_open(&net, ctx, &shape, 0, 1), FS_EINVAL, "batches of 0");
+    REFUSED(mlp_open(&net, &device, &shape, 0, 1), FS_EINVAL, "batches of 0");
     shape.layers = MLP_LAYERS + 1;
-    REFUSED(mlp_open(&net, ctx, &shape, 4, 1), FS_EINVAL, "of 9 layers");
+    REFUSED(mlp_open(&net, &device, &shape, 4, 1), FS_EINVAL, "of 9 layers");
     shape = tiny, shape.width[1] = 0;
-    REFUSED(mlp_open(&net, ctx, &shape, 4, 1), FS_EINVAL, "layer 1", "0 wide");
+    REFUSED(mlp_open(&net, &device, &shape, 4, 1), FS_EINVAL, "layer 1", "0 wide");
     shape = tiny, shape.width[3] = 257;
-    REFUSED(mlp_open(&net, ctx, &shape, 4, 1), FS_EINVAL, "layer 3", "257 wide", "1 to 256");
-    fs_context_destroy(ctx);
+    REFUSED(mlp_open(&net, &device, &shape, 4, 1), FS_EINVAL, "layer 3", "257 wide", "1 to 256");
+    grass_device_close(&device);
 }
 
 static void choices_are_ascending_distinct_and_even(void **state)

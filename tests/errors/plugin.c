@@ -71,26 +71,19 @@ static fs_result plugin_synchronize(void *state)
 FS_API const fsi_backend *fsi_backend_entry_point(void) __asm__(FSI_BACKEND_ENTRY);
 const fsi_backend *fsi_backend_entry_point(void)
 {
-    static const fsi_backend backend = {PLUGIN_ABI,
-                                        FS_MEMORY_CUDA,
-                                        plugin_open,
-                                        plugin_close,
-                                        plugin_describe,
-                                        plugin_scratch,
-                                        product,
-                                        product,
-                                        sparse,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        plugin_set_stream,
-                                        plugin_synchronize};
+    static const fsi_backend backend = {
+        .abi = PLUGIN_ABI,
+        .memory = FS_MEMORY_CUDA,
+        .open = plugin_open,
+        .close = plugin_close,
+        .describe = plugin_describe,
+        .scratch = plugin_scratch,
+        .apply = product,
+        .adjoint = product,
+        .sparse = sparse,
+        .set_stream = plugin_set_stream,
+        .synchronize = plugin_synchronize,
+    };
     return &backend;
 }
 #endif

@@ -77,6 +77,8 @@ plugin)
     prefix=$3 program=$4
     folder=$(libdir "$prefix")
     test -f "$folder/libflashsketch_cuda.so" || { echo "$folder has no libflashsketch_cuda.so"; exit 1; }
+    [ ! -x "$prefix/bin/flashsketch" ] || test -f "$folder/libflashsketch_grass_cuda.so" ||
+        { echo "$folder has no libflashsketch_grass_cuda.so"; exit 1; }
     "$tool" -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$prefix/include" "$program" -o "$prefix.plugin" \
         "$folder/libflashsketch.so" -Wl,--enable-new-dtags,-rpath,"$folder"
     unset FLASHSKETCH_CUDA_PLUGIN FLASHSKETCH_TUNING || true

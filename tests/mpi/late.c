@@ -48,25 +48,14 @@ static fs_result late_apply(void *state, const fsi_def *S, int64_t row0, double 
 FS_API const fsi_backend *fsi_backend_entry_point(void) __asm__(FSI_BACKEND_ENTRY);
 const fsi_backend *fsi_backend_entry_point(void)
 {
-    static const fsi_backend backend = {FSI_BACKEND_ABI,
-                                        FS_MEMORY_CUDA,
-                                        late_open,
-                                        late_close,
-                                        late_describe,
-                                        late_scratch,
-                                        late_apply,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL,
-                                        NULL};
+    static const fsi_backend backend = {
+        .abi = FSI_BACKEND_ABI,
+        .memory = FS_MEMORY_CUDA,
+        .open = late_open,
+        .close = late_close,
+        .describe = late_describe,
+        .scratch = late_scratch,
+        .apply = late_apply,
+    };
     return &backend;
 }

@@ -415,13 +415,13 @@ def features_of(model, grads):
     return model.sketch.project(kept if model.mask is None else kept[:, model.mask]) / np.sqrt(P)
 
 
-def check_grass(to_gpu, to_host, half=None):
+def check_attribution(to_gpu, to_host, half=None):
     """Features, scores and caches of an attributor on the GPU, with a mask and without, judged by NumPy."""
     for mask in (0, 1024):
         grads, queries = gradients(), gradients(7, seed=1)
         on_gpu, asked = ({name: to_gpu(grad) for name, grad in some.items()} for some in (grads, queries))
         counts = {name: int(np.prod(shape)) for name, shape in SHAPES.items()}
-        model = fs.grass.Attributor(counts, N, K, mask=mask, seed=3, like=on_gpu["bias"])
+        model = fs.attribution.Attributor(counts, N, K, mask=mask, seed=3, like=on_gpu["bias"])
         for first in range(0, N, 64):
             model.add({name: grad[first : first + 64] for name, grad in on_gpu.items()})
         assert model.added.all()
@@ -451,7 +451,7 @@ def check_layers(mask, to_gpu, to_host):
         slopes, inputs = (rng.standard_normal((N, *tokens, width)).astype("float32") for width in (40, 60))
         rest = rng.standard_normal((N, 500)).astype("float32")
         there = to_gpu(slopes)
-        model = fs.grass.Attributor(parameters, N, K, mask=mask, seed=3, like=there)
+        model = fs.attribution.Attributor(parameters, N, K, mask=mask, seed=3, like=there)
         layers = {"weight": (there, to_gpu(inputs)), "bias": (there, None), "rest": to_gpu(rest)}
         model.add_layers(layers)
         flat, beside = slopes.reshape(N, -1, 40), inputs.reshape(N, -1, 60)
@@ -465,7 +465,7 @@ def check_cache(model, phi, mask, on_gpu):
     scores = model.scores(phi)
     with tempfile.TemporaryDirectory() as folder:
         model.save(folder + "/features.npz")
-        again = fs.grass.Attributor(P, N, K, mask=mask, seed=3, like=on_gpu["bias"])
+        again = fs.attribution.Attributor(P, N, K, mask=mask, seed=3, like=on_gpu["bias"])
         again.load(folder + "/features.npz")
     again.finish(1.0)
     assert (again.features == model.features).all()
@@ -492,18 +492,18 @@ def check_refusals(model, on_gpu, to_gpu):
 
 def test_torch_attribution():
     torch = framework("torch")
-    check_grass(lambda a: torch.from_numpy(a).cuda(), lambda t: t.cpu().numpy(), lambda t: t.bfloat16())
+    check_attribution(lambda a: torch.from_numpy(a).cuda(), lambda t: t.cpu().numpy(), lambda t: t.bfloat16())
 
 
 def test_cupy_attribution():
     cupy = framework("cupy")
-    check_grass(cupy.asarray, cupy.asnumpy, lambda a: a.astype("float16"))
+    check_attribution(cupy.asarray, cupy.asnumpy, lambda a: a.astype("float16"))
 
 
 def test_jax_attribution():
     jax = framework("jax")
     gpu = next(device for device in jax.devices() if device.platform == "gpu")
-    check_grass(lambda a: jax.device_put(a, gpu), np.asarray, lambda a: a.astype("bfloat16"))
+    check_attribution(lambda a: jax.device_put(a, gpu), np.asarray, lambda a: a.astype("bfloat16"))
 
 
 def test_torch_attribution_waits_for_other_streams():
@@ -512,7 +512,7 @@ def test_torch_attribution_waits_for_other_streams():
     grads = torch.from_numpy(together(gradients())).cuda()
     for begun_on in (torch.cuda.default_stream(), torch.cuda.Stream()):
         with torch.cuda.stream(begun_on):
-            model = fs.grass.Attributor(P, N, K, like=grads)
+            model = fs.attribution.Attributor(P, N, K, like=grads)
         late = torch.zeros_like(grads)
         torch.cuda.synchronize()
         with torch.cuda.stream(torch.cuda.Stream()):

@@ -9,7 +9,7 @@ import pytest
 from laws import FAMILIES
 
 import flashsketch as fs
-from flashsketch.grass import Attributor
+from flashsketch.attribution import Attributor
 
 try:
     Attributor(3, examples=1, k=2)
@@ -208,7 +208,7 @@ def models():
 @pytest.mark.parametrize("which", [0, 1, 2])
 def test_recorded_layers_are_torch_funcs_gradients(which, mask):
     net, x = models()[which]
-    recorder = fs.grass.Recorder(net)
+    recorder = fs.attribution.Recorder(net)
     model = Attributor(recorder.parameters, len(x), K, mask=mask)
     for _ in range(2):  # the second time records anew
         with recorder:
@@ -227,18 +227,18 @@ def test_other_parameters_are_refused_unless_they_are_named_or_frozen():
     net = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.LayerNorm(12), torch.nn.Linear(12, 5))
     x = torch.randn(9, 8)
     with pytest.raises(ValueError, match="'1.weight' is a parameter of a LayerNorm, and only gradients of"):
-        fs.grass.Recorder(net)
+        fs.attribution.Recorder(net)
     with pytest.raises(ValueError, match="'nothing' is not a parameter"):
-        fs.grass.Recorder(net, others=["nothing"])
+        fs.attribution.Recorder(net, others=["nothing"])
     grads = per_example(net, x, logsumexp)
-    recorder = fs.grass.Recorder(net, others=["1.weight", "1.bias"])
+    recorder = fs.attribution.Recorder(net, others=["1.weight", "1.bias"])
     model = Attributor(net, len(x), K)
     with recorder:
         layers = recorder.layers(logsumexp(net(x)), {name: grads[name] for name in recorder.others})
     want = model.project(grads)
     np.testing.assert_allclose(model.project_layers(layers).numpy(), want.numpy(), rtol=0, atol=1e-5)
     net[1].requires_grad_(False)
-    recorder = fs.grass.Recorder(net)
+    recorder = fs.attribution.Recorder(net)
     assert list(recorder.parameters) == ["0.weight", "0.bias", "2.weight", "2.bias"]
     with recorder:
         layers = recorder.layers(logsumexp(net(x)))
@@ -250,7 +250,7 @@ def test_other_parameters_are_refused_unless_they_are_named_or_frozen():
 def test_what_cannot_be_recorded_gets_a_sentence():
     torch = pytest.importorskip("torch", "2.7")
     net, x = models()[0]
-    recorder = fs.grass.Recorder(net)
+    recorder = fs.attribution.Recorder(net)
 
     def refused(sentence, values, before=None, others=None, again=net):
         with recorder:
@@ -271,4 +271,4 @@ def test_what_cannot_be_recorded_gets_a_sentence():
         recorder.layers(logsumexp(net(x)))
     attention = torch.nn.MultiheadAttention(8, 2)
     with pytest.raises(ValueError, match="'in_proj_weight' is a parameter of a MultiheadAttention"):
-        fs.grass.Recorder(attention)
+        fs.attribution.Recorder(attention)

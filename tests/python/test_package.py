@@ -103,7 +103,7 @@ def test_what_a_page_shows_works(page, least):
     """All blocks ```pycon of a page are one session, and print what stands there."""
     if page == "attribution":
         try:
-            fs.grass.Attributor(3, examples=1, k=2)
+            fs.attribution.Attributor(3, examples=1, k=2)
         except fs.BackendError as error:
             pytest.skip(f"attribution cannot run here: {error}")
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")

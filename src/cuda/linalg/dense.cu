@@ -24,8 +24,6 @@ typedef struct gpu_libraries {
     int (*cublasSetStream)(void *, cudaStream_t);
     int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, const double *, int,
                  const double *, double *, int);
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int,
-                 long long, const float *, float *, int, long long, int);
     int (*dsyrk)(void *, int, int, int, int, const double *, const double *, int, const double *, double *, int);
     int (*dtrsm)(void *, int, int, int, int, int, int, const double *, const double *, int, double *, int);
     int (*dtrsv)(void *, int, int, int, int, const double *, int, double *, int);
@@ -92,7 +90,6 @@ static fs_result load(fsi_gpu *gpu, gpu_libraries *lib)
         {&lib->cublasDestroy, 0, "cublasDestroy_v2"},
         {&lib->cublasSetStream, 0, "cublasSetStream_v2"},
         {&lib->dgemm, 0, "cublasDgemm_v2"},
-        {&lib->sgemm, 0, "cublasSgemmStridedBatched"},
         {&lib->dsyrk, 0, "cublasDsyrk_v2"},
         {&lib->dtrsm, 0, "cublasDtrsm_v2"},
         {&lib->dtrsv, 0, "cublasDtrsv_v2"},
@@ -421,22 +418,6 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
                 "gemm");
 }
 
-/* cuBLAS picks its kernel by the shape and by `count`, and gives the same bits from run to run: atomics and TF32 are
- * off unless asked for, and a handle has one stream. */
-static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, const float *A,
-                                int64_t lda, int64_t a_apart, const float *B, int64_t ldb, int64_t b_apart, float *C,
-                                int64_t ldc, int64_t c_apart, int64_t count)
-{
-    gpu_dense *h = (gpu_dense *)handle;
-    on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
-    const float one = 1, none = 0;
-    return good(h,
-                h->lib.sgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &one, A, (int)lda,
-                             a_apart, B, (int)ldb, b_apart, &none, C, (int)ldc, c_apart, (int)count),
-                "gemm");
-}
-
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                             double *B, int64_t ldb)
 {
@@ -527,7 +508,29 @@ static double dense_seconds(void *handle, int from, int to)
 }
 
 const fsi_dense fsi_gpu_dense = {
-    dense_open,  dense_close, dense_bytes, dense_alloc,    dense_release,  dense_widen,   dense_narrow,
-    dense_fetch, dense_send,  dense_zero,  dense_diagonal, dense_ones,     dense_squares, dense_scale_rows,
-    dense_add,   dense_norm,  dense_syrk,  dense_gemm,     dense_gemm_f32, dense_trsm,    dense_potrf,
-    dense_eigen, dense_svd,   dense_mark,  dense_wait,     dense_seconds};
+    .open = dense_open,
+    .close = dense_close,
+    .bytes = dense_bytes,
+    .alloc = dense_alloc,
+    .release = dense_release,
+    .widen = dense_widen,
+    .narrow = dense_narrow,
+    .fetch = dense_fetch,
+    .send = dense_send,
+    .zero = dense_zero,
+    .diagonal = dense_diagonal,
+    .ones = dense_ones,
+    .squares = dense_squares,
+    .scale_rows = dense_scale_rows,
+    .add = dense_add,
+    .norm = dense_norm,
+    .syrk = dense_syrk,
+    .gemm = dense_gemm,
+    .trsm = dense_trsm,
+    .potrf = dense_potrf,
+    .eigen = dense_eigen,
+    .svd = dense_svd,
+    .mark = dense_mark,
+    .wait = dense_wait,
+    .seconds = dense_seconds,
+};

@@ -254,25 +254,26 @@ extern "C" __attribute__((visibility("default"))) const fsi_backend *fsi_backend
     FSI_BACKEND_ENTRY);
 const fsi_backend *fsi_backend_entry_point(void)
 {
-    static const fsi_backend backend = {FSI_BACKEND_ABI,
-                                        FS_MEMORY_CUDA,
-                                        gpu_open,
-                                        gpu_close,
-                                        gpu_describe,
-                                        gpu_scratch,
-                                        gpu_apply,
-                                        gpu_adjoint,
-                                        gpu_sparse,
-                                        gpu_digest,
-                                        gpu_csr,
-                                        &fsi_gpu_dense,
-                                        gpu_add,
-                                        &fsi_gpu_device_group,
-                                        gpu_apply_rows,
-                                        &fsi_gpu_models,
-                                        gpu_apply_products,
-                                        NULL,
-                                        gpu_set_stream,
-                                        gpu_synchronize};
+    static const fsi_backend backend = {
+        .abi = FSI_BACKEND_ABI,
+        .memory = FS_MEMORY_CUDA,
+        .open = gpu_open,
+        .close = gpu_close,
+        .describe = gpu_describe,
+        .scratch = gpu_scratch,
+        .apply = gpu_apply,
+        .adjoint = gpu_adjoint,
+        .sparse = gpu_sparse,
+        .digest = gpu_digest,
+        .csr = gpu_csr,
+        .dense = &fsi_gpu_dense,
+        .add = gpu_add,
+        .team = &fsi_gpu_device_group,
+        .apply_rows = gpu_apply_rows,
+        .apply_products = gpu_apply_products,
+        .isa = NULL,
+        .set_stream = gpu_set_stream,
+        .synchronize = gpu_synchronize,
+    };
     return &backend;
 }

@@ -104,8 +104,7 @@ fs_result fsi_gpu_products_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, d
 fs_result fsi_gpu_sparse_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A,
                                double beta, const fs_matrix *Y);
 fs_result fsi_gpu_digest(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int64_t cols, uint64_t *digest);
-extern const fsi_dense fsi_gpu_dense;   /* dense.cu */
-extern const fsi_models fsi_gpu_models; /* models.cu */
+extern const fsi_dense fsi_gpu_dense; /* dense.cu */
 /* fs_add where a matrix is in device memory; those in host memory have packed rows or columns. */
 fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 extern const fsi_device_group fsi_gpu_device_group; /* device_group.cu */

@@ -1,6 +1,6 @@
 """Attribution: features and scores by their definition, whatever gradients come in, and what is wrong is refused.
 
-The definition is judged in double: phi = scale S g[mask] with S of to_scipy and the mask of the attributor itself, and
+The reference is computed in double: phi = scale S g[mask] with S of to_scipy and the mask of the attributor itself, and
 scores = phi (Phi'Phi + damping I)^-1 Phi' diag(weights).
 """
 
@@ -11,7 +11,7 @@ import pytest
 from laws import FAMILIES, dense
 
 import flashsketch as fs
-from flashsketch.grass import Attributor, top
+from flashsketch.attribution import Attributor, top
 
 try:
     Attributor(3, examples=1, k=2)
@@ -218,14 +218,14 @@ def test_a_run_goes_on_where_its_file_ends(tmp_path):
 def test_a_file_of_other_features_or_half_a_file_is_refused(tmp_path):
     path = tmp_path / "features.npz"
     made(mask=96, seed=3).save(path)
-    for options, sentence in [
+    for options, message in [
         ({"mask": 96, "seed": 4}, "seed is 3 there, and 4 here"),
         ({"mask": 97, "seed": 3}, "mask is 96 there, and 97 here"),
         ({"mask": 96, "seed": 3, "scale": 1.0}, "scale is 0.0 there, and 1.0 here"),
         ({"mask": 96, "seed": 3, "family": "srht"}, "family is blockperm there, and srht here"),
     ]:
         model = Attributor(COUNTS, N, K, **options)
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             model.load(path)
         assert not model.added.any()
     with pytest.raises(ValueError, match="examples is 30 there, and 31 here"):
@@ -285,8 +285,8 @@ def test_the_top_in_order_equal_ones_by_their_number():
     assert examples.tolist() == [[2, 3], [1, 5]] and values.tolist() == [[7, 7], [1, 1]]
     assert top(x[::-1], 7)[0].tolist() == np.argsort(-x[::-1], kind="stable").tolist()
     assert top(x, 0)[0].shape == (0,)
-    for m, sentence in ((8, "m is 8, it must be from 0 to 7"), (-1, "m is -1"), (2**62, "m is 4611686018427387904")):
-        with pytest.raises(ValueError, match=sentence):
+    for m, message in ((8, "m is 8, it must be from 0 to 7"), (-1, "m is -1"), (2**62, "m is 4611686018427387904")):
+        with pytest.raises(ValueError, match=message):
             top(x, m)
 
 
@@ -368,9 +368,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("call, kind, sentence", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(call, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+@pytest.mark.parametrize("call, kind, message", WRONG, ids=[case[2] for case in WRONG])
+def test_what_is_wrong_gets_a_message(call, kind, message):
+    with pytest.raises(kind, match=message):
         call()
     assert MODEL.added.all() and (MODEL.features == made().features).all()
 

@@ -1,25 +1,4 @@
-"""Data attribution: which training examples a model's answer comes from, by sketched gradients (flashsketch_attribution.h).
-
-An example's feature is phi = scale S g[mask], g its gradient; the score of training example i for a query is
-phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own: TRAK's, with the mask and the sketch of GraSS.  Gradients
-come from whoever has them, in batches, and are never kept.  Those of linear layers need not even be formed: add_layers
-takes the two factors that they are products of, which a Recorder takes from a PyTorch model.
-
->>> import numpy as np, flashsketch as fs
->>> rng = np.random.default_rng(0)
->>> gradients = rng.standard_normal((300, 5000), dtype=np.float32)      # of training examples, a row each
->>> query = gradients[17:18] + 0.5 * rng.standard_normal((1, 5000), dtype=np.float32)
->>> model = fs.grass.Attributor(5000, examples=300, k=256, mask=1024)
->>> for first in range(0, 300, 64):
-...     model.add(gradients[first : first + 64])
->>> model.finish(damping=0.1)
->>> scores = model.scores(model.project(query))                         # queries x examples
->>> examples, values = fs.grass.top(scores[0], 3)                       # the most helpful; with harmful=True the worst
->>> int(examples[0])
-17
-
-flashsketch.attribution has projectors for TRAK's and dattri's own programs.
-"""
+"""The Attributor: features of gradients, and scores (flashsketch_attribution.h); flashsketch.attribution has it."""
 
 from __future__ import annotations
 
@@ -31,20 +10,18 @@ import struct
 import threading
 import zipfile
 import zlib
-from collections.abc import Mapping
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple
 
 import numpy
 
 from . import _cuda
-from ._arrays import Adapter, Reading, adapter_of, matrix, place
+from ._arrays import Adapter, matrix, place
+from ._batches import GradientBatch, LayerBatch, count_of, dense, leaves_of
 from ._layouts import layout
 from ._library import (
     HOST,
-    ITEMSIZE,
     SPEC,
     Context,
-    View,
     check,
     definition_version,
     lib,
@@ -55,27 +32,13 @@ from ._library import (
 from ._sketch import Sketch
 from ._tasks import opened
 
-__all__ = ["Attributor", "top"]  # and Recorder, below
-
 _OPTIONS = layout("fs_attribution_options")
-_TOKENS = struct.Struct("@q")  # fs_attribution_layer is two matrices, then this
-_NO_MATRIX = bytes(pack_matrix_size)
 _FORMAT = "flashsketch features 1"
 # What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
 _UNREADABLE = (
     *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(struct.error, zipfile.BadZipFile, zlib.error),
 )
-
-Path = Tuple[Union[str, int], ...]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Recorder":  # needs PyTorch
-        from ._recorder import Recorder
-
-        return Recorder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Attributor:
@@ -103,7 +66,7 @@ class Attributor:
     >>> gradients = np.random.default_rng(0).standard_normal((2, 40, 1000), dtype=np.float32)    # of two models
     >>> scores = None
     >>> for seed in range(2):
-    ...     model = fs.grass.Attributor(1000, examples=40, k=32, seed=seed)
+    ...     model = fs.attribution.Attributor(1000, examples=40, k=32, seed=seed)
     ...     model.add(gradients[seed])
     ...     model.finish(damping=0.1)
     ...     scores = model.scores(model.project(gradients[seed, :5]), alpha=1 / 2, add_to=scores)
@@ -126,22 +89,23 @@ class Attributor:
     ) -> None:
         if hasattr(parameters, "named_parameters"):
             parameters = dict(parameters.named_parameters())
-        leaves = dict(_leaves(parameters))
+        leaves = dict(leaves_of(parameters))
         self._paths = list(leaves)
-        self._counts = numpy.array([_count(path, leaf) for path, leaf in leaves.items()], numpy.int64)
+        self._counts = numpy.array([count_of(path, leaf) for path, leaf in leaves.items()], numpy.int64)
         self._ends = self._counts.cumsum()
         every = int(self._counts.sum())
         self.examples, mask = whole("examples", examples, who="Attributor"), whole("mask", mask, who="Attributor")
         run = whole("run", run, who="Attributor")
         if not {"shuffle", "batch_major"} & set(sketch) and sketch.get("family", "blockperm") == "blockperm":
-            sketch["shuffle"], sketch["interleave"] = "groups", sketch.get("interleave", 1)  # as fs_attribution_create chooses
+            # As fs_attribution_create chooses.
+            sketch["shuffle"], sketch["interleave"] = "groups", sketch.get("interleave", 1)
         self.sketch = Sketch(k, mask if mask > 0 else every, seed, **sketch)
         self.k = self.sketch.k
 
         if like is None:
             tensors = (leaf for leaf in leaves.values() if hasattr(leaf, "shape"))
             like = next((leaf for leaf in tensors if not isinstance(leaf, numpy.generic)), numpy.empty(0))
-        adapter = _dense(like)
+        adapter = dense(like)
         self._device = adapter.read(like)[4]
         streamed = self._device != HOST and adapter.name != "jax"
         self._stream = adapter.stream(self._device) if streamed else 0
@@ -174,14 +138,14 @@ class Attributor:
         A gradient that is not finite is an error that names the example, and the examples of the batch count as not
         added.
         """
-        parts = _Parts(self, gradients)
+        parts = GradientBatch(self, gradients)
         with self._lock:
             parts.before()
             check(lib.fs_attribution_add(self._pointer, self._first(first), parts.packed))
 
     def project(self, gradients: Any) -> Any:
         """The features of a batch of other examples, n x k, float32, in an array like the gradients'."""
-        parts = _Parts(self, gradients)
+        parts = GradientBatch(self, gradients)
         phi = parts.adapter.empty(parts.arrays[0], (parts.examples, self.k), "float32")
         reading = parts.adapter.read(phi)
         with self._lock:
@@ -203,25 +167,26 @@ class Attributor:
         >>> import numpy as np, flashsketch as fs
         >>> rng = np.random.default_rng(0)
         >>> slopes, inputs = rng.standard_normal((40, 8), "f"), rng.standard_normal((40, 30), "f")
-        >>> model = fs.grass.Attributor({"weight": 8 * 30, "bias": 8}, examples=40, k=16, mask=64)
+        >>> model = fs.attribution.Attributor({"weight": 8 * 30, "bias": 8}, examples=40, k=16, mask=64)
         >>> model.add_layers({"weight": (slopes, inputs), "bias": (slopes, None)})
         >>> formed = model.project({"weight": slopes[:, :, None] * inputs[:, None, :], "bias": slopes})
         >>> np.allclose(model.features, formed, atol=1e-5)
         True
         """
-        parts = _Layers(self, layers)
+        parts = LayerBatch(self, layers)
         with self._lock:
             parts.before()
             check(lib.fs_attribution_add_layers(self._pointer, self._first(first), parts.packed))
 
     def project_layers(self, layers: Any) -> Any:
         """project, of a batch as add_layers takes it."""
-        parts = _Layers(self, layers)
+        parts = LayerBatch(self, layers)
         phi = parts.adapter.empty(parts.arrays[0], (parts.examples, self.k), "float32")
         reading = parts.adapter.read(phi)
         with self._lock:
             parts.before()
-            check(lib.fs_attribution_project_layers(self._pointer, parts.packed, pack_matrix(matrix(reading, False, "phi"))))
+            to = pack_matrix(matrix(reading, False, "phi"))
+            check(lib.fs_attribution_project_layers(self._pointer, parts.packed, to))
             parts.after()
         return phi
 
@@ -230,7 +195,7 @@ class Attributor:
         """The coordinates that are kept, ascending, counted over all parameters; None: all are.
 
         >>> import flashsketch as fs
-        >>> fs.grass.Attributor({"weight": 90, "bias": 10}, examples=5, k=4, mask=8, seed=1).mask.shape
+        >>> fs.attribution.Attributor({"weight": 90, "bias": 10}, examples=5, k=4, mask=8, seed=1).mask.shape
         (8,)
         """
         if not self._options[2]:
@@ -361,14 +326,14 @@ class Attributor:
         features: of the queries, as project makes them.  weights: a number for each example, TRAK's being how far it is
         from being learnt, 1 - p.  add_to: an array that scores are added to, and that is returned; None: a new one.
         """
-        adapter = _dense(features)
+        adapter = dense(features)
         reading = adapter.read(features)
         self._check_place("features are", reading[4])
         if len(reading[1]) != 2:
             raise ValueError(f"features have shape {tuple(reading[1])}, they must be queries x k = {self.k}")
         beta = 0.0 if add_to is None else 1.0
         scores = numpy.empty((reading[1][0], self.examples)) if add_to is None else add_to
-        to = _dense(scores)
+        to = dense(scores)
         if to.name not in ("numpy", "torch") or not getattr(getattr(scores, "flags", None), "writeable", True):
             raise TypeError("scores are added to an array of NumPy or PyTorch that can be written to")
         given = None if weights is None else numpy.ascontiguousarray(weights, numpy.float64)
@@ -413,184 +378,6 @@ class _Memory:
         self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": "<f4", "version": 3}
 
 
-class _Batch:
-    """Arrays of one framework, where an attributor is, on their way to it."""
-
-    def __init__(self, of: Attributor, arrays: List[Any]) -> None:
-        self.of, self.arrays = of, arrays
-        self.adapter = _dense(arrays[0])
-        self.keep: List[Any] = []
-
-    def read(self, array: Any) -> Reading:
-        adapter = _dense(array)
-        if adapter is not self.adapter:
-            raise TypeError(f"gradients are {self.adapter.name}'s and {adapter.name}'s: all must be of one framework")
-        reading = adapter.read(array)
-        self.of._check_place("gradients are", reading[4])
-        return reading
-
-    def view(self, array: Any) -> View:
-        """An array n x any shape as a matrix elements x n."""
-        adapter, reading = self.adapter, self.read(array)
-        if not reading[1]:
-            raise ValueError("an array of gradients has shape (): its first axis must be that of the examples")
-        step = _stride(reading[1][1:], reading[2][1:])
-        if step is None:
-            flat = adapter.reshape(array, (reading[1][0], -1))
-            reading = adapter.read(flat)
-            step = reading[2][1]
-        self.keep.append(reading[5])
-        address, shape, strides, dtype, device, _ = reading
-        elements = int(numpy.prod(shape[1:], dtype=numpy.int64))
-        return address, elements, shape[0], step, strides[0], dtype, device
-
-    def before(self) -> None:
-        if self.of._elsewhere(self.adapter):
-            _cuda.wait(self.of._device)
-
-    after = before
-
-
-class _Parts(_Batch):
-    """A batch of gradients as fs_attribution takes it: for each part a matrix parameters x examples."""
-
-    def __init__(self, of: Attributor, gradients: Any) -> None:
-        cut = isinstance(gradients, (Mapping, list, tuple))
-        super().__init__(of, _matched(of._paths, "gradients", _leaves(gradients)) if cut else [gradients])
-        views = [self.view(array) for array in self.arrays]
-        if not cut:
-            views = self.pieces(views[0])
-        self.examples = views[0][2]
-        self.packed = b"".join(map(pack_matrix, views))
-
-    def pieces(self, view: View) -> List[View]:
-        """The matrices of the parts, of that of whole gradients."""
-        address, elements, examples, step, across, dtype, device = view
-        ends = self.of._ends.tolist()
-        if elements != ends[-1]:
-            raise ValueError(f"gradients have {elements} elements each, the attributor was made for {ends[-1]}")
-        size = step * ITEMSIZE[dtype]
-        return [
-            (address + (end - count) * size, count, examples, step, across, dtype, device)
-            for count, end in zip(self.of._counts.tolist(), ends)
-        ]
-
-
-class _Layers(_Batch):
-    """A batch of layers as fs_attribution takes it: for each part slopes and inputs, values x (examples x tokens)."""
-
-    def __init__(self, of: Attributor, layers: Any) -> None:
-        leaves = _matched(of._paths, "layers", _leaves(layers, list))
-        pairs = [_pair(path, leaf) for path, leaf in zip(of._paths, leaves)]
-        super().__init__(of, [pair[0] for pair in pairs])
-        self.views: Dict[int, Tuple[View, int]] = {}  # of an array by its id: one that is given twice is one matrix
-        parts = [self.part(path, *pair) for path, pair in zip(of._paths, pairs)]
-        self.examples = parts[0][0]
-        self.packed = b"".join(packed for _, packed in parts)
-
-    def part(self, path: Path, slopes: Any, inputs: Any, linear: bool) -> Tuple[int, bytes]:
-        """A part's examples, and its fs_attribution_layer."""
-        if not linear:
-            view = self.view(slopes)
-            return view[2], pack_matrix(view) + _NO_MATRIX + _TOKENS.pack(1)
-        view, tokens = self.across(path, "slopes", slopes)
-        packed, examples = _NO_MATRIX, view[2] // tokens if tokens else 0
-        if inputs is not None:
-            beside, others = self.across(path, "inputs", inputs)
-            if others != tokens:
-                raise ValueError(f"slopes of {_named(path)} have {tokens} tokens an example, and its inputs {others}")
-            # An address that is 0, of no elements, would say that there are no inputs.
-            packed = pack_matrix((beside[0] or ITEMSIZE[beside[5]], *beside[1:]))
-        return examples, pack_matrix(view) + packed + _TOKENS.pack(tokens)
-
-    def across(self, path: Path, what: str, array: Any) -> Tuple[View, int]:
-        """An array n x tokens (of any number of axes) x values as a matrix values x (n tokens), and the tokens."""
-        if id(array) in self.views:
-            return self.views[id(array)]
-        reading = self.read(array)
-        shape, tokens = reading[1], int(numpy.prod(reading[1][1:-1], dtype=numpy.int64))
-        if len(shape) < 2:
-            raise ValueError(
-                f"{what} of {_named(path)} have shape {tuple(shape)}, they must be examples x values or "
-                "examples x tokens x values"
-            )
-        step = _stride(shape[:-1], reading[2][:-1])
-        if step is None:
-            reading = self.adapter.read(self.adapter.reshape(array, (shape[0] * tokens, shape[-1])))
-            step = reading[2][0]
-        self.keep.append(reading[5])
-        address, _, strides, dtype, device, _ = reading
-        view = address, shape[-1], shape[0] * tokens, strides[-1], step, dtype, device
-        self.views[id(array)] = view, tokens
-        return view, tokens
-
-
-def _pair(path: Path, leaf: Any) -> Tuple[Any, Any, bool]:
-    """Slopes, inputs (None for a bias) and whether they are a linear layer's; otherwise the slopes are gradients."""
-    if not isinstance(leaf, tuple):
-        return leaf, None, False
-    if len(leaf) != 2:
-        raise ValueError(f"{_named(path)} is a tuple of {len(leaf)}, it must be (slopes, inputs) or (slopes, None)")
-    return leaf[0], leaf[1], True
-
-
-def _leaves(tree: Any, lists: Any = (list, tuple), path: Path = ()) -> Iterator[Tuple[Path, Any]]:
-    """What a dict or a list of dicts and lists has in it, and where."""
-    if isinstance(tree, Mapping):
-        for name, value in tree.items():
-            yield from _leaves(value, lists, (*path, name))
-    elif isinstance(tree, lists):
-        for number, value in enumerate(tree):
-            yield from _leaves(value, lists, (*path, number))
-    else:
-        yield path, tree
-
-
-def _matched(paths: List[Path], what: str, leaves: Iterator[Tuple[Path, Any]]) -> List[Any]:
-    """The leaves of a batch, in the order of the parameters."""
-    found: Dict[Path, Any] = dict(leaves)
-    for path in paths:
-        if path not in found:
-            raise ValueError(f"{what} have no {_named(path)}, which the attributor was made with")
-    for path in found:
-        if path not in paths:
-            raise ValueError(f"{what} have {_named(path)}, which the attributor was not made with")
-    return [found[path] for path in paths]
-
-
-def _named(path: Path) -> str:
-    return "/".join(map(repr, path)) if path else "single array"
-
-
-def _count(path: Path, leaf: Any) -> int:
-    """The elements of a parameter, given itself or by their number."""
-    if hasattr(leaf, "shape") and not isinstance(leaf, numpy.integer):
-        return int(numpy.prod(leaf.shape, dtype=numpy.int64))
-    return whole(f"the number of parameters of {_named(path)}" if path else "parameters", leaf, who="Attributor")
-
-
-def _dense(array: Any) -> Adapter:
-    """The framework of an array that lies in memory as a whole."""
-    adapter = adapter_of(array)
-    if adapter.name in ("scipy.sparse", "dask"):
-        raise TypeError(f"an array is {adapter.name}'s; attribution takes dense arrays of NumPy, PyTorch, CuPy and JAX")
-    return adapter
-
-
-def _stride(shape: Tuple[int, ...], strides: Tuple[int, ...]) -> Optional[int]:
-    """The stride of all elements in C order, if they have one."""
-    stride = following = None
-    for size, step in zip(reversed(shape), reversed(strides)):
-        if size == 1:
-            continue
-        if stride is None:
-            stride = step
-        elif step != following:
-            return None
-        following = step * size
-    return 1 if stride is None else stride
-
-
 def top(scores: Any, m: int, *, harmful: bool = False) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """The m training examples that helped a query most, those of the highest scores, the highest first; or (harmful)
     that harmed it most, those of the lowest, the lowest first; of equal ones the earlier example first.
@@ -599,13 +386,13 @@ def top(scores: Any, m: int, *, harmful: bool = False) -> Tuple[numpy.ndarray, n
     each, or queries x m.
 
     >>> import numpy as np, flashsketch as fs
-    >>> examples, values = fs.grass.top(np.array([3.0, -1.0, 7.0, 7.0, 0.0]), 3)
+    >>> examples, values = fs.attribution.top(np.array([3.0, -1.0, 7.0, 7.0, 0.0]), 3)
     >>> examples.tolist(), values.tolist()
     ([2, 3, 0], [7.0, 7.0, 3.0])
-    >>> fs.grass.top(np.array([3.0, -1.0, 7.0, 7.0, 0.0]), 1, harmful=True)[0].tolist()
+    >>> fs.attribution.top(np.array([3.0, -1.0, 7.0, 7.0, 0.0]), 1, harmful=True)[0].tolist()
     [1]
     """
-    address, rows, cols, down, across, dtype, device = matrix(_dense(scores).read(scores), False, "scores")
+    address, rows, cols, down, across, dtype, device = matrix(dense(scores).read(scores), False, "scores")
     single = len(scores.shape) == 1
     if single:  # what is a column everywhere else is a row here
         rows, cols, down, across = cols, rows, across, down

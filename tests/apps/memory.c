@@ -1,4 +1,4 @@
-/* memory.c - memory that runs out at any moment of an experiment: one sentence, and what was had is given back (the
+/* memory.c - memory that runs out at any moment of an experiment: one error message, and what was allocated is freed (the
  * sanitizer looks); afterwards the same call, with memory, succeeds.  The linker sends malloc and calloc of the
  * experiment and of the readers of files here, and the context's allocator is of this file too. */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static const experiment_recipe smallest = {{2, {4, 3, 10}}, {0.05, 0.9, 0.1, 4, 1}, 3, 2, 4, 2, 3, 1, 1};
 static char folder[] = "grass-XXXXXX";
-static fs_context *ctx;
+static grass_device device;
 static grass_data data;
 
 static void *take(void *user, size_t bytes)
@@ -40,7 +40,7 @@ static int set_up(void **state)
     for (int i = 0; i < 24; i++) data.test.x[i] = (float)normal_at(2, i);
     for (int i = 0; i < 8; i++) data.train.label[i] = (uint8_t)(i % 3);
     for (int i = 0; i < 6; i++) data.test.label[i] = (uint8_t)(i % 3);
-    MUST(fs_context_create(&ctx, &options));
+    MUST(grass_device_open(&device, &options));
     return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -48,7 +48,7 @@ static int tear_down(void **state)
 {
     (void)state;
     grass_data_free(&data);
-    fs_context_destroy(ctx);
+    grass_device_close(&device);
     remove_tree(folder);
     return 0;
 }
@@ -60,7 +60,7 @@ static fs_result all_of_it(int times, double *lds)
     experiment e;
     experiment_result result;
     left = times;
-    fs_result code = experiment_open(&e, ctx, &smallest, &data, folder, NULL);
+    fs_result code = experiment_open(&e, &device, &smallest, &data, folder, NULL);
     if (code == FS_OK) {
         code = experiment_models(&e);
         if (code == FS_OK) code = experiment_lds(&e, &spec, 16, 0, NULL, &result);
