@@ -416,7 +416,7 @@ __device__ __forceinline__ void store_sums(const fsi_tile_args &a, const warp_sh
     bool finite = has_work;
     for (int f = 0; f < replicas && has_work; f++) finite = finite && columns[(f - replica) * size * CHUNK];
     if (has_work && replica == 0 && !finite && lane < WIDTH)
-        make_again<T>(a, *slice, slice->column + lane, sums + lane, WIDTH);
+        add_serial<T>(a, *slice, slice->column + lane, sums + lane, WIDTH);
     __syncthreads();
     if (!has_work) return;
     const fsi_output out = fsi_partial_sums(a, 1, slice->z);

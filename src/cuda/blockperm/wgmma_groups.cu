@@ -69,9 +69,9 @@ template <int STAGES, int PANELS, int STEP_BYTES> struct memory {
     __device__ __forceinline__ explicit memory(uint8_t *shared)
     {
         panels = fsi_shared_address(shared);
-        steps = panels + PANELS * PANEL_BYTES;
+        steps = panels + PANELS * S_TILE_BYTES;
         barriers = steps + STAGES * STEP_BYTES;
-        masks = shared + PANELS * PANEL_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS) + 8;
+        masks = shared + PANELS * S_TILE_BYTES + STAGES * STEP_BYTES + 16 * (STAGES + PANELS) + 8;
     }
     __device__ __forceinline__ uint32_t step_full(int i) const { return barriers + 8 * i; }
     __device__ __forceinline__ uint32_t step_empty(int i) const { return barriers + 8 * (STAGES + i); }
@@ -257,7 +257,7 @@ __device__ void copy_boxes(const fsi_tile_args &a, const CUtensorMap &map, const
  * Words are drawn before the panels are waited for; while these are cleared and written, the other warp's are
  * multiplied. */
 template <class T, int C, int SAMPLES, int STAGES, int PANELS>
-__device__ void make_panels(const fsi_tile_args &a, const job &j,
+__device__ void make_s_tiles(const fsi_tile_args &a, const job &j,
                             const memory<STAGES, PANELS, shape<T, C, SAMPLES>::STEP_BYTES> &m, uint8_t *panels,
                             int panel_count)
 {
@@ -306,11 +306,11 @@ __device__ void make_panels(const fsi_tile_args &a, const job &j,
 
         /* 2. two empty panels */
         const int first = 2 * turn % PANELS, parity = 2 * turn / PANELS & 1 ^ 1;
-        uint8_t *pair = panels + first * PANEL_BYTES, *panel = pair + second * PANEL_BYTES;
+        uint8_t *pair = panels + first * S_TILE_BYTES, *panel = pair + second * S_TILE_BYTES;
         fsi_mbarrier_wait(m.panel_empty(first), parity);
         fsi_mbarrier_wait(m.panel_empty(first + 1), parity);
 #pragma unroll
-        for (int i = 0; i < 2 * PANEL_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
 
         /* 3. +-1 for every nonzero */
@@ -593,7 +593,7 @@ template <class T, int C, int SAMPLES, int STAGES, int PANELS> struct position {
     {
         const int at = number(step) % PANELS;
         fsi_mbarrier_wait(m.panel_full(at), number(step) / PANELS & 1);
-        return m.panels + at * PANEL_BYTES;
+        return m.panels + at * S_TILE_BYTES;
     }
     __device__ __forceinline__ void leave_panel(int step) const
     {
@@ -674,7 +674,7 @@ __device__ __forceinline__ void multiply_steps(position<T, C, SAMPLES, STAGES, P
         const uint32_t panel = at.wait_for_panel(step);
         float sums[2][16];
         const auto multiply_half = [&](int i) {
-            multiply<1>(sums[i & 1], x, i >> 1, panel + (i >> 1) * 2 * STEP + (i & 1) * PANEL_BYTES / 2, 0);
+            multiply<1>(sums[i & 1], x, i >> 1, panel + (i >> 1) * 2 * STEP + (i & 1) * S_TILE_BYTES / 2, 0);
         };
         multiply_half(0);
 #pragma unroll
@@ -693,7 +693,7 @@ __device__ __forceinline__ void multiply_steps(position<T, C, SAMPLES, STAGES, P
 
 /* The same sums by plain additions, for data that are not finite: a thread owns a sample of a block. */
 template <class T, int C, int SAMPLES>
-__device__ __noinline__ void make_again(const fsi_tile_args &a, const job &j, float *tile, int thread)
+__device__ __noinline__ void add_serial(const fsi_tile_args &a, const job &j, float *tile, int thread)
 {
     enum { ITEMS = shape<T, C, SAMPLES>::ALL_BLOCKS * SAMPLES };
     const fsi_output to = fsi_partial_sums(a, 1, j.z);
@@ -755,7 +755,7 @@ __global__ void __launch_bounds__(FSI_WGMMA_GROUPS_THREADS(sizeof(T), C, SAMPLES
     /* 2. some prepare, two warpgroups multiply */
     if (tid < sh::PREPARE) {
         fsi_fewer_registers<sh::FEWER>();
-        if (tid < 32 * MAKERS) make_panels<T, C, SAMPLES>(a, j, m, shared, step_count * sh::STEP_PANELS);
+        if (tid < 32 * MAKERS) make_s_tiles<T, C, SAMPLES>(a, j, m, shared, step_count * sh::STEP_PANELS);
         else if (sh::BOXES) copy_boxes<T, C, SAMPLES>(a, map, j, m, step_count);
         else copy_lines<T, C, SAMPLES>(a, j, m, step_count);
         fsi_barrier_or(1, sh::THREADS, false);
@@ -768,7 +768,7 @@ __global__ void __launch_bounds__(FSI_WGMMA_GROUPS_THREADS(sizeof(T), C, SAMPLES
         for (int i = 0; i < 32 * sh::BLOCKS; i++) zero = fmaf(total[i >> 5][i & 31], 0.0f, zero);
         float *tile = (float *)shared;
         if (fsi_barrier_or(1, sh::THREADS, zero != 0.0f)) {
-            make_again<T, C, SAMPLES>(a, j, tile, tid - sh::PREPARE);
+            add_serial<T, C, SAMPLES>(a, j, tile, tid - sh::PREPARE);
             return;
         }
 
@@ -798,7 +798,7 @@ __global__ void __launch_bounds__(FSI_WGMMA_GROUPS_THREADS(sizeof(T), C, SAMPLES
 /* choose.c knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, c, samples, stages, panels) \
     static_assert(FSI_WGMMA_GROUPS_SHARED(sizeof(T), c, stages, panels) == \
-                      panels * PANEL_BYTES + stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + \
+                      panels * S_TILE_BYTES + stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + \
                           8 * stages, \
                   "instances.h disagrees");
 FSI_WGMMA_GROUPS(SHARED)
