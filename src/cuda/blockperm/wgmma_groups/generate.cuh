@@ -7,6 +7,27 @@
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 namespace {
 
+/* Two neighbouring S tiles become zero. */
+__device__ __forceinline__ void clear_pair(uint8_t *pair, int lane)
+{
+#pragma unroll
+    for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
+    __syncwarp();
+}
+/* They are full, from tile `first` of the ring on; the first pair begins S. */
+template <int STAGES, int S_TILES, int STEP_BYTES>
+__device__ __forceinline__ void pass_on_pair(const memory<STAGES, S_TILES, STEP_BYTES> &m, int first, int lane,
+                                             bool begins)
+{
+    fsi_proxy_fence();
+    __syncwarp();
+    if (lane == 0) {
+        fsi_mbarrier_arrive(m.tile_full(first));
+        fsi_mbarrier_arrive(m.tile_full(first + 1));
+        if (begins) fsi_mbarrier_arrive(m.begun());
+    }
+}
+
 /* A generator warp: of the two, each has every second pair of neighbouring S tiles, and a lane a quad.  Each lane
  * computes one row group, of the next AHEAD pairs of its warp.  Words are drawn before the S tiles are waited for; while
  * these are cleared and written, the other warp's are multiplied. */
@@ -63,9 +84,7 @@ __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
         uint8_t *pair = tiles + first * S_TILE_BYTES, *s_tile = pair + second * S_TILE_BYTES;
         fsi_mbarrier_wait(m.tile_empty(first), parity);
         fsi_mbarrier_wait(m.tile_empty(first + 1), parity);
-#pragma unroll
-        for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++) ((uint4 *)pair)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
-        __syncwarp();
+        clear_pair(pair, lane);
 
         /* 3. +-1 for every nonzero */
 #pragma unroll 1
@@ -88,13 +107,7 @@ __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
             if (++w == (int)a.B.words) break;
             words = fsi_blockperm_quad_rolled(&a.B, column >> 2, 1, w);
         }
-        fsi_proxy_fence();
-        __syncwarp();
-        if (lane == 0) {
-            fsi_mbarrier_arrive(m.tile_full(first));
-            fsi_mbarrier_arrive(m.tile_full(first + 1));
-            if (pass == 0) fsi_mbarrier_arrive(m.begun());
-        }
+        pass_on_pair(m, first, lane, pass == 0);
     }
 }
 
