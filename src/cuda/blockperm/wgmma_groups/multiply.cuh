@@ -265,6 +265,22 @@ template <class T, int C, int SAMPLES, int STAGES, int S_TILES> struct position 
     }
 };
 
+/* Half a step, tiles FIRST and FIRST + 1; where a split term would become infinite, sums so far are promoted and scales
+ * lowered. */
+template <int FIRST, class T, int SAMPLES>
+__device__ __forceinline__ void load_half(source<T, 1, SAMPLES> &s, float (&up)[2], fragments<T, 2> &x,
+                                          float (&sums)[32], float (&total)[32])
+{
+    for (;;) {
+        load<FIRST>(s, up, x);
+        if (!overflown(x)) break;
+        wait_for_sums(sums);
+        promote<T>(total, sums, up);
+#pragma unroll
+        for (int i = 0; i < 32; i++) sums[i] = 0.0f;
+        lower_scales<FIRST, 2>(s, up);
+    }
+}
 /* A consumer warpgroup, C = 1: total[0] = its 64 samples.  Half a step is loaded and cut while the half before
  * it is multiplied; sums are promoted when the next half is ready. */
 template <class T, int SAMPLES, int STAGES, int S_TILES>
@@ -280,15 +296,7 @@ __device__ __forceinline__ void multiply_steps(position<T, 1, SAMPLES, STAGES, S
 #pragma unroll 1
     for (int step = 0; step < step_count; step++) {
         source<T, 1, SAMPLES> s = at.wait_for_step();
-        for (;;) {
-            load<0>(s, up, x[0]);
-            if (!overflown(x[0])) break;
-            wait_for_sums(sums);
-            promote<T>(total[0], sums, up);
-#pragma unroll
-            for (int i = 0; i < 32; i++) sums[i] = 0.0f;
-            lower_scales<0, 2>(s, up);
-        }
+        load_half<0>(s, up, x[0], sums, total[0]);
         const uint32_t s_tile = at.wait_for_tile(step);
         if (step % PROMOTE == 0) {
             wait_for_sums(sums);
@@ -298,15 +306,7 @@ __device__ __forceinline__ void multiply_steps(position<T, 1, SAMPLES, STAGES, S
         fsi_wgmma_wait<1>();
         x[1].keep();
         if (step > 0) at.leave_tile(step - 1);
-        for (;;) {
-            load<2>(s, up, x[1]);
-            if (!overflown(x[1])) break;
-            wait_for_sums(sums);
-            promote<T>(total[0], sums, up);
-#pragma unroll
-            for (int i = 0; i < 32; i++) sums[i] = 0.0f;
-            lower_scales<2, 2>(s, up);
-        }
+        load_half<2>(s, up, x[1], sums, total[0]);
         at.leave_step();
         multiply<2>(sums, x[1], 0, s_tile + 4 * STEP, 1);
         fsi_wgmma_wait<1>();
