@@ -108,6 +108,25 @@ template <class T> __device__ __forceinline__ void multiply_factors(const fsi_fa
     }
 }
 
+#if __CUDA_ARCH__ >= 800
+/* The sums of a group's warps added in order, scaled once, stored once. */
+template <class T, bool PRODUCTS, int GROUPS, int SHARES>
+__device__ __forceinline__ void store_shares(const fsi_tile_args &a, const fsi_slice &p, const fsi_output &to,
+                                             int group, int share, int lane, int first, float *tile, float (&total)[32])
+{
+    if (share > 0)
+#pragma unroll
+        for (int i = 0; i < 32; i++) tile[((share - 1) * 32 + i) * (32 * GROUPS) + group * 32 + lane] = total[i];
+    if (SHARES > 1) __syncthreads();
+    if (share > 0) return;
+#pragma unroll
+    for (int other = 0; other < SHARES - 1; other++)
+#pragma unroll
+        for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
+    store_samples<T, PRODUCTS ? 1 : 8>(a, p, to, total, p.column + first);
+}
+#endif
+
 template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__(THREADS, 2)
     direct(const __grid_constant__ fsi_tile_args a)
 {
@@ -177,16 +196,7 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
         for (int r = 0; r < p.block_rows; r++) fsi_output_put(to, p.output_row + r, column, tile[r * SAMPLES + tid]);
         return;
     }
-    if (share > 0)
-#pragma unroll
-        for (int i = 0; i < 32; i++) tile[((share - 1) * 32 + i) * (32 * GROUPS) + group * 32 + lane] = total[i];
-    if (SHARES > 1) __syncthreads();
-    if (share > 0) return;
-#pragma unroll
-    for (int other = 0; other < SHARES - 1; other++)
-#pragma unroll
-        for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
-    store_samples<T, PRODUCTS ? 1 : 8>(a, p, to, total, p.column + first);
+    store_shares<T, PRODUCTS, GROUPS, SHARES>(a, p, to, group, share, lane, first, tile, total);
 #endif
 }
 

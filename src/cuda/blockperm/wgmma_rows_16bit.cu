@@ -96,7 +96,7 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
 __device__ __forceinline__ bool in_order(const fsi_blockperm &B) { return B.shuffle == FSI_DEF_NONE || B.ways == 1; }
 /* Columns of local rows local row ... local row + 3, p.first + local row a multiple of 4. */
 __device__ __forceinline__ void find_columns(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
-                                            int64_t (&column)[4])
+                                             int64_t (&column)[4])
 {
     const int64_t first = p.first + local_row;
     uint32_t turn[4];
@@ -195,6 +195,13 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
     if (warp >= unit_count) begun();
 }
 
+/* A warp has read unit t: its place may be filled again. */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int t)
+{
+    __syncwarp();
+    if ((threadIdx.x & 31) == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
+}
 /* A group that multiplies: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows of
  * one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on the
  * tensor cores.  A place is given back when its unit is done, at the latest before the next one is waited for. */
@@ -237,10 +244,6 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
 #pragma unroll
         for (int i = 0; i < 2 * STEPS; i++) asm volatile("" ::"r"(x[half + i / 4][i % 4]));
     };
-    const auto give_back = [&](int t) {
-        __syncwarp();
-        if (lane == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
-    };
 #pragma unroll
     for (int i = 0; i < 32; i++) total[i] = 0.0f;
     if (group < unit_count) make(group, FIRST);
@@ -259,14 +262,14 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
             const bool there = fsi_mbarrier_test(m.copied(u % PLACES), u / PLACES & 1);
             if (!there) {
                 fsi_wgmma_wait<0>();
-                give_back(t);
+                release_unit(m, t);
                 fsi_mbarrier_wait(m.copied(u % PLACES), u / PLACES & 1);
             }
             fsi_proxy_fence();
             multiply(u, FIRST, true);
             fsi_wgmma_wait<1>();
             keep(SECOND);
-            if (there) give_back(t);
+            if (there) release_unit(m, t);
             make(u, SECOND);
             multiply(u, SECOND, true);
             fsi_wgmma_wait<1>();
@@ -275,7 +278,7 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
         }
         fsi_wgmma_wait<0>();
         keep(SECOND);
-        give_back(u < unit_count ? u : t);
+        release_unit(m, u < unit_count ? u : t);
         /* The compiler does not know that sums change until wgmma is waited for. */
 #pragma unroll
         for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
