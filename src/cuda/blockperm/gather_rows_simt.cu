@@ -103,7 +103,7 @@ template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_sl
         /* 1. a bit for every nonzero */
         int64_t column[4];
         uint32_t word[4];
-        const int valid = number_slots(a, p, local_row, lead, column, word);
+        const int valid = number_local_rows(a, p, local_row, lead, column, word);
         each_nonzero(a, p, valid, word,
                      [&](int i, uint32_t code) { atomicOr((uint32_t *)(masks + (code >> 1)) + i, 1u << lane); });
         __syncwarp();
@@ -215,7 +215,7 @@ template <int OUTS> __global__ void __launch_bounds__(THREADS, 1)
     fsi_proxy_fence();
     __syncthreads();
     fsi_slice whole = slices[0];
-    align_slots(whole);
+    align_local_rows(whole);
     const int stage_count = (int)((whole.count + STAGE - 1) / STAGE);
 
     if (tid < PREPARE) {
@@ -223,7 +223,7 @@ template <int OUTS> __global__ void __launch_bounds__(THREADS, 1)
         fsi_fewer_registers<64>();
         fsi_slice p = slices[tid < 32 * COPIERS ? 0 : (tid >> 5) % OUTS];
         const int64_t owned = place_columns<float, sh::WIDTH>(a, p);
-        const int lead = align_slots(p);
+        const int lead = align_local_rows(p);
         if (tid < 32 * COPIERS) {
             ring_place first = {0, 1};
             copy_rows(a, maps, p, owned, lead, ring, a.B.shuffle == FSI_DEF_NONE, stage_count, first);
@@ -259,7 +259,7 @@ template <int OUTS> __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
     for (int r = 0; r < sh::ROWS; r++)
         *(float4 *)(mine + r * sh::WIDTH) = make_float4(sums[r][0], sums[r][1], sums[r][2], sums[r][3]);
-    add_parts<OUTS, sh::WIDTH, sh::WIDTH, 32 * ADDERS>(a, slices, p.column, owned, tiles, tid - PREPARE);
+    add_cluster_sums<OUTS, sh::WIDTH, sh::WIDTH, 32 * ADDERS>(a, slices, p.column, owned, tiles, tid - PREPARE);
 #endif
 }
 

@@ -30,7 +30,7 @@ enum {
     STEPS = UNIT / STEP,
     UNITS = CHUNK / UNIT
 };
-static_assert(FSI_MMA_GATHER_SHARED == PANELS * PANEL_BYTES + 8 * CHUNK, "the instance list disagrees");
+static_assert(FSI_MMA_GATHER_SHARED == PANELS * S_TILE_BYTES + 8 * CHUNK, "the instance list disagrees");
 
 /* What an element is kept as: a float, or two bytes as they are. */
 template <class T> struct kept {
@@ -50,7 +50,7 @@ template <class T> struct elements {
     __device__ __forceinline__ void cut(int step, fragment<1> (&of)[PASSES])
     {
         if constexpr (is_float<T>::value) {
-            pieces<float, PASSES, 1, 0> p;
+            split_terms<float, PASSES, 1, 0> p;
             p.cut(x[step]);
 #pragma unroll
             for (int i = 0; i < PASSES; i++) of[i] = p.of[i];
@@ -109,13 +109,32 @@ template <class T> __device__ __forceinline__ void multiply_factors(const fsi_fa
     }
 }
 
+#if __CUDA_ARCH__ >= 800
+/* The sums of a group's warps added in order, scaled once, stored once. */
+template <class T, bool PRODUCTS, int GROUPS, int SHARES>
+__device__ __forceinline__ void store_shares(const fsi_tile_args &a, const fsi_slice &p, const fsi_output &to,
+                                             int group, int share, int lane, int first, float *tile, float (&total)[32])
+{
+    if (share > 0)
+#pragma unroll
+        for (int i = 0; i < 32; i++) tile[((share - 1) * 32 + i) * (32 * GROUPS) + group * 32 + lane] = total[i];
+    if (SHARES > 1) __syncthreads();
+    if (share > 0) return;
+#pragma unroll
+    for (int other = 0; other < SHARES - 1; other++)
+#pragma unroll
+        for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
+    store_samples<T, PRODUCTS ? 1 : 8>(a, p, to, total, p.column + first);
+}
+#endif
+
 template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__(THREADS, 2)
     direct(const __grid_constant__ fsi_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
     constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, GROUPS = SAMPLES / 16, SHARES = THREADS / 32 / GROUPS;
     extern __shared__ __align__(1024) uint8_t shared[];
-    int64_t *offsets = (int64_t *)(shared + PANELS * PANEL_BYTES);
+    int64_t *offsets = (int64_t *)(shared + PANELS * S_TILE_BYTES);
     int2 *pairs = (int2 *)offsets; /* of products, in their place */
     const int tid = threadIdx.x, warp = tid >> 5, group = warp % GROUPS, share = warp / GROUPS;
     const int lane = tid & 31, q = lane & 3, first = group * 16 + (PRODUCTS ? 2 : 1) * (lane >> 2);
@@ -144,9 +163,9 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
         if (PRODUCTS) pairs[tid] = make_int2(pair.x < 0 ? a.factors.width : pair.x, pair.y);
         else offsets[tid] = from < 0 ? 0 : from * a.row_stride;
 #pragma unroll
-        for (int i = 0; i < PANELS * PANEL_BYTES / 16; i += THREADS) panels[i + tid] = make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < PANELS * S_TILE_BYTES / 16; i += THREADS) panels[i + tid] = make_uint4(0, 0, 0, 0);
         __syncthreads();
-        put_nonzeros<ONE>(a, p, shared + (tid >> 6) * PANEL_BYTES, tid, row);
+        put_nonzeros<ONE>(a, p, shared + (tid >> 6) * S_TILE_BYTES, tid, row);
         if (PRODUCTS) fsi_await_last_kernel();
         __syncthreads();
 #pragma unroll 1
@@ -162,7 +181,7 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
                     for (int v = 0; v < 2; v++) e.take(i >> 2, i & 3, v, sample[v] + offset);
                 }
             /* 3. products */
-            multiply_unit<T>(e, fsi_shared_address(shared) + (unit >> 1) * PANEL_BYTES, (unit & 1) * STEPS, total);
+            multiply_unit<T>(e, fsi_shared_address(shared) + (unit >> 1) * S_TILE_BYTES, (unit & 1) * STEPS, total);
         }
     }
 
@@ -174,20 +193,11 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
     if (__syncthreads_or(missing || zero != 0.0f)) {
         const int64_t column = p.column + tid;
         if (tid >= SAMPLES || column >= a.n) return;
-        make_again<T, PRODUCTS>(a, p, column, tile + tid, SAMPLES);
+        add_serial<T, PRODUCTS>(a, p, column, tile + tid, SAMPLES);
         for (int r = 0; r < p.block_rows; r++) fsi_output_put(to, p.output_row + r, column, tile[r * SAMPLES + tid]);
         return;
     }
-    if (share > 0)
-#pragma unroll
-        for (int i = 0; i < 32; i++) tile[((share - 1) * 32 + i) * (32 * GROUPS) + group * 32 + lane] = total[i];
-    if (SHARES > 1) __syncthreads();
-    if (share > 0) return;
-#pragma unroll
-    for (int other = 0; other < SHARES - 1; other++)
-#pragma unroll
-        for (int i = 0; i < 32; i++) total[i] += tile[(other * 32 + i) * (32 * GROUPS) + group * 32 + lane];
-    store_samples<T, PRODUCTS ? 1 : 8>(a, p, to, total, p.column + first);
+    store_shares<T, PRODUCTS, GROUPS, SHARES>(a, p, to, group, share, lane, first, tile, total);
 #endif
 }
 

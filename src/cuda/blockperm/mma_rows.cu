@@ -17,7 +17,7 @@
 
 namespace {
 
-enum { WIDTH = 128, CHUNK = 128, CHUNK_BYTES = 2 * PANEL_BYTES, OFFSETS = 4 };
+enum { WIDTH = 128, CHUNK = 128, CHUNK_BYTES = 2 * S_TILE_BYTES, OFFSETS = 4 };
 
 /* A group's ring of steps: 16 rows of 128 columns each, 16-byte chunks exchanged within a row so that both the copies
  * (eight neighbouring chunks of a row) and the fragments (two neighbouring chunks of four rows) are free of conflicts.
@@ -68,65 +68,145 @@ template <class T, int STAGES> struct ring {
     }
 };
 
+#if __CUDA_ARCH__ >= 800
+
+/* A warp of one of the groups, in turn, prepares chunk c, each thread four local rows. */
+template <int GROUPS> __device__ __forceinline__ bool prepares(int c, int group, int local_row)
+{
+    return group == c % GROUPS && local_row < CHUNK / 4;
+}
+/* Where the rows of chunk c are in A, and, by fours, which local rows hold a row and their words; an empty local row
+ * reads row 0. */
+template <class T, int GROUPS, class RING>
+__device__ __forceinline__ void number_rows(const fsi_tile_args &a, const fsi_slice &p, int64_t *offsets, int c,
+                                            int group, int local_row, int lead, const bool &fours, int &valid,
+                                            uint32_t (&word)[4])
+{
+    if (!prepares<GROUPS>(c, group, local_row)) return;
+    const int64_t first = (int64_t)c * CHUNK + 4 * local_row;
+    int64_t column[4];
+    if (fours) valid = number_local_rows(a, p, first, lead, column, word);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int64_t row = -1;
+        if (fours) row = valid >> i & 1 ? column[i] - a.row0 : -1;
+        else if (first + i >= lead && first + i < p.count)
+            row = fsi_local_row_source(&a.B, p.h, p.first + first + i, a.row0, a.rows);
+        offsets[c % OFFSETS * CHUNK + (4 * local_row & ~15) + RING::place((4 * local_row + i) & 15)] =
+            row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
+    }
+}
+/* The nonzeros of chunk c of S, whose tiles are zero; an empty local row has none. */
+template <int ONE, int GROUPS> __device__ __forceinline__ void make_chunk(const fsi_tile_args &a, const fsi_slice &p,
+                                                                          uint8_t *shared, int c, int group,
+                                                                          int local_row, int lead, const bool &fours,
+                                                                          int valid, uint32_t (&word)[4])
+{
+    if (!prepares<GROUPS>(c, group, local_row)) return;
+    const int64_t first = (int64_t)c * CHUNK + 4 * local_row;
+    uint8_t *tile = shared + (c & 1) * CHUNK_BYTES + (local_row >> 4) * S_TILE_BYTES;
+    if (fours) put_local_rows<ONE>(a, p, tile, 4 * local_row, valid, word);
+    else
+#pragma unroll 1
+        for (int i = first < lead ? lead : 0; i < 4; i++) put_local_row<ONE>(a, p, tile, first + i);
+}
+
+template <int THREADS> __device__ __forceinline__ void clear_chunk(uint8_t *shared, int c)
+{
+    const int tid = threadIdx.x;
+    uint4 *at = (uint4 *)(shared + (c & 1) * CHUNK_BYTES);
+#pragma unroll
+    for (int i = 0; i < CHUNK_BYTES / 16; i += THREADS) at[i + tid] = make_uint4(0, 0, 0, 0);
+}
+
+/* x = the elements of the next of `steps` steps, while the one STAGES - 1 behind it is fetched. */
+template <int STAGES, class RING, class TERMS>
+__device__ __forceinline__ void take_step(const RING &r, const int64_t *offsets, int group, int steps, int &step,
+                                          TERMS &x)
+{
+    fsi_copy_wait<STAGES - 2>();
+    fsi_barrier(1 + group, 128);
+    if (step + STAGES - 1 < steps) r.fetch(offsets, step + STAGES - 1);
+    fsi_copy_commit();
+    x.load(r.from + step % STAGES * RING::STEP_BYTES);
+    step++;
+}
+
+/* total += the products of the two S tiles of chunk c, 64 local rows each, four steps of 16: the small split terms of
+ * all steps first, then the large ones. */
+template <class T, int PASSES, int STAGES>
+__device__ __forceinline__ void multiply_chunk(const ring<T, STAGES> &r, const int64_t *offsets, const uint8_t *shared,
+                                               int group, int steps, int c, int &step, float (&total)[64])
+{
+    constexpr int HALF = is_half<T>::value;
+    float sums[64];
+    split_terms<T, PASSES, 2, ring<T, STAGES>::ROW_BYTES> x;
+    fragment<2> top[4];
+#pragma unroll 1
+    for (int half = 0; half < 2; half++) {
+        const uint32_t tile = fsi_shared_address(shared + (c & 1) * CHUNK_BYTES) + half * S_TILE_BYTES;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            take_step<STAGES>(r, offsets, group, steps, step, x);
+            if (k == 0 && PASSES > 1) multiply<HALF, 0, 2>(sums, x.of[PASSES - 1], tile, k);
+            else if (PASSES > 1) multiply<HALF, 1, 2>(sums, x.of[PASSES - 1], tile, k);
+            if (PASSES > 2) multiply<HALF, 1, 2>(sums, x.of[1], tile, k);
+            top[k] = x.of[0];
+        }
+        multiply<HALF, (PASSES > 1), 2>(sums, top[0], tile, 0);
+#pragma unroll
+        for (int k = 1; k < 4; k++) multiply<HALF, 1, 2>(sums, top[k], tile, k);
+#pragma unroll
+        for (int i = 0; i < 64; i++) total[i] += sums[i];
+    }
+}
+
+/* All finite: scale once, store once, four neighbouring columns of a row at a time.  Otherwise the slice is recomputed
+ * by plain additions. */
+template <class T, int THREADS> __device__ __forceinline__ void store_total(const fsi_tile_args &a,
+                                                                            const fsi_slice &slice, const fsi_slice &p,
+                                                                            uint8_t *shared, const float (&total)[64])
+{
+    const int tid = threadIdx.x;
+    float zero = 0.0f;
+#pragma unroll
+    for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
+    if (__syncthreads_or(zero != 0.0f)) {
+        const fsi_output to = fsi_partial_sums(a, p.l, p.z);
+        float *mine = (float *)shared + tid;
+        add_serial<T>(a, slice, p.column + tid, mine, THREADS);
+        for (int r = 0; r < p.block_rows && p.column + tid < a.n; r++)
+            fsi_output_put(to, p.output_row + r, p.column + tid, mine[r * THREADS]);
+    } else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
+}
+#endif
+
 template <class T, int PASSES, int GROUPS, int STAGES>
 __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) mma_rows(const __grid_constant__ fsi_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
-    constexpr int HALF = is_half<T>::value, ONE = HALF ? F16_ONE : BF16_ONE, THREADS = GROUPS * 128;
+    constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, THREADS = GROUPS * 128;
     typedef ring<T, STAGES> ring_t;
     extern __shared__ __align__(1024) uint8_t shared[];
     int64_t *offsets = (int64_t *)(shared + 2 * CHUNK_BYTES);
     const int tid = threadIdx.x, group = tid >> 7, local_row = tid & 127;
     const fsi_slice slice = fsi_slice_of(a, 1, GROUPS * WIDTH);
     fsi_slice p = slice;
-    const int lead = align_slots(p), chunk_count = (int)((p.count + CHUNK - 1) / CHUNK),
+    const int lead = align_local_rows(p), chunk_count = (int)((p.count + CHUNK - 1) / CHUNK),
               steps = chunk_count * (CHUNK / STEP);
     const ring_t r(a, fsi_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES,
                    p.column + group * WIDTH);
-
-    /* A warp of one of the groups, in turn, makes a chunk, each thread four local rows: their rows and, a chunk later, their
-     * nonzeros.  An empty local row reads row 0 and has no nonzeros. */
     const bool fours = made_by_fours(a, p);
-    uint32_t word[4];
+    uint32_t word[4]; /* of the chunk whose rows were numbered last */
     int valid = 0;
-    auto makes = [&](int c) { return group == c % GROUPS && local_row < CHUNK / 4; };
-    auto number_rows = [&](int c) {
-        if (!makes(c)) return;
-        const int64_t first = (int64_t)c * CHUNK + 4 * local_row;
-        int64_t column[4];
-        if (fours) valid = number_slots(a, p, first, lead, column, word);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            int64_t row = -1;
-            if (fours) row = valid >> i & 1 ? column[i] - a.row0 : -1;
-            else if (first + i >= lead && first + i < p.count)
-                row = fsi_local_row_source(&a.B, p.h, p.first + first + i, a.row0, a.rows);
-            offsets[c % OFFSETS * CHUNK + (4 * local_row & ~15) + ring_t::place((4 * local_row + i) & 15)] =
-                row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
-        }
-    };
-    auto clear_chunk = [&](int c) {
-        uint4 *at = (uint4 *)(shared + (c & 1) * CHUNK_BYTES);
-#pragma unroll
-        for (int i = 0; i < CHUNK_BYTES / 16; i += THREADS) at[i + tid] = make_uint4(0, 0, 0, 0);
-    };
-    auto make_chunk = [&](int c) {
-        if (!makes(c)) return;
-        const int64_t first = (int64_t)c * CHUNK + 4 * local_row;
-        uint8_t *panel = shared + (c & 1) * CHUNK_BYTES + (local_row >> 4) * PANEL_BYTES;
-        if (fours) put_slots<ONE>(a, p, panel, 4 * local_row, valid, word);
-        else
-#pragma unroll 1
-            for (int i = first < lead ? lead : 0; i < 4; i++) put_slot<ONE>(a, p, panel, first + i);
-    };
 
     fsi_start_next_kernel();
     /* 1. the rows of the first two chunks, the first chunk of S, the ring filled */
-    number_rows(0);
-    clear_chunk(0);
+    number_rows<T, GROUPS, ring_t>(a, p, offsets, 0, group, local_row, lead, fours, valid, word);
+    clear_chunk<THREADS>(shared, 0);
     __syncthreads();
-    make_chunk(0);
-    number_rows(1);
+    make_chunk<ONE, GROUPS>(a, p, shared, 0, group, local_row, lead, fours, valid, word);
+    number_rows<T, GROUPS, ring_t>(a, p, offsets, 1, group, local_row, lead, fours, valid, word);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < STAGES - 1; i++) {
@@ -134,58 +214,23 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) mma_rows(co
         fsi_copy_commit();
     }
 
-    float sums[64], total[64];
+    float total[64];
 #pragma unroll
     for (int i = 0; i < 64; i++) total[i] = 0.0f;
     int step = 0;
-    pieces<T, PASSES, 2, ring_t::ROW_BYTES> x;
-    fragment<2> top[4];
-    auto take_step = [&]() {
-        fsi_copy_wait<STAGES - 2>();
-        fsi_barrier(1 + group, 128);
-        if (step + STAGES - 1 < steps) r.fetch(offsets, step + STAGES - 1);
-        fsi_copy_commit();
-        x.load(r.from + step % STAGES * ring_t::STEP_BYTES);
-        step++;
-    };
     for (int c = 0; c < chunk_count; c++) {
         /* 2. the next chunk of S, and the rows of the one after it */
-        clear_chunk(c + 1);
+        clear_chunk<THREADS>(shared, c + 1);
         __syncthreads();
-        make_chunk(c + 1);
-        number_rows(c + 2);
-        /* 3. two panels of 64 local rows, four steps of 16 each: the small pieces of all steps first, then the large ones */
-#pragma unroll 1
-        for (int half = 0; half < 2; half++) {
-            const uint32_t panel = fsi_shared_address(shared + (c & 1) * CHUNK_BYTES) + half * PANEL_BYTES;
-#pragma unroll
-            for (int k = 0; k < 4; k++) {
-                take_step();
-                if (k == 0 && PASSES > 1) multiply<HALF, 0, 2>(sums, x.of[PASSES - 1], panel, k);
-                else if (PASSES > 1) multiply<HALF, 1, 2>(sums, x.of[PASSES - 1], panel, k);
-                if (PASSES > 2) multiply<HALF, 1, 2>(sums, x.of[1], panel, k);
-                top[k] = x.of[0];
-            }
-            multiply<HALF, (PASSES > 1), 2>(sums, top[0], panel, 0);
-#pragma unroll
-            for (int k = 1; k < 4; k++) multiply<HALF, 1, 2>(sums, top[k], panel, k);
-#pragma unroll
-            for (int i = 0; i < 64; i++) total[i] += sums[i];
-        }
+        make_chunk<ONE, GROUPS>(a, p, shared, c + 1, group, local_row, lead, fours, valid, word);
+        number_rows<T, GROUPS, ring_t>(a, p, offsets, c + 2, group, local_row, lead, fours, valid, word);
+        /* 3. this chunk's products */
+        multiply_chunk<T, PASSES, STAGES>(r, offsets, shared, group, steps, c, step, total);
         __syncthreads();
     }
 
-    /* 4. all finite: scale once, store once, four neighbouring columns of a row at a time */
-    float zero = 0.0f;
-#pragma unroll
-    for (int i = 0; i < 64; i++) zero = fmaf(total[i], 0.0f, zero);
-    if (__syncthreads_or(zero != 0.0f)) {
-        const fsi_output to = fsi_partial_sums(a, p.l, p.z);
-        float *mine = (float *)shared + tid;
-        make_again<T>(a, slice, p.column + tid, mine, THREADS);
-        for (int r = 0; r < p.block_rows && p.column + tid < a.n; r++)
-            fsi_output_put(to, p.output_row + r, p.column + tid, mine[r * THREADS]);
-    } else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
+    /* 4. scale once, store once */
+    store_total<T, THREADS>(a, slice, p, shared, total);
 #endif
 }
 

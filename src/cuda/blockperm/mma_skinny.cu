@@ -1,21 +1,22 @@
-/* mma_skinny.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has a block of S,
- * which it makes in registers.
+/* mma_skinny.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has a block of
+ * S, which it generates in registers.
  *
  * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 8 columns
- * of A the N axis.  Where the slices of a block are powers of two, a nonzero is some bits of its local row's random word
- * (fsi_blockperm_next), so a thread makes its elements of S by comparing those bits with the row it has, two local rows at
- * once: S goes through no memory.  Elements of A are copied by the thread that multiplies them, VECTOR neighbouring
- * columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, so that no thread waits for another.
- * Warps of a thread block have neighbouring blocks and walk over the same rounds of the deal, of which they read all
- * rows together; they meet once in a span of rounds, whose turns all of them make, and words, four neighbours' at once.
- * Accuracy, Inf and NaN: as in mma_rows.cu; floats are cut into three pieces of bf16, 32 local rows are added on the
- * tensor cores, small pieces first, and those sums in float.
+ * of A the N axis.  Where the strata of a block are powers of two, a nonzero is some bits of its local row's random word
+ * (fsi_blockperm_next), so a thread generates its elements of S by comparing those bits with the row it has, two local
+ * rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them, VECTOR neighbouring
+ * columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, without synchronisation.
+ * Warps of a thread block have neighbouring blocks and traverse the same rounds of the row assignment, of which they
+ * read all rows together; they synchronise once per span of rounds, whose rotations and random words they compute
+ * cooperatively, four neighbouring columns per Philox call.
+ * Accuracy, Inf and NaN: as in mma_rows.cu; floats are cut into three split terms of bf16, 32 local rows are added on
+ * the tensor cores, small terms first, and those sums in float.
  *
- * grid     groups of `each` blocks x tiles of 8 VECTOR columns x slices, in this order, in x
- * threads  WARPS warps: teams of a warp for each block of the group, which take 32 local rows in turn
- * shared   of every warp: its ring of elements, and then its sums; turns of four spans; of every block their words; of
- *          every warp: places of local rows, its slice
- * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle, M <= 2^20, less than
+ * grid     groups of `size` blocks x tiles of 8 VECTOR columns x slices, in this order, in x
+ * threads  WARPS warps: `replicas` sets of a warp for each block of the group, which take 32 local rows in turn
+ * shared   of every warp: its ring of elements, and then its sums; rotations of four spans; of every block their words;
+ *          of every warp: columns of a chunk's local rows, its slice
+ * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle, M <= 2^20, less than
  *          2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
 #include "cuda/blockperm/mma_skinny_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -23,8 +24,8 @@
 
 namespace {
 
-/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose turns and words are made together; and
- * of all spans that are kept, from one to another block's words. */
+/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose rotations and words are made together;
+ * and of all spans that are kept; from one to another block's words. */
 enum {
     CHUNK = 32,
     UNITS = CHUNK / STEP,
@@ -33,10 +34,10 @@ enum {
     PITCH = FSI_MMA_SKINNY_PITCH
 };
 
-/* A column's nonzeros, t = 0 ... s - 1, are in order the next bits of its word: row in slice t, then the sign.  Here
+/* A column's nonzeros, t = 0 ... s - 1, are in order the next bits of its word: row in stratum t, then the sign.  Here
  * they are laid out in two halves of 16 bits, so that a row's bits in a half, the others cleared, are a number, f16 or
  * bf16, that is finite and not negative: rows are equal where these are.  The first nonzero of a half begins at bit
- * TOP; the sign of the last, which there may be no place left for below it, is at bit 15 then. */
+ * TOP; the sign of the last, which there may be no bit left for below it, is at bit 15 then. */
 template <int NONZEROS> struct digits {
     enum {
         ROWS = HEIGHT / NONZEROS,
@@ -45,7 +46,7 @@ template <int NONZEROS> struct digits {
         USED = EACH * (BITS + 1),
         TOP = USED == 16 ? 14 : 13
     };
-    static_assert(USED <= 16, "there is no place for all nonzeros");
+    static_assert(USED <= 16, "there are no bits for all nonzeros");
     static __device__ __forceinline__ uint32_t laid_out(uint32_t word)
     {
         if (USED == 16) return (word >> 1 & 0x7FFF7FFFu) | (word << 15 & 0x80008000u);
@@ -65,7 +66,7 @@ template <int NONZEROS> struct digits {
 
 /* A thread's elements of a unit of 16 local rows: its local rows 4 q ... 4 q + 3 are K positions 2 q, 2 q + 1, 2 q + 8 and
  * 2 q + 9 of the fragments, its columns VECTOR g ... of the tile are column g of VECTOR fragments.  cut() makes these,
- * of large pieces first. */
+ * of large split terms first. */
 template <class T, int VECTOR> struct elements {
     enum { PASSES = 1, WORDS = VECTOR / 2 };
     uint32_t x[4 * WORDS];
@@ -101,45 +102,51 @@ template <int VECTOR> struct elements<float, VECTOR> {
 };
 /* Where they are in a stage of a lane's ring: 16 bytes, or all of them if they are fewer, at a time, those of all lanes
  * side by side.  `at` is the lane's first; byte `offset` of its elements is that far behind it. */
+template <int BYTES> struct stage_line {
+    enum { value = 4 * BYTES < 16 ? 4 * BYTES : 16 };
+};
 template <int BYTES> __device__ __forceinline__ int stage_offset(int offset)
 {
-    enum { LINE = 4 * BYTES < 16 ? 4 * BYTES : 16 };
+    enum { LINE = stage_line<BYTES>::value };
     return offset / LINE * (32 * LINE) + offset % LINE;
 }
 
-/* Slot 0 of a warp's local rows: the first of its slice, moved down to a multiple of 4 where four rounds share a call. */
-__device__ __forceinline__ int64_t first_slot(const fsi_blockperm &B, const fsi_slice &p)
+/* Local row 0 of a warp: the first of its slice, moved down to a multiple of 4 where four rounds share a call. */
+__device__ __forceinline__ int64_t first_local_row(const fsi_blockperm &B, const fsi_slice &p)
 {
     return B.shuffle == FSI_DEF_ROWS ? p.first & ~(int64_t)3 : p.first;
 }
-/* Its column of S; places of other local rows are counted from there. */
-[[maybe_unused]] __device__ __forceinline__ int64_t first_place(const fsi_blockperm &B, const fsi_slice &p)
+/* Its column of S; columns of other local rows are counted from there. */
+[[maybe_unused]] __device__ __forceinline__ int64_t first_column_of(const fsi_blockperm &B, const fsi_slice &p)
 {
-    return first_slot(B, p) * (B.shuffle == FSI_DEF_ROWS ? B.M : 1);
+    return first_local_row(B, p) * (B.shuffle == FSI_DEF_ROWS ? B.M : 1);
 }
 
-/* Out of the way, so that the loop has its registers to itself: turns of the span of rounds that begins at `local row`; */
-[[maybe_unused]] __device__ __noinline__ void make_turns(const fsi_blockperm &B, const fsi_slice &p, unsigned local_row,
-                                                         uint32_t *turns)
+/* Not inlined, so that the loop has its registers to itself: rotations (cyclic shifts) of the span of rounds that begins at
+ * `local_row`; */
+[[maybe_unused]] __device__ __noinline__ void make_shift(const fsi_blockperm &B, const fsi_slice &p, unsigned local_row,
+                                                         uint32_t *rotations)
 {
-    uint32_t turn[4];
+    uint32_t rotation[4];
     if (threadIdx.x >= SPAN / 4) return;
-    fsi_blockperm_rotations(&B, ((first_slot(B, p) + local_row) >> 2) + threadIdx.x, turn);
-    *(uint4 *)(turns + local_row % KEPT + 4 * threadIdx.x) = make_uint4(turn[0], turn[1], turn[2], turn[3]);
+    fsi_blockperm_rotations(&B, ((first_local_row(B, p) + local_row) >> 2) + threadIdx.x, rotation);
+    *(uint4 *)(rotations + local_row % KEPT + 4 * threadIdx.x) = make_uint4(rotation[0], rotation[1], rotation[2],
+                                                                            rotation[3]);
 }
 /* its words, for blocks h0 ... h0 + blocks - 1, of four neighbouring columns at once, M being a multiple of 4; */
 template <int NONZEROS> __device__ __noinline__ void make_words(const fsi_blockperm &B, const fsi_slice &p,
                                                                 const fsi_philox_keys &keys, uint32_t h0,
                                                                 uint32_t blocks, unsigned local_row,
-                                                                const uint32_t *turns, uint32_t *words)
+                                                                const uint32_t *rotations, uint32_t *words)
 {
     const uint32_t M = (uint32_t)B.M;
     const unsigned quads = min(M / 4, (blocks + 6) / 4), item = threadIdx.x % quads, step = blockDim.x / quads;
     if (threadIdx.x >= step * quads) return;
     for (unsigned r = threadIdx.x / quads; r < SPAN; r += step) {
-        const uint32_t member = wrapped(h0 - turns[local_row % KEPT + r], M), lead = member & 3; /* h0's */
-        const uint32_t place = wrapped(member - lead + 4 * item, 0u - M);
-        const fsi_quad quad = fsi_blockperm_only_quad(&keys, ((first_slot(B, p) + local_row + r) * M + place) >> 2);
+        const uint32_t first = wrapped(h0 - rotations[local_row % KEPT + r], M), lead = first & 3; /* h0's */
+        const uint32_t member = wrapped(first - lead + 4 * item, 0u - M);
+        const fsi_quad quad = fsi_blockperm_only_quad(&keys,
+                                                      ((first_local_row(B, p) + local_row + r) * M + member) >> 2);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const uint32_t block = wrapped(4 * item + j - lead, M);
@@ -147,24 +154,24 @@ template <int NONZEROS> __device__ __noinline__ void make_words(const fsi_blockp
         }
     }
 }
-/* the word of one local row, where they are not made so; */
+/* the word of one local row, where they are not drawn together; */
 template <int NONZEROS> __device__ __noinline__ uint32_t make_word(const fsi_blockperm &B, const fsi_slice &p,
-                                                                   const fsi_philox_keys &keys, uint32_t place)
+                                                                   const fsi_philox_keys &keys, uint32_t offset)
 {
-    const int64_t column = first_place(B, p) + place;
+    const int64_t column = first_column_of(B, p) + offset;
     return digits<NONZEROS>::laid_out(fsi_quad_word(fsi_blockperm_only_quad(&keys, column >> 2), (uint64_t)column));
 }
 /* and this lane's elements of any chunk, of any strides, zeros of empty local rows; `first` is the chunk's first local row. */
 template <class T, int VECTOR> __device__ __noinline__ void copy_slowly(const fsi_tile_args &a, const fsi_slice &p,
-                                                                        unsigned first, const uint32_t *places,
+                                                                        unsigned first, const uint32_t *columns,
                                                                         char *to)
 {
     const int lane = threadIdx.x & 31;
 #pragma unroll 1
     for (int i = 0; i < UNITS * 4; i++) {
         const int number = i / 4 * STEP + 4 * (lane & 3) + i % 4;
-        const int64_t local_row = first_slot(a.B, p) + first + number,
-                      row = first_place(a.B, p) + places[number] - a.row0;
+        const int64_t local_row = first_local_row(a.B, p) + first + number,
+                      row = first_column_of(a.B, p) + columns[number] - a.row0;
         const bool there = local_row >= p.first && local_row < p.first + p.count && row >= 0 && row < a.rows;
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) {
@@ -176,160 +183,220 @@ template <class T, int VECTOR> __device__ __noinline__ void copy_slowly(const fs
     }
 }
 
-/* A ring of STAGES chunks. */
-template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ void __launch_bounds__(32 * WARPS, 1)
-    tall(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_philox_keys keys)
-{
 #if __CUDA_ARCH__ >= 800
-    constexpr int HALF = is_half<T>::value, WIDTH = 8 * VECTOR, BYTES = VECTOR * sizeof(T);
-    constexpr int STAGE_BYTES = CHUNK * WIDTH * (int)sizeof(T),
-                  RING_BYTES = FSI_MMA_SKINNY_RING(sizeof(T), VECTOR, STAGES);
-    enum { PASSES = elements<T, VECTOR>::PASSES, LINE = 4 * BYTES < 16 ? 4 * BYTES : 16 };
-    static_assert(SPAN / 128 <= WARPS && KEPT == 4 * SPAN && (STAGES - 1) * (WARPS / 4) * CHUNK <= 2 * SPAN,
-                  "see begin_span");
-    static_assert((STAGES & (STAGES - 1)) == 0 && RING_BYTES >= STAGES * STAGE_BYTES &&
-                      RING_BYTES >= HEIGHT * WIDTH * 4,
-                  "the instance list disagrees");
-    extern __shared__ __align__(16) char shared[];
-    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
-    char *ring = shared + warp * RING_BYTES;
-    uint32_t *turns = (uint32_t *)(shared + WARPS * RING_BYTES);
-    uint32_t *all_words = turns + KEPT, *places = all_words + WARPS * PITCH + warp * CHUNK;
-    fsi_slice *slices = (fsi_slice *)(all_words + WARPS * PITCH + WARPS * CHUNK);
-    fsi_start_next_kernel();
 
-    /* 1. this warp's block and slice; warps behind the last block or team have none */
-    const int M = (int)a.B.M, groups = (M + WARPS - 1) / WARPS, each = (M + groups - 1) / groups, teams = WARPS / each;
-    const int block = warp % each, team = warp / each, h0 = (int)(blockIdx.x % groups) * each, h = h0 + block;
-    const int64_t first_column = (int64_t)(blockIdx.x / groups % a.tiles) * WIDTH;
-    const bool dealt = a.B.shuffle == FSI_DEF_ROWS, mine = block < each && h < M && team < teams;
-    const int z = (int)(blockIdx.x / groups / a.tiles);
-    const fsi_slice p = fsi_slice_at(a, h < M ? h : 0, 1, first_column, z);
-    fsi_slice *slice = slices + warp;
-    if (lane == 0) *slice = p;
-    const unsigned count = (unsigned)(p.first + p.count - first_slot(a.B, p)), per_round = dealt ? M : 1;
-    const bool together = dealt && M % 4 == 0; /* words are made by all warps */
-    uint32_t *words = all_words + (together ? block : warp) * PITCH;
-    __syncwarp();
+/* A warp's block h = h0 + block of the group of `size`; `replicas` warps share a block's local rows, a chunk each in
+ * turn.  Warps behind the last block or replica have no work. */
+struct warp_share {
+    int lane, g, q; /* g, q: of a fragment, rows and pairs of columns */
+    int M, groups, size, replicas, block, replica, h0, h;
+    int64_t first_column;
+    bool shuffled, has_work;
+    int z;
+    unsigned per_round; /* columns of S */
+};
+template <int WARPS, int WIDTH>
+__device__ __forceinline__ warp_share share_of(const fsi_tile_args &a, int warp, int lane, int g, int q)
+{
+    warp_share w;
+    w.lane = lane, w.g = g, w.q = q;
+    w.M = (int)a.B.M, w.groups = (w.M + WARPS - 1) / WARPS, w.size = (w.M + w.groups - 1) / w.groups;
+    w.replicas = WARPS / w.size;
+    w.block = warp % w.size, w.replica = warp / w.size;
+    w.h0 = (int)(blockIdx.x % w.groups) * w.size, w.h = w.h0 + w.block;
+    w.first_column = (int64_t)(blockIdx.x / w.groups % a.tiles) * WIDTH;
+    w.shuffled = a.B.shuffle == FSI_DEF_ROWS, w.has_work = w.block < w.size && w.h < w.M && w.replica < w.replicas;
+    w.z = (int)(blockIdx.x / w.groups / a.tiles);
+    return w;
+}
 
-    /* 2. Elements are copied fast where they can be: VECTOR columns of a row at once, of chunks without an empty local row,
-     * which begin at local rows `inside` ... inside + insides - 1.  A lane's columns that are behind the last are the last
-     * again.  Local rows are counted from the first of the slice, and so are places, which are columns of S. */
-    const int64_t row_stride = a.row_stride * (int64_t)sizeof(T);
-    const bool fast = a.col_stride == 1 && a.n % VECTOR == 0 && row_stride == (uint32_t)row_stride &&
-                      (((uint64_t)a.data | (uint64_t)row_stride) & (BYTES - 1)) == 0;
+/* Shared memory of a warp: its ring of chunks, in the end its sums; the rotations and words of the thread block, the
+ * columns of a chunk's local rows, its slice. */
+struct warp_memory {
+    char *ring;
+    uint32_t *rotations, *all_words, *words, *columns;
+    fsi_slice *slice;
+};
+
+/* Elements are copied fast where they can be: VECTOR columns of a row at once, of chunks without an empty local row,
+ * which begin at local rows `inside` ... inside + insides - 1.  A lane's columns behind the last are the last again.
+ * Local rows are counted from the first of the slice, and so are columns of S. */
+struct fast_copies {
+    int64_t row_stride;
+    unsigned inside, insides;
+    uint64_t row; /* of A: that of column 0, at the lane's columns */
+};
+template <class T, int VECTOR>
+__device__ __forceinline__ fast_copies fast_copies_of(const fsi_tile_args &a, const warp_share &w, const fsi_slice &p)
+{
+    enum { BYTES = VECTOR * sizeof(T) };
+    const int g = w.g;
+    fast_copies f;
+    f.row_stride = a.row_stride * (int64_t)sizeof(T);
+    const bool fast = a.col_stride == 1 && a.n % VECTOR == 0 && f.row_stride == (uint32_t)f.row_stride &&
+                      (((uint64_t)a.data | (uint64_t)f.row_stride) & (BYTES - 1)) == 0;
     int64_t from = p.first, to = p.first + p.count;
-    if (dealt) {
-        from = max(from, (a.row0 + M - 1) / M);
-        to = min(to, (a.row0 + a.rows) / M);
+    if (w.shuffled) {
+        from = max(from, (a.row0 + w.M - 1) / w.M);
+        to = min(to, (a.row0 + a.rows) / w.M);
     }
-    const unsigned inside = (unsigned)(from - first_slot(a.B, p));
-    const unsigned insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
-    const uint64_t row = (uint64_t)a.data + (uint64_t)((first_place(a.B, p) - a.row0) * row_stride) +
-                         (uint64_t)min(first_column + VECTOR * g, a.n - VECTOR) * sizeof(T);
+    f.inside = (unsigned)(from - first_local_row(a.B, p));
+    f.insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
+    f.row = (uint64_t)a.data + (uint64_t)((first_column_of(a.B, p) - a.row0) * f.row_stride) +
+            (uint64_t)min(w.first_column + VECTOR * g, a.n - VECTOR) * sizeof(T);
+    return f;
+}
 
-    /* The next span of rounds begins: its turns and words are there, those of the next are made, and turns of the one
-     * after that.  A chunk is multiplied at most two spans after it was made, so four are kept. */
-    auto make_span = [&](unsigned local_row) {
-        if (together && local_row < count)
-            make_words<NONZEROS>(a.B, *slice, keys, h0, M - h0 < each ? M - h0 : each, local_row, turns, all_words);
-    };
-    unsigned begun = 0;
-    auto begin_span = [&]() {
-        __syncthreads();
-        begun += SPAN;
-        make_span(begun);
-        if (begun + SPAN < count) make_turns(a.B, *slice, begun + SPAN, turns);
-    };
-    /* Places and words of the local rows of the chunk that begins at local row `first`, and copies of its elements. */
-    auto make = [&](unsigned first, unsigned stage) {
-        while (dealt && first >= begun) begin_span();
-        const uint32_t turn = dealt ? turns[(first + lane) % KEPT] : h;
-        const uint32_t place = (first + lane) * per_round + wrapped(h - turn, M);
-        __syncwarp();
-        places[lane] = place;
-        if (!together) words[stage * CHUNK + lane] = make_word<NONZEROS>(a.B, *slice, keys, place);
-        __syncwarp();
-        char *to = ring + stage * STAGE_BYTES + lane * LINE;
-        if (first - inside < insides)
-#pragma unroll
-            for (int u = 0; u < UNITS; u++) {
-                const uint4 four = *(const uint4 *)(places + STEP * u + 4 * q);
-                const uint32_t its[4] = {four.x, four.y, four.z, four.w};
-#pragma unroll
-                for (int i = 0; i < 4; i++)
-                    fsi_copy_there<BYTES>(fsi_shared_address(to) + stage_offset<BYTES>((4 * u + i) * BYTES),
-                                          (const void *)fsi_mad_wide(its[i], (uint32_t)row_stride, row));
-            }
-        else copy_slowly<T, VECTOR>(a, *slice, first, places, to);
-    };
-    float total[4][VECTOR][4];
-#pragma unroll
-    for (int i = 0; i < 16 * VECTOR; i++) total[i / (4 * VECTOR)][i / 4 % VECTOR][i % 4] = 0.0f;
-    /* total += the products of a chunk: the small pieces of all units first, then the large ones. */
-    auto multiply = [&](unsigned first, unsigned stage) {
-        const unsigned at = together ? first % KEPT : stage * CHUNK;
-        uint32_t of[UNITS][PASSES][VECTOR][2], high[UNITS][2], low[UNITS][2];
+/* Words of the span of rounds that begins at `local_row`, where all warps draw them together. */
+template <int NONZEROS> __device__ __forceinline__ void draw_span(const fsi_tile_args &a, const fsi_philox_keys &keys,
+                                                                  const warp_share &w, const warp_memory &m,
+                                                                  bool together, unsigned count, unsigned local_row)
+{
+    if (together && local_row < count)
+        make_words<NONZEROS>(a.B, *m.slice, keys, w.h0, w.M - w.h0 < w.size ? w.M - w.h0 : w.size, local_row,
+                             m.rotations, m.all_words);
+}
+/* The next span of rounds begins: its rotations and words are there, those of the next are made, and rotations of the
+ * one after that.  A chunk is multiplied at most two spans after it was prepared, so four are kept. */
+template <int NONZEROS> __device__ __forceinline__ void begin_span(const fsi_tile_args &a, const fsi_philox_keys &keys,
+                                                                   const warp_share &w, const warp_memory &m,
+                                                                   bool together, unsigned count, unsigned &begun)
+{
+    __syncthreads();
+    begun += SPAN;
+    draw_span<NONZEROS>(a, keys, w, m, together, count, begun);
+    if (begun + SPAN < count) make_shift(a.B, *m.slice, begun + SPAN, m.rotations);
+}
+
+/* Columns and words of the chunk that begins at local row `first`, and copies of its elements into a stage. */
+template <class T, int VECTOR, int NONZEROS>
+__device__ __forceinline__ void prepare_chunk(const fsi_tile_args &a, const fsi_philox_keys &keys, const warp_share &w,
+                                              const warp_memory &m, const fast_copies &f, bool together, unsigned count,
+                                              unsigned first, unsigned stage, unsigned &begun)
+{
+    enum { BYTES = VECTOR * sizeof(T), LINE = stage_line<BYTES>::value, STAGE_BYTES = CHUNK * 8 * BYTES };
+    const int lane = w.lane, q = w.q;
+    while (w.shuffled && first >= begun) begin_span<NONZEROS>(a, keys, w, m, together, count, begun);
+    const uint32_t rotation = w.shuffled ? m.rotations[(first + lane) % KEPT] : w.h;
+    const uint32_t column = (first + lane) * w.per_round + wrapped(w.h - rotation, w.M);
+    __syncwarp();
+    m.columns[lane] = column;
+    if (!together) m.words[stage * CHUNK + lane] = make_word<NONZEROS>(a.B, *m.slice, keys, column);
+    __syncwarp();
+    char *to = m.ring + stage * STAGE_BYTES + lane * LINE;
+    if (first - f.inside < f.insides)
 #pragma unroll
         for (int u = 0; u < UNITS; u++) {
-            const char *mine = ring + stage * STAGE_BYTES + lane * LINE;
+            const uint4 four = *(const uint4 *)(m.columns + STEP * u + 4 * q);
+            const uint32_t its[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                fsi_copy_there<BYTES>(fsi_shared_address(to) + stage_offset<BYTES>((4 * u + i) * BYTES),
+                                      (const void *)fsi_mad_wide(its[i], (uint32_t)f.row_stride, f.row));
+        }
+    else copy_slowly<T, VECTOR>(a, *m.slice, first, m.columns, to);
+}
+
+/* A lane's operands of a chunk: split terms of its elements, halves of its local rows' words. */
+template <class T, int VECTOR> struct chunk_operands {
+    enum { PASSES = elements<T, VECTOR>::PASSES };
+    uint32_t of[UNITS][PASSES][VECTOR][2], high[UNITS][2], low[UNITS][2];
+    __device__ __forceinline__ void load(const char *mine, const uint32_t *words, int q)
+    {
+        enum { BYTES = VECTOR * sizeof(T), LINE = stage_line<BYTES>::value };
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) {
             elements<T, VECTOR> e;
 #pragma unroll
             for (int i = 0; i < 4 * BYTES; i += LINE)
                 fsi_shared_words<LINE>(e.x + i / 4, fsi_shared_address(mine) + stage_offset<BYTES>(4 * u * BYTES + i));
             e.cut(of[u]);
-            const uint4 four = *(const uint4 *)(words + at + STEP * u + 4 * q);
+            const uint4 four = *(const uint4 *)(words + STEP * u + 4 * q);
             high[u][0] = fsi_bytes<0x7632>(four.x, four.y), high[u][1] = fsi_bytes<0x7632>(four.z, four.w);
             low[u][0] = fsi_bytes<0x5410>(four.x, four.y), low[u][1] = fsi_bytes<0x5410>(four.z, four.w);
         }
-#pragma unroll
-        for (int m = 0; m < 4; m++) {
-            uint32_t s[UNITS][4];
-            float d[VECTOR][4];
-#pragma unroll
-            for (int i = 0; i < UNITS * 4; i++)
-                s[i / 4][i % 4] = digits<NONZEROS>::template ones<HALF>(high[i / 4][i / 2 % 2], low[i / 4][i / 2 % 2],
-                                                                        16 * m + 8 * (i % 2), g * 0x10001u);
-#pragma unroll
-            for (int i = 0; i < 4 * VECTOR; i++) d[i / 4][i % 4] = 0.0f;
-#pragma unroll
-            for (int i = PASSES - 1; i >= 0; i--)
-#pragma unroll
-                for (int u = 0; u < UNITS; u++)
-#pragma unroll
-                    for (int v = 0; v < VECTOR; v++) fsi_mma<HALF>(d[v], s[u], of[u][i][v][0], of[u][i][v][1]);
-#pragma unroll
-            for (int i = 0; i < 4 * VECTOR; i++) total[m][i / 4][i % 4] += d[i / 4][i % 4];
-        }
-    };
-
-    /* 3. while a chunk is multiplied, the elements of the next STAGES - 1 are on their way */
-    const unsigned step = teams * CHUNK;
-    if (dealt) {
-        make_turns(a.B, *slice, 0, turns);
-        if (SPAN < count) make_turns(a.B, *slice, SPAN, turns);
-        __syncthreads();
-        make_span(0);
     }
-    if (mine) {
-        unsigned next = team * CHUNK, stage = 0;
+};
+/* total += the products of a chunk: the small split terms of all units first, then the large ones. */
+template <class T, int VECTOR, int NONZEROS>
+__device__ __forceinline__ void multiply_chunk(const warp_share &w, const warp_memory &m, bool together, unsigned first,
+                                               unsigned stage, float (&total)[4][VECTOR][4])
+{
+    constexpr int HALF = is_half<T>::value;
+    enum { BYTES = VECTOR * sizeof(T), LINE = stage_line<BYTES>::value, STAGE_BYTES = CHUNK * 8 * BYTES };
+    const unsigned at = together ? first % KEPT : stage * CHUNK;
+    const int g = w.g;
+    chunk_operands<T, VECTOR> x;
+    x.load(m.ring + stage * STAGE_BYTES + w.lane * LINE, m.words + at, w.q);
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+        uint32_t s[UNITS][4];
+        float d[VECTOR][4];
+#pragma unroll
+        for (int i = 0; i < UNITS * 4; i++)
+            s[i / 4][i % 4] = digits<NONZEROS>::template ones<HALF>(x.high[i / 4][i / 2 % 2], x.low[i / 4][i / 2 % 2],
+                                                                    16 * t + 8 * (i % 2), g * 0x10001u);
+#pragma unroll
+        for (int i = 0; i < 4 * VECTOR; i++) d[i / 4][i % 4] = 0.0f;
+#pragma unroll
+        for (int i = x.PASSES - 1; i >= 0; i--)
+#pragma unroll
+            for (int u = 0; u < UNITS; u++)
+#pragma unroll
+                for (int v = 0; v < VECTOR; v++) fsi_mma<HALF>(d[v], s[u], x.of[u][i][v][0], x.of[u][i][v][1]);
+#pragma unroll
+        for (int i = 0; i < 4 * VECTOR; i++) total[t][i / 4][i % 4] += d[i / 4][i % 4];
+    }
+}
+
+/* total = the products of the warp's chunks.  While a chunk is multiplied, the elements of the next STAGES - 1 are on
+ * their way. */
+template <class T, int VECTOR, int NONZEROS, int STAGES>
+__device__ __forceinline__ void multiply_chunks(const fsi_tile_args &a, const fsi_philox_keys &keys,
+                                                const warp_share &w, const warp_memory &m, const fast_copies &f,
+                                                bool together, unsigned count, float (&total)[4][VECTOR][4])
+{
+    const unsigned step = w.replicas * CHUNK;
+    unsigned begun = 0;
+    if (w.shuffled) {
+        make_shift(a.B, *m.slice, 0, m.rotations);
+        if (SPAN < count) make_shift(a.B, *m.slice, SPAN, m.rotations);
+        __syncthreads();
+        draw_span<NONZEROS>(a, keys, w, m, together, count, 0);
+    }
+    if (w.has_work) {
+        unsigned next = w.replica * CHUNK, stage = 0;
 #pragma unroll 1
         for (unsigned i = 0; i < STAGES - 1; i++, next += step) {
-            if (next < count) make(next, i);
+            if (next < count) prepare_chunk<T, VECTOR, NONZEROS>(a, keys, w, m, f, together, count, next, i, begun);
             fsi_copy_commit();
         }
 #pragma unroll 1
-        for (unsigned c = team * CHUNK; c < count; c += step, next += step, stage = (stage + 1) % STAGES) {
-            if (next < count) make(next, (stage + STAGES - 1) % STAGES);
+        for (unsigned c = w.replica * CHUNK; c < count; c += step, next += step, stage = (stage + 1) % STAGES) {
+            if (next < count)
+                prepare_chunk<T, VECTOR, NONZEROS>(a, keys, w, m, f, together, count, next,
+                                                   (stage + STAGES - 1) % STAGES, begun);
             fsi_copy_commit();
             fsi_copy_wait<STAGES - 1>();
-            multiply(c, stage);
+            multiply_chunk<T, VECTOR, NONZEROS>(w, m, together, c, stage, total);
         }
     }
-    while (dealt && begun < count) begin_span();
+    while (w.shuffled && begun < count) begin_span<NONZEROS>(a, keys, w, m, together, count, begun);
+}
 
-    /* 4. sums of all teams, if they are finite, or by plain additions; added in order, scaled once, stored once */
-    float *sums = (float *)ring, zero = 0.0f;
+/* The sums of all replicas of a block, if they are finite, or recomputed by plain additions; added in order, scaled
+ * once, stored once.  `columns` then holds whether a warp's sums are finite. */
+template <class T, int VECTOR, int RING_BYTES>
+__device__ __forceinline__ void store_sums(const fsi_tile_args &a, const warp_share &w, const warp_memory &m,
+                                           const float (&total)[4][VECTOR][4])
+{
+    enum { WIDTH = 8 * VECTOR };
+    const int lane = w.lane, g = w.g, q = w.q;
+    const int size = w.size, replicas = w.replicas, replica = w.replica;
+    const bool has_work = w.has_work;
+    uint32_t *columns = m.columns;
+    fsi_slice *slice = m.slice;
+    float *sums = (float *)m.ring, zero = 0.0f;
     fsi_copy_wait<0>();
     __syncwarp();
 #pragma unroll
@@ -342,25 +409,68 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
                 zero = fmaf(total[m][v][i], 0.0f, zero);
             }
     const bool all = __all_sync(~0u, zero == 0.0f);
-    if (lane == 0) *places = all;
+    if (lane == 0) *columns = all;
     __syncthreads();
-    bool finite = mine;
-    for (int f = 0; f < teams && mine; f++) finite = finite && places[(f - team) * each * CHUNK];
-    if (mine && team == 0 && !finite && lane < WIDTH)
-        make_again<T>(a, *slice, slice->column + lane, sums + lane, WIDTH);
+    bool finite = has_work;
+    for (int f = 0; f < replicas && has_work; f++) finite = finite && columns[(f - replica) * size * CHUNK];
+    if (has_work && replica == 0 && !finite && lane < WIDTH)
+        add_serial<T>(a, *slice, slice->column + lane, sums + lane, WIDTH);
     __syncthreads();
-    if (!mine) return;
+    if (!has_work) return;
     const fsi_output out = fsi_partial_sums(a, 1, slice->z);
     const bool down = out.row_stride == 1 && out.col_stride != 1; /* neighbours in memory are rows of Y */
     const int width = (int)min(a.n - slice->column, (int64_t)WIDTH);
-    const int apart = each * (RING_BYTES / 4); /* sums of a team from the last one's */
-    for (int i = team * 32 + lane; i < HEIGHT * width; i += teams * 32) {
+    const int apart = size * (RING_BYTES / 4); /* sums of a replica from the last one's */
+    for (int i = replica * 32 + lane; i < HEIGHT * width; i += replicas * 32) {
         const int r = down ? i % HEIGHT : i / width, j = down ? i / HEIGHT : i % width;
-        const float *at = sums - team * apart + r * WIDTH + j;
+        const float *at = sums - replica * apart + r * WIDTH + j;
         float sum = at[0];
-        for (int f = 1; f < teams && finite; f++) sum += at[f * apart];
+        for (int f = 1; f < replicas && finite; f++) sum += at[f * apart];
         fsi_output_put(out, slice->output_row + r, slice->column + j, sum);
     }
+}
+#endif
+
+/* A ring of STAGES chunks. */
+template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ void __launch_bounds__(32 * WARPS, 1)
+    tall(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_philox_keys keys)
+{
+#if __CUDA_ARCH__ >= 800
+    constexpr int WIDTH = 8 * VECTOR, RING_BYTES = FSI_MMA_SKINNY_RING(sizeof(T), VECTOR, STAGES);
+    static_assert(SPAN / 128 <= WARPS && KEPT == 4 * SPAN && (STAGES - 1) * (WARPS / 4) * CHUNK <= 2 * SPAN,
+                  "see begin_span");
+    static_assert((STAGES & (STAGES - 1)) == 0 && RING_BYTES >= STAGES * CHUNK * WIDTH * (int)sizeof(T) &&
+                      RING_BYTES >= HEIGHT * WIDTH * 4,
+                  "the instance list disagrees");
+    extern __shared__ __align__(16) char shared[];
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
+    warp_memory m;
+    m.ring = shared + warp * RING_BYTES;
+    m.rotations = (uint32_t *)(shared + WARPS * RING_BYTES);
+    m.all_words = m.rotations + KEPT, m.columns = m.all_words + WARPS * PITCH + warp * CHUNK;
+    fsi_slice *slices = (fsi_slice *)(m.all_words + WARPS * PITCH + WARPS * CHUNK);
+    fsi_start_next_kernel();
+
+    /* 1. this warp's block and slice */
+    warp_share w = share_of<WARPS, WIDTH>(a, warp, lane, g, q);
+    const fsi_slice p = fsi_slice_at(a, w.h < w.M ? w.h : 0, 1, w.first_column, w.z);
+    m.slice = slices + warp;
+    if (lane == 0) *m.slice = p;
+    const unsigned count = (unsigned)(p.first + p.count - first_local_row(a.B, p));
+    w.per_round = w.shuffled ? w.M : 1;
+    const bool together = w.shuffled && w.M % 4 == 0; /* words are drawn by all warps */
+    m.words = m.all_words + (together ? w.block : warp) * PITCH;
+    __syncwarp();
+
+    /* 2. products of its chunks */
+    const fast_copies f = fast_copies_of<T, VECTOR>(a, w, p);
+    float total[4][VECTOR][4];
+#pragma unroll
+    for (int i = 0; i < 16 * VECTOR; i++) total[i / (4 * VECTOR)][i / 4 % VECTOR][i % 4] = 0.0f;
+    multiply_chunks<T, VECTOR, NONZEROS, STAGES>(a, keys, w, m, f, together, count, total);
+
+    /* 3. sums of all replicas added and stored */
+    store_sums<T, VECTOR, RING_BYTES>(a, w, m, total);
 #endif
 }
 

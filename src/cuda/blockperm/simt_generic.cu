@@ -1,16 +1,16 @@
 /* simt_generic.cu - BlockPerm-SJLT by plain additions: a thread owns columns of A and adds their elements to a tile of sums.
  *
  * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations (at most
- * `group`): A is read once for all of them.  The rows and signs of a chunk of local rows are made by all threads together
- * and kept in shared memory; all columns of a row use the same ones.  A thread adds to its own columns of the tile, so
- * nothing is atomic and every sum is made in the same order each time.  Where A has few columns the threads are
- * `phases` teams that take every phases-th local row into tiles of their own; at the end the teams' tiles are added in
- * order.
- * It needs two accesses of shared memory per nonzero: the best there is for few nonzeros (kappa s <= 4 when kappa > 1),
- * for few columns, for f64, and for GPUs without tensor cores for bf16; and right for every stride and alignment.
+ * `group`): A is read once for all of them.  The rows and signs of a chunk of local rows are computed by all threads
+ * together and kept in shared memory; all columns of a row use the same ones.  A thread adds to its own columns of the
+ * tile, so no atomics are needed and every sum is made in the same order each time.  Where A has few columns the threads
+ * are `phases` thread groups that take every phases-th local row into tiles of their own; at the end these tiles are
+ * added in order.
+ * Two accesses of shared memory per nonzero: the fastest kernel for few nonzeros (kappa s <= 4 when kappa > 1), for few
+ * columns, for f64, and for GPUs without tensor cores for bf16; any stride and alignment.
  *
  * grid     groups of permutations x M x column tiles x slices, in this order, in x
- * threads  team threads x phases; a team makes VECTOR columns per thread
+ * threads  `team` threads, VECTOR columns each, x phases
  * shared   a chunk of row numbers and of codes; the tile: ls x block rows x threads x VECTOR sums */
 #include "cuda/blockperm/simt_generic_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -38,6 +38,26 @@ __device__ __forceinline__ void add(char *mine, const uint32_t (&code)[COUNT], c
     }
 }
 
+/* Adds a row's elements to the rows of the tile that its codes name. */
+template <int NONZEROS, class T, int VECTOR>
+__device__ __forceinline__ void add_row(const pack<T, VECTOR> &raw, const uint32_t *code, int per_row, char *mine)
+{
+    typedef typename fsi_sum<T>::type S;
+    pack<S, VECTOR> x;
+#pragma unroll
+    for (int v = 0; v < VECTOR; v++) x.x[v] = fsi_widen(raw.x[v]);
+    if (NONZEROS == 4) {
+        const uint4 four = *(const uint4 *)code;
+        const uint32_t list[4] = {four.x, four.y, four.z, four.w};
+        add<S, VECTOR, 4>(mine, list, x);
+    } else {
+        for (int t = 0; t < per_row; t++) {
+            const uint32_t list[1] = {code[t]};
+            add<S, VECTOR, 1>(mine, list, x);
+        }
+    }
+}
+
 template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(256, 2)
     columns(const __grid_constant__ fsi_tile_args a, int team, int chunk, int group)
 {
@@ -49,12 +69,12 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
     const fsi_slice p = fsi_slice_of(a, group, team * VECTOR);
     const int after = (int)a.B.kappa - p.l + 1, ls = after < group ? after : group;
     const uint32_t height = (uint32_t)(a.B.out.small + (a.B.out.larger > 0)), pitch = threads * VECTOR * sizeof(S);
-    const int per_slot = NONZEROS ? NONZEROS : (int)(ls * a.B.s);
+    const int per_row = NONZEROS ? NONZEROS : (int)(ls * a.B.s);
     const uint32_t nowhere = ls * height * pitch;
     uint8_t *tall = (uint8_t *)shared;
     int64_t *offsets = (int64_t *)(shared + FSI_SIMT_GENERIC_HEAD);
     uint32_t *codes = (uint32_t *)(offsets + chunk);
-    char *tile = (char *)codes + (((int64_t)chunk * per_slot * 4 + 15) & ~15), *mine = tile + tid * VECTOR * sizeof(S);
+    char *tile = (char *)codes + (((int64_t)chunk * per_row * 4 + 15) & ~15), *mine = tile + tid * VECTOR * sizeof(S);
     for (uint32_t r = 0; r <= ls * height; r++)
 #pragma unroll
         for (int v = 0; v < VECTOR; v++) ((S *)(mine + r * pitch))[v] = 0;
@@ -69,10 +89,10 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
         for (int i = tid; i < chunk; i += threads) {
             const int64_t row = c + i < p.count ? fsi_local_row_source(&a.B, p.h, p.first + c + i, a.row0, a.rows) : -1;
             offsets[i] = row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
-            uint32_t *code = codes + i * per_slot;
+            uint32_t *code = codes + i * per_row;
             if (row >= 0) fsi_local_row_codes(a.B, p.l, ls, tall, row + a.row0, pitch, height, code);
             else
-                for (int t = 0; t < per_slot; t++) code[t] = nowhere;
+                for (int t = 0; t < per_row; t++) code[t] = nowhere;
         }
         __syncthreads();
         /* 3. every phases-th local row: the next UNROLL loads in flight while the last ones are added, in order */
@@ -88,25 +108,12 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
             }
 #pragma unroll
             for (int u = 0; u < UNROLL; u++) {
-                const uint32_t *code = codes + (i + u * phases) * per_slot;
-                pack<S, VECTOR> x;
-#pragma unroll
-                for (int v = 0; v < VECTOR; v++) x.x[v] = fsi_widen(raw[u].x[v]);
-                if (NONZEROS == 4) {
-                    const uint4 four = *(const uint4 *)code;
-                    const uint32_t list[4] = {four.x, four.y, four.z, four.w};
-                    add<S, VECTOR, 4>(mine, list, x);
-                } else {
-                    for (int t = 0; t < per_slot; t++) {
-                        const uint32_t list[1] = {code[t]};
-                        add<S, VECTOR, 1>(mine, list, x);
-                    }
-                }
+                add_row<NONZEROS>(raw[u], codes + (i + u * phases) * per_row, per_row, mine);
             }
         }
     }
 
-    /* 4. the teams' tiles added in order, scaled once, stored once */
+    /* 4. the tiles of all phases added in order, scaled once, stored once */
     __syncthreads();
     const int wide = team * VECTOR, shift = 31 - __clz(wide);         /* a power of two */
     const bool down = a.out.row_stride == 1 && a.out.col_stride != 1; /* neighbours in memory are rows of Y */

@@ -1,18 +1,19 @@
-/* simt_skinny.cu - BlockPerm-SJLT of few columns: thread blocks walk over the rounds of the deal, a warp has a block's sums.
+/* simt_skinny.cu - BlockPerm-SJLT of few columns: thread blocks traverse the rounds of the row assignment, a warp keeps the
+ * sums of an output block.
  *
  * Formulation.  With few columns a row of A is short and an input block's rows lie far apart, but the M rows of a round
- * are neighbours and go to M different blocks.  So a thread block takes `each` neighbouring blocks, a warp for each,
- * and reads what all of them get of a chunk of rounds: pieces of rows go to shared memory, by round and block.  Four
- * neighbouring rows share a Philox call; their words go there in the same order.  While the next chunk is made, a warp
- * adds the rows of its block.  A lane has a tile of sums of its own, so nothing is atomic and no two lanes meet in a
- * bank; `lanes` of them, one for each column, take a round, and 32 / lanes rounds are taken at once.  Lanes and warps
- * that share a column and a block are added in a fixed order at the end.  Without shuffle, a round is the next row of
- * every block.
+ * are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size` neighbouring
+ * blocks, a warp for each, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
+ * memory, ordered by round and block.  Four neighbouring rows share a Philox call; their words are stored in the same
+ * order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile of sums of its own,
+ * so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each column, take a round, and
+ * 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are added in a fixed order at
+ * the end.  Without shuffle, a round is the next row of every block.
  *
- * grid     groups of `each` blocks x slices, in this order, in x
- * threads  at most 16 warps: teams of a warp for each block of the group
+ * grid     groups of `group_size` blocks x slices, in this order, in x
+ * threads  at most 16 warps: `replicas` sets of a warp for each block of the group
  * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, where rounds begin
- * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, dealt rows or no shuffle, M <= 2^20; rounds a
+ * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, shuffled rows or no shuffle, M <= 2^20; rounds a
  *          multiple of 4 x 32 / lanes, slices of whole chunks */
 #include "cuda/blockperm/simt_skinny_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -43,8 +44,8 @@ enum { ASYNC = 1 };
 enum { ASYNC = 0 };
 #endif
 
-/* A piece of a row into shared memory, zeros if it is not there; by cp.async where there is one for its size. */
-template <int BYTES> __device__ __forceinline__ void copy(char *to, const char *from, bool there)
+/* A unit of a row into shared memory, zeros if it does not exist; by cp.async where there is one for its size. */
+template <int BYTES> __device__ __forceinline__ void copy_unit(char *to, const char *from, bool there)
 {
     if constexpr (ASYNC && BYTES == 16) fsi_copy16_part(fsi_shared_address(to), from, there ? 16 : 0);
     else if constexpr (ASYNC && BYTES >= 4) fsi_copy_small<BYTES>(fsi_shared_address(to), from, there);
@@ -57,213 +58,337 @@ template <int BYTES> __device__ __forceinline__ void copy(char *to, const char *
 
 __device__ __forceinline__ int clamped(int64_t x) { return x < 0 ? 0 : x > 0x7FFFFFFF ? 0x7FFFFFFF : (int)x; }
 
-template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
-    narrow(const __grid_constant__ fsi_tile_args a, int lanes, int rounds)
+/* The blocks h0 ... h0 + blocks - 1 of a thread block, and its slice z of their local rows. */
+struct block_group {
+    int M, n, groups, size, h0, z, blocks, replicas, pitch;
+    bool shuffled;
+    int per_round; /* columns of S */
+    int64_t begin, first_round;
+};
+__device__ __forceinline__ block_group group_of(const fsi_tile_args &a, int warps)
 {
-    typedef typename fsi_sum<T>::type S;
-    extern __shared__ __align__(16) char shared[];
-    const int tid = threadIdx.x, threads = blockDim.x, warps = threads >> 5, warp = tid >> 5, lane = tid & 31;
-    fsi_start_next_kernel();
-    /* 1. the group's blocks h0 ... h0 + blocks - 1, and this slice's share of their local rows */
-    const int M = (int)a.B.M, n = (int)a.n, groups = (M + warps - 1) / warps, each = (M + groups - 1) / groups;
-    const int h0 = (int)(blockIdx.x % groups) * each, z = (int)(blockIdx.x / groups);
-    const int blocks = M - h0 < each ? M - h0 : each, teams = warps / each, pitch = each | 1;
-    const bool dealt = a.B.shuffle == FSI_DEF_ROWS;
-    const int per_round = dealt ? M : 1; /* columns of S */
-    const int64_t begin = z * a.length, first_round = a.local_rows.first + begin;
-    /* Block h0 + w may get columns low ... high - 1 of S; `column` is the first of this slice's first round. */
-    struct range {
-        int64_t low, high, column;
-    };
-    auto range_of = [&](int w) {
-        range k = {a.row0, a.row0 + a.rows, first_round * M};
-        if (dealt) return k;
-        const int64_t start = fsi_split_start(&a.B.in, h0 + w), end = start + fsi_split_size(&a.B.in, h0 + w);
-        k.low = k.low > start ? k.low : start;
-        k.high = k.high < end ? k.high : end;
-        k.column = k.low + begin;
-        return k;
-    };
-    int64_t count = a.local_rows.count - begin;
-    if (!dealt) {
+    block_group G;
+    G.M = (int)a.B.M, G.n = (int)a.n, G.groups = (G.M + warps - 1) / warps, G.size = (G.M + G.groups - 1) / G.groups;
+    G.h0 = (int)(blockIdx.x % G.groups) * G.size, G.z = (int)(blockIdx.x / G.groups);
+    G.blocks = G.M - G.h0 < G.size ? G.M - G.h0 : G.size, G.replicas = warps / G.size, G.pitch = G.size | 1;
+    G.shuffled = a.B.shuffle == FSI_DEF_ROWS;
+    G.per_round = G.shuffled ? G.M : 1;
+    G.begin = G.z * a.length, G.first_round = a.local_rows.first + G.begin;
+    return G;
+}
+
+/* Columns low ... high - 1 of S may be assigned to a block; `column` is the first of the slice's first round. */
+struct column_range {
+    int64_t low, high, column;
+};
+__device__ __forceinline__ column_range range_of(const fsi_tile_args &a, const block_group &G, int block)
+{
+    column_range k = {a.row0, a.row0 + a.rows, G.first_round * G.M};
+    if (G.shuffled) return k;
+    const int64_t start = fsi_split_start(&a.B.in, G.h0 + block), end = start + fsi_split_size(&a.B.in, G.h0 + block);
+    k.low = k.low > start ? k.low : start;
+    k.high = k.high < end ? k.high : end;
+    k.column = k.low + G.begin;
+    return k;
+}
+
+/* Chunks of the slice: of its longest block, without shuffle. */
+__device__ __forceinline__ int64_t count_chunks(const fsi_tile_args &a, const block_group &G, int rounds)
+{
+    int64_t count = a.local_rows.count - G.begin;
+    if (!G.shuffled) {
         count = 0;
-        for (int w = 0; w < blocks; w++) {
-            const range k = range_of(w);
+        for (int w = 0; w < G.blocks; w++) {
+            const column_range k = range_of(a, G, w);
             count = k.high - k.column > count ? k.high - k.column : count;
         }
     }
-    const int64_t chunks = ((count < a.length ? count : a.length) + rounds - 1) / rounds;
-    auto is_tall = [&](int w) {
-        return a.B.out.larger && fsi_split_size(&a.B.out, fsi_output_block(a.B, h0 + w, 1)) > a.B.out.small;
-    };
-    const int row_bytes = n * (int)sizeof(T), word_count = NONZEROS ? 1 : (int)a.B.words, table = rounds * pitch;
-    S *sums = (S *)shared;
-    char *rows = (char *)(sums + warps * HEIGHT * 32);
-    uint32_t *words = (uint32_t *)(rows + 2 * table * row_bytes);
-    int *turns = (int *)(words + 2 * table * word_count); /* the member of a round that block h0 gets; or 0 */
-    for (int i = tid; i < 2 * rounds && !dealt; i += threads) turns[i] = 0;
-    for (int i = tid; i < warps * HEIGHT * 32; i += threads) sums[i] = 0;
+    return ((count < a.length ? count : a.length) + rounds - 1) / rounds;
+}
 
-    /* 2. threads and the pieces of rows that they copy: a thread has the same block and piece in every round */
-    const int64_t row_stride = a.row_stride * (int64_t)sizeof(T);
-    const bool across = a.col_stride == 1 || n == 1;
-    const uint64_t grain = across ? (uint64_t)a.data | (uint64_t)row_stride | (uint64_t)row_bytes : sizeof(T);
-    const int piece_bytes = grain & 2 ? 2 : grain & 4 ? 4 : grain & 8 ? 8 : 16, pieces = row_bytes / piece_bytes;
-    const int row_step = threads / (pieces * each), at_once = row_step * each;
-    const int piece = across ? tid % pieces : tid / at_once, row = across ? tid / pieces : tid % at_once;
-    const int row_block = dealt ? row % each : row / row_step;
-    const int row_start = tid >= at_once * pieces || row_block >= blocks ? rounds : dealt ? row / each : row % row_step;
-    const int64_t piece_at = across ? piece * piece_bytes : piece * a.col_stride * (int64_t)sizeof(T);
-    const range row_range = range_of(row_block < blocks ? row_block : 0);
-    const int member = dealt ? row_block : 0;
-    /* and the words that they make: those of four neighbours at once, or of one block */
-    const bool by_quads = dealt && M % 4 == 0 && a.B.accepts[0] && (a.B.out.larger == 0 || a.B.accepts[1]);
-    const int quads = M / 4 < (each + 6) / 4 ? M / 4 : (each + 6) / 4, items = by_quads ? quads : each;
-    const int item = tid % items, word_step = threads / items;
-    const bool has_block = !by_quads && item < blocks;
-    const int word_start = tid < word_step * items && (by_quads || has_block) ? tid / items : rounds;
-    const int64_t word_column = range_of(has_block ? item : 0).column;
-    const int64_t block_rows = a.B.out.small + (has_block && is_tall(item));
+/* Whether block number `block` of the group feeds one of the taller output blocks. */
+__device__ __forceinline__ bool feeds_taller(const fsi_tile_args &a, const block_group &G, int block)
+{
+    return a.B.out.larger && fsi_split_size(&a.B.out, fsi_output_block(a.B, G.h0 + block, 1)) > a.B.out.small;
+}
 
-    auto make_turns = [&](int64_t c) {
-        const int64_t round = first_round + c * rounds;
-        int *turn = turns + (int)(c & 1) * rounds;
-        for (int r = 4 * tid - (int)(round & 3); r < rounds; r += 4 * threads) {
-            uint32_t four[4];
-            fsi_blockperm_rotations(&a.B, (round + r) >> 2, four);
-#pragma unroll
-            for (int j = 0; j < 4; j++)
-                if (r + j >= 0 && r + j < rounds) turn[r + j] = (int)wrapped(h0 - four[j], M);
-        }
-    };
-    /* The rows of chunk c, the one after the last that was copied: `data` and `column` are of its first round. */
-    uint64_t data = (uint64_t)a.data + (uint64_t)((row_range.column - a.row0) * row_stride + piece_at);
-    int64_t column = row_range.column;
-    const int64_t data_step = (int64_t)rounds * per_round * row_stride;
-    auto copy_rows = [&](int64_t c, auto bytes) {
-        const uint32_t from = clamped(row_range.low - column), there = clamped(row_range.high - column) - from;
-        const int *turn = turns + (int)(c & 1) * rounds;
-        const int local_row = (int)(c & 1) * table + row_start * pitch + row_block;
-        char *at = rows + local_row * row_bytes + piece * (int)sizeof bytes;
-        const int next = row_step * pitch * row_bytes;
-        int r = row_start;
-        auto copy_some = [&](auto &place) {
-            enum { COUNT = sizeof place / sizeof place[0] };
-#pragma unroll
-            for (int u = 0; u < COUNT; u++)
-                place[u] = (r + u * row_step) * per_round + wrapped(turn[r + u * row_step] + member, -M);
-#pragma unroll
-            for (int u = 0; u < COUNT; u++, at += next)
-                copy<sizeof bytes>(at, (const char *)(data + (uint64_t)row_stride * place[u]), place[u] - from < there);
-            r += COUNT * row_step;
-        };
-        uint32_t some[UNROLL], one[1];
-        while (r + (UNROLL - 1) * row_step < rounds) copy_some(some);
-        while (r < rounds) copy_some(one);
-        data += data_step;
-        column += (int64_t)rounds * per_round;
-    };
-    auto make_words = [&](int64_t c) {
-        const int64_t column = word_column + c * rounds * per_round;
-        const int *turn = turns + (int)(c & 1) * rounds;
-        for (int q = 0; q < word_count; q++) {
-            uint32_t *list = words + ((int)(c & 1) * word_count + q) * table;
-            if (by_quads)
-#pragma unroll 2
-                for (int r = word_start; r < rounds; r += word_step) {
-                    const uint32_t lead = turn[r] & 3, place = r * M + wrapped(turn[r] - lead + 4 * item, -M);
-                    const fsi_quad quad = fsi_blockperm_quad(&a.B, (column >> 2) + (place >> 2), 1, q);
-#pragma unroll
-                    for (int j = 0; j < 4; j++) {
-                        const uint32_t w = wrapped(4 * item + j - lead, M);
-                        if (w < (uint32_t)blocks) list[r * pitch + w] = quad.w[j];
-                    }
-                }
-            else
-                for (int r = word_start; r < rounds; r += word_step) {
-                    const uint32_t place = r * per_round + (dealt ? wrapped(turn[r] + item, -M) : 0);
-                    list[r * pitch + item] = fsi_blockperm_word(&a.B, column + place, 1, q, block_rows);
-                }
-        }
-    };
-    auto produce = [&](int64_t c) {
-        if (sizeof(T) == 2 && piece_bytes == 2) copy_rows(c, uint16_t());
-        else if (sizeof(T) <= 4 && piece_bytes == 4) copy_rows(c, uint32_t());
-        else if (piece_bytes == 8) copy_rows(c, uint2());
-        else copy_rows(c, uint4());
-        fsi_copy_commit();
-        make_words(c);
-    };
+/* Shared memory.  A chunk's rows and words are tables of rounds x pitch entries, words one table for each word of a
+ * column; there are two of each, for even and odd chunks. */
+template <class S> struct memory {
+    int row_bytes, word_count, table;
+    S *sums;
+    char *rows;
+    uint32_t *words;
+    int *rotations; /* the member of a round that block h0 gets; 0 without shuffle */
+};
+template <class S, class T, int NONZEROS>
+__device__ __forceinline__ memory<S> memory_of(const fsi_tile_args &a, const block_group &G, int warps, int rounds,
+                                               char *shared)
+{
+    memory<S> m;
+    m.row_bytes = G.n * (int)sizeof(T), m.word_count = NONZEROS ? 1 : (int)a.B.words, m.table = rounds * G.pitch;
+    m.sums = (S *)shared;
+    m.rows = (char *)(m.sums + warps * HEIGHT * 32);
+    m.words = (uint32_t *)(m.rows + 2 * m.table * m.row_bytes);
+    m.rotations = (int *)(m.words + 2 * m.table * m.word_count);
+    return m;
+}
 
-    /* 3. what a warp adds: a lane has one of every `copies` rounds */
-    const int team = warp / each, block = warp % each, copies = 32 / lanes;
-    const bool adds = team < teams && block < blocks;
-    const fsi_split slices = a.B.strata[adds && is_tall(block)];
-    const int bits = 31 - __clz((int)slices.small),
-              low_bits = (int)slices.small - 1; /* of a slice's rows, if NONZEROS */
-    const int lane_slot = lane / lanes * pitch + block, lane_column = lane % lanes < n ? lane % lanes : n - 1;
-    const uint32_t mine = fsi_shared_address(sums + warp * HEIGHT * 32 + lane), pitch_bytes = 32 * sizeof(S);
-    uint32_t slice[NONZEROS + 1];
-#pragma unroll
-    for (int t = 0; t < NONZEROS; t++) slice[t] = mine + (t << bits) * pitch_bytes;
-    /* fsi_blockperm_next where slices are powers of two: a digit is the word's next bits, row first, sign last.  The rows
-     * are distinct: all loads before the first store. */
-    auto add_four = [&](S x, uint32_t word) {
-        uint32_t at[NONZEROS + 1];
-        S y[NONZEROS + 1];
-#pragma unroll
-        for (int t = 0; t < NONZEROS; t++) {
-            word = __funnelshift_l(word, word, bits + (t > 0));
-            at[t] = slice[t] + (word & low_bits) * pitch_bytes;
-            fsi_shared_get(at[t], &y[t]);
-            y[t] += fsi_turned(x, word);
-        }
-#pragma unroll
-        for (int t = 0; t < NONZEROS; t++) fsi_shared_put(at[t], y[t]);
-    };
-    auto add_any = [&](S x, const uint32_t *list) {
-        for (int q = 0, t = 0; q < word_count; q++) {
-            uint32_t word = list[q * table];
-            for (int left = fsi_blockperm_count(&a.B, q); left > 0; left--, t++) {
-                const uint32_t next = fsi_blockperm_next(&slices, t, &word), at = mine + (next >> 1) * pitch_bytes;
-                S y;
-                fsi_shared_get(at, &y);
-                fsi_shared_put(at, y + fsi_turned(x, next << 31));
-            }
-        }
-    };
-    auto add_rows = [&](int64_t c) {
-        const int step = UNROLL * copies, local_row = (int)(c & 1) * table + team * step * pitch + lane_slot;
-        const char *row_at = rows + local_row * row_bytes + lane_column * (int)sizeof(T);
-        const uint32_t *list = words + local_row + (int)(c & 1) * (word_count - 1) * table;
-        for (int r = team * step; r < rounds; r += teams * step) {
-            S x[UNROLL];
-            uint32_t word[UNROLL];
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++) {
-                x[u] = fsi_widen(*(const T *)(row_at + u * copies * pitch * row_bytes));
-                word[u] = list[u * copies * pitch];
-            }
-#pragma unroll
-            for (int u = 0; u < UNROLL; u++)
-                if (NONZEROS) add_four(x[u], word[u]);
-                else add_any(x[u], list + u * copies * pitch);
-            row_at += teams * step * pitch * row_bytes;
-            list += teams * step * pitch;
-        }
-    };
+/* The units of rows that a thread copies: the same block and unit in every row_step-th round. */
+struct row_share {
+    int64_t row_stride;
+    int unit_bytes, unit, step, block, start, member;
+    int64_t unit_at; /* bytes from the first column */
+    column_range range;
+};
+template <class T> __device__ __forceinline__ row_share row_share_of(const fsi_tile_args &a, const block_group &G,
+                                                                     int row_bytes, int rounds)
+{
+    const int tid = threadIdx.x, threads = blockDim.x;
+    row_share k;
+    k.row_stride = a.row_stride * (int64_t)sizeof(T);
+    const bool across = a.col_stride == 1 || G.n == 1;
+    const uint64_t grain = across ? (uint64_t)a.data | (uint64_t)k.row_stride | (uint64_t)row_bytes : sizeof(T);
+    k.unit_bytes = grain & 2 ? 2 : grain & 4 ? 4 : grain & 8 ? 8 : 16;
+    const int units = row_bytes / k.unit_bytes;
+    k.step = threads / (units * G.size);
+    const int at_once = k.step * G.size;
+    k.unit = across ? tid % units : tid / at_once;
+    const int row = across ? tid / units : tid % at_once;
+    k.block = G.shuffled ? row % G.size : row / k.step;
+    k.start = tid >= at_once * units || k.block >= G.blocks ? rounds : G.shuffled ? row / G.size : row % k.step;
+    k.unit_at = across ? k.unit * k.unit_bytes : k.unit * a.col_stride * (int64_t)sizeof(T);
+    k.range = range_of(a, G, k.block < G.blocks ? k.block : 0);
+    k.member = G.shuffled ? k.block : 0;
+    return k;
+}
 
-    /* 4. while a chunk is added, the next is made, and the turns of the one after that */
-    for (int64_t c = -2; c < chunks; c++) {
-        if (c >= -1 && c + 1 < chunks) produce(c + 1);
-        if (dealt && c + 2 < chunks) make_turns(c + 2);
-        if (adds && c >= 0) add_rows(c);
-        fsi_copy_wait<0>();
-        __syncthreads();
+/* Where the thread's units of the next chunk are: the one of its first round, and that round's first column. */
+struct row_cursor {
+    uint64_t data;
+    int64_t column, data_step;
+};
+__device__ __forceinline__ row_cursor first_rows(const fsi_tile_args &a, const block_group &G, const row_share &k,
+                                                 int rounds)
+{
+    row_cursor next;
+    next.data = (uint64_t)a.data + (uint64_t)((k.range.column - a.row0) * k.row_stride + k.unit_at);
+    next.column = k.range.column;
+    next.data_step = (int64_t)rounds * G.per_round * k.row_stride;
+    return next;
+}
+
+/* The words that a thread draws in every step-th round: those of four neighbouring columns at once, or of one block. */
+struct word_share {
+    bool by_quads;
+    int item, step, start;
+    int64_t column, block_rows;
+};
+__device__ __forceinline__ word_share word_share_of(const fsi_tile_args &a, const block_group &G, bool by_quads,
+                                                    int rounds)
+{
+    const int tid = threadIdx.x, threads = blockDim.x;
+    word_share k;
+    k.by_quads = by_quads;
+    const int quads = G.M / 4 < (G.size + 6) / 4 ? G.M / 4 : (G.size + 6) / 4, items = k.by_quads ? quads : G.size;
+    k.item = tid % items, k.step = threads / items;
+    const bool has_block = !k.by_quads && k.item < G.blocks;
+    k.start = tid < k.step * items && (k.by_quads || has_block) ? tid / items : rounds;
+    k.column = range_of(a, G, has_block ? k.item : 0).column;
+    k.block_rows = a.B.out.small + (has_block && feeds_taller(a, G, k.item));
+    return k;
+}
+
+/* The rotations of chunk c, as the members of its rounds that block h0 gets. */
+__device__ __forceinline__ void make_rotations(const fsi_tile_args &a, const block_group &G, int rounds, int *rotations,
+                                               int64_t c)
+{
+    const int tid = threadIdx.x, threads = blockDim.x;
+    const int64_t round = G.first_round + c * rounds;
+    int *rotation = rotations + (int)(c & 1) * rounds;
+    for (int r = 4 * tid - (int)(round & 3); r < rounds; r += 4 * threads) {
+        uint32_t four[4];
+        fsi_blockperm_rotations(&a.B, (round + r) >> 2, four);
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (r + j >= 0 && r + j < rounds) rotation[r + j] = (int)wrapped(G.h0 - four[j], G.M);
     }
+}
 
-    /* 5. the sums of a column and block added in an order that depends on the row alone, scaled once, stored once */
-    const fsi_output to = fsi_partial_sums(a, 1, z);
+/* COUNT rows of a chunk, in rounds r, r + step, ...; all addresses before the first copy. */
+template <int BYTES, int COUNT>
+__device__ __forceinline__ void copy_some(const block_group &G, const row_share &k, uint64_t data, const int *rotation,
+                                          uint32_t from, uint32_t there, int next, int &r, char *&at)
+{
+    uint32_t column[COUNT];
+#pragma unroll
+    for (int u = 0; u < COUNT; u++)
+        column[u] = (r + u * k.step) * G.per_round + wrapped(rotation[r + u * k.step] + k.member, -G.M);
+#pragma unroll
+    for (int u = 0; u < COUNT; u++, at += next)
+        copy_unit<BYTES>(at, (const char *)(data + (uint64_t)k.row_stride * column[u]), column[u] - from < there);
+    r += COUNT * k.step;
+}
+/* The rows of chunk c, the one after the last that was copied, in units of BYTES. */
+template <int BYTES, class S> __device__ __forceinline__ void copy_rows(const block_group &G, const memory<S> &m,
+                                                                        int rounds, const row_share &k,
+                                                                        row_cursor &rows, int64_t c)
+{
+    const uint32_t from = clamped(k.range.low - rows.column), there = clamped(k.range.high - rows.column) - from;
+    const int *rotation = m.rotations + (int)(c & 1) * rounds;
+    const int entry = (int)(c & 1) * m.table + k.start * G.pitch + k.block;
+    char *at = m.rows + entry * m.row_bytes + k.unit * BYTES;
+    const int next = k.step * G.pitch * m.row_bytes;
+    int r = k.start;
+    while (r + (UNROLL - 1) * k.step < rounds)
+        copy_some<BYTES, UNROLL>(G, k, rows.data, rotation, from, there, next, r, at);
+    while (r < rounds) copy_some<BYTES, 1>(G, k, rows.data, rotation, from, there, next, r, at);
+    rows.data += rows.data_step;
+    rows.column += (int64_t)rounds * G.per_round;
+}
+
+/* The random words of chunk c. */
+template <class S> __device__ __forceinline__ void draw_words(const fsi_tile_args &a, const block_group &G,
+                                                              const memory<S> &m, int rounds, const word_share &k,
+                                                              int64_t c)
+{
+    const int M = G.M, blocks = G.blocks, pitch = G.pitch, per_round = G.per_round, table = m.table;
+    const int item = k.item, start = k.start, step = k.step;
+    const bool shuffled = G.shuffled, by_quads = k.by_quads;
+    const int64_t column = k.column + c * rounds * per_round;
+    const int *rotation = m.rotations + (int)(c & 1) * rounds;
+    for (int q = 0; q < m.word_count; q++) {
+        uint32_t *list = m.words + ((int)(c & 1) * m.word_count + q) * table;
+        if (by_quads)
+#pragma unroll 2
+            for (int r = start; r < rounds; r += step) {
+                const uint32_t lead = rotation[r] & 3;
+                const uint32_t member = r * M + wrapped(rotation[r] - lead + 4 * item, -M);
+                const fsi_quad quad = fsi_blockperm_quad(&a.B, (column >> 2) + (member >> 2), 1, q);
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    const uint32_t w = wrapped(4 * item + j - lead, M);
+                    if (w < (uint32_t)blocks) list[r * pitch + w] = quad.w[j];
+                }
+            }
+        else
+            for (int r = start; r < rounds; r += step) {
+                const uint32_t member = r * per_round + (shuffled ? wrapped(rotation[r] + item, -M) : 0);
+                list[r * pitch + item] = fsi_blockperm_word(&a.B, column + member, 1, q, k.block_rows);
+            }
+    }
+}
+
+/* Rows and words of chunk c. */
+template <class T, class S> __device__ __forceinline__ void produce_chunk(const fsi_tile_args &a, const block_group &G,
+                                                                          const memory<S> &m, int rounds,
+                                                                          const row_share &r, row_cursor &rows,
+                                                                          const word_share &w, int64_t c)
+{
+    if (sizeof(T) == 2 && r.unit_bytes == 2) copy_rows<2>(G, m, rounds, r, rows, c);
+    else if (sizeof(T) <= 4 && r.unit_bytes == 4) copy_rows<4>(G, m, rounds, r, rows, c);
+    else if (r.unit_bytes == 8) copy_rows<8>(G, m, rounds, r, rows, c);
+    else copy_rows<16>(G, m, rounds, r, rows, c);
+    fsi_copy_commit();
+    draw_words(a, G, m, rounds, w, c);
+}
+
+/* What a warp adds to: the sums of its block; a lane has one of every `lane_groups` rounds. */
+template <int NONZEROS> struct sum_share {
+    int replica, block, lane_groups;
+    bool adds;
+    fsi_split strata;
+    int bits, low_bits; /* of a row in a stratum, if NONZEROS */
+    int lane_entry, lane_column;
+    uint32_t mine; /* the lane's sums */
+    uint32_t stratum[NONZEROS + 1];
+};
+template <int NONZEROS, class S>
+__device__ __forceinline__ sum_share<NONZEROS> sum_share_of(const fsi_tile_args &a, const block_group &G, const S *sums,
+                                                            int lanes, int warp, int lane)
+{
+    const uint32_t pitch_bytes = 32 * sizeof(S);
+    sum_share<NONZEROS> k;
+    k.replica = warp / G.size, k.block = warp % G.size, k.lane_groups = 32 / lanes;
+    k.adds = k.replica < G.replicas && k.block < G.blocks;
+    k.strata = a.B.strata[k.adds && feeds_taller(a, G, k.block)];
+    k.bits = 31 - __clz((int)k.strata.small), k.low_bits = (int)k.strata.small - 1;
+    k.lane_entry = lane / lanes * G.pitch + k.block, k.lane_column = lane % lanes < G.n ? lane % lanes : G.n - 1;
+    k.mine = fsi_shared_address(sums + warp * HEIGHT * 32 + lane);
+#pragma unroll
+    for (int t = 0; t < NONZEROS; t++) k.stratum[t] = k.mine + (t << k.bits) * pitch_bytes;
+    return k;
+}
+
+/* Adds a row by fsi_blockperm_next where strata are powers of two: a digit is the word's next bits, row first, sign
+ * last.  The rows are distinct: all loads before the first store. */
+template <int NONZEROS, class S>
+__device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, uint32_t word)
+{
+    const uint32_t pitch_bytes = 32 * sizeof(S);
+    const int bits = k.bits, low_bits = k.low_bits;
+    uint32_t at[NONZEROS + 1];
+    S y[NONZEROS + 1];
+#pragma unroll
+    for (int t = 0; t < NONZEROS; t++) {
+        word = __funnelshift_l(word, word, bits + (t > 0));
+        at[t] = k.stratum[t] + (word & low_bits) * pitch_bytes;
+        fsi_shared_get(at[t], &y[t]);
+        y[t] += fsi_turned(x, word);
+    }
+#pragma unroll
+    for (int t = 0; t < NONZEROS; t++) fsi_shared_put(at[t], y[t]);
+}
+/* The same for any strata. */
+template <int NONZEROS, class S>
+__device__ __forceinline__ void add_by_words(const fsi_tile_args &a, const sum_share<NONZEROS> &k, int word_count,
+                                             int table, S x, const uint32_t *list)
+{
+    const uint32_t mine = k.mine, pitch_bytes = 32 * sizeof(S);
+    for (int q = 0, t = 0; q < word_count; q++) {
+        uint32_t word = list[q * table];
+        for (int left = fsi_blockperm_count(&a.B, q); left > 0; left--, t++) {
+            const uint32_t next = fsi_blockperm_next(&k.strata, t, &word), at = mine + (next >> 1) * pitch_bytes;
+            S y;
+            fsi_shared_get(at, &y);
+            fsi_shared_put(at, y + fsi_turned(x, next << 31));
+        }
+    }
+}
+/* A warp adds the rows of its block of chunk c. */
+template <class T, int NONZEROS, class S>
+__device__ __forceinline__ void add_rows(const fsi_tile_args &a, const block_group &G, const memory<S> &m, int rounds,
+                                         const sum_share<NONZEROS> &k, int64_t c)
+{
+    const int pitch = G.pitch, replicas = G.replicas, row_bytes = m.row_bytes, lane_groups = k.lane_groups;
+    const int step = UNROLL * lane_groups;
+    const int entry = (int)(c & 1) * m.table + k.replica * step * pitch + k.lane_entry;
+    const char *row_at = m.rows + entry * row_bytes + k.lane_column * (int)sizeof(T);
+    const uint32_t *list = m.words + entry + (int)(c & 1) * (m.word_count - 1) * m.table;
+    for (int r = k.replica * step; r < rounds; r += replicas * step) {
+        S x[UNROLL];
+        uint32_t word[UNROLL];
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++) {
+            x[u] = fsi_widen(*(const T *)(row_at + u * lane_groups * pitch * row_bytes));
+            word[u] = list[u * lane_groups * pitch];
+        }
+#pragma unroll
+        for (int u = 0; u < UNROLL; u++)
+            if (NONZEROS) add_by_bits(k, x[u], word[u]);
+            else add_by_words(a, k, m.word_count, m.table, x[u], list + u * lane_groups * pitch);
+        row_at += replicas * step * pitch * row_bytes;
+        list += replicas * step * pitch;
+    }
+}
+
+/* The sums of a column and block added in an order that depends on the row alone, scaled once, stored once. */
+template <class S>
+__device__ __forceinline__ void store_sums(const fsi_tile_args &a, const block_group &G, const S *sums, int lanes)
+{
+    const int n = G.n, blocks = G.blocks, size = G.size, replicas = G.replicas, h0 = G.h0, lane_groups = 32 / lanes;
+    const int tid = threadIdx.x, threads = blockDim.x;
+    const fsi_output to = fsi_partial_sums(a, 1, G.z);
     const bool down = to.row_stride == 1 && to.col_stride != 1; /* neighbours in memory are rows of Y */
     for (int i = tid; i < blocks * HEIGHT * n; i += threads) {
         const int b = i / (HEIGHT * n), rest = i - b * HEIGHT * n;
@@ -272,11 +397,46 @@ template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
         if (r >= fsi_split_size(&a.B.out, g)) continue;
         const S *at = sums + (b * HEIGHT + r) * 32 + j;
         S sum = 0;
-        for (int f = 0; f < teams; f++, at += each * HEIGHT * 32)
+        for (int f = 0; f < replicas; f++, at += size * HEIGHT * 32)
 #pragma unroll 4
-            for (int e = 0; e < copies; e++) sum += at[((e + r) & (copies - 1)) * lanes]; /* rows in different banks */
+            for (int e = 0; e < lane_groups; e++)
+                sum += at[((e + r) & (lane_groups - 1)) * lanes]; /* rows in different banks */
         fsi_output_put(to, fsi_split_start(&a.B.out, g) + r, j, sum);
     }
+}
+
+template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
+    narrow(const __grid_constant__ fsi_tile_args a, int lanes, int rounds)
+{
+    typedef typename fsi_sum<T>::type S;
+    extern __shared__ __align__(16) char shared[];
+    const int tid = threadIdx.x, threads = blockDim.x, warps = threads >> 5, warp = tid >> 5, lane = tid & 31;
+    fsi_start_next_kernel();
+    /* 1. the group's blocks and this slice's share of their local rows; sums cleared */
+    const block_group G = group_of(a, warps);
+    const int64_t chunks = count_chunks(a, G, rounds);
+    const memory<S> m = memory_of<S, T, NONZEROS>(a, G, warps, rounds, shared);
+    for (int i = tid; i < 2 * rounds && !G.shuffled; i += threads) m.rotations[i] = 0;
+    for (int i = tid; i < warps * HEIGHT * 32; i += threads) m.sums[i] = 0;
+
+    /* 2. what this thread copies and draws, and what it adds */
+    const row_share row = row_share_of<T>(a, G, m.row_bytes, rounds);
+    const bool by_quads = G.shuffled && G.M % 4 == 0 && a.B.accepts[0] && (a.B.out.larger == 0 || a.B.accepts[1]);
+    const word_share word = word_share_of(a, G, by_quads, rounds);
+    row_cursor rows = first_rows(a, G, row, rounds);
+    const sum_share<NONZEROS> sum = sum_share_of<NONZEROS>(a, G, m.sums, lanes, warp, lane);
+
+    /* 3. while a chunk is added, the next is produced, and the rotations of the one after that */
+    for (int64_t c = -2; c < chunks; c++) {
+        if (c >= -1 && c + 1 < chunks) produce_chunk<T>(a, G, m, rounds, row, rows, word, c + 1);
+        if (G.shuffled && c + 2 < chunks) make_rotations(a, G, rounds, m.rotations, c + 2);
+        if (sum.adds && c >= 0) add_rows<T>(a, G, m, rounds, sum, c);
+        fsi_copy_wait<0>();
+        __syncthreads();
+    }
+
+    /* 4. sums of lanes and replicas added and stored */
+    store_sums(a, G, m.sums, lanes);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ template <class T, int OUTS, int TILES> struct shape {
         ROW_BYTES = FSI_WGMMA_ROWS_PITCH(sizeof(T), OUTS, TILES),
         STAGE = FSI_WGMMA_ROWS_STAGE(sizeof(T), OUTS, TILES), /* rows */
         STAGE_BYTES = STAGE * ROW_BYTES,
-        HALF_SET = OUTS * PANEL_BYTES, /* 64 local rows: a panel for each block,
+        HALF_SET = OUTS * S_TILE_BYTES, /* 64 local rows: a panel for each block,
                                                                 * one after the other */
         SET_BYTES = 2 * HALF_SET,
         PITCH = WIDTH + 4,               /* floats of a row of sums in shared memory */
@@ -54,7 +54,7 @@ template <class T, int OUTS, int TILES> struct shape {
 };
 
 /* Shared memory: sets of panels, stages, the mbarriers of stages and of sets; then slices, OUTS for each of the last
- * pieces (instances.h). */
+ * split terms (wgmma_rows_instances.h). */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
     typedef shape<T, OUTS, TILES> sh;
     uint32_t sets, barriers;
@@ -89,8 +89,8 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAG
 /* Panels of S, 64 local rows each, of a slice, which begins with a local row made by fours; at least one. */
 [[maybe_unused]] __device__ __forceinline__ int panels_of(fsi_slice p)
 {
-    align_slots(p);
-    return p.count > 0 ? (int)((p.count + PANEL - 1) / PANEL) : 1;
+    align_local_rows(p);
+    return p.count > 0 ? (int)((p.count + S_TILE - 1) / S_TILE) : 1;
 }
 /* Which of the sets of a piece, behind `before` of earlier ones, is the first that this warp makes. */
 template <int OUTS> __device__ __forceinline__ int first_set(int before)
@@ -103,14 +103,14 @@ template <int OUTS> __device__ __forceinline__ int first_set(int before)
  * (H200, kappa 4, s 1: 6 % of the sketch; panels are cleared through the same shared memory that the tensor cores
  * read.) */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void make_panels(const fsi_tile_args &a, fsi_slice p, const memory<T, OUTS, TILES, STAGES, SETS> &m,
+__device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T, OUTS, TILES, STAGES, SETS> &m,
                             uint8_t *sets, int set_count, int before)
 {
     typedef shape<T, OUTS, TILES> sh;
     enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, AGO = SETS * OUTS / MAKERS };
     static_assert(SETS * OUTS % MAKERS == 0, "a warp comes back to the places of its own sets");
     const int lane = threadIdx.x & 31, out = (threadIdx.x >> 5 & (MAKERS - 1)) % OUTS;
-    const int lead = align_slots(p);
+    const int lead = align_local_rows(p);
     const bool fours = made_by_fours(a, p), few = fours && a.B.s <= 4;
     uint32_t words[AGO][4];
     int valids[AGO];
@@ -120,14 +120,14 @@ __device__ void make_panels(const fsi_tile_args &a, fsi_slice p, const memory<T,
         int64_t column[4];
         uint32_t word[4];
         int valid = 0;
-        if (fours) valid = number_slots(a, p, local_row, lead, column, word);
+        if (fours) valid = number_local_rows(a, p, local_row, lead, column, word);
         fsi_mbarrier_wait(m.set_empty(place), number / SETS & 1 ^ 1);
-        uint8_t *panels = sets + place * sh::SET_BYTES + out * PANEL_BYTES, *mine = panels + (lane >> 4) * sh::HALF_SET;
-        if (few && t >= SETS) put_slots<NOTHING>(a, p, mine, (int)local_row, valids[AGO - 1], words[AGO - 1]);
+        uint8_t *panels = sets + place * sh::SET_BYTES + out * S_TILE_BYTES, *mine = panels + (lane >> 4) * sh::HALF_SET;
+        if (few && t >= SETS) put_local_rows<NOTHING>(a, p, mine, (int)local_row, valids[AGO - 1], words[AGO - 1]);
         else
 #pragma unroll
-            for (int i = 0; i < 2 * PANEL_BYTES / 512; i++)
-                ((uint4 *)(panels + i / (PANEL_BYTES / 512) * sh::HALF_SET))[i % (PANEL_BYTES / 512) * 32 + lane] =
+            for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++)
+                ((uint4 *)(panels + i / (S_TILE_BYTES / 512) * sh::HALF_SET))[i % (S_TILE_BYTES / 512) * 32 + lane] =
                     make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (int i = AGO - 1; i >= 0; i--) {
@@ -136,10 +136,10 @@ __device__ void make_panels(const fsi_tile_args &a, fsi_slice p, const memory<T,
             for (int j = 0; j < 4; j++) words[i][j] = i > 0 ? words[i - 1][j] : word[j];
         }
         __syncwarp();
-        if (fours) put_slots<ONE>(a, p, mine, (int)local_row, valid, word);
+        if (fours) put_local_rows<ONE>(a, p, mine, (int)local_row, valid, word);
         else
 #pragma unroll 1
-            for (int i = local_row < lead ? lead : 0; i < 4; i++) put_slot<ONE>(a, p, mine, local_row + i);
+            for (int i = local_row < lead ? lead : 0; i < 4; i++) put_local_row<ONE>(a, p, mine, local_row + i);
         fsi_proxy_fence();
         __syncwarp();
         if (lane == 0) fsi_mbarrier_arrive(m.set_full(place));
@@ -153,9 +153,9 @@ template <int TILES> __device__ __forceinline__ constexpr int column_of(int i)
 }
 
 /* A thread's elements of a step as the tensor cores take them: two-byte ones as they are. */
-template <class T, int TILES, int ROW_BYTES> struct scaled : pieces<T, 1, TILES, ROW_BYTES> {
+template <class T, int TILES, int ROW_BYTES> struct scaled : split_terms<T, 1, TILES, ROW_BYTES> {
     enum { PASSES = 1 };
-    __device__ __forceinline__ void load(uint32_t at, const float *) { pieces<T, 1, TILES, ROW_BYTES>::load(at); }
+    __device__ __forceinline__ void load(uint32_t at, const float *) { split_terms<T, 1, TILES, ROW_BYTES>::load(at); }
 };
 /* Floats are scaled by the power of two `up` of their column. */
 template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
@@ -276,13 +276,13 @@ __device__ __forceinline__ int promotion(int s, int block_rows)
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
  * panels, a power of two.  `before` sets were for earlier pieces; `at` goes on from piece to piece. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
+__device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
                                                 int every, int column, int out, int before, ring_place &at,
                                                 float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
     typedef shape<T, OUTS, TILES> sh;
     typedef unit<T, TILES, sh::ROW_BYTES> unit_t;
-    enum { UNITS = PANEL / unit_t::ROWS };
+    enum { UNITS = S_TILE / unit_t::ROWS };
     const int lane = threadIdx.x & 31;
     const uint32_t start = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
     const uint32_t from = m.ring.stages + (start ^ (start >> 3 & 0x70));
@@ -305,7 +305,7 @@ __device__ __forceinline__ void multiply_panels(const memory<T, OUTS, TILES, STA
 #pragma unroll 1
         do {
             const int number = before + (t >> 1), place = number % SETS;
-            const uint32_t panel = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * PANEL_BYTES;
+            const uint32_t panel = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * S_TILE_BYTES;
 #pragma unroll
             for (int u = 0; u < UNITS; u++) {
                 unit_t &now = x[u & 1];
@@ -383,23 +383,23 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
     fsi_slice p = slices[0];
     const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
     fsi_slice aligned = p;
-    const int lead = align_slots(aligned), panel_count = (int)((aligned.count + PANEL - 1) / PANEL);
+    const int lead = align_local_rows(aligned), panel_count = (int)((aligned.count + S_TILE - 1) / S_TILE);
 
     /* 2. two warpgroups prepare, two multiply */
     if (tid < PREPARE) {
         fsi_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS)
-            make_panels<T, OUTS, TILES, STAGES, SETS>(a, slices[(tid >> 5) % OUTS], m, shared, (panel_count + 1) / 2,
+            make_s_tiles<T, OUTS, TILES, STAGES, SETS>(a, slices[(tid >> 5) % OUTS], m, shared, (panel_count + 1) / 2,
                                                       0);
         else {
             ring_place at = {0, 1};
             copy_rows(a, maps, aligned, owned, lead, m.ring,
                       FSI_WGMMA_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FSI_DEF_NONE) > 1,
-                      panel_count * PANEL / sh::STAGE, at);
+                      panel_count * S_TILE / sh::STAGE, at);
         }
         fsi_barrier_or(1, THREADS, false);
         if (a.cluster > 1)
-            add_parts<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
+            add_cluster_sums<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
     } else {
         fsi_more_registers<256 - sh::PREPARING>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
@@ -407,7 +407,7 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
         float total[sh::SUMS];
         const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
         ring_place at = {0, 0};
-        multiply_panels<T, OUTS, TILES, STAGES, SETS>(m, panel_count, every, column, out, 0, at, total);
+        multiply_tiles<T, OUTS, TILES, STAGES, SETS>(m, panel_count, every, column, out, 0, at, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
@@ -418,7 +418,7 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
             const fsi_slice &mine = slices[thread / sh::WIDTH];
             const int64_t own = p.column + thread % sh::WIDTH;
             float *sums = (float *)shared + thread / sh::WIDTH * HEIGHT * sh::PITCH + thread % sh::WIDTH;
-            make_again<T>(a, mine, own, sums, sh::PITCH);
+            add_serial<T>(a, mine, own, sums, sh::PITCH);
             if (a.cluster == 1 && own >= owned && own < a.n)
                 for (int r = 0; r < mine.block_rows; r++)
                     fsi_output_put(fsi_partial_sums(a, mine.l, mine.z), mine.output_row + r, own, sums[r * sh::PITCH]);
@@ -428,7 +428,7 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
                 for (int i = 0; i < sh::BLOCKS; i++)
                     keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
                                                 total + 32 * i);
-            add_parts<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
+            add_cluster_sums<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
         } else if (!again) {
             const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
             if (own < owned) return;
@@ -450,12 +450,12 @@ template <class F> __device__ __forceinline__ void each_piece(const fsi_tile_arg
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* A column of a slice by plain additions: see make_again. */
+/* A column of a slice by plain additions: see add_serial. */
 template <class T>
 __device__ __noinline__ void put_again(const fsi_tile_args &a, const fsi_slice &p, int64_t column, int64_t owned)
 {
     float sums[HEIGHT];
-    make_again<T>(a, p, column, sums, 1);
+    add_serial<T>(a, p, column, sums, 1);
     if (column >= owned && column < a.n)
         for (int r = 0; r < p.block_rows; r++)
             fsi_output_put(fsi_partial_sums(a, p.l, p.z), p.output_row + r, column, sums[r]);
@@ -490,7 +490,7 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
                 const fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, piece);
                 if (first_set<1>(before) == 0 && (tid & 31) == 0) slices[number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1)] = p;
                 const int set_count = (panels_of(p) + 1) / 2;
-                make_panels<T, 1, TILES, STAGES, SETS>(a, p, m, shared, set_count, before);
+                make_s_tiles<T, 1, TILES, STAGES, SETS>(a, p, m, shared, set_count, before);
                 before += set_count;
             });
         } else {
@@ -498,10 +498,10 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
             each_piece(a, [&](uint32_t piece, int) {
                 fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, piece);
                 const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
-                const int panel_count = panels_of(p), lead = align_slots(p);
+                const int panel_count = panels_of(p), lead = align_local_rows(p);
                 copy_rows(a, maps, p, owned, lead, m.ring,
                           FSI_WGMMA_ROWS_BOX(sizeof(T), 1, TILES, a.B.shuffle == FSI_DEF_NONE) > 1,
-                          panel_count * PANEL / sh::STAGE, at);
+                          panel_count * S_TILE / sh::STAGE, at);
             });
         }
         return;
@@ -516,7 +516,7 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
         const int panel_count = panels_of(*slice);
         const int every = is_float<T>::value ? promotion((int)a.B.s, slice->block_rows) : 4;
         float total[sh::SUMS], zero = 0.0f;
-        multiply_panels<T, 1, TILES, STAGES, SETS>(m, panel_count, every, column, 0, before, at, total);
+        multiply_tiles<T, 1, TILES, STAGES, SETS>(m, panel_count, every, column, 0, before, at, total);
         before += (panel_count + 1) / 2;
         if ((tid & 31) == 0) fsi_mbarrier_arrive(m.set_empty((before - 1) % SETS));
 

@@ -96,8 +96,8 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
  * cards of a deal, too. */
 __device__ __forceinline__ bool in_order(const fsi_blockperm &B) { return B.shuffle == FSI_DEF_NONE || B.ways == 1; }
 /* Columns of local rows local row ... local row + 3, p.first + local row a multiple of 4. */
-__device__ __forceinline__ void place_slots(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
-                                            int64_t (&column)[4])
+__device__ __forceinline__ void find_columns(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
+                                             int64_t (&column)[4])
 {
     const int64_t first = p.first + local_row;
     uint32_t turn[4];
@@ -106,9 +106,9 @@ __device__ __forceinline__ void place_slots(const fsi_tile_args &a, const fsi_sl
     for (int i = 0; i < 4; i++)
         column[i] = in_order(a.B) ? first + i : fsi_blockperm_assigned_from(&a.B, p.h, first + i, turn[i]);
 }
-/* Their words.  That is tensor.cuh's number_slots in two steps, so that rows are on their way before words are drawn,
+/* Their words.  That is tensor.cuh's number_local_rows in two steps, so that rows are on their way before words are drawn,
  * by keys at hand. */
-__device__ __forceinline__ void draw_slots(const fsi_blockperm &B, const fsi_philox_keys &keys,
+__device__ __forceinline__ void draw_words(const fsi_blockperm &B, const fsi_philox_keys &keys,
                                            const int64_t (&column)[4], uint32_t (&word)[4])
 {
     if (in_order(B)) {
@@ -141,7 +141,7 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
 {
     static_assert(PLACES % PREPARERS == 0, "a place is always the same warp's");
     const int lane = threadIdx.x & 31, q = lane >> 3, chunk = lane & 7;
-    const int lead = align_slots(p), unit_count = (int)((p.count + UNIT - 1) / UNIT);
+    const int lead = align_local_rows(p), unit_count = (int)((p.count + UNIT - 1) / UNIT);
     const uint64_t from = (uint64_t)a.data + (p.column + 8 * chunk) * 2, stride = 2 * a.row_stride;
     const int bytes = p.column + 8 * chunk < a.n ? 16 : 0;
     const uint32_t even = 2 * q * ROW_BYTES + ((chunk ^ (2 * q)) << 4);
@@ -159,11 +159,11 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
         const int place = t % PLACES;
         int64_t column[4];
         uint32_t word[4], row[4];
-        place_slots(a, p, local_row, column);
+        find_columns(a, p, local_row, column);
         /* most units have a row in every local row */
         const int64_t begin = (p.first + t * UNIT) * ways - a.row0, end = begin + UNIT * ways;
         const bool whole = t * UNIT >= lead && (t + 1) * UNIT <= p.count && begin >= 0 && end <= a.rows;
-        const int valid = whole ? 15 : slots_there(a, p, local_row, lead, column);
+        const int valid = whole ? 15 : local_rows_there(a, p, local_row, lead, column);
 #pragma unroll
         for (int i = 0; i < 4; i++) row[i] = valid >> i & 1 ? (uint32_t)(column[i] - a.row0) : ~0u;
         if (t >= PLACES) fsi_mbarrier_wait(m.empty(place), t / PLACES & 1 ^ 1);
@@ -184,7 +184,7 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
             }
         if (t == warp) begun();
         fsi_mbarrier_arrive_copied(m.copied(place));
-        draw_slots(a.B, keys, column, word);
+        draw_words(a.B, keys, column, word);
         const uint32_t codes = m.codes + place * NONZEROS * CODES_BYTES + to_codes;
 #pragma unroll
         for (int i = 0; i < NONZEROS; i++)
@@ -196,6 +196,13 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
     if (warp >= unit_count) begun();
 }
 
+/* A warp has read unit t: its place may be filled again. */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
+__device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int t)
+{
+    __syncwarp();
+    if ((threadIdx.x & 31) == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
+}
 /* A group that multiplies: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows of
  * one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on the
  * tensor cores.  A place is given back when its unit is done, at the latest before the next one is waited for. */
@@ -238,10 +245,6 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
 #pragma unroll
         for (int i = 0; i < 2 * STEPS; i++) asm volatile("" ::"r"(x[half + i / 4][i % 4]));
     };
-    const auto give_back = [&](int t) {
-        __syncwarp();
-        if (lane == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
-    };
 #pragma unroll
     for (int i = 0; i < 32; i++) total[i] = 0.0f;
     if (group < unit_count) make(group, FIRST);
@@ -260,14 +263,14 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
             const bool there = fsi_mbarrier_test(m.copied(u % PLACES), u / PLACES & 1);
             if (!there) {
                 fsi_wgmma_wait<0>();
-                give_back(t);
+                release_unit(m, t);
                 fsi_mbarrier_wait(m.copied(u % PLACES), u / PLACES & 1);
             }
             fsi_proxy_fence();
             multiply(u, FIRST, true);
             fsi_wgmma_wait<1>();
             keep(SECOND);
-            if (there) give_back(t);
+            if (there) release_unit(m, t);
             make(u, SECOND);
             multiply(u, SECOND, true);
             fsi_wgmma_wait<1>();
@@ -276,7 +279,7 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
         }
         fsi_wgmma_wait<0>();
         keep(SECOND);
-        give_back(u < unit_count ? u : t);
+        release_unit(m, u < unit_count ? u : t);
         /* The compiler does not know that sums change until wgmma is waited for. */
 #pragma unroll
         for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
@@ -447,7 +450,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
         p = fsi_slice_for(a, p, 1);
         to = target<T>(a, p, row, p.column + column);
         fsi_slice aligned = p;
-        align_slots(aligned);
+        align_local_rows(aligned);
         fsi_barrier(0, THREADS);
         if (CLUSTER > 1) fsi_cluster_await();
         /* 3. products */
@@ -461,7 +464,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
     if (live && fsi_barrier_or(1, MULTIPLY, zero[0] + zero[1] + zero[2] + zero[3] != 0.0f)) {
         const fsi_slice again = p; /* the address of p itself would keep it in memory from the start */
         float *tile = (float *)shared;
-        if (tid < COLUMNS) make_again<T>(a, again, p.column + tid, tile + tid, PITCH);
+        if (tid < COLUMNS) add_serial<T>(a, again, p.column + tid, tile + tid, PITCH);
         fsi_barrier(1, MULTIPLY);
 #pragma unroll
         for (int i = 0; i < 4 * HELD; i++) {

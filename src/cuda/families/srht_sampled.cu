@@ -116,6 +116,22 @@ template <class Kind> __device__ __forceinline__ void read_segment(const sampled
     }
 }
 
+/* The signs of (floor(r / SEGMENT), segment) into the codes of the thread block's rows of Y, four for each thread. */
+template <class Kind>
+__device__ __forceinline__ void set_signs(uint32_t *codes, const uint32_t *highs, uint32_t segment)
+{
+    const int tid = threadIdx.x;
+    static_assert(4 * Kind::THREADS == Kind::SAMPLES, "a thread has four signs");
+    const int four = tid / (Kind::SUMS / 4) * Kind::CODE_PITCH + tid % (Kind::SUMS / 4) * 4;
+    const uint4 high = *(const uint4 *)(highs + four);
+    uint4 code = *(const uint4 *)(codes + four);
+    code.x = (code.x & 0x7FFFFFFFu) | (uint32_t)__popc(high.x & segment) << 31;
+    code.y = (code.y & 0x7FFFFFFFu) | (uint32_t)__popc(high.y & segment) << 31;
+    code.z = (code.z & 0x7FFFFFFFu) | (uint32_t)__popc(high.z & segment) << 31;
+    code.w = (code.w & 0x7FFFFFFFu) | (uint32_t)__popc(high.w & segment) << 31;
+    *(uint4 *)(codes + four) = code;
+}
+
 /* grid: groups x strips x slices in x.  shared: the tile; for every row of Y its place in the tile with its sign for the
  * present segment in bit 31, and floor(r / SEGMENT).  Row 32 t + local row of the group is entry t of `local row`. */
 template <class Kind> __global__ void __launch_bounds__(Kind::THREADS, Kind::BLOCKS)
@@ -166,16 +182,7 @@ template <class Kind> __global__ void __launch_bounds__(Kind::THREADS, Kind::BLO
         hadamard_butterflies(x, 5);
 #pragma unroll
         for (int t = 0; t < SIDE; t++) tile[Kind::low(low_base, t)] = x[t];
-        const uint32_t segment = (uint32_t)(C.first + c);
-        static_assert(4 * Kind::THREADS == Kind::SAMPLES, "a thread has four signs");
-        const int four = tid / (Kind::SUMS / 4) * Kind::CODE_PITCH + tid % (Kind::SUMS / 4) * 4;
-        const uint4 high = *(const uint4 *)(highs + four);
-        uint4 code = *(const uint4 *)(codes + four);
-        code.x = (code.x & 0x7FFFFFFFu) | (uint32_t)__popc(high.x & segment) << 31;
-        code.y = (code.y & 0x7FFFFFFFu) | (uint32_t)__popc(high.y & segment) << 31;
-        code.z = (code.z & 0x7FFFFFFFu) | (uint32_t)__popc(high.z & segment) << 31;
-        code.w = (code.w & 0x7FFFFFFFu) | (uint32_t)__popc(high.w & segment) << 31;
-        *(uint4 *)(codes + four) = code;
+        set_signs<Kind>(codes, highs, (uint32_t)(C.first + c));
         __syncthreads();
 
         /* 4. The sums. */

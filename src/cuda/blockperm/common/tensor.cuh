@@ -13,7 +13,7 @@
 
 namespace {
 
-enum { HEIGHT = 64, STEP = 16, PANEL = 64, PANEL_BYTES = HEIGHT * 128 };
+enum { HEIGHT = 64, STEP = 16, S_TILE = 64, S_TILE_BYTES = HEIGHT * 128 };
 
 template <class T> struct is_half {
     enum { value = 0 };
@@ -34,7 +34,7 @@ template <int TILES> struct fragment {
     uint32_t tile[TILES][4];
 };
 
-template <int TILES> __device__ __forceinline__ fragment<TILES> top_pieces(const float (&x)[4][2 * TILES])
+template <int TILES> __device__ __forceinline__ fragment<TILES> top_terms(const float (&x)[4][2 * TILES])
 {
     fragment<TILES> f;
 #pragma unroll
@@ -127,7 +127,7 @@ __device__ __forceinline__ void load_row(uint32_t (&x)[1], uint32_t at) { x[0] =
 
 /* The pieces of one step's elements, the first of them the largest; `at` is where the thread's first row and columns
  * are, rows of the step are ROW_BYTES apart. */
-template <class T, int PASSES, int TILES, int ROW_BYTES> struct pieces {
+template <class T, int PASSES, int TILES, int ROW_BYTES> struct split_terms {
     fragment<TILES> of[1];
     __device__ __forceinline__ void load(uint32_t at)
     {
@@ -137,7 +137,7 @@ template <class T, int PASSES, int TILES, int ROW_BYTES> struct pieces {
         of[0] = pairs<TILES>(x);
     }
 };
-template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TILES, ROW_BYTES> {
+template <int PASSES, int TILES, int ROW_BYTES> struct split_terms<float, PASSES, TILES, ROW_BYTES> {
     fragment<TILES> of[PASSES];
     __device__ __forceinline__ void load(uint32_t at)
     {
@@ -150,7 +150,7 @@ template <int PASSES, int TILES, int ROW_BYTES> struct pieces<float, PASSES, TIL
     {
 #pragma unroll
         for (int p = 0; p < PASSES; p++) {
-            of[p] = top_pieces<TILES>(x);
+            of[p] = top_terms<TILES>(x);
             if (p + 1 == PASSES) break;
 #pragma unroll
             for (int i = 0; i < 4 * TILES; i++)
@@ -181,7 +181,7 @@ __device__ __forceinline__ void multiply(float (&sums)[32 * TILES], const fragme
 }
 
 /* The slice with its first local row moved down to a multiple of 4, by as many local rows as are returned. */
-__device__ __forceinline__ int align_slots(fsi_slice &p)
+__device__ __forceinline__ int align_local_rows(fsi_slice &p)
 {
     const int lead = p.count > 0 ? (int)(p.first & 3) : 0;
     p.first -= lead;
@@ -212,7 +212,7 @@ template <int ONE> __device__ __forceinline__ void put_nonzeros(const fsi_tile_a
     }
 }
 template <int ONE>
-__device__ __forceinline__ void put_slot(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel, int64_t local_row)
+__device__ __forceinline__ void put_local_row(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel, int64_t local_row)
 {
     const int64_t row = local_row < p.count ? fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows) : -1;
     put_nonzeros<ONE>(a, p, panel, (int)local_row, row);
@@ -231,7 +231,7 @@ __device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a, const fsi_
     return a.B.shuffle != FSI_DEF_GROUPS && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
 }
 /* Which of local rows local row ... local row + 3, the first `lead` of the slice left out, hold a row, as bits. */
-__device__ __forceinline__ int slots_there(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
+__device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
                                            const int64_t (&column)[4])
 {
     int valid = 0;
@@ -243,7 +243,7 @@ __device__ __forceinline__ int slots_there(const fsi_tile_args &a, const fsi_sli
 }
 /* Columns and words of local rows local row ... local row + 3, p.first + local row a multiple of 4; returns which of them hold a row, as
  * bits. */
-__device__ __forceinline__ int number_slots(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
+__device__ __forceinline__ int number_local_rows(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
                                             int64_t (&column)[4], uint32_t (&word)[4])
 {
     const int64_t first = p.first + local_row;
@@ -258,10 +258,10 @@ __device__ __forceinline__ int number_slots(const fsi_tile_args &a, const fsi_sl
         for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&a.B, p.h, first + i, turn[i]);
         fsi_blockperm_words_once(&a.B, column, p.l, 0, word);
     }
-    return slots_there(a, p, local_row, lead, column);
+    return local_rows_there(a, p, local_row, lead, column);
 }
 /* Their nonzeros, or NOTHING in their places. */
-template <int ONE> __device__ __forceinline__ void put_slots(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel,
+template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel,
                                                              int local_row, int valid, uint32_t (&word)[4])
 {
     const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
@@ -358,7 +358,7 @@ __device__ __forceinline__ void store_samples(const fsi_tile_args &a, const fsi_
 }
 /* A slice by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine
  * on. */
-template <class T, bool PRODUCTS = false> __device__ __noinline__ void make_again(const fsi_tile_args &a,
+template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_serial(const fsi_tile_args &a,
                                                                                   const fsi_slice &p, int64_t column,
                                                                                   float *mine, int width)
 {
@@ -391,7 +391,7 @@ template <class T, bool PRODUCTS = false> __device__ __noinline__ void make_agai
  * way, in order, and each of them stores HEIGHT / cluster rows of every block.  Threads that have not ended are all
  * here. */
 template <int OUTS, int WIDTH, int PITCH, int THREADS>
-__device__ __forceinline__ void add_parts(const fsi_tile_args &a, const fsi_slice *slices, int64_t first, int64_t owned,
+__device__ __forceinline__ void add_cluster_sums(const fsi_tile_args &a, const fsi_slice *slices, int64_t first, int64_t owned,
                                           float *tiles, int thread)
 {
     const int rank = fsi_cluster_rank(), rows = HEIGHT / a.cluster;
