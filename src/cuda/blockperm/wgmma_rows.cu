@@ -54,7 +54,7 @@ template <class T, int OUTS, int TILES> struct shape {
 };
 
 /* Shared memory: sets of panels, stages, the mbarriers of stages and of sets; then slices, OUTS for each of the last
- * split terms (wgmma_rows_instances.h). */
+ * work items (wgmma_rows_instances.h). */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
     typedef shape<T, OUTS, TILES> sh;
     uint32_t sets, barriers;
