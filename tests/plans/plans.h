@@ -54,7 +54,8 @@ fs_matrix matrix_of_call(const call *c);
 fsi_problem problem_of_call(const call *c);
 
 /* The fields of a plan, in one list for comparing, printing and editing them. */
-#define PLAN_FIELDS(X) X(kernel) X(instance) X(slices) X(length) X(threads) X(team) X(chunk) X(group) X(shared)
+#define PLAN_FIELDS(X) \
+    X(kernel) X(instance) X(slices) X(length) X(threads) X(team) X(chunk) X(group) X(shared) X(cluster)
 
 int same_plan(const fsi_plan *a, const fsi_plan *b);
 

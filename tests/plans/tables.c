@@ -208,9 +208,12 @@ static void set_field(fsi_plan *plan, plan_field which, int64_t value)
 #undef SET
 }
 
-/* How a block's local rows are cut into slices may be edited, within what fits; nothing else may, because everything else
- * follows from the kernel's instance and the problem. */
-static int may_be_edited(plan_field which) { return which == FIELD_slices || which == FIELD_length; }
+/* How a block's local rows are cut into slices, and whether those are clusters, may be edited, within what fits; nothing
+ * else may, because everything else follows from the kernel's instance and the problem. */
+static int may_be_edited(plan_field which)
+{
+    return which == FIELD_slices || which == FIELD_length || which == FIELD_cluster;
+}
 
 static void an_edited_plan_is_refused_or_still_fits(void **state)
 {
@@ -419,6 +422,32 @@ static void an_unknown_kernel_is_refused(void **state)
     free(good);
 }
 
+#ifndef FS_FEW_INSTANCES
+/* Two slices are a cluster, or persistent thread blocks take both; not both. */
+static void persistent_thread_blocks_are_no_cluster(void **state)
+{
+    (void)state;
+    char why[512] = "";
+    const fsi_problem p = problem_of_call(&table_calls[0]);
+    fsi_plan plans[ROOM], pair = {0}, persistent = {0};
+    const int count = fsi_choose_candidates(&p, &gpus[H200].traits, plans, ROOM);
+    for (int i = 0; i < count; i++) {
+        if (plans[i].kernel != FSI_KERNEL_WGMMA_ROWS || fsi_plan_width(&plans[i]) != 256) continue;
+        if (plans[i].cluster == 2) pair = plans[i];
+        if (fsi_plan_is_persistent(&plans[i])) persistent = plans[i];
+    }
+    assert_true(pair.cluster == 2 && pair.slices == 2 && persistent.kernel == FSI_KERNEL_WGMMA_ROWS);
+    pair.instance = persistent.instance;
+    pair.shared = persistent.shared;
+    assert_null(table_of(&p, &pair, why, sizeof why));
+    pair.cluster = 1;
+    fsi_tuning *table = table_of(&p, &pair, why, sizeof why);
+    if (!table) fail_msg("%s: %s", say_plan(&pair), why);
+    free(table);
+    expect_fits("taken from a table", &table_calls[0], &gpus[H200], &p, &pair);
+}
+#endif
+
 /* Whole entries whose plan the problem or the kernels cannot have. */
 static void an_impossible_plan_is_refused_and_named(void **state)
 {
@@ -489,6 +518,9 @@ int main(void)
         cmocka_unit_test(a_truncated_entry_is_refused),
         cmocka_unit_test(a_spoilt_line_is_refused_and_named),
         cmocka_unit_test(an_unknown_kernel_is_refused),
+#ifndef FS_FEW_INSTANCES
+        cmocka_unit_test(persistent_thread_blocks_are_no_cluster),
+#endif
         cmocka_unit_test(an_impossible_plan_is_refused_and_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
