@@ -112,6 +112,7 @@ template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t unit_
     return row * 128 + (unit ^ swizzle) * 16;
 }
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* The rows of Y of block `number` of the thread block. */
 __device__ __forceinline__ fsi_slice block_of_number(const fsi_tile_args &a, const work &j, int number)
 {
@@ -120,6 +121,7 @@ __device__ __forceinline__ fsi_slice block_of_number(const fsi_tile_args &a, con
     p.z = j.z;
     return fsi_slice_for(a, p, 1);
 }
+#endif
 
 }  // namespace
 
