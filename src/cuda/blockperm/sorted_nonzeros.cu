@@ -2,11 +2,12 @@
  *
  * Where a block of output rows is too tall for a tile of sums in shared memory, Y is gathered row by row.  The nonzeros
  * of a panel of columns of S are sorted by row, and a thread group owns a row of Y and a tile of its columns: it reads
- * the rows of A in its list and keeps the sums in registers.  A is read s times for each kappa, from L2 where a panel fits there.
+ * the rows of A in its list and keeps the sums in registers.  A is read s times for each kappa, from L2 where a panel
+ * fits there.
  *
  * A thread group is column_lanes x entry_lanes threads: neighbouring threads read neighbouring columns, and where a row
- * is narrow or a list long the entries are spread over several subgroups, whose sums are added pairwise in fixed order.  Its
- * shape depends on the shape of the product alone, not on the GPU: so do the bits of Y.
+ * is narrow or a list long the entries are spread over several subgroups, whose sums are added pairwise in fixed order.
+ *  Its shape depends on the shape of the product alone, not on the GPU: so do the bits of Y.
  *
  * Rows whose elements lie far apart (batch-major A) would waste most of each memory transaction: their panels are
  * turned into contiguous rows first, a tile of columns at a time. */
