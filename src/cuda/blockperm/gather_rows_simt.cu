@@ -1,4 +1,5 @@
-/* gather_rows_simt.cu - BlockPerm-SJLT by plain additions on sm_90: floats, rows of A contiguous, few nonzeros a column.
+/* gather_rows_simt.cu - BlockPerm-SJLT by plain additions on sm_90: floats, rows of A contiguous, few nonzeros a
+ * column.
  *
  * Formulation: sums stay in registers.  A thread block makes OUTS blocks of Y, 512 bytes wide, and each of 16 warps has
  * some rows of them, a lane 16 bytes of each.  Rows of A come 128 at a time into shared memory (row_ring.cuh), and with
@@ -11,11 +12,12 @@
  * the place of a nonzero is where its row begins plus the bits before its own.  The order within a row is that of the
  * bits, so it is always the same.
  *
- * grid     (kappa / OUTS) x M x column tiles x slices, in this order, in x; as a cluster, two slices took 4 % longer
- * threads  4 warps that copy rows of A, 4 that make lists, 16 that add; registers move to those
+ * grid     (kappa / OUTS) x M x column tiles x slices, in this order, in x; no clusters, which are slower
+ * threads  4 copy warps, 4 warps that make lists, 16 that add; registers move to those
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
- * needs    sm_90; rows contiguous or dealt; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
- *          again; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a tile */
+ * needs    sm_90; rows contiguous or shuffled; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
+ *          again; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a
+ *          tile */
 #include "cuda/blockperm/gather_rows_simt_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"
@@ -85,19 +87,19 @@ __device__ __forceinline__ int bits_before(const uint4 &m, int i, int lane)
 }
 
 /* A warp that lists the nonzeros of one permutation, of every stage or every second or third, so that none is more than
- * a ring ahead, which mbarriers could not tell; a lane has four local rows.  `masks` are the warp's own, one for each row of
- * the block, bit `lane` of word i for local row 4 lane + i. */
+ * a ring ahead, which mbarriers could not tell; a lane has four local rows.  `masks` are the warp's own, one for each
+ * row of the block, bit `lane` of word i for local row 4 lane + i. */
 template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_slice p, int lead,
                                                   const typename shape<OUTS>::ring &ring, const list_places &places,
                                                   uint4 *masks, int warp, int stage_count)
 {
-    enum { TEAMS = LISTERS / OUTS < STAGES ? LISTERS / OUTS : STAGES };
+    enum { LIST_GROUPS = LISTERS / OUTS < STAGES ? LISTERS / OUTS : STAGES };
     const int lane = threadIdx.x & 31, out = warp % OUTS;
-    if (warp / OUTS >= TEAMS) return;
+    if (warp / OUTS >= LIST_GROUPS) return;
     masks[lane] = masks[lane + 32] = make_uint4(0, 0, 0, 0);
     __syncwarp();
 #pragma unroll 1
-    for (int t = warp / OUTS; t < stage_count; t += TEAMS) {
+    for (int t = warp / OUTS; t < stage_count; t += LIST_GROUPS) {
         const int64_t local_row = (int64_t)t * STAGE + 4 * lane;
         const int stage = t % STAGES;
         /* 1. a bit for every nonzero */

@@ -1,20 +1,20 @@
-/* mma_gather.cu - BlockPerm-SJLT on the tensor cores by mma.sync, elements of A straight from global memory: the rows that
- * a list names (a mask and a sketch in one pass), products of rows (factored.cu), and batches, columns of A contiguous,
- * that wgmma_groups.cu does not take.
+/* mma_gather.cu - BlockPerm-SJLT on the tensor cores by mma.sync, elements of A straight from global memory: the rows
+ * that a list names (a mask and a sketch in one pass), products of rows (factored.cu), and batches, columns of A
+ * contiguous, that wgmma_groups.cu does not take.
  *
  * Formulation.  As in tensor.cuh, but nothing is staged: a listed row of a batch of gradients is one element of every
- * sample, 32 bytes are fetched for four of them whoever reads it, and so the elements of a fragment go straight from
- * global memory into the registers of the thread that multiplies them.  A thread has the 16 elements of 32 local rows in
- * flight at once, 16 warps of a processor do.  Warps that share samples take 32 local rows in turn; their sums are added in
- * order.
+ * sample; memory delivers 32 bytes for four of them in any case, and so the elements of a fragment go straight from
+ * global memory into the registers of the thread that multiplies them.  A thread has the 16 elements of 32 local rows
+ * in flight at once, in 16 warps of an SM.  Warps that share samples take 32 local rows in turn; their sums are added
+ * in order.
  * Products are made on the way: examples of a factor's row are contiguous and in L2, a thread has two neighbours of
- * each, in 32 of which a local row is 64 bytes twice; one factor of neighbouring local rows is often the same and in L1.
- * Accuracy, Inf and NaN: as in mma_rows.cu.  An element of a row that is not there is taken for NaN.
+ * each, in 32 of which a local row is 64 bytes twice; one factor of neighbouring local rows is often the same and in
+ * L1. Accuracy, Inf and NaN: as in mma_rows.cu.  An element of a row that does not exist counts as NaN.
  *
  * grid     kappa x M x tiles of samples x slices, in this order, in x
- * threads  8 warps: two for each 16 of 64 samples; four of 32, where products would leave processors idle
- * shared   a chunk of S (256 local rows, four panels) and where in A its rows are; then the sums of all but the first warp
- *          of a group, or the tile of sums by plain additions
+ * threads  8 warps: two for each 16 of 64 samples; four of 32, where products would leave SMs idle
+ * shared   a chunk of S (256 local rows, four S tiles) and where in A its rows are; then the sums of all but the first
+ *          warp of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
 #include "cuda/blockperm/mma_gather_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -25,12 +25,12 @@ namespace {
 enum {
     THREADS = FSI_MMA_GATHER_THREADS,
     CHUNK = THREADS,
-    PANELS = CHUNK / 64,
+    S_TILES = CHUNK / 64,
     UNIT = 32,
     STEPS = UNIT / STEP,
     UNITS = CHUNK / UNIT
 };
-static_assert(FSI_MMA_GATHER_SHARED == PANELS * S_TILE_BYTES + 8 * CHUNK, "the instance list disagrees");
+static_assert(FSI_MMA_GATHER_SHARED == S_TILES * S_TILE_BYTES + 8 * CHUNK, "the instance list disagrees");
 
 /* What an element is kept as: a float, or two bytes as they are. */
 template <class T> struct kept {
@@ -40,8 +40,8 @@ template <> struct kept<float> {
     typedef float type;
 };
 
-/* The 32 local rows of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8, or of products
- * `first` and first + 1. */
+/* The 32 local rows of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8, or of
+ * products `first` and first + 1. */
 template <class T> struct elements {
     enum { PASSES = is_float<T>::value ? 3 : 1 };
     typedef typename kept<T>::type element;
@@ -62,10 +62,10 @@ template <class T> struct elements {
     }
 };
 
-/* total += the products of a unit, which begins at step `first` of its panel: the small pieces of all steps first, then
- * the large ones. */
+/* total += the products of a unit, which begins at step `first` of its S tile: the small split terms of all steps
+ * first, then the large ones. */
 template <class T>
-__device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t panel, int first, float (&total)[32])
+__device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t s_tile, int first, float (&total)[32])
 {
     enum { HALF = is_half<T>::value, PASSES = elements<T>::PASSES };
     float sums[32];
@@ -77,11 +77,11 @@ __device__ __forceinline__ void multiply_unit(elements<T> &e, uint32_t panel, in
         fragment<1> of[PASSES];
         e.cut(step, of);
 #pragma unroll
-        for (int i = PASSES - 1; i > 0; i--) multiply<HALF, 1, 1>(sums, of[i], panel, first + step);
+        for (int i = PASSES - 1; i > 0; i--) multiply<HALF, 1, 1>(sums, of[i], s_tile, first + step);
         top[step] = of[0];
     }
 #pragma unroll
-    for (int step = 0; step < STEPS; step++) multiply<HALF, 1, 1>(sums, top[step], panel, first + step);
+    for (int step = 0; step < STEPS; step++) multiply<HALF, 1, 1>(sums, top[step], s_tile, first + step);
 #pragma unroll
     for (int i = 0; i < 32; i++) total[i] += sums[i];
 }
@@ -134,13 +134,13 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
 #if __CUDA_ARCH__ >= 800
     constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, GROUPS = SAMPLES / 16, SHARES = THREADS / 32 / GROUPS;
     extern __shared__ __align__(1024) uint8_t shared[];
-    int64_t *offsets = (int64_t *)(shared + PANELS * S_TILE_BYTES);
+    int64_t *offsets = (int64_t *)(shared + S_TILES * S_TILE_BYTES);
     int2 *pairs = (int2 *)offsets; /* of products, in their place */
     const int tid = threadIdx.x, warp = tid >> 5, group = warp % GROUPS, share = warp / GROUPS;
     const int lane = tid & 31, q = lane & 3, first = group * 16 + (PRODUCTS ? 2 : 1) * (lane >> 2);
     const fsi_slice p = fsi_slice_of(a, 1, SAMPLES);
-    /* Samples behind the last are the last again and not stored; local rows that are empty have row 0, or as a product two
-     * rows of ones, and no nonzeros. */
+    /* Samples behind the last are the last again and not stored; local rows that are empty have row 0, or as a product
+     * two rows of ones, and no nonzeros. */
     const T *sample[2];
 #pragma unroll
     for (int v = 0; v < 2; v++) sample[v] = (const T *)a.data + min(p.column + first + 8 * v, a.n - 1) * a.col_stride;
@@ -158,12 +158,12 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
         if (PRODUCTS && row >= 0) pair = fsi_pair_at(a.factors, row);
         if (!PRODUCTS) from = row < 0 ? 0 : fsi_source_row(a, row);
         missing |= PRODUCTS ? pair.x < 0 : from < 0;
-        uint4 *panels = (uint4 *)shared;
+        uint4 *s_tiles = (uint4 *)shared;
         __syncthreads();
         if (PRODUCTS) pairs[tid] = make_int2(pair.x < 0 ? a.factors.width : pair.x, pair.y);
         else offsets[tid] = from < 0 ? 0 : from * a.row_stride;
 #pragma unroll
-        for (int i = 0; i < PANELS * S_TILE_BYTES / 16; i += THREADS) panels[i + tid] = make_uint4(0, 0, 0, 0);
+        for (int i = 0; i < S_TILES * S_TILE_BYTES / 16; i += THREADS) s_tiles[i + tid] = make_uint4(0, 0, 0, 0);
         __syncthreads();
         put_nonzeros<ONE>(a, p, shared + (tid >> 6) * S_TILE_BYTES, tid, row);
         if (PRODUCTS) fsi_await_last_kernel();

@@ -1,11 +1,11 @@
 /* mma_rows.cu - BlockPerm-SJLT on the tensor cores, rows of A contiguous, by mma.sync: every GPU from sm_80 on.
  *
  * Formulation: tensor.cuh.  wgmma_rows.cu does the same on sm_90, from 48 columns on.
- * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small pieces are added first and the
- * large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded
+ * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small split terms are added first
+ * and the large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded
  * additions: the error stays at that of plain float summation for every d.
  * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread
- * block finds a sum that is not finite it makes its slice again by plain additions, which only touch the nonzeros of S.
+ * block finds a sum that is not finite it recomputes its slice by plain additions, which only touch the nonzeros of S.
  *
  * grid     kappa x M x column tiles x slices, in this order, in x
  * threads  GROUPS groups of 128; each makes 64 rows x 128 columns

@@ -1,14 +1,14 @@
-/* mma_skinny.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has a block of
- * S, which it generates in registers.
+/* mma_skinny.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has a block
+ * of S, which it generates in registers.
  *
- * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 8 columns
- * of A the N axis.  Where the strata of a block are powers of two, a nonzero is some bits of its local row's random word
- * (fsi_blockperm_next), so a thread generates its elements of S by comparing those bits with the row it has, two local
- * rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them, VECTOR neighbouring
- * columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, without synchronisation.
- * Warps of a thread block have neighbouring blocks and traverse the same rounds of the row assignment, of which they
- * read all rows together; they synchronise once per span of rounds, whose rotations and random words they compute
- * cooperatively, four neighbouring columns per Philox call.
+ * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 8
+ * columns of A the N axis.  Where the strata of a block are powers of two, a nonzero is some bits of its local row's
+ * random word (fsi_blockperm_next), so a thread generates its elements of S by comparing those bits with the row it
+ * has, two local rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them,
+ * VECTOR neighbouring columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, without
+ * synchronisation. Warps of a thread block have neighbouring blocks and traverse the same rounds of the row assignment,
+ * of which they read all rows together; they synchronise once per span of rounds, whose rotations and random words they
+ * compute cooperatively, four neighbouring columns per Philox call.
  * Accuracy, Inf and NaN: as in mma_rows.cu; floats are cut into three split terms of bf16, 32 local rows are added on
  * the tensor cores, small terms first, and those sums in float.
  *
@@ -16,16 +16,16 @@
  * threads  WARPS warps: `replicas` sets of a warp for each block of the group, which take 32 local rows in turn
  * shared   of every warp: its ring of elements, and then its sums; rotations of four spans; of every block their words;
  *          of every warp: columns of a chunk's local rows, its slice
- * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle, M <= 2^20, less than
- *          2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
+ * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle, M <= 2^20, less
+ *          than 2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
 #include "cuda/blockperm/mma_skinny_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
 
 namespace {
 
-/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose rotations and words are made together;
- * and of all spans that are kept; from one to another block's words. */
+/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose rotations and words are made
+ * together; and of all spans that are kept; from one to another block's words. */
 enum {
     CHUNK = 32,
     UNITS = CHUNK / STEP,
@@ -52,8 +52,8 @@ template <int NONZEROS> struct digits {
         if (USED == 16) return (word >> 1 & 0x7FFF7FFFu) | (word << 15 & 0x80008000u);
         return fsi_bytes<0x7610>(word >> (15 - TOP + 16 - USED), word >> (15 - TOP));
     }
-    /* Halves `high` and `low` of two local rows: +-1 where a local row has a nonzero in row `first` + g, +-0 elsewhere; `first`,
-     * a multiple of 8, is known at compile time. */
+    /* Halves `high` and `low` of two local rows: +-1 where a local row has a nonzero in row `first` + g, +-0 elsewhere;
+     * `first`, a multiple of 8, is known at compile time. */
     template <int HALF>
     static __device__ __forceinline__ uint32_t ones(uint32_t high, uint32_t low, int first, uint32_t g_twice)
     {
@@ -64,7 +64,8 @@ template <int NONZEROS> struct digits {
     }
 };
 
-/* A thread's elements of a unit of 16 local rows: its local rows 4 q ... 4 q + 3 are K positions 2 q, 2 q + 1, 2 q + 8 and
+/* A thread's elements of a unit of 16 local rows: its local rows 4 q ... 4 q + 3 are K positions 2 q, 2 q + 1, 2 q + 8
+ * and
  * 2 q + 9 of the fragments, its columns VECTOR g ... of the tile are column g of VECTOR fragments.  cut() makes these,
  * of large split terms first. */
 template <class T, int VECTOR> struct elements {
@@ -122,8 +123,8 @@ __device__ __forceinline__ int64_t first_local_row(const fsi_blockperm &B, const
     return first_local_row(B, p) * (B.shuffle == FSI_DEF_ROWS ? B.M : 1);
 }
 
-/* Not inlined, so that the loop has its registers to itself: rotations (cyclic shifts) of the span of rounds that begins at
- * `local_row`; */
+/* Not inlined, so that the loop has its registers to itself: rotations (cyclic shifts) of the span of rounds that
+ * begins at `local_row`; */
 [[maybe_unused]] __device__ __noinline__ void make_shift(const fsi_blockperm &B, const fsi_slice &p, unsigned local_row,
                                                          uint32_t *rotations)
 {
@@ -161,7 +162,8 @@ template <int NONZEROS> __device__ __noinline__ uint32_t make_word(const fsi_blo
     const int64_t column = first_column_of(B, p) + offset;
     return digits<NONZEROS>::laid_out(fsi_quad_word(fsi_blockperm_only_quad(&keys, column >> 2), (uint64_t)column));
 }
-/* and this lane's elements of any chunk, of any strides, zeros of empty local rows; `first` is the chunk's first local row. */
+/* and this lane's elements of any chunk, of any strides, zeros of empty local rows; `first` is the chunk's first local
+ * row. */
 template <class T, int VECTOR> __device__ __noinline__ void copy_slowly(const fsi_tile_args &a, const fsi_slice &p,
                                                                         unsigned first, const uint32_t *columns,
                                                                         char *to)

@@ -1,13 +1,13 @@
 /* sorted_nonzeros.cu - products with a sorted list of nonzeros, and the SJLT.
  *
- * Where a block of output rows is too tall for a tile of sums in shared memory, no thread block can add what comes;
- * each row of Y has to be asked what it is made of.  So the nonzeros of a panel of columns of S are sorted by row,
- * and a team of threads owns a row of Y and a tile of its columns: it reads the rows of A in its list and keeps the
- * sums in registers.  A is read s times for each kappa, from L2 where a panel fits there.
+ * Where a block of output rows is too tall for a tile of sums in shared memory, Y is gathered row by row.  The nonzeros
+ * of a panel of columns of S are sorted by row, and a thread group owns a row of Y and a tile of its columns: it reads
+ * the rows of A in its list and keeps the sums in registers.  A is read s times for each kappa, from L2 where a panel
+ * fits there.
  *
- * A team is column_lanes x entry_lanes threads: neighbouring threads read neighbouring columns, and where a row is
- * narrow or a list long the entries are dealt to several groups, whose sums are added pairwise in fixed order.  Its
- * shape depends on the shape of the product alone, not on the GPU: so do the bits of Y.
+ * A thread group is column_lanes x entry_lanes threads: neighbouring threads read neighbouring columns, and where a row
+ * is narrow or a list long the entries are spread over several subgroups, whose sums are added pairwise in fixed order.
+ *  Its shape depends on the shape of the product alone, not on the GPU: so do the bits of Y.
  *
  * Rows whose elements lie far apart (batch-major A) would waste most of each memory transaction: their panels are
  * turned into contiguous rows first, a tile of columns at a time. */
@@ -75,7 +75,7 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS)
     Sum sum[V] = {};
     if (count == V) gather_add<T, V, true>(C, row, slice, col, V, sum);
     else if (count > 0) gather_add<T, V, false>(C, row, slice, col, count, sum);
-    /* 2. The sums of a team's slices, the upper half added to the lower. */
+    /* 2. The sums of a thread group's slices, the upper half added to the lower. */
     for (int half = C.entry_lanes / 2; half > 0; half /= 2) {
         __syncthreads();
 #pragma unroll

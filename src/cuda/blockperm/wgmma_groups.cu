@@ -1,4 +1,5 @@
-/* wgmma_groups.cu - BlockPerm-SJLT on the tensor cores of sm_90, columns of A contiguous (batches), row groups assigned.
+/* wgmma_groups.cu - BlockPerm-SJLT on the tensor cores of sm_90, columns of A contiguous (batches), row groups
+ * assigned.
  *
  * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
  * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is one Philox call;
@@ -15,11 +16,11 @@
  * Row groups of floats are copied by a tensor map, for all samples at once.  Those two thread blocks are a cluster, and
  * each copies half of the row groups to both, because copies of every second 32 bytes exceed the request rate of L2.
  * Two-byte elements are copied 16 bytes at a time; with C = 16 that is half a sector of memory, and L2 delivers
- * everything twice.  Floats are cut into two f16 split terms, with a scale for every sample: see cut_pair in tensor.cuh.
- * Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 local rows, are multiplied into
- * 32 other registers and promoted, added to its sums at once; sums of 16 local rows also keep the truncation error of
- * the tensor cores, which round towards zero, small.  C = 1 does the same after 64 local rows, or 256 of two-byte
- * elements.
+ * everything twice.  Floats are cut into two f16 split terms, with a scale for every sample: see cut_pair in
+ * tensor.cuh. Four blocks are 128 registers of sums a thread.  So a block's products of one step, 16 local rows, are
+ * multiplied into 32 other registers and promoted, added to its sums at once; sums of 16 local rows also keep the
+ * truncation error of the tensor cores, which round towards zero, small.  C = 1 does the same after 64 local rows, or
+ * 256 of two-byte elements.
  * Inf and NaN: as in mma_rows.cu.
  *
  * grid     halves of a super-block (C = 16: two, else one) x super-blocks x sample tiles x slices, in this order, in x
@@ -27,9 +28,9 @@
  * threads  384 or 512: two generator warps, two or six copy warps, two consumer warpgroups, to which registers move
  * shared   a ring of S_TILES S tiles, a ring of STAGES steps of 32 KiB (floats with C = 16: 64, two-byte elements: 16),
  *          mbarriers, masks
- * needs    sm_90; row groups, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows; coordinates
- *          contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that tensor_maps.cu can describe,
- *          otherwise rows that are whole 16 bytes */
+ * needs    sm_90; row groups, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows;
+ *          coordinates contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that tensor_maps.cu
+ *          can describe, otherwise rows that are whole 16 bytes */
 #include "cuda/blockperm/wgmma_groups_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/runtime/tensor_maps.cuh"

@@ -1,29 +1,29 @@
 /* wgmma_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
- * Formulation: tensor.cuh, but floats are cut into two f16 pieces instead of three of bf16: see cut_pair there.  Two
- * warpgroups prepare, two multiply.  Of the first, four warps copy rows of A into a ring of shared memory, and four
- * warps make sets of panels of S, 128 local rows each.  The other two take fragments from the ring, cut them into pieces and
- * multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * Formulation: tensor.cuh, but floats are cut into two f16 split terms instead of three of bf16: see cut_pair
+ * there.  Two producer warpgroups, two consumer warpgroups.  Of the producers, four copy warps fill a ring of rows of A
+ * in shared memory, and four generator warps make sets of S tiles, 128 local rows each.  The consumers take fragments
+ * from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
- * mbarriers tell the sides what is full and what is empty, so that no warp that multiplies waits for a random number or
- * an address.  Where there are more pieces of work than processors, wgmma_rows_persistent has a thread block for each of them
- * that takes piece after piece: those who copy and who make S are at the next one while sums are stored.
+ * mbarriers signal what is full and what is empty, so that consumer warps never wait for a random number or an address.
+ * Where there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM that takes one work
+ * item after the other: producer warps are at the next one while sums are stored.
  * Slices of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
  * some rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
  * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in mma_rows.cu.
  *
- * grid     cluster x (kappa / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of wgmma_rows_persistent these
- *          are the pieces
- * threads  512; registers move from the warpgroups that prepare to those that multiply
- * shared   a ring of SETS sets of panels, a ring of STAGES stages of A, mbarriers, the slices that are under way
- * needs    sm_90; blocks of at most 64 rows; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at
- *          least as wide as a tile */
+ * grid     cluster x (kappa / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of
+ *          wgmma_rows_persistent these are the work items
+ * threads  512; registers move from the producer to the consumer warpgroups
+ * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices that are under way
+ * needs    sm_90; blocks of at most 64 rows; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or
+ *          at least as wide as a tile */
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"
@@ -45,7 +45,7 @@ template <class T, int OUTS, int TILES> struct shape {
         ROW_BYTES = FSI_WGMMA_ROWS_PITCH(sizeof(T), OUTS, TILES),
         STAGE = FSI_WGMMA_ROWS_STAGE(sizeof(T), OUTS, TILES), /* rows */
         STAGE_BYTES = STAGE * ROW_BYTES,
-        HALF_SET = OUTS * S_TILE_BYTES, /* 64 local rows: a panel for each block,
+        HALF_SET = OUTS * S_TILE_BYTES, /* 64 local rows: an S tile for each block,
                                                                 * one after the other */
         SET_BYTES = 2 * HALF_SET,
         PITCH = WIDTH + 4,               /* floats of a row of sums in shared memory */
@@ -53,8 +53,8 @@ template <class T, int OUTS, int TILES> struct shape {
     };
 };
 
-/* Shared memory: sets of panels, stages, the mbarriers of stages and of sets; then slices, OUTS for each of the last
- * work items (wgmma_rows_instances.h). */
+/* Shared memory: sets of S tiles, stages, the mbarriers of stages and of sets; then slices, OUTS for each of the last
+ * work items. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
     typedef shape<T, OUTS, TILES> sh;
     uint32_t sets, barriers;
@@ -86,25 +86,24 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAG
     }
 }
 
-/* Panels of S, 64 local rows each, of a slice, which begins with a local row made by fours; at least one. */
-[[maybe_unused]] __device__ __forceinline__ int panels_of(fsi_slice p)
+/* S tiles, 64 local rows each, of a slice, which begins with a local row made by fours; at least one. */
+[[maybe_unused]] __device__ __forceinline__ int s_tiles_of(fsi_slice p)
 {
     align_local_rows(p);
     return p.count > 0 ? (int)((p.count + S_TILE - 1) / S_TILE) : 1;
 }
-/* Which of the sets of a piece, behind `before` of earlier ones, is the first that this warp makes. */
+/* Which of the sets of a work item, behind `before` of earlier ones, is the first that this warp makes. */
 template <int OUTS> __device__ __forceinline__ int first_set(int before)
 {
     return ((int)(threadIdx.x >> 5 & (MAKERS - 1)) / OUTS - before) & (MAKERS / OUTS - 1);
 }
-/* A warp that makes panels of S for a piece, those of one permutation, of every set or of every second or fourth; every
- * lane four local rows.  Words are known before the place of the set is empty.  The place holds a set that the warp made AGO
- * sets ago: few nonzeros are taken out again one by one, of more, or of another piece's, the whole place is cleared.
- * (H200, kappa 4, s 1: 6 % of the sketch; panels are cleared through the same shared memory that the tensor cores
- * read.) */
+/* A generator warp makes the S tiles of a work item, those of one permutation, of every set or of every second or
+ * fourth; every lane four local rows.  Words are known before the buffer of the set is empty.  The buffer holds a set
+ * that the warp made AGO sets ago: few nonzeros are removed one by one, because clearing competes with the tensor cores
+ * for shared memory; with more, or another work item's, the whole buffer is cleared. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T, OUTS, TILES, STAGES, SETS> &m,
-                            uint8_t *sets, int set_count, int before)
+                             uint8_t *sets, int set_count, int before)
 {
     typedef shape<T, OUTS, TILES> sh;
     enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, AGO = SETS * OUTS / MAKERS };
@@ -122,12 +121,13 @@ __device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T
         int valid = 0;
         if (fours) valid = number_local_rows(a, p, local_row, lead, column, word);
         fsi_mbarrier_wait(m.set_empty(place), number / SETS & 1 ^ 1);
-        uint8_t *panels = sets + place * sh::SET_BYTES + out * S_TILE_BYTES, *mine = panels + (lane >> 4) * sh::HALF_SET;
+        uint8_t *s_tiles = sets + place * sh::SET_BYTES + out * S_TILE_BYTES,
+                *mine = s_tiles + (lane >> 4) * sh::HALF_SET;
         if (few && t >= SETS) put_local_rows<NOTHING>(a, p, mine, (int)local_row, valids[AGO - 1], words[AGO - 1]);
         else
 #pragma unroll
             for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++)
-                ((uint4 *)(panels + i / (S_TILE_BYTES / 512) * sh::HALF_SET))[i % (S_TILE_BYTES / 512) * 32 + lane] =
+                ((uint4 *)(s_tiles + i / (S_TILE_BYTES / 512) * sh::HALF_SET))[i % (S_TILE_BYTES / 512) * 32 + lane] =
                     make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (int i = AGO - 1; i >= 0; i--) {
@@ -173,7 +173,7 @@ template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
                      of[1].tile[i >> 2][i & 3]);
         }
     }
-    /* The largest first pieces, two of them. */
+    /* The largest first split terms, two of them. */
     __device__ __forceinline__ __half2 largest() const
     {
         __half2 most = __half2();
@@ -204,7 +204,7 @@ template <class T, int TILES, int ROW_BYTES> struct unit {
     }
 };
 
-/* Whether a piece of the warp's columns has become infinite. */
+/* Whether a split term of the warp's columns has become infinite. */
 template <class T, int TILES, int ROW_BYTES>
 __device__ __forceinline__ bool overflown(const unit<T, TILES, ROW_BYTES> &)
 {
@@ -238,10 +238,10 @@ __device__ __forceinline__ void lower_scales(uint32_t at, float (&up)[2 * TILES]
     }
 }
 
-/* sums = the products of a unit, of every step the smallest pieces first, plus sums if `keep`; queued.  `panel` holds
- * the K positions of the unit. */
+/* sums = the products of a unit, of every step the smallest split terms first, plus sums if `keep`; queued.  `s_tile`
+ * holds the K positions of the unit. */
 template <class T, int BLOCKS, int TILES, int ROW_BYTES>
-__device__ __forceinline__ void multiply(float *sums, const unit<T, TILES, ROW_BYTES> &x, uint32_t panel, int keep)
+__device__ __forceinline__ void multiply(float *sums, const unit<T, TILES, ROW_BYTES> &x, uint32_t s_tile, int keep)
 {
     typedef unit<T, TILES, ROW_BYTES> unit_t;
 #pragma unroll
@@ -251,7 +251,7 @@ __device__ __forceinline__ void multiply(float *sums, const unit<T, TILES, ROW_B
 #pragma unroll
             for (int i = 0; i < TILES; i++)
                 fsi_wgmma<in_halves<T>::value, 64 * BLOCKS>(sums + 32 * i, x.step[k].of[p].tile[i],
-                                                            fsi_wgmma_operand(panel + k * 2 * STEP),
+                                                            fsi_wgmma_operand(s_tile + k * 2 * STEP),
                                                             keep || k > 0 || p < unit_t::PASSES - 1);
 }
 
@@ -264,21 +264,21 @@ __device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums
         total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[column_of<TILES>(i)]), total[i]) : total[i] + sums[i];
 }
 
-/* Panels between promotions of sums of floats: 64 rows of A add 64 s / block_rows terms to a sum, in two pieces that
- * may be cut off; where they are fewer than four, it takes more rows for as many.  (Two-byte elements, whose products
- * have 11 or 8 bits, are promoted every 256 rows.) */
+/* S tiles between promotions of sums of floats: 64 rows of A add 64 s / block_rows terms to a sum, in two split terms
+ * that may be cut off; where they are fewer than four, it takes more rows for as many.  (Two-byte elements, whose
+ * products have 11 or 8 bits, are promoted every 256 rows.) */
 __device__ __forceinline__ int promotion(int s, int block_rows)
 {
     return 16 * s >= block_rows ? 1 : 32 * s >= block_rows ? 2 : 4;
 }
 
-/* A warpgroup that multiplies: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
+/* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
- * panels, a power of two.  `before` sets were for earlier pieces; `at` goes on from piece to piece. */
+ * S tiles, a power of two.  `before` sets were for earlier work items; `at` goes on from item to item. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAGES, SETS> &m, int panel_count,
-                                                int every, int column, int out, int before, ring_place &at,
-                                                float (&total)[shape<T, OUTS, TILES>::SUMS])
+__device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAGES, SETS> &m, int tile_count, int every,
+                                               int column, int out, int before, ring_place &at,
+                                               float (&total)[shape<T, OUTS, TILES>::SUMS])
 {
     typedef shape<T, OUTS, TILES> sh;
     typedef unit<T, TILES, sh::ROW_BYTES> unit_t;
@@ -301,11 +301,11 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAG
 #pragma unroll
     for (int i = 0; i < sh::COLUMNS; i++) up[i] = FIRST_SCALE;
 #pragma unroll 1
-    for (int t = 0; t < panel_count;) {
+    for (int t = 0; t < tile_count;) {
 #pragma unroll 1
         do {
             const int number = before + (t >> 1), place = number % SETS;
-            const uint32_t panel = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * S_TILE_BYTES;
+            const uint32_t s_tile = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * S_TILE_BYTES;
 #pragma unroll
             for (int u = 0; u < UNITS; u++) {
                 unit_t &now = x[u & 1];
@@ -330,7 +330,7 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAG
                 }
                 if (u == 0 && (t & 1) == 0) fsi_mbarrier_wait(m.set_full(place), number / SETS & 1);
                 fsi_wgmma_fence();
-                multiply<T, sh::BLOCKS>(sums, now, panel + u * 2 * unit_t::ROWS, u > 0 || (t & (every - 1)) > 0);
+                multiply<T, sh::BLOCKS>(sums, now, s_tile + u * 2 * unit_t::ROWS, u > 0 || (t & (every - 1)) > 0);
                 fsi_wgmma_commit();
                 fsi_wgmma_wait<1>();
                 x[(u + 1) & 1].keep();
@@ -338,7 +338,7 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAG
                 if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0)
                     fsi_mbarrier_arrive(m.set_empty((place + SETS - 1) % SETS));
             }
-        } while (++t < panel_count && (t & (every - 1)) > 0);
+        } while (++t < tile_count && (t & (every - 1)) > 0);
         wait_for_sums();
         promote<T, TILES>(total, sums, up);
     }
@@ -383,19 +383,19 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
     fsi_slice p = slices[0];
     const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
     fsi_slice aligned = p;
-    const int lead = align_local_rows(aligned), panel_count = (int)((aligned.count + S_TILE - 1) / S_TILE);
+    const int lead = align_local_rows(aligned), tile_count = (int)((aligned.count + S_TILE - 1) / S_TILE);
 
-    /* 2. two warpgroups prepare, two multiply */
+    /* 2. producer and consumer warpgroups */
     if (tid < PREPARE) {
         fsi_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS)
-            make_s_tiles<T, OUTS, TILES, STAGES, SETS>(a, slices[(tid >> 5) % OUTS], m, shared, (panel_count + 1) / 2,
-                                                      0);
+            make_s_tiles<T, OUTS, TILES, STAGES, SETS>(a, slices[(tid >> 5) % OUTS], m, shared, (tile_count + 1) / 2,
+                                                       0);
         else {
             ring_place at = {0, 1};
             copy_rows(a, maps, aligned, owned, lead, m.ring,
                       FSI_WGMMA_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FSI_DEF_NONE) > 1,
-                      panel_count * S_TILE / sh::STAGE, at);
+                      tile_count * S_TILE / sh::STAGE, at);
         }
         fsi_barrier_or(1, THREADS, false);
         if (a.cluster > 1)
@@ -407,7 +407,7 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
         float total[sh::SUMS];
         const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
         ring_place at = {0, 0};
-        multiply_tiles<T, OUTS, TILES, STAGES, SETS>(m, panel_count, every, column, out, 0, at, total);
+        multiply_tiles<T, OUTS, TILES, STAGES, SETS>(m, tile_count, every, column, out, 0, at, total);
 
         /* 3. all finite: scale once, store once */
         float zero = 0.0f;
@@ -439,18 +439,18 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
 #endif
 }
 
-/* Calls with_piece(piece, number) for every piece of a thread block. */
-template <class F> __device__ __forceinline__ void each_piece(const fsi_tile_args &a, F with_piece)
+/* Calls with_item(item, number) for every work item of a thread block. */
+template <class F> __device__ __forceinline__ void each_item(const fsi_tile_args &a, F with_item)
 {
     int number = 0;
-    uint32_t piece = blockIdx.x;
+    uint32_t item = blockIdx.x;
 #pragma unroll 1
-    do with_piece(piece, number++);
-    while ((piece += gridDim.x) < a.blocks);
+    do with_item(item, number++);
+    while ((item += gridDim.x) < a.blocks);
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* A column of a slice by plain additions: see add_serial. */
+/* A column of a slice recomputed by plain additions: see add_serial. */
 template <class T>
 __device__ __noinline__ void put_again(const fsi_tile_args &a, const fsi_slice &p, int64_t column, int64_t owned)
 {
@@ -462,7 +462,7 @@ __device__ __noinline__ void put_again(const fsi_tile_args &a, const fsi_slice &
 }
 #endif
 
-/* One block of Y for a piece, no clusters. */
+/* One block of Y for a work item, no clusters. */
 template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
     wgmma_rows_persistent(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_row_maps maps)
 {
@@ -480,28 +480,28 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
     fsi_proxy_fence();
     __syncthreads();
 
-    /* 2. two warpgroups prepare, two multiply.  Who makes the first set of a piece leaves its slice for those who
-     * multiply. */
+    /* 2. producer and consumer warpgroups; the warp that generates the first set of a work item leaves its slice for
+     * the consumers */
     if (tid < PREPARE) {
         fsi_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS) {
             int before = 0;
-            each_piece(a, [&](uint32_t piece, int number) {
-                const fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, piece);
+            each_item(a, [&](uint32_t item, int number) {
+                const fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, item);
                 if (first_set<1>(before) == 0 && (tid & 31) == 0) slices[number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1)] = p;
-                const int set_count = (panels_of(p) + 1) / 2;
+                const int set_count = (s_tiles_of(p) + 1) / 2;
                 make_s_tiles<T, 1, TILES, STAGES, SETS>(a, p, m, shared, set_count, before);
                 before += set_count;
             });
         } else {
             ring_place at = {0, 1};
-            each_piece(a, [&](uint32_t piece, int) {
-                fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, piece);
+            each_item(a, [&](uint32_t item, int) {
+                fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, item);
                 const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
-                const int panel_count = panels_of(p), lead = align_local_rows(p);
+                const int tile_count = s_tiles_of(p), lead = align_local_rows(p);
                 copy_rows(a, maps, p, owned, lead, m.ring,
                           FSI_WGMMA_ROWS_BOX(sizeof(T), 1, TILES, a.B.shuffle == FSI_DEF_NONE) > 1,
-                          panel_count * S_TILE / sh::STAGE, at);
+                          tile_count * S_TILE / sh::STAGE, at);
             });
         }
         return;
@@ -510,14 +510,14 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
     const int thread = tid - PREPARE, column = (thread >> 7) * TILES * 64 + (thread >> 5 & 3) * TILES * 16;
     ring_place at = {0, 0};
     int before = 0;
-    each_piece(a, [&](uint32_t, int number) {
+    each_item(a, [&](uint32_t, int number) {
         fsi_mbarrier_wait(m.set_full(before % SETS), before / SETS & 1); /* then the slice is there too */
         const fsi_slice *slice = slices + number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1);
-        const int panel_count = panels_of(*slice);
+        const int tile_count = s_tiles_of(*slice);
         const int every = is_float<T>::value ? promotion((int)a.B.s, slice->block_rows) : 4;
         float total[sh::SUMS], zero = 0.0f;
-        multiply_tiles<T, 1, TILES, STAGES, SETS>(m, panel_count, every, column, 0, before, at, total);
-        before += (panel_count + 1) / 2;
+        multiply_tiles<T, 1, TILES, STAGES, SETS>(m, tile_count, every, column, 0, before, at, total);
+        before += (tile_count + 1) / 2;
         if ((tid & 31) == 0) fsi_mbarrier_arrive(m.set_empty((before - 1) % SETS));
 
             /* 3. all finite: scale once, store once */

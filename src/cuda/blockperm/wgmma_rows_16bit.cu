@@ -1,30 +1,28 @@
-/* wgmma_rows_16bit.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where one round
- * of thread blocks makes all of Y.
+/* wgmma_rows_16bit.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where
+ * one wave of thread blocks makes all of Y.
  *
- * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 64 columns
- * of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were copied
- * to.  The blocks of S are their other operand, in registers: where slices of a block are powers of two, a thread makes
- * its elements by comparing rows of nonzeros with the row that it has, two local rows at once.
- * So tiles can be narrow: a place in shared memory is rows of A and little else, and hardly any sums have to be added
- * between thread blocks, which takes a third of the time of a matrix that is read in ten microseconds.  (Narrow tiles
- * make S once for every 64 columns instead of 256; wgmma_rows.cu, which makes it with fewer instructions, has thread
- * blocks that take tile after tile.)
+ * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 64
+ * columns of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were
+ * copied to.  The blocks of S are their other operand, in registers: where strata of a block are powers of two, a
+ * thread makes its elements by comparing rows of nonzeros with the row that it has, two local rows at once.
+ * So tiles can be narrow: a buffer in shared memory is rows of A and little else, and few sums have to be added between
+ * thread blocks, which would dominate where reading A takes microseconds.  (Narrow tiles make S once for every 64
+ * columns instead of 256; wgmma_rows.cu, which makes it with fewer instructions, has persistent thread blocks.)
  *
- * Warps that prepare take units of 128 local rows in turn: they work out the rows, copy them, and leave codes of the
- * nonzeros behind.  Groups of four warps take units in turn too, and multiply.  Two groups of a thread block add their
- * sums in shared memory.  Thread blocks of a cluster then have slices of the same sums: each sends the others what they
- * add up, and no thread waits for more than what is sent to it.  (From processor to processor is a slow way, 1700 cycles
- * for 30 KB out of every one of six: so groups add theirs first, and everybody adds up the same share.)
- * Warps that prepare end by going through the steps at the end without doing anything: all of these instructions are
- * executed once, and fetching them takes longer than executing them.
+ * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and leave codes of the
+ * nonzeros behind.  Groups of four consumer warps take units in turn too, and multiply.  Two groups of a thread block
+ * add their sums in shared memory.  Thread blocks of a cluster then have slices of the same sums: each sends the others
+ * what they add up, and each waits only for data addressed to it.  Because transfers between SMs are slow, groups add
+ * theirs first, and all thread blocks reduce equal shares.
+ * Producer warps execute the epilogue predicated off, to prefetch its instructions into the instruction cache.
  * Accuracy, Inf and NaN: as in wgmma_rows.cu; sums are promoted every 256 local rows.
  *
  * grid     x: CLUSTER x M, y: column tiles, z: slices / CLUSTER
- * threads  GROUPS x 128 that multiply, PREPARERS x 32 that prepare
+ * threads  GROUPS x 128 of consumer warps, PREPARERS x 32 of producer warps
  * shared   PLACES places of a unit: its rows, then its codes; sums for the other group; sums that are sent here;
  *          mbarriers
- * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, dealt rows or no shuffle; rows of whole
- *          16 bytes at multiples of 16, fewer than 2^32 of them */
+ * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle; rows of
+ *          whole 16 bytes at multiples of 16, fewer than 2^32 of them */
 #include "cuda/blockperm/wgmma_rows_16bit_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
@@ -43,7 +41,7 @@ enum {
     EIGHT_BYTES = 8 * COLUMNS * 4, /* eight rows of sums */
     QUARTERS = 4 * EIGHTS,
     QUARTER_BYTES = 512, /* 16 columns of them */
-    PITCH = COLUMNS + 8  /* floats of a row of sums that were made again */
+    PITCH = COLUMNS + 8  /* floats of a row of recomputed sums */
 };
 
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
@@ -92,22 +90,22 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
         }
 }
 
-/* Whether neighbouring local rows are neighbouring columns, the number of a local row being its column: where one block gets all
- * cards of a deal, too. */
+/* Whether neighbouring local rows are neighbouring columns, the number of a local row being its column: also where one
+ * block gets all rows of a round. */
 __device__ __forceinline__ bool in_order(const fsi_blockperm &B) { return B.shuffle == FSI_DEF_NONE || B.ways == 1; }
-/* Columns of local rows local row ... local row + 3, p.first + local row a multiple of 4. */
+/* Columns of local rows local_row ... local_row + 3, p.first + local_row a multiple of 4. */
 __device__ __forceinline__ void find_columns(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
                                              int64_t (&column)[4])
 {
     const int64_t first = p.first + local_row;
-    uint32_t turn[4];
-    if (!in_order(a.B)) fsi_blockperm_rotations(&a.B, first >> 2, turn);
+    uint32_t rotation[4];
+    if (!in_order(a.B)) fsi_blockperm_rotations(&a.B, first >> 2, rotation);
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        column[i] = in_order(a.B) ? first + i : fsi_blockperm_assigned_from(&a.B, p.h, first + i, turn[i]);
+        column[i] = in_order(a.B) ? first + i : fsi_blockperm_assigned_from(&a.B, p.h, first + i, rotation[i]);
 }
-/* Their words.  That is tensor.cuh's number_local_rows in two steps, so that rows are on their way before words are drawn,
- * by keys at hand. */
+/* Their words.  That is tensor.cuh's number_local_rows in two steps, so that rows are on their way before words are
+ * drawn, by keys at hand. */
 __device__ __forceinline__ void draw_words(const fsi_blockperm &B, const fsi_philox_keys &keys,
                                            const int64_t (&column)[4], uint32_t (&word)[4])
 {
@@ -121,8 +119,8 @@ __device__ __forceinline__ void draw_words(const fsi_blockperm &B, const fsi_phi
             word[i] = fsi_quad_word(fsi_blockperm_only_quad(&keys, column[i] >> 2), (uint64_t)column[i]);
 }
 
-/* The codes of nonzero t of two local rows: the sign at bit 15 of a half, the row of its slice from bit 8 on.  A word holds
- * a column's nonzeros in order from its top, row and sign, as fsi_blockperm_next would take them out of it. */
+/* The codes of nonzero t of two local rows: the sign at bit 15 of a half, the row of its stratum from bit 8 on.  A word
+ * holds a column's nonzeros in order from its top, row and sign, as fsi_blockperm_next would take them out of it. */
 template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t low, uint32_t high, int t)
 {
     enum { BITS = row_bits<NONZEROS>::value, ROW = ((1 << BITS) - 1) << 8 };
@@ -130,7 +128,7 @@ template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t l
     return (two >> (8 - BITS) & ROW * 0x10001u) | (two << BITS & 0x80008000u);
 }
 
-/* A warp that prepares.  A lane has four neighbouring local rows 4 q ... 4 q + 3 of 16; they are K positions 2 q, 2 q + 1,
+/* A producer warp.  A lane has four neighbouring local rows 4 q ... 4 q + 3 of 16; they are K positions 2 q, 2 q + 1,
  * 2 q + 8 and 2 q + 9, as in the registers of a thread that multiplies, and so are their rows in shared memory, whose
  * 16-byte chunks are exchanged as the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.
  * Empty local rows have rows of zeros, as are columns behind the last.  The first copies do not wait for the mbarriers,
@@ -203,9 +201,9 @@ __device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROU
     __syncwarp();
     if ((threadIdx.x & 31) == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
 }
-/* A group that multiplies: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows of
- * one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on the
- * tensor cores.  A place is given back when its unit is done, at the latest before the next one is waited for. */
+/* A group of consumer warps: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows
+ * of one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on
+ * the tensor cores.  A place is given back when its unit is done, at the latest before the next one is waited for. */
 template <class T, int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int group,
                                                int unit_count, float (&total)[32])
@@ -384,7 +382,7 @@ __device__ __noinline__ void put_pair(const fsi_tile_args &a, fsi_slice p, int r
     fsi_output_put4(fsi_partial_sums(a, p.l, p.z), p.output_row + row, column, make_float4(sum.x, sum.y, 0.0f, 0.0f),
                     valid);
 }
-/* The quarters of eight rows that `owned` tells, `behind` bytes behind the first. */
+/* The quarters of eight rows that `owned` names, `behind` bytes behind the first. */
 template <class T> __device__ __forceinline__ void store_sums(const fsi_tile_args &a, const fsi_slice &p,
                                                               const target<T> &to, int64_t behind, int owned, int row,
                                                               int64_t column, const float4 (&mine)[4])

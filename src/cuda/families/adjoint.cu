@@ -13,7 +13,7 @@
 
 namespace {
 
-/* Threads of a block; local rows of a warp's batch; blocks of a processor. */
+/* Threads of a block; local rows of a warp's batch; blocks of an SM. */
 enum { THREADS = FSI_ADJOINT_THREADS, WARPS = THREADS / 32, BATCH = 32, RESIDENT = FSI_ADJOINT_RESIDENT };
 
 /* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
@@ -162,7 +162,7 @@ template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch
     }
 }
 
-/* grid: THREADS rows of X in x, ranges of columns in y.  Codes are made again for every range; it is long enough. */
+/* grid: THREADS rows of X in x, ranges of columns in y.  Codes are recomputed for every range; it is long enough. */
 template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fsi_sum<T>::type S;

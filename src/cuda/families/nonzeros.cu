@@ -322,38 +322,52 @@ static fs_result add_up_bytes(fsi_gpu *gpu, int64_t rows, size_t *work_bytes)
                          "asking what adding up needs");
 }
 
+/* What writing CSR needs: the list of a panel, next[0 ... rows] and the scratch of add_up. */
+typedef struct csr_scratch {
+    fsi_nonzeros list;
+    int64_t *next;
+    void *add_up;
+    size_t add_up_bytes;
+} csr_scratch;
+
+static fs_result take_csr_scratch(fsi_gpu *gpu, const fsi_def *S, fsi_window largest, int64_t rows, csr_scratch *work)
+{
+    void *scratch;
+    int64_t bytes = 0;
+    FSI_TRY(fsi_nonzeros_plan(gpu, S, largest, FSI_BY_ROW, 1, &work->list, &bytes));
+    FSI_TRY(add_up_bytes(gpu, rows, &work->add_up_bytes));
+    const int64_t next_at = fsi_take(&bytes, (rows + 1) * (int64_t)sizeof(int64_t));
+    const int64_t work_at = fsi_take(&bytes, (int64_t)work->add_up_bytes);
+    FSI_TRY(fsi_gpu_scratch(gpu, bytes, &scratch));
+    fsi_nonzeros_place(&work->list, scratch);
+    work->next = (int64_t *)((char *)scratch + next_at);
+    work->add_up = (char *)scratch + work_at;
+    return FS_OK;
+}
+
 static fs_result blockperm_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int64_t cols, csr_arrays out)
 {
     const int64_t k = S->u.blockperm.k, each = S->u.blockperm.kappa * S->u.blockperm.s;
     const int64_t panel = fsi_min(cols, each < LIST ? LIST / each : 1);
-    fsi_nonzeros list;
-    size_t work_bytes;
-    void *scratch;
-    int64_t bytes = 0;
-    FSI_TRY(fsi_nonzeros_plan(gpu, S, {0, k, col0, panel}, FSI_BY_ROW, 1, &list, &bytes));
-    FSI_TRY(add_up_bytes(gpu, k, &work_bytes));
-    const int64_t next_at = fsi_take(&bytes, (k + 1) * (int64_t)sizeof(int64_t));
-    const int64_t work_at = fsi_take(&bytes, (int64_t)work_bytes);
-    FSI_TRY(fsi_gpu_scratch(gpu, bytes, &scratch));
-    fsi_nonzeros_place(&list, scratch);
-    int64_t *next = (int64_t *)((char *)scratch + next_at);
+    csr_scratch work;
+    FSI_TRY(take_csr_scratch(gpu, S, {0, k, col0, panel}, k, &work));
 
     /* 1. How many nonzeros each row has, and so where it starts. */
-    FSI_TRY(
-        fsi_gpu_check(gpu, cudaMemsetAsync(next, 0, (size_t)(k + 1) * sizeof *next, gpu->stream), "clearing counts"));
-    FSI_LOOP(gpu, count_rows, cols)(*S, col0, cols, next);
+    FSI_TRY(fsi_gpu_check(gpu, cudaMemsetAsync(work.next, 0, (size_t)(k + 1) * sizeof *work.next, gpu->stream),
+                          "clearing counts"));
+    FSI_LOOP(gpu, count_rows, cols)(*S, col0, cols, work.next);
     FSI_TRY(FSI_LAUNCHED(gpu, "counting nonzeros"));
-    FSI_TRY(add_up(gpu, next, k, (char *)scratch + work_at, work_bytes));
-    FSI_LOOP(gpu, write_pointers, k + 1)(next, k, out);
+    FSI_TRY(add_up(gpu, work.next, k, work.add_up, work.add_up_bytes));
+    FSI_LOOP(gpu, write_pointers, k + 1)(work.next, k, out);
     FSI_TRY(FSI_LAUNCHED(gpu, "writing row pointers"));
 
     /* 2. The panels, each behind what the ones before put into its rows. */
     for (int64_t c = 0; c < cols; c += panel) {
-        FSI_TRY(fsi_nonzeros_fill(gpu, S, {0, k, col0 + c, fsi_min(panel, cols - c)}, &list));
-        FSI_LOOP(gpu, write_panel, list.count)
-        (list.words.now, list.count, list.start, next, list.minor_bits + 1, c, S->scale, out);
+        FSI_TRY(fsi_nonzeros_fill(gpu, S, {0, k, col0 + c, fsi_min(panel, cols - c)}, &work.list));
+        FSI_LOOP(gpu, write_panel, work.list.count)
+        (work.list.words.now, work.list.count, work.list.start, work.next, work.list.minor_bits + 1, c, S->scale, out);
         FSI_TRY(FSI_LAUNCHED(gpu, "writing entries"));
-        FSI_LOOP(gpu, advance, k)(list.start, k, next);
+        FSI_LOOP(gpu, advance, k)(work.list.start, k, work.next);
         FSI_TRY(FSI_LAUNCHED(gpu, "advancing rows"));
     }
     return FS_OK;
@@ -396,28 +410,20 @@ static fs_result blockrow_csr(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int6
     const int row_bits = 63 - fsi_bits(cols > 0 ? (uint64_t)cols - 1 : 0);
     int64_t panel = fsi_min(k, each < LIST ? LIST / each : 1);
     if (row_bits < 32) panel = fsi_min(panel, ((int64_t)1 << row_bits) - 1);
-    fsi_nonzeros list;
-    size_t work_bytes;
-    void *scratch;
-    int64_t bytes = 0;
-    FSI_TRY(fsi_nonzeros_plan(gpu, S, {0, panel, col0, cols}, FSI_BY_ROW, 1, &list, &bytes));
-    FSI_TRY(add_up_bytes(gpu, panel, &work_bytes));
-    const int64_t next_at = fsi_take(&bytes, (panel + 1) * (int64_t)sizeof(int64_t));
-    const int64_t work_at = fsi_take(&bytes, (int64_t)work_bytes);
-    FSI_TRY(fsi_gpu_scratch(gpu, bytes, &scratch));
-    fsi_nonzeros_place(&list, scratch);
-    int64_t *next = (int64_t *)((char *)scratch + next_at);
+    csr_scratch work;
+    FSI_TRY(take_csr_scratch(gpu, S, {0, panel, col0, cols}, panel, &work));
 
     FSI_TRY(fsi_gpu_check(gpu, cudaMemsetAsync(out.ptr, 0, out.index_type == FS_INDEX32 ? 4 : 8, gpu->stream),
                           "starting row pointers"));
     for (int64_t row0 = 0; row0 < k; row0 += panel) {
         const int64_t rows = fsi_min(panel, k - row0);
-        FSI_TRY(fsi_nonzeros_fill(gpu, S, {row0, rows, col0, cols}, &list));
-        FSI_LOOP(gpu, count_distinct, rows + 1)(list.words.now, list.start, rows, next);
+        FSI_TRY(fsi_nonzeros_fill(gpu, S, {row0, rows, col0, cols}, &work.list));
+        FSI_LOOP(gpu, count_distinct, rows + 1)(work.list.words.now, work.list.start, rows, work.next);
         FSI_TRY(FSI_LAUNCHED(gpu, "counting entries"));
-        FSI_TRY(add_up(gpu, next, rows, (char *)scratch + work_at, work_bytes));
+        FSI_TRY(add_up(gpu, work.next, rows, work.add_up, work.add_up_bytes));
         FSI_LOOP(gpu, write_rows, rows)
-        (list.words.now, list.start, next, row0, rows, list.minor_bits + 1, col0, fsi_gpu_weights_of(S), out);
+        (work.list.words.now, work.list.start, work.next, row0, rows, work.list.minor_bits + 1, col0,
+         fsi_gpu_weights_of(S), out);
         FSI_TRY(FSI_LAUNCHED(gpu, "writing rows"));
     }
     return FS_OK;

@@ -10,7 +10,7 @@
  *     sampled   A, bits -> k sums for every slice of the segments, which split_reduce.cu adds; one slice is stored in Y
  *
  * A thread block has SAMPLES rows of Y.  Where there are more, blocks that have the same columns and segments run at
- * the same time and share A through L2.  Segments of which a piece of A has no row are not visited. */
+ * the same time and share A through L2.  Segments without a row of the row slice are not visited. */
 #include "cuda/plan/srht.h"
 #include "cuda/runtime/split_reduce.cuh"
 #include "cuda/runtime/element.cuh"
@@ -37,7 +37,7 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         CODE_PITCH = SUMS + 4,
         CODES = SIDE * CODE_PITCH,
         BYTES = SEGMENT * COLS * (int)sizeof(Sum) + 2 * CODES * (int)sizeof(uint32_t),
-        BLOCKS = sizeof(Sum) == 8 ? 3 : 2, /* of a multiprocessor, and ... */
+        BLOCKS = sizeof(Sum) == 8 ? 3 : 2, /* of an SM, and ... */
         AHEAD = 1 /* ... whether a thread reads its rows of the next segment before it adds those of this one */
     };
     /* Where row `row` of the tile is; column c is at that place ^ c.  GROUP rows fill the banks once.  Lanes run along
@@ -48,7 +48,8 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         const int place = (row ^ (row / SIDE & (GROUP - 1))) * COLS;
         return ALONG_ROWS ? place | (row / GROUP & (COLS - 1)) : place;
     }
-    /* at(SIDE t + low) ^ c from base = at(low) ^ c, and at(SIDE local row + t) ^ c from base = at(SIDE local row) ^ c. */
+    /* at(SIDE t + low) ^ c from base = at(low) ^ c, and at(SIDE local row + t) ^ c from base = at(SIDE local row) ^
+     * c. */
     static __device__ __forceinline__ int high(int base, int t)
     {
         return (base ^ (t % GROUP * COLS)) + t * SIDE * COLS;
@@ -67,11 +68,11 @@ static_assert(SEGMENT == SIDE * SIDE && sampled_kind<float, 0>::SAMPLES == FSI_S
 template <class Kind> struct sampled_call {
     fsi_srht H;
     fsi_input<typename Kind::T> A;
-    int64_t row0, rows, n;   /* the piece of A */
+    int64_t row0, rows, n;   /* the row slice of A */
     fsi_output out;          /* Y, or partial-sum buffer 0 with factor 1 */
     int64_t partial;         /* bytes from partial-sum buffer to partial-sum buffer; 0: straight to Y */
     const uint32_t *flips;   /* bit t of word 32 (c - first) + low: D negates row 32 t + low of segment c */
-    int64_t first, segments; /* those in which the piece has rows */
+    int64_t first, segments; /* those in which the slice has rows */
     int64_t length;          /* segments of a slice */
     uint32_t groups, strips; /* of rows of Y, of columns */
     int down;                /* columns of `out` are contiguous */
@@ -132,8 +133,9 @@ __device__ __forceinline__ void set_signs(uint32_t *codes, const uint32_t *highs
     *(uint4 *)(codes + four) = code;
 }
 
-/* grid: groups x strips x slices in x.  shared: the tile; for every row of Y its place in the tile with its sign for the
- * present segment in bit 31, and floor(r / SEGMENT).  Row 32 t + local row of the group is entry t of `local row`. */
+/* grid: groups x strips x slices in x.  shared: the tile; for every row of Y its place in the tile with its sign for
+ * the present segment in bit 31, and floor(r / SEGMENT).  Row 32 t + local row of the group is entry t of `local
+ * row`. */
 template <class Kind> __global__ void __launch_bounds__(Kind::THREADS, Kind::BLOCKS)
     sampled(const __grid_constant__ sampled_call<Kind> C)
 {

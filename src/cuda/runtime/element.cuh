@@ -2,7 +2,7 @@
  *
  * Sums are made in float, or double for double.  A finished sum leaves through fsi_output_put, which scales it once,
  * adds beta times what was there and rounds to the output's type: the same three roundings as every CPU variant, so
- * that kernels and ref agree exactly on whole numbers. */
+ * that kernels and the reference implementation agree exactly on integers. */
 #ifndef FSI_CUDA_RUNTIME_ELEMENT_CUH
 #define FSI_CUDA_RUNTIME_ELEMENT_CUH
 

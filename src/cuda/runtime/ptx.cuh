@@ -24,7 +24,7 @@ static __device__ __forceinline__ void fsi_copy16_part(uint32_t to, const void *
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 #endif
 }
-/* 4 or 8 bytes, which stay in L1 for those who read the rest of the line; zeros if not `there`. */
+/* 4 or 8 bytes, which stay in L1 for reads of the rest of the cache line; zeros if not `there`. */
 template <int BYTES> static __device__ __forceinline__ void fsi_copy_small(uint32_t to, const void *from, bool there)
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,7 +1,7 @@
 /* vector_load.cuh - rows of a matrix 16 bytes at a time.
  *
  * Kernels that gather rows give each thread V neighbouring columns: V = 16 / sizeof(T) where the matrix allows 16-byte
- * loads (fsi_wide), otherwise V = 1 and any strides.  A piece is what one load brings; it is kept as it came until it is
+ * loads (fsi_wide), otherwise V = 1 and any strides.  A vector is what one load brings; it is kept as it came until it is
  * added, so that several loads can be under way.  fsi_vector_store is fsi_output_put for V columns at once, with the same
  * roundings. */
 #ifndef FSI_CUDA_RUNTIME_VECTOR_LOAD_CUH
@@ -16,14 +16,14 @@ template <class T, int V> struct fsi_vector {
     };
 };
 
-/* Whether pieces of 16 bytes, or a multiple of that, lie aligned in every row of m. */
+/* Whether vectors of 16 bytes, or a multiple of that, lie aligned in every row of m. */
 static inline int fsi_wide(const fs_matrix *m)
 {
     return m->col_stride == 1 && (uintptr_t)m->data % 16 == 0 && m->row_stride % (16 / fsi_dtype_size(m->dtype)) == 0;
 }
 
 /* The first `count` of V elements from `from` on, zeros for the others.  WHOLE: count is V or 0, and `from` is
- * aligned to the piece.  ONCE: the elements are not expected to be read again soon and should not drive others out
+ * aligned to the vector.  ONCE: the elements are not expected to be read again soon and should not drive others out
  * of L2. */
 template <class T, int V, bool WHOLE, bool ONCE>
 static __device__ __forceinline__ fsi_vector<T, V> fsi_vector_load(const T *from, int count)
@@ -104,7 +104,7 @@ template <int V> static __device__ __forceinline__ void fsi_vector_store(const f
         if (v < count) fsi_output_put(to, i, j + v, sum[v]);
 }
 
-/* RUN(T, V) with T the type of m's elements and V the pieces it allows. */
+/* RUN(T, V) with T the type of m's elements and V the vectors it allows. */
 #define FSI_BY_PIECE(m, RUN) \
     (!fsi_wide(m)           ? ((m)->dtype == FS_F32   ? RUN(float, 1) \
                                : (m)->dtype == FS_F64 ? RUN(double, 1) \

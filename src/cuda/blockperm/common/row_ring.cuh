@@ -1,4 +1,4 @@
-/* row_ring.cuh - rows of A in shared memory: a ring of stages that warps which only copy keep filled, by tensor maps
+/* row_ring.cuh - rows of A in shared memory: a ring of stages that copy warps keep filled, by tensor maps
  * (wgmma_rows.cu, gather_rows_simt.cu).
  *
  * Rows come in groups of 128 bytes whose 16-byte chunks are exchanged: chunk c of a group at byte g is at chunk
@@ -19,7 +19,7 @@ enum { COPIERS = 4 };
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES> struct row_ring {
     enum {
         GROUP = FSI_MAP_GROUP / (int)sizeof(T), /* columns */
-        ROWS = STAGE / COPIERS,                 /* of a stage, for a warp that copies */
+        ROWS = STAGE / COPIERS,                 /* of a stage, for a copy warp */
         STAGE_BYTES = STAGE * ROW_BYTES
     };
     static_assert(STAGE_BYTES % 1024 == 0, "the exchange of chunks begins again with every stage");
@@ -28,8 +28,8 @@ template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES> struct row_r
     __device__ __forceinline__ uint32_t empty(int i) const { return barriers + 8 * (STAGES + i); }
 };
 
-/* The columns of a thread block: WIDTH from p.column on; those before the ones returned are another's.  Where the last
- * columns are not whole groups, the last tile is moved left until they are the last of it. */
+/* The columns of a thread block: WIDTH from p.column on; those before the ones returned belong to another tile.  Where
+ * the last columns are not whole groups, the last tile is moved left until they are the last of it. */
 template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(const fsi_tile_args &a, fsi_slice &p)
 {
     const int64_t owned = p.column;
@@ -43,11 +43,11 @@ struct ring_place {
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* A warp that copies: it has ROWS rows of every stage.  Each lane works out one row, of the next AHEAD stages; then one
- * lane copies row after row, or all of them at once where they are `together`.  (That its operands come from
- * __shfl_sync tells the compiler that they are the same for the warp; otherwise it makes a loop over lanes.)
- * An empty local row copies row -1, which is zero, as are columns behind the last; copied together, local rows outside of the
- * slice bring rows that its columns of S, all zero, leave without effect.
+/* A copy warp has ROWS rows of every stage.  Each lane computes one row, of the next AHEAD stages; then one
+ * lane copies row after row, or all of them at once where they are `together`.  (Operands come from
+ * __shfl_sync so that the compiler knows them to be warp-uniform; otherwise it makes a loop over lanes.)
+ * An empty local row copies row -1, which is zero, as are columns behind the last; copied together, local rows outside
+ * of the slice bring rows that its columns of S, all zero, leave without effect.
  * `at` goes on from call to call. */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
 __device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, const fsi_slice &p, int64_t owned, int lead,

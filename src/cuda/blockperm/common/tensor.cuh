@@ -1,10 +1,10 @@
 /* tensor.cuh - what the kernels that multiply by S on the tensor cores share (mma_rows.cu, mma_gather.cu,
- * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, takes its local rows and its stores
- * from here.
+ * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, takes its local
+ * rows and its stores from here.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
  * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
- * bf16 pieces, exactly, or into two f16 pieces; bf16 and f16 elements are used as they are. */
+ * bf16 split terms, exactly, or into two f16 split terms; bf16 and f16 elements are used as they are. */
 #ifndef FSI_CUDA_BLOCKPERM_COMMON_TENSOR_CUH
 #define FSI_CUDA_BLOCKPERM_COMMON_TENSOR_CUH
 
@@ -60,10 +60,10 @@ template <class T> struct in_halves {
 };
 
 /* Two floats, times a power of two `up`, are rounded to f16, and what remains is rounded to f16 again.  `up` belongs to
- * a column of A and is lowered when it must be.  The pieces hold 11 bits and a sign each: an element at least 2^-14
- * times as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and a
- * smaller one loses at most 2^-38 times that largest.  (Three bf16 pieces would be exact, and half as much work again
- * for the tensor cores.) */
+ * a column of A and is lowered when it must be.  The split terms hold 11 bits and a sign each: an element at least
+ * 2^-14 times as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and
+ * a smaller one loses at most 2^-38 times that largest.  (Three bf16 split terms would be exact, at 1.5
+ * times the work of the tensor cores.) */
 __device__ __forceinline__ void cut_pair(float low, float high, float up, uint32_t &top, uint32_t &rest)
 {
     low *= up;
@@ -125,8 +125,8 @@ __device__ __forceinline__ void load_row(uint32_t (&x)[2], uint32_t at)
 }
 __device__ __forceinline__ void load_row(uint32_t (&x)[1], uint32_t at) { x[0] = fsi_shared_uint(at); }
 
-/* The pieces of one step's elements, the first of them the largest; `at` is where the thread's first row and columns
- * are, rows of the step are ROW_BYTES apart. */
+/* The split terms of one step's elements, the first of them the largest; `at` is where the thread's first row and
+ * columns are, rows of the step are ROW_BYTES apart. */
 template <class T, int PASSES, int TILES, int ROW_BYTES> struct split_terms {
     fragment<TILES> of[1];
     __device__ __forceinline__ void load(uint32_t at)
@@ -160,15 +160,15 @@ template <int PASSES, int TILES, int ROW_BYTES> struct split_terms<float, PASSES
     }
 };
 
-/* sums = KEEP sums + f S by mma.sync, for the 16 local rows that start 32 `step` bytes into a panel of S. */
+/* sums = KEEP sums + f S by mma.sync, for the 16 local rows that start 32 `step` bytes into an S tile. */
 template <int HALF, int KEEP, int TILES>
-__device__ __forceinline__ void multiply(float (&sums)[32 * TILES], const fragment<TILES> &f, uint32_t panel, int step)
+__device__ __forceinline__ void multiply(float (&sums)[32 * TILES], const fragment<TILES> &f, uint32_t s_tile, int step)
 {
     const uint32_t lane = threadIdx.x & 31, row = lane & 7, chunk = 2 * step + (lane >> 3 & 1);
 #pragma unroll
     for (int pair = 0; pair < 4; pair++) {
         uint32_t s[4];
-        fsi_load_matrices(s, panel + (16 * pair + (lane >> 4) * 8 + row) * 128 + ((chunk ^ row) << 4));
+        fsi_load_matrices(s, s_tile + (16 * pair + (lane >> 4) * 8 + row) * 128 + ((chunk ^ row) << 4));
 #pragma unroll
         for (int t = 0; t < TILES; t++)
 #pragma unroll
@@ -189,33 +189,33 @@ __device__ __forceinline__ int align_local_rows(fsi_slice &p)
     return lead;
 }
 
-/* +1 as bf16 and as f16; a panel of S holds one of them, with signs. */
+/* +1 as bf16 and as f16; an S tile holds one of them, with signs. */
 enum { NOTHING = 0, BF16_ONE = 0x3F80, F16_ONE = 0x3C00 };
 
-/* A +-1, or NOTHING, of a local row in a panel of S, 64 local rows: row r at 128 r, K positions permuted so that a thread's four
- * rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
-template <int ONE> __device__ __forceinline__ void put_one(uint8_t *panel, int local_row, uint32_t code)
+/* A +-1, or NOTHING, of a local row in an S tile, 64 local rows: row r at 128 r, K positions permuted so that a
+ * thread's four rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
+template <int ONE> __device__ __forceinline__ void put_one(uint8_t *s_tile, int local_row, uint32_t code)
 {
     const int o = local_row & 15, k = (local_row & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
     const uint32_t at = (code >> 1) * 128 + k * 2;
-    *(uint16_t *)(panel + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
+    *(uint16_t *)(s_tile + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
 }
 /* The nonzeros of a local row, of any sketch; none where its row is -1. */
 template <int ONE> __device__ __forceinline__ void put_nonzeros(const fsi_tile_args &a, const fsi_slice &p,
-                                                                uint8_t *panel, int local_row, int64_t row)
+                                                                uint8_t *s_tile, int local_row, int64_t row)
 {
     const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
     for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
         uint32_t word = fsi_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
         for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++)
-            put_one<ONE>(panel, local_row & 63, fsi_blockperm_next(&slices, t, &word));
+            put_one<ONE>(s_tile, local_row & 63, fsi_blockperm_next(&slices, t, &word));
     }
 }
-template <int ONE>
-__device__ __forceinline__ void put_local_row(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel, int64_t local_row)
+template <int ONE> __device__ __forceinline__ void put_local_row(const fsi_tile_args &a, const fsi_slice &p,
+                                                                 uint8_t *s_tile, int64_t local_row)
 {
     const int64_t row = local_row < p.count ? fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows) : -1;
-    put_nonzeros<ONE>(a, p, panel, (int)local_row, row);
+    put_nonzeros<ONE>(a, p, s_tile, (int)local_row, row);
 }
 
 /* Bits of a row in one of NONZEROS slices of a block of 64 rows. */
@@ -230,9 +230,9 @@ __device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a, const fsi_
 {
     return a.B.shuffle != FSI_DEF_GROUPS && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
 }
-/* Which of local rows local row ... local row + 3, the first `lead` of the slice left out, hold a row, as bits. */
+/* Which of local rows local_row ... local_row + 3, the first `lead` of the slice left out, hold a row, as bits. */
 __device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
-                                           const int64_t (&column)[4])
+                                                const int64_t (&column)[4])
 {
     int valid = 0;
 #pragma unroll
@@ -241,10 +241,10 @@ __device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fs
             valid |= 1 << i;
     return valid;
 }
-/* Columns and words of local rows local row ... local row + 3, p.first + local row a multiple of 4; returns which of them hold a row, as
- * bits. */
-__device__ __forceinline__ int number_local_rows(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
-                                            int64_t (&column)[4], uint32_t (&word)[4])
+/* Columns and words of local rows local_row ... local_row + 3, p.first + local_row a multiple of 4; returns which of
+ * them hold a row, as bits. */
+__device__ __forceinline__ int number_local_rows(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
+                                                 int lead, int64_t (&column)[4], uint32_t (&word)[4])
 {
     const int64_t first = p.first + local_row;
     if (a.B.shuffle == FSI_DEF_NONE) {
@@ -252,28 +252,29 @@ __device__ __forceinline__ int number_local_rows(const fsi_tile_args &a, const f
 #pragma unroll
         for (int i = 0; i < 4; i++) column[i] = first + i, word[i] = quad.w[i];
     } else {
-        uint32_t turn[4];
-        fsi_blockperm_rotations(&a.B, first >> 2, turn);
+        uint32_t rotation[4];
+        fsi_blockperm_rotations(&a.B, first >> 2, rotation);
 #pragma unroll
-        for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&a.B, p.h, first + i, turn[i]);
+        for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&a.B, p.h, first + i, rotation[i]);
         fsi_blockperm_words_once(&a.B, column, p.l, 0, word);
     }
     return local_rows_there(a, p, local_row, lead, column);
 }
-/* Their nonzeros, or NOTHING in their places. */
-template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile_args &a, const fsi_slice &p, uint8_t *panel,
-                                                             int local_row, int valid, uint32_t (&word)[4])
+/* Their nonzeros, or NOTHING instead. */
+template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile_args &a, const fsi_slice &p,
+                                                                  uint8_t *s_tile, int local_row, int valid,
+                                                                  uint32_t (&word)[4])
 {
     const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
     for (int t = 0; t < (int)a.B.s; t++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t code = fsi_blockperm_next(&slices, t, &word[i]);
-            if (valid >> i & 1) put_one<ONE>(panel, (local_row & 63) + i, code);
+            if (valid >> i & 1) put_one<ONE>(s_tile, (local_row & 63) + i, code);
         }
 }
 
-/* Any output; out of the way, so that the plain stores stay a few instructions. */
+/* Any output; not inlined, so that the plain stores stay a few instructions. */
 __device__ __noinline__ void put_anywhere(const fsi_output &to, int64_t row, int64_t column, float4 sum, int valid)
 {
     fsi_output_put4(to, row, column, sum, valid);
@@ -316,7 +317,7 @@ template <int TILES> __device__ __forceinline__ void store_tile(const fsi_tile_a
     else each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
 }
 
-/* Two neighbouring rows of Y, of any type; out of the way, so that the plain stores stay a few instructions. */
+/* Two neighbouring rows of Y, of any type; not inlined, so that the plain stores stay a few instructions. */
 __device__ __noinline__ void put_rows(const fsi_output &to, int64_t row, int64_t sample, float2 sum, int valid)
 {
     if (valid > 0) fsi_output_put(to, row, sample, sum.x);
@@ -356,8 +357,8 @@ __device__ __forceinline__ void store_samples(const fsi_tile_args &a, const fsi_
         }
     }
 }
-/* A slice by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum from mine
- * on. */
+/* Recomputes a slice by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum
+ * from mine on. */
 template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_serial(const fsi_tile_args &a,
                                                                                   const fsi_slice &p, int64_t column,
                                                                                   float *mine, int width)
@@ -387,12 +388,12 @@ template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_seria
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* Stores what THREADS threads of each thread block have left in `tiles`, OUTS blocks of Y, WIDTH columns from `first`
- * on, rows PITCH apart; columns before `owned` are another's.  Where slices are a cluster their sums are added on the
- * way, in order, and each of them stores HEIGHT / cluster rows of every block.  Threads that have not ended are all
- * here. */
+ * on, rows PITCH apart; columns before `owned` belong to another tile.  Where slices are a cluster their sums are added
+ * on the way, in order, and each of them stores HEIGHT / cluster rows of every block.  All threads that have not exited
+ * call this. */
 template <int OUTS, int WIDTH, int PITCH, int THREADS>
-__device__ __forceinline__ void add_cluster_sums(const fsi_tile_args &a, const fsi_slice *slices, int64_t first, int64_t owned,
-                                          float *tiles, int thread)
+__device__ __forceinline__ void add_cluster_sums(const fsi_tile_args &a, const fsi_slice *slices, int64_t first,
+                                                 int64_t owned, float *tiles, int thread)
 {
     const int rank = fsi_cluster_rank(), rows = HEIGHT / a.cluster;
     __syncwarp();
@@ -416,7 +417,7 @@ __device__ __forceinline__ void add_cluster_sums(const fsi_tile_args &a, const f
             fsi_output_put4(to, mine.output_row + row, column, sum, (int)(left < 4 ? left : 4));
         }
     }
-    /* Nobody ends while others read its memory: all that has been read has been stored. */
+    /* Keep this block's shared memory alive until all cluster peers have read it; every value read has been stored. */
     __syncwarp();
     fsi_cluster_meet();
 }

@@ -1,10 +1,11 @@
-/* tile.cuh - what the kernels that make a block of Y share: their arguments and which slice of
- * the work a thread block has.
+/* tile.cuh - what the kernels that make a block of Y share: their arguments and which slice of the work a thread block
+ * has.
  *
- * The work is cut into (input block h, columns, slice z of the block's local rows), and for kappa > 1 also by permutation l.
- * A slice leaves its sums in Y when there is nothing to add to them, and otherwise in partial-sum buffer z kappa + l - 1 of scratch,
- * a k x n matrix of sums.  Slices that are a cluster of thread blocks add theirs first, and leave one partial-sum buffer.  For every
- * l the blocks g with pi_l(g) = h are all of [M], so each partial-sum buffer is written completely and no partial-sum buffer is ever cleared;
+ * The work is cut into (input block h, columns, slice z of the block's local rows), and for kappa > 1 also by
+ * permutation l. A slice leaves its sums in Y when there is nothing to add to them, and otherwise in partial-sum buffer
+ * z kappa + l - 1 of scratch, a k x n matrix.  Slices that are a
+ * cluster of thread blocks add theirs first, and leave one partial-sum buffer.  For every l the blocks g with
+ * pi_l(g) = h are all of [M], so each partial-sum buffer is written completely and none is ever cleared;
  * split_reduce.cu adds them in a fixed order. */
 #ifndef FSI_CUDA_BLOCKPERM_COMMON_TILE_CUH
 #define FSI_CUDA_BLOCKPERM_COMMON_TILE_CUH
@@ -15,24 +16,24 @@
 
 typedef struct fsi_tile_args {
     fsi_blockperm B;
-    int64_t row0, rows, n; /* the piece of A */
+    int64_t row0, rows, n; /* the row slice of A */
     const void *data;      /* A */
     int64_t row_stride, col_stride;
-    const void *list; /* mma_gather.cu: row i of the piece is row list[i] of `all_rows`; NULL elsewhere */
+    const void *list; /* mma_gather.cu: row i of the slice is row list[i] of `all_rows`; NULL elsewhere */
     int64_t all_rows;
     fs_index_type list_type;
     fsi_output out;            /* Y, or partial-sum buffer 0 with factor 1 */
     int64_t partial;           /* bytes from partial-sum buffer to partial-sum buffer; 0: straight to Y */
     fsi_local_rows local_rows; /* of every input block, when shuffled */
     int64_t tiles;             /* thread blocks along the columns */
-    int64_t blocks;            /* thread blocks in all, or where there are fewer, pieces of work for them */
+    int64_t blocks;            /* thread blocks in all, or where there are fewer, work items for them */
     int64_t length;            /* local rows of a slice */
     int32_t slices;            /* z = 0 ... slices - 1 */
     int32_t cluster;           /* so many neighbouring slices add their sums among themselves */
-    fsi_factors factors;       /* mma_gather.cu: row i of the piece is the product of pair i; elsewhere no pairs */
+    fsi_factors factors;       /* mma_gather.cu: row i of the slice is the product of pair i; elsewhere no pairs */
 } fsi_tile_args;
 
-/* Where row i of the piece is; -1 if the list names a row that is not there. */
+/* Where row i of the row slice is; -1 if the list names a row that does not exist. */
 static __device__ __forceinline__ int64_t fsi_source_row(const fsi_tile_args &a, int64_t i)
 {
     if (!a.list) return i;

@@ -61,9 +61,9 @@ __device__ void copy_groups(const fsi_tile_args &a, const work &j,
     }
 }
 
-/* A copy warp, floats: one lane copies row groups by a tensor map, all samples at once.  Row groups that do not exist are
- * copied from behind the last row, where a map is zero.  The thread blocks of a cluster copy a share of the row groups
- * of a step each, to all of them, when all have read what was there. */
+/* A copy warp, floats: one lane copies row groups by a tensor map, all samples at once.  Row groups that do not exist
+ * are copied from behind the last row, where a map is zero.  The thread blocks of a cluster copy a share of the row
+ * groups of a step each, to all of them, when all have read what was there. */
 template <class T, int C, int SAMPLES, int STAGES, int S_TILES>
 __device__ void copy_boxes(const fsi_tile_args &a, const CUtensorMap &map, const work &j,
                            const memory<STAGES, S_TILES, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
@@ -104,7 +104,8 @@ __device__ void copy_boxes(const fsi_tile_args &a, const CUtensorMap &map, const
             __syncwarp();
         }
     }
-    /* Keep this block's shared memory alive until its cluster peers have read what this warp copied and have arrived. */
+    /* Keep this block's shared memory alive until its cluster peers have read what this warp copied and have
+     * arrived. */
 #pragma unroll 1
     for (int step = step_count - STAGES; sh::CLUSTER > 1 && step < step_count; step++)
         if (step >= 0 && step % COPY_WARPS == warp) fsi_mbarrier_wait(m.step_empty(step % STAGES), step / STAGES & 1);

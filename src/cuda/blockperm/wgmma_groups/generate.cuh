@@ -29,8 +29,8 @@ __device__ __forceinline__ void pass_on_pair(const memory<STAGES, S_TILES, STEP_
 }
 
 /* A generator warp: of the two, each has every second pair of neighbouring S tiles, and a lane a quad.  Each lane
- * computes one row group, of the next AHEAD pairs of its warp.  Words are drawn before the S tiles are waited for; while
- * these are cleared and written, the other warp's are multiplied. */
+ * computes one row group, of the next AHEAD pairs of its warp.  Words are drawn before the S tiles are waited for;
+ * while these are cleared and written, the other warp's are multiplied. */
 template <class T, int C, int SAMPLES, int STAGES, int S_TILES>
 __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
                              const memory<STAGES, S_TILES, shape<T, C, SAMPLES>::STEP_BYTES> &m, uint8_t *tiles,

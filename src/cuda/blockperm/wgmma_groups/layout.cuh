@@ -1,5 +1,5 @@
-/* layout.cuh - wgmma_groups.cu: the parameters of an instance, shared memory, what a thread block works on, and where units of
- * row groups are in a step.  To be included after the list of instances. */
+/* layout.cuh - wgmma_groups.cu: the parameters of an instance, shared memory, what a thread block works on, and where
+ * units of row groups are in a step.  To be included after the list of instances. */
 #ifndef FSI_CUDA_BLOCKPERM_WGMMA_GROUPS_LAYOUT_CUH
 #define FSI_CUDA_BLOCKPERM_WGMMA_GROUPS_LAYOUT_CUH
 
@@ -51,8 +51,8 @@ template <int STAGES, int S_TILES, int STEP_BYTES> struct memory {
     __device__ __forceinline__ uint32_t begun() const { return barriers + 16 * (STAGES + S_TILES); }
 };
 
-/* What a thread block works on: blocks from `first_block` on, which with C = 16 are a half of super-block H, samples from
- * `sample` on, and rounds first ... first + rounds - 1, which are slice z: a row group of super-block H each. */
+/* What a thread block works on: blocks from `first_block` on, which with C = 16 are a half of super-block H, samples
+ * from `sample` on, and rounds first ... first + rounds - 1, which are slice z: a row group of super-block H each. */
 struct work {
     uint32_t H;
     int half, z;
@@ -96,10 +96,10 @@ template <int C> __device__ __forceinline__ int chunk_at(int unit, int half, uin
 
 /* Where unit `unit` of a row group and sample is in a step.  Units are swizzled within 128 bytes so that both the eight
  * lanes that write 128 bytes and those that read use all banks: `swizzle` differs in just those bits in which the
- * readers' units agree.  Of two-byte elements eight lanes read 16 bytes each of two samples with C = 4, two units of two
- * row groups, otherwise 16 lanes 8 bytes each of four samples, half a unit, which with C = 8 and 16 is one of two that
- * the masks decide, so that every second read is of another one.  A tensor map's boxes have an order of their own, for
- * which quad_of, sample_of and source::quad are made. */
+ * readers' units agree.  Of two-byte elements eight lanes read 16 bytes each of two samples with C = 4, two units of
+ * two row groups, otherwise 16 lanes 8 bytes each of four samples, half a unit, which with C = 8 and 16 is one of two
+ * that the masks decide, so that every second read is of another one.  A tensor map's boxes have an order of their own,
+ * for which quad_of, sample_of and source::quad are made. */
 template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t unit_address(int group, int sample, int unit)
 {
     const int odd = sample & 1, next = sample & 2;
@@ -112,6 +112,7 @@ template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t unit_
     return row * 128 + (unit ^ swizzle) * 16;
 }
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 /* The rows of Y of block `number` of the thread block. */
 __device__ __forceinline__ fsi_slice block_of_number(const fsi_tile_args &a, const work &j, int number)
 {
@@ -120,6 +121,7 @@ __device__ __forceinline__ fsi_slice block_of_number(const fsi_tile_args &a, con
     p.z = j.z;
     return fsi_slice_for(a, p, 1);
 }
+#endif
 
 }  // namespace
 
