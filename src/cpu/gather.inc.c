@@ -110,9 +110,8 @@ static void NAME(gather_flush)(const NAME(gather) * G, const NAME(columns) * col
                                const SUM *sums)
 {
     if (G->Y->row_stride == 1 && G->Y->col_stride != 1) {
-        for (int64_t t = 0; t < cols->tiles; t++)
-            NAME(store_tile)
-            (G->Y, start, rows, cols->first + t * TILE, TILE, TILE, sums + t * rows * TILE, G->scale, G->beta);
+        for (int64_t t = 0; t < cols->tiles; t++) NAME(store_tile)
+        (G->Y, start, rows, cols->first + t * TILE, TILE, TILE, sums + t * rows * TILE, G->scale, G->beta);
         for (int64_t v = 0; v < cols->singles; v++) {
             const int64_t col = cols->tiles * TILE + v * LANES;
             NAME(store_tile)
@@ -122,9 +121,8 @@ static void NAME(gather_flush)(const NAME(gather) * G, const NAME(columns) * col
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t t = 0; t < cols->tiles; t++)
-            NAME(store_row)
-            (G->Y, start + r, cols->first + t * TILE, TILE, sums + (t * rows + r) * TILE, G->scale, G->beta);
+        for (int64_t t = 0; t < cols->tiles; t++) NAME(store_row)
+        (G->Y, start + r, cols->first + t * TILE, TILE, sums + (t * rows + r) * TILE, G->scale, G->beta);
         for (int64_t v = 0; v < cols->singles; v++) {
             const int64_t col = cols->tiles * TILE + v * LANES;
             NAME(store_row)
@@ -178,8 +176,8 @@ static fs_result NAME(gather_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
     const int64_t panel_rows = fsi_min64(PANEL_ROWS, A->rows);
     const int64_t sums_each = tallest * ((G.panel_cols + LANES - 1) / LANES * LANES);
     const int64_t slots = row_panels > 1 ? B->M : cpu->threads;
-    const int64_t bucket_bytes = round_up(buckets_bytes(B, panel_rows), 64);
-    const int64_t chunk_each = round_up(chunk_bytes(chunk_rows, B->s, tallest), 64);
+    const int64_t bucket_bytes = fsi_round_up(buckets_bytes(B, panel_rows), 64);
+    const int64_t chunk_each = fsi_round_up(chunk_bytes(chunk_rows, B->s, tallest), 64);
     char *memory = fsi_cpu_scratch(cpu,
                                    bucket_bytes + cpu->threads * chunk_each + slots * sums_each * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/math.h"
+
 void must(fs_result result, const char *call, const char *file, int line)
 {
     if (result != FS_OK) fail_msg("%s:%d: %s: %s: %s", file, line, call, fs_result_name(result), fs_error_message());
@@ -58,8 +60,6 @@ const recipe recipes[] = {
 };
 const int recipe_count = sizeof recipes / sizeof recipes[0];
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 fs_spec spec_at(const recipe *r, int64_t d, int64_t k, uint64_t seed)
 {
     fs_spec spec = FS_SPEC_INIT;
@@ -70,13 +70,13 @@ fs_spec spec_at(const recipe *r, int64_t d, int64_t k, uint64_t seed)
     spec.k = k;
     int64_t order = 1;
     while (order < d) order *= 2;
-    if (r->family == FS_SRHT) spec.k = least(k, order);
+    if (r->family == FS_SRHT) spec.k = fsi_min(k, order);
     spec.interleave = r->interleave;
     while (spec.interleave > k) spec.interleave /= 2;
-    spec.M = least(r->M, r->family == FS_BLOCKROW ? least(d, k) : k);
+    spec.M = fsi_min(r->M, r->family == FS_BLOCKROW ? fsi_min(d, k) : k);
     if (spec.interleave > 1) spec.M = spec.M / spec.interleave * spec.interleave;
-    spec.kappa = least(r->kappa, spec.M);
-    spec.s = r->family == FS_BLOCKROW ? r->s : least(r->s, spec.M ? k / spec.M : k);
+    spec.kappa = fsi_min(r->kappa, spec.M);
+    spec.s = r->family == FS_BLOCKROW ? r->s : fsi_min(r->s, spec.M ? k / spec.M : k);
     return spec;
 }
 
