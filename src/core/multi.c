@@ -11,6 +11,7 @@
 #include "core/context.h"
 #include "base/dtype.h"
 #include "base/error.h"
+#include "base/view.h"
 #include "core/matrix.h"
 #include "core/sketch.h"
 
@@ -192,11 +193,9 @@ static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
             return fs_fail(FS_ENOMEM, "fs_multi_apply: no memory for %" PRId64 " bytes of %d parts of Y", bytes,
                            m->count);
     }
-    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
-    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
     for (int i = 0; i < m->count; i++) {
         char *at = (char *)m->memory + bytes / m->count * i;
-        m->views[i] = (along < across ? fs_col_major : fs_row_major)(at, Y->rows, Y->cols, sum);
+        m->views[i] = (fsi_view_is_row_major(Y) ? fs_row_major : fs_col_major)(at, Y->rows, Y->cols, sum);
     }
     return FS_OK;
 }

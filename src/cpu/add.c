@@ -66,9 +66,7 @@ static void sum_line(const fs_matrix *P, int count, double beta, const fs_matrix
 
 void fsi_cpu_add(int threads, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
-    const int64_t across = Y->col_stride < 0 ? -Y->col_stride : Y->col_stride;
-    const int64_t along = Y->row_stride < 0 ? -Y->row_stride : Y->row_stride;
-    const int down = along < across;
+    const int down = !fsi_view_is_row_major(Y);
     const int64_t lines = down ? Y->cols : Y->rows, elements = Y->rows * Y->cols;
     const int worth = (int)fsi_min64(elements / WORTH_A_THREAD + 1, FS_THREADS_MAX);
     const int most = worth == 1 ? 1 : (int)fsi_min64(worth, fs_thread_count(threads));

@@ -30,7 +30,7 @@ static fs_result NAME(sjlt_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
     enum { ROWS = 512 };
     const fsi_blockperm *B = &S->u.blockperm;
     const int64_t nonzeros = B->kappa * B->s, per_turn = TABLE_ENTRIES / nonzeros + 1;
-    const int64_t table_bytes = round_up(4 * fsi_min64(X->rows, per_turn) * nonzeros, 64);
+    const int64_t table_bytes = fsi_round_up(4 * fsi_min64(X->rows, per_turn) * nonzeros, 64);
     char *memory = fsi_cpu_scratch(cpu, table_bytes + B->k * TILE * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
     uint32_t *table = (uint32_t *)memory;

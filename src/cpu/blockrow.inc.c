@@ -52,7 +52,7 @@ static void NAME(blockrow_row)(const NAME(blockrow) * C, const fsi_neighbours *n
 static NAME(blockrow) NAME(blockrow_call)(const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                                           const fs_rows *list, double beta, const fs_matrix *Y)
 {
-    const fsi_weights w = fsi_cpu_weights(S);
+    const fsi_weights w = fsi_weights_of(S);
     const NAME(blockrow)
         C = {&S->u.blockrow, A, Y, list, row0, {(SUM)(alpha * w.weight[0]), (SUM)(alpha * w.weight[1])}, (SUM)beta};
     return C;
@@ -79,7 +79,7 @@ static fs_result NAME(blockrow_sparse)(fsi_cpu *cpu, const fsi_def *S, int64_t r
 {
     const NAME(blockrow) C = NAME(blockrow_call)(S, row0, alpha, NULL, NULL, beta, Y);
     const fsi_blockrow *R = C.R;
-    const int64_t width = round_up(A->cols, LANES);
+    const int64_t width = fsi_round_up(A->cols, LANES);
     SUM *memory = fsi_cpu_scratch(cpu, cpu->threads * 2 * width * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic, 16)

@@ -6,7 +6,10 @@
 #define FSI_CPU_CPU_H
 
 #include "base/dtype.h"
+#include "base/math.h"
+#include "base/view.h"
 #include "core/backend.h"
+#include "core/weights.h"
 #include "cpu/blas.h"
 #include "flashsketch_extend.h"
 
@@ -71,12 +74,5 @@ void *fsi_cpu_take(fsi_cpu *cpu, fsi_cpu_pool *pool, int64_t bytes);
 /* fs_apply_products, by the apply of cpu's variant (products.c). */
 fs_result fsi_cpu_products(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                            double beta, const fs_matrix *Y);
-
-/* The weights that S's unit entries carry: S = weight[0] T_0 + weight[1] T_1, the T with entries +-1 (normals for the
- * Gaussian).  Only FlashBlockRow with uneven blocks has two. */
-typedef struct fsi_weights {
-    double weight[2];
-} fsi_weights;
-fsi_weights fsi_cpu_weights(const fsi_def *S);
 
 #endif

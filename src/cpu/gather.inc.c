@@ -180,8 +180,8 @@ static fs_result NAME(gather_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
     const int64_t panel_rows = fsi_min64(PANEL_ROWS, A->rows);
     const int64_t sums_each = tallest * ((G.panel_cols + LANES - 1) / LANES * LANES);
     const int64_t slots = row_panels > 1 ? B->M : cpu->threads;
-    const int64_t bucket_bytes = round_up(buckets_bytes(B, panel_rows), 64);
-    const int64_t chunk_each = round_up(chunk_bytes(chunk_rows, B->s, tallest), 64);
+    const int64_t bucket_bytes = fsi_round_up(buckets_bytes(B, panel_rows), 64);
+    const int64_t chunk_each = fsi_round_up(chunk_bytes(chunk_rows, B->s, tallest), 64);
     char *memory = fsi_cpu_scratch(cpu,
                                    bucket_bytes + cpu->threads * chunk_each + slots * sums_each * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;

@@ -55,7 +55,7 @@ static void NAME(normal_multiply)(const fsi_cpu *cpu, int transposed, int64_t m,
 /* Scratch: 8 MiB for S, 16 MiB for A and 2 MiB for the sums at most (the adjoint: 2 and 16); twice that for f64. */
 static SUM *NAME(normal_scratch)(fsi_cpu *cpu, int64_t cols, int64_t rows_of_B, SUM **B, SUM **C)
 {
-    const int64_t width = fsi_min64(NORMAL_COLS, round_up(cols, LANES));
+    const int64_t width = fsi_min64(NORMAL_COLS, fsi_round_up(cols, LANES));
     SUM *P = fsi_cpu_scratch(cpu, (NORMAL_ROWS * NORMAL_INNER + (NORMAL_INNER + NORMAL_ROWS) * width) *
                                       (int64_t)sizeof(SUM));
     if (!P) return NULL;
@@ -83,7 +83,7 @@ static fs_result NAME(normal_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
     if (!P) return FS_ENOMEM;
     fsi_cpu_find_blas(cpu);
     for (int64_t col = 0; col < A->cols; col += NORMAL_COLS) {
-        const int64_t cols = fsi_min64(NORMAL_COLS, A->cols - col), width = round_up(cols, LANES);
+        const int64_t cols = fsi_min64(NORMAL_COLS, A->cols - col), width = fsi_round_up(cols, LANES);
         for (int64_t i = 0; i < G->k; i += NORMAL_ROWS) {
             const int64_t rows = fsi_min64(NORMAL_ROWS, G->k - i);
             memset(C, 0, (size_t)(rows * width) * sizeof(SUM));
@@ -107,7 +107,7 @@ static fs_result NAME(normal_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t ro
     if (!P) return FS_ENOMEM;
     fsi_cpu_find_blas(cpu);
     for (int64_t col = 0; col < X->cols; col += NORMAL_COLS) {
-        const int64_t cols = fsi_min64(NORMAL_COLS, X->cols - col), width = round_up(cols, LANES);
+        const int64_t cols = fsi_min64(NORMAL_COLS, X->cols - col), width = fsi_round_up(cols, LANES);
         for (int64_t j = 0; j < X->rows; j += NORMAL_INNER) {
             const int64_t inner = fsi_min64(NORMAL_INNER, X->rows - j);
             memset(C, 0, (size_t)(inner * width) * sizeof(SUM));

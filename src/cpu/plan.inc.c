@@ -13,8 +13,6 @@ enum {
     FEW_TASKS = 8            /* with fewer tasks than this the work is cut further */
 };
 
-static int64_t round_up(int64_t x, int64_t unit) { return (x + unit - 1) / unit * unit; }
-
 /* The rows of a panel, by input block: rows[start[h]] ... rows[start[h + 1] - 1], counted from the panel's start. */
 typedef struct buckets {
     int32_t *rows;

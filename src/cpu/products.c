@@ -18,16 +18,14 @@ typedef struct panel {
     int64_t columns, pairs, tokens;
 } panel;
 
-static int64_t at_least(int64_t x, int64_t least) { return x < least ? least : x; }
-
 static panel panel_of(const fsi_products *p, int64_t n)
 {
-    const int64_t tallest = at_least(p->width, fsi_min64(p->pairs->count, MANY));
-    const int64_t fit = most_floats / at_least(tallest, 1) / NARROW * NARROW;
+    const int64_t tallest = fsi_max(p->width, fsi_min64(p->pairs->count, MANY));
+    const int64_t fit = most_floats / fsi_max(tallest, 1) / NARROW * NARROW;
     panel of;
-    of.columns = fsi_min64(n, at_least(fsi_min64(fit, WIDE), NARROW));
+    of.columns = fsi_min64(n, fsi_max(fsi_min64(fit, WIDE), NARROW));
     of.pairs = fsi_min64(p->pairs->count, most_floats / of.columns);
-    of.tokens = fsi_min64(p->tokens, at_least(most_floats / at_least(p->width * of.columns, 1), 1));
+    of.tokens = fsi_min64(p->tokens, fsi_max(most_floats / fsi_max(p->width * of.columns, 1), 1));
     return of;
 }
 

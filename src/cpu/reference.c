@@ -97,7 +97,7 @@ static void visit_adjoint(void *user, int64_t i, int64_t j, double value)
 static fs_result ref_apply(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                            const fs_rows *list, double beta, const fs_matrix *Y)
 {
-    const fsi_weights weights = fsi_cpu_weights(S);
+    const fsi_weights weights = fsi_weights_of(S);
     walk w = {.S = S, .row0 = row0, .from = A, .list = list};
     const fs_result result = open_sums(cpu, &w.t, &weights, A->dtype, Y->rows);
     if (result != FS_OK) return result;
@@ -113,7 +113,7 @@ static fs_result ref_apply(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double 
 static fs_result ref_adjoint(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y,
                              double beta, const fs_matrix *X)
 {
-    const fsi_weights weights = fsi_cpu_weights(S);
+    const fsi_weights weights = fsi_weights_of(S);
     walk w = {.S = S, .from = Y};
     const fs_result result = open_sums(cpu, &w.t, &weights, Y->dtype, fsi_min64(TALL, X->rows));
     if (result != FS_OK) return result;
@@ -164,7 +164,7 @@ static void visit_csc(void *user, int64_t i, int64_t j, double value)
 static fs_result ref_sparse(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                             const fs_matrix *Y)
 {
-    const fsi_weights weights = fsi_cpu_weights(S);
+    const fsi_weights weights = fsi_weights_of(S);
     csc_walk c = {.w = {.S = S, .sparse = A}};
     walk *w = &c.w;
     const fs_result result = open_sums(cpu, &w->t, &weights, A->dtype, Y->rows);

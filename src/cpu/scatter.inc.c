@@ -64,7 +64,7 @@ typedef struct NAME(scatter) {
 static void NAME(scatter_task)(const NAME(scatter) * C, int64_t j0, int64_t columns, int64_t group, int64_t piece,
                                SUM *sums)
 {
-    const int64_t col = group * LANES, cut = round_up((columns + C->pieces - 1) / C->pieces, LANES);
+    const int64_t col = group * LANES, cut = fsi_round_up((columns + C->pieces - 1) / C->pieces, LANES);
     const int64_t first = fsi_min64(piece * cut, columns), last = fsi_min64(first + cut, columns);
     const ELEM *x = (const ELEM *)C->A->data + col * C->A->col_stride;
     const int64_t pitch = C->A->col_stride, samples = fsi_min64(LANES, C->A->cols - col);
@@ -79,14 +79,14 @@ static fs_result NAME(scatter_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row
 {
     const fsi_blockperm *B = &S->u.blockperm;
     const int64_t nonzeros = B->kappa * B->s, groups = (A->cols + LANES - 1) / LANES;
-    const int64_t per_turn = round_up(TABLE_ENTRIES / nonzeros + 1, LANES), columns = fsi_min64(A->rows, per_turn);
+    const int64_t per_turn = fsi_round_up(TABLE_ENTRIES / nonzeros + 1, LANES), columns = fsi_min64(A->rows, per_turn);
     const int64_t turns = A->rows > per_turn ? (A->rows - 1) / per_turn + 1 : 1;
     const int64_t sums_each = B->k * LANES, budget = ((int64_t)1 << 26) / (sums_each * (int64_t)sizeof(SUM));
     const int64_t pieces = groups < FEW_TASKS && groups * FEW_TASKS <= budget ? FEW_TASKS : 1;
     const int kept = turns > 1 || pieces > 1;
     const int64_t together = kept ? fsi_min64(groups, budget / pieces > 1 ? budget / pieces : 1) : groups;
     const int64_t slots = kept ? together * pieces : cpu->threads;
-    const int64_t table_bytes = round_up(4 * columns * nonzeros, 64);
+    const int64_t table_bytes = fsi_round_up(4 * columns * nonzeros, 64);
     char *memory = fsi_cpu_scratch(cpu, table_bytes + slots * sums_each * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
     uint32_t *table = (uint32_t *)memory;

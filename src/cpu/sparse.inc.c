@@ -54,10 +54,10 @@ static fs_result NAME(sparse_rows)(fsi_cpu *cpu, const fsi_def *S, int64_t row0,
     const int64_t parts = B->M < FEW_TASKS ? B->s : 1, tallest = (B->out.small + parts) / parts + (parts > 1);
     const NAME(sparse_call) C = {B, A, Y, row0, (SUM)(alpha * S->scale), (SUM)beta, parts};
     int64_t each = 0;
-    const int64_t bucket_bytes = round_up(buckets_bytes(B, A->rows), 64);
+    const int64_t bucket_bytes = fsi_round_up(buckets_bytes(B, A->rows), 64);
     if (A->rows > INT32_MAX || __builtin_mul_overflow(tallest * (int64_t)sizeof(SUM), A->cols, &each))
         return fsi_cpu_reference.sparse(cpu, S, row0, alpha, A, beta, Y);
-    each = round_up(each, 64);
+    each = fsi_round_up(each, 64);
     char *memory = fsi_cpu_scratch(cpu, bucket_bytes + cpu->threads * each);
     if (!memory) return FS_ENOMEM;
     const buckets b = buckets_at(memory, A->rows);
@@ -97,8 +97,8 @@ static fs_result NAME(sparse_columns)(fsi_cpu *cpu, const fsi_def *S, int64_t ro
     int64_t table_bytes = 0;
     if (__builtin_mul_overflow(A->rows, 4 * B->kappa * B->s, &table_bytes))
         return fsi_cpu_reference.sparse(cpu, S, row0, alpha, A, beta, Y);
-    table_bytes = round_up(table_bytes, 64);
-    const int64_t each = round_up(B->k * (int64_t)sizeof(SUM), 64);
+    table_bytes = fsi_round_up(table_bytes, 64);
+    const int64_t each = fsi_round_up(B->k * (int64_t)sizeof(SUM), 64);
     char *memory = fsi_cpu_scratch(cpu, table_bytes + cpu->threads * each);
     if (!memory) return FS_ENOMEM;
     table_fill(B, row0, A->rows, (uint32_t *)memory, cpu->threads);

@@ -82,7 +82,7 @@ static NAME(hadamard) NAME(hadamard_call)(const fsi_srht *H, int64_t cols)
     while (C.p < 12 && ((int64_t)1 << C.p) < H->k) C.p++;
     while (((int64_t)1 << C.p) > H->N) C.p--;
     C.width = fsi_min64((1 << 18) / (int)sizeof(SUM) >> C.p, 8 * LANES) / LANES * LANES;
-    C.width = fsi_min64(C.width, round_up(cols, LANES));
+    C.width = fsi_min64(C.width, fsi_round_up(cols, LANES));
     return C;
 }
 static void NAME(hadamard_pick)(NAME(hadamard) * C, void *memory)
@@ -102,7 +102,7 @@ static fs_result NAME(hadamard_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t ro
     const int64_t kept_bytes = groups * FEW_TASKS * sums_each * (int64_t)sizeof(SUM);
     const int64_t pieces = groups < FEW_TASKS && kept_bytes <= (int64_t)1 << 26 ? FEW_TASKS : 1;
     const int64_t tile_each = C.width << C.p, slots = pieces > 1 ? groups * pieces : cpu->threads;
-    const int64_t pick_bytes = round_up(8 * C.H->k, 64);
+    const int64_t pick_bytes = fsi_round_up(8 * C.H->k, 64);
     char *memory = fsi_cpu_scratch(cpu,
                                    pick_bytes + (cpu->threads * tile_each + slots * sums_each) * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
@@ -138,7 +138,7 @@ static fs_result NAME(hadamard_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t 
     NAME(hadamard) C = NAME(hadamard_call)(&S->u.srht, X->cols);
     if (X->cols == 0 || X->rows == 0) return FS_OK;
     const int64_t width = C.width, tile_each = width << C.p, L = (int64_t)1 << C.p, k = C.H->k;
-    const int64_t pick_bytes = round_up(8 * k, 64);
+    const int64_t pick_bytes = fsi_round_up(8 * k, 64);
     char *memory = fsi_cpu_scratch(cpu, pick_bytes + (cpu->threads * tile_each + k * width) * (int64_t)sizeof(SUM));
     if (!memory) return FS_ENOMEM;
     NAME(hadamard_pick)(&C, memory);

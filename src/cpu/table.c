@@ -123,17 +123,6 @@ void fsi_cpu_find_blas(fsi_cpu *cpu)
     if (!cpu->has_no_blas) cpu->has_no_blas = fsi_blas_open(&cpu->blas, stay_silent) == FS_EBACKEND;
 }
 
-fsi_weights fsi_cpu_weights(const fsi_def *S)
-{
-    fsi_weights w = {{S->scale, 0.0}};
-    if (S->family == FSI_DEF_BLOCKROW) {
-        const fsi_blockrow *R = &S->u.blockrow;
-        w.weight[0] = __builtin_sqrt(fsi_blockrow_weight2(R, R->M - 1));
-        if (R->in.larger) w.weight[1] = __builtin_sqrt(fsi_blockrow_weight2(R, 0));
-    }
-    return w;
-}
-
 static fs_result cpu_apply(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                            const fs_matrix *Y)
 {

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/math.h"
 #include "core/matrix.h"
 #include "core/sketch.h"
 
 /* making one ------------------------------------------------------------------------------------------------- */
-
-static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static fs_result check_shape(const fs_task_shape *given, fs_task_shape *shape)
 {
@@ -83,12 +82,12 @@ static fs_result fill(fs_workspace *w)
     w->N = s->n + s->rhs;
     w->pitch = (w->N + 7) / 8 * 8;
     /* At least 2048 rows of A at a time where A itself is read, so that a panel is worth its calls. */
-    w->panel = larger(larger(s->k, s->n), 2048);
+    w->panel = fsi_max(fsi_max(s->k, s->n), 2048);
     w->bytes = lay_out(w);
     size_t result = 0;
     cutter c = {NULL, 0, 0};
-    cut(&c, s->n, w->ctx->backend->memory == FS_MEMORY_HOST ? 1 : larger(s->n, s->rhs), sizeof(double));
-    result = c.bytes + (size_t)larger(2 * w->N, w->panel) * sizeof(double);
+    cut(&c, s->n, w->ctx->backend->memory == FS_MEMORY_HOST ? 1 : fsi_max(s->n, s->rhs), sizeof(double));
+    result = c.bytes + (size_t)fsi_max(2 * w->N, w->panel) * sizeof(double);
     FSI_REQUIRE(w->bytes && !c.overflow,
                 "fs_workspace_create: k = %" PRId64 ", n = %" PRId64 ", rhs = %" PRId64
                 ": the bytes of a workspace do not fit 64 bits",

@@ -6,6 +6,7 @@
  *
  *     STRUCT(type, its size)
  *     FIELD(type, member, its offset) */
+/* clang-format off */
 
 STRUCT(fs_allocator, 24)
 FIELD(fs_allocator, alloc, 0)

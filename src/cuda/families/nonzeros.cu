@@ -12,6 +12,7 @@
 #include <cub/device/device_scan.cuh>
 #include <math.h>
 
+#include "core/weights.h"
 #include "cuda/runtime/element.cuh"
 #include "cuda/families/nonzeros.cuh"
 
@@ -56,13 +57,10 @@ fs_result fsi_words_sort(fsi_gpu *gpu, fsi_words *words, int64_t count, int from
 
 fsi_gpu_weights fsi_gpu_weights_of(const fsi_def *S)
 {
-    fsi_gpu_weights w = {{S->scale, 0.0}, 0};
-    if (S->family == FSI_DEF_BLOCKROW) {
-        const fsi_blockrow *R = &S->u.blockrow;
-        w.weight[0] = sqrt(fsi_blockrow_weight2(R, R->M - 1));
-        if (R->in.larger) w.weight[1] = sqrt(fsi_blockrow_weight2(R, 0));
-        w.heavy = fsi_split_start(&R->in, R->in.larger);
-    }
+    const fsi_weights of = fsi_weights_of(S);
+    const fsi_split *in = &S->u.blockrow.in;
+    const fsi_gpu_weights w = {{of.weight[0], of.weight[1]},
+                               S->family == FSI_DEF_BLOCKROW ? fsi_split_start(in, in->larger) : 0};
     return w;
 }
 
