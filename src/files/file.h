@@ -121,7 +121,7 @@ uint32_t file_crc(const fs_matrix *m);
 
 /* Writes such a matrix as the only tensor of a safetensors file, and a text as the only one in its metadata.  Returns
  * 0, or EXIT_FAILURE where there is no memory for the header; a failed write shows when the stream is closed. */
-int file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text);
+fs_result file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text);
 
 /* Writes `length` bytes of a file's text into out, cut to `bytes` with its final 0, everything but printable ASCII
  * as \xNN: what stands in a file must not talk to the terminal.  Returns out. */

@@ -148,18 +148,18 @@ static fs_result copy_pipe(const part *p, char *to)
     while (there < from) {
         const int64_t left = from - there, step = left < (int64_t)sizeof passed ? left : (int64_t)sizeof passed;
         const int64_t got = reader_more(stream, passed, step);
-        if (got < 0) return FS_EFILE;
+        if (got < 0) return reader_failure(got);
         there += got;
         if (got < step) break;
     }
     if (there == from) {
         const int64_t got = reader_values(stream, &in->kind, p->count, p->count, to);
-        if (got < 0) return FS_EFILE;
+        if (got < 0) return reader_failure(got);
         there += got;
     }
     const int ends = there < from + p->count * in->kind.bytes;
     const int64_t more = !ends && there == all ? reader_more(stream, passed, 1) : 0;
-    if (more < 0) return FS_EFILE;
+    if (more < 0) return reader_failure(more);
     if (!ends && !more) return FS_OK;
     return fs_fail(FS_EFILE, "%s: %" PRId64 " x %" PRId64 " %s needs %" PRId64 " bytes, but %s%" PRId64 " came",
                    in->path, in->rows, in->cols, reader_kind_name(&in->kind, name, sizeof name), all,

@@ -238,11 +238,11 @@ static fs_result spool_pipe(const fs_stream *s, shard *x)
     while (x - s->shards >= g->shard + g->shards) g++;
     if (g->step == g->width || g->step_lines == 1) return FS_OK;
     reader_source copy = {.path = x->path, .options = &x->pipe->none};
-    if (pipe_spool(x->pipe, &x->pipe->in, &x->fd)) return FS_EFILE;
+    FSI_TRY(pipe_spool(x->pipe, &x->pipe->in, &x->fd));
     pipe_close(x->pipe);
     x->pipe = NULL;
     copy.fd = x->fd;
-    if (source_measure(&copy)) return FS_EFILE;
+    FSI_TRY(source_measure(&copy));
     if (copy.bytes == x->bytes) return FS_OK;
     return fs_fail(FS_EFILE,
                    "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, "

@@ -397,8 +397,10 @@ static void memory_that_runs_out_is_an_error(void **state)
         left = times;
         result = file_open("A.npz", NULL, &file);
         left = -1;
-        if (result) assert_non_null(strstr(fs_error_message(), "memory"));
-        else {
+        if (result) {
+            assert_int_equal(result, FS_ENOMEM);
+            assert_non_null(strstr(fs_error_message(), "memory"));
+        } else {
             expect_sparse(&file, 3, 3, sparse_dense);
             assert_true(times > 20); /* 5 members, read by 8 streams */
             file_close(&file);
