@@ -296,8 +296,9 @@ fs_result safetensors_read(const reader_source *in, const file_options *options,
     fs_result code = table_read(&t, in);
     if (!code && options->list) list(&t, options);
     if (!code && options->note) tell_notes(&t, options);
-    out->listed = options->list && !options->tensor;
-    if (!code && !out->listed) {
+    if (!code && options->describe && !options->tensor && t.count != 1)
+        (void)reader_cannot(in, out, "the file holds %" PRId64 " tensors", t.count);
+    else if (!code) {
         const tensor *x = find(&t, options->tensor);
         code = x ? open_tensor(&t, x, out) : FS_EFILE;
     }
