@@ -24,7 +24,8 @@
  * has used several before; threads that the child creates use as many as ever.  Where the program itself has used
  * OpenMP before fork, it sets options.threads = 1 in the child.  CUDA contexts do not work in a child.
  *
- * What is not in this file is not public. */
+ * Further headers: flashsketch_tasks.h (least squares, Gram matrices), flashsketch_attribution.h, flashsketch_files.h,
+ * flashsketch_mpi.h, and flashsketch_extend.h for libraries built on this one. */
 #ifndef FLASHSKETCH_H
 #define FLASHSKETCH_H
 
@@ -69,13 +70,17 @@ FS_API const char *fs_result_name(fs_result result);
 
 /* versions -------------------------------------------------------------------------------------------------- */
 
-/* The version of this header; fs_version() is that of the library that is loaded. */
+/* The version of this header. */
 #define FS_VERSION_MAJOR 0
 #define FS_VERSION_MINOR 1
 #define FS_VERSION_PATCH 0
 
-/* The library's version, "0.1.0". */
+/* The same as one number that grows with the version: 0.1.0 is 100, 1.2.3 is 10203. */
+#define FS_VERSION (FS_VERSION_MAJOR * 10000 + FS_VERSION_MINOR * 100 + FS_VERSION_PATCH)
+
+/* The version of the library that is loaded, "0.1.0", and as FS_VERSION counts it. */
 FS_API const char *fs_version(void);
+FS_API int fs_version_number(void);
 
 /* The version of the definition of S.  Two libraries with the same number have the same S for every spec. */
 FS_API int fs_definition_version(void);
@@ -98,6 +103,14 @@ typedef enum fs_shuffle {
     FS_SHUFFLE_GROUPS = 3 /* lines of 32 rows are, each spread over `interleave` blocks: for A whose columns are
                             contiguous in memory (a batch of gradients, n x d) */
 } fs_shuffle;
+
+/* The names of families and shuffles: "blockperm", "sjlt", "blockrow", "srht", "gaussian"; "none", "rows", "groups".
+ * "unknown" for a value that is none.  From a name to its value: FS_EINVAL, with a message that lists the names, for a
+ * name that does not exist. */
+FS_API const char *fs_family_name(fs_family family);
+FS_API const char *fs_shuffle_name(fs_shuffle shuffle);
+FS_API FS_NODISCARD fs_result fs_family_from_name(const char *name, fs_family *family);
+FS_API FS_NODISCARD fs_result fs_shuffle_from_name(const char *name, fs_shuffle *shuffle);
 
 /* Memory from somewhere else than malloc.  alloc returns NULL when there is none; release gets what alloc gave.
  * Both are called from the thread that calls the library; but fs_multi_apply runs contexts[1], contexts[2], ... in
@@ -160,6 +173,10 @@ typedef enum fs_backend_kind {
     FS_BACKEND_CUDA = 2  /* an error if it cannot be had */
 } fs_backend_kind;
 
+/* "auto", "cpu", "cuda"; as fs_family_name. */
+FS_API const char *fs_backend_name(fs_backend_kind backend);
+FS_API FS_NODISCARD fs_result fs_backend_from_name(const char *name, fs_backend_kind *backend);
+
 /* How exactly a GPU sums f32 matrices.  CPUs, and all other types, are always at full precision. */
 typedef enum fs_precision {
     FS_PRECISION_FULL = 0, /* the error of plain f32 summation, at most twice that */
@@ -179,19 +196,22 @@ typedef struct fs_context_options {
     void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
     fs_allocator allocator;  /* alloc NULL: malloc */
     fs_precision precision;  /* of f32 sums on a GPU */
+    const char *isa;         /* the CPU variant: "base", "avx2", "avx512", or "ref", the reference implementation; NULL:
+                              * the best that this processor runs.  Only read during fs_context_create */
 } fs_context_options;
 #define FS_CONTEXT_INIT \
     { \
-        sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, {NULL, NULL, NULL}, FS_PRECISION_FULL \
+        sizeof(fs_context_options), FS_BACKEND_AUTO, 0, 0, NULL, {NULL, NULL, NULL}, FS_PRECISION_FULL, NULL \
     }
 
 /* A context: a backend with its threads and scratch memory. */
 typedef struct fs_context fs_context;
 
-/* Makes a context; options NULL means FS_CONTEXT_INIT.  The environment variable FLASHSKETCH_ISA (base, avx2,
- * avx512) overrides the CPU variant that would be chosen, FLASHSKETCH_CUDA_PLUGIN the path of the CUDA plugin,
- * FLASHSKETCH_TUNING names a table of measured kernel choices for a GPU (`fsbench tune` writes one).
- * FS_EBACKEND: the backend asked for is not there; the sentence says what the loader said. */
+/* Makes a context; options NULL means FS_CONTEXT_INIT.  The environment variable FLASHSKETCH_ISA
+ * overrides options.isa, FLASHSKETCH_CUDA_PLUGIN the path of the CUDA plugin, FLASHSKETCH_TUNING names a table of
+ * measured kernel choices for a GPU (`fsbench tune` writes one).
+ * FS_EBACKEND: the backend is not available; the message contains the loader's.  FS_EINVAL: an option has no such
+ * value. */
 FS_API FS_NODISCARD fs_result fs_context_create(fs_context **out, const fs_context_options *options);
 
 /* Frees a context and its scratch; NULL is nothing. */
@@ -199,6 +219,26 @@ FS_API void fs_context_destroy(fs_context *ctx);
 
 /* One line of text: the backend, the variant, the threads, and why they were chosen.  As fs_sketch_describe. */
 FS_API int fs_context_describe(const fs_context *ctx, char *text, size_t bytes);
+
+/* The backend that a context has: FS_BACKEND_CPU or FS_BACKEND_CUDA, never auto. */
+FS_API fs_backend_kind fs_context_backend(const fs_context *ctx);
+
+/* The number of the CUDA device; -1 for a CPU context. */
+FS_API int fs_context_device(const fs_context *ctx);
+
+/* The CPU variant, "avx2"; "" for a CUDA context. */
+FS_API const char *fs_context_isa(const fs_context *ctx);
+
+/* The number of CPU threads that a call from the calling thread uses now; with CUDA, for sums of host matrices. */
+FS_API int fs_context_threads(const fs_context *ctx);
+
+/* Uses `stream`, a cudaStream_t, from the next call on; NULL is the default stream.  Work on the new stream waits for
+ * what the context has queued on the old one, which must still exist.  Neither may be in capture: FS_EUNSUPPORTED.
+ * A CPU context has no stream and ignores it, as it ignores options.stream. */
+FS_API FS_NODISCARD fs_result fs_context_set_stream(fs_context *ctx, void *stream);
+
+/* Waits until all work that the context has queued on its stream is done.  FS_EBACKEND: some of that work failed. */
+FS_API FS_NODISCARD fs_result fs_context_synchronize(fs_context *ctx);
 
 /* Bytes of scratch memory that the context holds now.  It grows to what the largest call needed and is reused. */
 FS_API size_t fs_context_memory_bytes(const fs_context *ctx);
@@ -208,8 +248,24 @@ FS_API size_t fs_context_memory_bytes(const fs_context *ctx);
 /* Types of elements: IEEE single, double and half precision, and bfloat16. */
 typedef enum fs_dtype { FS_F32 = 1, FS_F64 = 2, FS_F16 = 3, FS_BF16 = 4 } fs_dtype;
 
+/* "f32", "f64", "f16", "bf16"; as fs_family_name.  fs_dtype_from_name also accepts NumPy's "float32", "float64",
+ * "float16" and "bfloat16". */
+FS_API const char *fs_dtype_name(fs_dtype dtype);
+FS_API FS_NODISCARD fs_result fs_dtype_from_name(const char *name, fs_dtype *dtype);
+
+/* Bytes of an element; 0 for a value that is no dtype. */
+FS_API size_t fs_dtype_size(fs_dtype dtype);
+
 /* Where a buffer is: in the host's memory or in that of the context's CUDA device. */
 typedef enum fs_memory { FS_MEMORY_HOST = 0, FS_MEMORY_CUDA = 1 } fs_memory;
+
+/* "host", "cuda"; as fs_family_name. */
+FS_API const char *fs_memory_name(fs_memory memory);
+
+/* The memory space of a context: every call accepts matrices there.  Whether fs_apply, fs_apply_adjoint and fs_add
+ * accept a dense matrix in `memory` is fs_context_accepts; a CUDA context accepts host memory too. */
+FS_API fs_memory fs_context_memory(const fs_context *ctx);
+FS_API int fs_context_accepts(const fs_context *ctx, fs_memory memory);
 
 /* A view of a matrix: element (i, j) is data[offset + i row_stride + j col_stride], counted in elements, any
  * sign.  Row-major, column-major, leading dimensions and batch-major (n x d) are strides, never copies. */
@@ -400,26 +456,6 @@ FS_API int fs_multi_describe(const fs_multi *multi, char *text, size_t bytes);
  * FS_EINVAL: as fs_apply, before anything is written.  A failure of a device leaves Y undefined. */
 FS_API FS_NODISCARD fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,
                                              const fs_matrix *A, double beta, fs_matrix *Y);
-
-/* libraries on top ------------------------------------------------------------------------------------------ */
-
-/* Keeps a sentence, made as printf makes it, for fs_error_message in this thread and returns `code`.  How a library on
- * top of this one fails; libflashsketch_mpi and libflashsketch_files do. */
-FS_API fs_result fs_fail(fs_result code, const char *format, ...);
-
-/* FS_EINVAL with a sentence unless *m is a sound view, called `name` in function `who`; the second for a matrix that is
- * written, no two elements of which may be one. */
-FS_API FS_NODISCARD fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
-FS_API FS_NODISCARD fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
-
-/* The number of threads that a parallel region of the calling thread may use where `threads` are asked for (0: OpenMP's
- * own number): at most FS_THREADS_MAX, at most as many as the system has created at once, and 1 in a child process
- * whose OpenMP threads are in the parent. */
-FS_API int fs_thread_count(int threads);
-
-/* Whether two sound views may share a byte.  Column or row slices of one buffer that interleave without touching
- * are told apart when they have the same pitch; stranger interleavings count as touching. */
-FS_API int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b);
 
 #ifdef __cplusplus
 }

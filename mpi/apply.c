@@ -47,8 +47,8 @@ static fs_result check_output(const work *w)
                 "%s: Y is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, w->who, w->Y->rows, w->Y->cols,
                 rows, w->n);
     FSI_REQUIRE(w->Y->dtype == w->type || w->Y->dtype == w->sum, "%s: A is %s, so Y must be %s%s%s, not %s", w->who,
-                fsi_dtype_name(w->type), fsi_dtype_name(w->type), w->sum == w->type ? "" : " or ",
-                w->sum == w->type ? "" : fsi_dtype_name(w->sum), fsi_dtype_name(w->Y->dtype));
+                fs_dtype_name(w->type), fs_dtype_name(w->type), w->sum == w->type ? "" : " or ",
+                w->sum == w->type ? "" : fs_dtype_name(w->sum), fs_dtype_name(w->Y->dtype));
     FSI_REQUIRE(!w->dense || !fs_matrix_overlap(w->dense, w->Y), "%s: A and Y overlap in memory", w->who);
     /* A sum of nothing: the context's own door says whether it takes Y where it is. */
     return fs_add(w->m->ctx, NULL, 0, 1.0, &(fs_matrix){.dtype = w->Y->dtype, .memory = w->Y->memory});

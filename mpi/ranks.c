@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "def/split.h"
 
 /* A communicator of our own, whose errors come back as codes. */
@@ -84,7 +83,7 @@ fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx, const fs_m
     FSI_TRY(open_comm(&made, comm));
     fs_mpi *kept = NULL;
     fs_result mine = check_options(&made, out, ctx, options);
-    made.allocator = fsi_allocator_or_malloc(&made.options.allocator);
+    made.allocator = fs_allocator_or_malloc(&made.options.allocator);
     if (mine == FS_OK) mine = take_tables(&made);
     if (mine == FS_OK) {
         kept = made.allocator.alloc(made.allocator.user, sizeof *kept);

@@ -263,7 +263,7 @@ static fs_result transpose(const char *who, const fs_attribution *g, int64_t n, 
     FSI_TRY(fs_matrix_check_output(who, "phi", phi));
     FSI_REQUIRE(phi->rows == n && phi->cols == g->k && phi->dtype == FS_F32,
                 "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who,
-                phi->rows, phi->cols, fsi_dtype_name(phi->dtype), n, g->k);
+                phi->rows, phi->cols, fs_dtype_name(phi->dtype), n, g->k);
     *Y = *phi;
     Y->rows = phi->cols;
     Y->cols = phi->rows;

@@ -12,13 +12,12 @@ fs_result fsi_context_check_memory(const char *who, const char *name, const fs_c
 {
     if (memory == ctx->backend->memory) return FS_OK;
     return fs_fail(FS_EUNSUPPORTED, "%s: %s is in %s memory, this context works on %s memory", who, name,
-                   memory == FS_MEMORY_CUDA ? "CUDA" : "host",
-                   ctx->backend->memory == FS_MEMORY_CUDA ? "CUDA" : "host");
+                   fs_memory_name(memory), fs_memory_name(ctx->backend->memory));
 }
 /* Dense matrices may be in host memory for every backend: CUDA streams them. */
 static fs_result check_memory(const char *who, const char *name, const fs_context *ctx, fs_memory memory)
 {
-    return memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory(who, name, ctx, memory);
+    return fs_context_accepts(ctx, memory) ? FS_OK : fsi_context_check_memory(who, name, ctx, memory);
 }
 
 /* The wide matrix (A or X) is rows row0 ... row0 + wide_rows - 1 of a matrix with d rows; the narrow one is Y. */
@@ -36,9 +35,9 @@ static fs_result check_shapes(const char *who, const fs_sketch *S, int64_t row0,
 static fs_result check_types(const char *who, const char *in_name, fs_dtype in, const char *out_name, fs_dtype out)
 {
     const fs_dtype sum = fsi_dtype_sum(in);
-    FSI_REQUIRE(out == in || out == sum, "%s: %s is %s, so %s must be %s%s%s, not %s", who, in_name, fsi_dtype_name(in),
-                out_name, fsi_dtype_name(in), sum == in ? "" : " or ", sum == in ? "" : fsi_dtype_name(sum),
-                fsi_dtype_name(out));
+    FSI_REQUIRE(out == in || out == sum, "%s: %s is %s, so %s must be %s%s%s, not %s", who, in_name, fs_dtype_name(in),
+                out_name, fs_dtype_name(in), sum == in ? "" : " or ", sum == in ? "" : fs_dtype_name(sum),
+                fs_dtype_name(out));
     return FS_OK;
 }
 
@@ -162,7 +161,7 @@ fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, d
     fsi_products products = {factors, factor_count, tokens, 0, pairs};
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
     FSI_TRY(fs_matrix_check_output(who, "Y", Y));
-    FSI_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fsi_dtype_name(Y->dtype));
+    FSI_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fs_dtype_name(Y->dtype));
     if (!ctx->backend->apply_products)
         return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of products; a CPU context has", who);
     FSI_TRY(check_factors(who, ctx, factors, factor_count, tokens, Y, &products.width));

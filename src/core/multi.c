@@ -12,7 +12,6 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "core/matrix.h"
-#include "base/alloc.h"
 #include "core/sketch.h"
 
 /* What one thread does, and what it came to. */
@@ -100,7 +99,7 @@ fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count
     fs_multi_options full;
     FSI_TRY(check_contexts(contexts, count));
     FSI_TRY(read_options(&full, options));
-    const fs_allocator allocator = fsi_allocator_or_malloc(&full.allocator);
+    const fs_allocator allocator = fs_allocator_or_malloc(&full.allocator);
     const size_t each = sizeof(fs_context *) + sizeof(void *) + sizeof(fs_matrix) + sizeof(part);
     const size_t bytes = sizeof(fs_multi) + (size_t)count * each;
     fs_multi *m = allocator.alloc(allocator.user, bytes);
@@ -149,7 +148,7 @@ static fs_result check_product(const fs_multi *m, const fs_sketch *S, const int6
     for (int i = 0; i < m->count; i++) {
         FSI_TRY(fsi_apply_check(who, m->contexts[i], S, row0[i], &A[i], Y));
         FSI_REQUIRE(fsi_dtype_sum(A[i].dtype) == fsi_dtype_sum(A[0].dtype), "%s: A[0] is %s and A[%d] is %s", who,
-                    fsi_dtype_name(A[0].dtype), i, fsi_dtype_name(A[i].dtype));
+                    fs_dtype_name(A[0].dtype), i, fs_dtype_name(A[i].dtype));
         for (int j = 0; j < i; j++)
             FSI_REQUIRE(row0[i] + A[i].rows <= row0[j] || row0[j] + A[j].rows <= row0[i] || !A[i].rows || !A[j].rows,
                         "%s: A[%d] has rows %" PRId64 " to %" PRId64 " and A[%d] rows %" PRId64 " to %" PRId64

@@ -180,8 +180,8 @@ static fs_result check_input(const fs_workspace *w, const char *name, const fs_s
                 "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, who, name, m->rows, m->cols,
                 S->spec.d, cols);
     FSI_REQUIRE(fsi_dtype_sum(m->dtype) == w->shape.dtype, "%s: %s is %s, whose sketch is %s; this workspace's is %s",
-                who, name, fsi_dtype_name(m->dtype), fsi_dtype_name(fsi_dtype_sum(m->dtype)),
-                fsi_dtype_name(w->shape.dtype));
+                who, name, fs_dtype_name(m->dtype), fs_dtype_name(fsi_dtype_sum(m->dtype)),
+                fs_dtype_name(w->shape.dtype));
     return FS_OK;
 }
 

@@ -318,7 +318,7 @@ static void layers_that_do_not_fit_are_refused_with_the_numbers(void **state)
     REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EINVAL, "layers[8].slopes is f64", "f32, f16 or bf16");
     bad[8] = b.layers[8];
     bad[8].slopes.memory = FS_MEMORY_CUDA;
-    REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EUNSUPPORTED, "layers[8].slopes is in CUDA memory");
+    REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EUNSUPPORTED, "layers[8].slopes is in cuda memory");
     REFUSED(fs_attribution_add_layers(g, 1, b.layers), FS_EINVAL, "1 + 4", "among the 4");
     REFUSED(fs_attribution_add_layers(g, 0, NULL), FS_EINVAL, "layers is NULL");
     REFUSED(fs_attribution_add_layers(NULL, 0, b.layers), FS_EINVAL, "g is NULL");

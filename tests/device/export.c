@@ -97,7 +97,7 @@ static void check_arrays(const lane *l, const recipe *R, const fs_sketch *S, con
             if (got[b] != ((const unsigned char *)arrays[a])[b])
                 fail_msg("%s, k %" PRId64 ", columns %" PRId64 " + %" PRId64 ", %d-bit indices, %s: %s[%" PRId64
                          "] is not the host's, byte %" PRId64 " is %02x, it must be %02x",
-                         R->name, want->rows, col0, want->cols, (int)index * 8, fsi_dtype_name(want->dtype), names[a],
+                         R->name, want->rows, col0, want->cols, (int)index * 8, fs_dtype_name(want->dtype), names[a],
                          b / each, b % each, got[b], ((const unsigned char *)arrays[a])[b]);
         free(got);
     }

@@ -126,7 +126,7 @@ static void same_in_all_types(const char *name, const fs_sketch *S, const fs_spe
             fsi_store(&rounded, types[t], 0, value(&wide, e));
             if (column(&wide, e) != column(&narrow, e) || value(&narrow, e) != fsi_load(&rounded, types[t], 0))
                 fail_msg("%s: entry %" PRId64 " is (%" PRId64 ", %.9g) in %s, (%" PRId64 ", %.17g) in f64", name, e,
-                         column(&narrow, e), value(&narrow, e), fsi_dtype_name(types[t]), column(&wide, e),
+                         column(&narrow, e), value(&narrow, e), fs_dtype_name(types[t]), column(&wide, e),
                          value(&wide, e));
         }
         sparse_free(&narrow);

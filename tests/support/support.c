@@ -141,9 +141,8 @@ fs_context *context_of(const char *variant, int threads)
     fs_context *ctx = NULL;
     options.backend = FS_BACKEND_CPU;
     options.threads = threads;
-    setenv("FLASHSKETCH_ISA", variant, 1);
+    options.isa = variant;
     const fs_result result = fs_context_create(&ctx, &options);
-    unsetenv("FLASHSKETCH_ISA");
     if (result != FS_EBACKEND) MUST(result);
     return ctx;
 }
