@@ -36,6 +36,9 @@ void bench_fill(float *x, int64_t count, uint64_t seed);
  * something made from all that was read. */
 float bench_floor(const void *A, int64_t bytes, void *Y, int64_t out, int threads);
 
+/* The shuffle of a spec in a record; families without one have "none". */
+static inline const char *bench_shuffle_name(fs_shuffle shuffle) { return shuffle ? fs_shuffle_name(shuffle) : "none"; }
+
 /* The processor's name, and today's date, for the record. */
 const char *bench_machine(void);
 const char *bench_date(void);

@@ -6,6 +6,7 @@
 #ifndef FSI_CLI_CLI_H
 #define FSI_CLI_CLI_H
 
+#include <flashsketch.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,7 +45,10 @@ void *cli_array(int64_t rows, int64_t cols, size_t bytes);
 /* The median of count >= 1 values, the lower of the two in the middle; sorts them. */
 double cli_median(double *values, int count);
 
-/* Seconds on a clock that only goes forward. */
+/* The type in which sums of elements of a type are made: f64 for f64, otherwise f32. */
+static inline fs_dtype cli_sum_dtype(fs_dtype dtype) { return dtype == FS_F64 ? FS_F64 : FS_F32; }
+
+/* Seconds on the monotonic clock. */
 double cli_seconds(void);
 
 #endif

@@ -11,9 +11,7 @@ int input_is_option(int code) { return code >= INPUT_BATCH_MAJOR && code < INPUT
 
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype)
 {
-    static const char *const names[] = {"f32", "f64", "f16", "bf16"}; /* in the order of fs_dtype */
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(text, names[i])) return *dtype = (fs_dtype)(FS_F32 + i), 0;
+    if (!fs_dtype_from_name(text, dtype)) return 0;
     return cli_usage(command, "%s is f16, bf16, f32 or f64, not '%s'", option, text);
 }
 

@@ -85,7 +85,7 @@ typedef struct fs_file_info {
     int64_t entries;    /* of a sparse one that has been read */
     const char *stored; /* what the file stores: "float32", "uint8", "coordinate real symmetric" */
     const char *why;    /* why there is no matrix, and what to do about it; "": there is one */
-    int dimensions;     /* of the array in the file, and their sizes; 0: unknown, or a scalar */
+    int dimensions;     /* of the array in the file, and their sizes; 0: a scalar, -1: unknown */
     const int64_t *shape;
     int64_t tensors; /* tensors of a safetensors file or arrays of an npz file, unless one was named; 0 for others */
 } fs_file_info;

@@ -94,8 +94,6 @@ static double relative_error(const bench_run *r)
 
 static void report(const bench_run *r, const bench_options *o, double floor_ms, double ms, double error)
 {
-    static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    static const char *const shuffles[] = {"?", "none", "rows", "groups"};
     char backend[256];
     fs_context_describe(r->ctx, backend, sizeof backend);
     printf(
@@ -103,8 +101,8 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
         ", \"M\": %" PRId64 ", \"kappa\": %" PRId64 ", \"s\": %" PRId64 ", \"shuffle\": \"%s\", \"layout\": \"%s\", "
         "\"dtype\": \"%s\", \"threads\": %d, \"floor_ms\": %.3f, \"ms\": %.3f, \"ratio\": %.3f, \"error\": %.2e, "
         "\"machine\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
-        r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, families[r->spec.family], D, N, r->spec.k,
-        r->spec.M, r->spec.kappa, r->spec.s, shuffles[r->spec.shuffle], r->c->layout == ROW_MAJOR ? "row" : "batch",
+        r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, fs_family_name(r->spec.family), D, N, r->spec.k,
+        r->spec.M, r->spec.kappa, r->spec.s, fs_shuffle_name(r->spec.shuffle), r->c->layout == ROW_MAJOR ? "row" : "batch",
         fs_dtype_name(r->c->dtype), o->threads, floor_ms, ms, ms / floor_ms, error, bench_machine(), o->commit,
         bench_date());
     fflush(stdout);

@@ -160,7 +160,7 @@ fs_result fs_file_get_info(const fs_file *file, fs_file_info *info)
     full.by_columns = !m->is_sparse && m->dense.col_stride != 1;
     full.stored = m->stored;
     full.why = m->why;
-    full.dimensions = m->has_shape ? m->dimensions : 0;
+    full.dimensions = m->has_shape ? m->dimensions : -1;
     full.shape = m->shape;
     full.tensors = file->tensors;
     if (has_matrix) {
@@ -236,7 +236,7 @@ fs_result fs_file_write_npy(FILE *out, const fs_matrix *m, fs_dtype dtype, uint3
     FSI_REQUIRE(out, "fs_file_write_npy: the stream is NULL");
     FSI_TRY(check_packed("fs_file_write_npy", m));
     FSI_REQUIRE(dtype == FS_F16 || dtype == FS_F32 || dtype == FS_F64,
-                "fs_file_write_npy: npy has no type %s; give f16, f32 or f64", fsi_dtype_name(dtype));
+                "fs_file_write_npy: npy has no type %s; give f16, f32 or f64", fs_dtype_name(dtype));
     const uint32_t sum = file_write_npy(out, m, dtype);
     if (crc) *crc = sum;
     return FS_OK;
