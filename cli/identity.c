@@ -142,14 +142,15 @@ static void read_spec(reading *r, const cJSON *object, identity *id)
     fs_spec *spec = &id->spec, full = none;
     fs_sketch *S = NULL;
     *spec = none;
-    if (fs_family_from_name(read_text(r, object, "family"), &spec->family)) wrong(r, "family", "the name of one");
+    const char *family = read_text(r, object, "family"), *shuffle = read_text(r, object, "shuffle");
+    if (r->result == FS_OK && fs_family_from_name(family, &spec->family)) wrong(r, "family", "the name of one");
     spec->d = read_whole(r, object, "d", 1, MOST_ROWS);
     spec->k = read_whole(r, object, "k", 1, INT32_MAX);
     spec->seed = read_exact(r, object, "seed");
     spec->M = read_whole(r, object, "M", 1, INT32_MAX);
     spec->kappa = read_whole(r, object, "kappa", 1, INT32_MAX);
     spec->s = read_whole(r, object, "s", 1, INT32_MAX);
-    if (fs_shuffle_from_name(read_text(r, object, "shuffle"), &spec->shuffle)) wrong(r, "shuffle", "the name of one");
+    if (r->result == FS_OK && fs_shuffle_from_name(shuffle, &spec->shuffle)) wrong(r, "shuffle", "the name of one");
     spec->interleave = read_whole(r, object, "interleave", 1, INT32_MAX);
     if (r->result) return;
     /* Whether these go together is the library's to check. */
@@ -218,7 +219,8 @@ static void read_all(reading *r, const cJSON *all, identity *id)
     const cJSON *batch = member(r, all, "batch_major"), *state = cJSON_GetObjectItemCaseSensitive(all, "state");
     if (!cJSON_IsBool(batch)) wrong(r, "batch_major", "true or false");
     id->batch_major = cJSON_IsTrue(batch);
-    if (fs_dtype_from_name(read_text(r, all, "dtype"), &id->dtype)) wrong(r, "dtype", "the name of a type");
+    const char *dtype = read_text(r, all, "dtype");
+    if (r->result == FS_OK && fs_dtype_from_name(dtype, &id->dtype)) wrong(r, "dtype", "the name of a type");
     id->crc = (uint32_t)read_whole(r, all, "crc32", 0, UINT32_MAX);
     if (state) read_state(r, state, id);
 }

@@ -63,7 +63,7 @@ typedef struct input_watch {
     progress *bar;
     const char *name;
 } input_watch;
-fs_file_progress input_progress;
+void input_progress(void *watch, int64_t bytes, int64_t all);
 
 /* A whole matrix in memory, or mapped. */
 typedef struct input {

@@ -51,9 +51,6 @@ FS_API const char *fs_file_format_name(fs_file_format format);
  * fs_dtype_from_name reads it. */
 FS_API const char *fs_file_dtype_name(fs_dtype dtype);
 
-/* Called from time to time while a file is read, or a pipe is copied: bytes read so far, of `all`; all 0: unknown. */
-typedef void fs_file_progress(void *user, int64_t bytes, int64_t all);
-
 /* How a file is opened.  Start from FS_FILE_INIT. */
 typedef struct fs_file_options {
     size_t size;                /* sizeof(fs_file_options): set by FS_FILE_INIT */
@@ -65,8 +62,10 @@ typedef struct fs_file_options {
     int64_t max_rows, max_cols; /* IDX: rows that are read, columns that are accepted; 0: all */
     int header_only;            /* 1: elements of npy, safetensors and raw files are left for fs_file_matrix to read */
     int describe;               /* 1: a valid file without a matrix to open is no failure; fs_file_info.why says why */
-    fs_file_progress *progress; /* NULL: none */
-    void *user;                 /* the first argument of `progress` */
+    /* Called from time to time while a file is read or a pipe is copied: bytes so far, of `all`, 0: unknown.  NULL: no
+     * callback. */
+    void (*progress)(void *user, int64_t bytes, int64_t all);
+    void *user; /* the first argument of `progress` */
 } fs_file_options;
 #define FS_FILE_INIT \
     { \
@@ -170,8 +169,9 @@ typedef struct fs_stream_options {
     fs_dtype dtype;             /* its element type ... */
     int by_columns;             /* ... and order: 0 row-major, 1 column-major */
     int reread;                 /* 1: panels are read more than once; a pipe is copied to a temporary file first */
-    fs_file_progress *progress; /* for files that are read whole and pipes that are copied; NULL: none */
-    void *user;                 /* the first argument of `progress` */
+    /* As in fs_file_options, for files that are read whole and for pipes that are copied. */
+    void (*progress)(void *user, int64_t bytes, int64_t all);
+    void *user;
 } fs_stream_options;
 #define FS_STREAM_INIT \
     { \

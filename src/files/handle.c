@@ -24,7 +24,7 @@ struct fs_file {
     listed_tensor *tensor;
     note *note;
     int no_memory; /* a tensor or a note could not be kept */
-    fs_file_progress *progress;
+    void (*progress)(void *user, int64_t bytes, int64_t all);
     void *user;
 };
 

@@ -334,7 +334,10 @@ static fs_result make_buffer(fs_stream *s)
     }
     s->buffer = aligned_alloc(ALIGNED, (size_t)fsi_round_up(bytes, ALIGNED));
     if (s->buffer) return FS_OK;
-    return fs_fail(FS_ENOMEM, "there is no memory for a panel of %" PRId64 " bytes; allow less", bytes);
+    return fs_fail(FS_ENOMEM,
+                   "%s: there is no memory for a panel of %" PRId64
+                   " bytes; give less memory to panels, or allow more (ulimit -v)",
+                   s->shards[0].path, bytes);
 }
 
 fs_result panel_fetch(fs_stream *s, const place *at, char **data)
