@@ -51,7 +51,8 @@ FS_API const char *fs_file_format_name(fs_file_format format);
  * fs_dtype_from_name reads it. */
 FS_API const char *fs_file_dtype_name(fs_dtype dtype);
 
-/* How a file is opened.  Start from FS_FILE_INIT. */
+/* How a file is opened.  Start from FS_FILE_INIT.  `progress` is called from time to time while a file is read into
+ * memory or a pipe is copied. */
 typedef struct fs_file_options {
     size_t size;                /* sizeof(fs_file_options): set by FS_FILE_INIT */
     fs_file_format format;      /* 0: by the first bytes of the file; raw files cannot be recognized */
@@ -62,10 +63,8 @@ typedef struct fs_file_options {
     int64_t max_rows, max_cols; /* IDX: rows that are read, columns that are accepted; 0: all */
     int header_only;            /* 1: elements of npy, safetensors and raw files are left for fs_file_matrix to read */
     int describe;               /* 1: a valid file without a matrix to open is no failure; fs_file_info.why says why */
-    /* Called from time to time while a file is read or a pipe is copied: bytes so far, of `all`, 0: unknown.  NULL: no
-     * callback. */
-    void (*progress)(void *user, int64_t bytes, int64_t all);
-    void *user; /* the first argument of `progress` */
+    void (*progress)(void *user, int64_t bytes, int64_t all); /* bytes read, of `all`, 0: unknown; NULL: no callback */
+    void *user;                                               /* the first argument of `progress` */
 } fs_file_options;
 #define FS_FILE_INIT \
     { \
@@ -124,6 +123,7 @@ FS_API FS_NODISCARD fs_result fs_file_open(fs_file **out, const char *path, cons
 /* Frees a file and its matrix; NULL is a no-op. */
 FS_API void fs_file_close(fs_file *file);
 
+/* Writes what the file holds to *info. */
 FS_API FS_NODISCARD fs_result fs_file_get_info(const fs_file *file, fs_file_info *info);
 
 /* Tensor i of info.tensors, in the order of the file. */
@@ -160,18 +160,17 @@ FS_API FS_NODISCARD fs_result fs_file_write_safetensors(FILE *out, const fs_matr
 
 /* How files are read.  Start from FS_STREAM_INIT. */
 typedef struct fs_stream_options {
-    size_t size;                /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
-    int64_t memory;             /* bytes of A in memory at a time; 0: 64 MiB */
-    int threads;                /* that copy a panel, at most FS_THREADS_MAX; 0: OpenMP's own number */
-    int batch_major;            /* 1: the files hold n x d, a sample in each row; A is d x n all the same */
-    const char *tensor;         /* safetensors, npz: the tensor to read; NULL: the only one */
-    int64_t rows, cols;         /* of each raw file, one without a header; 0: the files have headers */
-    fs_dtype dtype;             /* its element type ... */
-    int by_columns;             /* ... and order: 0 row-major, 1 column-major */
-    int reread;                 /* 1: panels are read more than once; a pipe is copied to a temporary file first */
-    /* As in fs_file_options, for files that are read whole and for pipes that are copied. */
-    void (*progress)(void *user, int64_t bytes, int64_t all);
-    void *user;
+    size_t size;        /* sizeof(fs_stream_options): set by FS_STREAM_INIT */
+    int64_t memory;     /* bytes of A in memory at a time; 0: 64 MiB */
+    int threads;        /* that copy a panel, at most FS_THREADS_MAX; 0: OpenMP's own number */
+    int batch_major;    /* 1: the files hold n x d, a sample in each row; A is d x n all the same */
+    const char *tensor; /* safetensors, npz: the tensor to read; NULL: the only one */
+    int64_t rows, cols; /* of each raw file, one without a header; 0: the files have headers */
+    fs_dtype dtype;     /* its element type ... */
+    int by_columns;     /* ... and order: 0 row-major, 1 column-major */
+    int reread;         /* 1: panels are read more than once; a pipe is copied to a temporary file first */
+    void (*progress)(void *user, int64_t bytes, int64_t all); /* as in fs_file_options */
+    void *user;                                               /* the first argument of `progress` */
 } fs_stream_options;
 #define FS_STREAM_INIT \
     { \
