@@ -17,10 +17,10 @@ typedef struct bench_options {
     int repetitions;
 } bench_options;
 
-/* 0, or 1 after a sentence on stderr: what was being done, and what the library said. */
+/* 0, or 1 after printing an error message: what was being done, and what the library said. */
 int bench_fs_failed(fs_result result, const char *doing);
 
-/* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after a sentence. */
+/* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after printing an error message. */
 typedef int (*bench_reference)(void *user, const fs_matrix *from, fs_matrix *to);
 
 /* Seconds on a clock that only goes forward. */

@@ -31,8 +31,8 @@ int cli_fail(const char *format, ...)
 
 static const char *library_sentence(void)
 {
-    const char *sentence = fs_error_message(), *colon = strstr(sentence, ": ");
-    return !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence;
+    const char *message = fs_error_message(), *colon = strstr(message, ": ");
+    return !strncmp(message, "fs_", 3) && colon ? colon + 2 : message;
 }
 
 int cli_library_fail(void) { return cli_fail("%s", library_sentence()); }

@@ -102,8 +102,7 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
 {
     const sketch_options *o = w->o;
     sketching *A = &w->A;
-    int code =
-        sketching_open(A, (const char *const *)paths, files, &o->input, &o->how, o->where.threads, 0, bar);
+    int code = sketching_open(A, (const char *const *)paths, files, &o->input, &o->how, o->where.threads, 0, bar);
     if (!code) code = sketching_keep(A, o->output);
     if (!code) code = sketching_context(A, NULL, &o->where, &w->ctx);
     if (!code) code = sketching_begin(A, w->ctx, o->spec.k);

@@ -30,13 +30,13 @@ static int take(void *options, int code, const char *value)
 /* What is worked out from a full spec. */
 typedef struct facts {
     fs_spec spec;
-    int blocked;          /* it has blocks of rows */
-    fsi_split out, in;    /* B_r and B_c */
-    fsi_wiring wiring;    /* blockperm */
-    int64_t nonzeros;     /* of S; the dense families have k d */
-    double csr_bytes;     /* of S written out: f32 values, 32-bit indices where they are enough */
-    double vector; /* standard deviation of |S x|^2 / |x|^2, as of a dense Gaussian: a chi^2 of k degrees over k */
-    double space;  /* fs_ose_expected; of both, negative: unknown */
+    int blocked;       /* it has blocks of rows */
+    fsi_split out, in; /* B_r and B_c */
+    fsi_wiring wiring; /* blockperm */
+    int64_t nonzeros;  /* of S; the dense families have k d */
+    double csr_bytes;  /* of S written out: f32 values, 32-bit indices where they are enough */
+    double vector;     /* standard deviation of |S x|^2 / |x|^2, as of a dense Gaussian: a chi^2 of k degrees over k */
+    double space;      /* fs_ose_expected; of both, negative: unknown */
 } facts;
 
 static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)

@@ -18,8 +18,7 @@ static void write_out(const fs_sparse *A, double *to)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
     for (int64_t line = 0; line < lines; line++)
-        for (int64_t e = index_at(A->ptr, A->index_type, line);
-             e < index_at(A->ptr, A->index_type, line + 1); e++) {
+        for (int64_t e = index_at(A->ptr, A->index_type, line); e < index_at(A->ptr, A->index_type, line + 1); e++) {
             const int64_t other = index_at(A->index, A->index_type, e);
             const int64_t i = A->format == FS_CSR ? line : other, j = A->format == FS_CSR ? other : line;
             to[i * A->cols + j] += ((const double *)A->value)[e];

@@ -389,8 +389,8 @@ fs_result identity_same_sketch(const char *name_a, const identity *a, const char
                               {"interleave", a->spec.interleave, b->spec.interleave}};
     const word words[] = {{"family", fs_family_name(a->spec.family), fs_family_name(b->spec.family)},
                           {"shuffle", fs_shuffle_name(a->spec.shuffle), fs_shuffle_name(b->spec.shuffle)}};
-    const fs_result result =
-        same(name_a, name_b, words, sizeof words / sizeof words[0], numbers, sizeof numbers / sizeof numbers[0]);
+    const fs_result result = same(name_a, name_b, words, sizeof words / sizeof words[0], numbers,
+                                  sizeof numbers / sizeof numbers[0]);
     if (result) return result;
     if (a->spec.seed != b->spec.seed)
         return fs_fail(FS_EFILE, "%s: it has seed %" PRIu64 ", but %s has %" PRIu64, name_b, b->spec.seed, name_a,

@@ -1,7 +1,7 @@
-/* identity.h - what a sketch in a file is: of which rows of A, by which S.  docs/sketches.md tells the format.
+/* identity.h - what a sketch in a file is: of which rows of A, by which S.  docs/sketches.md describes the format.
  *
  * `flashsketch sketch` writes it as JSON beside the npy file, as NAME.npy.json; the state of a run that can be resumed
- * holds it in its metadata.  Nothing in it is believed: every field is checked, against the matrix too. */
+ * holds it in its metadata.  It is untrusted: every field is checked, against the matrix too. */
 #ifndef FSI_CLI_IDENTITY_H
 #define FSI_CLI_IDENTITY_H
 

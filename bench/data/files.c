@@ -147,8 +147,8 @@ static int64_t walk(const fs_file *file, const struct stack *stack, const data_s
             }
             const int64_t high = t.shape[p->transposed], wide = t.shape[!p->transposed];
             if (*cols && wide != *cols) {
-                fprintf(stderr, "fsbench: %s: %s is %" PRId64 " wide, the stack is %" PRId64 "\n", source->path,
-                        t.name, wide, *cols);
+                fprintf(stderr, "fsbench: %s: %s is %" PRId64 " wide, the stack is %" PRId64 "\n", source->path, t.name,
+                        wide, *cols);
                 return -1;
             }
             *cols = wide;

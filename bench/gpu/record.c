@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "bench_gpu.h"
-#include "base/dtype.h"
 
 bench_record bench_record_of(const char *name, const char *op, const fs_spec *spec, int64_t n, fs_dtype dtype)
 {

@@ -2,7 +2,7 @@
  *
  * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
  * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz
- * archives.  Nothing in a file is believed: headers have limits, lengths are compared with the file before memory is
+ * archives.  Files are untrusted: headers have limits, lengths are compared with the file before memory is
  * asked for, and whatever does not fit is refused with a message that names the file and the numbers.  A file that
  * another process cuts short while it is mapped ends the program with SIGBUS, as for every program that maps files.
  *
@@ -45,17 +45,17 @@ typedef struct file_kind {
     fs_dtype dtype;
 } file_kind;
 
-/* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
+/* What to open, where the file alone does not say.  All zeros: the format is recognized by the first bytes. */
 typedef struct file_options {
     file_format format;
     const char *tensor; /* safetensors, npz: which one; NULL: the only one there is */
     /* Where `tensor` is NULL, called for every tensor of a safetensors file and every array of an npz file, in their
      * order, after all headers were checked.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
-    int describe;               /* 1: a valid file of which no matrix can be opened is no failure; `why` is the reason */
-    int64_t rows, cols;         /* raw: the shape, ... */
-    fs_dtype dtype;             /* ... the type ... */
-    int by_columns;             /* ... and the order: 0 rows one after the other, 1 columns */
+    int describe;       /* 1: a valid file of which no matrix can be opened is no failure; `why` is the reason */
+    int64_t rows, cols; /* raw: the shape, ... */
+    fs_dtype dtype;     /* ... the type ... */
+    int by_columns;     /* ... and the order: 0 rows one after the other, 1 columns */
     int64_t max_rows, max_cols; /* IDX: rows that are kept, columns that are accepted; 0: all of them */
     /* 1: a matrix that is in the file as it is (npy, safetensors, raw) is only found: dense.data is NULL, `start` is
      * where.  2: of others the header alone is read too: they have a shape, no arrays, and are `whole`. */
@@ -86,7 +86,7 @@ typedef struct file_matrix {
     int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
-    int kept, fd;     /* ... and of one that was only located, on standard input or with options.keep: the open file, ... */
+    int kept, fd; /* ... and of one that was only located, on standard input or with options.keep: the open file, ... */
     struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is what its header says it has */
     file_kind kind;           /* of a matrix that is in the file as it is: its elements there */
     int whole;                /* only its header was read: file_read reads all of it */
@@ -95,7 +95,7 @@ typedef struct file_matrix {
     void *memory[3];
 } file_matrix;
 
-/* Opens a file; options NULL are all zeros.  FS_EFILE: the sentence begins with the file's name; then *out holds
+/* Opens a file; options NULL are all zeros.  FS_EFILE: the message begins with the file's name; then *out holds
  * nothing and need not be closed. */
 fs_result file_open(const char *path, const file_options *options, file_matrix *out);
 

@@ -71,7 +71,7 @@ static part part_of(const fs_stream *s, const place *at, int64_t *line)
 
 /* reading ---------------------------------------------------------------------------------------------------- */
 
-/* The shard's file, opened again; -1 after saying why not.  shard_close is for what it returns. */
+/* The shard's file, opened again; -1 after a message.  shard_close is for what it returns. */
 static int shard_open(const shard *in)
 {
     struct stat about;

@@ -113,7 +113,7 @@ static int64_t count_arrays(const zip_archive *zip)
     return count;
 }
 
-/* Tells of every array, after the headers of all have been read. */
+/* Lists every array, after the headers of all have been read. */
 static fs_result list(const reader_source *in, const zip_archive *zip, const file_options *options)
 {
     for (int64_t i = 0; i < 2 * zip->count; i++) {
