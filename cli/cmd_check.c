@@ -62,7 +62,7 @@ static int digest_agrees(fs_context *ctx, const char *vector)
                family, &p.d, &p.k, &p.M, &p.kappa, &p.s, shuffle, &p.interleave, &p.seed, &col0, &cols, &wanted) != 12)
         return 0;
     if (fs_family_from_name(family, &p.family) || fs_shuffle_from_name(shuffle, &p.shuffle)) return 0;
-    const int agrees = !fs_sketch_create(&S, &p) && !fs_export_digest(ctx, S, col0, cols, &found) && found == wanted;
+    const int agrees = !fs_sketch_create(&S, &p) && !fs_sketch_digest(ctx, S, col0, cols, &found) && found == wanted;
     fs_sketch_destroy(S);
     return agrees;
 }

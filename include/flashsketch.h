@@ -24,6 +24,12 @@
  * has used several before; threads that the child creates use as many as ever.  Where the program itself has used
  * OpenMP before fork, it sets options.threads = 1 in the child.  CUDA contexts do not work in a child.
  *
+ * Structs.  Views, fs_matrix to fs_pairs, are frozen: they never get another member.  All other structs that a program
+ * shares with the library begin with their size and may grow at the end; start them from their INIT macro.  A library
+ * accepts the structs of programs that were compiled with an older header, and of a newer one as long as no field is
+ * set that it does not know.  A pointer to a const view names a matrix that is read (A) or written (Y, X, G); the view
+ * itself is written only where its pointer is not const.
+ *
  * Further headers: flashsketch_tasks.h (least squares, Gram matrices), flashsketch_attribution.h, flashsketch_files.h,
  * flashsketch_mpi.h, and flashsketch_extend.h for libraries built on this one. */
 #ifndef FLASHSKETCH_H
@@ -159,10 +165,6 @@ FS_API FS_NODISCARD fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec);
 /* Writes one line of text that says what S is, cut to `bytes` with its final 0; returns the length of the whole
  * line, as snprintf does. */
 FS_API int fs_sketch_describe(const fs_sketch *S, char *text, size_t bytes);
-
-/* The 64-bit digest of columns col0 ... col0 + cols - 1 of S: equal on every machine for equal specs, and the
- * digest of a range is the sum of the digests of its pieces modulo 2^64.  Costs a pass over those nonzeros. */
-FS_API FS_NODISCARD fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest);
 
 /* contexts -------------------------------------------------------------------------------------------------- */
 
@@ -314,7 +316,7 @@ typedef struct fs_rows {
  * alone. */
 typedef struct fs_pairs {
     int64_t count;
-    const int32_t *index; /* 2 count of them: a_0, b_0, a_1, b_1, ... */
+    const int32_t *index; /* 2 count of them: a_0, b_0, a_1, b_1, ...; factors have at most 2^31 - 1 rows in all */
     fs_memory memory;     /* where `index` is */
 } fs_pairs;
 
@@ -334,7 +336,7 @@ typedef struct fs_pairs {
  *
  * FS_EINVAL: a shape does not fit S.  FS_ENOMEM: no scratch.  FS_EUNSUPPORTED: not in this place. */
 FS_API FS_NODISCARD fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                       const fs_matrix *A, double beta, fs_matrix *Y);
+                                       const fs_matrix *A, double beta, const fs_matrix *Y);
 
 /* Y = beta Y + alpha S[:, row0 : row0 + rows.count] A[rows, :]
  *
@@ -348,7 +350,7 @@ FS_API FS_NODISCARD fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int6
  *
  * FS_EINVAL: a number of a list in host memory is not a row of A; Y is left as it was. */
 FS_API FS_NODISCARD fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                            const fs_matrix *A, const fs_rows *rows, double beta, fs_matrix *Y);
+                                            const fs_matrix *A, const fs_rows *rows, double beta, const fs_matrix *Y);
 
 /* Y = beta Y + alpha S[:, row0 : row0 + pairs.count] X, with X[i][j] = sum over t of F[a_i][j T + t] F[b_i][j T + t]
  *
@@ -374,18 +376,18 @@ FS_API FS_NODISCARD fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S,
  * FS_EINVAL: a number of a list in host memory is not a row of F; Y is left as it was. */
 FS_API FS_NODISCARD fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
                                                 const fs_matrix *factors, int factor_count, int64_t tokens,
-                                                const fs_pairs *pairs, double beta, fs_matrix *Y);
+                                                const fs_pairs *pairs, double beta, const fs_matrix *Y);
 
 /* X = beta X + alpha S[:, row0 : row0 + X.rows]' Y
  *
  * The adjoint, for rows row0 ... of the d-row result.  X is X.rows x Y.cols, in Y's type, or f32 (f64 when Y is f64).
  * Otherwise as fs_apply. */
 FS_API FS_NODISCARD fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                               const fs_matrix *Y, double beta, fs_matrix *X);
+                                               const fs_matrix *Y, double beta, const fs_matrix *X);
 
 /* fs_apply for a sparse A, in CSR or CSC.  An index outside A is FS_EINVAL and Y is left as it was. */
 FS_API FS_NODISCARD fs_result fs_apply_sparse(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
-                                              const fs_sparse *A, double beta, fs_matrix *Y);
+                                              const fs_sparse *A, double beta, const fs_matrix *Y);
 
 /* Y = beta Y + P[0] + P[1] + ... + P[count - 1]
  *
@@ -394,20 +396,25 @@ FS_API FS_NODISCARD fs_result fs_apply_sparse(fs_context *ctx, const fs_sketch *
  *
  * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory, those in host memory have packed rows or
  * columns, and the call is queued on ctx's stream when there are none. */
-FS_API FS_NODISCARD fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y);
+FS_API FS_NODISCARD fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
+
+/* S itself -------------------------------------------------------------------------------------------------- */
+
+/* The 64-bit digest of columns col0 ... col0 + cols - 1 of S: equal on every machine for equal specs.  The digest of a
+ * range is the sum of the digests of its parts modulo 2^64.  Costs a pass over those nonzeros.
+ *
+ * ctx may be NULL: the digest is computed by one CPU thread.  A CUDA context computes it by the GPU's own code, which
+ * checks that code; it is ready on return. */
+FS_API FS_NODISCARD fs_result fs_sketch_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
+                                               uint64_t *digest);
 
 /* The number of stored entries that fs_sketch_to_csr writes for columns col0 ... col0 + cols - 1. */
 FS_API FS_NODISCARD fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t *nnz);
 
 /* Writes columns col0 ... col0 + out->cols - 1 of S as a k x out->cols CSR matrix into the arrays of *out, whose
- * format, types, rows, cols and nnz (from fs_sketch_nnz) are set; column indices are sorted and distinct. */
-FS_API FS_NODISCARD fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out);
-
-/* fs_sketch_digest and fs_sketch_to_csr made by ctx's own backend: on a CUDA context by the GPU's code, out's arrays in
- * device memory.  The digest is ready on return. */
-FS_API FS_NODISCARD fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
-                                               uint64_t *digest);
-FS_API FS_NODISCARD fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out);
+ * format, types, rows, cols and nnz (from fs_sketch_nnz) are set; column indices are sorted and distinct.  The arrays
+ * are in ctx's memory space; ctx NULL: in host memory. */
+FS_API FS_NODISCARD fs_result fs_sketch_to_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, const fs_sparse *out);
 
 /* several devices ------------------------------------------------------------------------------------------- */
 
@@ -455,7 +462,7 @@ FS_API int fs_multi_describe(const fs_multi *multi, char *text, size_t bytes);
  *
  * FS_EINVAL: as fs_apply, before anything is written.  A failure of a device leaves Y undefined. */
 FS_API FS_NODISCARD fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,
-                                             const fs_matrix *A, double beta, fs_matrix *Y);
+                                             const fs_matrix *A, double beta, const fs_matrix *Y);
 
 #ifdef __cplusplus
 }

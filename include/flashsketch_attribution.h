@@ -6,7 +6,7 @@
  * whoever has them, in batches, and are never kept:
  *
  *     fs_attribution_options o = FS_ATTRIBUTION_INIT;   o.examples = N;  o.parameters = counts;  o.parts = 6;
- *     o.mask = 4 * 4096;  o.sketch.k = 4096;
+ *     fs_spec spec = FS_SPEC_INIT;   spec.k = 4096;         o.mask = 4 * 4096;  o.sketch = &spec;
  *     fs_attribution *g;  fs_attribution_create(&g, ctx, &o);
  *     for each batch:  fs_attribution_add(g, first, gradients);      a matrix for each part: count x examples of the batch
  *     fs_attribution_factor(g, damping);
@@ -39,16 +39,16 @@ typedef struct fs_attribution_options {
     int64_t examples;          /* N, training examples */
     int parts;                 /* tensors that a gradient comes in, at least 1 */
     const int64_t *parameters; /* elements of each; their order is that of the coordinates */
-    int64_t mask;              /* coordinates that are kept, drawn at random from sketch.seed; 0: all of them */
+    int64_t mask;              /* coordinates that are kept, drawn at random from sketch->seed; 0: all of them */
     int64_t run;               /* of the mask: so many neighbours are kept together, from multiples of `run` on; 0: 1.
                                 * Eight floats are what a GPU's memory delivers at once */
     double scale;              /* of the features; 0: 1 / sqrt(all parameters) */
-    fs_spec sketch;            /* k, seed, family ...; d is the mask, or all parameters: leave it 0; shuffle 0 is lines
-                                * here, with interleave 1 where that is 0 too */
+    const fs_spec *sketch;     /* k, seed, family ...; d is the mask, or all parameters: leave it 0; shuffle 0 is groups
+                                * here, with interleave 1 where that is 0 too.  Copied by fs_attribution_create */
 } fs_attribution_options;
 #define FS_ATTRIBUTION_INIT \
     { \
-        sizeof(fs_attribution_options), 0, 0, NULL, 0, 0, 0.0, FS_SPEC_INIT \
+        sizeof(fs_attribution_options), 0, 0, NULL, 0, 0, 0.0, NULL \
     }
 
 /* The features of a model's training examples, and what makes scores of them. */
@@ -68,7 +68,8 @@ FS_API FS_NODISCARD fs_result fs_attribution_mask(const fs_attribution *g, int64
 
 /* phi = scale S g[mask] for the examples of a batch: row i of phi, a view of n x k in f32, is that of column i of the
  * gradients, `parts` matrices of parameters[part] x n (fs_batch_major) in f32, f16 or bf16, any layout. */
-FS_API FS_NODISCARD fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients, fs_matrix *phi);
+FS_API FS_NODISCARD fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients,
+                                                     const fs_matrix *phi);
 
 /* The features of training examples first, first + 1, ...: as many as the gradients have columns, in any order of
  * batches; examples that were there before are replaced.  FS_EINVAL: a gradient is not finite where S reads
@@ -103,7 +104,7 @@ typedef struct fs_attribution_layer {
  * FS_EINVAL: widths do not make parameters[part], numbers of examples or tokens do not fit, or a gradient is not
  * finite, which is as fs_attribution_add says. */
 FS_API FS_NODISCARD fs_result fs_attribution_project_layers(fs_attribution *g, const fs_attribution_layer *layers,
-                                                            fs_matrix *phi);
+                                                            const fs_matrix *phi);
 FS_API FS_NODISCARD fs_result fs_attribution_add_layers(fs_attribution *g, int64_t first,
                                                         const fs_attribution_layer *layers);
 
@@ -126,7 +127,7 @@ FS_API FS_NODISCARD fs_result fs_attribution_factor(fs_attribution *g, double da
 /* scores = beta scores + alpha phi K^-1 Phi' diag(weights): queries x N, in host memory, of any type and layout;
  * beta = 0 does not read scores.  phi: queries x k in ctx's memory, of any type.  weights: N of them, NULL: 1. */
 FS_API FS_NODISCARD fs_result fs_attribution_scores(fs_attribution *g, const fs_matrix *phi, const double *weights,
-                                                    double alpha, double beta, fs_matrix *scores);
+                                                    double alpha, double beta, const fs_matrix *scores);
 
 /* The m highest scores of a row, descending, or (lowest) the m lowest, ascending; of equal ones the earlier example
  * first.  values may be NULL.  m is at most scores.cols. */

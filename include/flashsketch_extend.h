@@ -34,6 +34,19 @@ FS_API FS_NODISCARD fs_result fs_matrix_check_output(const char *who, const char
  * recognized where they have the same pitch; other interleavings count as overlap. */
 FS_API int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b);
 
+/* Structs that begin with `size_t size`, their size in the header that the program was compiled with; `known` is their
+ * size in this library's.  A smaller one is of an older header: missing fields have their defaults, and outputs are
+ * filled as far as they go.  A larger one, up to 4096 bytes, is of a newer header and accepted if all of its
+ * unknown tail is 0.
+ *
+ * fs_struct_check: FS_EINVAL unless the size of *given is accepted.  fs_struct_read checks, and copies all but the size
+ * over *full, which holds the defaults.  fs_struct_write copies an output, all but the size, to *given, which has been
+ * checked. */
+FS_API FS_NODISCARD fs_result fs_struct_check(const char *who, const char *name, const void *given, size_t known);
+FS_API FS_NODISCARD fs_result fs_struct_read(const char *who, const char *name, const void *given, void *full,
+                                             size_t known);
+FS_API void fs_struct_write(void *given, const void *full, size_t known);
+
 /* resources ------------------------------------------------------------------------------------------------- */
 
 /* The number of threads that a parallel region of the calling thread may use where `threads` are wanted (0: OpenMP's

@@ -188,10 +188,10 @@ typedef struct fs_panel {
 } fs_panel;
 #define FS_PANEL_INIT \
     { \
-        sizeof(fs_panel), {NULL, 0, 0, 0, 0, 0, 0, FS_UNSET(fs_dtype), FS_UNSET(fs_memory)}, 0, 0, 0, \
+        sizeof(fs_panel), {NULL, 0, 0, 0, 0, 0, 0, FS_UNSET(fs_dtype), FS_MEMORY_HOST}, 0, 0, 0, \
         { \
             FS_UNSET(fs_sparse_format), FS_UNSET(fs_index_type), 0, 0, 0, NULL, NULL, NULL, FS_UNSET(fs_dtype), \
-                FS_UNSET(fs_memory) \
+                FS_MEMORY_HOST \
         } \
     }
 

@@ -23,7 +23,7 @@
 
 #include <mpi.h>
 
-#include "flashsketch_tasks.h"
+#include "flashsketch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -102,12 +102,12 @@ FS_API size_t fs_mpi_memory_bytes(const fs_mpi *ranks);
  * FS_EINVAL: an argument is wrong on a rank, ranks ask for different products, or a row is on two ranks.  Whatever
  * fails before all ranks have their first tile leaves Y as it was; a device that fails later leaves Y undefined. */
 FS_API FS_NODISCARD fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
-                                           const fs_matrix *A, double beta, fs_matrix *Y);
+                                           const fs_matrix *A, double beta, const fs_matrix *Y);
 
 /* The same for a sparse A, in a place that fs_apply_sparse takes with a Y in host memory: a CPU context.  The rank's part
  * of Y is made whole, k n values, before it is summed. */
 FS_API FS_NODISCARD fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
-                                                  const fs_sparse *A, double beta, fs_matrix *Y);
+                                                  const fs_sparse *A, double beta, const fs_matrix *Y);
 
 /* Y = beta Y + sum over ranks of part
  *
@@ -115,25 +115,29 @@ FS_API FS_NODISCARD fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch
  * is k x n on every rank, in host memory or in the context's, and must not overlap Y; S says k and its blocks.  Which
  * rows of A are in a part is not known and not checked.  Otherwise as fs_mpi_apply. */
 FS_API FS_NODISCARD fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta,
-                                         fs_matrix *Y);
+                                         const fs_matrix *Y);
 
 /* tasks on ranks -------------------------------------------------------------------------------------------- */
 
-/* fs_gram, fs_solve and fs_ridge of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;
+struct fs_workspace;
+struct fs_gram_report;
+struct fs_fit_report;
+
+/* fs_gram, fs_solve and fs_ridge (flashsketch_tasks.h) of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;
  * G is n x n, X is n x rhs.
  *
  * [A B] is sketched on all ranks and summed to the rank `root` of the options, whose workspace w the task works on (w
  * is not looked at elsewhere, NULL will do, and only the root needs OpenBLAS, or cuSOLVER).  The result and the report,
  * which may be NULL, are then on every rank with FS_MPI_ALL, the same bits on each, and on the root alone with
  * FS_MPI_ROOT. FS_MPI_SCATTER is FS_EUNSUPPORTED.  sketch_seconds is the time until the root has all sums. */
-FS_API FS_NODISCARD fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                          const fs_matrix *A, fs_matrix *G, fs_gram_report *report);
-FS_API FS_NODISCARD fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                           const fs_matrix *A, const fs_matrix *B, double rcond, fs_matrix *X,
-                                           fs_fit_report *report);
-FS_API FS_NODISCARD fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                           const fs_matrix *A, const fs_matrix *B, double lambda, fs_matrix *X,
-                                           fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_gram(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                          const fs_matrix *A, const fs_matrix *G, struct fs_gram_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_solve(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                           const fs_matrix *A, const fs_matrix *B, double rcond, const fs_matrix *X,
+                                           struct fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_ridge(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                           const fs_matrix *A, const fs_matrix *B, double lambda, const fs_matrix *X,
+                                           struct fs_fit_report *report);
 
 #ifdef __cplusplus
 }

@@ -101,7 +101,7 @@ typedef struct fs_gram_report {
  * Y is taken as one block, and the confidence is 0.
  *
  * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
-FS_API FS_NODISCARD fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
+FS_API FS_NODISCARD fs_result fs_gram(fs_workspace *w, const fs_sketch *S, const fs_matrix *G, fs_gram_report *report);
 
 /* The errors of Y'Y themselves, by A'A in f64: |Y'Y - A'A| / |A'A| in the Frobenius and in the spectral norm.  Reads A
  * once and takes d n^2 operations: for checks.  A is in ctx's memory.  Either result may be NULL; 0 / 0 is 0. */
@@ -198,12 +198,12 @@ typedef struct fs_fit_report {
  *
  * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
  * element that is not finite; X is left as it was. */
-FS_API FS_NODISCARD fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_solve(fs_workspace *w, double rcond, const fs_matrix *X, fs_fit_report *report);
 
 /* X minimises |Y X - C|^2 + lambda |X|^2, lambda > 0: sketch-and-ridge.  Any number of lambdas may follow one
  * fs_task_sketch.  The estimate and its confidence are fs_solve's with tr(Y (Y'Y + lambda I)^-1 Y') in place of the
  * rank. */
-FS_API FS_NODISCARD fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_ridge(fs_workspace *w, double lambda, const fs_matrix *X, fs_fit_report *report);
 
 /* The residuals themselves: norms[j] = |A x_j - b_j| in f64, for rhs columns, in host memory.  Reads A and B once.  All
  * three are in ctx's memory. */

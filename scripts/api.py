@@ -25,7 +25,7 @@ TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL
 MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION(?:_\w+)?|FS_COHERENCE_MAX_COLS|FS_THREADS_MAX)\s(.*)", re.DOTALL)
 # Of no interest to a reader: guards, includes, C++, attributes.
 MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_\w+|FS_API|FS_NODISCARD|FS_UNSET|FS_PRINTF)\b)|"
-                       r'extern "C"|\}$')
+                       r'extern "C"|\}$|struct fs_\w+;$')
 
 
 def fail(sentence):

@@ -53,7 +53,7 @@ fs_result fsi_apply_check(const char *who, const fs_context *ctx, const fs_sketc
 }
 
 fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                   fs_matrix *Y)
+                   const fs_matrix *Y)
 {
     const char *who = "fs_apply";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
@@ -88,7 +88,7 @@ static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matri
 }
 
 fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A,
-                        const fs_rows *rows, double beta, fs_matrix *Y)
+                        const fs_rows *rows, double beta, const fs_matrix *Y)
 {
     const char *who = "fs_apply_rows";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
@@ -155,7 +155,7 @@ static fs_result check_pairs(const char *who, const fs_pairs *pairs, int64_t wid
 }
 
 fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *factors,
-                            int factor_count, int64_t tokens, const fs_pairs *pairs, double beta, fs_matrix *Y)
+                            int factor_count, int64_t tokens, const fs_pairs *pairs, double beta, const fs_matrix *Y)
 {
     const char *who = "fs_apply_products";
     fsi_products products = {factors, factor_count, tokens, 0, pairs};
@@ -174,7 +174,7 @@ fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, d
 }
 
 fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *Y,
-                           double beta, fs_matrix *X)
+                           double beta, const fs_matrix *X)
 {
     const char *who = "fs_apply_adjoint";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
@@ -190,7 +190,7 @@ fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, do
 }
 
 fs_result fs_apply_sparse(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
-                          double beta, fs_matrix *Y)
+                          double beta, const fs_matrix *Y)
 {
     const char *who = "fs_apply_sparse";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");

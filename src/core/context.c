@@ -50,13 +50,7 @@ fs_result fs_context_create(fs_context **out, const fs_context_options *options)
     FSI_REQUIRE(out, "fs_context_create: out is NULL");
     *out = NULL;
     fs_context_options full = FS_CONTEXT_INIT;
-    if (options) {
-        FSI_REQUIRE(
-            options->size >= sizeof(size_t) && options->size <= sizeof full,
-            "fs_context_create: options.size is %zu, this library knows sizes up to %zu; start from FS_CONTEXT_INIT",
-            options->size, sizeof full);
-        memcpy(&full, options, options->size);
-    }
+    if (options) FSI_TRY(fs_struct_read("fs_context_create", "options", options, &full, sizeof full));
     FSI_REQUIRE(full.backend >= FS_BACKEND_AUTO && full.backend <= FS_BACKEND_CUDA,
                 "fs_context_create: backend %d does not exist", (int)full.backend);
     FSI_REQUIRE(full.threads >= 0, "fs_context_create: threads = %d, it cannot be negative", full.threads);

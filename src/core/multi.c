@@ -64,12 +64,7 @@ static fs_result read_options(fs_multi_options *full, const fs_multi_options *gi
     const char *who = "fs_multi_create";
     const fs_multi_options start = FS_MULTI_INIT;
     *full = start;
-    if (given) {
-        FSI_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *full,
-                    "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MULTI_INIT", who,
-                    given->size, sizeof *full);
-        memcpy(full, given, given->size);
-    }
+    if (given) FSI_TRY(fs_struct_read(who, "options", given, full, sizeof *full));
     FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
                 (int)full->sum);
     FSI_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
@@ -207,7 +202,7 @@ static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
 }
 
 fs_result fs_multi_apply(fs_multi *m, const fs_sketch *S, const int64_t *row0, double alpha, const fs_matrix *A,
-                         double beta, fs_matrix *Y)
+                         double beta, const fs_matrix *Y)
 {
     FSI_TRY(check_product(m, S, row0, A, Y));
     int resident = m->team && Y->memory != FS_MEMORY_HOST;

@@ -95,11 +95,8 @@ fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_a
     FSI_REQUIRE(out, "fs_sketch_create: out is NULL");
     *out = NULL;
     FSI_REQUIRE(spec, "fs_sketch_create: spec is NULL");
-    FSI_REQUIRE(spec->size >= sizeof(size_t) && spec->size <= sizeof(fs_spec),
-                "fs_sketch_create: spec.size is %zu, this library knows sizes up to %zu; start from FS_SPEC_INIT",
-                spec->size, sizeof(fs_spec));
     fs_spec user = FS_SPEC_INIT;
-    memcpy(&user, spec, spec->size);
+    FSI_TRY(fs_struct_read("fs_sketch_create", "spec", spec, &user, sizeof user));
     fsi_def_spec p = {user.d,
                       user.k,
                       user.M,
@@ -135,13 +132,11 @@ void fs_sketch_destroy(fs_sketch *S)
 fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec)
 {
     FSI_REQUIRE(S && spec, "fs_sketch_spec: %s is NULL", S ? "spec" : "S");
-    FSI_REQUIRE(spec->size >= sizeof(size_t) && spec->size <= sizeof(fs_spec),
-                "fs_sketch_spec: spec.size is %zu, this library knows sizes up to %zu; start from FS_SPEC_INIT",
-                spec->size, sizeof(fs_spec));
+    FSI_TRY(fs_struct_check("fs_sketch_spec", "spec", spec, sizeof(fs_spec)));
     const fsi_def_spec *p = &S->spec;
-    const fs_spec full = {spec->size, (fs_family)p->family,   p->d,         p->k, p->seed, p->M, p->kappa,
-                          p->s,       (fs_shuffle)p->shuffle, p->interleave};
-    memcpy(spec, &full, spec->size);
+    const fs_spec full = {sizeof full, (fs_family)p->family,   p->d,         p->k, p->seed, p->M, p->kappa,
+                          p->s,        (fs_shuffle)p->shuffle, p->interleave};
+    fs_struct_write(spec, &full, sizeof full);
     return FS_OK;
 }
 

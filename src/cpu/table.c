@@ -166,12 +166,6 @@ static fs_result cpu_sparse(void *state, const fsi_def *S, int64_t row0, double 
     return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
-static fs_result cpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
-{
-    fsi_cpu_add(((const fsi_cpu *)state)->asked, P, count, beta, Y);
-    return FS_OK;
-}
-
 static const char *cpu_isa(const void *state) { return ((const fsi_cpu *)state)->ops->name; }
 
 const fsi_backend *fsi_cpu_backend(void)
@@ -188,7 +182,7 @@ const fsi_backend *fsi_cpu_backend(void)
                                         NULL,
                                         NULL,
                                         &fsi_cpu_dense,
-                                        cpu_add,
+                                        NULL,
                                         NULL,
                                         cpu_apply_rows,
                                         &fsi_cpu_models,

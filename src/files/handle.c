@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "files/reader.h"
-#include "files/sized.h"
 #include "flashsketch_files.h"
 
 typedef struct note {
@@ -114,7 +113,7 @@ fs_result fs_file_open(fs_file **out, const char *path, const fs_file_options *o
     fs_file_options full = FS_FILE_INIT;
     FSI_REQUIRE(out && path, "fs_file_open: a pointer is NULL");
     *out = NULL;
-    if (options) FSI_TRY(sized_read("fs_file_open: options", "FS_FILE_INIT", options, &full, sizeof full));
+    if (options) FSI_TRY(fs_struct_read("fs_file_open", "options", options, &full, sizeof full));
     FSI_REQUIRE((int)full.format >= 0 && full.format <= FS_FILE_RAW,
                 "fs_file_open: options.format is %d, it must be from 0 to %d", (int)full.format, FS_FILE_RAW);
     FSI_REQUIRE(full.max_rows >= 0 && full.max_cols >= 0,
@@ -169,7 +168,9 @@ fs_result fs_file_get_info(const fs_file *file, fs_file_info *info)
         full.cols = m->is_sparse ? m->sparse.cols : m->dense.cols;
         full.entries = m->sparse.nnz;
     }
-    return sized_write("fs_file_get_info: info", "FS_FILE_INFO_INIT", info, &full, sizeof full);
+    FSI_TRY(fs_struct_check("fs_file_get_info", "info", info, sizeof full));
+    fs_struct_write(info, &full, sizeof full);
+    return FS_OK;
 }
 
 fs_result fs_file_get_tensor(const fs_file *file, int64_t i, fs_file_tensor *tensor)
@@ -179,7 +180,9 @@ fs_result fs_file_get_tensor(const fs_file *file, int64_t i, fs_file_tensor *ten
                 file->path, file->tensors, i);
     const listed_tensor *t = &file->tensor[i];
     const fs_file_tensor full = {sizeof full, t->name, t->dtype, t->dimensions, t->shape};
-    return sized_write("fs_file_get_tensor: tensor", "FS_FILE_TENSOR_INIT", tensor, &full, sizeof full);
+    FSI_TRY(fs_struct_check("fs_file_get_tensor", "tensor", tensor, sizeof full));
+    fs_struct_write(tensor, &full, sizeof full);
+    return FS_OK;
 }
 
 const char *fs_file_metadata(const fs_file *file, const char *key)

@@ -20,7 +20,6 @@
 
 #include "base/error.h"
 #include "files/panels.h"
-#include "files/sized.h"
 
 enum {
     /* Columns of a panel, if A has them, because every panel makes its part of S again: on a CPU, 128 columns of 2^20
@@ -93,16 +92,22 @@ static fs_result next_dense(fs_stream *s, fs_panel *panel)
     return FS_OK;
 }
 
+static fs_result next_panel(fs_stream *s, fs_panel *panel)
+{
+    if (s->next == s->panels) return FS_OK;
+    if (!s->started) FSI_TRY(start_reading(s));
+    ahead_wait(&s->ahead, s->next);
+    return s->is_sparse ? next_sparse(s, panel) : next_dense(s, panel);
+}
+
 fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
 {
     fs_panel full = FS_PANEL_INIT;
     FSI_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
-    FSI_TRY(sized_write("fs_stream_next: panel", "FS_PANEL_INIT", panel, &full, sizeof full));
-    if (s->next == s->panels) return FS_OK;
-    if (!s->started) FSI_TRY(start_reading(s));
-    ahead_wait(&s->ahead, s->next);
-    FSI_TRY(s->is_sparse ? next_sparse(s, &full) : next_dense(s, &full));
-    return sized_write("fs_stream_next: panel", "FS_PANEL_INIT", panel, &full, sizeof full);
+    FSI_TRY(fs_struct_check("fs_stream_next", "panel", panel, sizeof full));
+    const fs_result result = next_panel(s, &full);
+    fs_struct_write(panel, &full, sizeof full);
+    return result;
 }
 
 fs_result fs_stream_seek(fs_stream *s, int64_t panel)
@@ -133,7 +138,9 @@ fs_result fs_stream_get_file(const fs_stream *s, int64_t i, fs_stream_file *file
                 s->count, i);
     const shard *x = &s->shards[i];
     const fs_stream_file full = {sizeof full, x->path, x->bytes, x->changed, x->start};
-    return sized_write("fs_stream_get_file: file", "FS_STREAM_FILE_INIT", file, &full, sizeof full);
+    FSI_TRY(fs_struct_check("fs_stream_get_file", "file", file, sizeof full));
+    fs_struct_write(file, &full, sizeof full);
+    return FS_OK;
 }
 
 /* opening ---------------------------------------------------------------------------------------------------- */
@@ -334,7 +341,7 @@ fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t co
     fs_stream_options full = FS_STREAM_INIT;
     FSI_REQUIRE(out && paths, "fs_stream_create: a pointer is NULL");
     *out = NULL;
-    if (options) FSI_TRY(sized_read("fs_stream_create: options", "FS_STREAM_INIT", options, &full, sizeof full));
+    if (options) FSI_TRY(fs_struct_read("fs_stream_create", "options", options, &full, sizeof full));
     FSI_REQUIRE(count >= 1, "fs_stream_create: count is %" PRId64 ", it must be >= 1", count);
     FSI_REQUIRE(full.memory >= 0, "fs_stream_create: options.memory is %" PRId64 ", it must be >= 0", full.memory);
     FSI_REQUIRE(full.threads >= 0 && full.threads <= FS_THREADS_MAX,

@@ -125,7 +125,8 @@ static fs_attribution *begin(fs_context *ctx, const recipe *R, int64_t N, int64_
     counts_of(counts);
     o.examples = N, o.parts = PARTS, o.parameters = counts, o.mask = mask, o.run = run;
     o.scale = 1;
-    o.sketch = spec_at(R, mask ? mask : ALL, 16, 9);
+    const fs_spec spec = spec_at(R, mask ? mask : ALL, 16, 9);
+    o.sketch = &spec;
     MUST(fs_attribution_create(&g, ctx, &o));
     return g;
 }

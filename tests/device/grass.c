@@ -272,8 +272,9 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
     const int64_t counts[] = {FIRST, ALL - FIRST}, rows = N + QUERIES;
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = 2, o.parameters = counts, o.mask = mask;
-    o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
-    const int64_t d = o.sketch.d, k = o.sketch.k, each = k * (int64_t)sizeof(float);
+    const fs_spec spec = spec_at(R, mask ? mask : ALL, 24, 9);
+    o.sketch = &spec;
+    const int64_t d = spec.d, k = spec.k, each = k * (int64_t)sizeof(float);
     float *gradients = room(rows * ALL, sizeof *gradients), *features = room(rows * k, sizeof *features);
     int64_t *kept = room(ALL, sizeof *kept);
     double *scores = room(QUERIES * N, 8), *x = room(k, 8), *K = room(k * k, 8);
@@ -305,7 +306,7 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
     copy_out(l->stream, features, Phi.data, N * each);
     copy_out(l->stream, features + N * k, queries, QUERIES * each);
 
-    fs_sketch *S = sketch_of(&o.sketch);
+    fs_sketch *S = sketch_of(&spec);
     double *T = columns_of(S, 0, d);
     for (int64_t n = 0; n < rows; n++)
         for (int64_t i = 0; i < k; i++) {
@@ -421,8 +422,9 @@ static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask
     const int64_t counts[LAYERS] = {OUT * IN, OUT, OTHER_OUT * OTHER_IN, TENSOR};
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = LAYERS, o.parameters = counts, o.mask = mask;
-    o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
-    const int64_t d = o.sketch.d, k = o.sketch.k;
+    const fs_spec spec = spec_at(R, mask ? mask : ALL, 24, 9);
+    o.sketch = &spec;
+    const int64_t d = spec.d, k = spec.k;
     layered b = layered_open(l, N);
     float *features = room(N * k, sizeof *features);
     int64_t *kept = room(ALL, sizeof *kept);
@@ -435,7 +437,7 @@ static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask
     for (int64_t j = 0; j < ALL; j++) kept[j] = j;
     MUST(fs_attribution_mask(g, kept));
     copy_out(l->stream, features, Phi.data, N * k * (int64_t)sizeof *features);
-    fs_sketch *S = sketch_of(&o.sketch);
+    fs_sketch *S = sketch_of(&spec);
     double *T = columns_of(S, 0, d);
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < k; i++) {
@@ -486,7 +488,9 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
     const int64_t counts[] = {w[0] * w[1], w[1], w[1] * w[2], w[2], w[2] * w[3], w[3]};
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = TRAIN, o.parts = mask ? 6 : 1, o.parameters = mask ? counts : &p, o.mask = mask;
-    o.sketch.k = FEATURES, o.sketch.seed = 42 + 100000 * (uint64_t)model;
+    fs_spec spec = FS_SPEC_INIT;
+    spec.k = FEATURES, spec.seed = 42 + 100000 * (uint64_t)model;
+    o.sketch = &spec;
     float *gradients = device_alloc(l->stream, TRAIN * p * (int64_t)sizeof *gradients);
     float *features = device_alloc(l->stream, TESTS * FEATURES * (int64_t)sizeof *features);
     double *margins = device_alloc(l->stream, TRAIN * (int64_t)sizeof *margins);

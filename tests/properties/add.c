@@ -77,8 +77,8 @@ static void what_does_not_fit_is_refused(void **state)
     fs_matrix P = fs_row_major(data, 4, 5, FS_F32), Y = fs_row_major(data + 20, 4, 5, FS_F32);
     MUST(fs_add(ctx, &P, 1, 0.0, &Y));
     REFUSED(fs_add(NULL, &P, 1, 0.0, &Y), FS_EINVAL, "ctx is NULL");
-    REFUSED(fs_add(ctx, NULL, 1, 0.0, &Y), FS_EINVAL, "P is NULL", "count 1");
-    REFUSED(fs_add(ctx, &P, -1, 0.0, &Y), FS_EINVAL, "count -1");
+    REFUSED(fs_add(ctx, NULL, 1, 0.0, &Y), FS_EINVAL, "P is NULL", "count is 1");
+    REFUSED(fs_add(ctx, &P, -1, 0.0, &Y), FS_EINVAL, "count is -1");
     REFUSED(fs_add(ctx, &P, 1, 0.0, NULL), FS_EINVAL, "Y is NULL");
     Y.cols = 4;
     REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] is 4 x 5", "Y is 4 x 4");

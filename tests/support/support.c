@@ -95,7 +95,7 @@ fs_sparse export_columns(const fs_sketch *S, int64_t col0, int64_t cols, fs_inde
     MUST(fs_sketch_nnz(S, col0, cols, &nnz));
     fs_sparse c = {FS_CSR,       index,        spec.k, cols,          nnz, room(spec.k + 1, 8),
                    room(nnz, 8), room(nnz, 8), dtype,  FS_MEMORY_HOST};
-    MUST(fs_sketch_to_csr(S, col0, &c));
+    MUST(fs_sketch_to_csr(NULL, S, col0, &c));
     return c;
 }
 void sparse_free(fs_sparse *A)
