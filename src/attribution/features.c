@@ -230,11 +230,11 @@ static fs_result check_layers(const char *who, const fs_attribution *g, const fs
     FSI_REQUIRE(layers, "%s: layers is NULL", who);
     for (int i = 0; i < g->parts; i++) {
         const fs_attribution_layer *l = &layers[i];
-        const int64_t out = l->slopes.rows, in = l->inputs.data ? l->inputs.rows : 1;
+        const int64_t out = l->output_gradients.rows, in = l->inputs.data ? l->inputs.rows : 1;
         int64_t made;
         FSI_REQUIRE(l->tokens >= 1, "%s: layers[%d].tokens = %" PRId64 ", there must be at least 1", who, i, l->tokens);
-        if (i == 0) *n = l->slopes.cols / l->tokens;
-        FSI_TRY(check_factor(who, g, i, "slopes", &l->slopes, *n, l->tokens));
+        if (i == 0) *n = l->output_gradients.cols / l->tokens;
+        FSI_TRY(check_factor(who, g, i, "output_gradients", &l->output_gradients, *n, l->tokens));
         if (l->inputs.data) FSI_TRY(check_factor(who, g, i, "inputs", &l->inputs, *n, l->tokens));
         FSI_REQUIRE(!__builtin_mul_overflow(out, in, &made) && made == g->parameters[i],
                     "%s: layers[%d] is a %s of %" PRId64 " x %" PRId64 ", but parameters[%d] = %" PRId64, who, i,

@@ -146,7 +146,7 @@ FIELD(fs_attribution_options, scale, 48)
 FIELD(fs_attribution_options, sketch, 56)
 
 STRUCT(fs_attribution_layer, 136)
-FIELD(fs_attribution_layer, slopes, 0)
+FIELD(fs_attribution_layer, output_gradients, 0)
 FIELD(fs_attribution_layer, inputs, 64)
 FIELD(fs_attribution_layer, tokens, 128)
 
