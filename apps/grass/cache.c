@@ -10,10 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <zlib.h>
-
 #include "check.h"
-#include "file.h"
+#include "flashsketch_files.h"
 
 #define MATRIX ".npy"
 #define SUM ".npy.crc32"
@@ -86,14 +84,6 @@ static fs_result part_close(part *p)
 
 static fs_result part_rename(const part *p) { return rename(p->part, p->path) ? part_failed(p, errno) : FS_OK; }
 
-/* The first line of a text, everything but printable ASCII as '?': a file must not control the terminal. */
-static void copy_printable(char *to, size_t bytes, const char *text)
-{
-    const size_t length = strcspn(text, "\n"), kept = length < bytes - 1 ? length : bytes - 1;
-    for (size_t i = 0; i < kept; i++) to[i] = (char)(text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
-    to[kept] = 0;
-}
-
 /* Fails with the first line in which two texts differ. */
 static fs_result refuse_identity(const cache *c, const char *there, const char *here)
 {
@@ -103,8 +93,9 @@ static fs_result refuse_identity(const cache *c, const char *there, const char *
         there += a + (there[a] != 0);
         here += b + (here[b] != 0);
     }
-    char what[128];
-    copy_printable(what, sizeof what, there);
+    char line[IDENTITY_MOST + 1], what[128];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(there, "\n"), there);
+    fs_file_printable(what, sizeof what, line);
     return fs_fail(FS_EFILE, "%s: what is kept there was made with '%s', and this is '%.*s'; take another folder",
                    c->folder, what, (int)strcspn(here, "\n"), here);
 }
@@ -182,33 +173,6 @@ void cache_close(cache *c)
 
 /* matrices --------------------------------------------------------------------------------------------------- */
 
-/* The CRC-32 of the elements of a matrix, f32 in packed rows. */
-static uint32_t crc_of(const fs_matrix *m)
-{
-    return (uint32_t)crc32_z(0, m->data, (z_size_t)(m->rows * m->cols) * sizeof(float));
-}
-
-/* Writes an npy file of version 1.0: magic, version, length, dictionary, filled up so that the elements begin at a
- * multiple of 64 bytes, as NumPy does it.  A failed write shows when the file is closed. */
-static void write_npy(FILE *out, const fs_matrix *m)
-{
-    enum { HEADER = 128, BEFORE = 10 };
-    const uint16_t one = 1;
-    const char order = *(const char *)&one ? '<' : '>';
-    char header[HEADER + 1];
-    memset(header, ' ', sizeof header);
-    memcpy(header, "\x93NUMPY\x01\x00", 8);
-    header[8] = HEADER - BEFORE;
-    header[9] = 0;
-    const int length = snprintf(header + BEFORE, HEADER - BEFORE,
-                                "{'descr': '%cf4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                                order, m->rows, m->cols);
-    header[BEFORE + length] = ' ';
-    header[HEADER - 1] = '\n';
-    fwrite(header, 1, HEADER, out);
-    fwrite(m->data, sizeof(float), (size_t)(m->rows * m->cols), out);
-}
-
 /* Compares the elements with their checksum, which is in the file `path`. */
 static fs_result check_sum(const char *path, const char *text, const char *matrix, const fs_matrix *m)
 {
@@ -216,7 +180,7 @@ static fs_result check_sum(const char *path, const char *text, const char *matri
     int end = 0;
     if (sscanf(text, "crc32 %" SCNu32 "\n%n", &wanted, &end) != 1 || !end || text[end])
         return fs_fail(FS_EFILE, "%s: this is not a checksum; remove it, and the next run recreates %s", path, matrix);
-    const uint32_t crc = crc_of(m);
+    const uint32_t crc = fs_file_crc32(m);
     if (crc == wanted) return FS_OK;
     return fs_fail(FS_EFILE,
                    "%s: its elements have CRC-32 %" PRIu32 ", but those that were written had %" PRIu32
@@ -224,26 +188,30 @@ static fs_result check_sum(const char *path, const char *text, const char *matri
                    matrix, crc, wanted);
 }
 
-static fs_result take_elements(void *user, int64_t i, int64_t j, int64_t count, const float *x, int64_t stride)
+static fs_result copy_matrix(const char *path, fs_file *file, const fs_matrix *m)
 {
-    const fs_matrix *m = user;
-    float *to = (float *)m->data + i * m->cols + j;
-    for (int64_t c = 0; c < count; c++) to[c] = x[c * stride];
+    fs_file_info info = FS_FILE_INFO_INIT;
+    fs_matrix f;
+    GRASS_TRY(fs_file_get_info(file, &info));
+    GRASS_TRY(fs_file_matrix(file, &f));
+    if (f.rows != m->rows || f.cols != m->cols || f.dtype != m->dtype || (f.cols > 1 && f.col_stride != 1))
+        return fs_fail(FS_EFILE,
+                       "%s: the file holds %" PRId64 " x %" PRId64 " %s%s, it should be %" PRId64 " x %" PRId64
+                       " %s by rows",
+                       path, f.rows, f.cols, info.stored, info.by_columns ? "" : " by rows", m->rows, m->cols,
+                       fs_file_dtype_name(m->dtype));
+    memcpy(m->data, (const float *)f.data + f.offset, (size_t)(m->rows * m->cols) * sizeof(float));
     return FS_OK;
 }
 
 static fs_result read_matrix(const char *path, const fs_matrix *m)
 {
-    fs_matrix to = *m;
-    grass_file file;
-    GRASS_TRY(grass_file_open(&file, path));
-    const fs_result result = file.rows == m->rows && file.cols == m->cols
-                                 ? grass_file_each(&file, take_elements, &to)
-                                 : fs_fail(FS_EFILE,
-                                           "%s: the file holds %" PRId64 " x %" PRId64 " elements, it must be %" PRId64
-                                           " x %" PRId64,
-                                           path, file.rows, file.cols, m->rows, m->cols);
-    grass_file_close(&file);
+    fs_file_options options = FS_FILE_INIT;
+    fs_file *file;
+    options.format = FS_FILE_NPY;
+    GRASS_TRY(fs_file_open(&file, path, &options));
+    const fs_result result = copy_matrix(path, file, m);
+    fs_file_close(file);
     return result;
 }
 
@@ -263,11 +231,17 @@ fs_result cache_put(const cache *c, const char *name, const fs_matrix *m)
 {
     part matrix, sum;
     char text[32];
+    uint32_t crc;
     GRASS_TRY(part_open(c, name, MATRIX, &matrix));
-    snprintf(text, sizeof text, "crc32 %" PRIu32 "\n", crc_of(m));
-    write_npy(matrix.out, m);
+    fs_result result = fs_file_write_npy(matrix.out, m, m->dtype, &crc);
+    if (result != FS_OK) {
+        fclose(matrix.out);
+        unlink(matrix.part);
+        return result;
+    }
     GRASS_TRY(part_close(&matrix));
-    fs_result result = write_text(c, name, SUM, text, &sum);
+    snprintf(text, sizeof text, "crc32 %" PRIu32 "\n", crc);
+    result = write_text(c, name, SUM, text, &sum);
     if (result != FS_OK) {
         unlink(matrix.part);
         return result;

@@ -16,8 +16,8 @@ void reader_watch(const reader_source *in, int64_t bytes, int64_t all)
     if (in->options->watch) in->options->watch(in->options->user, bytes, all);
 }
 
-/* One read of up to `bytes` bytes from where the stream is.  Returns how many came, 0 at the end, -1 after a
- * message. */
+/* One read of up to `bytes` bytes from where the stream is.  Returns how many came, 0 at the end, minus the
+ * code. */
 static int64_t get(reader_stream *s, void *to, int64_t bytes)
 {
     const int64_t left = s->end - s->at, most = bytes < left ? bytes : left;
@@ -30,8 +30,7 @@ static int64_t get(reader_stream *s, void *to, int64_t bytes)
             if (poll(&wait, 1, -1) >= 0) continue;
         }
         if (errno != EINTR) {
-            bad_file("%s: the file could not be read (%s)", s->in->path, strerror(errno));
-            return -1;
+            return -(int64_t)bad_file("%s: the file could not be read (%s)", s->in->path, strerror(errno));
         }
     }
     s->at += got;
@@ -42,7 +41,7 @@ int64_t reader_fill(reader_stream *s)
 {
     while (s->filled < s->room) {
         const int64_t got = get(s, s->buffer + s->filled, s->room - s->filled);
-        if (got < 0) return -1;
+        if (got < 0) return got;
         if (!got) break;
         s->filled += got;
     }
@@ -58,7 +57,7 @@ static int64_t refill(reader_stream *s)
     return got;
 }
 
-int reader_start_at(const reader_source *in, reader_packing packing, int64_t at, int64_t end, reader_stream *s)
+fs_result reader_start_at(const reader_source *in, reader_packing packing, int64_t at, int64_t end, reader_stream *s)
 {
     memset(s, 0, sizeof *s);
     s->in = in;
@@ -71,14 +70,14 @@ int reader_start_at(const reader_source *in, reader_packing packing, int64_t at,
     if (s->most < 0) s->most = INT64_MAX;
     s->room = end - at < BUFFER ? end - at + 1 : BUFFER; /* not none */
     s->buffer = malloc((size_t)s->room);
-    if (!s->buffer) return bad_file("%s: there is no memory for %" PRId64 " bytes", in->path, s->room);
+    if (!s->buffer) return out_of_memory("%s: there is no memory for %" PRId64 " bytes", in->path, s->room);
     return 0;
 }
 
-int reader_start(const reader_source *in, reader_stream *s)
+fs_result reader_start(const reader_source *in, reader_stream *s)
 {
     unsigned char magic[2];
-    if (reader_start_at(in, READER_PLAIN, 0, in->bytes, s)) return EXIT_FAILURE;
+    FSI_TRY(reader_start_at(in, READER_PLAIN, 0, in->bytes, s));
     const int64_t got = in->bytes < 2 ? 0 : pread(in->fd, magic, 2, 0);
     if (got < 0) {
         reader_stop(s);
@@ -113,7 +112,7 @@ static int64_t plain_more(reader_stream *s, char *to, int64_t bytes)
         const int direct = bytes - got >= s->room; /* what is larger than the buffer does not go through it */
         const int64_t step = bytes - got < STEP ? bytes - got : STEP;
         const int64_t came = direct ? get(s, to + got, step) : refill(s);
-        if (came < 0) return -1;
+        if (came < 0) return came;
         if (!came) break;
         if (direct) got += came;
         if (!s->is_pipe) reader_watch(s->in, s->at, s->in->bytes);
@@ -125,34 +124,30 @@ static int64_t plain_more(reader_stream *s, char *to, int64_t bytes)
 
 static int64_t damaged(const reader_stream *s, const char *why)
 {
-    bad_file("%s: %s; the file is damaged, get it again", s->in->path, why);
-    return -1;
+    return -(int64_t)bad_file("%s: %s; the file is damaged, get it again", s->in->path, why);
 }
 
 static int64_t junk(const reader_stream *s)
 {
     const int64_t at = s->at - (s->filled - s->taken);
-    bad_file("%s: the gzip data end at byte %" PRId64 " of %" PRId64 ", and what follows is not gzip; get the file "
-             "again, or cut it there (head -c %" PRId64 ")",
-             s->in->path, at, s->end, at);
-    return -1;
+    return -(int64_t)bad_file("%s: the gzip data end at byte %" PRId64 " of %" PRId64
+                              ", and what follows is not gzip; get the file "
+                              "again, or cut it there (head -c %" PRId64 ")",
+                              s->in->path, at, s->end, at);
 }
 
-/* Opens the next gzip member, or the only deflate stream; at its first byte.  Returns 0, or -1 after a message. */
+/* Opens the next gzip member, or the only deflate stream; at its first byte.  Returns 0, or minus the code. */
 static int64_t open_member(reader_stream *s)
 {
     if (s->packing == READER_GZIP && s->members && s->buffer[s->taken] != 0x1F) return junk(s);
     const int code = s->inflating ? inflateReset(&s->z)
                                   : inflateInit2(&s->z, s->packing == READER_GZIP ? MAX_WBITS + 16 : -MAX_WBITS);
-    if (code != Z_OK) {
-        bad_file("%s: there is no memory to unpack it", s->in->path);
-        return -1;
-    }
+    if (code != Z_OK) { return -(int64_t)out_of_memory("%s: there is no memory to unpack it", s->in->path); }
     s->inflating = s->open = 1;
     return 0;
 }
 
-/* Unpacks from the buffer, which is not empty, up to `bytes` bytes.  Returns how many, or -1 after a message. */
+/* Unpacks from the buffer, which is not empty, up to `bytes` bytes.  Returns how many, or minus the code. */
 static int64_t unpack(reader_stream *s, char *to, int64_t bytes)
 {
     const unsigned step = (unsigned)(bytes < STEP ? bytes : STEP);
@@ -161,10 +156,7 @@ static int64_t unpack(reader_stream *s, char *to, int64_t bytes)
     s->z.next_out = (unsigned char *)to;
     s->z.avail_out = step;
     const int code = inflate(&s->z, Z_NO_FLUSH);
-    if (code == Z_MEM_ERROR) {
-        bad_file("%s: there is no memory to unpack it", s->in->path);
-        return -1;
-    }
+    if (code == Z_MEM_ERROR) { return -(int64_t)out_of_memory("%s: there is no memory to unpack it", s->in->path); }
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
         if (s->members && !s->z.total_out) return junk(s);
         return damaged(s, s->z.msg ? s->z.msg : "it cannot be unpacked");
@@ -184,18 +176,18 @@ static int64_t packed_more(reader_stream *s, char *to, int64_t bytes)
         if (!s->open && s->members && s->packing == READER_DEFLATE) break;
         if (s->taken == s->filled) {
             const int64_t came = refill(s);
-            if (came < 0) return -1;
+            if (came < 0) return came;
             if (!came && (s->open || !s->members)) {
-                bad_file("%s: the %s data end in the middle; get the file again", s->in->path,
-                         s->packing == READER_GZIP ? "gzip" : "packed");
-                return -1;
+                return -(int64_t)bad_file("%s: the %s data end in the middle; get the file again", s->in->path,
+                                          s->packing == READER_GZIP ? "gzip" : "packed");
             }
             if (!came) break;
             reader_watch(s->in, s->at, s->in->bytes);
         }
-        if (!s->open && open_member(s)) return -1;
+        const int64_t opened = s->open ? 0 : open_member(s);
+        if (opened < 0) return opened;
         const int64_t came = unpack(s, to + got, bytes - got);
-        if (came < 0) return -1;
+        if (came < 0) return came;
         got += came;
     }
     return got;

@@ -13,15 +13,26 @@
 #include "files/reader.h"
 #include "flashsketch_extend.h"
 
-int bad_file(const char *format, ...)
+typedef char message[2048];
+
+fs_result bad_file(const char *format, ...)
 {
-    char sentence[2048];
+    message text;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    (void)fs_fail(FS_EFILE, "%s", sentence);
-    return EXIT_FAILURE;
+    return fs_fail(FS_EFILE, "%s", text);
+}
+
+fs_result out_of_memory(const char *format, ...)
+{
+    message text;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return fs_fail(FS_ENOMEM, "%s", text);
 }
 
 const char *file_format_name(file_format format)
@@ -103,8 +114,8 @@ const char *reader_shape_text(reader_text text, const reader_shape *shape)
     return text;
 }
 
-int reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element, int64_t there,
-                int64_t *need)
+fs_result reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element,
+                      int64_t there, int64_t *need)
 {
     reader_text text;
     *need = reader_bytes(shape, element);
@@ -122,9 +133,10 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
     const int64_t all = reader_times(count, bytes);
     if (all >= 0 && (uint64_t)all <= PTRDIFF_MAX) out->memory[slot] = malloc(all ? (size_t)all : 1);
     if (!out->memory[slot])
-        bad_file("%s: there is no memory for %" PRId64 " values of %" PRId64 " bytes; allow more (ulimit -v), or cut "
-                 "the matrix into several files",
-                 in->path, count, bytes);
+        (void)out_of_memory("%s: there is no memory for %" PRId64 " values of %" PRId64
+                            " bytes; allow more (ulimit -v), or cut "
+                            "the matrix into several files",
+                            in->path, count, bytes);
     return out->memory[slot];
 }
 
@@ -146,26 +158,27 @@ static void map(const reader_source *in, file_matrix *out)
     out->map_bytes = (size_t)in->bytes;
 }
 
-/* The elements: where they are mapped, or read.  NULL after a message. */
-static void *elements(const reader_source *in, int64_t start, int64_t count, const file_kind *kind, file_matrix *out)
+/* *data is where the elements are mapped, or where they have been read to. */
+static fs_result elements(const reader_source *in, int64_t start, int64_t count, const file_kind *kind,
+                          file_matrix *out, void **data)
 {
     const int64_t size = fsi_dtype_size(kind->dtype);
     if (reader_is_native(kind) && start % size == 0) map(in, out);
-    if (out->map) return (char *)out->map + start;
-    void *data = reader_array(in, out, 0, count, size);
-    const int wrong = data ? reader_pread(in->fd, start, count, kind, data) : 0;
-    if (!wrong) return data;
-    bad_file("%s: the file could not be read (%s)", in->path, wrong < 0 ? "it has become shorter" : strerror(wrong));
-    return NULL;
+    *data = out->map ? (char *)out->map + start : reader_array(in, out, 0, count, size);
+    if (!*data) return FS_ENOMEM;
+    const int wrong = out->map ? 0 : reader_pread(in->fd, start, count, kind, *data);
+    if (!wrong) return FS_OK;
+    return bad_file("%s: the file could not be read (%s)", in->path,
+                    wrong < 0 ? "it has become shorter" : strerror(wrong));
 }
 
-int reader_view(const reader_source *in, int64_t start, const reader_shape *shape, const file_kind *kind,
-                int by_columns, file_matrix *out)
+fs_result reader_view(const reader_source *in, int64_t start, const reader_shape *shape, const file_kind *kind,
+                      int by_columns, file_matrix *out)
 {
     int64_t rows, cols;
     void *data = NULL;
     reader_rows_cols(shape, &rows, &cols);
-    if (!in->options->locate && !(data = elements(in, start, rows * cols, kind, out))) return EXIT_FAILURE;
+    if (!in->options->locate) FSI_TRY(elements(in, start, rows * cols, kind, out, &data));
     out->start = start;
     out->kind = *kind;
     out->dense = by_columns ? fs_col_major(data, rows, cols, kind->dtype) : fs_row_major(data, rows, cols, kind->dtype);
@@ -197,16 +210,16 @@ static file_format format_of(const unsigned char *start, int64_t bytes)
     return is_text(start, bytes) ? FILE_CSV : FILE_GUESS;
 }
 
-static int guess(const reader_source *in, file_format *format)
+static fs_result guess(const reader_source *in, file_format *format)
 {
     unsigned char start[512];
     char text[32];
     reader_stream stream;
-    if (reader_start(in, &stream)) return EXIT_FAILURE;
+    FSI_TRY(reader_start(in, &stream));
     const int64_t got = reader_more(&stream, start, sizeof start);
     const int gzip = stream.gzip;
     reader_stop(&stream);
-    if (got < 0) return EXIT_FAILURE;
+    if (got < 0) return reader_failure(got);
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
         return bad_file("%s: '%s...' begins no " READER_FORMATS " file, and is no text (CSV); for a raw file give "
@@ -219,14 +232,14 @@ static int guess(const reader_source *in, file_format *format)
 }
 
 /* Reads an open file by the reader of its format. */
-static int read_source(const reader_source *in, file_matrix *out)
+static fs_result read_source(const reader_source *in, file_matrix *out)
 {
     static reader *const readers[] = {NULL,     npy_read, mtx_read, safetensors_read,
                                       idx_read, csv_read, npz_read, raw_read};
     const file_options *options = in->options;
     file_format format = options->format;
     if (format == FILE_GUESS && in->pipe) format = FILE_NPY; /* see source_open */
-    int code = format == FILE_GUESS ? guess(in, &format) : 0;
+    fs_result code = format == FILE_GUESS ? guess(in, &format) : 0;
     out->format = format;
     if (!code && options->tensor && format != FILE_SAFETENSORS && format != FILE_NPZ)
         code = bad_file("%s: this is %s, not safetensors or npz: it holds one matrix, and no tensor '%s'", in->path,
@@ -242,26 +255,47 @@ fs_result file_open(const char *path, const file_options *options, file_matrix *
     const file_options none = {0};
     reader_source in;
     memset(out, 0, sizeof *out);
-    if (source_open(path, options ? options : &none, &in)) return FS_EFILE;
-    const int code = read_source(&in, out), has_arrays = out->dense.data || out->sparse.ptr;
-    out->kept = !code && !has_arrays && !strcmp(path, "-");
+    FSI_TRY(source_open(path, options ? options : &none, &in));
+    const fs_result code = read_source(&in, out);
+    const int has_arrays = out->dense.data || out->sparse.ptr;
+    out->kept = !code && !has_arrays && !*out->why && (!strcmp(path, "-") || in.options->keep);
     if (out->kept) {
         out->fd = in.fd;
         out->pipe = in.pipe;
     } else source_close(&in);
-    if (!code) return FS_OK;
-    file_close(out);
-    return FS_EFILE;
+    if (code) file_close(out);
+    return code;
 }
 
-fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out)
+fs_result file_read(int fd, const char *name, const file_options *options, file_matrix *out)
 {
-    const file_options options = {.tensor = tensor};
-    reader_source in = {.path = name, .fd = fd, .options = &options};
+    reader_source in = {.path = name, .fd = fd, .options = options};
     memset(out, 0, sizeof *out);
-    if (!source_measure(&in) && !read_source(&in, out)) return FS_OK;
-    file_close(out);
-    return FS_EFILE;
+    FSI_TRY(source_measure(&in));
+    const fs_result code = read_source(&in, out);
+    if (code) file_close(out);
+    return code;
+}
+
+fs_result file_load(const char *name, file_matrix *file)
+{
+    const file_options none = {0};
+    reader_source in = {.path = name, .fd = file->fd, .options = &none};
+    FSI_TRY(source_measure(&in));
+    if (in.bytes != file->bytes)
+        return bad_file("%s: the file has changed: it had %" PRId64 " bytes and has %" PRId64, name, file->bytes,
+                        in.bytes);
+    void *data = NULL;
+    const fs_result code = elements(&in, file->start, file->dense.rows * file->dense.cols, &file->kind, file, &data);
+    if (code) {
+        free(file->memory[0]);
+        file->memory[0] = NULL;
+        return code;
+    }
+    file->dense.data = data;
+    close(file->fd);
+    file->kept = 0;
+    return FS_OK;
 }
 
 void file_close(file_matrix *file)

@@ -97,14 +97,11 @@ int64_t reader_values(reader_stream *stream, const file_kind *kind, int64_t coun
     const int64_t size = fsi_dtype_size(kind->dtype);
     int64_t bytes = 0;
     unsigned char *chunk = malloc(CHUNK * 8);
-    if (!chunk) {
-        bad_file("%s: there is no memory for %d bytes", stream->in->path, CHUNK * 8);
-        return -1;
-    }
+    if (!chunk) { return -(int64_t)out_of_memory("%s: there is no memory for %d bytes", stream->in->path, CHUNK * 8); }
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK, got = reader_more(stream, chunk, n * kind->bytes);
         const int64_t keep = i + n < kept ? n : kept > i ? kept - i : 0;
-        bytes = got < 0 ? -1 : bytes + got;
+        bytes = got < 0 ? got : bytes + got;
         if (got < n * kind->bytes) break;
         reader_convert(kind, chunk, keep, (char *)to + i * size);
     }

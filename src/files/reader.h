@@ -6,10 +6,16 @@
 #include <zlib.h>
 
 #include "base/dtype.h"
+#include "base/error.h"
 #include "files/file.h"
 
-/* Keeps a message for fs_error_message and returns EXIT_FAILURE, what readers return when they fail. */
-int bad_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* How a reader fails: keeps the message for fs_error_message.  bad_file returns FS_EFILE, out_of_memory FS_ENOMEM.
+ * Functions that return a count return minus the code. */
+fs_result bad_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
+fs_result out_of_memory(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The code that a negative count stands for. */
+static inline fs_result reader_failure(int64_t negative) { return (fs_result)-negative; }
 
 typedef struct reader_pipe reader_pipe;
 
@@ -25,21 +31,21 @@ typedef struct reader_source {
 
 /* Opens a file, or standard input ("-").  What comes through a pipe is copied to a temporary file in TMPDIR (/tmp),
  * unless only its place is asked for (options->locate) and it is npy or raw: then in->pipe has it, from the first byte
- * on.  *in keeps options, which must live as long.  Returns 0, or EXIT_FAILURE after a message. */
-int source_open(const char *path, const file_options *options, reader_source *in);
+ * on.  *in keeps options, which must live as long.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+fs_result source_open(const char *path, const file_options *options, reader_source *in);
 void source_close(reader_source *in);
 
-/* Length and time of an open file.  Returns 0, or EXIT_FAILURE after the reason why it cannot be read. */
-int source_measure(reader_source *in);
+/* Length and time of an open file.  FS_EFILE: it cannot be read. */
+fs_result source_measure(reader_source *in);
 
 /* A format: fills out, whose format is set and whose other fields are 0.  After a failure file_open closes it. */
-typedef int reader(const reader_source *in, const file_options *options, file_matrix *out);
+typedef fs_result reader(const reader_source *in, const file_options *options, file_matrix *out);
 reader npy_read, mtx_read, safetensors_read, idx_read, csv_read, npz_read, raw_read;
 
 /* What a file may begin as, for messages. */
 #define READER_FORMATS "npy, npz, Matrix Market, safetensors or IDX"
 
-/* Tells options->watch, where there is one, how far reading is. */
+/* Calls options->watch, where there is one. */
 void reader_watch(const reader_source *in, int64_t bytes, int64_t all);
 
 /* sizes ------------------------------------------------------------------------------------------------------ */
@@ -60,8 +66,8 @@ int64_t reader_bytes(const reader_shape *shape, int64_t element);
 int reader_cannot(const reader_source *in, file_matrix *out, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What a reader returns after that: 0 where the file was described. */
-static inline int reader_refused(const file_matrix *out) { return out->why[0] ? 0 : 1; }
+/* What a reader returns after that: FS_OK where the file was described. */
+static inline fs_result reader_refused(const file_matrix *out) { return out->why[0] ? FS_OK : FS_EFILE; }
 
 /* Whether a shape is a matrix with something in it: 1 to FILE_MAX_DIMENSIONS sizes of at least 1.  If not,
  * reader_cannot has been called. */
@@ -78,12 +84,12 @@ typedef char reader_text[160];
 const char *reader_shape_text(reader_text text, const reader_shape *shape);
 
 /* That `there` bytes (-1: not known, it is a pipe) are exactly what a header's shape and type need; *need gets the
- * number.  Returns 0, or EXIT_FAILURE after the message: "PATH: the header says 4096 x 1024 float32, which needs
+ * number.  FS_EFILE, with the message "PATH: the header says 4096 x 1024 float32, which needs
  * 16777216 bytes, but 1234 follow it". */
-int reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element, int64_t there,
-                int64_t *need);
+fs_result reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element,
+                      int64_t there, int64_t *need);
 
-/* count things of `bytes` bytes into out->memory[slot]; NULL after saying that there is no memory. */
+/* count things of `bytes` bytes into out->memory[slot]; NULL after FS_ENOMEM. */
 void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t count, int64_t bytes);
 
 /* elements --------------------------------------------------------------------------------------------------- */
@@ -110,9 +116,9 @@ int reader_pread(int fd, int64_t offset, int64_t count, const file_kind *kind, v
 
 /* Makes out->dense the packed matrix of this shape that starts `start` bytes into the file, where reader_fits has been.
  * It is mapped where its elements can be used as they are and there is address space for it, otherwise read into
- * memory.  Where it is only to be located, it gets no data.  Returns 0, or EXIT_FAILURE after a message. */
-int reader_view(const reader_source *in, int64_t start, const reader_shape *shape, const file_kind *kind,
-                int by_columns, file_matrix *out);
+ * memory.  Where it is only to be located, it gets no data.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+fs_result reader_view(const reader_source *in, int64_t start, const reader_shape *shape, const file_kind *kind,
+                      int by_columns, file_matrix *out);
 
 /* Whether this machine's numbers are little-endian, as those in most files are. */
 static inline int reader_is_little(void)
@@ -158,23 +164,25 @@ typedef struct reader_stream {
     int inflating, open, members; /* z is in use; it is inside a member; members that are done */
 } reader_stream;
 
-/* All bytes of a file, unpacked if they are gzip.  Returns 0, or EXIT_FAILURE after a message; reader_stop is for
+/* All bytes of a file, unpacked if they are gzip.  Returns FS_OK, FS_EFILE or FS_ENOMEM; reader_stop is for
  * streams that were started. */
-int reader_start(const reader_source *in, reader_stream *stream);
+fs_result reader_start(const reader_source *in, reader_stream *stream);
 void reader_stop(reader_stream *stream);
 
 /* Bytes `at` to `end` - 1 of a file, packed like this. */
-int reader_start_at(const reader_source *in, reader_packing packing, int64_t at, int64_t end, reader_stream *stream);
+fs_result reader_start_at(const reader_source *in, reader_packing packing, int64_t at, int64_t end,
+                          reader_stream *stream);
 
-/* Reads up to `bytes` bytes, fewer only at the end; -1 after the message that the file cannot be read or is damaged.
+/* Reads up to `bytes` bytes, fewer only at the end; minus the code where the file cannot be
+ * read or is damaged.
  * gzip that ends in its middle is damaged; so is what follows gzip and is not gzip. */
 int64_t reader_more(reader_stream *stream, void *to, int64_t bytes);
 
-/* Fills the buffer up and returns how much it holds, or -1 after a message. */
+/* Fills the buffer up and returns how much it holds, or minus the code after a failure. */
 int64_t reader_fill(reader_stream *stream);
 
-/* Reads `count` elements and converts the first `kept` of them.  Returns the bytes that were there, or -1 after a
- * message. */
+/* Reads `count` elements and converts the first `kept` of them.  Returns the bytes that were there, or minus the
+ * code. */
 int64_t reader_values(reader_stream *stream, const file_kind *kind, int64_t count, int64_t kept, void *to);
 
 /* A pipe that is read as it comes.  Its first READER_BUFFER bytes are in the buffer from the start on. */
@@ -185,8 +193,8 @@ struct reader_pipe {
 };
 
 /* Copies a pipe of which no more than the first buffer was read to a temporary file, from its first byte on.  Returns
- * 0, or EXIT_FAILURE after a message. */
-int pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd);
+ * 0, or FS_EFILE or FS_ENOMEM. */
+fs_result pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd);
 void pipe_close(reader_pipe *pipe);
 
 #endif

@@ -46,7 +46,7 @@ static int write_all(int fd, const unsigned char *data, int64_t bytes, int64_t *
     return 0;
 }
 
-int pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd)
+fs_result pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd)
 {
     const char *folder = temporary_folder();
     reader_stream *s = &pipe->stream;
@@ -59,7 +59,7 @@ int pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd)
         s->filled = 0;
         if ((got = reader_fill(s)) < 0) {
             close(*fd);
-            return EXIT_FAILURE;
+            return reader_failure(got);
         }
     }
     if (!why) return 0;
@@ -71,19 +71,20 @@ int pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd)
 }
 
 /* The first bytes of standard input, which is no file. */
-static int pipe_open(reader_source *in)
+static fs_result pipe_open(reader_source *in)
 {
     reader_pipe *pipe = calloc(1, sizeof *pipe);
-    if (!pipe) return bad_file("%s: there is no memory for a pipe", in->path);
+    if (!pipe) return out_of_memory("%s: there is no memory for a pipe", in->path);
     pipe->in = (reader_source){.path = STANDARD_INPUT, .fd = dup(STDIN_FILENO), .options = &pipe->none};
     if (pipe->in.fd < 0) {
         free(pipe);
         return bad_file("standard input cannot be read (%s)", strerror(errno));
     }
     in->pipe = pipe;
-    if (reader_start_at(&pipe->in, READER_PLAIN, 0, INT64_MAX, &pipe->stream)) return EXIT_FAILURE;
+    FSI_TRY(reader_start_at(&pipe->in, READER_PLAIN, 0, INT64_MAX, &pipe->stream));
     pipe->stream.is_pipe = 1;
-    if (reader_fill(&pipe->stream) < 0) return EXIT_FAILURE;
+    const int64_t filled = reader_fill(&pipe->stream);
+    if (filled < 0) return reader_failure(filled);
     return pipe->stream.filled ? 0 : bad_file("%s: the file is empty", in->path);
 }
 
@@ -100,12 +101,12 @@ static int comes_in_order(const reader_source *in)
 {
     const file_options *o = in->options;
     const reader_stream *s = &in->pipe->stream;
-    if (!o->locate) return 0;
+    if (!o->locate || o->spool) return 0;
     return o->format == FILE_RAW || ((o->format == FILE_GUESS || o->format == FILE_NPY) && !o->tensor &&
                                      s->filled >= 6 && !memcmp(s->buffer, "\x93NUMPY", 6));
 }
 
-static int standard_input(reader_source *in)
+static fs_result standard_input(reader_source *in)
 {
     struct stat about;
     in->path = STANDARD_INPUT;
@@ -114,20 +115,20 @@ static int standard_input(reader_source *in)
         in->fd = dup(STDIN_FILENO);
         return in->fd >= 0 ? 0 : bad_file("standard input cannot be read (%s)", strerror(errno));
     }
-    if (pipe_open(in)) return EXIT_FAILURE;
+    FSI_TRY(pipe_open(in));
     if (comes_in_order(in)) {
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now); /* two runs never read the same pipe */
         in->changed = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
         return 0;
     }
-    const int code = pipe_spool(in->pipe, in, &in->fd);
+    const fs_result code = pipe_spool(in->pipe, in, &in->fd);
     pipe_close(in->pipe);
     in->pipe = NULL;
     return code;
 }
 
-int source_measure(reader_source *in)
+fs_result source_measure(reader_source *in)
 {
     struct stat about;
     const int is_file = fstat(in->fd, &about) == 0 && S_ISREG(about.st_mode);
@@ -138,10 +139,10 @@ int source_measure(reader_source *in)
     return bad_file("%s: this is not a file; a pipe or device is read as standard input ('-')", in->path);
 }
 
-int source_open(const char *path, const file_options *options, reader_source *in)
+fs_result source_open(const char *path, const file_options *options, reader_source *in)
 {
     *in = (reader_source){.path = path, .fd = -1, .options = options};
-    int code;
+    fs_result code;
     if (!strcmp(path, "-")) {
         code = standard_input(in);
         if (!code && in->pipe) return 0;

@@ -40,7 +40,7 @@ static void what_is_kept_comes_back(void **state)
     assert_int_not_equal(access("kept/theta-0.npy.part", F_OK), 0);
     b.rows = 3, b.cols = 2;
     expect_message(cache_get(&c, "theta-0", &b, &found),
-                   "kept/theta-0.npy: the file holds 2 x 3 elements, it must be 3 x 2");
+                   "kept/theta-0.npy: the file holds 2 x 3 float32 by rows, it should be 3 x 2");
     cache_close(&c);
 }
 

@@ -110,11 +110,11 @@ static void wrong_files_are_refused_with_a_message(void **state)
     put_images(&b, 0, TRAIN, SIDE);
     b.at[0] = 1;
     save(&b, paths.train_images);
-    EXPECT(4, 3, FS_EFILE, "train.idx", "IDX file");
+    EXPECT(4, 3, FS_EFILE, "train.idx", "not an IDX file");
     b.at[0] = 0;
     b.at[2] = 9;
     save(&b, paths.train_images);
-    EXPECT(4, 3, FS_EFILE, "train.idx: pixel 4 of image 0 is -108; pixels are bytes, 0 to 255");
+    EXPECT(4, 3, FS_EFILE, "train.idx: the file holds int8; images are bytes (uint8)");
     b.at[2] = 8;
     memset(b.at + 16, 7, TRAIN * PIXELS);
     save(&b, paths.train_images);

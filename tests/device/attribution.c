@@ -147,7 +147,7 @@ static void masked_features_and_scores_are_those_of_plain_loops(void **state)
 enum { LAYERS = 4, TOKENS = 3, OUT = 30, IN = 25, OTHER_OUT = 8, OTHER_IN = 16, TENSOR = 140 };
 
 typedef struct layered {
-    float *output_gradients, *inputs, *other_output_gradients, *other_inputs, *tensor; /* batch-major, in the lane's memory */
+    float *outputs, *inputs, *other_outputs, *other_inputs, *tensor; /* batch-major, in the lane's memory */
     fs_attribution_layer layers[LAYERS];
     double *gradients; /* N x ALL, on the host */
 } layered;
@@ -168,13 +168,13 @@ static layered layered_open(const lane *l, int64_t N)
 {
     layered b = {.gradients = room(N * ALL, sizeof(double))};
     float *s, *x, *t, *y, *z;
-    b.output_gradients = send_normals(l, N * TOKENS * OUT, 1, &s), b.inputs = send_normals(l, N * TOKENS * IN, 2, &x);
-    b.other_output_gradients = send_normals(l, N * OTHER_OUT, 3, &t), b.other_inputs = send_normals(l, N * OTHER_IN, 4, &y);
+    b.outputs = send_normals(l, N * TOKENS * OUT, 1, &s), b.inputs = send_normals(l, N * TOKENS * IN, 2, &x);
+    b.other_outputs = send_normals(l, N * OTHER_OUT, 3, &t), b.other_inputs = send_normals(l, N * OTHER_IN, 4, &y);
     b.tensor = send_normals(l, N * TENSOR, 5, &z);
-    const fs_matrix output_gradients = batch_there(b.output_gradients, N * TOKENS, OUT), none = {.data = NULL};
-    b.layers[0] = (fs_attribution_layer){output_gradients, batch_there(b.inputs, N * TOKENS, IN), TOKENS};
-    b.layers[1] = (fs_attribution_layer){output_gradients, none, TOKENS};
-    b.layers[2].output_gradients = batch_there(b.other_output_gradients, N, OTHER_OUT);
+    const fs_matrix outputs = batch_there(b.outputs, N * TOKENS, OUT), none = {.data = NULL};
+    b.layers[0] = (fs_attribution_layer){outputs, batch_there(b.inputs, N * TOKENS, IN), TOKENS};
+    b.layers[1] = (fs_attribution_layer){outputs, none, TOKENS};
+    b.layers[2].output_gradients = batch_there(b.other_outputs, N, OTHER_OUT);
     b.layers[2].inputs = batch_there(b.other_inputs, N, OTHER_IN);
     b.layers[2].tokens = 1;
     b.layers[3] = (fs_attribution_layer){batch_there(b.tensor, N, TENSOR), none, 1};
@@ -195,8 +195,8 @@ static layered layered_open(const lane *l, int64_t N)
 }
 static void layered_close(const lane *l, layered *b)
 {
-    device_free(l->stream, b->output_gradients), device_free(l->stream, b->inputs);
-    device_free(l->stream, b->other_output_gradients), device_free(l->stream, b->other_inputs);
+    device_free(l->stream, b->outputs), device_free(l->stream, b->inputs);
+    device_free(l->stream, b->other_outputs), device_free(l->stream, b->other_inputs);
     device_free(l->stream, b->tensor);
     free(b->gradients);
 }

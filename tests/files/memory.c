@@ -1,5 +1,5 @@
-/* memory.c - memory that runs out at any moment: every reader says so in one sentence and gives back what it had (the
- * sanitizer looks).  The linker sends the readers' malloc, calloc and realloc here; those of zlib and cJSON stay
+/* memory.c - memory that runs out at any allocation: every reader fails with FS_ENOMEM and frees what it had (the address
+ * sanitizer checks that).  The linker sends the readers' malloc, calloc and realloc here; those of zlib and cJSON stay
  * their own. */
 #include "flashsketch_extend.h"
 #include "tests/support/files.h"
@@ -10,7 +10,7 @@ void *__real_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_realloc(void *memory, size_t size) { return is_out() ? NULL : __real_realloc(memory, size); }
 
-/* The file opens when there is memory `least` times, and is refused when there is fewer times. */
+/* The file opens where `least` allocations succeed, and is FS_ENOMEM where fewer do. */
 static void expect_steps(const bytes *b, const char *path, const file_options *options, int least)
 {
     save(b, path);
@@ -18,9 +18,9 @@ static void expect_steps(const bytes *b, const char *path, const file_options *o
         file_matrix file;
         (void)fs_fail(FS_OK, "%s", "");
         left = times;
-        const int code = file_open(path, options, &file);
+        const fs_result code = file_open(path, options, &file);
         left = -1;
-        if (!code || !strstr(fs_error_message(), "no memory")) {
+        if (code != FS_ENOMEM || !strstr(fs_error_message(), "no memory")) {
             print_error("%s with memory %d times: code %d, \"%s\"\n", path, times, code, fs_error_message());
             fail();
         }

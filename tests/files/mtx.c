@@ -212,10 +212,10 @@ static void wrong_files_are_refused_with_the_line(void **state)
         {"%%MatrixMarket matrix coordinate pattern skew-symmetric\n2 2 1\n2 1\n", "coordinate pattern skew-symmetric"},
         {REAL, "before the line with its sizes"},
         {REAL "% only\n%comments", "before the line with its sizes"},
-        {REAL "2 2\n1 1 1\n", "line 2: the number of entries"},
-        {REAL "2 2 1 1\n1 1 1\n", "line 2: the end of the line with the sizes"},
-        {REAL "-2 2 1\n1 1 1\n", "line 2: the number of rows must be here, but there stands '-2 2 1'"},
-        {REAL "2 2.0 1\n1 1 1\n", "line 2: the number of columns"},
+        {REAL "2 2\n1 1 1\n", "line 2: expected the number of entries"},
+        {REAL "2 2 1 1\n1 1 1\n", "line 2: expected the end of the line with the sizes"},
+        {REAL "-2 2 1\n1 1 1\n", "line 2: expected the number of rows, found '-2 2 1'"},
+        {REAL "2 2.0 1\n1 1 1\n", "line 2: expected the number of columns"},
         {REAL "0 2 0\n", "0 x 2: there is nothing to read"},
         {REAL "2 99999999999999999999 1\n1 1 1\n", "line 2: a number of more than 63 bits"},
         {REAL "2 2 9223372036854775807\n1 1 1\n", "9223372036854775807 entries, but the file's"},
@@ -228,10 +228,10 @@ static void wrong_files_are_refused_with_the_line(void **state)
         {REAL "2 2 1\n1 3 1\n", "line 3: the entry (1, 3) is outside"},
         {REAL "2 2 1\n0 1 1\n", "line 3: the entry (0, 1) is outside"},
         {REAL "2 2 1\n1 0 1\n", "line 3: the entry (1, 0) is outside"},
-        {REAL "2 2 1\n\n1 -1 1\n", "line 4: a column"},
-        {REAL "2 2 1\n1 1\n", "line 3: a number of 64 bits must be here, but there stands ''"},
-        {REAL "2 2 1\n1 1 1 1\n", "line 3: the end of the entry"},
-        {REAL "2 2 1\n1 1 1,5\n", "line 3: a number of 64 bits must be here, but there stands '1,5'"},
+        {REAL "2 2 1\n\n1 -1 1\n", "line 4: expected a column"},
+        {REAL "2 2 1\n1 1\n", "line 3: expected a number of 64 bits, found ''"},
+        {REAL "2 2 1\n1 1 1 1\n", "line 3: expected the end of the entry"},
+        {REAL "2 2 1\n1 1 1,5\n", "line 3: expected a number of 64 bits, found '1,5'"},
         {REAL "2 2 1\n1 1 0x10\n", "'0x10'"},
         {REAL "2 2 1\n1 1 -0X1p3\n", "'-0X1p3'"},
         {REAL "2 2 1\n1 1 1e999\n", "'1e999'"},
@@ -241,19 +241,19 @@ static void wrong_files_are_refused_with_the_line(void **state)
         {REAL "2 2 1\n1 1 \x1b[2J\n", "'\\x1b[2J'"},
         {REAL "4194305 2 1\n1 1 1\n", "4194305 rows and only 1 entries"},
         {REAL "9223372036854775799 2 0\n", "9223372036854775799 rows and only 0 entries"},
-        {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 1.5\n", "line 3: a whole number"},
+        {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 1.5\n", "line 3: expected a whole number"},
         {"%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 99999999999999999999\n",
          "line 3: a number of more"},
-        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", "line 3: the end of the entry"},
+        {"%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1 1\n", "line 3: expected the end of the entry"},
         {"%%MatrixMarket matrix coordinate real symmetric\n2 3 1\n1 1 1\n", "2 x 3 and symmetric"},
         {"%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n2 2 1\n",
          "(2, 2) of a skew-symmetric matrix is on the diagonal"},
         {ARRAY "2 2\n1\n2\n3\n", "says 4 values, but the file ends after 3"},
         {ARRAY "2 2\n1\n2\n3\n4\n5\n", "line 7: the header says 4 values, but more follow"},
-        {ARRAY "2 2\n1\n2\n3\n4 5\n", "line 6: the end of the values"},
+        {ARRAY "2 2\n1\n2\n3\n4 5\n", "line 6: expected the end of the values"},
         {ARRAY "3037000500 3037000500\n1\n", "more than can be counted"},
         {ARRAY "1000000 1000000\n1\n", "1000000000000 values"},
-        {ARRAY "2 2 4\n1\n", "line 2: the end of the line"},
+        {ARRAY "2 2 4\n1\n", "line 2: expected the end of the line"},
     };
     const file_options mtx = {.format = FILE_MTX};
     (void)state;
@@ -272,7 +272,7 @@ static void zero_bytes_are_refused(void **state)
     bytes b = {.count = 0};
     put(&b, text, sizeof text - 1);
     save(&b, "A.mtx");
-    REFUSED("A.mtx", NULL, "line 3: the end of the entry");
+    REFUSED("A.mtx", NULL, "line 3: expected the end of the entry");
     static const char banner[] = "%%MatrixMarket matrix coordinate real general\0x\n1 1 1\n1 1 1\n";
     b.count = 0;
     put(&b, banner, sizeof banner - 1);

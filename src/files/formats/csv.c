@@ -25,7 +25,7 @@ typedef struct table {
 
 /* What is wrong in the line that is being read.  Before the first row of a file whose format is a guess, the file may
  * as well be something else. */
-static int refuse(const table *c, const char *what)
+static fs_result refuse(const table *c, const char *what)
 {
     if (c->rows || c->options->format != FILE_GUESS) return bad_file("%s: %s", c->t.path, what);
     return bad_file("%s: it begins no " READER_FORMATS " file, and as CSV %s; for a raw file give --shape and --dtype",
@@ -84,7 +84,7 @@ static void skip_field(const table *c, char **at, const char *end)
     *at = skip_spaces(c, p);
 }
 
-static int not_a_number(const table *c, char *at, const char *end, int64_t column)
+static fs_result not_a_number(const table *c, char *at, const char *end, int64_t column)
 {
     char *first = skip_spaces(c, at), *last = at, shown[40], what[200];
     skip_field(c, &last, end);
@@ -119,8 +119,7 @@ static int next_line(table *c, char **at, char **end)
         if (!blank) blank = c->t.line;
     }
     if (more != 1 || !c->rows || !blank) return more;
-    bad_file("%s: line %" PRId64 " is blank, but rows follow it; take it out", c->t.path, blank);
-    return -1;
+    return -(int)bad_file("%s: line %" PRId64 " is blank, but rows follow it; take it out", c->t.path, blank);
 }
 
 /* Whether the first line is a header: its fields are counted, and those that are numbers.  Returns as text_line. */
@@ -147,26 +146,27 @@ static int read_header(table *c, char *at, const char *end)
              "line %" PRId64 " has %" PRId64 " fields, of which %" PRId64 " are numbers and column "
              "%" PRId64 " is not; a row has numbers only, a header line none",
              c->t.line, fields, numbers, other);
-    return refuse(c, what), -1;
+    return -(int)refuse(c, what);
 }
 
-/* Room for one more row.  Returns 0, or EXIT_FAILURE after a message. */
-static int make_room(table *c)
+/* Room for one more row.  Returns 0, or FS_EFILE or FS_ENOMEM. */
+static fs_result make_room(table *c)
 {
     if (c->out->whole || c->rows < c->room) return 0;
     const int64_t rows = c->room ? 2 * c->room : ROWS_AT_FIRST;
     const int64_t bytes = reader_times(rows, c->cols * (int64_t)sizeof(double));
     void *data = bytes < 0 ? NULL : realloc(c->out->memory[0], (size_t)bytes);
     if (!data)
-        return bad_file("%s: there is no memory for %" PRId64 " rows of %" PRId64 " numbers; allow more (ulimit -v), "
-                        "or cut the matrix into several files",
-                        c->t.path, rows, c->cols);
+        return out_of_memory("%s: there is no memory for %" PRId64 " rows of %" PRId64
+                             " numbers; allow more (ulimit -v), "
+                             "or cut the matrix into several files",
+                             c->t.path, rows, c->cols);
     c->out->memory[0] = c->data = data;
     c->room = rows;
     return 0;
 }
 
-static int count_fields(table *c, char *at, const char *end)
+static fs_result count_fields(table *c, char *at, const char *end)
 {
     char what[200];
     for (int more = 1; more; more = next_field(c, &at, end)) {
@@ -181,11 +181,11 @@ static int count_fields(table *c, char *at, const char *end)
     return refuse(c, what);
 }
 
-static int read_row(table *c, char *at, const char *end)
+static fs_result read_row(table *c, char *at, const char *end)
 {
     int64_t column = 0;
-    if (!c->rows && count_fields(c, at, end)) return EXIT_FAILURE;
-    if (make_room(c)) return EXIT_FAILURE;
+    if (!c->rows) FSI_TRY(count_fields(c, at, end));
+    FSI_TRY(make_room(c));
     double *to = c->out->whole ? NULL : c->data + c->rows * c->cols;
     for (int more = 1; more && to; more = next_field(c, &at, end)) {
         double value;
@@ -212,20 +212,21 @@ static void describe(const table *c)
     snprintf(c->out->stored, sizeof c->out->stored, "numbers%s%s", between, c->names ? ", header line" : "");
 }
 
-static int read_all(table *c)
+static fs_result read_all(table *c)
 {
     char *at, *end;
     int more = next_line(c, &at, &end);
-    if (more < 0) return EXIT_FAILURE;
+    if (more < 0) return reader_failure(more);
     if (more) {
         c->separator = separator_of(at);
         const int header = read_header(c, at, end);
-        if (header < 0) return EXIT_FAILURE;
-        if (header && (more = next_line(c, &at, &end)) < 0) return EXIT_FAILURE;
+        if (header < 0) return reader_failure(header);
+        if (header && (more = next_line(c, &at, &end)) < 0) return reader_failure(more);
         if (header && more && c->separator == ' ') c->separator = separator_of(at); /* a name may have spaces */
     }
     for (; more; more = next_line(c, &at, &end)) {
-        if (more < 0 || read_row(c, at, end)) return EXIT_FAILURE;
+        if (more < 0) return reader_failure(more);
+        FSI_TRY(read_row(c, at, end));
     }
     if (!c->rows) return refuse(c, "it has no row of numbers");
     const reader_shape shape = {2, {c->rows, c->cols}};
@@ -235,13 +236,13 @@ static int read_all(table *c)
     return 0;
 }
 
-int csv_read(const reader_source *in, const file_options *options, file_matrix *out)
+fs_result csv_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     table c = {.options = options, .out = out};
-    if (text_start(in, LONGEST, &c.t)) return EXIT_FAILURE;
+    FSI_TRY(text_start(in, LONGEST, &c.t));
     out->gzip = c.t.stream.gzip;
     out->whole = options->locate == 2;
-    const int code = read_all(&c);
+    const fs_result code = read_all(&c);
     text_stop(&c.t);
     return code;
 }

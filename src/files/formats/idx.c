@@ -22,12 +22,12 @@ static const kind kinds[] = {{0x08, 'u', 1, "uint8"}, {0x09, 'i', 1, "int8"},   
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* Reads the header; *start is how long it is. */
-static int read_header(reader_stream *stream, const kind **k, reader_shape *shape, int64_t *start)
+static fs_result read_header(reader_stream *stream, const kind **k, reader_shape *shape, int64_t *start)
 {
     const char *path = stream->in->path;
     unsigned char magic[4], sizes[4 * MAX_DIMENSIONS];
     int64_t got = reader_more(stream, magic, 4);
-    if (got < 0) return EXIT_FAILURE;
+    if (got < 0) return reader_failure(got);
     if (got < 4) return bad_file("%s: the file ends in the middle of its header, after %" PRId64 " bytes", path, got);
     if (magic[0] || magic[1])
         return bad_file("%s: this is not an IDX file: it starts with %02x %02x, not with 00 00", path, magic[0],
@@ -41,7 +41,7 @@ static int read_header(reader_stream *stream, const kind **k, reader_shape *shap
     shape->dimensions = magic[3];
     *start = 4 + 4 * (int64_t)magic[3];
     got = reader_more(stream, sizes, *start - 4);
-    if (got < 0) return EXIT_FAILURE;
+    if (got < 0) return reader_failure(got);
     if (got < *start - 4)
         return bad_file("%s: the file ends in the middle of its header, after %" PRId64 " bytes", path, 4 + got);
     for (int i = 0; i < shape->dimensions; i++) shape->size[i] = (int64_t)reader_big(sizes + 4 * i, 4);
@@ -49,39 +49,38 @@ static int read_header(reader_stream *stream, const kind **k, reader_shape *shap
 }
 
 /* Reads all values and keeps the first ones; then nothing may follow. */
-static int read_values(reader_stream *stream, const file_kind *k, int64_t count, int64_t kept, void *data)
+static fs_result read_values(reader_stream *stream, const file_kind *k, int64_t count, int64_t kept, void *data)
 {
     const char *path = stream->in->path;
     char more;
     const int64_t there = reader_values(stream, k, count, kept, data);
-    if (there < 0) return EXIT_FAILURE;
+    if (there < 0) return reader_failure(there);
     if (there < count * k->bytes)
         return bad_file("%s: the header says %" PRId64 " bytes of values, but %" PRId64 " follow it; get the file "
                         "again",
                         path, count * k->bytes, there);
     const int64_t rest = reader_more(stream, &more, 1);
-    if (rest < 0) return EXIT_FAILURE;
+    if (rest < 0) return reader_failure(rest);
     if (rest > 0)
         return bad_file("%s: the header says %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
     return 0;
 }
 
-static int read_stream(reader_stream *stream, const file_options *options, file_matrix *out)
+static fs_result read_stream(reader_stream *stream, const file_options *options, file_matrix *out)
 {
     const kind *k = NULL;
     reader_shape shape = {0};
     reader_text text;
     int64_t start = 0, need, rows, cols;
     const char *path = stream->in->path;
-    if (read_header(stream, &k, &shape, &start)) return EXIT_FAILURE;
+    FSI_TRY(read_header(stream, &k, &shape, &start));
     out->gzip = stream->gzip;
     snprintf(out->stored, sizeof out->stored, "%s", k->name);
     reader_keep_shape(&shape, out);
     if (!reader_is_matrix(stream->in, &shape, out)) return reader_refused(out);
     const int64_t there = stream->most > start ? stream->most - start : 0;
     need = reader_bytes(&shape, k->bytes);
-    if ((!stream->gzip || need < 0) && reader_fits(stream->in, &shape, k->name, k->bytes, there, &need))
-        return EXIT_FAILURE;
+    if (!stream->gzip || need < 0) FSI_TRY(reader_fits(stream->in, &shape, k->name, k->bytes, there, &need));
     if (need > there)
         return bad_file("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64
                         " bytes of gzip unpack to at most %" PRId64,
@@ -94,16 +93,17 @@ static int read_stream(reader_stream *stream, const file_options *options, file_
     const file_kind element = reader_kind(k->letter, k->bytes, 1);
     out->whole = options->locate == 2;
     void *data = out->whole ? NULL : reader_array(stream->in, out, 0, kept * cols, fsi_dtype_size(element.dtype));
-    if (!out->whole && (!data || read_values(stream, &element, rows * cols, kept * cols, data))) return EXIT_FAILURE;
+    if (!out->whole && !data) return FS_ENOMEM;
+    if (!out->whole) FSI_TRY(read_values(stream, &element, rows * cols, kept * cols, data));
     out->dense = fs_row_major(data, kept, cols, element.dtype);
     return 0;
 }
 
-int idx_read(const reader_source *in, const file_options *options, file_matrix *out)
+fs_result idx_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     reader_stream stream;
-    if (reader_start(in, &stream)) return EXIT_FAILURE;
-    const int code = read_stream(&stream, options, out);
+    FSI_TRY(reader_start(in, &stream));
+    const fs_result code = read_stream(&stream, options, out);
     reader_stop(&stream);
     return code;
 }

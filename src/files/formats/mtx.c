@@ -42,18 +42,18 @@ static int next_words(text *t, int comments, char **at, char **end)
     return more;
 }
 
-static int wrong(const text *t, const char *at, const char *wanted)
+static fs_result wrong(const text *t, const char *at, const char *wanted)
 {
     char shown[32];
     const size_t left = strlen(at);
-    return bad_file("%s: line %" PRId64 ": %s must be here, but there stands '%s'", t->path, t->line, wanted,
+    return bad_file("%s: line %" PRId64 ": expected %s, found '%s'", t->path, t->line, wanted,
                     file_printable(shown, sizeof shown, at, left < 24 ? left : 24));
 }
 
 static int word_ends(const char *at) { return *at == 0 || *at == ' ' || *at == '\t' || *at == '\r'; }
 
 /* A whole number without sign; moves *at behind it and the spaces that follow. */
-static int read_whole(const text *t, char **at, const char *what, int64_t *number)
+static fs_result read_whole(const text *t, char **at, const char *what, int64_t *number)
 {
     char *p = *at;
     if (*p < '0' || *p > '9') return wrong(t, *at, what);
@@ -67,7 +67,7 @@ static int read_whole(const text *t, char **at, const char *what, int64_t *numbe
     return 0;
 }
 
-static int read_value(const text *t, const banner *b, char **at, double *value)
+static fs_result read_value(const text *t, const banner *b, char **at, double *value)
 {
     if (b->field == PATTERN) {
         *value = 1;
@@ -82,7 +82,7 @@ static int read_value(const text *t, const banner *b, char **at, double *value)
     const int negative = **at == '-';
     int64_t number;
     if (**at == '-' || **at == '+') ++*at;
-    if (read_whole(t, at, "a whole number", &number)) return EXIT_FAILURE;
+    FSI_TRY(read_whole(t, at, "a whole number", &number));
     *value = negative ? -(double)number : (double)number;
     return 0;
 }
@@ -104,7 +104,7 @@ static int find_word(const char *word, const char *const *known)
     return -1;
 }
 
-static int read_banner(text *t, banner *b, file_matrix *out)
+static fs_result read_banner(text *t, banner *b, file_matrix *out)
 {
     static const char *const formats[] = {"coordinate", "array", NULL};
     static const char *const fields[] = {"real", "integer", "pattern", "double", "complex", NULL};
@@ -112,7 +112,7 @@ static int read_banner(text *t, banner *b, file_matrix *out)
     char *at, *end, *words[5], shown[40];
     int count = 0;
     const int more = text_line(t, &at, &end);
-    if (more < 0) return EXIT_FAILURE;
+    if (more < 0) return reader_failure(more);
     if (!more) return bad_file("%s: there is nothing in the file", t->path);
     for (at = skip_spaces(at); *at && count < 5; at = skip_spaces(at)) {
         words[count++] = at;
@@ -134,22 +134,21 @@ static int read_banner(text *t, banner *b, file_matrix *out)
     b->field = kind == DOUBLE ? REAL : (field)kind;
     b->symmetry = (symmetry)symmetric;
     if (b->field == PATTERN && (b->is_array || b->symmetry == SKEW))
-        return bad_file("%s: the banner says %s pattern %s, which there is not", t->path, formats[format],
+        return bad_file("%s: '%s pattern %s' is not a Matrix Market type", t->path, formats[format],
                         symmetries[symmetric]);
     snprintf(out->stored, sizeof out->stored, "%s %s %s", formats[format], fields[b->field], symmetries[symmetric]);
     return 0;
 }
 
 /* Rows, columns and, in coordinate files, entries. */
-static int read_sizes(text *t, const banner *b, int64_t size[3], file_matrix *out)
+static fs_result read_sizes(text *t, const banner *b, int64_t size[3], file_matrix *out)
 {
     static const char *const names[] = {"the number of rows", "the number of columns", "the number of entries"};
     char *at, *end;
     const int more = next_words(t, 1, &at, &end);
-    if (more < 0) return EXIT_FAILURE;
+    if (more < 0) return reader_failure(more);
     if (!more) return bad_file("%s: the file ends before the line with its sizes", t->path);
-    for (int i = 0; i < (b->is_array ? 2 : 3); i++)
-        if (read_whole(t, &at, names[i], &size[i])) return EXIT_FAILURE;
+    for (int i = 0; i < (b->is_array ? 2 : 3); i++) FSI_TRY(read_whole(t, &at, names[i], &size[i]));
     if (at != end) return wrong(t, at, "the end of the line with the sizes");
     if (size[0] < 1 || size[1] < 1)
         return bad_file("%s: the header says %" PRId64 " x %" PRId64 ": there is nothing to read", t->path, size[0],
@@ -163,10 +162,10 @@ static int read_sizes(text *t, const banner *b, int64_t size[3], file_matrix *ou
 }
 
 /* Complex numbers: the sizes are for the description. */
-static int read_complex(text *t, const banner *b, file_matrix *out)
+static fs_result read_complex(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
+    FSI_TRY(read_sizes(t, b, size, out));
     reader_cannot(t->stream.in, out,
                   "the banner says '%s': complex numbers are not read; write the real and the "
                   "imaginary part as matrices of their own",
@@ -175,7 +174,7 @@ static int read_complex(text *t, const banner *b, file_matrix *out)
 }
 
 /* That the file can hold `count` things of at least `least` bytes each, its last newline aside. */
-static int can_hold(const text *t, const char *what, int64_t count, int64_t least)
+static fs_result can_hold(const text *t, const char *what, int64_t count, int64_t least)
 {
     if (count <= (t->stream.most - 1) / least + 1) return 0;
     return bad_file("%s: the header says %" PRId64 " %s, but the file's %" PRId64 " bytes%s hold no more than %" PRId64,
@@ -184,11 +183,11 @@ static int can_hold(const text *t, const char *what, int64_t count, int64_t leas
 }
 
 /* That nothing but blank lines follows. */
-static int at_the_end(text *t, int64_t count, const char *what)
+static fs_result at_the_end(text *t, int64_t count, const char *what)
 {
     char *at, *end;
     const int more = next_words(t, 0, &at, &end);
-    if (more < 0) return EXIT_FAILURE;
+    if (more < 0) return reader_failure(more);
     if (!more) return 0;
     return bad_file("%s: line %" PRId64 ": the header says %" PRId64 " %s, but more follow", t->path, t->line, count,
                     what);
@@ -196,22 +195,22 @@ static int at_the_end(text *t, int64_t count, const char *what)
 
 /* arrays ----------------------------------------------------------------------------------------------------- */
 
-static int read_array(text *t, const banner *b, file_matrix *out)
+static fs_result read_array(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
+    FSI_TRY(read_sizes(t, b, size, out));
     const int64_t rows = size[0], cols = size[1], all = reader_times(rows, cols);
     if (all < 0)
         return bad_file("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
                         cols);
     const int64_t count = b->symmetry == GENERAL ? all : b->symmetry == SKEW ? (all - rows) / 2 : (all + rows) / 2;
-    if (can_hold(t, "values", count, 2)) return EXIT_FAILURE;
+    FSI_TRY(can_hold(t, "values", count, 2));
     if (out->whole) {
         out->dense = fs_col_major(NULL, rows, cols, FS_F64);
         return 0;
     }
     double *data = reader_array(t->stream.in, out, 0, all, sizeof *data);
-    if (!data) return EXIT_FAILURE;
+    if (!data) return FS_ENOMEM;
     char *at = NULL, *end = NULL;
     int64_t done = 0;
     for (int64_t j = 0; j < cols; j++) {
@@ -220,36 +219,36 @@ static int read_array(text *t, const banner *b, file_matrix *out)
         for (int64_t i = first; i < rows; i++, done++) {
             const int more = at == end ? next_words(t, 0, &at, &end) : 1;
             double value;
-            if (more < 0) return EXIT_FAILURE;
+            if (more < 0) return reader_failure(more);
             if (!more)
                 return bad_file("%s: the header says %" PRId64 " values, but the file ends after %" PRId64, t->path,
                                 count, done);
-            if (read_value(t, b, &at, &value)) return EXIT_FAILURE;
+            FSI_TRY(read_value(t, b, &at, &value));
             data[j * rows + i] = value;
             if (b->symmetry != GENERAL) data[i * rows + j] = b->symmetry == SKEW && i != j ? -value : value;
         }
     }
     if (at != end) return wrong(t, at, "the end of the values");
-    if (at_the_end(t, count, "values")) return EXIT_FAILURE;
+    FSI_TRY(at_the_end(t, count, "values"));
     out->dense = fs_col_major(data, rows, cols, FS_F64);
     return 0;
 }
 
 /* coordinates ------------------------------------------------------------------------------------------------ */
 
-static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, sparse_entries *e)
+static fs_result read_entries(text *t, const banner *b, int64_t rows, int64_t cols, sparse_entries *e)
 {
     for (int64_t i = 0; i < e->count; i++) {
         char *at, *end;
         int64_t row, col;
         const int more = next_words(t, 0, &at, &end);
-        if (more < 0) return EXIT_FAILURE;
+        if (more < 0) return reader_failure(more);
         if (!more)
             return bad_file("%s: the header says %" PRId64 " entries, but the file ends after %" PRId64, t->path,
                             e->count, i);
-        if (read_whole(t, &at, "a row", &row) || read_whole(t, &at, "a column", &col) ||
-            read_value(t, b, &at, &e->value[i]))
-            return EXIT_FAILURE;
+        FSI_TRY(read_whole(t, &at, "a row", &row));
+        FSI_TRY(read_whole(t, &at, "a column", &col));
+        FSI_TRY(read_value(t, b, &at, &e->value[i]));
         if (at != end) return wrong(t, at, "the end of the entry");
         if (row < 1 || row > rows || col < 1 || col > cols)
             return bad_file("%s: line %" PRId64 ": the entry (%" PRId64 ", %" PRId64 ") is outside the %" PRId64
@@ -265,35 +264,35 @@ static int read_entries(text *t, const banner *b, int64_t rows, int64_t cols, sp
     return at_the_end(t, e->count, "entries");
 }
 
-static int read_coordinates(text *t, const banner *b, file_matrix *out)
+static fs_result read_coordinates(text *t, const banner *b, file_matrix *out)
 {
     int64_t size[3];
-    if (read_sizes(t, b, size, out)) return EXIT_FAILURE;
+    FSI_TRY(read_sizes(t, b, size, out));
     const int64_t rows = size[0], cols = size[1], count = size[2];
     const reader_source *in = t->stream.in;
-    if (can_hold(t, "entries", count, b->field == PATTERN ? 4 : 6) || sparse_check_rows(in, rows, count))
-        return EXIT_FAILURE;
+    FSI_TRY(can_hold(t, "entries", count, b->field == PATTERN ? 4 : 6));
+    FSI_TRY(sparse_check_rows(in, rows, count));
     if (out->whole) {
         sparse_located(rows, cols, out);
         return 0;
     }
     sparse_entries e;
     const int mirror = b->symmetry == GENERAL ? 0 : b->symmetry == SKEW ? -1 : 1;
-    int code = sparse_entries_allocate(in, count, &e);
+    fs_result code = sparse_entries_allocate(in, count, &e);
     if (!code) code = read_entries(t, b, rows, cols, &e);
     if (!code) code = sparse_csr(in, rows, cols, mirror, &e, out);
     sparse_entries_free(&e);
     return code;
 }
 
-int mtx_read(const reader_source *in, const file_options *options, file_matrix *out)
+fs_result mtx_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     text t;
     banner b;
-    if (text_start(in, LONGEST, &t)) return EXIT_FAILURE;
+    FSI_TRY(text_start(in, LONGEST, &t));
     out->gzip = t.stream.gzip;
     out->whole = options->locate == 2;
-    int code = read_banner(&t, &b, out);
+    fs_result code = read_banner(&t, &b, out);
     if (!code && (b.field == COMPLEX || b.symmetry == HERMITIAN)) code = read_complex(&t, &b, out);
     else if (!code) code = b.is_array ? read_array(&t, &b, out) : read_coordinates(&t, &b, out);
     text_stop(&t);

@@ -21,11 +21,11 @@ typedef struct header {
     int seen[3]; /* of the three keys */
 } header;
 
-static int wrong(const header *h, const char *wanted)
+static fs_result wrong(const header *h, const char *wanted)
 {
     char text[32];
     const size_t left = (size_t)(h->end - h->at);
-    return bad_file("%s: byte %td of the header must be %s, but there stands '%s'", h->path, h->at - h->start, wanted,
+    return bad_file("%s: header byte %td: expected %s, found '%s'", h->path, h->at - h->start, wanted,
                     file_printable(text, sizeof text, h->at, left < 12 ? left : 12));
 }
 
@@ -43,7 +43,7 @@ static int take(header *h, char c)
     return 1;
 }
 
-static int read_string(header *h, char *text, size_t bytes)
+static fs_result read_string(header *h, char *text, size_t bytes)
 {
     skip_spaces(h);
     if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return wrong(h, "a string");
@@ -57,7 +57,7 @@ static int read_string(header *h, char *text, size_t bytes)
 }
 
 /* A list or tuple, whose text is kept, cut: strings, and brackets that close in some order. */
-static int read_list(header *h)
+static fs_result read_list(header *h)
 {
     const char *first = h->at;
     int depth = 0;
@@ -79,14 +79,14 @@ static int read_list(header *h)
     return 0;
 }
 
-static int read_descr(header *h)
+static fs_result read_descr(header *h)
 {
     skip_spaces(h);
     if (h->at < h->end && (*h->at == '[' || *h->at == '(')) return read_list(h);
     return read_string(h, h->descr, sizeof h->descr);
 }
 
-static int read_order(header *h)
+static fs_result read_order(header *h)
 {
     skip_spaces(h);
     const int64_t left = h->end - h->at;
@@ -96,7 +96,7 @@ static int read_order(header *h)
     return 0;
 }
 
-static int read_size(header *h, int64_t *size)
+static fs_result read_size(header *h, int64_t *size)
 {
     skip_spaces(h);
     if (h->at < h->end && *h->at == '-')
@@ -112,13 +112,13 @@ static int read_size(header *h, int64_t *size)
     return 0;
 }
 
-static int read_shape(header *h)
+static fs_result read_shape(header *h)
 {
     if (!take(h, '(')) return wrong(h, "'('");
     while (!take(h, ')')) {
         if (h->a->shape.dimensions == FILE_MAX_DIMENSIONS)
             return bad_file("%s: the header says more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
-        if (read_size(h, &h->a->shape.size[h->a->shape.dimensions])) return EXIT_FAILURE;
+        FSI_TRY(read_size(h, &h->a->shape.size[h->a->shape.dimensions]));
         h->a->shape.dimensions++;
         if (take(h, ',')) continue;
         if (!take(h, ')')) return wrong(h, "',' or ')'");
@@ -127,25 +127,25 @@ static int read_shape(header *h)
     return 0;
 }
 
-static int read_dictionary(header *h)
+static fs_result read_dictionary(header *h)
 {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
-    static int (*const values[])(header *) = {read_descr, read_order, read_shape};
+    static fs_result (*const values[])(header *) = {read_descr, read_order, read_shape};
     char key[32];
     if (!take(h, '{')) return wrong(h, "'{'");
     while (!take(h, '}')) {
-        if (read_string(h, key, sizeof key)) return EXIT_FAILURE;
+        FSI_TRY(read_string(h, key, sizeof key));
         int i = 0;
         while (i < 3 && strcmp(key, keys[i])) i++;
-        if (i == 3 || h->seen[i]++) return wrong(h, "after descr, fortran_order or shape, each of them once");
+        if (i == 3 || h->seen[i]++) return wrong(h, "descr, fortran_order or shape, each of them once");
         if (!take(h, ':')) return wrong(h, "':'");
-        if (values[i](h)) return EXIT_FAILURE;
+        FSI_TRY(values[i](h));
         if (take(h, ',')) continue;
         if (!take(h, '}')) return wrong(h, "',' or '}'");
         break;
     }
     skip_spaces(h);
-    if (h->at != h->end) return wrong(h, "the last");
+    if (h->at != h->end) return wrong(h, "the end of the header");
     for (int i = 0; i < 3; i++)
         if (!h->seen[i]) return bad_file("%s: the header does not say '%s'", h->path, keys[i]);
     return 0;
@@ -203,47 +203,44 @@ static void read_dtype(const header *h)
                  a->descr);
 }
 
-/* The bytes before the header's text and how long that is.  Returns how many bytes there are, or -1 after a message. */
+/* The bytes before the header's text and how long that is.  Returns how many bytes there are, or minus the code. */
 static int64_t read_length(reader_stream *stream, int64_t *length)
 {
     const char *path = stream->in->path;
     unsigned char first[12];
     const int64_t got = reader_more(stream, first, 10);
-    if (got < 0) return -1;
+    if (got < 0) return got;
     if (got < 10 || memcmp(first, "\x93NUMPY", 6)) {
-        bad_file("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", path);
-        return -1;
+        return -(int64_t)bad_file("%s: this is not an npy file: it does not begin with \\x93NUMPY and a version", path);
     }
     if (first[6] < 1 || first[6] > 3 || first[7]) {
-        bad_file("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", path, first[6], first[7]);
-        return -1;
+        return -(int64_t)bad_file("%s: this is npy version %d.%d; 1.0, 2.0 and 3.0 are read", path, first[6], first[7]);
     }
     const int64_t more = first[6] == 1 ? 0 : reader_more(stream, first + 10, 2);
-    if (more < 0) return -1;
+    if (more < 0) return more;
     const int64_t fixed = first[6] == 1 ? 10 : 12, there = stream->most - fixed;
     *length = 10 + more < fixed ? 0 : (int64_t)reader_little(first + 8, (int)fixed - 8);
     if (10 + more < fixed || *length > there) {
-        bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", path, *length,
-                 there < 0 ? 0 : there);
-        return -1;
+        return -(int64_t)bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", path, *length,
+                                  there < 0 ? 0 : there);
     }
     if (*length <= MAX_HEADER) return fixed;
-    bad_file("%s: the header has %" PRId64 " bytes; at most %d are read", path, *length, MAX_HEADER);
-    return -1;
+    return -(int64_t)bad_file("%s: the header has %" PRId64 " bytes; at most %d are read", path, *length, MAX_HEADER);
 }
 
-int npy_header(reader_stream *stream, npy_array *a)
+fs_result npy_header(reader_stream *stream, npy_array *a)
 {
     memset(a, 0, sizeof *a);
     int64_t length = 0;
     const int64_t fixed = read_length(stream, &length);
-    if (fixed < 0) return EXIT_FAILURE;
+    if (fixed < 0) return reader_failure(fixed);
     char *text = malloc(length ? (size_t)length : 1);
-    if (!text) return bad_file("%s: there is no memory for a header of %" PRId64 " bytes", stream->in->path, length);
+    if (!text)
+        return out_of_memory("%s: there is no memory for a header of %" PRId64 " bytes", stream->in->path, length);
     const int64_t got = reader_more(stream, text, length);
     header h = {.path = stream->in->path, .start = text, .at = text, .end = text + length, .a = a};
     a->bytes = fixed + length;
-    int code = got < 0 ? EXIT_FAILURE : 0;
+    fs_result code = got < 0 ? reader_failure(got) : FS_OK;
     if (!code && got < length)
         code = bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", h.path, length, got);
     if (!code) code = read_dictionary(&h);
@@ -268,15 +265,15 @@ int npy_is_matrix(const reader_source *in, const npy_array *a, int64_t there, fi
     return 1;
 }
 
-int npy_read(const reader_source *in, const file_options *options, file_matrix *out)
+fs_result npy_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     reader_stream file, *stream = in->pipe ? &in->pipe->stream : &file;
     npy_array a;
     (void)options;
-    if (!in->pipe && reader_start_at(in, READER_PLAIN, 0, in->bytes, &file)) return EXIT_FAILURE;
-    const int code = npy_header(stream, &a);
+    if (!in->pipe) FSI_TRY(reader_start_at(in, READER_PLAIN, 0, in->bytes, &file));
+    const fs_result code = npy_header(stream, &a);
     if (!in->pipe) reader_stop(&file);
-    if (code) return EXIT_FAILURE;
+    if (code) return code;
     if (!npy_is_matrix(in, &a, in->pipe ? -1 : in->bytes - a.bytes, out)) return reader_refused(out);
     return reader_view(in, a.bytes, &a.shape, &a.kind, a.by_columns, out);
 }

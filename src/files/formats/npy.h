@@ -15,8 +15,8 @@ typedef struct npy_array {
     int64_t bytes; /* of the header: where the elements begin */
 } npy_array;
 
-/* Reads a header from where the stream is.  Returns 0, or EXIT_FAILURE after the message of what is wrong with it. */
-int npy_header(reader_stream *stream, npy_array *a);
+/* Reads a header from where the stream is.  FS_EFILE: it is not one. */
+fs_result npy_header(reader_stream *stream, npy_array *a);
 
 /* That an array whose elements take `there` bytes (-1: not known) is a matrix that is read; out gets what describes it.
  * Returns 1; or 0 where it is not, after reader_cannot or a message: then reader_refused says what to return. */

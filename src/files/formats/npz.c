@@ -33,24 +33,24 @@ static int is_array(const zip_member *m)
     return length > 4 && !strcmp(m->name + length - 4, ".npy");
 }
 
-static int member_open(const reader_source *in, const zip_member *zip, member *m)
+static fs_result member_open(const reader_source *in, const zip_member *zip, member *m)
 {
     char name[NAME];
     m->in = *in;
     m->zip = zip;
     snprintf(m->path, sizeof m->path, "%.400s: %s", in->path, shown(name, zip->name, strlen(zip->name)));
     m->in.path = m->path;
-    if (zip_start(&m->in, zip, &m->stream)) return EXIT_FAILURE;
-    if (!npy_header(&m->stream, &m->a)) return 0;
-    reader_stop(&m->stream);
-    return EXIT_FAILURE;
+    FSI_TRY(zip_start(&m->in, zip, &m->stream));
+    const fs_result code = npy_header(&m->stream, &m->a);
+    if (code) reader_stop(&m->stream);
+    return code;
 }
 
 static int64_t elements(const member *m) { return m->zip->bytes - m->a.bytes; }
 
 /* dense arrays ----------------------------------------------------------------------------------------------- */
 
-static int read_matrix(member *m, file_matrix *out)
+static fs_result read_matrix(member *m, file_matrix *out)
 {
     const npy_array *a = &m->a;
     int64_t rows, cols;
@@ -59,20 +59,21 @@ static int read_matrix(member *m, file_matrix *out)
     void *data = NULL;
     if (!out->whole) {
         data = reader_array(&m->in, out, 0, rows * cols, fsi_dtype_size(a->kind.dtype));
-        if (!data || reader_values(&m->stream, &a->kind, rows * cols, rows * cols, data) < 0 ||
-            zip_finish(m->zip, &m->stream))
-            return EXIT_FAILURE;
+        if (!data) return FS_ENOMEM;
+        const int64_t got = reader_values(&m->stream, &a->kind, rows * cols, rows * cols, data);
+        if (got < 0) return reader_failure(got);
+        FSI_TRY(zip_finish(m->zip, &m->stream));
     }
     const fs_dtype dtype = a->kind.dtype;
     out->dense = a->by_columns ? fs_col_major(data, rows, cols, dtype) : fs_row_major(data, rows, cols, dtype);
     return 0;
 }
 
-static int open_matrix(const reader_source *in, const zip_member *zip, file_matrix *out)
+static fs_result open_matrix(const reader_source *in, const zip_member *zip, file_matrix *out)
 {
     member m;
-    if (member_open(in, zip, &m)) return EXIT_FAILURE;
-    const int code = read_matrix(&m, out);
+    FSI_TRY(member_open(in, zip, &m));
+    const fs_result code = read_matrix(&m, out);
     reader_stop(&m.stream);
     return code;
 }
@@ -112,14 +113,14 @@ static int64_t count_arrays(const zip_archive *zip)
     return count;
 }
 
-/* Tells of every array, after the headers of all have been read. */
-static int list(const reader_source *in, const zip_archive *zip, const file_options *options)
+/* Lists every array, after the headers of all have been read. */
+static fs_result list(const reader_source *in, const zip_archive *zip, const file_options *options)
 {
     for (int64_t i = 0; i < 2 * zip->count; i++) {
         const zip_member *one = &zip->members[i % zip->count];
         member m;
         if (!is_array(one)) continue;
-        if (member_open(in, one, &m)) return EXIT_FAILURE;
+        FSI_TRY(member_open(in, one, &m));
         reader_stop(&m.stream);
         if (i < zip->count) continue;
         file_tensor seen = {FILE_NPZ, one->name, m.a.descr, m.a.shape.dimensions, {0}};
@@ -149,14 +150,14 @@ static int is_sparse(const zip_archive *zip)
 
 /* Opens one of the arrays, which must have one dimension of `count` elements (-1: any) of numbers, whole ones where
  * `whole`. */
-static int part_open(const sparse_parts *p, const char *name, int64_t count, int whole, member *m)
+static fs_result part_open(const sparse_parts *p, const char *name, int64_t count, int whole, member *m)
 {
     const zip_member *zip = zip_find(p->zip, name);
     int64_t need;
     if (!zip) return bad_file("%s: a sparse matrix in the format '%s' needs '%s'", p->in->path, p->format, name);
-    if (member_open(p->in, zip, m)) return EXIT_FAILURE;
+    FSI_TRY(member_open(p->in, zip, m));
     const npy_array *a = &m->a;
-    int code = a->element ? reader_fits(&m->in, &a->shape, a->stored, a->element, elements(m), &need) : 0;
+    fs_result code = a->element ? reader_fits(&m->in, &a->shape, a->stored, a->element, elements(m), &need) : 0;
     if (!code && *a->why) code = bad_file("%s: %s", m->in.path, a->why);
     if (!code && whole && a->kind.letter != 'i' && a->kind.letter != 'u')
         code = bad_file("%s: it holds %s; numbers of rows and columns are whole", m->in.path, a->stored);
@@ -169,13 +170,13 @@ static int part_open(const sparse_parts *p, const char *name, int64_t count, int
 }
 
 /* All elements as whole numbers; one that int64_t does not hold becomes negative. */
-static int read_whole(member *m, int64_t count, int64_t *to)
+static fs_result read_whole(member *m, int64_t count, int64_t *to)
 {
     const file_kind *k = &m->a.kind;
     unsigned char chunk[CHUNK * 8];
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK, got = reader_more(&m->stream, chunk, n * k->bytes);
-        if (got < 0) return EXIT_FAILURE;
+        if (got < 0) return reader_failure(got);
         if (got < n * k->bytes) break; /* zip_finish has the message */
         for (int64_t j = 0; j < n; j++) {
             const unsigned char *at = chunk + j * k->bytes;
@@ -187,38 +188,38 @@ static int read_whole(member *m, int64_t count, int64_t *to)
     return zip_finish(m->zip, &m->stream);
 }
 
-static int read_real(member *m, int64_t count, double *to)
+static fs_result read_real(member *m, int64_t count, double *to)
 {
     const file_kind *k = &m->a.kind;
     double chunk[CHUNK];
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK, got = reader_values(&m->stream, k, n, n, chunk);
-        if (got < 0) return EXIT_FAILURE;
+        if (got < 0) return reader_failure(got);
         if (got < n * k->bytes) break;
         for (int64_t j = 0; j < n; j++) to[i + j] = fsi_load(chunk, k->dtype, j);
     }
     return zip_finish(m->zip, &m->stream);
 }
 
-static int read_numbers(const sparse_parts *p, const char *name, int64_t count, int64_t *to)
+static fs_result read_numbers(const sparse_parts *p, const char *name, int64_t count, int64_t *to)
 {
     member m;
-    if (part_open(p, name, count, 1, &m)) return EXIT_FAILURE;
-    const int code = read_whole(&m, count, to);
+    FSI_TRY(part_open(p, name, count, 1, &m));
+    const fs_result code = read_whole(&m, count, to);
     reader_stop(&m.stream);
     return code;
 }
 
 /* 'csr' and so on: a text of up to 7 bytes or characters. */
-static int read_format(sparse_parts *p)
+static fs_result read_format(sparse_parts *p)
 {
     unsigned char bytes[32] = {0};
     member m;
-    if (member_open(p->in, zip_find(p->zip, "format.npy"), &m)) return EXIT_FAILURE;
+    FSI_TRY(member_open(p->in, zip_find(p->zip, "format.npy"), &m));
     const int64_t width = strchr(m.a.descr, 'U') ? 4 : 1, room = (int64_t)sizeof p->format - 1;
     const int64_t got = reader_more(&m.stream, bytes, width * room);
     for (int64_t i = 0; i < room && i * width < got; i++) p->format[i] = (char)bytes[i * width];
-    int code = got < 0 ? EXIT_FAILURE : 0;
+    fs_result code = got < 0 ? reader_failure(got) : FS_OK;
     if (!code && !strstr(m.a.stored, "text '"))
         code = bad_file("%s: it holds %s; it must be the name of a format, like 'csr'", m.in.path, m.a.stored);
     if (!code) code = zip_finish(m.zip, &m.stream);
@@ -227,18 +228,19 @@ static int read_format(sparse_parts *p)
 }
 
 /* Format, shape and how many entries there are. */
-static int read_shape(sparse_parts *p, file_matrix *out)
+static fs_result read_shape(sparse_parts *p, file_matrix *out)
 {
     int64_t size[2];
     char name[NAME];
     member data;
-    if (read_format(p) || read_numbers(p, "shape.npy", 2, size)) return EXIT_FAILURE;
+    FSI_TRY(read_format(p));
+    FSI_TRY(read_numbers(p, "shape.npy", 2, size));
     p->rows = size[0];
     p->cols = size[1];
     const reader_shape shape = {2, {size[0], size[1]}};
     reader_keep_shape(&shape, out);
     shown(name, p->format, strlen(p->format));
-    if (part_open(p, "data.npy", -1, 0, &data)) return EXIT_FAILURE;
+    FSI_TRY(part_open(p, "data.npy", -1, 0, &data));
     reader_stop(&data.stream);
     snprintf(out->stored, sizeof out->stored, "%.28s, %.16s", name, data.a.stored);
     p->nnz = data.a.shape.size[0];
@@ -251,7 +253,7 @@ static int read_shape(sparse_parts *p, file_matrix *out)
 }
 
 /* The number of the line of each entry, from where lines begin. */
-static int spread(const sparse_parts *p, int64_t lines, const int64_t *begin, int64_t *to)
+static fs_result spread(const sparse_parts *p, int64_t lines, const int64_t *begin, int64_t *to)
 {
     if (begin[0] != 0 || begin[lines] != p->nnz)
         return bad_file("%s: indptr goes from %" PRId64 " to %" PRId64 ", but there are %" PRId64 " entries; save the "
@@ -268,11 +270,11 @@ static int spread(const sparse_parts *p, int64_t lines, const int64_t *begin, in
 }
 
 /* Compressed lines: rows of csr, columns of csc. */
-static int read_compressed(sparse_parts *p, int64_t lines, int64_t *line, int64_t *other)
+static fs_result read_compressed(sparse_parts *p, int64_t lines, int64_t *line, int64_t *other)
 {
     file_matrix held = {0};
     member m;
-    if (part_open(p, "indptr.npy", -1, 1, &m)) return EXIT_FAILURE; /* before memory is asked for */
+    FSI_TRY(part_open(p, "indptr.npy", -1, 1, &m)); /* before memory is asked for */
     const int64_t there = m.a.shape.size[0];
     reader_stop(&m.stream);
     if (there - 1 != lines)
@@ -280,14 +282,14 @@ static int read_compressed(sparse_parts *p, int64_t lines, int64_t *line, int64_
                         "'%s' needs %" PRId64,
                         p->in->path, there, p->rows, p->cols, p->format, lines + 1);
     int64_t *begin = reader_array(p->in, &held, 0, there, sizeof *begin);
-    int code = begin ? read_numbers(p, "indptr.npy", there, begin) : EXIT_FAILURE;
+    fs_result code = begin ? read_numbers(p, "indptr.npy", there, begin) : FS_ENOMEM;
     if (!code) code = spread(p, lines, begin, line);
     if (!code) code = read_numbers(p, "indices.npy", p->nnz, other);
     file_close(&held);
     return code;
 }
 
-static int check_inside(const sparse_parts *p)
+static fs_result check_inside(const sparse_parts *p)
 {
     for (int64_t i = 0; i < p->nnz; i++)
         if (p->e.row[i] < 0 || p->e.row[i] >= p->rows || p->e.col[i] < 0 || p->e.col[i] >= p->cols)
@@ -297,29 +299,32 @@ static int check_inside(const sparse_parts *p)
     return 0;
 }
 
-static int read_all(sparse_parts *p)
+static fs_result read_all(sparse_parts *p)
 {
     member data;
-    int code = 0;
-    if (!strcmp(p->format, "csr")) code = read_compressed(p, p->rows, p->e.row, p->e.col);
-    else if (!strcmp(p->format, "csc")) code = read_compressed(p, p->cols, p->e.col, p->e.row);
-    else code = read_numbers(p, "row.npy", p->nnz, p->e.row) || read_numbers(p, "col.npy", p->nnz, p->e.col);
-    if (code || check_inside(p) || part_open(p, "data.npy", p->nnz, 0, &data)) return EXIT_FAILURE;
-    code = read_real(&data, p->nnz, p->e.value);
+    if (!strcmp(p->format, "csr")) FSI_TRY(read_compressed(p, p->rows, p->e.row, p->e.col));
+    else if (!strcmp(p->format, "csc")) FSI_TRY(read_compressed(p, p->cols, p->e.col, p->e.row));
+    else {
+        FSI_TRY(read_numbers(p, "row.npy", p->nnz, p->e.row));
+        FSI_TRY(read_numbers(p, "col.npy", p->nnz, p->e.col));
+    }
+    FSI_TRY(check_inside(p));
+    FSI_TRY(part_open(p, "data.npy", p->nnz, 0, &data));
+    const fs_result code = read_real(&data, p->nnz, p->e.value);
     reader_stop(&data.stream);
     return code;
 }
 
-static int open_sparse(const reader_source *in, const zip_archive *zip, file_matrix *out)
+static fs_result open_sparse(const reader_source *in, const zip_archive *zip, file_matrix *out)
 {
     sparse_parts p = {.in = in, .zip = zip};
-    if (read_shape(&p, out)) return EXIT_FAILURE;
+    FSI_TRY(read_shape(&p, out));
     if (*out->why) return 0;
     if (out->whole) {
         sparse_located(p.rows, p.cols, out);
         return 0;
     }
-    int code = sparse_entries_allocate(in, p.nnz, &p.e);
+    fs_result code = sparse_entries_allocate(in, p.nnz, &p.e);
     if (!code) code = read_all(&p);
     if (!code) code = sparse_csr(in, p.rows, p.cols, 0, &p.e, out);
     sparse_entries_free(&p.e);
@@ -328,19 +333,26 @@ static int open_sparse(const reader_source *in, const zip_archive *zip, file_mat
 
 /* the archive ------------------------------------------------------------------------------------------------ */
 
-int npz_read(const reader_source *in, const file_options *options, file_matrix *out)
+static fs_result read_archive(const reader_source *in, const zip_archive *zip, const file_options *options,
+                              file_matrix *out)
+{
+    const int64_t arrays = count_arrays(zip);
+    out->whole = options->locate == 2;
+    if (!options->tensor && is_sparse(zip)) return open_sparse(in, zip, out);
+    if (!options->tensor && options->list) FSI_TRY(list(in, zip, options));
+    if (!options->tensor && options->describe && arrays > 1) {
+        (void)reader_cannot(in, out, "the archive holds %" PRId64 " arrays", arrays);
+        return FS_OK;
+    }
+    const zip_member *chosen = choose(in, zip, options->tensor);
+    return chosen ? open_matrix(in, chosen, out) : FS_EFILE;
+}
+
+fs_result npz_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     zip_archive zip;
-    int code = zip_open(in, &zip);
-    out->whole = options->locate == 2;
-    if (!code && !options->tensor && is_sparse(&zip)) code = open_sparse(in, &zip, out);
-    else if (!code && options->list && !options->tensor && count_arrays(&zip) > 1) {
-        code = list(in, &zip, options);
-        out->listed = 1;
-    } else if (!code) {
-        const zip_member *chosen = choose(in, &zip, options->tensor);
-        code = chosen ? open_matrix(in, chosen, out) : EXIT_FAILURE;
-    }
+    fs_result code = zip_open(in, &zip);
+    if (!code) code = read_archive(in, &zip, options, out);
     zip_close(&zip);
     return code;
 }

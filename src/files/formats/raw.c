@@ -3,7 +3,7 @@
 
 #include "files/reader.h"
 
-int raw_read(const reader_source *in, const file_options *options, file_matrix *out)
+fs_result raw_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     const reader_shape shape = {2, {options->rows, options->cols}};
     if (options->dtype < FS_F32 || options->dtype > FS_BF16)

@@ -2,7 +2,7 @@
  * header, JSON: {"NAME": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, ..., "__metadata__": {...}}; the
  * data, which the tensors cover without a gap or an overlap.
  *
- * All of the header is checked before anything of it is used, the tensors that nobody asked for too. */
+ * All of the header is checked before anything of it is used, those of the other tensors too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static int whole(const cJSON *item, int64_t *number)
     return 1;
 }
 
-static int read_shape(const table *t, const cJSON *list, const char *name, reader_shape *shape)
+static fs_result read_shape(const table *t, const cJSON *list, const char *name, reader_shape *shape)
 {
     shown_name shown;
     shape->dimensions = 0;
@@ -87,7 +87,7 @@ static int64_t bytes_needed(const tensor *x, int bits)
     return all < 0 ? -1 : all / 8 + (all % 8 != 0);
 }
 
-static int read_tensor(const table *t, const cJSON *item, tensor *x)
+static fs_result read_tensor(const table *t, const cJSON *item, tensor *x)
 {
     shown_name shown, type;
     const cJSON *dtype = NULL, *shape = NULL, *offsets = NULL, *field;
@@ -103,7 +103,7 @@ static int read_tensor(const table *t, const cJSON *item, tensor *x)
         return bad_file("%s: the tensor '%s' is not described by dtype, shape and data_offsets", t->in->path, shown);
     x->name = item->string;
     x->dtype = dtype->valuestring;
-    if (read_shape(t, shape, x->name, &x->shape)) return EXIT_FAILURE;
+    FSI_TRY(read_shape(t, shape, x->name, &x->shape));
     const cJSON *first = offsets->child, *second = first ? first->next : NULL;
     if (!second || second->next || !whole(first, &x->start) || !whole(second, &x->end) || x->start > x->end)
         return bad_file("%s: the tensor '%s' has data_offsets that are not two whole numbers, the first not above the "
@@ -134,7 +134,7 @@ static int by_start(const void *a, const void *b)
 }
 
 /* That names are distinct and that the tensors, in the order of their data, cover them. */
-static int check_cover(table *t)
+static fs_result check_cover(table *t)
 {
     shown_name shown;
     int64_t reached = 0;
@@ -170,13 +170,13 @@ static int is_metadata(const cJSON *item)
     return cJSON_IsObject(item) && !field;
 }
 
-/* Reads the header's text, which it allocates into t->text.  Returns 0, or EXIT_FAILURE after a message. */
-static int read_text(table *t, reader_stream *stream)
+/* Reads the header's text, which it allocates into t->text.  Returns 0, or FS_EFILE or FS_ENOMEM. */
+static fs_result read_text(table *t, reader_stream *stream)
 {
     const reader_source *in = t->in;
     unsigned char first[8];
     const int64_t there = reader_more(stream, first, 8);
-    if (there < 0) return EXIT_FAILURE;
+    if (there < 0) return reader_failure(there);
     if (there < 8)
         return bad_file("%s: this is not a safetensors file: it has %" PRId64 " bytes, fewer than the length of a "
                         "header",
@@ -190,22 +190,22 @@ static int read_text(table *t, reader_stream *stream)
     t->data = 8 + (int64_t)length;
     t->bytes = in->bytes - t->data;
     t->text = malloc(length ? (size_t)length : 1);
-    if (!t->text) return bad_file("%s: there is no memory for a header of %" PRIu64 " bytes", in->path, length);
+    if (!t->text) return out_of_memory("%s: there is no memory for a header of %" PRIu64 " bytes", in->path, length);
     const int64_t got = reader_more(stream, t->text, (int64_t)length);
-    if (got < 0) return EXIT_FAILURE;
+    if (got < 0) return reader_failure(got);
     return got == (int64_t)length ? 0 : bad_file("%s: the file has become shorter while it was read", in->path);
 }
 
 /* Checks the header.  table_free is for what it leaves, also after a failure. */
-static int table_read(table *t, const reader_source *in)
+static fs_result table_read(table *t, const reader_source *in)
 {
     reader_stream stream;
     memset(t, 0, sizeof *t);
     t->in = in;
-    if (reader_start_at(in, READER_PLAIN, 0, in->bytes, &stream)) return EXIT_FAILURE;
-    const int code = read_text(t, &stream);
+    FSI_TRY(reader_start_at(in, READER_PLAIN, 0, in->bytes, &stream));
+    const fs_result code = read_text(t, &stream);
     reader_stop(&stream);
-    if (code) return EXIT_FAILURE;
+    if (code) return code;
     const int64_t length = t->data - 8;
     const char *text = t->text, *end = text;
     if (length && *text == '{') t->json = cJSON_ParseWithLengthOpts(text, (size_t)length, &end, 0);
@@ -216,7 +216,7 @@ static int table_read(table *t, const reader_source *in)
     const cJSON *item;
     cJSON_ArrayForEach(item, t->json) t->count++;
     t->tensors = calloc(t->count ? (size_t)t->count : 1, sizeof *t->tensors);
-    if (!t->tensors) return bad_file("%s: there is no memory for %" PRId64 " tensors", in->path, t->count);
+    if (!t->tensors) return out_of_memory("%s: there is no memory for %" PRId64 " tensors", in->path, t->count);
     t->count = 0;
     cJSON_ArrayForEach(item, t->json)
     {
@@ -224,13 +224,13 @@ static int table_read(table *t, const reader_source *in)
             if (!is_metadata(item)) return bad_file("%s: __metadata__ is not a table of strings", in->path);
             continue;
         }
-        if (read_tensor(t, item, &t->tensors[t->count])) return EXIT_FAILURE;
+        FSI_TRY(read_tensor(t, item, &t->tensors[t->count]));
         t->count++;
     }
     return check_cover(t);
 }
 
-/* The tensor that is asked for; NULL after saying which there are. */
+/* The tensor that is asked for; NULL after a message that lists them. */
 static const tensor *find(const table *t, const char *name)
 {
     shown_name shown, wanted;
@@ -253,7 +253,7 @@ static const tensor *find(const table *t, const char *name)
     return NULL;
 }
 
-static int open_tensor(const table *t, const tensor *x, file_matrix *out)
+static fs_result open_tensor(const table *t, const tensor *x, file_matrix *out)
 {
     static const char *const known[] = {"F32", "F64", "F16", "BF16"};
     shown_name shown, type;
@@ -284,22 +284,23 @@ static void list(const table *t, const file_options *options)
     }
 }
 
-static void tell_notes(const table *t, const file_options *options)
+static void report_notes(const table *t, const file_options *options)
 {
     const cJSON *notes = cJSON_GetObjectItemCaseSensitive(t->json, "__metadata__"), *note;
     cJSON_ArrayForEach(note, notes) options->note(options->user, note->string, note->valuestring);
 }
 
-int safetensors_read(const reader_source *in, const file_options *options, file_matrix *out)
+fs_result safetensors_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     table t;
-    int code = table_read(&t, in);
+    fs_result code = table_read(&t, in);
     if (!code && options->list) list(&t, options);
-    if (!code && options->note) tell_notes(&t, options);
-    out->listed = options->list && !options->tensor;
-    if (!code && !out->listed) {
+    if (!code && options->note) report_notes(&t, options);
+    if (!code && options->describe && !options->tensor && t.count != 1)
+        (void)reader_cannot(in, out, "the file holds %" PRId64 " tensors", t.count);
+    else if (!code) {
         const tensor *x = find(&t, options->tensor);
-        code = x ? open_tensor(&t, x, out) : EXIT_FAILURE;
+        code = x ? open_tensor(&t, x, out) : FS_EFILE;
     }
     table_free(&t);
     return code;

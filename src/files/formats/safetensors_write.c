@@ -1,4 +1,4 @@
-/* safetensors_write.c - one tensor and one text written as a safetensors file (the format is told in safetensors.c). */
+/* safetensors_write.c - one tensor and one text written as a safetensors file (safetensors.c describes the format). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +24,11 @@ static char *header_of(const fs_matrix *m, const char *tensor, const char *key, 
     return header;
 }
 
-int file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text)
+fs_result file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text)
 {
     enum { CHUNK = 4096, UNIT = 8 };
     char *header = header_of(m, tensor, key, text);
-    if (!header) return bad_file("there is no memory for the header of a safetensors file");
+    if (!header) return out_of_memory("there is no memory for the header of a safetensors file");
     const size_t length = strlen(header), padded = (length + UNIT - 1) / UNIT * UNIT;
     for (int i = 0; i < 8; i++) fputc((int)((uint64_t)padded >> 8 * i & 0xFF), out);
     fwrite(header, 1, length, out);

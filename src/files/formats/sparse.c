@@ -6,7 +6,7 @@
 
 enum { FREE_ROWS = 1 << 22, ROWS_PER_ENTRY = 64 }; /* so many are always read, and so many for each entry */
 
-int sparse_check_rows(const reader_source *in, int64_t rows, int64_t entries)
+fs_result sparse_check_rows(const reader_source *in, int64_t rows, int64_t entries)
 {
     if (rows <= FREE_ROWS || rows / ROWS_PER_ENTRY <= entries) return 0;
     return bad_file("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
@@ -20,14 +20,14 @@ void sparse_located(int64_t rows, int64_t cols, file_matrix *out)
     out->sparse = (fs_sparse){.format = FS_CSR, .rows = rows, .cols = cols, .dtype = FS_F64, .memory = FS_MEMORY_HOST};
 }
 
-int sparse_entries_allocate(const reader_source *in, int64_t count, sparse_entries *e)
+fs_result sparse_entries_allocate(const reader_source *in, int64_t count, sparse_entries *e)
 {
     memset(e, 0, sizeof *e);
     e->count = count;
     e->row = reader_array(in, &e->held, 0, count, sizeof *e->row);
     e->col = e->row ? reader_array(in, &e->held, 1, count, sizeof *e->col) : NULL;
     e->value = e->col ? reader_array(in, &e->held, 2, count, sizeof *e->value) : NULL;
-    return e->value ? 0 : EXIT_FAILURE;
+    return e->value ? FS_OK : FS_ENOMEM;
 }
 
 void sparse_entries_free(sparse_entries *e) { file_close(&e->held); }
@@ -49,8 +49,8 @@ static void place(fs_sparse *A, int64_t row, int64_t col, double value)
 }
 
 /* ptr[i + 1] first counts row i - 1, then is the start of row i, and after the placing its end: what it must be. */
-int sparse_csr(const reader_source *in, int64_t rows, int64_t cols, int mirror, const sparse_entries *e,
-               file_matrix *out)
+fs_result sparse_csr(const reader_source *in, int64_t rows, int64_t cols, int mirror, const sparse_entries *e,
+                     file_matrix *out)
 {
     fs_sparse *A = &out->sparse;
     int64_t nnz = e->count;
@@ -66,7 +66,7 @@ int sparse_csr(const reader_source *in, int64_t rows, int64_t cols, int mirror, 
                      .memory = FS_MEMORY_HOST};
     if (!(A->ptr = reader_array(in, out, 0, rows + 2, bytes)) || !(A->index = reader_array(in, out, 1, nnz, bytes)) ||
         !(A->value = reader_array(in, out, 2, nnz, sizeof(double))))
-        return EXIT_FAILURE;
+        return FS_ENOMEM;
     memset(A->ptr, 0, (size_t)((rows + 2) * bytes));
     for (int64_t i = 0; i < e->count; i++) {
         advance(A, e->row[i] + 2, 1);

@@ -12,21 +12,19 @@ typedef struct sparse_entries {
     file_matrix held; /* their memory */
 } sparse_entries;
 
-/* Rows cost memory that no byte of a file of entries stands for: how many there may be.  Returns 0, or EXIT_FAILURE
- * after a message. */
-int sparse_check_rows(const reader_source *in, int64_t rows, int64_t entries);
+/* Rows cost memory that no byte of a file of entries stands for: how many there may be.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+fs_result sparse_check_rows(const reader_source *in, int64_t rows, int64_t entries);
 
 /* Makes out a sparse matrix of which nothing but the shape is known. */
 void sparse_located(int64_t rows, int64_t cols, file_matrix *out);
 
-/* Room for entries.  Returns 0, or EXIT_FAILURE after a message; sparse_entries_free is for both. */
-int sparse_entries_allocate(const reader_source *in, int64_t count, sparse_entries *e);
+/* Room for entries.  Returns FS_OK, FS_EFILE or FS_ENOMEM; sparse_entries_free is for both. */
+fs_result sparse_entries_allocate(const reader_source *in, int64_t count, sparse_entries *e);
 void sparse_entries_free(sparse_entries *e);
 
 /* Makes out the CSR matrix of entries that are inside it, those of a row in their order.  mirror 1: each entry off the
- * diagonal stands for its transposed one too, -1: which has the other sign.  Returns 0, or EXIT_FAILURE after a
- * message. */
-int sparse_csr(const reader_source *in, int64_t rows, int64_t cols, int mirror, const sparse_entries *e,
-               file_matrix *out);
+ * diagonal stands for its transposed one too, -1: which has the other sign.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+fs_result sparse_csr(const reader_source *in, int64_t rows, int64_t cols, int mirror, const sparse_entries *e,
+                     file_matrix *out);
 
 #endif

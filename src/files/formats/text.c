@@ -8,15 +8,15 @@
 
 enum { FIRST = 1 << 16 };
 
-int text_start(const reader_source *in, int64_t longest, text *t)
+fs_result text_start(const reader_source *in, int64_t longest, text *t)
 {
     memset(t, 0, sizeof *t);
     t->path = in->path;
     t->room = FIRST;
     t->longest = longest;
     t->buffer = malloc(FIRST + 1);
-    if (!t->buffer) return bad_file("%s: there is no memory for %d bytes", in->path, FIRST);
-    const int code = reader_start(in, &t->stream);
+    if (!t->buffer) return out_of_memory("%s: there is no memory for %d bytes", in->path, FIRST);
+    const fs_result code = reader_start(in, &t->stream);
     if (code) free(t->buffer);
     return code;
 }
@@ -27,14 +27,14 @@ void text_stop(text *t)
     free(t->buffer);
 }
 
-/* A buffer for a longer line.  Returns 0, or EXIT_FAILURE after a message. */
-static int grow(text *t)
+/* A buffer for a longer line.  Returns 0, or FS_EFILE or FS_ENOMEM. */
+static fs_result grow(text *t)
 {
     const int64_t room = 2 * t->room;
     if (room > t->longest)
         return bad_file("%s: line %" PRId64 " is longer than %" PRId64 " bytes", t->path, t->line + 1, t->longest);
     char *buffer = realloc(t->buffer, (size_t)room + 1);
-    if (!buffer) return bad_file("%s: there is no memory for a line of %" PRId64 " bytes", t->path, room);
+    if (!buffer) return out_of_memory("%s: there is no memory for a line of %" PRId64 " bytes", t->path, room);
     t->buffer = buffer;
     t->room = room;
     return 0;
@@ -44,12 +44,13 @@ int text_line(text *t, char **line, char **end)
 {
     char *newline;
     while (!(newline = memchr(t->buffer + t->at, '\n', (size_t)(t->filled - t->at))) && !t->ended) {
-        if (t->at == 0 && t->filled == t->room && grow(t)) return -1;
+        const fs_result grown = t->at == 0 && t->filled == t->room ? grow(t) : FS_OK;
+        if (grown) return -(int)grown;
         memmove(t->buffer, t->buffer + t->at, (size_t)(t->filled - t->at));
         t->filled -= t->at;
         t->at = 0;
         const int64_t got = reader_more(&t->stream, t->buffer + t->filled, t->room - t->filled);
-        if (got < 0) return -1;
+        if (got < 0) return (int)got;
         t->ended = t->filled + got < t->room;
         t->filled += got;
     }

@@ -14,12 +14,12 @@ typedef struct text {
     char *buffer; /* room + 1 bytes */
 } text;
 
-/* Lines of at most `longest` bytes.  Returns 0, or EXIT_FAILURE after a message; text_stop is for what was started. */
-int text_start(const reader_source *in, int64_t longest, text *t);
+/* Lines of at most `longest` bytes.  Returns FS_OK, FS_EFILE or FS_ENOMEM; text_stop is for what was started. */
+fs_result text_start(const reader_source *in, int64_t longest, text *t);
 void text_stop(text *t);
 
-/* The next line, ended with 0 instead of its newline, from *line to *end.  Returns 1, 0 at the end of the file, -1
- * after a message. */
+/* The next line, ended with 0 instead of its newline, from *line to *end.  Returns 1, 0 at the end of the file, minus the
+ * code after a failure. */
 int text_line(text *t, char **line, char **end);
 
 /* A number, correctly rounded, from p on, where 0 or what no number goes on with ends it.  Returns its end, NULL if

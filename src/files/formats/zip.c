@@ -21,13 +21,13 @@ static const int64_t RATIO = 1032;      /* deflate packs no better */
 
 typedef char shown_name[80];
 
-static int damaged(const reader_source *in, const char *what)
+static fs_result damaged(const reader_source *in, const char *what)
 {
     return bad_file("%s: this is a zip archive that is damaged: %s; get it again", in->path, what);
 }
 
-/* Bytes at an offset.  Returns 0, or EXIT_FAILURE after a message. */
-static int read_at(const reader_source *in, int64_t offset, void *to, int64_t bytes)
+/* Bytes at an offset.  Returns 0, or FS_EFILE or FS_ENOMEM. */
+static fs_result read_at(const reader_source *in, int64_t offset, void *to, int64_t bytes)
 {
     for (int64_t got = 0; got < bytes;) {
         const ssize_t n = pread(in->fd, (char *)to + got, (size_t)(bytes - got), (off_t)(offset + got));
@@ -54,15 +54,15 @@ typedef struct end_record {
 } end_record;
 
 /* The same from the record of zip64, whose locator stands before the end record at `at`. */
-static int read_end64(const reader_source *in, int64_t at, end_record *end)
+static fs_result read_end64(const reader_source *in, int64_t at, end_record *end)
 {
     unsigned char locator[LOCATOR], record[END64];
     if (at < LOCATOR + END64) return damaged(in, "its zip64 record is missing");
-    if (read_at(in, at - LOCATOR, locator, LOCATOR)) return EXIT_FAILURE;
+    FSI_TRY(read_at(in, at - LOCATOR, locator, LOCATOR));
     const int64_t offset = count_at(locator + 8);
     if (memcmp(locator, "PK\6\7", 4) || reader_little(locator + 4, 4) || offset < 0 || offset > at - LOCATOR - END64)
         return damaged(in, "its zip64 record is missing");
-    if (read_at(in, offset, record, END64)) return EXIT_FAILURE;
+    FSI_TRY(read_at(in, offset, record, END64));
     if (memcmp(record, "PK\6\6", 4) || reader_little(record + 16, 8)) return damaged(in, "its zip64 record is wrong");
     end->entries = count_at(record + 32);
     end->bytes = count_at(record + 40);
@@ -77,12 +77,12 @@ static int is_end(const unsigned char *at, int64_t left)
     return !memcmp(at, "PK\5\6", 4) && END + (int64_t)reader_little(at + 20, 2) == left;
 }
 
-static int read_end(const reader_source *in, end_record *end)
+static fs_result read_end(const reader_source *in, end_record *end)
 {
     const int64_t bytes = in->bytes < END + COMMENT ? in->bytes : END + COMMENT;
     unsigned char *tail = malloc((size_t)bytes);
-    if (!tail) return bad_file("%s: there is no memory for %" PRId64 " bytes", in->path, bytes);
-    int code = read_at(in, in->bytes - bytes, tail, bytes);
+    if (!tail) return out_of_memory("%s: there is no memory for %" PRId64 " bytes", in->path, bytes);
+    fs_result code = read_at(in, in->bytes - bytes, tail, bytes);
     int64_t at = bytes - END;
     while (!code && at >= 0 && !is_end(tail + at, bytes - at)) at--;
     if (!code && at < 0) code = damaged(in, "the record at its end is missing");
@@ -98,7 +98,7 @@ static int read_end(const reader_source *in, end_record *end)
             code = read_end64(in, end->limit, end);
     }
     free(tail);
-    if (code) return EXIT_FAILURE;
+    if (code) return code;
     if (end->entries < 0 || end->bytes < 0 || end->start < 0 || end->start > end->limit ||
         end->bytes != end->limit - end->start || end->entries > end->bytes / ENTRY)
         return damaged(in, "its directory is not where its last record says");
@@ -131,19 +131,19 @@ static int read_extra(const unsigned char *extra, int64_t bytes, int64_t *const 
 }
 
 /* Compares the local header with the entry of the directory, and finds the member's bytes. */
-static int read_local(const reader_source *in, zip_member *m, int64_t offset, int64_t limit)
+static fs_result read_local(const reader_source *in, zip_member *m, int64_t offset, int64_t limit)
 {
     unsigned char local[LOCAL];
     if (offset < 0 || offset > limit - LOCAL) return damaged(in, "a member is outside the archive");
-    if (read_at(in, offset, local, LOCAL)) return EXIT_FAILURE;
+    FSI_TRY(read_at(in, offset, local, LOCAL));
     const int64_t name = (int64_t)reader_little(local + 26, 2), extra = (int64_t)reader_little(local + 28, 2);
     if (memcmp(local, "PK\3\4", 4) || name != (int64_t)strlen(m->name) || name + extra > limit - offset - LOCAL)
         return damaged(in, "a member is not where its directory says");
     unsigned char *rest = malloc((size_t)(name + extra + 1));
-    if (!rest) return bad_file("%s: there is no memory for %" PRId64 " bytes", in->path, name + extra);
+    if (!rest) return out_of_memory("%s: there is no memory for %" PRId64 " bytes", in->path, name + extra);
     int64_t packed = (int64_t)reader_little(local + 18, 4), bytes = (int64_t)reader_little(local + 22, 4);
     int64_t *const numbers[] = {&bytes, &packed};
-    int code = read_at(in, offset + LOCAL, rest, name + extra);
+    fs_result code = read_at(in, offset + LOCAL, rest, name + extra);
     const int streamed = m->flags & 8; /* sizes and CRC were written behind the bytes */
     if (!code &&
         (memcmp(rest, m->name, (size_t)name) || (int)reader_little(local + 6, 2) != m->flags ||
@@ -156,7 +156,7 @@ static int read_local(const reader_source *in, zip_member *m, int64_t offset, in
     return code;
 }
 
-static int check_member(const reader_source *in, const zip_member *m)
+static fs_result check_member(const reader_source *in, const zip_member *m)
 {
     shown_name shown;
     file_printable(shown, sizeof shown, m->name, strlen(m->name));
@@ -176,12 +176,12 @@ static int check_member(const reader_source *in, const zip_member *m)
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 /* That names are different.  Returns as zip_open. */
-static int check_names(const reader_source *in, const zip_archive *zip)
+static fs_result check_names(const reader_source *in, const zip_archive *zip)
 {
     shown_name shown;
     const char **names = malloc((size_t)(zip->count + 1) * sizeof *names);
     const char *twice = NULL;
-    if (!names) return bad_file("%s: there is no memory for %" PRId64 " names", in->path, zip->count);
+    if (!names) return out_of_memory("%s: there is no memory for %" PRId64 " names", in->path, zip->count);
     for (int64_t i = 0; i < zip->count; i++) names[i] = zip->members[i].name;
     qsort(names, (size_t)zip->count, sizeof *names, by_name);
     for (int64_t i = 1; i < zip->count && !twice; i++)
@@ -192,7 +192,7 @@ static int check_names(const reader_source *in, const zip_archive *zip)
 }
 
 /* The entries of the directory; names go to zip->names. */
-static int read_entries(const reader_source *in, const end_record *end, const unsigned char *at, zip_archive *zip)
+static fs_result read_entries(const reader_source *in, const end_record *end, const unsigned char *at, zip_archive *zip)
 {
     const unsigned char *last = at + end->bytes;
     char *name = zip->names;
@@ -216,22 +216,24 @@ static int read_entries(const reader_source *in, const end_record *end, const un
         name[length] = 0;
         name += length + 1;
         at += ENTRY + length + extra + comment;
-        if (check_member(in, m) || read_local(in, m, offset, end->start)) return EXIT_FAILURE;
+        FSI_TRY(check_member(in, m));
+        FSI_TRY(read_local(in, m, offset, end->start));
     }
     return at == last ? check_names(in, zip) : damaged(in, "its directory has more than its last record says");
 }
 
-int zip_open(const reader_source *in, zip_archive *zip)
+fs_result zip_open(const reader_source *in, zip_archive *zip)
 {
     end_record end = {0};
     memset(zip, 0, sizeof *zip);
-    if (read_end(in, &end)) return EXIT_FAILURE;
+    FSI_TRY(read_end(in, &end));
     unsigned char *directory = malloc((size_t)end.bytes + 1);
     zip->members = calloc((size_t)end.entries + 1, sizeof *zip->members);
     zip->names = malloc((size_t)(end.bytes + end.entries) + 1);
-    int code = directory && zip->members && zip->names
-                   ? 0
-                   : bad_file("%s: there is no memory for a directory of %" PRId64 " bytes", in->path, end.bytes);
+    fs_result code = directory && zip->members && zip->names
+                         ? 0
+                         : out_of_memory("%s: there is no memory for a directory of %" PRId64 " bytes", in->path,
+                                         end.bytes);
     if (!code) code = read_at(in, end.start, directory, end.bytes);
     if (!code) code = read_entries(in, &end, directory, zip);
     free(directory);
@@ -252,20 +254,20 @@ const zip_member *zip_find(const zip_archive *zip, const char *name)
     return NULL;
 }
 
-int zip_start(const reader_source *in, const zip_member *m, reader_stream *stream)
+fs_result zip_start(const reader_source *in, const zip_member *m, reader_stream *stream)
 {
     const reader_packing packing = m->method ? READER_DEFLATE : READER_PLAIN;
-    if (reader_start_at(in, packing, m->start, m->start + m->packed, stream)) return EXIT_FAILURE;
+    FSI_TRY(reader_start_at(in, packing, m->start, m->start + m->packed, stream));
     stream->most = m->bytes;
     stream->counts = 1;
     return 0;
 }
 
-int zip_finish(const zip_member *m, reader_stream *s)
+fs_result zip_finish(const zip_member *m, reader_stream *s)
 {
     char more;
     const int64_t given = s->given, rest = reader_more(s, &more, 1);
-    if (rest < 0) return EXIT_FAILURE;
+    if (rest < 0) return reader_failure(rest);
     if (rest || given != m->bytes)
         return bad_file("%s: it is said to have %" PRId64 " bytes, but %s%" PRId64 " came; get the archive again",
                         s->in->path, m->bytes, rest ? "more than " : "", given);

@@ -1,4 +1,4 @@
-/* zip.h - the directory of a zip archive, for npz.c.  Nothing in it is believed before it is checked.
+/* zip.h - the directory of a zip archive, for npz.c.  Every field is checked before it is used.
  *
  * At the end of the file stands the end record, before it the central directory: an entry for each member with its
  * name, packing, sizes, CRC-32 and where its local header is; that repeats them, and the member's bytes follow it.
@@ -22,19 +22,18 @@ typedef struct zip_archive {
     char *names;
 } zip_archive;
 
-/* Reads the directory and checks it, and every local header against it.  Returns 0, or EXIT_FAILURE after a message;
+/* Reads the directory and checks it, and every local header against it.  Returns FS_OK, FS_EFILE or FS_ENOMEM;
  * zip_close is for both. */
-int zip_open(const reader_source *in, zip_archive *zip);
+fs_result zip_open(const reader_source *in, zip_archive *zip);
 void zip_close(zip_archive *zip);
 
 /* The member of a name, NULL where there is none. */
 const zip_member *zip_find(const zip_archive *zip, const char *name);
 
 /* The bytes of a member, unpacked; in->path is what messages call it.  Returns as reader_start. */
-int zip_start(const reader_source *in, const zip_member *member, reader_stream *stream);
+fs_result zip_start(const reader_source *in, const zip_member *member, reader_stream *stream);
 
-/* That all bytes of a member have been read and are those that were packed.  Returns 0, or EXIT_FAILURE after a
- * message. */
-int zip_finish(const zip_member *member, reader_stream *stream);
+/* That all bytes of a member have been read and are those that were packed.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+fs_result zip_finish(const zip_member *member, reader_stream *stream);
 
 #endif
