@@ -2,7 +2,7 @@
 #ifndef FSI_BENCH_BENCH_H
 #define FSI_BENCH_BENCH_H
 
-#include <flashsketch.h>
+#include <flashsketch_extend.h>
 #include <stdint.h>
 
 #ifdef __cplusplus

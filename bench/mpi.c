@@ -8,6 +8,7 @@
  * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
  * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
 #define _GNU_SOURCE /* sched_setaffinity */
+#include <flashsketch_extend.h>
 #include <flashsketch_mpi.h>
 #include <getopt.h>
 #include <inttypes.h>

@@ -65,7 +65,7 @@ static int digest_agrees(fs_context *ctx, const char *vector)
         return 0;
     p.family = spec_family_of(family);
     p.shuffle = spec_shuffle_of(shuffle);
-    const int agrees = !fs_sketch_create(&S, &p) && !fs_export_digest(ctx, S, col0, cols, &found) && found == wanted;
+    const int agrees = !fs_sketch_create(&S, &p) && !fs_sketch_digest(ctx, S, col0, cols, &found) && found == wanted;
     fs_sketch_destroy(S);
     return agrees;
 }

@@ -157,7 +157,7 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
     int code = 0;
     if (!csr.ptr || !csr.index || !csr.value)
         code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
-    else if (fs_sketch_to_csr(S, 0, &csr)) code = cli_library_fail();
+    else if (fs_sketch_to_csr(NULL, S, 0, &csr)) code = cli_library_fail();
     else draw_dots(c, p, &csr);
     free(csr.ptr);
     free(csr.index);

@@ -49,7 +49,7 @@ int exact_dense(const input *in, fs_matrix *dense, void **copy)
 int exact_possible(task *t)
 {
     fs_matrix shape;
-    fs_panel first;
+    fs_panel first = FS_PANEL_INIT;
     if (!t->A.stream) return 0;
     if (!t->rhs_name)
         return cli_fail("the error of a Gram matrix takes all of A at once: --exact goes with one file, without "
@@ -69,7 +69,7 @@ int exact_possible(task *t)
 /* All of B, d x rhs, packed rows of f64. */
 static int gather(sketching *s, double *to)
 {
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     if (fs_stream_seek(s->stream, 0)) return cli_library_fail();
     for (;;) {
         if (fs_stream_next(s->stream, &p)) return cli_library_fail();
@@ -97,7 +97,7 @@ static int add_panels(task *t, double *b, const fs_matrix *X, double *norms, dou
     const int64_t panels = fs_stream_panels(t->A.stream);
     int code = fs_stream_seek(t->A.stream, 0) ? cli_library_fail() : 0;
     for (int64_t i = 0; i < panels && !code; i++) {
-        fs_panel p;
+        fs_panel p = FS_PANEL_INIT;
         void *copy = NULL;
         progress_at(&t->bar, (double)i / (double)panels, "comparing with %s", t->in.name);
         if (fs_stream_next(t->A.stream, &p)) return cli_library_fail();

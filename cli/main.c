@@ -1,6 +1,6 @@
 /* main.c - the command flashsketch: finds the subcommand in a list and runs it. */
 #include <errno.h>
-#include <flashsketch.h>
+#include <flashsketch_extend.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -150,7 +150,7 @@ static int convert(sketching *s, fs_panel *p, fs_dtype dtype)
 static int multiply_stream(sketching *s, fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *Y)
 {
     const int64_t panels = fs_stream_panels(s->stream);
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     if (fs_stream_seek(s->stream, s->id.done)) return cli_library_fail();
     for (;;) {
         progress_at(s->bar, (double)s->id.done / (double)panels, "sketching %s%s", s->in.name,

@@ -18,6 +18,8 @@ if(TARGET flashsketch_files)
   install(TARGETS flashsketch_files EXPORT flashsketch-targets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
+# The test vectors of the definition of S, for implementations in other languages.
+install(FILES ${PROJECT_SOURCE_DIR}/src/def/vectors.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/flashsketch)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flashsketch)
 install(EXPORT flashsketch-targets NAMESPACE flashsketch:: DESTINATION ${package_dir})
 file(WRITE ${PROJECT_BINARY_DIR}/flashsketch-config.cmake

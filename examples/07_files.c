@@ -13,7 +13,7 @@ enum { D = 20000, N = 16, K = 512, FILES = 2 };
 /* Y = S A, of which never more than the stream's memory is there. */
 static int sketch_files(fs_context *ctx, const fs_sketch *S, fs_stream *stream, const fs_matrix *Y)
 {
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     for (;;) {
         if (fs_stream_next(stream, &p)) return 1;
         if (!p.A.rows) return 0;

@@ -86,9 +86,11 @@ int main(void)
     train();
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = FS_BACKEND_CPU; /* a GPU takes gradients in its own memory where there is a mask */
+    fs_spec spec = FS_SPEC_INIT;
+    spec.k = K, spec.seed = 7;
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = 1, o.parameters = parameters;
-    o.mask = D / 25, o.sketch.k = K, o.sketch.seed = 7;
+    o.mask = D / 25, o.sketch = &spec;
     fs_context *ctx = NULL;
     fs_attribution *g = NULL;
     if (fs_context_create(&ctx, &where) || fs_attribution_create(&g, ctx, &o) || attribute(g, scores, best, worst)) {

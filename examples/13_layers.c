@@ -120,9 +120,11 @@ int main(void)
     train();
     fs_context_options where = FS_CONTEXT_INIT;
     where.backend = FS_BACKEND_CPU; /* a GPU takes layers in its own memory */
+    fs_spec spec = FS_SPEC_INIT;
+    spec.k = K, spec.seed = 7;
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = PARTS, o.parameters = parameters;
-    o.mask = 1024, o.sketch.k = K, o.sketch.seed = 7;
+    o.mask = 1024, o.sketch = &spec;
     fs_context *ctx = NULL;
     fs_attribution *g = NULL;
     if (fs_context_create(&ctx, &where) || fs_attribution_create(&g, ctx, &o) || attribute(g, scores, best, worst)) {

@@ -2,11 +2,11 @@
  *
  * The method is TRAK's (Park et al., 2023) with the mask and the sketch of GraSS (Hu et al., 2025).  An example's
  * feature is phi = scale S g[mask], g its gradient; Phi (N x k) holds those of the training examples; the score of
- * training example i for a query is phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own.  Gradients come from
- * whoever has them, in batches, and are never kept:
+ * training example i for a query is phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own.  Gradients are
+ * passed in batches and never kept:
  *
  *     fs_attribution_options o = FS_ATTRIBUTION_INIT;   o.examples = N;  o.parameters = counts;  o.parts = 6;
- *     o.mask = 4 * 4096;  o.sketch.k = 4096;
+ *     fs_spec spec = FS_SPEC_INIT;   spec.k = 4096;         o.mask = 4 * 4096;  o.sketch = &spec;
  *     fs_attribution *g;  fs_attribution_create(&g, ctx, &o);
  *     for each batch:  fs_attribution_add(g, first, gradients);      a matrix for each part: count x examples of the batch
  *     fs_attribution_factor(g, damping);
@@ -20,7 +20,7 @@
  * A model is one object; for several (an ensemble of checkpoints) make one of each after the other, with seeds of their
  * own, and let the scores of the next add to those of the last: alpha = 1 / models, beta = 1.
  *
- * Every context does.  With a mask gradients are in ctx's memory, which fs_apply_rows asks for; without one a GPU takes
+ * Any context (CPU or CUDA) is accepted.  With a mask gradients are in ctx's memory, which fs_apply_rows asks for; without one a GPU takes
  * them from host memory too.  An fs_attribution is for one thread at a time and must be destroyed before its context. */
 #ifndef FLASHSKETCH_ATTRIBUTION_H
 #define FLASHSKETCH_ATTRIBUTION_H
@@ -33,22 +33,22 @@ extern "C" {
 
 /* features -------------------------------------------------------------------------------------------------- */
 
-/* What is attributed.  Start from FS_ATTRIBUTION_INIT. */
+/* Options of an attribution.  Start from FS_ATTRIBUTION_INIT. */
 typedef struct fs_attribution_options {
     size_t size;               /* sizeof(fs_attribution_options): set by FS_ATTRIBUTION_INIT */
     int64_t examples;          /* N, training examples */
     int parts;                 /* tensors that a gradient comes in, at least 1 */
     const int64_t *parameters; /* elements of each; their order is that of the coordinates */
-    int64_t mask;              /* coordinates that are kept, drawn at random from sketch.seed; 0: all of them */
-    int64_t run;               /* of the mask: so many neighbours are kept together, from multiples of `run` on; 0: 1.
-                                * Eight floats are what a GPU's memory delivers at once */
+    int64_t mask;              /* coordinates that are kept, drawn at random from sketch->seed; 0: all of them */
+    int64_t run;               /* the length of runs of neighbours that a mask keeps together, from multiples of `run`
+                                * on; 0: 1.  A GPU's memory delivers eight floats at once */
     double scale;              /* of the features; 0: 1 / sqrt(all parameters) */
-    fs_spec sketch;            /* k, seed, family ...; d is the mask, or all parameters: leave it 0; shuffle 0 is lines
-                                * here, with interleave 1 where that is 0 too */
+    const fs_spec *sketch;     /* k, seed, family ...; d is the mask, or all parameters: leave it 0; shuffle 0 is groups
+                                * here, with interleave 1 where that is 0 too.  Copied by fs_attribution_create */
 } fs_attribution_options;
 #define FS_ATTRIBUTION_INIT \
     { \
-        sizeof(fs_attribution_options), 0, 0, NULL, 0, 0, 0.0, FS_SPEC_INIT \
+        sizeof(fs_attribution_options), 0, 0, NULL, 0, 0, 0.0, NULL \
     }
 
 /* The features of a model's training examples, and what makes scores of them. */
@@ -60,7 +60,7 @@ typedef struct fs_attribution fs_attribution;
 FS_API FS_NODISCARD fs_result fs_attribution_create(fs_attribution **out, fs_context *ctx,
                                                     const fs_attribution_options *options);
 
-/* Frees it; NULL is nothing. */
+/* Frees it; NULL is a no-op. */
 FS_API void fs_attribution_destroy(fs_attribution *g);
 
 /* The coordinates of the mask, ascending, counted over all parts, into coordinates[0 ... mask); none without a mask. */
@@ -68,42 +68,44 @@ FS_API FS_NODISCARD fs_result fs_attribution_mask(const fs_attribution *g, int64
 
 /* phi = scale S g[mask] for the examples of a batch: row i of phi, a view of n x k in f32, is that of column i of the
  * gradients, `parts` matrices of parameters[part] x n (fs_batch_major) in f32, f16 or bf16, any layout. */
-FS_API FS_NODISCARD fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients, fs_matrix *phi);
+FS_API FS_NODISCARD fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients,
+                                                     const fs_matrix *phi);
 
 /* The features of training examples first, first + 1, ...: as many as the gradients have columns, in any order of
  * batches; examples that were there before are replaced.  FS_EINVAL: a gradient is not finite where S reads
- * it; the sentence names the first example, and the examples of this batch count as not added. */
+ * it; the message names the first example, and the examples of this batch count as not added. */
 FS_API FS_NODISCARD fs_result fs_attribution_add(fs_attribution *g, int64_t first, const fs_matrix *gradients);
 
 /* A part of a gradient as a linear layer y = W x + b leaves it.  An example meets the layer at `tokens` positions t;
- * the gradient of W is the sum over them of slopes(t) inputs(t)', that of b the sum of slopes(t).
+ * the gradient of W is the sum over them of output_gradients(t) inputs(t)', that of b the sum of output_gradients(t).
+ * The struct is frozen: arrays of it are passed.
  *
- * slopes: d objective / d y, out x (n tokens) for n examples, the tokens of an example being neighbours: a tensor of
- * n x tokens x out is fs_batch_major(data, n tokens, out).  inputs: x, in x (n tokens), alike; the part is a weight of
- * out x in, W(u, v) being its coordinate u in + v.  inputs.data NULL: the part is a bias of `out` parameters, or, with
- * one token, any other tensor, whose gradients the slopes then are.  f32, f16 or bf16, any layout, in ctx's memory. */
+ * output_gradients: d objective / d y, out x (n tokens) for n examples, the tokens of an example being neighbours: a
+ * tensor of n x tokens x out is fs_batch_major(data, n tokens, out).  inputs: x, in x (n tokens), alike; the part is a
+ * weight of out x in, W(u, v) being its coordinate u in + v.  inputs.data NULL: the part is a bias of `out` parameters,
+ * or, with one token, any other tensor, whose gradients these then are.  f32, f16 or bf16, any layout, in ctx's memory. */
 typedef struct fs_attribution_layer {
-    fs_matrix slopes;
+    fs_matrix output_gradients;
     fs_matrix inputs;
     int64_t tokens; /* at least 1 */
 } fs_attribution_layer;
 
 /* fs_attribution_project and fs_attribution_add of `parts` layers, in the order of options.parameters, without their gradients
  * being formed: the features are the same up to rounding, and on whole numbers exactly.  An example with fewer tokens
- * than the others has slopes of 0 at those that it lacks.
+ * than the others has output gradients of 0 at those that it lacks.
  *
  * Parts that follow each other with the same number of tokens are one fs_apply_products, and a matrix that several of
- * them name, as a weight and its bias do the slopes, is one of its factors; a tensor of more than k parameters that is
+ * them name, as a weight and its bias do the output gradients, is one of its factors; a tensor of more than k parameters that is
  * given as it is goes through fs_apply, or fs_apply_rows with a mask.
  *
  * The first call allocates a list of 8 bytes for each coordinate that is sketched, in ctx's memory, and some 200 bytes
  * for each part on the host; it makes the list, on a GPU from copies on the host that live as long as that takes.  A
- * later call whose widths differ, or which matrices are the same, makes it again.
+ * later call whose widths differ, or which matrices are the same, rebuilds it.
  *
  * FS_EINVAL: widths do not make parameters[part], numbers of examples or tokens do not fit, or a gradient is not
  * finite, which is as fs_attribution_add says. */
 FS_API FS_NODISCARD fs_result fs_attribution_project_layers(fs_attribution *g, const fs_attribution_layer *layers,
-                                                            fs_matrix *phi);
+                                                            const fs_matrix *phi);
 FS_API FS_NODISCARD fs_result fs_attribution_add_layers(fs_attribution *g, int64_t first,
                                                         const fs_attribution_layer *layers);
 
@@ -120,13 +122,13 @@ FS_API FS_NODISCARD fs_result fs_attribution_added(const fs_attribution *g, uint
 /* K = Phi'Phi + damping I, or Phi Phi' + damping I where there are fewer examples than features, which gives the same
  * scores; factored by Cholesky in f64.  The product is made by the first call after examples were added; another
  * damping is another call.  FS_EINVAL: damping is not positive, an example is missing, or K is singular in
- * f64 at this damping: the sentence says which. */
+ * f64 at this damping: the message says which. */
 FS_API FS_NODISCARD fs_result fs_attribution_factor(fs_attribution *g, double damping);
 
 /* scores = beta scores + alpha phi K^-1 Phi' diag(weights): queries x N, in host memory, of any type and layout;
  * beta = 0 does not read scores.  phi: queries x k in ctx's memory, of any type.  weights: N of them, NULL: 1. */
 FS_API FS_NODISCARD fs_result fs_attribution_scores(fs_attribution *g, const fs_matrix *phi, const double *weights,
-                                                    double alpha, double beta, fs_matrix *scores);
+                                                    double alpha, double beta, const fs_matrix *scores);
 
 /* The m highest scores of a row, descending, or (lowest) the m lowest, ascending; of equal ones the earlier example
  * first.  values may be NULL.  m is at most scores.cols. */

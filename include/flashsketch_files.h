@@ -13,8 +13,8 @@
  *     }
  *     fs_stream_destroy(stream);
  *
- * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Failures are told as in
- * flashsketch.h, with sentences that begin with the name of the file. */
+ * Link with libflashsketch_files and libflashsketch (pkg-config: flashsketch_files).  Errors are reported as in
+ * flashsketch.h, by messages that begin with the name of the file. */
 #ifndef FLASHSKETCH_FILES_H
 #define FLASHSKETCH_FILES_H
 
@@ -42,13 +42,23 @@ typedef struct fs_stream_options {
         sizeof(fs_stream_options), 0, 0, 0, NULL, 0, 0, FS_UNSET(fs_dtype), 0 \
     }
 
-/* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole. */
+/* A panel: rows row0 ... row0 + A.rows - 1 and columns col0 ... col0 + A.cols - 1 of the whole.  Start from
+ * FS_PANEL_INIT; one panel serves all calls of fs_stream_next. */
 typedef struct fs_panel {
+    size_t size; /* sizeof(fs_panel): set by FS_PANEL_INIT */
     fs_matrix A; /* packed, in the stream's memory, until the next call with the stream; rows 0: the end */
     int64_t row0, col0;
     int is_sparse;    /* then A is a shape without data, and the panel is `sparse`, for fs_apply_sparse */
     fs_sparse sparse; /* in the same memory */
 } fs_panel;
+#define FS_PANEL_INIT \
+    { \
+        sizeof(fs_panel), {NULL, 0, 0, 0, 0, 0, 0, FS_UNSET(fs_dtype), FS_MEMORY_HOST}, 0, 0, 0, \
+        { \
+            FS_UNSET(fs_sparse_format), FS_UNSET(fs_index_type), 0, 0, 0, NULL, NULL, NULL, FS_UNSET(fs_dtype), \
+                FS_MEMORY_HOST \
+        } \
+    }
 
 /* A matrix in files; for one thread at a time. */
 typedef struct fs_stream fs_stream;
@@ -80,7 +90,7 @@ typedef struct fs_stream fs_stream;
 FS_API FS_NODISCARD fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t count,
                                                const fs_stream_options *options);
 
-/* Stops reading ahead and frees a stream; NULL is nothing. */
+/* Stops reading ahead and frees a stream; NULL is a no-op. */
 FS_API void fs_stream_destroy(fs_stream *stream);
 
 /* Writes rows, columns and type of A into *A, which has no data. */

@@ -6,12 +6,12 @@
  *     fs_mpi *ranks = NULL;
  *     if (fs_mpi_agree(comm, fs_context_create(&ctx, &where)) || fs_mpi_create(&ranks, comm, ctx, NULL) ||
  *         fs_mpi_apply(ranks, S, row0, 1.0, &A, 0.0, &Y))     A is rows row0 ... of the whole; Y is k x n on every rank
- *         ...                                                 on all ranks or none, with the same sentence
+ *         ...                                                 the same error on all ranks, or none
  *
  * Every function but fs_mpi_rows, fs_mpi_memory_bytes and fs_mpi_describe is collective: all ranks of the communicator call
- * it, in the same order.  When one of them fails, all ranks return its code, and fs_error_message() is its sentence
- * with the rank in front: nobody is left waiting.  (Where MPI itself fails, FS_EBACKEND with MPI's sentence is all that
- * can be promised, and to the ranks that MPI tells.)  MPI is called from the calling thread alone, so
+ * it, in the same order.  When one of them fails, all ranks return its code, and fs_error_message() returns that
+ * rank's message prefixed with its rank; no rank deadlocks.  (Where MPI itself fails, the ranks on which MPI reports it
+ * return FS_EBACKEND with MPI's message.)  MPI is called from the calling thread alone, so
  * MPI_THREAD_FUNNELED is enough.
  *
  * Each rank has a context of its own: CPU and CUDA ranks may be mixed.  A may be in a GPU's memory and so may Y, but
@@ -23,7 +23,7 @@
 
 #include <mpi.h>
 
-#include "flashsketch_tasks.h"
+#include "flashsketch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,7 +32,7 @@ extern "C" {
 /* agreement of ranks ----------------------------------------------------------------------------------------------- */
 
 /* FS_OK if every rank of comm gives FS_OK; otherwise, on all ranks, the code of the lowest rank that does not and its
- * thread's sentence, "rank 3: ...".  For steps of your own that may fail on one rank: opening a file or a GPU. */
+ * message, "rank 3: ...".  For steps of your own that may fail on one rank: opening a file or a GPU. */
 FS_API FS_NODISCARD fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine);
 
 /* ranks ----------------------------------------------------------------------------------------------------- */
@@ -41,15 +41,15 @@ FS_API FS_NODISCARD fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine);
 typedef enum fs_mpi_output {
     FS_MPI_ALL = 1,    /* to every rank */
     FS_MPI_ROOT = 2,   /* to rank `root` */
-    FS_MPI_SCATTER = 3 /* to every rank some of Y's rows: whole blocks, which fs_mpi_rows tells */
+    FS_MPI_SCATTER = 3 /* to every rank some of Y's rows: whole blocks, see fs_mpi_rows */
 } fs_mpi_output;
 
-/* How ranks work together; the same on all of them, but for the allocator.  Start from FS_MPI_INIT. */
+/* Options of ranks; the same on all of them, but for the allocator.  Start from FS_MPI_INIT. */
 typedef struct fs_mpi_options {
     size_t size;            /* sizeof(fs_mpi_options): set by FS_MPI_INIT */
     fs_mpi_output output;   /* 0: all */
     int root;               /* FS_MPI_ROOT only: the rank that gets Y */
-    int ordered;            /* 1, the default: parts are added in the order of ranks; 0: as MPI likes */
+    int ordered;            /* 1, the default: parts are added in the order of ranks; 0: in MPI's order */
     int64_t tile;           /* columns of Y that are summed together; 0: chosen, from 512 on */
     fs_allocator allocator; /* alloc NULL: malloc */
 } fs_mpi_options;
@@ -61,16 +61,17 @@ typedef struct fs_mpi_options {
 /* The ranks of a communicator, each with its context, and buffers for the parts of Y. */
 typedef struct fs_mpi fs_mpi;
 
-/* Makes ranks of comm, which is duplicated: messages do not meet the caller's.  ctx is this rank's and must live as
+/* Creates ranks of comm, which is duplicated: messages do not mix with the caller's.  ctx is this rank's and must live as
  * long; options NULL means FS_MPI_INIT. */
 FS_API FS_NODISCARD fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx,
                                             const fs_mpi_options *options);
 
-/* Frees ranks and their buffers; NULL is nothing.  Before MPI_Finalize. */
+/* Frees ranks and their buffers; NULL is a no-op.  Before MPI_Finalize. */
 FS_API void fs_mpi_destroy(fs_mpi *ranks);
 
 /* The rows of Y that this rank gets of FS_MPI_SCATTER: *rows from *row0 on, whole blocks of S, as many as M divided by
- * the number of ranks; of families without blocks, of k.  Ranks in excess of the blocks get none. */
+ * the number of ranks; of families without blocks, of k.  If there are more ranks than blocks, the last
+ * ranks get no rows. */
 FS_API FS_NODISCARD fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows);
 
 /* One line of text: the rank, its context, the MPI library.  As fs_sketch_describe. */
@@ -102,12 +103,12 @@ FS_API size_t fs_mpi_memory_bytes(const fs_mpi *ranks);
  * FS_EINVAL: an argument is wrong on a rank, ranks ask for different products, or a row is on two ranks.  Whatever
  * fails before all ranks have their first tile leaves Y as it was; a device that fails later leaves Y undefined. */
 FS_API FS_NODISCARD fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
-                                           const fs_matrix *A, double beta, fs_matrix *Y);
+                                           const fs_matrix *A, double beta, const fs_matrix *Y);
 
-/* The same for a sparse A, in a place that fs_apply_sparse takes with a Y in host memory: a CPU context.  The rank's part
+/* The same for a sparse A, in a memory space that fs_apply_sparse accepts with a Y in host memory: a CPU context.  The rank's part
  * of Y is made whole, k n values, before it is summed. */
 FS_API FS_NODISCARD fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
-                                                  const fs_sparse *A, double beta, fs_matrix *Y);
+                                                  const fs_sparse *A, double beta, const fs_matrix *Y);
 
 /* Y = beta Y + sum over ranks of part
  *
@@ -115,25 +116,29 @@ FS_API FS_NODISCARD fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch
  * is k x n on every rank, in host memory or in the context's, and must not overlap Y; S says k and its blocks.  Which
  * rows of A are in a part is not known and not checked.  Otherwise as fs_mpi_apply. */
 FS_API FS_NODISCARD fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta,
-                                         fs_matrix *Y);
+                                         const fs_matrix *Y);
 
 /* tasks on ranks -------------------------------------------------------------------------------------------- */
 
-/* fs_gram, fs_solve and fs_ridge of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;
+struct fs_workspace;
+struct fs_gram_report;
+struct fs_fit_report;
+
+/* fs_gram, fs_solve and fs_ridge (flashsketch_tasks.h) of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;
  * G is n x n, X is n x rhs.
  *
  * [A B] is sketched on all ranks and summed to the rank `root` of the options, whose workspace w the task works on (w
  * is not looked at elsewhere, NULL will do, and only the root needs OpenBLAS, or cuSOLVER).  The result and the report,
  * which may be NULL, are then on every rank with FS_MPI_ALL, the same bits on each, and on the root alone with
  * FS_MPI_ROOT. FS_MPI_SCATTER is FS_EUNSUPPORTED.  sketch_seconds is the time until the root has all sums. */
-FS_API FS_NODISCARD fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                          const fs_matrix *A, fs_matrix *G, fs_gram_report *report);
-FS_API FS_NODISCARD fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                           const fs_matrix *A, const fs_matrix *B, double rcond, fs_matrix *X,
-                                           fs_fit_report *report);
-FS_API FS_NODISCARD fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0,
-                                           const fs_matrix *A, const fs_matrix *B, double lambda, fs_matrix *X,
-                                           fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_gram(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                          const fs_matrix *A, const fs_matrix *G, struct fs_gram_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_solve(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                           const fs_matrix *A, const fs_matrix *B, double rcond, const fs_matrix *X,
+                                           struct fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_mpi_ridge(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
+                                           const fs_matrix *A, const fs_matrix *B, double lambda, const fs_matrix *X,
+                                           struct fs_fit_report *report);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
-/* flashsketch_tasks.h - what a sketch is made for: Gram matrices, embeddings, ridge regression, least squares.
+/* flashsketch_tasks.h - tasks on a sketch: Gram matrices, embeddings, ridge regression, least squares.
  *
  * A header of its own, because these functions stand on fs_apply and on linear algebra that is opened when a workspace
- * is made (OpenBLAS on a CPU; cuBLAS and cuSOLVER on a GPU): whoever only sketches needs neither this file nor those.
+ * is made (OpenBLAS on a CPU; cuBLAS and cuSOLVER on a GPU): programs that only sketch need neither this file nor those.
  *
  * A workspace holds the sketches Y = S A and C = S B, and all memory that a task takes.  Fill it once, with
  * fs_task_sketch or by your own calls of fs_apply, then run any number of tasks on it:
@@ -27,7 +27,7 @@ extern "C" {
 
 /* workspaces ------------------------------------------------------------------------------------------------ */
 
-/* What a workspace has room for.  Start from FS_TASK_SHAPE_INIT. */
+/* The sizes of a workspace.  Start from FS_TASK_SHAPE_INIT. */
 typedef struct fs_task_shape {
     size_t size;    /* sizeof(fs_task_shape): set by FS_TASK_SHAPE_INIT */
     int64_t k;      /* rows of Y and C */
@@ -44,14 +44,14 @@ typedef struct fs_task_shape {
 /* The memory of tasks, where ctx has its memory. */
 typedef struct fs_workspace fs_workspace;
 
-/* Makes a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
- * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: fs_workspace_memory_bytes tells.
- * FS_EBACKEND: the linear algebra is not there; the message has the loader's reason.  FS_ENOMEM: with the bytes;
+/* Creates a workspace; nothing is allocated later but what fs_apply takes of ctx's scratch.  k and n + rhs are at most
+ * 2^31 - 9.  It takes 8 (n + rhs) max(k, n, 2048) bytes and several n x n matrices of f64: see fs_workspace_memory_bytes.
+ * FS_EBACKEND: the linear algebra is not available; the message has the loader's reason.  FS_ENOMEM: with the bytes;
  * OpenBLAS takes 128 MiB of addresses for each of its threads (OPENBLAS_NUM_THREADS) when the first workspace is made,
  * and keeps them. */
 FS_API FS_NODISCARD fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task_shape *shape);
 
-/* Frees a workspace; NULL is nothing. */
+/* Frees a workspace; NULL is a no-op. */
 FS_API void fs_workspace_destroy(fs_workspace *w);
 
 /* Bytes that the workspace holds. */
@@ -67,20 +67,20 @@ FS_API FS_NODISCARD fs_result fs_workspace_views(fs_workspace *w, fs_matrix *Y, 
 FS_API FS_NODISCARD fs_result fs_workspace_set_sketch(fs_workspace *w, const fs_sketch *S);
 
 /* Y = S A and C = S B, each matrix read once, both queued on ctx's stream.  B is NULL exactly where rhs is 0.  A and B
- * are of w's type, or of a half type where that is f32, in any layout and in any place that fs_apply takes.  The time
+ * are of w's type, or of a half type where that is f32, in any layout and in any memory space that fs_apply accepts.  The time
  * is in the reports of the tasks that follow. */
 FS_API FS_NODISCARD fs_result fs_task_sketch(fs_workspace *w, const fs_sketch *S, const fs_matrix *A,
                                              const fs_matrix *B);
 
 /* Gram matrices --------------------------------------------------------------------------------------------- */
 
-/* What fs_gram tells.  The error it speaks of is |Y'Y - A'A|_F / |A'A|_F. */
+/* The report of fs_gram.  Its error is |Y'Y - A'A|_F / |A'A|_F. */
 typedef struct fs_gram_report {
     size_t size;
     double sketch_seconds; /* of the last fs_task_sketch */
     double solve_seconds;  /* of this task: G in f64 and its copy */
     double total_seconds;  /* both */
-    double error;          /* the error to expect of such a sketch, judged from Y alone: a root mean square */
+    double error;          /* the error to expect of such a sketch, estimated from Y alone: a root mean square */
     double low, high;      /* the error of this draw lies between them in `confidence` of all draws of S: see fs_gram */
     double effective_k;    /* k, or less where few blocks of rows of Y carry most of A: contiguous blocks, coherent A */
     double confidence;     /* 0.99; 0: not known, and then low is 0 and high infinite */
@@ -101,7 +101,7 @@ typedef struct fs_gram_report {
  * Y is taken as one block, and the confidence is 0.
  *
  * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
-FS_API FS_NODISCARD fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report);
+FS_API FS_NODISCARD fs_result fs_gram(fs_workspace *w, const fs_sketch *S, const fs_matrix *G, fs_gram_report *report);
 
 /* The errors of Y'Y themselves, by A'A in f64: |Y'Y - A'A| / |A'A| in the Frobenius and in the spectral norm.  Reads A
  * once and takes d n^2 operations: for checks.  A is in ctx's memory.  Either result may be NULL; 0 / 0 is 0. */
@@ -132,7 +132,7 @@ typedef struct fs_ose_report {
  * subspace of n dimensions, drawn from `seed` and the same on every machine.  w's shape has basis = d >= n; Y of w
  * becomes S Q.
  *
- * FS_EINVAL: an element of A is not finite, or the columns are dependent: the sentence names the first that is. */
+ * FS_EINVAL: an element of A is not finite, or the columns are dependent: the message names the first that is. */
 FS_API FS_NODISCARD fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed,
                                      fs_ose_report *report);
 
@@ -194,12 +194,12 @@ typedef struct fs_fit_report {
  *
  * X is n x rhs, of any type and layout.  B = 0 gives X = 0.  A = 0 gives X = 0 and rank 0.  FS_EINVAL: Y or C has an
  * element that is not finite; X is left as it was. */
-FS_API FS_NODISCARD fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_solve(fs_workspace *w, double rcond, const fs_matrix *X, fs_fit_report *report);
 
 /* X minimises |Y X - C|^2 + lambda |X|^2, lambda > 0: sketch-and-ridge.  Any number of lambdas may follow one
  * fs_task_sketch.  The estimate and its confidence are fs_solve's with tr(Y (Y'Y + lambda I)^-1 Y') in place of the
  * rank. */
-FS_API FS_NODISCARD fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report);
+FS_API FS_NODISCARD fs_result fs_ridge(fs_workspace *w, double lambda, const fs_matrix *X, fs_fit_report *report);
 
 /* The residuals themselves: norms[j] = |A x_j - b_j| in f64, for rhs columns, in host memory.  Reads A and B once.  All
  * three are in ctx's memory. */

@@ -1,8 +1,8 @@
-/* agree.c - one answer for all ranks: whatever fails on one of them fails on all, with one sentence.
+/* agree.c - one result for all ranks: an error of one rank is returned by all, with the same message.
  *
- * A call begins with one all-gather of 32 bytes a rank, from which every rank draws the same conclusions: who failed
- * first, who asks for something else than rank 0, whose rows meet.  Only then is a sentence or a list of numbers sent,
- * by the one rank that has it. */
+ * A call begins with one all-gather of 32 bytes a rank, from which all ranks derive the same: the first failing rank,
+ * ranks whose arguments differ from rank 0's, and ranks with overlapping row ranges.  Only then is a message or a list
+ * of numbers broadcast, by the one rank that has it. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -14,22 +14,22 @@
 fs_result fsi_ranks_check(int error, const char *what)
 {
     if (error == MPI_SUCCESS) return FS_OK;
-    char sentence[MPI_MAX_ERROR_STRING + 1] = "";
+    char message[MPI_MAX_ERROR_STRING + 1] = "";
     int length = 0;
-    MPI_Error_string(error, sentence, &length);
-    return fs_fail(FS_EBACKEND, "MPI failed while %s: %s", what, sentence);
+    MPI_Error_string(error, message, &length);
+    return fs_fail(FS_EBACKEND, "MPI failed while %s: %s", what, message);
 }
 
-/* The failure of rank `first` becomes everybody's. */
-static fs_result tell(MPI_Comm comm, int first, fs_result mine)
+/* Broadcasts the error of rank `first` to all ranks. */
+static fs_result broadcast_error(MPI_Comm comm, int first, fs_result mine)
 {
     struct {
         int code;
-        char sentence[480];
-    } news = {(int)mine, ""};
-    snprintf(news.sentence, sizeof news.sentence, "%s", fs_error_message());
-    FSI_TRY_MPI(MPI_Bcast(&news, (int)sizeof news, MPI_BYTE, first, comm), "telling why a rank failed");
-    return fs_fail((fs_result)news.code, "rank %d: %s", first, news.sentence);
+        char message[480];
+    } error = {(int)mine, ""};
+    snprintf(error.message, sizeof error.message, "%s", fs_error_message());
+    FSI_TRY_MPI(MPI_Bcast(&error, (int)sizeof error, MPI_BYTE, first, comm), "broadcasting an error");
+    return fs_fail((fs_result)error.code, "rank %d: %s", first, error.message);
 }
 
 fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine)
@@ -38,7 +38,7 @@ fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine)
     FSI_TRY_MPI(MPI_Comm_rank(comm, &rank), "asking for the rank");
     if (mine != FS_OK) failed = rank;
     FSI_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing whether all is well");
-    return first == INT_MAX ? FS_OK : tell(comm, first, mine);
+    return first == INT_MAX ? FS_OK : broadcast_error(comm, first, mine);
 }
 
 /* the beginning of a call ----------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static void write_field(char *text, size_t bytes, const fsi_ranks_ask *ask, int 
     else snprintf(text, bytes, "%" PRId64, ask->field[i]);
 }
 
-/* Rank `other` asks for something else than rank 0: all hear what. */
+/* Rank `other` asks for something else than rank 0; all ranks get the difference. */
 static fs_result differ(fs_mpi *ranks, const char *who, const fsi_ranks_ask *ask, int other)
 {
     fsi_ranks_ask zero = *ask, its = *ask;
@@ -130,7 +130,7 @@ fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const 
         MPI_Allgather(&share, (int)sizeof share, MPI_BYTE, ranks->shares, (int)sizeof share, MPI_BYTE, ranks->comm),
         "agreeing on a call");
     for (int r = 0; r < ranks->size; r++)
-        if (ranks->shares[r].code != FS_OK) return tell(ranks->comm, r, mine);
+        if (ranks->shares[r].code != FS_OK) return broadcast_error(ranks->comm, r, mine);
     for (int r = 1; r < ranks->size; r++)
         if (ranks->shares[r].call != ranks->shares[0].call) return differ(ranks, who, ask, r);
     return check_disjoint(ranks, who);

@@ -1,18 +1,17 @@
-/* apply.c - the verb on ranks: tiles of columns of Y go through three steps, a tile behind each other.
+/* apply.c - products on ranks: tiles of columns of Y go through three steps, a tile behind each other.
  *
  *     make      this rank's part of tile t: fs_apply of its rows
  *     sum       tile t - 1, begun when it was made, is ended or handed out (reduce.c)
  *     store     tile t - 2 goes to Y
  * so that a tile is summed while the next ones are made, by MPI's own progress and whenever MPI is called.
  *
- * A rank that fails keeps its part in all collectives of the call; what it failed with is told when all others are
- * there too: after the first tile, before which nothing is written and by when memory has been had, or at the end. */
+ * A rank that fails still takes part in all collectives of the call.  Its error is broadcast where all ranks agree:
+ * after the first tile, before which Y is not written and by when all memory is allocated, or at the end. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "ranks.h"
 
 /* Narrower tiles cost the CPU kernels time: with 256 columns of f32 they take 1.1 times as long, with 128 1.35 times
@@ -22,6 +21,7 @@ enum { LEAST_TILE = 512, TILES = 4, ALIGNMENT = 64 };
 /* A call at work. */
 typedef struct work {
     fs_mpi *m;
+    fs_mpi_output output;
     const char *who;
     const fs_sketch *S;
     fs_spec spec;
@@ -30,28 +30,29 @@ typedef struct work {
     const fs_matrix *dense; /* A, or, where `made`, this rank's part of Y */
     const fs_sparse *sparse;
     int made;
-    fs_matrix *Y;
+    const fs_matrix *Y;
     fs_dtype type, sum;
     int64_t tile, tiles;
     char *whole; /* of a sparse A: all of this rank's part */
 } work;
 
-/* the door -------------------------------------------------------------------------------------------------- */
+/* checks and buffers ---------------------------------------------------------------------------------------- */
 
 static fs_result check_output(const work *w)
 {
     const int64_t rows = fsi_ranks_rows(w->m, w->spec.k);
-    if (w->m->options.output == FS_MPI_ROOT && w->m->rank != w->m->options.root) return FS_OK;
+    if (w->m->output == FS_MPI_ROOT && w->m->rank != w->m->options.root) return FS_OK;
     FSI_TRY(fs_matrix_check_output(w->who, "Y", w->Y));
     FSI_REQUIRE(w->Y->rows == rows && w->Y->cols == w->n,
                 "%s: Y is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, w->who, w->Y->rows, w->Y->cols,
                 rows, w->n);
     FSI_REQUIRE(w->Y->dtype == w->type || w->Y->dtype == w->sum, "%s: A is %s, so Y must be %s%s%s, not %s", w->who,
-                fsi_dtype_name(w->type), fsi_dtype_name(w->type), w->sum == w->type ? "" : " or ",
-                w->sum == w->type ? "" : fsi_dtype_name(w->sum), fsi_dtype_name(w->Y->dtype));
+                fs_dtype_name(w->type), fs_dtype_name(w->type), w->sum == w->type ? "" : " or ",
+                w->sum == w->type ? "" : fs_dtype_name(w->sum), fs_dtype_name(w->Y->dtype));
     FSI_REQUIRE(!w->dense || !fs_matrix_overlap(w->dense, w->Y), "%s: A and Y overlap in memory", w->who);
-    /* A sum of nothing: the context's own door says whether it takes Y where it is. */
-    return fs_add(w->m->ctx, NULL, 0, 1.0, &(fs_matrix){.dtype = w->Y->dtype, .memory = w->Y->memory});
+    if (fs_context_accepts(w->m->ctx, w->Y->memory)) return FS_OK;
+    return fs_fail(FS_EUNSUPPORTED, "%s: Y is in %s memory, this context works on %s memory", w->who,
+                   fs_memory_name(w->Y->memory), fs_memory_name(fs_context_memory(w->m->ctx)));
 }
 
 static fs_result choose_tile(work *w)
@@ -76,7 +77,8 @@ static int64_t aligned(int64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNME
 static fs_result take_scratch(work *w)
 {
     fs_mpi *m = w->m;
-    const int64_t size = fsi_dtype_size(w->sum), slots = w->tiles < FSI_RANKS_SLOTS ? w->tiles : FSI_RANKS_SLOTS;
+    const int64_t size = (int64_t)fs_dtype_size(w->sum),
+                  slots = w->tiles < FSI_RANKS_SLOTS ? w->tiles : FSI_RANKS_SLOTS;
     const int64_t part = aligned(w->spec.k * w->tile * size);
     const int64_t other = aligned(fsi_ranks_received(m, w->spec.k, w->tile) * size);
     int64_t whole = 0;
@@ -97,7 +99,7 @@ static fs_result prepare(work *w)
     if (w->sparse) FSI_REQUIRE(w->sparse->cols >= 0, "%s: A has %" PRId64 " columns", w->who, w->sparse->cols);
     else FSI_TRY(fs_matrix_check(w->who, "A", w->dense));
     w->type = w->sparse ? w->sparse->dtype : w->dense->dtype;
-    w->sum = fsi_dtype_sum(w->type);
+    w->sum = fsi_ranks_sum_type(w->type);
     w->n = w->sparse ? w->sparse->cols : w->dense->cols;
     w->rows = w->made ? 0 : w->sparse ? w->sparse->rows : w->dense->rows;
     FSI_REQUIRE(!w->made || w->dense->rows == w->spec.k, "%s: part has %" PRId64 " rows, and S has k = %" PRId64,
@@ -123,8 +125,8 @@ static fsi_ranks_ask ask_of(const work *w)
                           [FSI_ASK_SHUFFLE] = p->shuffle,
                           [FSI_ASK_INTERLEAVE] = p->interleave,
                           [FSI_ASK_COLS] = w->n,
-                          [FSI_ASK_SUMS] = fsi_dtype_size(w->sum),
-                          [FSI_ASK_OUTPUT] = o->output,
+                          [FSI_ASK_SUMS] = (int64_t)fs_dtype_size(w->sum),
+                          [FSI_ASK_OUTPUT] = w->m->output,
                           [FSI_ASK_ROOT] = o->root,
                           [FSI_ASK_ORDERED] = o->ordered,
                           [FSI_ASK_TILE] = o->tile}};
@@ -183,7 +185,8 @@ static fs_result go_through(work *w, fs_result *mine)
         if (t < w->tiles) {
             fsi_ranks_slot *slot = slot_of(w, t);
             if (t > 0 && *mine == FS_OK) *mine = make(w, slot);
-            if (*mine != FS_OK) memset(slot->part, 0, (size_t)(w->spec.k * slot->cols * fsi_dtype_size(w->sum)));
+            if (*mine != FS_OK)
+                memset(slot->part, 0, (size_t)(w->spec.k * slot->cols * (int64_t)fs_dtype_size(w->sum)));
             FSI_TRY(fsi_ranks_begin(w->m, slot, w->sum));
         }
         if (t >= 1 && t - 1 < w->tiles) FSI_TRY(fsi_ranks_hand_out(w->m, slot_of(w, t - 1), w->sum));
@@ -199,6 +202,7 @@ static fs_result go_through(work *w, fs_result *mine)
 
 static fs_result run(work *w)
 {
+    w->m->output = w->output;
     fs_result mine = prepare(w);
     const int alone = w->m->size == 1 && w->dense && !w->made;
     if (mine == FS_OK && !alone && w->tiles > 0) mine = make(w, slot_of(w, 0));
@@ -209,11 +213,27 @@ static fs_result run(work *w)
     return fs_mpi_agree(w->m->comm, mine);
 }
 
+fs_result fsi_ranks_apply(fs_mpi *ranks, fs_mpi_output output, const fs_sketch *S, int64_t row0, const fs_matrix *A,
+                          const fs_matrix *Y)
+{
+    work w = {.m = ranks,
+              .output = output,
+              .who = "fs_mpi_apply",
+              .S = S,
+              .spec = FS_SPEC_INIT,
+              .row0 = row0,
+              .alpha = 1.0,
+              .dense = A,
+              .Y = Y};
+    return run(&w);
+}
+
 fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                       fs_matrix *Y)
+                       const fs_matrix *Y)
 {
     FSI_REQUIRE(ranks, "fs_mpi_apply: ranks is NULL");
     work w = {.m = ranks,
+              .output = ranks->options.output,
               .who = "fs_mpi_apply",
               .S = S,
               .spec = FS_SPEC_INIT,
@@ -226,10 +246,11 @@ fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double a
 }
 
 fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
-                              double beta, fs_matrix *Y)
+                              double beta, const fs_matrix *Y)
 {
     FSI_REQUIRE(ranks, "fs_mpi_apply_sparse: ranks is NULL");
     work w = {.m = ranks,
+              .output = ranks->options.output,
               .who = "fs_mpi_apply_sparse",
               .S = S,
               .spec = FS_SPEC_INIT,
@@ -241,10 +262,11 @@ fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, d
     return run(&w);
 }
 
-fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, fs_matrix *Y)
+fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, const fs_matrix *Y)
 {
     FSI_REQUIRE(ranks, "fs_mpi_sum: ranks is NULL");
     work w = {.m = ranks,
+              .output = ranks->options.output,
               .who = "fs_mpi_sum",
               .S = S,
               .spec = FS_SPEC_INIT,

@@ -1,12 +1,9 @@
-/* ranks.c - the ranks of a communicator: made, asked, freed. */
+/* ranks.c - the ranks of a communicator: creation, queries, destruction. */
 #include "ranks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/alloc.h"
-#include "def/split.h"
 
 /* A communicator of our own, whose errors come back as codes. */
 static fs_result open_comm(fs_mpi *made, MPI_Comm comm)
@@ -30,12 +27,7 @@ static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, cons
     fs_mpi_options *full = &made->options;
     FSI_REQUIRE(out, "%s: out is NULL", who);
     FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
-    if (options) {
-        FSI_REQUIRE(options->size >= sizeof(size_t) && options->size <= sizeof *full,
-                    "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MPI_INIT", who,
-                    options->size, sizeof *full);
-        memcpy(full, options, options->size);
-    }
+    if (options) FSI_TRY(fs_struct_read(who, "options", options, full, sizeof *full));
     if (!full->output) full->output = FS_MPI_ALL;
     FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
                 (int)full->output);
@@ -84,7 +76,7 @@ fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx, const fs_m
     FSI_TRY(open_comm(&made, comm));
     fs_mpi *kept = NULL;
     fs_result mine = check_options(&made, out, ctx, options);
-    made.allocator = fsi_allocator_or_malloc(&made.options.allocator);
+    made.allocator = fs_allocator_or_malloc(&made.options.allocator);
     if (mine == FS_OK) mine = take_tables(&made);
     if (mine == FS_OK) {
         kept = made.allocator.alloc(made.allocator.user, sizeof *kept);
@@ -120,18 +112,25 @@ char *fsi_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
     return ranks->scratch;
 }
 
-/* Where the rows of Y begin that are rank r's: whole blocks of S, or, where it has none or they do not count, any. */
-static int64_t border(const fs_spec *spec, int ranks, int by_blocks, int r)
+/* The first of the elements [n] that are in part i, where they are cut into contiguous parts whose sizes differ by at
+ * most one, the larger ones first: the blocks of S are cut so, too. */
+static int64_t start_of_part(int64_t n, int64_t parts, int64_t i)
+{
+    const int64_t larger = n % parts;
+    return i * (n / parts) + (i < larger ? i : larger);
+}
+
+/* The first of the rows of Y of rank r: whole blocks of S, or any rows where it has no blocks or they do not matter. */
+static int64_t first_row_of(const fs_spec *spec, int ranks, int by_blocks, int r)
 {
     const int64_t parts = by_blocks && spec->M > 1 ? spec->M : spec->k;
-    const fsi_split shares = fsi_split_make(parts, ranks), rows = fsi_split_make(spec->k, parts);
-    return fsi_split_start(&rows, fsi_split_start(&shares, r));
+    return start_of_part(spec->k, parts, start_of_part(parts, ranks, r));
 }
 
 void fsi_ranks_divide(fs_mpi *ranks, const fs_spec *spec)
 {
-    const int by_blocks = ranks->options.output == FS_MPI_SCATTER;
-    for (int r = 0; r <= ranks->size; r++) ranks->first[r] = border(spec, ranks->size, by_blocks, r);
+    const int by_blocks = ranks->output == FS_MPI_SCATTER;
+    for (int r = 0; r <= ranks->size; r++) ranks->first[r] = first_row_of(spec, ranks->size, by_blocks, r);
 }
 
 fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows)
@@ -139,8 +138,8 @@ fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, in
     FSI_REQUIRE(ranks && S && row0 && rows, "fs_mpi_rows: an argument is NULL");
     fs_spec spec = FS_SPEC_INIT;
     FSI_TRY(fs_sketch_spec(S, &spec));
-    *row0 = border(&spec, ranks->size, 1, ranks->rank);
-    *rows = border(&spec, ranks->size, 1, ranks->rank + 1) - *row0;
+    *row0 = first_row_of(&spec, ranks->size, 1, ranks->rank);
+    *rows = first_row_of(&spec, ranks->size, 1, ranks->rank + 1) - *row0;
     return FS_OK;
 }
 

@@ -2,8 +2,22 @@
 #ifndef FSI_MPI_RANKS_H
 #define FSI_MPI_RANKS_H
 
-#include "base/error.h"
+#include "flashsketch_extend.h"
 #include "flashsketch_mpi.h"
+#include "flashsketch_tasks.h"
+
+/* The check of one argument of a public function. */
+#define FSI_REQUIRE(condition, ...) \
+    do { \
+        if (!(condition)) return fs_fail(FS_EINVAL, __VA_ARGS__); \
+    } while (0)
+
+/* Returns an error of `call`. */
+#define FSI_TRY(call) \
+    do { \
+        const fs_result result_ = (call); \
+        if (result_ != FS_OK) return result_; \
+    } while (0)
 
 /* Tiles at work: one is made, one is being summed, one is being handed out or stored. */
 enum { FSI_RANKS_SLOTS = 3 };
@@ -27,6 +41,7 @@ typedef struct fsi_ranks_slot {
 struct fs_mpi {
     fs_allocator allocator;
     fs_mpi_options options;
+    fs_mpi_output output; /* of the call at work: that of the options; a task sums to the root */
     MPI_Comm comm;
     int rank, size;
     fs_context *ctx;
@@ -39,7 +54,7 @@ struct fs_mpi {
     fsi_ranks_slot slots[FSI_RANKS_SLOTS];
 };
 
-/* FS_OK, or FS_EBACKEND with what was being done and MPI's sentence. */
+/* FS_OK, or FS_EBACKEND with what was being done and MPI's message. */
 fs_result fsi_ranks_check(int error, const char *what);
 #define FSI_TRY_MPI(call, what) FSI_TRY(fsi_ranks_check((call), (what)))
 
@@ -73,8 +88,15 @@ typedef struct fsi_ranks_ask {
 fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fsi_ranks_ask *ask, int64_t row0,
                           int64_t rows);
 
-/* The scratch of ranks, at least this long; NULL and the sentence where there is none. */
+/* The scratch of ranks, at least this long; NULL with the message where there is none. */
 char *fsi_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes);
+
+/* The type that parts of Y are made, sent and added in. */
+static inline fs_dtype fsi_ranks_sum_type(fs_dtype dtype) { return dtype == FS_F64 ? FS_F64 : FS_F32; }
+
+/* fs_mpi_apply with another output than that of the options. */
+fs_result fsi_ranks_apply(fs_mpi *ranks, fs_mpi_output output, const fs_sketch *S, int64_t row0, const fs_matrix *A,
+                          const fs_matrix *Y);
 
 /* How the rows of Y are divided, into `first`: by blocks where Y is scattered, otherwise evenly. */
 void fsi_ranks_divide(fs_mpi *ranks, const fs_spec *spec);

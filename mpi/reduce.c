@@ -11,20 +11,18 @@
  * Steps of different tiles are begun in the same order on all ranks, as MPI demands of collectives. */
 #include "ranks.h"
 
-#include "base/dtype.h"
-
 static MPI_Datatype type_of(fs_dtype sum) { return sum == FS_F64 ? MPI_DOUBLE : MPI_FLOAT; }
 static int64_t own(const fs_mpi *m) { return m->first[m->rank + 1] - m->first[m->rank]; }
 /* Rows r of the tile in slot->part. */
 static char *rows_at(const fsi_ranks_slot *slot, int64_t row, fs_dtype sum)
 {
-    return slot->part + row * slot->cols * fsi_dtype_size(sum);
+    return slot->part + row * slot->cols * (int64_t)fs_dtype_size(sum);
 }
 
 int64_t fsi_ranks_rows(const fs_mpi *m, int64_t k)
 {
-    if (m->options.output == FS_MPI_SCATTER) return own(m);
-    return m->options.output == FS_MPI_ALL || m->rank == m->options.root ? k : 0;
+    if (m->output == FS_MPI_SCATTER) return own(m);
+    return m->output == FS_MPI_ALL || m->rank == m->options.root ? k : 0;
 }
 int64_t fsi_ranks_received(const fs_mpi *m, int64_t k, int64_t cols)
 {
@@ -48,7 +46,7 @@ static void count_rows(const fs_mpi *m, const fsi_ranks_slot *slot, int which)
 static int begin_in_mpis_order(fs_mpi *m, fsi_ranks_slot *slot, MPI_Datatype type)
 {
     const int all = (int)(m->first[m->size] * slot->cols);
-    switch (m->options.output) {
+    switch (m->output) {
     case FS_MPI_ALL: return MPI_Iallreduce(slot->part, slot->other, all, type, MPI_SUM, m->comm, &slot->request);
     case FS_MPI_ROOT:
         return MPI_Ireduce(slot->part, slot->other, all, type, MPI_SUM, m->options.root, m->comm, &slot->request);
@@ -77,7 +75,7 @@ static fs_result add_planes(fs_mpi *m, const fsi_ranks_slot *slot, fs_dtype sum)
 {
     const int64_t values = own(m) * slot->cols;
     for (int r = 0; r < m->size; r++)
-        m->planes[r] = fs_row_major(slot->other + r * values * fsi_dtype_size(sum), own(m), slot->cols, sum);
+        m->planes[r] = fs_row_major(slot->other + r * values * (int64_t)fs_dtype_size(sum), own(m), slot->cols, sum);
     fs_matrix mine = fs_row_major(rows_at(slot, m->first[m->rank], sum), own(m), slot->cols, sum);
     return fs_add(m->ctx, m->planes, m->size, 0.0, &mine);
 }
@@ -89,11 +87,11 @@ fs_result fsi_ranks_hand_out(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum)
     FSI_TRY(add_planes(m, slot, sum));
     const MPI_Datatype type = type_of(sum);
     const int at_root = m->rank == m->options.root;
-    if (m->options.output == FS_MPI_ALL)
+    if (m->output == FS_MPI_ALL)
         FSI_TRY_MPI(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, slot->part, slot->counts[0], slot->starts[0], type, m->comm,
                                     &slot->request),
                     "handing out a tile of Y");
-    if (m->options.output == FS_MPI_ROOT)
+    if (m->output == FS_MPI_ROOT)
         FSI_TRY_MPI(MPI_Igatherv(at_root ? MPI_IN_PLACE : rows_at(slot, m->first[m->rank], sum),
                                  slot->counts[0][m->rank], type, slot->part, slot->counts[0], slot->starts[0], type,
                                  m->options.root, m->comm, &slot->request),
@@ -104,7 +102,7 @@ fs_result fsi_ranks_hand_out(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum)
 fs_result fsi_ranks_end(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum, void **rows)
 {
     FSI_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "summing a tile of Y");
-    const int64_t first = m->options.output == FS_MPI_SCATTER ? m->first[m->rank] : 0;
+    const int64_t first = m->output == FS_MPI_SCATTER ? m->first[m->rank] : 0;
     *rows = m->options.ordered ? rows_at(slot, first, sum) : slot->other;
     return FS_OK;
 }

@@ -1,15 +1,14 @@
 /* tasks.c - Gram matrices, ridge regression and least squares of an A whose rows are spread over ranks.
  *
  * What is distributed is the sketch, which reads A.  [Y C] has k rows whatever d is, so one rank factorizes it, by
- * flashsketch_tasks.h, and hands the result out: everybody has the same bits, on any mixture of machines. */
+ * flashsketch_tasks.h, and broadcasts the result: all ranks have the same bits, on any mixture of machines. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "ranks.h"
 
-/* Which task, and what it is told. */
+/* Which task, and its arguments. */
 typedef enum kind { GRAM, SOLVE, RIDGE } kind;
 typedef union report {
     fs_gram_report gram;
@@ -24,7 +23,7 @@ typedef struct task {
     int64_t row0;
     const fs_matrix *A, *B;
     double number;        /* rcond, lambda */
-    fs_matrix *out;       /* G, X */
+    const fs_matrix *out; /* G, X */
     fs_gram_report *gram; /* the caller's report, or NULL */
     fs_fit_report *fit;
 } task;
@@ -54,9 +53,8 @@ static fs_result check(const task *t, fs_matrix *Y, fs_matrix *C)
         FSI_REQUIRE(rows * cols <= INT_MAX, "%s: a result of %" PRId64 " x %" PRId64 " does not fit a message", t->who,
                     rows, cols);
     }
-    FSI_REQUIRE((!t->gram || t->gram->size == sizeof *t->gram) && (!t->fit || t->fit->size == sizeof *t->fit),
-                "%s: report.size is %zu; start from %s", t->who, t->gram ? t->gram->size : t->fit->size,
-                t->gram ? "FS_GRAM_REPORT_INIT" : "FS_FIT_REPORT_INIT");
+    if (t->gram) FSI_TRY(fs_struct_check(t->who, "report", t->gram, sizeof *t->gram));
+    if (t->fit) FSI_TRY(fs_struct_check(t->who, "report", t->fit, sizeof *t->fit));
     if (!at_root(t)) return FS_OK;
     FSI_REQUIRE(t->w, "%s: w is NULL on the root", t->who);
     return fs_workspace_views(t->w, Y, C);
@@ -85,12 +83,8 @@ static fs_result run_on_root(const task *t, double sketch_seconds, report *told)
 /* [Y C] = S [A B] summed into root's workspace. */
 static fs_result sketch(const task *t, fs_matrix *Y, fs_matrix *C)
 {
-    const fs_mpi_output kept = t->m->options.output;
-    t->m->options.output = FS_MPI_ROOT;
-    fs_result result = fs_mpi_apply(t->m, t->S, t->row0, 1.0, t->A, 0.0, Y);
-    if (result == FS_OK && t->what != GRAM) result = fs_mpi_apply(t->m, t->S, t->row0, 1.0, t->B, 0.0, C);
-    t->m->options.output = kept;
-    return result;
+    FSI_TRY(fsi_ranks_apply(t->m, FS_MPI_ROOT, t->S, t->row0, t->A, Y));
+    return t->what == GRAM ? FS_OK : fsi_ranks_apply(t->m, FS_MPI_ROOT, t->S, t->row0, t->B, C);
 }
 
 /* The result and the report from the root to all; the result in f64, which holds every type. */
@@ -120,13 +114,13 @@ static fs_result run(const task *t)
     memset(&told, 0, sizeof told);
     FSI_TRY(fs_mpi_agree(t->m->comm, at_root(t) ? run_on_root(t, MPI_Wtime() - began, &told) : FS_OK));
     if (t->m->options.output == FS_MPI_ALL) FSI_TRY(hand_out(t, &told));
-    if (gets_result(t) && t->gram) *t->gram = told.gram;
-    if (gets_result(t) && t->fit) *t->fit = told.fit;
+    if (gets_result(t) && t->gram) fs_struct_write(t->gram, &told.gram, sizeof told.gram);
+    if (gets_result(t) && t->fit) fs_struct_write(t->fit, &told.fit, sizeof told.fit);
     return FS_OK;
 }
 
 fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
-                      fs_matrix *G, fs_gram_report *told)
+                      const fs_matrix *G, fs_gram_report *told)
 {
     FSI_REQUIRE(ranks, "fs_mpi_gram: ranks is NULL");
     const task t = {GRAM, "fs_mpi_gram", ranks, w, S, row0, A, NULL, 0.0, G, told, NULL};
@@ -134,7 +128,7 @@ fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_
 }
 
 fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
-                       const fs_matrix *B, double rcond, fs_matrix *X, fs_fit_report *told)
+                       const fs_matrix *B, double rcond, const fs_matrix *X, fs_fit_report *told)
 {
     FSI_REQUIRE(ranks, "fs_mpi_solve: ranks is NULL");
     const task t = {SOLVE, "fs_mpi_solve", ranks, w, S, row0, A, B, rcond, X, NULL, told};
@@ -142,7 +136,7 @@ fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64
 }
 
 fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
-                       const fs_matrix *B, double lambda, fs_matrix *X, fs_fit_report *told)
+                       const fs_matrix *B, double lambda, const fs_matrix *X, fs_fit_report *told)
 {
     FSI_REQUIRE(ranks, "fs_mpi_ridge: ranks is NULL");
     const task t = {RIDGE, "fs_mpi_ridge", ranks, w, S, row0, A, B, lambda, X, NULL, told};

@@ -382,8 +382,9 @@ static fs_result begin(scoring *s, int64_t c, fs_attribution **g)
     o.parameters = s->parameters;
     o.mask = s->mask;
     o.run = s->e->recipe.run;
-    o.sketch = s->sketch;
-    o.sketch.seed += 100000 * (uint64_t)c;
+    fs_spec spec = s->sketch;
+    spec.seed += 100000 * (uint64_t)c;
+    o.sketch = &spec;
     return fs_attribution_create(g, s->e->ctx, &o);
 }
 
@@ -587,7 +588,7 @@ static fs_result name_features(const experiment *e, const fs_spec *sketch, int64
                 e->parameters);
     FSI_TRY(fs_sketch_create(&S, sketch));
     fs_sketch_describe(S, text, sizeof text);
-    const fs_result result = fs_sketch_digest(S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
+    const fs_result result = fs_sketch_digest(NULL, S, 0, sketch->d < 4096 ? sketch->d : 4096, &digest);
     fs_sketch_destroy(S);
     FSI_TRY(result);
     if (mask && e->recipe.run > 1) snprintf(run, sizeof run, "-runs-of-%" PRId64, e->recipe.run);

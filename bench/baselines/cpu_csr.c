@@ -31,7 +31,7 @@ static int open(void **state, const baseline_problem *problem)
 static int prepare(void *state)
 {
     csr *s = state;
-    return bench_fs_failed(fs_export_csr(s->problem.context, s->problem.S, 0, &s->S), "writing S as CSR");
+    return bench_fs_failed(fs_sketch_to_csr(s->problem.context, s->problem.S, 0, &s->S), "writing S as CSR");
 }
 
 static int run(void *state, void *A, void *Y)

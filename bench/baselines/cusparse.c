@@ -44,7 +44,7 @@ static int reserve(spmm *s)
 
 static int export_csr(spmm *s)
 {
-    return bench_fs_failed(fs_export_csr(s->problem.context, s->problem.S, 0, &s->S), "writing S as CSR");
+    return bench_fs_failed(fs_sketch_to_csr(s->problem.context, s->problem.S, 0, &s->S), "writing S as CSR");
 }
 
 /* The dense matrices are described once, with any buffers; run changes the pointers. */

@@ -105,7 +105,7 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
         "\"machine\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
         r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, families[r->spec.family], D, N, r->spec.k,
         r->spec.M, r->spec.kappa, r->spec.s, shuffles[r->spec.shuffle], r->c->layout == ROW_MAJOR ? "row" : "batch",
-        fsi_dtype_name(r->c->dtype), o->threads, floor_ms, ms, ms / floor_ms, error, bench_machine(), o->commit,
+        fs_dtype_name(r->c->dtype), o->threads, floor_ms, ms, ms / floor_ms, error, bench_machine(), o->commit,
         bench_date());
     fflush(stdout);
 }

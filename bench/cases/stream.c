@@ -63,7 +63,7 @@ static void sketch(const job *j)
     fs_stream *stream = NULL;
     fs_sketch *S = NULL;
     fs_context *ctx = NULL;
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     how.memory = j->c->memory;
     how.threads = where.threads = j->threads;
     where.backend = FS_BACKEND_CPU;

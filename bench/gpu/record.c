@@ -50,7 +50,7 @@ void bench_gpu_report(const bench_gpu *g, const bench_record *r)
            r->spec.d, r->n, r->spec.k, r->spec.M, r->spec.kappa, r->spec.s, r->spec.interleave);
     word("shuffle", shuffles[r->spec.shuffle]);
     word("layout", r->batch_major ? "batch" : "row");
-    word("dtype", fsi_dtype_name(r->dtype));
+    word("dtype", fs_dtype_name(r->dtype));
     word("precision", r->precision == FS_PRECISION_FAST ? "fast" : "full");
     number("floor_ms", "%.5f", r->times.floor_ms);
     number("floor_min", "%.5f", r->times.floor_min);

@@ -21,6 +21,7 @@ from . import grass
 from ._library import (
     BackendError,
     Error,
+    FileError,
     InvalidArgument,
     OutOfMemory,
     Unsupported,
@@ -37,6 +38,7 @@ __all__ = [
     "BackendError",
     "Embedding",
     "Error",
+    "FileError",
     "Fit",
     "Gram",
     "InvalidArgument",

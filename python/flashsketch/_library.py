@@ -1,6 +1,6 @@
 """The C library through ctypes: where it is, its functions, its errors, and contexts to call it with.
 
-What flashsketch.h says is not said again here.  Structs are packed by `struct` into memory that belongs to a context,
+Contracts are in flashsketch.h.  Structs are packed by `struct` into memory that belongs to a context,
 because a ctypes.Structure for each call costs several microseconds.
 """
 
@@ -11,13 +11,12 @@ import ctypes
 import operator
 import os
 import pathlib
-import struct
 import sys
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from ._layouts import layout
 
 HOST = -1  # the device number of host memory, beside CUDA's 0, 1, ...
-F32, F64, F16, BF16 = 1, 2, 3, 4
-ITEMSIZE = {F32: 4, F64: 8, F16: 2, BF16: 2}
 CSR, CSC = 1, 2
 INDEX = {4: 1, 8: 2}  # fs_index_type by bytes
 DTYPE_NAMES = "float32, float64, float16 and bfloat16"
@@ -26,24 +25,20 @@ PRECISIONS = {"full": 0, "fast": 1}
 MOST_THREADS = 1024  # of a context, the limit of the library
 _CPU, _CUDA = 1, 2
 
-# struct formats with the padding of C (native alignment): fs_spec, fs_context_options, fs_matrix, fs_sparse, fs_rows.
-SPEC_FORMAT = "Ni2qQ3qiq"
-SPEC = struct.Struct("@" + SPEC_FORMAT)
-_OPTIONS = struct.Struct("@N3iP3Pi0P")
-_MATRIX = "P6q2i"
-_ONE_MATRIX = struct.Struct("@" + _MATRIX)
+SPEC = layout("fs_spec")
+SPARSE = layout("fs_sparse")
+_OPTIONS = layout("fs_context_options")
+_ROWS = layout("fs_rows")
+_ONE_MATRIX, _MATRICES = layout("fs_matrix"), layout("fs_matrix", "fs_matrix")
+_SPARSE_AND_MATRIX = layout("fs_sparse", "fs_matrix")
 pack_matrix_size = _ONE_MATRIX.size
-_MATRICES = struct.Struct("@" + 2 * _MATRIX)
-SPARSE = struct.Struct("@2i3q3P2i")
-_SPARSE_AND_MATRIX = struct.Struct("@2i3q3P2i" + _MATRIX)
-_ROWS = struct.Struct("@qiPi0P")
 
 
 class Error(Exception):
-    """What the library refused or could not do; the text is its sentence.
+    """An error of the library; the text is its message.
 
-    What is raised is one of the four below, which are also ValueError, MemoryError, NotImplementedError and
-    RuntimeError.
+    What is raised is one of the five below, which are also ValueError, MemoryError, NotImplementedError, RuntimeError
+    and OSError.
     """
 
 
@@ -52,7 +47,7 @@ class InvalidArgument(Error, ValueError):
 
 
 class OutOfMemory(Error, MemoryError):
-    """Memory could not be had (FS_ENOMEM)."""
+    """Out of memory (FS_ENOMEM)."""
 
 
 class Unsupported(Error, NotImplementedError):
@@ -63,7 +58,11 @@ class BackendError(Error, RuntimeError):
     """The backend could not be loaded, or its device failed (FS_EBACKEND)."""
 
 
-_ERRORS = {1: InvalidArgument, 2: OutOfMemory, 3: Unsupported, 4: BackendError}
+class FileError(Error, OSError):
+    """A file cannot be read or written, or does not hold what it should (FS_EFILE)."""
+
+
+_ERRORS = {1: InvalidArgument, 2: OutOfMemory, 3: Unsupported, 4: BackendError, 5: FileError}
 
 
 def _open() -> ctypes.CDLL:
@@ -92,14 +91,19 @@ def _functions(lib: ctypes.CDLL) -> None:
     multiply = [address, address, count, real, address, real, address]
     for name, result, arguments in [
         ("fs_error_message", text, []),
+        ("fs_result_name", text, [integer]),
         ("fs_version", text, []),
         ("fs_definition_version", integer, []),
+        ("fs_family_name", text, [integer]),
+        ("fs_shuffle_name", text, [integer]),
+        ("fs_dtype_from_name", integer, [text, address]),
+        ("fs_dtype_size", ctypes.c_size_t, [integer]),
         ("fs_sketch_create", integer, [address, address]),
         ("fs_sketch_destroy", None, [address]),
         ("fs_sketch_spec", integer, [address, address]),
-        ("fs_sketch_digest", integer, [address, count, count, address]),
+        ("fs_sketch_digest", integer, [address, address, count, count, address]),
         ("fs_sketch_nnz", integer, [address, count, count, address]),
-        ("fs_sketch_to_csr", integer, [address, count, address]),
+        ("fs_sketch_to_csr", integer, [address, address, count, address]),
         ("fs_context_create", integer, [address, address]),
         ("fs_context_destroy", None, [address]),
         ("fs_context_describe", integer, [address, address, ctypes.c_size_t]),
@@ -140,11 +144,34 @@ lib = _open()
 _functions(lib)
 version: str = lib.fs_version().decode()
 definition_version: int = lib.fs_definition_version()
+
+
+def _dtype(name: bytes) -> int:
+    number = ctypes.c_int()
+    if lib.fs_dtype_from_name(name, ctypes.byref(number)):
+        raise ImportError(lib.fs_error_message().decode())
+    return number.value
+
+
+F32, F64, F16, BF16 = map(_dtype, (b"float32", b"float64", b"float16", b"bfloat16"))
+ITEMSIZE = {dtype: lib.fs_dtype_size(dtype) for dtype in (F32, F64, F16, BF16)}
+
+
+def numbers_by_name(name_of: Callable[[int], bytes]) -> Dict[str, int]:
+    """The values of an enumeration of the library, which count from 1, by their names."""
+    found: Dict[str, int] = {}
+    while True:
+        name = name_of(len(found) + 1).decode()
+        if name == "unknown":
+            return found
+        found[name] = len(found) + 1
+
+
 _apply, _adjoint, _csr = lib.fs_apply, lib.fs_apply_adjoint, lib.fs_apply_sparse
 
 
 def failure(result: int) -> Error:
-    """The exception for a result that is not FS_OK, with the library's sentence."""
+    """The exception for a result that is not FS_OK, with the library's message."""
     return _ERRORS.get(result, Error)(lib.fs_error_message().decode())
 
 
@@ -182,7 +209,7 @@ class Context:
         backend, number = (_CPU, 0) if device == HOST else (_CUDA, device)
         threads = 1 if _forked else _threads
         _OPTIONS.pack_into(
-            options, 0, _OPTIONS.size, backend, threads, number, stream, 0, 0, 0, PRECISIONS[_precision]
+            options, 0, _OPTIONS.size, backend, threads, number, stream, 0, 0, 0, PRECISIONS[_precision], 0
         )
         out = ctypes.c_void_p()
         check(lib.fs_context_create(ctypes.byref(out), options))

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 import numpy
 
 from ._arrays import Adapter, Product, adapter_of, load_torch, source_rows, taken
-from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib, whole
+from ._layouts import members
+from ._library import CSR, F32, F64, INDEX, SPARSE, SPEC, check, definition_version, lib, numbers_by_name, whole
 
 if TYPE_CHECKING:
     import scipy.sparse
 
-FAMILIES = {"blockperm": 1, "sjlt": 2, "blockrow": 3, "srht": 4, "gaussian": 5}
-SHUFFLES = {"none": 1, "rows": 2, "groups": 3}
+FAMILIES = numbers_by_name(lib.fs_family_name)
+SHUFFLES = numbers_by_name(lib.fs_shuffle_name)
 _FAMILY_NAMES = {number: name for name, number in FAMILIES.items()}
 _SHUFFLE_NAMES = {number: name for name, number in SHUFFLES.items()}
 
-# The fields of fs_spec after its size.
-_FIELDS = ("family", "d", "k", "seed", "M", "kappa", "s", "shuffle", "interleave")
+_FIELDS = tuple(member for member, _ in members("fs_spec")[1:])  # after its size
 _FLOAT64 = numpy.dtype("float64")
 _OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
 
@@ -205,7 +205,7 @@ class Sketch(_Operator):
         True
         """
         out = ctypes.c_uint64()
-        check(lib.fs_sketch_digest(self._handle, 0, self.d, ctypes.byref(out)))
+        check(lib.fs_sketch_digest(None, self._handle, 0, self.d, ctypes.byref(out)))
         return out.value
 
     def to_scipy(self, dtype: Any = "float64") -> "scipy.sparse.csr_array":
@@ -234,7 +234,7 @@ class Sketch(_Operator):
         memory = SPARSE.pack(
             CSR, INDEX[index.itemsize], self.k, self.d, nnz, *arrays, F32 if kind.itemsize == 4 else F64, 0
         )
-        check(lib.fs_sketch_to_csr(self._handle, 0, memory))
+        check(lib.fs_sketch_to_csr(None, self._handle, 0, memory))
         return scipy.sparse.csr_array((values, indices, pointers), shape=self.shape)
 
     # products -----------------------------------------------------------------------------------------------------

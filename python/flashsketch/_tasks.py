@@ -10,7 +10,6 @@ import ctypes
 import glob
 import math
 import os
-import struct
 import sys
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Tuple
@@ -18,6 +17,7 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy
 
 from ._arrays import Adapter, Sparse, adapter_of, check_writeable, dtype_code, matrix, place, taken
+from ._layouts import layout
 from ._library import (
     F32,
     F64,
@@ -34,9 +34,8 @@ from ._library import (
 )
 from ._sketch import Sketch
 
-# struct formats with the padding of C: fs_task_shape and the reports.
-_SHAPE = struct.Struct("@N3qiq")
-_GRAM, _OSE, _FIT = struct.Struct("@N8d320s"), struct.Struct("@N10d"), struct.Struct("@N3diq8d320s")
+_SHAPE = layout("fs_task_shape")
+_GRAM, _OSE, _FIT = layout("fs_gram_report"), layout("fs_ose_report"), layout("fs_fit_report")
 _METHODS = {1: "cholesky", 2: "svd"}
 
 

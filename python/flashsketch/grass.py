@@ -38,11 +38,11 @@ import numpy
 
 from . import _cuda
 from ._arrays import Adapter, Reading, adapter_of, matrix, place
+from ._layouts import layout
 from ._library import (
     HOST,
     ITEMSIZE,
     SPEC,
-    SPEC_FORMAT,
     Context,
     View,
     check,
@@ -57,7 +57,7 @@ from ._tasks import opened
 
 __all__ = ["Attributor", "top"]  # and Recorder, below
 
-_OPTIONS = struct.Struct("@NqiPqqd" + SPEC_FORMAT)  # fs_attribution_options, with the padding of C
+_OPTIONS = layout("fs_attribution_options")
 _TOKENS = struct.Struct("@q")  # fs_attribution_layer is two matrices, then this
 _NO_MATRIX = bytes(pack_matrix_size)
 _FORMAT = "flashsketch features 1"
@@ -148,8 +148,9 @@ class Attributor:
         self._context, self._lock, out = Context(self._device, self._stream), threading.Lock(), ctypes.c_void_p()
         spec = tuple(map(int, self.sketch._key.split()))
         self._options = (self.examples, len(leaves), mask, run, float(scale))
+        packed = ctypes.create_string_buffer(SPEC.pack(SPEC.size, *spec), SPEC.size)
         options = _OPTIONS.pack(
-            _OPTIONS.size, *self._options[:2], self._counts.ctypes.data, *self._options[2:], SPEC.size, *spec
+            _OPTIONS.size, *self._options[:2], self._counts.ctypes.data, *self._options[2:], ctypes.addressof(packed)
         )
         opened(lambda: lib.fs_attribution_create(ctypes.byref(out), self._context.pointer, options))
         self._pointer = out.value

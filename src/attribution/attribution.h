@@ -12,10 +12,10 @@
 #include "base/error.h"
 #include "flashsketch_attribution.h"
 
-/* Where a part's factors are among the rows of all factors of its fs_apply_products: slope u at slopes + u, input v at
+/* Where a part's factors are among the rows of all factors of its fs_apply_products: output gradient u at output_gradients + u, input v at
  * inputs + v; width, how many inputs there are: 0 for none, -1 where nothing is known yet. */
 typedef struct fsi_attribution_rows {
-    int64_t slopes, inputs, width;
+    int64_t output_gradients, inputs, width;
 } fsi_attribution_rows;
 
 struct fs_attribution {

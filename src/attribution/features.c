@@ -30,16 +30,14 @@ void fsi_attribution_give(fs_context *ctx, void *memory)
     if (memory) ctx->allocator.release(ctx->allocator.user, memory);
 }
 
-static fs_result check_options(const fs_attribution_options *given, fs_attribution_options *o, int64_t *all)
+static fs_result check_options(const fs_attribution_options *given, fs_attribution_options *o, fs_spec *spec,
+                               int64_t *all)
 {
     const char *who = "fs_attribution_create";
     const fs_attribution_options start = FS_ATTRIBUTION_INIT;
     *o = start;
     FSI_REQUIRE(given, "%s: options is NULL", who);
-    FSI_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *o,
-                "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_ATTRIBUTION_INIT", who,
-                given->size, sizeof *o);
-    memcpy(o, given, given->size);
+    FSI_TRY(fs_struct_read(who, "options", given, o, sizeof *o));
     FSI_REQUIRE(o->examples >= 1, "%s: examples = %" PRId64 ", there must be at least 1", who, o->examples);
     FSI_REQUIRE(o->parts >= 1 && o->parameters, "%s: parts = %d, parameters is %s", who, o->parts,
                 o->parameters ? "there" : "NULL");
@@ -59,11 +57,14 @@ static fs_result check_options(const fs_attribution_options *given, fs_attributi
     FSI_REQUIRE(isfinite(o->scale) && o->scale >= 0, "%s: scale = %g, it must be positive, or 0 for the usual one", who,
                 o->scale);
     const int64_t d = o->mask ? o->mask : *all;
-    FSI_REQUIRE(o->sketch.d == 0 || o->sketch.d == d,
-                "%s: sketch.d = %" PRId64 ", but %" PRId64 " coordinates are sketched; leave it 0", who, o->sketch.d,
-                d);
-    o->sketch.d = d;
-    grass_choose_shuffle(&o->sketch);
+    FSI_REQUIRE(o->sketch, "%s: sketch is NULL, it must have k", who);
+    const fs_spec start_spec = FS_SPEC_INIT;
+    *spec = start_spec;
+    FSI_TRY(fs_struct_read(who, "sketch", o->sketch, spec, sizeof *spec));
+    FSI_REQUIRE(spec->d == 0 || spec->d == d,
+                "%s: sketch.d = %" PRId64 ", but %" PRId64 " coordinates are sketched; leave it 0", who, spec->d, d);
+    spec->d = d;
+    grass_choose_shuffle(spec);
     return FS_OK;
 }
 
@@ -122,14 +123,14 @@ static fs_result allocate(fs_attribution *g)
     return result == FS_OK && g->mask ? place_mask(g) : result;
 }
 
-static fs_result fill(fs_attribution *g, const fs_attribution_options *o, int64_t all)
+static fs_result fill(fs_attribution *g, const fs_attribution_options *o, const fs_spec *spec, int64_t all)
 {
     g->N = o->examples;
     g->mask = o->mask;
     g->parts = o->parts;
     g->scale = o->scale > 0 ? o->scale : 1.0 / sqrt((double)all);
-    FSI_TRY(fs_sketch_create_with(&g->S, &o->sketch, &g->ctx->allocator));
-    g->k = o->sketch.k;
+    FSI_TRY(fs_sketch_create_with(&g->S, spec, &g->ctx->allocator));
+    g->k = spec->k;
     g->order = fsi_min64(g->N, g->k);
     g->panel = fsi_min64(PANEL, g->N > g->k ? g->N : g->k);
     g->parameters = fsi_attribution_take(g->ctx, g->parts, sizeof *g->parameters);
@@ -139,7 +140,7 @@ static fs_result fill(fs_attribution *g, const fs_attribution_options *o, int64_
     if (!g->parameters || !g->begin || !g->there || !g->host)
         return fs_fail(FS_ENOMEM, "fs_attribution_create: no memory for %" PRId64 " examples", g->N);
     memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);
-    FSI_TRY(draw_mask(g, o->sketch.seed, o->run, all));
+    FSI_TRY(draw_mask(g, spec->seed, o->run, all));
     return allocate(g);
 }
 
@@ -148,15 +149,16 @@ fs_result fs_attribution_create(fs_attribution **out, fs_context *ctx, const fs_
     FSI_REQUIRE(out && ctx, "fs_attribution_create: %s is NULL", out ? "ctx" : "out");
     *out = NULL;
     fs_attribution_options full;
+    fs_spec spec;
     int64_t all = 0;
-    FSI_TRY(check_options(options, &full, &all));
+    FSI_TRY(check_options(options, &full, &spec, &all));
     if (!ctx->backend->dense)
         return fs_fail(FS_EUNSUPPORTED, "fs_attribution_create: this backend has no linear algebra");
     fs_attribution *g = fsi_attribution_take(ctx, 1, sizeof *g);
     if (!g) return fs_fail(FS_ENOMEM, "fs_attribution_create: no memory for %zu bytes", sizeof *g);
     g->ctx = ctx;
     g->dense = ctx->backend->dense;
-    const fs_result result = fill(g, &full, all);
+    const fs_result result = fill(g, &full, &spec, all);
     if (result != FS_OK) fs_attribution_destroy(g);
     else *out = g;
     return result;
@@ -228,11 +230,11 @@ static fs_result check_layers(const char *who, const fs_attribution *g, const fs
     FSI_REQUIRE(layers, "%s: layers is NULL", who);
     for (int i = 0; i < g->parts; i++) {
         const fs_attribution_layer *l = &layers[i];
-        const int64_t out = l->slopes.rows, in = l->inputs.data ? l->inputs.rows : 1;
+        const int64_t out = l->output_gradients.rows, in = l->inputs.data ? l->inputs.rows : 1;
         int64_t made;
         FSI_REQUIRE(l->tokens >= 1, "%s: layers[%d].tokens = %" PRId64 ", there must be at least 1", who, i, l->tokens);
-        if (i == 0) *n = l->slopes.cols / l->tokens;
-        FSI_TRY(check_factor(who, g, i, "slopes", &l->slopes, *n, l->tokens));
+        if (i == 0) *n = l->output_gradients.cols / l->tokens;
+        FSI_TRY(check_factor(who, g, i, "output_gradients", &l->output_gradients, *n, l->tokens));
         if (l->inputs.data) FSI_TRY(check_factor(who, g, i, "inputs", &l->inputs, *n, l->tokens));
         FSI_REQUIRE(!__builtin_mul_overflow(out, in, &made) && made == g->parameters[i],
                     "%s: layers[%d] is a %s of %" PRId64 " x %" PRId64 ", but parameters[%d] = %" PRId64, who, i,
@@ -263,7 +265,7 @@ static fs_result transpose(const char *who, const fs_attribution *g, int64_t n, 
     FSI_TRY(fs_matrix_check_output(who, "phi", phi));
     FSI_REQUIRE(phi->rows == n && phi->cols == g->k && phi->dtype == FS_F32,
                 "%s: phi is %" PRId64 " x %" PRId64 " in %s, it must be %" PRId64 " x %" PRId64 " in f32", who,
-                phi->rows, phi->cols, fsi_dtype_name(phi->dtype), n, g->k);
+                phi->rows, phi->cols, fs_dtype_name(phi->dtype), n, g->k);
     *Y = *phi;
     Y->rows = phi->cols;
     Y->cols = phi->rows;
@@ -272,7 +274,7 @@ static fs_result transpose(const char *who, const fs_attribution *g, int64_t n, 
     return FS_OK;
 }
 
-fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients, fs_matrix *phi)
+fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients, const fs_matrix *phi)
 {
     const char *who = "fs_attribution_project";
     fs_matrix Y;
@@ -282,7 +284,7 @@ fs_result fs_attribution_project(fs_attribution *g, const fs_matrix *gradients, 
     return sketch(g, gradients, &Y);
 }
 
-fs_result fs_attribution_project_layers(fs_attribution *g, const fs_attribution_layer *layers, fs_matrix *phi)
+fs_result fs_attribution_project_layers(fs_attribution *g, const fs_attribution_layer *layers, const fs_matrix *phi)
 {
     const char *who = "fs_attribution_project_layers";
     int64_t n;

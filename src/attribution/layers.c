@@ -46,7 +46,7 @@ static void list(const fsi_attribution_rows *at, const int64_t *mask, int64_t co
     for (int64_t i = 0; i < count; i++, pairs += 2) {
         const int64_t coordinate = mask ? mask[i] : i;
         const int64_t u = at->width ? coordinate / at->width : coordinate;
-        pairs[0] = (int32_t)(at->slopes + u);
+        pairs[0] = (int32_t)(at->output_gradients + u);
         pairs[1] = at->width ? (int32_t)(at->inputs + coordinate - u * at->width) : -1;
     }
 }
@@ -75,13 +75,14 @@ static fs_result prepare(fs_attribution *g, const char *who, const fs_attributio
     *count = 0;
     for (int i = first; i < end; i++) {
         fsi_attribution_rows at = {0, 0, 0};
-        at.slopes = stack(g->factors, count, &layers[i].slopes);
+        at.output_gradients = stack(g->factors, count, &layers[i].output_gradients);
         if (layers[i].inputs.data) {
             at.inputs = stack(g->factors, count, &layers[i].inputs);
             at.width = layers[i].inputs.rows;
         }
-        FSI_REQUIRE(at.slopes <= INT32_MAX - layers[i].slopes.rows && at.inputs <= INT32_MAX - at.width,
-                    "%s: layers %d to %d have more than 2^31 - 1 rows of slopes and inputs", who, first, i);
+        FSI_REQUIRE(at.output_gradients <= INT32_MAX - layers[i].output_gradients.rows &&
+                        at.inputs <= INT32_MAX - at.width,
+                    "%s: layers %d to %d have more than 2^31 - 1 rows of output gradients and inputs", who, first, i);
         FSI_TRY(follow(g, who, i, at));
     }
     return FS_OK;
@@ -92,8 +93,8 @@ static fs_result prepare(fs_attribution *g, const char *who, const fs_attributio
 static int is_apart(const fs_attribution *g, const fs_attribution_layer *layers, int i)
 {
     const fs_attribution_layer *l = &layers[i];
-    return !l->inputs.data && l->tokens == 1 && l->slopes.rows > g->k &&
-           (i == 0 || !is_same(&l->slopes, &layers[i - 1].slopes));
+    return !l->inputs.data && l->tokens == 1 && l->output_gradients.rows > g->k &&
+           (i == 0 || !is_same(&l->output_gradients, &layers[i - 1].output_gradients));
 }
 
 fs_result fsi_attribution_sketch_layers(fs_attribution *g, const char *who, const fs_attribution_layer *layers,
@@ -105,7 +106,7 @@ fs_result fsi_attribution_sketch_layers(fs_attribution *g, const char *who, cons
         int count;
         end = first + 1;
         if (is_apart(g, layers, first)) {
-            FSI_TRY(fsi_attribution_sketch_part(g, first, &layers[first].slopes, Y));
+            FSI_TRY(fsi_attribution_sketch_part(g, first, &layers[first].output_gradients, Y));
             continue;
         }
         while (end < g->parts && layers[end].tokens == tokens && !is_apart(g, layers, end)) end++;

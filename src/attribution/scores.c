@@ -128,7 +128,7 @@ static fs_result score_panel(fs_attribution *g, const fs_matrix *phi, int64_t ro
 }
 
 fs_result fs_attribution_scores(fs_attribution *g, const fs_matrix *phi, const double *weights, double alpha,
-                                double beta, fs_matrix *scores)
+                                double beta, const fs_matrix *scores)
 {
     const char *who = "fs_attribution_scores";
     FSI_REQUIRE(g, "%s: g is NULL", who);

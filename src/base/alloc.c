@@ -1,4 +1,5 @@
-#include "base/alloc.h"
+/* alloc.c - the caller's allocator, or malloc. */
+#include "flashsketch_extend.h"
 
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ static void plain_release(void *user, void *memory)
     free(memory);
 }
 
-fs_allocator fsi_allocator_or_malloc(const fs_allocator *given)
+fs_allocator fs_allocator_or_malloc(const fs_allocator *given)
 {
     if (given && given->alloc) return *given;
     const fs_allocator plain = {plain_alloc, plain_release, NULL};

@@ -10,11 +10,6 @@
 
 static inline int64_t fsi_dtype_size(fs_dtype t) { return t == FS_F64 ? 8 : t == FS_F32 ? 4 : 2; }
 static inline int fsi_dtype_known(fs_dtype t) { return t >= FS_F32 && t <= FS_BF16; }
-static inline const char *fsi_dtype_name(fs_dtype t)
-{
-    static const char *const names[] = {"?", "f32", "f64", "f16", "bf16"};
-    return names[fsi_dtype_known(t) ? t : 0];
-}
 /* The type that sums are made in. */
 static inline fs_dtype fsi_dtype_sum(fs_dtype t) { return t == FS_F64 ? FS_F64 : FS_F32; }
 

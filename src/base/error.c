@@ -1,4 +1,4 @@
-/* error.c - the thread's last sentence, and what the library calls itself. */
+/* error.c - the thread's last message, and what the library calls itself. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -6,18 +6,18 @@
 
 #include "def/def.h"
 
-static _Thread_local char sentence[2048];
+static _Thread_local char message[2048];
 
 fs_result fs_fail(fs_result code, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     return code;
 }
 
-const char *fs_error_message(void) { return sentence; }
+const char *fs_error_message(void) { return message; }
 
 const char *fs_result_name(fs_result result)
 {
@@ -35,4 +35,5 @@ const char *fs_result_name(fs_result result)
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 const char *fs_version(void) { return TEXT(FS_VERSION_MAJOR) "." TEXT(FS_VERSION_MINOR) "." TEXT(FS_VERSION_PATCH); }
+int fs_version_number(void) { return FS_VERSION; }
 int fs_definition_version(void) { return FSI_DEFINITION_VERSION; }

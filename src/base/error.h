@@ -1,13 +1,10 @@
-/* error.h - how a function fails: return fs_fail(code, "sentence with the numbers", ...). */
+/* error.h - how a function fails: return fs_fail(code, "message with the numbers", ...). */
 #ifndef FSI_BASE_ERROR_H
 #define FSI_BASE_ERROR_H
 
-#include "flashsketch.h"
+#include "flashsketch_extend.h"
 
-/* The public function once more, so that compilers compare the format with the arguments. */
-fs_result fs_fail(fs_result code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* The door's check of one argument. */
+/* The check of one argument of a public function. */
 #define FSI_REQUIRE(condition, ...) \
     do { \
         if (!(condition)) return fs_fail(FS_EINVAL, __VA_ARGS__); \

@@ -1,4 +1,4 @@
-/* add.c - partial sketches put together: the door of fs_add. */
+/* add.c - fs_add: sums of partial sketches. */
 #include <inttypes.h>
 
 #include "core/context.h"
@@ -17,11 +17,12 @@ static fs_result check_part(const fs_context *ctx, const fs_matrix *P, int i, co
     return P->memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory(who, "a matrix of P", ctx, P->memory);
 }
 
-fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs_matrix *Y)
+fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
 {
     const char *who = "fs_add";
     FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
-    FSI_REQUIRE(count >= 0 && (P || count == 0), "%s: P is %s and count %d", who, P ? "there" : "NULL", count);
+    FSI_REQUIRE(count >= 0, "%s: count is %d, it must be at least 0", who, count);
+    FSI_REQUIRE(P || count == 0, "%s: P is NULL and count is %d", who, count);
     FSI_TRY(fs_matrix_check_output(who, "Y", Y));
     int on_host = Y->memory == FS_MEMORY_HOST;
     if (!on_host) FSI_TRY(fsi_context_check_memory(who, "Y", ctx, Y->memory));
@@ -30,8 +31,8 @@ fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, fs
         on_host = on_host && P[i].memory == FS_MEMORY_HOST;
     }
     if (Y->rows == 0 || Y->cols == 0) return FS_OK;
-    if (on_host && ctx->backend != fsi_cpu_backend()) {
-        fsi_cpu_add(0, P, count, beta, Y);
+    if (on_host) {
+        fsi_cpu_add(ctx->threads, P, count, beta, Y);
         return FS_OK;
     }
     if (!ctx->backend->add) return fs_fail(FS_EUNSUPPORTED, "%s: this backend sums in host memory only", who);

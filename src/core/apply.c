@@ -12,13 +12,12 @@ fs_result fsi_context_check_memory(const char *who, const char *name, const fs_c
 {
     if (memory == ctx->backend->memory) return FS_OK;
     return fs_fail(FS_EUNSUPPORTED, "%s: %s is in %s memory, this context works on %s memory", who, name,
-                   memory == FS_MEMORY_CUDA ? "CUDA" : "host",
-                   ctx->backend->memory == FS_MEMORY_CUDA ? "CUDA" : "host");
+                   fs_memory_name(memory), fs_memory_name(ctx->backend->memory));
 }
 /* Dense matrices may be in host memory for every backend: CUDA streams them. */
 static fs_result check_memory(const char *who, const char *name, const fs_context *ctx, fs_memory memory)
 {
-    return memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory(who, name, ctx, memory);
+    return fs_context_accepts(ctx, memory) ? FS_OK : fsi_context_check_memory(who, name, ctx, memory);
 }
 
 /* The wide matrix (A or X) is rows row0 ... row0 + wide_rows - 1 of a matrix with d rows; the narrow one is Y. */
@@ -36,9 +35,9 @@ static fs_result check_shapes(const char *who, const fs_sketch *S, int64_t row0,
 static fs_result check_types(const char *who, const char *in_name, fs_dtype in, const char *out_name, fs_dtype out)
 {
     const fs_dtype sum = fsi_dtype_sum(in);
-    FSI_REQUIRE(out == in || out == sum, "%s: %s is %s, so %s must be %s%s%s, not %s", who, in_name, fsi_dtype_name(in),
-                out_name, fsi_dtype_name(in), sum == in ? "" : " or ", sum == in ? "" : fsi_dtype_name(sum),
-                fsi_dtype_name(out));
+    FSI_REQUIRE(out == in || out == sum, "%s: %s is %s, so %s must be %s%s%s, not %s", who, in_name, fs_dtype_name(in),
+                out_name, fs_dtype_name(in), sum == in ? "" : " or ", sum == in ? "" : fs_dtype_name(sum),
+                fs_dtype_name(out));
     return FS_OK;
 }
 
@@ -54,7 +53,7 @@ fs_result fsi_apply_check(const char *who, const fs_context *ctx, const fs_sketc
 }
 
 fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
-                   fs_matrix *Y)
+                   const fs_matrix *Y)
 {
     const char *who = "fs_apply";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
@@ -89,7 +88,7 @@ static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matri
 }
 
 fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A,
-                        const fs_rows *rows, double beta, fs_matrix *Y)
+                        const fs_rows *rows, double beta, const fs_matrix *Y)
 {
     const char *who = "fs_apply_rows";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
@@ -156,13 +155,13 @@ static fs_result check_pairs(const char *who, const fs_pairs *pairs, int64_t wid
 }
 
 fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *factors,
-                            int factor_count, int64_t tokens, const fs_pairs *pairs, double beta, fs_matrix *Y)
+                            int factor_count, int64_t tokens, const fs_pairs *pairs, double beta, const fs_matrix *Y)
 {
     const char *who = "fs_apply_products";
     fsi_products products = {factors, factor_count, tokens, 0, pairs};
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
     FSI_TRY(fs_matrix_check_output(who, "Y", Y));
-    FSI_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fsi_dtype_name(Y->dtype));
+    FSI_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fs_dtype_name(Y->dtype));
     if (!ctx->backend->apply_products)
         return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of products; a CPU context has", who);
     FSI_TRY(check_factors(who, ctx, factors, factor_count, tokens, Y, &products.width));
@@ -175,7 +174,7 @@ fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, d
 }
 
 fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *Y,
-                           double beta, fs_matrix *X)
+                           double beta, const fs_matrix *X)
 {
     const char *who = "fs_apply_adjoint";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");
@@ -191,7 +190,7 @@ fs_result fs_apply_adjoint(fs_context *ctx, const fs_sketch *S, int64_t row0, do
 }
 
 fs_result fs_apply_sparse(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
-                          double beta, fs_matrix *Y)
+                          double beta, const fs_matrix *Y)
 {
     const char *who = "fs_apply_sparse";
     FSI_REQUIRE(ctx && S, "%s: %s is NULL", who, ctx ? "S" : "ctx");

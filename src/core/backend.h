@@ -11,7 +11,7 @@
 #include "flashsketch.h"
 #include "core/models.h"
 
-#define FSI_BACKEND_ABI 6
+#define FSI_BACKEND_ABI 7
 #define FSI_BACKEND_ENTRY "fsi_backend_entry"
 
 /* What the core lends a backend: its way to fail with a sentence, and memory. */
@@ -67,6 +67,9 @@ typedef struct fsi_backend {
     /* fs_apply_products; NULL: it has none. */
     fs_result (*apply_products)(void *state, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                                 double beta, const fs_matrix *Y);
+    const char *(*isa)(const void *state);              /* the instruction set; NULL: not a CPU */
+    fs_result (*set_stream)(void *state, void *stream); /* fs_context_set_stream; NULL: it has no streams */
+    fs_result (*synchronize)(void *state);              /* NULL: calls return when they are done */
 } fsi_backend;
 
 typedef const fsi_backend *(*fsi_backend_entry)(void);

@@ -7,8 +7,11 @@
 struct fs_context {
     fs_allocator allocator;
     const fsi_backend *backend;
-    void *state;   /* the backend's own */
-    void *plugin;  /* dlopen's handle, NULL for the CPU */
+    void *state;  /* the backend's own */
+    void *plugin; /* dlopen's handle, NULL for the CPU */
+    fs_backend_kind kind;
+    int device;    /* -1 for the CPU */
+    int threads;   /* as asked for, 0: OpenMP's own number */
     char why[256]; /* why this backend */
 };
 

@@ -17,10 +17,11 @@ static fs_result check_columns(const char *who, const fs_sketch *S, int64_t col0
     return FS_OK;
 }
 
-fs_result fs_sketch_digest(const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
+fs_result fs_sketch_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
 {
     FSI_REQUIRE(digest, "fs_sketch_digest: digest is NULL");
     FSI_TRY(check_columns("fs_sketch_digest", S, col0, cols));
+    if (ctx && ctx->backend->digest) return ctx->backend->digest(ctx->state, &S->def, col0, cols, digest);
     *digest = fsi_def_digest(&S->def, col0, col0 + cols);
     return FS_OK;
 }
@@ -87,7 +88,7 @@ fs_result fs_sketch_nnz(const fs_sketch *S, int64_t col0, int64_t cols, int64_t 
 /* While rows are counted, ptr[i + 2] holds the count of row i; while they are filled, ptr[i + 1] is where row
  * i's next entry goes; at the end ptr[i + 1] is where row i ends. */
 typedef struct csr_fill {
-    fs_sparse *out;
+    const fs_sparse *out;
     int64_t col0;
 } csr_fill;
 
@@ -109,7 +110,7 @@ static void write_entry(void *user, int64_t i, int64_t j, double value)
     fsi_store(out->value, out->dtype, at, value);
 }
 
-static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
+static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, const fs_sparse *out)
 {
     double *value;
     int64_t *column = row_room(S, &value);
@@ -128,7 +129,8 @@ static fs_result blockrow_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *ou
     return FS_OK;
 }
 
-static fs_result check_csr(const char *who, const fs_sketch *S, int64_t col0, const fs_sparse *out)
+static fs_result check_csr(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t col0,
+                           const fs_sparse *out)
 {
     FSI_REQUIRE(out, "%s: out is NULL", who);
     FSI_TRY(check_columns(who, S, col0, out->cols));
@@ -140,13 +142,16 @@ static fs_result check_csr(const char *who, const fs_sketch *S, int64_t col0, co
     FSI_REQUIRE(out->nnz == nnz, "%s: out.nnz is %" PRId64 ", these columns have %" PRId64, who, out->nnz, nnz);
     FSI_REQUIRE(out->index_type == FS_INDEX64 || (nnz <= INT32_MAX && out->cols <= INT32_MAX),
                 "%s: %" PRId64 " nonzeros and %" PRId64 " columns need 64-bit indices", who, nnz, out->cols);
+    if (ctx) return fsi_context_check_memory(who, "out", ctx, out->memory);
+    FSI_REQUIRE(out->memory == FS_MEMORY_HOST, "%s: out is in %s memory, without a context it must be in host memory",
+                who, fs_memory_name(out->memory));
     return FS_OK;
 }
 
-fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
+fs_result fs_sketch_to_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, const fs_sparse *out)
 {
-    FSI_TRY(check_csr("fs_sketch_to_csr", S, col0, out));
-    FSI_REQUIRE(out->memory == FS_MEMORY_HOST, "fs_sketch_to_csr: out must be in host memory");
+    FSI_TRY(check_csr("fs_sketch_to_csr", ctx, S, col0, out));
+    if (ctx && ctx->backend->csr) return ctx->backend->csr(ctx->state, &S->def, col0, out);
     if (S->def.family == FSI_DEF_BLOCKROW) return blockrow_to_csr(S, col0, out);
 
     for (int64_t i = 0; i <= out->rows; i++) fsi_index_store(out->ptr, out->index_type, i, 0);
@@ -158,21 +163,4 @@ fs_result fs_sketch_to_csr(const fs_sketch *S, int64_t col0, fs_sparse *out)
                             fsi_index_load(out->ptr, out->index_type, i));
     fsi_def_visit(&S->def, col0, col0 + out->cols, write_entry, &fill);
     return FS_OK;
-}
-
-fs_result fs_export_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols, uint64_t *digest)
-{
-    FSI_REQUIRE(ctx && digest, "fs_export_digest: %s is NULL", ctx ? "digest" : "ctx");
-    FSI_TRY(check_columns("fs_export_digest", S, col0, cols));
-    if (!ctx->backend->digest) return fs_sketch_digest(S, col0, cols, digest);
-    return ctx->backend->digest(ctx->state, &S->def, col0, cols, digest);
-}
-
-fs_result fs_export_csr(fs_context *ctx, const fs_sketch *S, int64_t col0, fs_sparse *out)
-{
-    FSI_REQUIRE(ctx, "fs_export_csr: ctx is NULL");
-    FSI_TRY(check_csr("fs_export_csr", S, col0, out));
-    FSI_TRY(fsi_context_check_memory("fs_export_csr", "out", ctx, out->memory));
-    if (!ctx->backend->csr) return fs_sketch_to_csr(S, col0, out);
-    return ctx->backend->csr(ctx->state, &S->def, col0, out);
 }

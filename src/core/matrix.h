@@ -1,9 +1,9 @@
-/* matrix.h - the door's checks of views: what memory they touch, and whether two of them meet;
- * fs_matrix_check, fs_matrix_check_output and fs_matrix_overlap are public, in flashsketch.h. */
+/* matrix.h - checks of matrix views: the memory they touch, and whether two of them overlap; fs_matrix_check,
+ * fs_matrix_check_output and fs_matrix_overlap are public, in flashsketch_extend.h. */
 #ifndef FSI_CORE_MATRIX_H
 #define FSI_CORE_MATRIX_H
 
-#include "flashsketch.h"
+#include "flashsketch_extend.h"
 
 /* FS_EINVAL unless the types, sizes and arrays of *A, called `name`, are sound; what the arrays hold is not looked at.
  */

@@ -12,7 +12,6 @@
 #include "base/dtype.h"
 #include "base/error.h"
 #include "core/matrix.h"
-#include "base/alloc.h"
 #include "core/sketch.h"
 
 /* What one thread does, and what it came to. */
@@ -65,12 +64,7 @@ static fs_result read_options(fs_multi_options *full, const fs_multi_options *gi
     const char *who = "fs_multi_create";
     const fs_multi_options start = FS_MULTI_INIT;
     *full = start;
-    if (given) {
-        FSI_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *full,
-                    "%s: options.size is %zu, this library knows sizes up to %zu; start from FS_MULTI_INIT", who,
-                    given->size, sizeof *full);
-        memcpy(full, given, given->size);
-    }
+    if (given) FSI_TRY(fs_struct_read(who, "options", given, full, sizeof *full));
     FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
                 (int)full->sum);
     FSI_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
@@ -100,7 +94,7 @@ fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count
     fs_multi_options full;
     FSI_TRY(check_contexts(contexts, count));
     FSI_TRY(read_options(&full, options));
-    const fs_allocator allocator = fsi_allocator_or_malloc(&full.allocator);
+    const fs_allocator allocator = fs_allocator_or_malloc(&full.allocator);
     const size_t each = sizeof(fs_context *) + sizeof(void *) + sizeof(fs_matrix) + sizeof(part);
     const size_t bytes = sizeof(fs_multi) + (size_t)count * each;
     fs_multi *m = allocator.alloc(allocator.user, bytes);
@@ -149,7 +143,7 @@ static fs_result check_product(const fs_multi *m, const fs_sketch *S, const int6
     for (int i = 0; i < m->count; i++) {
         FSI_TRY(fsi_apply_check(who, m->contexts[i], S, row0[i], &A[i], Y));
         FSI_REQUIRE(fsi_dtype_sum(A[i].dtype) == fsi_dtype_sum(A[0].dtype), "%s: A[0] is %s and A[%d] is %s", who,
-                    fsi_dtype_name(A[0].dtype), i, fsi_dtype_name(A[i].dtype));
+                    fs_dtype_name(A[0].dtype), i, fs_dtype_name(A[i].dtype));
         for (int j = 0; j < i; j++)
             FSI_REQUIRE(row0[i] + A[i].rows <= row0[j] || row0[j] + A[j].rows <= row0[i] || !A[i].rows || !A[j].rows,
                         "%s: A[%d] has rows %" PRId64 " to %" PRId64 " and A[%d] rows %" PRId64 " to %" PRId64
@@ -208,7 +202,7 @@ static fs_result lay_out_parts(fs_multi *m, const fs_matrix *Y, fs_dtype sum)
 }
 
 fs_result fs_multi_apply(fs_multi *m, const fs_sketch *S, const int64_t *row0, double alpha, const fs_matrix *A,
-                         double beta, fs_matrix *Y)
+                         double beta, const fs_matrix *Y)
 {
     FSI_TRY(check_product(m, S, row0, A, Y));
     int resident = m->team && Y->memory != FS_MEMORY_HOST;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/alloc.h"
 
 /* The public enums are the definition's, so that a spec passes through unchanged. */
 _Static_assert((int)FS_BLOCKPERM == (int)FSI_DEF_BLOCKPERM && (int)FS_SJLT == (int)FSI_DEF_SJLT &&
@@ -16,17 +15,6 @@ _Static_assert((int)FS_BLOCKPERM == (int)FSI_DEF_BLOCKPERM && (int)FS_SJLT == (i
 _Static_assert((int)FS_SHUFFLE_NONE == (int)FSI_DEF_NONE && (int)FS_SHUFFLE_ROWS == (int)FSI_DEF_ROWS &&
                    (int)FS_SHUFFLE_GROUPS == (int)FSI_DEF_GROUPS,
                "shuffles");
-
-static const char *family_name(int family)
-{
-    static const char *const names[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    return names[family];
-}
-static const char *shuffle_name(int shuffle)
-{
-    static const char *const names[] = {"?", "none", "rows", "groups"};
-    return names[shuffle];
-}
 
 /* What a user may say, before anything is chosen. */
 static fs_result check_ranges(const fsi_def_spec *p)
@@ -50,14 +38,15 @@ static fs_result check_ranges(const fsi_def_spec *p)
 /* Fields that a family does not have must be left open or at the value they are fixed to. */
 static fs_result check_fixed(const fsi_def_spec *p)
 {
-    const char *name = family_name(p->family);
+    const char *name = fs_family_name((fs_family)p->family);
     const int blocks = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_BLOCKROW;
     const int sparse = blocks || p->family == FSI_DEF_SJLT;
     FSI_REQUIRE(p->family == FSI_DEF_BLOCKPERM || p->shuffle == FSI_DEF_NONE,
-                "fs_sketch_create: shuffle %s is for blockperm, %s has none", shuffle_name(p->shuffle), name);
+                "fs_sketch_create: shuffle %s is for blockperm, %s has none", fs_shuffle_name((fs_shuffle)p->shuffle),
+                name);
     FSI_REQUIRE(p->shuffle == FSI_DEF_GROUPS || p->interleave == 1,
                 "fs_sketch_create: interleave = %" PRId64 " is for shuffle groups, not for %s", p->interleave,
-                shuffle_name(p->shuffle));
+                fs_shuffle_name((fs_shuffle)p->shuffle));
     FSI_REQUIRE(blocks || (p->M == 1 && p->kappa == 1),
                 "fs_sketch_create: %s has no blocks, so M = %" PRId64 " and kappa = %" PRId64 " must be 1 or 0", name,
                 p->M, p->kappa);
@@ -106,11 +95,8 @@ fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_a
     FSI_REQUIRE(out, "fs_sketch_create: out is NULL");
     *out = NULL;
     FSI_REQUIRE(spec, "fs_sketch_create: spec is NULL");
-    FSI_REQUIRE(spec->size >= sizeof(size_t) && spec->size <= sizeof(fs_spec),
-                "fs_sketch_create: spec.size is %zu, this library knows sizes up to %zu; start from FS_SPEC_INIT",
-                spec->size, sizeof(fs_spec));
     fs_spec user = FS_SPEC_INIT;
-    memcpy(&user, spec, spec->size);
+    FSI_TRY(fs_struct_read("fs_sketch_create", "spec", spec, &user, sizeof user));
     fsi_def_spec p = {user.d,
                       user.k,
                       user.M,
@@ -126,7 +112,7 @@ fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_a
     fsi_def_defaults(&p);
     FSI_TRY(check_full(&p));
 
-    const fs_allocator memory = fsi_allocator_or_malloc(allocator);
+    const fs_allocator memory = fs_allocator_or_malloc(allocator);
     fs_sketch *S = memory.alloc(memory.user, sizeof *S);
     if (!S) return fs_fail(FS_ENOMEM, "fs_sketch_create: no memory for the %zu bytes of a sketch", sizeof *S);
     S->allocator = memory;
@@ -146,13 +132,11 @@ void fs_sketch_destroy(fs_sketch *S)
 fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec)
 {
     FSI_REQUIRE(S && spec, "fs_sketch_spec: %s is NULL", S ? "spec" : "S");
-    FSI_REQUIRE(spec->size >= sizeof(size_t) && spec->size <= sizeof(fs_spec),
-                "fs_sketch_spec: spec.size is %zu, this library knows sizes up to %zu; start from FS_SPEC_INIT",
-                spec->size, sizeof(fs_spec));
+    FSI_TRY(fs_struct_check("fs_sketch_spec", "spec", spec, sizeof(fs_spec)));
     const fsi_def_spec *p = &S->spec;
-    const fs_spec full = {spec->size, (fs_family)p->family,   p->d,         p->k, p->seed, p->M, p->kappa,
-                          p->s,       (fs_shuffle)p->shuffle, p->interleave};
-    memcpy(spec, &full, spec->size);
+    const fs_spec full = {sizeof full, (fs_family)p->family,   p->d,         p->k, p->seed, p->M, p->kappa,
+                          p->s,        (fs_shuffle)p->shuffle, p->interleave};
+    fs_struct_write(spec, &full, sizeof full);
     return FS_OK;
 }
 
@@ -167,10 +151,10 @@ int fs_sketch_describe(const fs_sketch *S, char *text, size_t bytes)
                  p->kappa, p->s, p->interleave);
     else if (p->family == FSI_DEF_BLOCKPERM)
         snprintf(blocks, sizeof blocks, ", M %" PRId64 ", kappa %" PRId64 ", s %" PRId64 ", shuffle %s", p->M, p->kappa,
-                 p->s, shuffle_name(p->shuffle));
+                 p->s, fs_shuffle_name((fs_shuffle)p->shuffle));
     else if (p->family == FSI_DEF_BLOCKROW)
         snprintf(blocks, sizeof blocks, ", M %" PRId64 ", kappa %" PRId64 ", s %" PRId64, p->M, p->kappa, p->s);
     else if (p->family == FSI_DEF_SJLT) snprintf(blocks, sizeof blocks, ", s %" PRId64, p->s);
     return snprintf(text, bytes, "%s %" PRId64 " x %" PRId64 ", seed %" PRIu64 "%s, definition %d",
-                    family_name(p->family), p->k, p->d, p->seed, blocks, FSI_DEFINITION_VERSION);
+                    fs_family_name((fs_family)p->family), p->k, p->d, p->seed, blocks, FSI_DEFINITION_VERSION);
 }

@@ -2,7 +2,7 @@
 #ifndef FSI_CPU_BLAS_H
 #define FSI_CPU_BLAS_H
 
-#include "flashsketch.h"
+#include "flashsketch_extend.h"
 
 /* What is used of it; a NULL is a function that this OpenBLAS does not have. */
 typedef struct fsi_blas {

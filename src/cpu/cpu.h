@@ -5,9 +5,10 @@
 #ifndef FSI_CPU_CPU_H
 #define FSI_CPU_CPU_H
 
+#include "base/dtype.h"
 #include "core/backend.h"
 #include "cpu/blas.h"
-#include "base/dtype.h"
+#include "flashsketch_extend.h"
 
 typedef struct fsi_cpu fsi_cpu;
 

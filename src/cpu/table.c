@@ -32,21 +32,21 @@ static const struct variant {
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };
 
-static fs_result choose_variant(fsi_cpu *cpu)
+static fs_result choose_variant(fsi_cpu *cpu, const char *option)
 {
-    const char *asked = getenv("FLASHSKETCH_ISA");
+    const char *variable = getenv("FLASHSKETCH_ISA"), *asked = variable && *variable ? variable : option;
+    const char *name = asked == option ? "fs_context_create: options.isa" : "FLASHSKETCH_ISA";
     for (int i = 0; i < VARIANTS; i++) {
-        if (asked && *asked && strcmp(asked, variants[i].ops->name) == 0) {
+        if (asked && strcmp(asked, variants[i].ops->name) == 0) {
             if (variants[i].supported()) {
                 cpu->ops = variants[i].ops;
                 return FS_OK;
             }
-            return cpu->host.fail(FS_EBACKEND, "FLASHSKETCH_ISA is %s, but this processor cannot run it", asked);
+            return cpu->host.fail(FS_EBACKEND, "%s is %s, which this processor does not run", name, asked);
         }
         if (variants[i].chosen && variants[i].supported()) cpu->ops = variants[i].ops;
     }
-    if (asked && *asked)
-        return cpu->host.fail(FS_EINVAL, "FLASHSKETCH_ISA is '%s'; it can be ref, base, avx2 or avx512", asked);
+    if (asked) return cpu->host.fail(FS_EINVAL, "%s is '%.100s'; it can be ref, base, avx2 or avx512", name, asked);
     return FS_OK;
 }
 
@@ -58,7 +58,7 @@ static fs_result cpu_open(void **state, const fsi_host *host, const fs_context_o
     memset(cpu, 0, sizeof *cpu);
     cpu->host = *host;
     cpu->asked = options->threads;
-    const fs_result result = choose_variant(cpu);
+    const fs_result result = choose_variant(cpu, options->isa);
     if (result != FS_OK) {
         host->allocator.release(host->allocator.user, cpu);
         return result;
@@ -166,18 +166,29 @@ static fs_result cpu_sparse(void *state, const fsi_def *S, int64_t row0, double 
     return cpu->ops->sparse(cpu, S, row0, alpha, A, beta, Y);
 }
 
-static fs_result cpu_add(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y)
-{
-    fsi_cpu_add(((const fsi_cpu *)state)->asked, P, count, beta, Y);
-    return FS_OK;
-}
+static const char *cpu_isa(const void *state) { return ((const fsi_cpu *)state)->ops->name; }
 
 const fsi_backend *fsi_cpu_backend(void)
 {
-    static const fsi_backend backend = {FSI_BACKEND_ABI,   FS_MEMORY_HOST, cpu_open,       cpu_close,
-                                        cpu_describe,      cpu_scratch,    cpu_apply,      cpu_adjoint,
-                                        cpu_sparse,        NULL,           NULL,           &fsi_cpu_dense,
-                                        cpu_add,           NULL,           cpu_apply_rows, &fsi_cpu_models,
-                                        cpu_apply_products};
+    static const fsi_backend backend = {FSI_BACKEND_ABI,
+                                        FS_MEMORY_HOST,
+                                        cpu_open,
+                                        cpu_close,
+                                        cpu_describe,
+                                        cpu_scratch,
+                                        cpu_apply,
+                                        cpu_adjoint,
+                                        cpu_sparse,
+                                        NULL,
+                                        NULL,
+                                        &fsi_cpu_dense,
+                                        NULL,
+                                        NULL,
+                                        cpu_apply_rows,
+                                        &fsi_cpu_models,
+                                        cpu_apply_products,
+                                        cpu_isa,
+                                        NULL,
+                                        NULL};
     return &backend;
 }

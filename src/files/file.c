@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "files/reader.h"
+#include "flashsketch_extend.h"
 
 typedef char message[2048];
 

@@ -44,10 +44,8 @@ static fs_result next_sparse(fs_stream *s, fs_panel *panel)
     return FS_OK;
 }
 
-fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
+static fs_result next_panel(fs_stream *s, fs_panel *panel)
 {
-    FSI_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
-    memset(panel, 0, sizeof *panel);
     if (s->next == s->panels) return FS_OK;
     ahead_wait(&s->ahead, s->next);
     if (s->is_sparse) return next_sparse(s, panel);
@@ -60,6 +58,16 @@ fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
     panel->col0 = s->by_columns ? at.line : at.in->base + at.element;
     s->next++;
     return FS_OK;
+}
+
+fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
+{
+    FSI_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
+    FSI_TRY(fs_struct_check("fs_stream_next", "panel", panel, sizeof *panel));
+    fs_panel full = FS_PANEL_INIT;
+    const fs_result result = next_panel(s, &full);
+    fs_struct_write(panel, &full, sizeof full);
+    return result;
 }
 
 fs_result fs_stream_seek(fs_stream *s, int64_t panel)
@@ -293,17 +301,14 @@ fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t co
     return stream_open(out, paths, count, options, NULL);
 }
 
-fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, const fs_stream_options *options,
+fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, const fs_stream_options *given,
                       file_matrix *first)
 {
-    const fs_stream_options none = FS_STREAM_INIT;
+    fs_stream_options full = FS_STREAM_INIT;
     FSI_REQUIRE(out && paths, "fs_stream_create: a pointer is NULL");
     *out = NULL;
-    if (!options) options = &none;
-    FSI_REQUIRE(options->size == sizeof *options,
-                "fs_stream_create: options.size is %zu, it must be %zu; start from "
-                "FS_STREAM_INIT",
-                options->size, sizeof *options);
+    if (given) FSI_TRY(fs_struct_read("fs_stream_create", "options", given, &full, sizeof full));
+    const fs_stream_options *options = &full;
     FSI_REQUIRE(count >= 1, "fs_stream_create: %" PRId64 " files are not a matrix", count);
     FSI_REQUIRE(options->memory >= 0, "fs_stream_create: options.memory is %" PRId64, options->memory);
     FSI_REQUIRE(options->threads >= 0 && options->threads <= FS_THREADS_MAX,

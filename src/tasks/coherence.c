@@ -352,24 +352,23 @@ static fs_result measure(basis *b, const fsi_blockperm *B, const fs_matrix *dens
 static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64_t n, const fs_matrix *dense,
                            const fs_sparse *sparse, const fs_progress *progress, fs_coherence_report *report)
 {
-    FSI_REQUIRE(report && report->size == sizeof *report,
-                "fs_coherence: report is NULL or its size is not set; start from "
-                "FS_COHERENCE_REPORT_INIT");
+    FSI_REQUIRE(report, "fs_coherence: report is NULL; start from FS_COHERENCE_REPORT_INIT");
+    FSI_TRY(fs_struct_check("fs_coherence", "report", report, sizeof *report));
     FSI_REQUIRE(S->spec.family == FS_BLOCKPERM, "fs_coherence: coherence is about the blocks of family blockperm");
     FSI_REQUIRE(d == S->spec.d && n >= 1 && n <= FS_COHERENCE_MAX_COLS,
                 "fs_coherence: A is %" PRId64 " x %" PRId64 ", it must have d = %" PRId64
                 " rows and from 1 to %d columns",
                 d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
     const fsi_blockperm *B = &S->def.u.blockperm;
-    basis b = {d, n, B->M, fs_thread_count(0), NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
+    basis b = {d, n, B->M, fs_context_threads(ctx), NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
     b.U = take(&b, d, n, sizeof *b.U);
     b.G = take(&b, n, n, sizeof *b.G);
     b.start = take(&b, b.M + 1, 1, sizeof *b.start);
     b.scale = take(&b, n, 1, sizeof *b.scale);
     b.rows = take(&b, d > n ? d : n, 1, sizeof *b.rows);
-    fs_coherence_report out = *report;
+    fs_coherence_report out = FS_COHERENCE_REPORT_INIT;
     const fs_result result = measure(&b, B, dense, sparse, &out);
-    if (result == FS_OK) *report = out;
+    if (result == FS_OK) fs_struct_write(report, &out, sizeof out);
     give(&b, b.U);
     give(&b, b.G);
     give(&b, b.start);

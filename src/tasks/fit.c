@@ -238,7 +238,7 @@ static fs_result bracket(fs_workspace *w, double freedom, double rounding, fs_fi
 }
 
 /* Generalised cross-validation, see flashsketch_tasks.h. */
-static fs_result judge(fs_workspace *w, const fit *done, int explain, double rounding, fs_fit_report *report)
+static fs_result estimate_error(fs_workspace *w, const fit *done, int explain, double rounding, fs_fit_report *report)
 {
     const double k = (double)w->shape.k, left = k - done->freedom;
     fsi_fit_facts facts = {done->freedom, NAN, done->rank, explain};
@@ -276,17 +276,17 @@ static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
     return FS_OK;
 }
 
-static fs_result check(fs_workspace *w, const char *who, fs_matrix *X, const fs_fit_report *report)
+static fs_result check(fs_workspace *w, const char *who, const fs_matrix *X, const fs_fit_report *report)
 {
     FSI_REQUIRE(w, "%s: w is NULL", who);
     FSI_REQUIRE(w->shape.rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
-    FSI_REQUIRE(!report || report->size == sizeof *report, "%s: report.size is %zu; start from FS_FIT_REPORT_INIT", who,
-                report->size);
+    if (report) FSI_TRY(fs_struct_check(who, "report", report, sizeof *report));
     FSI_TRY(fs_matrix_check_output(who, "X", X));
     return fsi_workspace_check(w, who, "X", X, w->shape.n, w->shape.rhs, 1);
 }
 
-static fs_result run(fs_workspace *w, const char *who, double lambda, double rcond, fs_matrix *X, fs_fit_report *report)
+static fs_result run(fs_workspace *w, const char *who, double lambda, double rcond, const fs_matrix *X,
+                     fs_fit_report *report)
 {
     const int f64 = w->shape.dtype == FS_F64;
     const double most = fmax((double)w->shape.n, (double)w->shape.k);
@@ -310,23 +310,32 @@ static fs_result run(fs_workspace *w, const char *who, double lambda, double rco
     report->condition = done.condition;
     report->rhs = sqrt(done.C2);
     const double unit = fmax(fsi_unit(w->shape.dtype), fsi_unit(X->dtype));
-    FSI_TRY(judge(w, &done, lambda == 0 && rcond == 0, 8 * unit * (size + report->rhs), report));
+    FSI_TRY(estimate_error(w, &done, lambda == 0 && rcond == 0, 8 * unit * (size + report->rhs), report));
     if (lambda > 0) report->smallest = NAN;
     return FS_OK;
 }
 
-fs_result fs_solve(fs_workspace *w, double rcond, fs_matrix *X, fs_fit_report *report)
+static fs_result run_and_report(fs_workspace *w, const char *who, double lambda, double rcond, const fs_matrix *X,
+                                fs_fit_report *report)
+{
+    fs_fit_report full = FS_FIT_REPORT_INIT;
+    FSI_TRY(run(w, who, lambda, rcond, X, report ? &full : NULL));
+    if (report) fs_struct_write(report, &full, sizeof full);
+    return FS_OK;
+}
+
+fs_result fs_solve(fs_workspace *w, double rcond, const fs_matrix *X, fs_fit_report *report)
 {
     FSI_TRY(check(w, "fs_solve", X, report));
     FSI_REQUIRE(rcond >= 0 && rcond < 1, "fs_solve: rcond = %g, it must be from 0 to less than 1", rcond);
-    return run(w, "fs_solve", 0.0, rcond, X, report);
+    return run_and_report(w, "fs_solve", 0.0, rcond, X, report);
 }
 
-fs_result fs_ridge(fs_workspace *w, double lambda, fs_matrix *X, fs_fit_report *report)
+fs_result fs_ridge(fs_workspace *w, double lambda, const fs_matrix *X, fs_fit_report *report)
 {
     FSI_TRY(check(w, "fs_ridge", X, report));
     FSI_REQUIRE(lambda > 0 && isfinite(lambda), "fs_ridge: lambda = %g, it must be a positive number", lambda);
-    return run(w, "fs_ridge", lambda, 0.0, X, report);
+    return run_and_report(w, "fs_ridge", lambda, 0.0, X, report);
 }
 
 fs_result fs_residual(fs_workspace *w, const fs_matrix *A, const fs_matrix *B, const fs_matrix *X, double *norms)

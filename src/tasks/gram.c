@@ -47,7 +47,7 @@ static double degrees_of_freedom(double r, double fourth, double k)
 
 /* G is in w->G.  For a Gaussian S with k rows, H = A'A: E|G - H|_F^2 = (tr(H)^2 + |H|_F^2) / k, and E|G|_F^2 is |H|_F^2
  * more than that, which gives |H|_F. */
-static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gram_report *report)
+static fs_result estimate_error(fs_workspace *w, const fs_sketch *S, double trace, fs_gram_report *report)
 {
     const int known = fsi_confidence_in_gram(S, report->note, sizeof report->note);
     report->confidence = known ? FSI_CONFIDENCE : 0;
@@ -70,14 +70,13 @@ static fs_result judge(fs_workspace *w, const fs_sketch *S, double trace, fs_gra
     return FS_OK;
 }
 
-fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_report *report)
+fs_result fs_gram(fs_workspace *w, const fs_sketch *S, const fs_matrix *G, fs_gram_report *report)
 {
     FSI_REQUIRE(w, "fs_gram: w is NULL");
     const int64_t n = w->shape.n;
     FSI_REQUIRE(!S || S->spec.k == w->shape.k, "fs_gram: S has %" PRId64 " rows, the workspace is for k = %" PRId64,
                 S->spec.k, w->shape.k);
-    FSI_REQUIRE(!report || report->size == sizeof *report,
-                "fs_gram: report.size is %zu; start from FS_GRAM_REPORT_INIT", report->size);
+    if (report) FSI_TRY(fs_struct_check("fs_gram", "report", report, sizeof *report));
     if (G) {
         FSI_TRY(fs_matrix_check_output("fs_gram", "G", G));
         FSI_TRY(fsi_workspace_check(w, "fs_gram", "G", G, n, n, 1));
@@ -90,8 +89,11 @@ fs_result fs_gram(fs_workspace *w, const fs_sketch *S, fs_matrix *G, fs_gram_rep
     if (G) FSI_TRY(fsi_workspace_put(w, w->G, n, 1, G));
     CALL(w, mark, MARK_DONE);
     if (!report) return w->dense->wait(w->handle, NULL);
-    FSI_TRY(fsi_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
-    return judge(w, S, trace, report);
+    fs_gram_report full = FS_GRAM_REPORT_INIT;
+    FSI_TRY(fsi_workspace_times(w, &full.sketch_seconds, &full.solve_seconds, &full.total_seconds));
+    FSI_TRY(estimate_error(w, S, trace, &full));
+    fs_struct_write(report, &full, sizeof full);
+    return FS_OK;
 }
 
 /* The largest |eigenvalue| of the symmetric matrix in G, which it spoils. */

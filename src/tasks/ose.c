@@ -98,8 +98,7 @@ static void expect(const fs_workspace *w, fs_ose_report *report)
 fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed, fs_ose_report *report)
 {
     FSI_REQUIRE(w && S && report, "fs_ose: %s is NULL", !w ? "w" : !S ? "S" : "report");
-    FSI_REQUIRE(report->size == sizeof *report, "fs_ose: report.size is %zu; start from FS_OSE_REPORT_INIT",
-                report->size);
+    FSI_TRY(fs_struct_check("fs_ose", "report", report, sizeof *report));
     const int64_t n = w->shape.n;
     FSI_REQUIRE(w->shape.basis == S->spec.d && w->shape.k == S->spec.k,
                 "fs_ose: S is %" PRId64 " x %" PRId64 ", the workspace is for k = %" PRId64 " and a basis of %" PRId64
@@ -132,13 +131,15 @@ fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64
     FSI_TRY(fsi_workspace_gram(w, &trace));
     CALL(w, eigen, n, w->G, n, w->host);
     CALL(w, mark, MARK_DONE);
-    FSI_TRY(fsi_workspace_times(w, &report->sketch_seconds, &report->solve_seconds, &report->total_seconds));
+    fs_ose_report full = FS_OSE_REPORT_INIT;
+    FSI_TRY(fsi_workspace_times(w, &full.sketch_seconds, &full.solve_seconds, &full.total_seconds));
     double square = 0;
     for (int64_t j = 0; j < n; j++) square += (w->host[j] - 1) * (w->host[j] - 1);
-    report->frobenius = sqrt(square);
-    report->sigma_min = sqrt(fmax(0.0, w->host[0]));
-    report->sigma_max = sqrt(fmax(0.0, w->host[n - 1]));
-    report->error = fmax(fabs(w->host[0] - 1), fabs(w->host[n - 1] - 1));
-    expect(w, report);
+    full.frobenius = sqrt(square);
+    full.sigma_min = sqrt(fmax(0.0, w->host[0]));
+    full.sigma_max = sqrt(fmax(0.0, w->host[n - 1]));
+    full.error = fmax(fabs(w->host[0] - 1), fabs(w->host[n - 1] - 1));
+    expect(w, &full);
+    fs_struct_write(report, &full, sizeof full);
     return FS_OK;
 }

@@ -19,11 +19,7 @@ static fs_result check_shape(const fs_task_shape *given, fs_task_shape *shape)
     const fs_task_shape start = FS_TASK_SHAPE_INIT;
     *shape = start;
     FSI_REQUIRE(given, "fs_workspace_create: shape is NULL");
-    FSI_REQUIRE(given->size >= sizeof(size_t) && given->size <= sizeof *shape,
-                "fs_workspace_create: shape.size is %zu, this library knows sizes up to %zu; start from "
-                "FS_TASK_SHAPE_INIT",
-                given->size, sizeof *shape);
-    memcpy(shape, given, given->size);
+    FSI_TRY(fs_struct_read("fs_workspace_create", "shape", given, shape, sizeof *shape));
     if (!shape->dtype) shape->dtype = FS_F32;
     FSI_REQUIRE(shape->dtype == FS_F32 || shape->dtype == FS_F64,
                 "fs_workspace_create: dtype is %d, it must be FS_F32 or FS_F64 (half types are sketched to f32)",
@@ -180,8 +176,8 @@ static fs_result check_input(const fs_workspace *w, const char *name, const fs_s
                 "%s: %s is %" PRId64 " x %" PRId64 ", it must be %" PRId64 " x %" PRId64, who, name, m->rows, m->cols,
                 S->spec.d, cols);
     FSI_REQUIRE(fsi_dtype_sum(m->dtype) == w->shape.dtype, "%s: %s is %s, whose sketch is %s; this workspace's is %s",
-                who, name, fsi_dtype_name(m->dtype), fsi_dtype_name(fsi_dtype_sum(m->dtype)),
-                fsi_dtype_name(w->shape.dtype));
+                who, name, fs_dtype_name(m->dtype), fs_dtype_name(fsi_dtype_sum(m->dtype)),
+                fs_dtype_name(w->shape.dtype));
     return FS_OK;
 }
 

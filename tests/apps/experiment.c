@@ -179,8 +179,10 @@ static void expect_features(const experiment *e, const experiment_kept *kept, co
     fs_matrix Phi;
     mlp net;
     int found;
-    o.examples = TRAIN, o.parts = 1, o.parameters = &p, o.mask = mask, o.sketch = *spec;
-    o.sketch.seed += 100000 * (uint64_t)c;
+    o.examples = TRAIN, o.parts = 1, o.parameters = &p, o.mask = mask;
+    fs_spec seeded = *spec;
+    seeded.seed += 100000 * (uint64_t)c;
+    o.sketch = &seeded;
     MUST(mlp_open(&net, ctx, &reduced.shape, TRAIN, 1));
     MUST(mlp_set(&net, 0, e->theta + c * p));
     MUST(mlp_forward(&net, data.train.x, TRAIN, NULL));

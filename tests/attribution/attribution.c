@@ -40,14 +40,15 @@ static fs_context *cpu(void)
 }
 
 static fs_attribution_options options_of(const recipe *R, int64_t N, const int64_t *counts, int parts, int64_t mask,
-                                         int64_t k)
+                                         int64_t k, fs_spec *spec)
 {
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N;
     o.parameters = counts;
     o.parts = parts;
     o.mask = mask;
-    o.sketch = spec_at(R, mask ? mask : 200, k, 9);
+    *spec = spec_at(R, mask ? mask : 200, k, 9);
+    o.sketch = spec;
     return o;
 }
 
@@ -63,8 +64,9 @@ static void features_are_masked_and_sketched_gradients(void **state)
         for (int masked = 0; masked < 2; masked++)
             for (int parts = 1; parts <= PARTS; parts += PARTS - 1) {
                 const int64_t *counts = parts == 1 ? whole : cut;
-                const fs_attribution_options o = options_of(&recipes[r], N, counts, parts, masked ? 96 : 0, 16);
-                const int64_t d = o.sketch.d, k = o.sketch.k;
+                fs_spec spec;
+                const fs_attribution_options o = options_of(&recipes[r], N, counts, parts, masked ? 96 : 0, 16, &spec);
+                const int64_t d = spec.d, k = spec.k;
                 fs_attribution *g;
                 fs_matrix part[PARTS], Phi;
                 MUST(fs_attribution_create(&g, ctx, &o));
@@ -74,7 +76,7 @@ static void features_are_masked_and_sketched_gradients(void **state)
                 assert_true(Phi.rows == N && Phi.cols == k && Phi.dtype == FS_F32 && Phi.memory == FS_MEMORY_HOST);
                 for (int64_t j = 0; j < 200; j++) mask[j] = j;
                 MUST(fs_attribution_mask(g, mask));
-                fs_sketch *S = sketch_of(&o.sketch);
+                fs_sketch *S = sketch_of(&spec);
                 double *T = columns_of(S, 0, d);
                 for (int64_t n = 0; n < N; n++)
                     for (int64_t i = 0; i < k; i++) {
@@ -102,7 +104,8 @@ static void masks_are_ascending_and_do_not_depend_on_the_parts(void **state)
     int64_t first[50], second[50];
     (void)state;
     for (int parts = 1; parts <= PARTS; parts += PARTS - 1) {
-        fs_attribution_options o = options_of(&recipes[0], 3, parts == 1 ? whole : cut, parts, 50, 16);
+        fs_spec spec;
+        fs_attribution_options o = options_of(&recipes[0], 3, parts == 1 ? whole : cut, parts, 50, 16, &spec);
         fs_attribution *g;
         MUST(fs_attribution_create(&g, ctx, &o));
         MUST(fs_attribution_mask(g, parts == 1 ? first : second));
@@ -110,9 +113,10 @@ static void masks_are_ascending_and_do_not_depend_on_the_parts(void **state)
     }
     assert_memory_equal(first, second, sizeof first);
     for (int i = 0; i < 50; i++) assert_true(first[i] >= 0 && first[i] < 200 && (i == 0 || first[i] > first[i - 1]));
-    fs_attribution_options o = options_of(&recipes[0], 3, whole, 1, 50, 16);
+    fs_spec spec;
+    fs_attribution_options o = options_of(&recipes[0], 3, whole, 1, 50, 16, &spec);
     fs_attribution *g;
-    o.sketch.seed++;
+    spec.seed++;
     MUST(fs_attribution_create(&g, ctx, &o));
     MUST(fs_attribution_mask(g, second));
     assert_memory_not_equal(first, second, sizeof first);
@@ -129,10 +133,11 @@ static void masks_in_runs_keep_neighbours_together(void **state)
     int often[RUNS] = {0};
     (void)state;
     for (int draw = 0; draw < DRAWS; draw++) {
-        fs_attribution_options o = options_of(&recipes[0], 3, cut, PARTS, RUN * KEPT, 16);
+        fs_spec spec;
+        fs_attribution_options o = options_of(&recipes[0], 3, cut, PARTS, RUN * KEPT, 16, &spec);
         fs_attribution *g;
         o.run = RUN;
-        o.sketch.seed = (uint64_t)draw;
+        spec.seed = (uint64_t)draw;
         MUST(fs_attribution_create(&g, ctx, &o));
         MUST(fs_attribution_mask(g, mask));
         for (int i = 0; i < RUN * KEPT; i++) {
@@ -204,7 +209,8 @@ static void check_scores(int64_t N, int64_t first, int64_t mask, int64_t k)
     fs_context *ctx = cpu();
     float *train = random_gradients(N, 1), *test = random_gradients(Q, 2), *features = room(Q * k, sizeof *features);
     double *weights = room(N, 8);
-    const fs_attribution_options o = options_of(&recipes[0], N, cut, PARTS, mask, k);
+    fs_spec spec;
+    const fs_attribution_options o = options_of(&recipes[0], N, cut, PARTS, mask, k, &spec);
     fs_attribution *g;
     fs_matrix part[PARTS], Phi, phi = fs_row_major(features, Q, k, FS_F32);
     view scores = view_make(ROWS_PADDED, Q, N, FS_F64);
@@ -255,7 +261,8 @@ static void dampings_too_small_for_f64_are_refused(void **state)
     (void)state;
     for (int64_t n = 1; n < 20; n++) memcpy(train + n * 200, train, 200 * sizeof *train);
     for (int64_t N = 20; N >= 12; N -= 8) {
-        const fs_attribution_options o = options_of(&recipes[0], N, whole, 1, 96, 16);
+        fs_spec spec;
+        const fs_attribution_options o = options_of(&recipes[0], N, whole, 1, 96, 16, &spec);
         fs_attribution *g;
         fs_matrix part;
         MUST(fs_attribution_create(&g, ctx, &o));
@@ -276,7 +283,8 @@ static void features_taken_out_and_put_back_give_the_same_scores(void **state)
     fs_context *ctx = cpu();
     float *train = random_gradients(N, 1), kept[N * K_];
     double first[N], second[N];
-    const fs_attribution_options o = options_of(&recipes[0], N, whole, 1, 0, K_);
+    fs_spec spec;
+    const fs_attribution_options o = options_of(&recipes[0], N, whole, 1, 0, K_, &spec);
     fs_matrix part, Phi, phi = fs_row_major(kept, 1, K_, FS_F32), a = fs_row_major(first, 1, N, FS_F64),
                          b = fs_row_major(second, 1, N, FS_F64);
     fs_attribution *g;
@@ -306,7 +314,8 @@ static void a_gradient_that_is_not_finite_is_named_and_not_counted(void **state)
     enum { N = 10 };
     fs_context *ctx = cpu();
     float *train = random_gradients(N, 1);
-    const fs_attribution_options o = options_of(&recipes[0], N, whole, 1, 0, 16);
+    fs_spec spec;
+    const fs_attribution_options o = options_of(&recipes[0], N, whole, 1, 0, 16, &spec);
     fs_matrix part;
     uint8_t added[N];
     fs_attribution *g;
@@ -353,7 +362,8 @@ static void wrong_arguments_are_refused_with_the_numbers(void **state)
     fs_context *ctx = cpu();
     float *train = random_gradients(4, 1), features[4 * 16];
     double room_for_scores[4 * 4];
-    const fs_attribution_options good = options_of(&recipes[0], 4, whole, 1, 96, 16);
+    fs_spec spec;
+    const fs_attribution_options good = options_of(&recipes[0], 4, whole, 1, 96, 16, &spec);
     fs_attribution_options o = good;
     fs_attribution *g;
     fs_matrix part, phi = fs_row_major(features, 4, 16, FS_F32), scores = fs_row_major(room_for_scores, 4, 4, FS_F64);
@@ -368,14 +378,18 @@ static void wrong_arguments_are_refused_with_the_numbers(void **state)
     REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "runs of -1");
     o = good, o.mask = 201;
     REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "mask = 201", "200 coordinates");
-    o = good, o.sketch.d = 95;
+    o = good, spec.d = 95;
     REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "sketch.d = 95", "96 coordinates");
+    spec.d = 96, o.sketch = NULL;
+    REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "sketch is NULL");
     o = good, o.scale = NAN;
     REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "scale");
-    o = good, o.size = 4096;
-    REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "4096", "FS_ATTRIBUTION_INIT");
-    o = good, o.sketch.k = 0;
+    o = good, o.size = 7;
+    REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "options.size is 7");
+    const int64_t k = spec.k;
+    o = good, spec.k = 0;
     REFUSED(fs_attribution_create(&g, ctx, &o), FS_EINVAL, "k");
+    spec.k = k;
     assert_null(g);
     MUST(fs_attribution_create(&g, ctx, &good));
     gradients_of(train, 4, whole, 1, &part);
@@ -426,7 +440,8 @@ static void without_memory_nothing_is_made_and_nothing_leaks(void **state)
 {
     scarce s = {1000, 0};
     fs_context_options options = FS_CONTEXT_INIT;
-    const fs_attribution_options o = options_of(&recipes[0], 4, whole, 1, 96, 16);
+    fs_spec spec;
+    const fs_attribution_options o = options_of(&recipes[0], 4, whole, 1, 96, 16, &spec);
     fs_context *ctx;
     (void)state;
     options.backend = FS_BACKEND_CPU;

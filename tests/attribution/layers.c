@@ -1,6 +1,6 @@
 /* layers.c - features from layers against features of the same gradients, formed by plain loops.
  *
- * The parts are what a model may have: weights with biases that share their slopes or have a copy of them, weights that
+ * The parts are what a model may have: weights with biases that share their output gradients or have a copy of them, weights that
  * share their inputs, tensors given as they are, one of them long, one of them empty, with one token and with several,
  * in every element type and layout. */
 #include <math.h>
@@ -15,10 +15,10 @@
 enum { PARTS = 9, ALL = 198, SEVERAL = 5, LIMIT = 4 };
 
 /* A part of out x in, in 0: no inputs.  `several`: it has SEVERAL tokens, or as many as the case says.  Slopes and
- * inputs are those of part `same_slopes`, `same_inputs`; -1: their own. */
+ * inputs are those of part `same_output_gradients`, `same_inputs`; -1: their own. */
 typedef struct part {
     int64_t out, in;
-    int several, same_slopes, same_inputs;
+    int several, same_output_gradients, same_inputs;
     layout how;
     fs_dtype dtype;
 } part;
@@ -33,7 +33,7 @@ static const part parts[PARTS] = {
 /* A batch of n examples, their layers, and the gradients that these make: batch-major, f32. */
 typedef struct batch {
     int64_t n;
-    view slopes[PARTS], inputs[PARTS];
+    view output_gradients[PARTS], inputs[PARTS];
     fs_attribution_layer layers[PARTS];
     float *gradients;
     fs_matrix formed[PARTS];
@@ -51,7 +51,7 @@ static float product_at(const fs_attribution_layer *l, int64_t i, int64_t j)
     const int64_t in = l->inputs.data ? l->inputs.rows : 1;
     double sum = 0;
     for (int64_t t = j * l->tokens; t < (j + 1) * l->tokens; t++)
-        sum += at(&l->slopes, i / in, t) * (l->inputs.data ? at(&l->inputs, i % in, t) : 1);
+        sum += at(&l->output_gradients, i / in, t) * (l->inputs.data ? at(&l->inputs, i % in, t) : 1);
     return (float)sum;
 }
 
@@ -85,15 +85,15 @@ static batch batch_make(int64_t n, int64_t several, int wholes, uint64_t seed)
         fs_attribution_layer *l = &b.layers[p];
         memset(l, 0, sizeof *l);
         l->tokens = tokens;
-        if (of->same_slopes < 0) {
-            b.slopes[p] = view_make(of->how, of->out, n * tokens, of->dtype);
-            fill(&b.slopes[p], wholes, seed + 2 * (uint64_t)p);
+        if (of->same_output_gradients < 0) {
+            b.output_gradients[p] = view_make(of->how, of->out, n * tokens, of->dtype);
+            fill(&b.output_gradients[p], wholes, seed + 2 * (uint64_t)p);
         }
         if (of->in && of->same_inputs < 0) {
             b.inputs[p] = view_make(of->how, of->in, n * tokens, of->dtype);
             fill(&b.inputs[p], wholes, seed + 2 * (uint64_t)p + 1);
         }
-        l->slopes = b.slopes[of->same_slopes < 0 ? p : of->same_slopes].m;
+        l->output_gradients = b.output_gradients[of->same_output_gradients < 0 ? p : of->same_output_gradients].m;
         if (of->in) l->inputs = b.inputs[of->same_inputs < 0 ? p : of->same_inputs].m;
     }
     form(&b, counts, PARTS);
@@ -102,7 +102,7 @@ static batch batch_make(int64_t n, int64_t several, int wholes, uint64_t seed)
 static void batch_free(batch *b)
 {
     for (int p = 0; p < PARTS; p++) {
-        if (b->slopes[p].m.data) view_free(&b->slopes[p]);
+        if (b->output_gradients[p].m.data) view_free(&b->output_gradients[p]);
         if (b->inputs[p].m.data) view_free(&b->inputs[p]);
     }
     free(b->gradients);
@@ -125,7 +125,8 @@ static fs_attribution *begin(fs_context *ctx, const recipe *R, int64_t N, int64_
     counts_of(counts);
     o.examples = N, o.parts = PARTS, o.parameters = counts, o.mask = mask, o.run = run;
     o.scale = 1;
-    o.sketch = spec_at(R, mask ? mask : ALL, 16, 9);
+    const fs_spec spec = spec_at(R, mask ? mask : ALL, 16, 9);
+    o.sketch = &spec;
     MUST(fs_attribution_create(&g, ctx, &o));
     return g;
 }
@@ -223,7 +224,7 @@ static void batches_and_projections_agree_to_the_bit(void **state)
     fs_context_destroy(ctx);
 }
 
-/* 54 parameters are 6 x 9, then 9 x 6, then 6 x 9 again; then a bias has slopes of its own, with the same numbers. */
+/* 54 parameters are 6 x 9, then 9 x 6, then 6 x 9 again; then a bias has output gradients of its own, with the same numbers. */
 static void widths_may_change_from_batch_to_batch(void **state)
 {
     enum { N = 7 };
@@ -239,13 +240,14 @@ static void widths_may_change_from_batch_to_batch(void **state)
             batch b = batch_make(N, SEVERAL, 1, 300 + (uint64_t)turn);
             view copy = view_make(ROWS, 6, N * SEVERAL, FS_F32);
             for (int64_t i = 0; i < copy.m.rows * copy.m.cols; i++)
-                put(&copy.m, i / copy.m.cols, i % copy.m.cols, at(&b.slopes[0].m, i / copy.m.cols, i % copy.m.cols));
+                put(&copy.m, i / copy.m.cols, i % copy.m.cols,
+                    at(&b.output_gradients[0].m, i / copy.m.cols, i % copy.m.cols));
             if (turn == 1) {
-                const fs_matrix slopes = b.layers[0].slopes;
-                b.layers[0].slopes = b.layers[0].inputs;
+                const fs_matrix slopes = b.layers[0].output_gradients;
+                b.layers[0].output_gradients = b.layers[0].inputs;
                 b.layers[0].inputs = slopes;
             }
-            if (turn == 3) b.layers[1].slopes = copy.m;
+            if (turn == 3) b.layers[1].output_gradients = copy.m;
             form(&b, counts, PARTS);
             MUST(fs_attribution_add_layers(g, 0, b.layers));
             MUST(fs_attribution_add(judge, 0, b.formed));
@@ -268,12 +270,12 @@ static void a_slope_that_is_not_finite_names_the_example(void **state)
     uint8_t added[N];
     (void)state;
     MUST(fs_attribution_add_layers(g, 0, b.layers));
-    put(&some.slopes[0].m, 3, 2 * SEVERAL + 4, NAN);
+    put(&some.output_gradients[0].m, 3, 2 * SEVERAL + 4, NAN);
     REFUSED(fs_attribution_add_layers(g, 3, some.layers), FS_EINVAL, "fs_attribution_add_layers",
             "the gradient of example 5 is not finite");
     MUST(fs_attribution_added(g, added));
     for (int i = 0; i < N; i++) assert_int_equal(added[i], i < 3 || i > 6);
-    put(&some.slopes[0].m, 3, 2 * SEVERAL + 4, 1);
+    put(&some.output_gradients[0].m, 3, 2 * SEVERAL + 4, 1);
     put(&some.inputs[6].m, 0, 3 * SEVERAL, INFINITY);
     REFUSED(fs_attribution_add_layers(g, 3, some.layers), FS_EINVAL, "example 6");
     put(&some.inputs[6].m, 0, 3 * SEVERAL, 1);
@@ -303,22 +305,22 @@ static void layers_that_do_not_fit_are_refused_with_the_numbers(void **state)
         REFUSED(fs_attribution_project_layers(g, bad, &phi), FS_EINVAL, "fs_attribution_project_layers", __VA_ARGS__); \
     } while (0)
     BROKEN(bad[0].inputs.rows = 8, "layers[0] is a weight of 6 x 8", "parameters[0] = 54");
-    BROKEN(bad[1].slopes.rows = 5, "layers[1] is a bias of 5 x 1", "parameters[1] = 6");
+    BROKEN(bad[1].output_gradients.rows = 5, "layers[1] is a bias of 5 x 1", "parameters[1] = 6");
     BROKEN(bad[0].inputs.data = NULL, "layers[0] is a bias of 6 x 1", "parameters[0] = 54");
     BROKEN(bad[4].tokens = 0, "layers[4].tokens = 0");
-    BROKEN(bad[0].tokens = 3, "layers[0].slopes has 20 columns", "6 examples of 3 tokens");
+    BROKEN(bad[0].tokens = 3, "layers[0].output_gradients has 20 columns", "6 examples of 3 tokens");
     BROKEN(bad[0].inputs.cols = 19, "layers[0].inputs has 19 columns", "4 examples of 5 tokens");
-    BROKEN(bad[2].slopes.cols = 3, "layers[2].slopes has 3 columns", "4 examples of 1 tokens");
-    BROKEN(bad[8].slopes.dtype = (fs_dtype)9, "layers[8].slopes has dtype 9");
-    BROKEN(bad[8].slopes.data = NULL, "layers[8].slopes", "its data is NULL");
+    BROKEN(bad[2].output_gradients.cols = 3, "layers[2].output_gradients has 3 columns", "4 examples of 1 tokens");
+    BROKEN(bad[8].output_gradients.dtype = (fs_dtype)9, "layers[8].output_gradients has dtype 9");
+    BROKEN(bad[8].output_gradients.data = NULL, "layers[8].output_gradients", "its data is NULL");
 #undef BROKEN
     static double wide[2 * N * SEVERAL];
     memcpy(bad, b.layers, sizeof bad);
-    bad[8].slopes = fs_batch_major(wide, N * SEVERAL, 2, FS_F64);
-    REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EINVAL, "layers[8].slopes is f64", "f32, f16 or bf16");
+    bad[8].output_gradients = fs_batch_major(wide, N * SEVERAL, 2, FS_F64);
+    REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EINVAL, "layers[8].output_gradients is f64", "f32, f16 or bf16");
     bad[8] = b.layers[8];
-    bad[8].slopes.memory = FS_MEMORY_CUDA;
-    REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EUNSUPPORTED, "layers[8].slopes is in CUDA memory");
+    bad[8].output_gradients.memory = FS_MEMORY_CUDA;
+    REFUSED(fs_attribution_add_layers(g, 0, bad), FS_EUNSUPPORTED, "layers[8].output_gradients is in cuda memory");
     REFUSED(fs_attribution_add_layers(g, 1, b.layers), FS_EINVAL, "1 + 4", "among the 4");
     REFUSED(fs_attribution_add_layers(g, 0, NULL), FS_EINVAL, "layers is NULL");
     REFUSED(fs_attribution_add_layers(NULL, 0, b.layers), FS_EINVAL, "g is NULL");

@@ -67,7 +67,7 @@ static void check_pieces(const lane *l, int64_t number, const void *data)
     const layout how = variant / 4 ? COLUMNS_PADDED : ROWS_PADDED;
     const fs_spec spec = spec_at(R, d, R->k, 5);
     char name[160];
-    snprintf(name, sizeof name, "%s in pieces, %s, %s", R->name, fsi_dtype_name(type), layout_names[how]);
+    snprintf(name, sizeof name, "%s in pieces, %s, %s", R->name, fs_dtype_name(type), layout_names[how]);
     fs_sketch *S = sketch_of(&spec);
     view A = view_make(how, d, N, type), whole = view_make(how, spec.k, N, type), sum = view_make(how, spec.k, N, type);
     fill_whole(&A.m, 3, 1);

@@ -23,9 +23,8 @@ void call_name(call *c, const char *kind)
              ", rows %" PRId64 " + %" PRId64 ", n %" PRId64 ", %s from %s%s %s to %s%s %s, pad %" PRId64
              ", lead %" PRId64 ", alpha %g, beta %g",
              kind, c->spec.k, c->spec.d, c->spec.M, c->spec.kappa, c->spec.s, c->spec.seed, c->row0, c->rows, c->n,
-             c->adjoint ? "adjoint" : "apply", c->from_host ? "host " : "", layout_names[c->from],
-             fsi_dtype_name(c->in), c->to_host ? "host " : "", layout_names[c->to], fsi_dtype_name(c->out), c->pad,
-             c->lead, c->alpha, c->beta);
+             c->adjoint ? "adjoint" : "apply", c->from_host ? "host " : "", layout_names[c->from], fs_dtype_name(c->in),
+             c->to_host ? "host " : "", layout_names[c->to], fs_dtype_name(c->out), c->pad, c->lead, c->alpha, c->beta);
 }
 
 int64_t call_in_rows(const call *c) { return c->adjoint ? c->spec.k : c->rows; }

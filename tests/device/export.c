@@ -35,8 +35,8 @@ static void check_digest(const lane *l, int64_t number, const void *data)
         int64_t cols;
         uint64_t got = 0, want = 0;
         const int64_t col0 = range_at(spec.d, range, &cols);
-        MUST(fs_export_digest(l->gpu, S, col0, cols, &got));
-        MUST(fs_sketch_digest(S, col0, cols, &want));
+        MUST(fs_sketch_digest(l->gpu, S, col0, cols, &got));
+        MUST(fs_sketch_digest(NULL, S, col0, cols, &want));
         if (got != want)
             fail_msg("%s, k %" PRId64 ", d %" PRId64 ", columns %" PRId64 " + %" PRId64
                      ": the device's digest is %016" PRIx64 ", the host's %016" PRIx64,
@@ -60,8 +60,8 @@ static void check_long_digest(const lane *l, int64_t number, const void *data)
     const fs_spec spec = spec_at(R, d, 1000, 3);
     fs_sketch *S = sketch_of(&spec);
     uint64_t got = 0, want = 0;
-    MUST(fs_export_digest(l->gpu, S, 5, d - 7, &got));
-    MUST(fs_sketch_digest(S, 5, d - 7, &want));
+    MUST(fs_sketch_digest(l->gpu, S, 5, d - 7, &got));
+    MUST(fs_sketch_digest(NULL, S, 5, d - 7, &want));
     if (got != want)
         fail_msg("%s, d %" PRId64 ": the device's digest is %016" PRIx64 ", the host's %016" PRIx64, R->name, d, got,
                  want);
@@ -87,7 +87,7 @@ static void check_arrays(const lane *l, const recipe *R, const fs_sketch *S, con
         copy_in(l->stream, outputs[a], noise, bytes[a]);
         free(noise);
     }
-    MUST(fs_export_csr(l->gpu, S, col0, &device));
+    MUST(fs_sketch_to_csr(l->gpu, S, col0, &device));
     stream_wait(l->stream);
     for (int a = 0; a < 3; a++) {
         const int64_t each = a < 2 ? index : value;
@@ -97,7 +97,7 @@ static void check_arrays(const lane *l, const recipe *R, const fs_sketch *S, con
             if (got[b] != ((const unsigned char *)arrays[a])[b])
                 fail_msg("%s, k %" PRId64 ", columns %" PRId64 " + %" PRId64 ", %d-bit indices, %s: %s[%" PRId64
                          "] is not the host's, byte %" PRId64 " is %02x, it must be %02x",
-                         R->name, want->rows, col0, want->cols, (int)index * 8, fsi_dtype_name(want->dtype), names[a],
+                         R->name, want->rows, col0, want->cols, (int)index * 8, fs_dtype_name(want->dtype), names[a],
                          b / each, b % each, got[b], ((const unsigned char *)arrays[a])[b]);
         free(got);
     }

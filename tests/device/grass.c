@@ -272,8 +272,9 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
     const int64_t counts[] = {FIRST, ALL - FIRST}, rows = N + QUERIES;
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = 2, o.parameters = counts, o.mask = mask;
-    o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
-    const int64_t d = o.sketch.d, k = o.sketch.k, each = k * (int64_t)sizeof(float);
+    const fs_spec spec = spec_at(R, mask ? mask : ALL, 24, 9);
+    o.sketch = &spec;
+    const int64_t d = spec.d, k = spec.k, each = k * (int64_t)sizeof(float);
     float *gradients = room(rows * ALL, sizeof *gradients), *features = room(rows * k, sizeof *features);
     int64_t *kept = room(ALL, sizeof *kept);
     double *scores = room(QUERIES * N, 8), *x = room(k, 8), *K = room(k * k, 8);
@@ -305,7 +306,7 @@ static void check_attribution(const lane *l, const recipe *R, int64_t N, int64_t
     copy_out(l->stream, features, Phi.data, N * each);
     copy_out(l->stream, features + N * k, queries, QUERIES * each);
 
-    fs_sketch *S = sketch_of(&o.sketch);
+    fs_sketch *S = sketch_of(&spec);
     double *T = columns_of(S, 0, d);
     for (int64_t n = 0; n < rows; n++)
         for (int64_t i = 0; i < k; i++) {
@@ -362,7 +363,7 @@ static void masked_features_and_scores_are_those_of_plain_loops(void **state)
 enum { LAYERS = 4, TOKENS = 3, OUT = 30, IN = 25, OTHER_OUT = 8, OTHER_IN = 16, TENSOR = 140 };
 
 typedef struct layered {
-    float *slopes, *inputs, *other_slopes, *other_inputs, *tensor; /* batch-major, in the lane's memory */
+    float *output_gradients, *inputs, *other_slopes, *other_inputs, *tensor; /* batch-major, in the lane's memory */
     fs_attribution_layer layers[LAYERS];
     double *gradients; /* N x ALL, on the host */
 } layered;
@@ -383,13 +384,13 @@ static layered layered_open(const lane *l, int64_t N)
 {
     layered b = {.gradients = room(N * ALL, sizeof(double))};
     float *s, *x, *t, *y, *z;
-    b.slopes = send_normals(l, N * TOKENS * OUT, 1, &s), b.inputs = send_normals(l, N * TOKENS * IN, 2, &x);
+    b.output_gradients = send_normals(l, N * TOKENS * OUT, 1, &s), b.inputs = send_normals(l, N * TOKENS * IN, 2, &x);
     b.other_slopes = send_normals(l, N * OTHER_OUT, 3, &t), b.other_inputs = send_normals(l, N * OTHER_IN, 4, &y);
     b.tensor = send_normals(l, N * TENSOR, 5, &z);
-    const fs_matrix slopes = placed_batch(b.slopes, N * TOKENS, OUT), none = {.data = NULL};
+    const fs_matrix slopes = placed_batch(b.output_gradients, N * TOKENS, OUT), none = {.data = NULL};
     b.layers[0] = (fs_attribution_layer){slopes, placed_batch(b.inputs, N * TOKENS, IN), TOKENS};
     b.layers[1] = (fs_attribution_layer){slopes, none, TOKENS};
-    b.layers[2].slopes = placed_batch(b.other_slopes, N, OTHER_OUT);
+    b.layers[2].output_gradients = placed_batch(b.other_slopes, N, OTHER_OUT);
     b.layers[2].inputs = placed_batch(b.other_inputs, N, OTHER_IN);
     b.layers[2].tokens = 1;
     b.layers[3] = (fs_attribution_layer){placed_batch(b.tensor, N, TENSOR), none, 1};
@@ -410,7 +411,7 @@ static layered layered_open(const lane *l, int64_t N)
 }
 static void layered_close(const lane *l, layered *b)
 {
-    device_free(l->stream, b->slopes), device_free(l->stream, b->inputs);
+    device_free(l->stream, b->output_gradients), device_free(l->stream, b->inputs);
     device_free(l->stream, b->other_slopes), device_free(l->stream, b->other_inputs);
     device_free(l->stream, b->tensor);
     free(b->gradients);
@@ -421,8 +422,9 @@ static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask
     const int64_t counts[LAYERS] = {OUT * IN, OUT, OTHER_OUT * OTHER_IN, TENSOR};
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = N, o.parts = LAYERS, o.parameters = counts, o.mask = mask;
-    o.sketch = spec_at(R, mask ? mask : ALL, 24, 9);
-    const int64_t d = o.sketch.d, k = o.sketch.k;
+    const fs_spec spec = spec_at(R, mask ? mask : ALL, 24, 9);
+    o.sketch = &spec;
+    const int64_t d = spec.d, k = spec.k;
     layered b = layered_open(l, N);
     float *features = room(N * k, sizeof *features);
     int64_t *kept = room(ALL, sizeof *kept);
@@ -435,7 +437,7 @@ static void check_layers(const lane *l, const recipe *R, int64_t N, int64_t mask
     for (int64_t j = 0; j < ALL; j++) kept[j] = j;
     MUST(fs_attribution_mask(g, kept));
     copy_out(l->stream, features, Phi.data, N * k * (int64_t)sizeof *features);
-    fs_sketch *S = sketch_of(&o.sketch);
+    fs_sketch *S = sketch_of(&spec);
     double *T = columns_of(S, 0, d);
     for (int64_t n = 0; n < N; n++)
         for (int64_t i = 0; i < k; i++) {
@@ -486,7 +488,9 @@ static void score(const lane *l, mlp *net, const grass_images *train_images, con
     const int64_t counts[] = {w[0] * w[1], w[1], w[1] * w[2], w[2], w[2] * w[3], w[3]};
     fs_attribution_options o = FS_ATTRIBUTION_INIT;
     o.examples = TRAIN, o.parts = mask ? 6 : 1, o.parameters = mask ? counts : &p, o.mask = mask;
-    o.sketch.k = FEATURES, o.sketch.seed = 42 + 100000 * (uint64_t)model;
+    fs_spec spec = FS_SPEC_INIT;
+    spec.k = FEATURES, spec.seed = 42 + 100000 * (uint64_t)model;
+    o.sketch = &spec;
     float *gradients = device_alloc(l->stream, TRAIN * p * (int64_t)sizeof *gradients);
     float *features = device_alloc(l->stream, TESTS * FEATURES * (int64_t)sizeof *features);
     double *margins = device_alloc(l->stream, TRAIN * (int64_t)sizeof *margins);

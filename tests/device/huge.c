@@ -70,7 +70,7 @@ static void apply_law(fs_dtype type, int by_columns, fs_shuffle shuffle)
     for (int64_t i = 0; i < spec.k; i++)
         for (int64_t j = 0; j < CHECKED; j++)
             if (at(&Y.m, i, checked[j]) != at(&want.m, i, j))
-                fail_msg("%s, %s: row %" PRId64 " of column %" PRId64 " is %.9g, it must be %.9g", fsi_dtype_name(type),
+                fail_msg("%s, %s: row %" PRId64 " of column %" PRId64 " is %.9g, it must be %.9g", fs_dtype_name(type),
                          by_columns ? "batch-major" : "row-major", i, checked[j], at(&Y.m, i, checked[j]),
                          at(&want.m, i, j));
     device_free(l->stream, A.data);

@@ -346,13 +346,13 @@ static void what_fails_on_one_rank_fails_on_all(void)
         snprintf(named, sizeof named, "rank %d: ", odd);
         fs_matrix elsewhere = A.m;
         if (rank == odd) elsewhere.memory = FS_MEMORY_CUDA;
-        REFUSED(fs_mpi_apply(made, S, row0, 1.0, &elsewhere, 0.0, &Y.m), FS_EUNSUPPORTED, named, "CUDA memory");
+        REFUSED(fs_mpi_apply(made, S, row0, 1.0, &elsewhere, 0.0, &Y.m), FS_EUNSUPPORTED, named, "cuda memory");
     }
     if (!dry) { /* and a sparse matrix in host memory is for a CPU rank */
         int64_t *ptr = room(row_count(s->d, rank) + 1, sizeof *ptr);
         const fs_sparse none = {FS_CSR, FS_INDEX64, row_count(s->d, rank), s->n, 0, ptr, ptr,
                                 ptr,    FS_F32,     FS_MEMORY_HOST};
-        REFUSED(fs_mpi_apply_sparse(made, S, row0, 1.0, &none, 0.0, &Y.m), FS_EUNSUPPORTED, "rank 0: ", "CUDA memory");
+        REFUSED(fs_mpi_apply_sparse(made, S, row0, 1.0, &none, 0.0, &Y.m), FS_EUNSUPPORTED, "rank 0: ", "cuda memory");
         free(ptr);
     }
     twin_fetch(&Y);

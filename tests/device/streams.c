@@ -28,7 +28,7 @@ static void sketch_panels(fs_context *gpu, const fs_sketch *S, int batch, int64_
 {
     fs_stream_options how = FS_STREAM_INIT;
     fs_stream *stream = NULL;
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     how.memory = memory;
     how.batch_major = batch;
     how.rows = batch ? N : D, how.cols = batch ? D : N, how.dtype = FS_F32;

@@ -31,12 +31,9 @@ static void take(void *user, void *memory)
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    char size[32], above[32];
-    snprintf(size, sizeof size, "up to %zu", sizeof(fs_context_options));
-    snprintf(above, sizeof above, "size is %zu", sizeof(fs_context_options) + 1);
     REFUSED(fs_context_create(NULL, NULL), FS_EINVAL, "out is NULL");
-    refuse((fs_context_options){.size = 0}, FS_EINVAL, "size is 0", "FS_CONTEXT_INIT");
-    refuse((fs_context_options){.size = sizeof(fs_context_options) + 1}, FS_EINVAL, above, size);
+    refuse((fs_context_options){.size = 0}, FS_EINVAL, "options.size is 0", "INIT macro");
+    refuse((fs_context_options){.size = 4097}, FS_EINVAL, "options.size is 4097", "to 4096");
     refuse(OPTIONS((fs_backend_kind)3, .threads = 1), FS_EINVAL, "backend 3", "not exist");
     refuse(OPTIONS((fs_backend_kind)-1, .threads = 1), FS_EINVAL, "backend -1", "not exist");
     refuse(OPTIONS(FS_BACKEND_CPU, .threads = -2), FS_EINVAL, "threads = -2", "negative");
@@ -70,6 +67,74 @@ static void an_instruction_set_that_does_not_exist_is_refused(void **state)
     MUST(fs_context_create(&ctx, &OPTIONS(FS_BACKEND_CPU, .threads = 1)));
     fs_context_destroy(ctx);
     unsetenv("FLASHSKETCH_ISA");
+}
+
+/* options.isa and the variable choose one of the same variants; the variable wins. */
+static void the_instruction_set_is_an_option(void **state)
+{
+    (void)state;
+    refuse(OPTIONS(FS_BACKEND_CPU, .isa = "nonsense"), FS_EINVAL, "options.isa", "'nonsense'");
+    refuse(OPTIONS(FS_BACKEND_CPU, .isa = ""), FS_EINVAL, "options.isa", "''");
+    for (int v = 0; v < variant_count; v++) {
+        fs_context *ctx = NULL;
+        const fs_result result = fs_context_create(&ctx, &OPTIONS(FS_BACKEND_CPU, .isa = variants[v]));
+        if (result == FS_EBACKEND) {
+            REFUSED(result, FS_EBACKEND, "options.isa", variants[v]);
+            continue;
+        }
+        MUST(result);
+        assert_string_equal(fs_context_isa(ctx), variants[v]);
+        fs_context_destroy(ctx);
+        setenv("FLASHSKETCH_ISA", variants[v], 1);
+        MUST(fs_context_create(&ctx, &OPTIONS(FS_BACKEND_CPU, .isa = "ref")));
+        unsetenv("FLASHSKETCH_ISA");
+        assert_string_equal(fs_context_isa(ctx), variants[v]);
+        fs_context_destroy(ctx);
+    }
+}
+
+static void a_cpu_context_reports_what_it_is(void **state)
+{
+    (void)state;
+    fs_context *ctx = NULL;
+    MUST(fs_context_create(&ctx, &OPTIONS(FS_BACKEND_CPU, .threads = 2, .device = 5)));
+    assert_int_equal(fs_context_backend(ctx), FS_BACKEND_CPU);
+    assert_int_equal(fs_context_device(ctx), -1);
+    assert_int_equal(fs_context_memory(ctx), FS_MEMORY_HOST);
+    assert_int_equal(fs_context_threads(ctx), 2);
+    assert_true(fs_context_accepts(ctx, FS_MEMORY_HOST));
+    assert_false(fs_context_accepts(ctx, FS_MEMORY_CUDA));
+    MUST(fs_context_set_stream(ctx, &ctx));
+    MUST(fs_context_synchronize(ctx));
+    fs_context_destroy(ctx);
+    assert_int_equal(fs_context_backend(NULL), FS_BACKEND_AUTO);
+    assert_int_equal(fs_context_device(NULL), -1);
+    assert_int_equal(fs_context_threads(NULL), 0);
+    assert_string_equal(fs_context_isa(NULL), "");
+    assert_false(fs_context_accepts(NULL, FS_MEMORY_HOST));
+    REFUSED(fs_context_set_stream(NULL, NULL), FS_EINVAL, "ctx is NULL");
+    REFUSED(fs_context_synchronize(NULL), FS_EINVAL, "ctx is NULL");
+}
+
+static void a_cuda_context_reports_what_it_is(void **state)
+{
+    (void)state;
+    fs_context *ctx = NULL;
+    char stream[32];
+    setenv("FLASHSKETCH_CUDA_PLUGIN", PLUGIN_GOOD, 1);
+    MUST(fs_context_create(&ctx, &OPTIONS(FS_BACKEND_CUDA, .device = 3, .threads = 1)));
+    unsetenv("FLASHSKETCH_CUDA_PLUGIN");
+    assert_int_equal(fs_context_backend(ctx), FS_BACKEND_CUDA);
+    assert_int_equal(fs_context_device(ctx), 3);
+    assert_int_equal(fs_context_memory(ctx), FS_MEMORY_CUDA);
+    assert_int_equal(fs_context_threads(ctx), 1);
+    assert_string_equal(fs_context_isa(ctx), "");
+    assert_true(fs_context_accepts(ctx, FS_MEMORY_HOST));
+    assert_true(fs_context_accepts(ctx, FS_MEMORY_CUDA));
+    snprintf(stream, sizeof stream, "stream %p", (void *)&ctx);
+    REFUSED(fs_context_set_stream(ctx, &ctx), FS_EUNSUPPORTED, stream);
+    REFUSED(fs_context_synchronize(ctx), FS_EBACKEND, "the device failed before");
+    fs_context_destroy(ctx);
 }
 
 /* A description names the variant, the threads and the reason, and is cut as snprintf cuts. */
@@ -199,7 +264,7 @@ static void a_plugins_backend_gets_the_arguments(void **state)
     snprintf(from, sizeof from, "from %p + 0", (void *)(a + 5));
     REFUSED(fs_apply(ctx, S, 2, 3.0, &A, 0.5, &Y), FS_EUNSUPPORTED, "row0 2, alpha 3, beta 0.5", from);
     sparse.memory = FS_MEMORY_HOST, sparse.nnz = 0;
-    REFUSED(fs_apply_sparse(ctx, S, 1, 2.0, &sparse, 1.0, &Y), FS_EUNSUPPORTED, "A is in host memory", "CUDA");
+    REFUSED(fs_apply_sparse(ctx, S, 1, 2.0, &sparse, 1.0, &Y), FS_EUNSUPPORTED, "A is in host memory", "cuda memory");
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
 }
@@ -249,6 +314,9 @@ int main(void)
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(options_of_an_older_caller_are_accepted),
         cmocka_unit_test(an_instruction_set_that_does_not_exist_is_refused),
+        cmocka_unit_test(the_instruction_set_is_an_option),
+        cmocka_unit_test(a_cpu_context_reports_what_it_is),
+        cmocka_unit_test(a_cuda_context_reports_what_it_is),
         cmocka_unit_test(descriptions_say_what_was_chosen_and_why),
         cmocka_unit_test(every_result_has_its_name),
         cmocka_unit_test(a_plugin_that_is_not_there_is_an_error_with_the_loaders_words),

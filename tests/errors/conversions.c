@@ -69,7 +69,7 @@ static void check_product(const format *f, fs_dtype out, double alpha, const nam
         const double got = out == FS_F32 ? ((float *)Y.m.data)[at] : value_of(f, ((uint16_t *)Y.m.data)[at]);
         if (!same(got, want))
             fail_msg("%s, %s: %g times %s pattern %04x, %.9g, is %.9g in %s, it must be %.9g", variant->name,
-                     layout_names[how], alpha, fsi_dtype_name(f->type), p, x, got, fsi_dtype_name(out), want);
+                     layout_names[how], alpha, fs_dtype_name(f->type), p, x, got, fs_dtype_name(out), want);
     }
     view_free(&A), view_free(&Y);
     fs_sketch_destroy(S);
@@ -109,7 +109,7 @@ static void expect_pattern(const format *f, float x, int want)
     for (int minus = 0; minus <= 1; minus++) {
         const int got = pattern_of(f, minus ? -x : x), expected = want | minus << 15;
         if (got != expected)
-            fail_msg("%a becomes %s pattern %04x, it must be %04x", minus ? -x : x, fsi_dtype_name(f->type), got,
+            fail_msg("%a becomes %s pattern %04x, it must be %04x", minus ? -x : x, fs_dtype_name(f->type), got,
                      expected);
     }
 }

@@ -178,8 +178,8 @@ static void pairs_of_types_that_do_not_belong_together_are_refused(void **state)
                 MUST(fs_apply_adjoint(c->ctx, c->S, 0, 1.0, &narrow.m, 0.0, &X.m));
             } else {
                 char in_is[16], not_out[16];
-                snprintf(in_is, sizeof in_is, "is %s", fsi_dtype_name(in));
-                snprintf(not_out, sizeof not_out, "not %s", fsi_dtype_name(out));
+                snprintf(in_is, sizeof in_is, "is %s", fs_dtype_name(in));
+                snprintf(not_out, sizeof not_out, "not %s", fs_dtype_name(out));
                 REFUSED(fs_apply(c->ctx, c->S, 0, 1.0, &A.m, 0.0, &Y.m), FS_EINVAL, in_is, not_out);
                 REFUSED(fs_apply_adjoint(c->ctx, c->S, 0, 1.0, &narrow.m, 0.0, &X.m), FS_EINVAL, in_is, not_out);
                 expect_untouched(not_out, &Y), expect_untouched(not_out, &X);
@@ -191,8 +191,8 @@ static void pairs_of_types_that_do_not_belong_together_are_refused(void **state)
 static void a_place_that_is_not_the_contexts_is_unsupported(void **state)
 {
     call *c = *state;
-    BAD_A(memory, FS_MEMORY_CUDA, FS_EUNSUPPORTED, "CUDA memory", "host memory");
-    BAD_Y(memory, FS_MEMORY_CUDA, FS_EUNSUPPORTED, "CUDA memory", "host memory");
+    BAD_A(memory, FS_MEMORY_CUDA, FS_EUNSUPPORTED, "cuda memory", "host memory");
+    BAD_Y(memory, FS_MEMORY_CUDA, FS_EUNSUPPORTED, "cuda memory", "host memory");
 }
 
 static void an_output_whose_elements_lie_on_each_other_is_refused(void **state)

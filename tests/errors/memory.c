@@ -170,7 +170,7 @@ static fs_result run(verb how, fs_context *ctx, meter *m, const fs_sketch *S, wo
     case BY_ROWS: return fs_apply_sparse(ctx, S, 0, 1.0, &w->rows, 0.0, &w->Y.m);
     case BY_COLUMNS: return fs_apply_sparse(ctx, S, 0, 1.0, &w->columns, 0.0, &w->Y.m);
     case COUNT_NONZEROS: return fs_sketch_nnz(S, 0, D, &w->nnz);
-    default: return fs_sketch_to_csr(S, 0, &w->S);
+    default: return fs_sketch_to_csr(NULL, S, 0, &w->S);
     }
 }
 

@@ -57,6 +57,17 @@ static fs_result sparse(void *state, const fsi_def *S, int64_t row0, double alph
                      from->nnz);
 }
 
+static fs_result plugin_set_stream(void *state, void *stream)
+{
+    (void)state;
+    return lent.fail(FS_EUNSUPPORTED, "stream %p", stream);
+}
+static fs_result plugin_synchronize(void *state)
+{
+    (void)state;
+    return lent.fail(FS_EBACKEND, "the device failed before");
+}
+
 FS_API const fsi_backend *fsi_backend_entry_point(void) __asm__(FSI_BACKEND_ENTRY);
 const fsi_backend *fsi_backend_entry_point(void)
 {
@@ -76,7 +87,10 @@ const fsi_backend *fsi_backend_entry_point(void)
                                         NULL,
                                         NULL,
                                         NULL,
-                                        NULL};
+                                        NULL,
+                                        NULL,
+                                        plugin_set_stream,
+                                        plugin_synchronize};
     return &backend;
 }
 #endif

@@ -76,7 +76,7 @@ static void matrices_that_make_no_sense_are_refused(void **state)
     BAD(index_type, (fs_index_type)0, FS_EINVAL, "index_type 0", "not exist");
     BAD(dtype, (fs_dtype)9, FS_EINVAL, "dtype 9", "not exist");
     BAD(memory, (fs_memory)7, FS_EINVAL, "memory 7", "not exist");
-    BAD(memory, FS_MEMORY_CUDA, FS_EUNSUPPORTED, "CUDA memory", "host memory");
+    BAD(memory, FS_MEMORY_CUDA, FS_EUNSUPPORTED, "cuda memory", "host memory");
     BAD(rows, -1, FS_EINVAL, "-1 x 5", "negative");
     BAD(cols, -2, FS_EINVAL, "6 x -2", "negative");
     BAD(nnz, -3, FS_EINVAL, "-3 nonzeros", "negative");
@@ -101,7 +101,7 @@ static void shapes_and_types_that_do_not_fit_are_refused(void **state)
     REFUSED(fs_apply_sparse(c->ctx, c->S, 0, 1.0, &c->A, 0.0, &Y), FS_EINVAL, "lie on each other");
     Y = c->Y.m;
     Y.memory = FS_MEMORY_CUDA;
-    REFUSED(fs_apply_sparse(c->ctx, c->S, 0, 1.0, &c->A, 0.0, &Y), FS_EUNSUPPORTED, "CUDA memory");
+    REFUSED(fs_apply_sparse(c->ctx, c->S, 0, 1.0, &c->A, 0.0, &Y), FS_EUNSUPPORTED, "cuda memory");
     expect_untouched("shapes", &c->Y);
 }
 

@@ -25,7 +25,7 @@ static fs_stream_options small_panels(void)
 /* Reads all panels that are left; 0, or the step that was wrong. */
 static int read_on(fs_stream *s)
 {
-    for (fs_panel panel;;) {
+    for (fs_panel panel = FS_PANEL_INIT;;) {
         if (fs_stream_next(s, &panel)) return 1;
         if (panel.A.rows == 0) return 0;
         for (int64_t i = 0; i < panel.A.rows; i++)
@@ -57,7 +57,7 @@ static void a_child_reads_its_parents_stream_and_its_own(void **state)
     free(data);
     work w = {path, NULL, 0};
     const fs_stream_options how = small_panels();
-    fs_panel panel;
+    fs_panel panel = FS_PANEL_INIT;
     MUST(fs_stream_create(&w.stream, &w.path, 1, &how));
     assert_true(fs_stream_panels(w.stream) > 4);
     MUST(fs_stream_next(w.stream, &panel));

@@ -2,6 +2,7 @@
  * for, lowered where they are OpenMP's own, and never the end of the process.
  *
  * usage: threads CASE; each case is a process of its own, because OpenMP's threads stay. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,47 @@ static void threads_that_the_system_does_not_create_are_left_out(void **state)
     assert_true(fs_thread_count(64) < 64);
 }
 
+static int threads_of_process(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    if (!folder) exit(77);
+    for (const struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/* Each step, host-only sums of a CUDA context included, creates no thread where options.threads is 1, and threads where
+ * it is 2: OpenMP's own number is 2 (CMakeLists.txt), and its threads stay. */
+static void every_step_uses_the_threads_of_its_context(void **state)
+{
+    (void)state;
+    setenv("FLASHSKETCH_CUDA_PLUGIN", PLUGIN_GOOD, 1);
+    fs_matrix A = matrix(D, 1), B = matrix(D, 0), Y = matrix(K, 0);
+    fs_spec spec = FS_SPEC_INIT;
+    spec.d = D, spec.k = K;
+    fs_sketch *S = sketch_of(&spec);
+    for (int threads = 1; threads <= 2; threads++) {
+        fs_context *cpu = context_of("base", threads), *cuda = NULL;
+        fs_context_options options = FS_CONTEXT_INIT;
+        options.backend = FS_BACKEND_CUDA, options.threads = threads;
+        MUST(fs_context_create(&cuda, &options));
+        MUST(fs_add(cuda, &A, 1, 0.0, &B));
+        assert_int_equal(threads_of_process(), threads);
+        MUST(fs_add(cpu, &A, 1, 0.0, &B));
+        assert_int_equal(threads_of_process(), threads);
+        measure_coherence(cpu);
+        assert_int_equal(threads_of_process(), threads);
+        measure_coherence(cuda);
+        assert_int_equal(threads_of_process(), threads);
+        MUST(fs_apply(cpu, S, 0, 1.0, &A, 0.0, &Y));
+        assert_int_equal(threads_of_process(), threads);
+        fs_context_destroy(cpu), fs_context_destroy(cuda);
+    }
+    fs_sketch_destroy(S);
+    free(A.data), free(B.data), free(Y.data);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -109,9 +151,10 @@ int main(int argc, char **argv)
         {"options", cmocka_unit_test(options_above_the_limit_are_refused)},
         {"environment", cmocka_unit_test(openmps_own_number_is_lowered)},
         {"limit", cmocka_unit_test(the_limit_itself_works)},
+        {"steps", cmocka_unit_test(every_step_uses_the_threads_of_its_context)},
         {"system", cmocka_unit_test(threads_that_the_system_does_not_create_are_left_out)},
     };
-    for (int i = 0; i < 4 && argc == 2; i++)
+    for (int i = 0; i < 5 && argc == 2; i++)
         if (!strcmp(argv[1], cases[i].name)) {
             const struct CMUnitTest tests[] = {cases[i].test};
             return cmocka_run_group_tests(tests, NULL, NULL);

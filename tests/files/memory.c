@@ -1,6 +1,7 @@
 /* memory.c - memory that runs out at any allocation: every reader fails with FS_ENOMEM and frees what it had (the address
  * sanitizer checks that).  The linker sends the readers' malloc, calloc and realloc here; those of zlib and cJSON stay
  * their own. */
+#include "flashsketch_extend.h"
 #include "tests/support/files.h"
 
 void *__real_malloc(size_t size);

@@ -84,7 +84,7 @@ static void put_array(bytes *b, int64_t rows, int64_t cols, int fortran)
 static int64_t expect_panels(fs_stream *stream, int batch)
 {
     int64_t elements = 0;
-    for (fs_panel p;;) {
+    for (fs_panel p = FS_PANEL_INIT;;) {
         if (fs_stream_next(stream, &p)) fail_msg("%s", fs_error_message());
         if (!p.A.rows) return elements;
         elements += p.A.rows * p.A.cols;
@@ -149,7 +149,7 @@ static void a_pipe_goes_forward_only(void **state)
     static bytes b;
     writer w;
     fs_stream_options o = FS_STREAM_INIT;
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     (void)state;
     b.count = 0;
     put_array(&b, ROWS, COLS, 0);
@@ -173,7 +173,8 @@ static void a_pipe_that_is_too_short_or_too_long_is_an_error(void **state)
         static bytes b;
         writer w;
         fs_stream_options o = FS_STREAM_INIT;
-        fs_panel p = {.A.rows = 1};
+        fs_panel p = FS_PANEL_INIT;
+        p.A.rows = 1;
         fs_result result = FS_OK;
         b.count = 0;
         put_array(&b, ROWS, COLS, 0);

@@ -1,4 +1,5 @@
 /* safetensors.c - safetensors files: every tensor by its name, and no header that lies about any of them. */
+#include "flashsketch_extend.h"
 #include "tests/support/files.h"
 
 static void put_header(bytes *b, const char *header)

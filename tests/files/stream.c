@@ -143,7 +143,7 @@ static fs_stream *opened_stream(const char *const *paths, int64_t count, const f
 static int64_t read_rest(fs_stream *stream, int batch, int64_t memory, unsigned char *seen)
 {
     int64_t panels = 0;
-    for (fs_panel p;; panels++) {
+    for (fs_panel p = FS_PANEL_INIT;; panels++) {
         assert_int_equal(fs_stream_next(stream, &p), FS_OK);
         if (!p.A.rows) return panels;
         assert_true(p.A.rows * p.A.cols * fsi_dtype_size(p.A.dtype) <= memory);
@@ -264,7 +264,7 @@ static void sparse_files_are_panels(void **state)
                 save_whole(names[count], at[count], at[count + 1], ENTRIES, count % 2);
             fs_stream_options o = FS_STREAM_INIT;
             fs_matrix A;
-            fs_panel p;
+            fs_panel p = FS_PANEL_INIT;
             o.batch_major = batch, o.memory = 1;
             fs_stream *stream = opened_stream(names, count, &o);
             assert_int_equal(fs_stream_shape(stream, &A), FS_OK);
@@ -299,14 +299,17 @@ static void panels_do_not_depend_on_where_files_end(void **state)
     for (int m = 2; m < MEMORIES; m++)
         for (int batch = 0; batch < 2; batch++) {
             fs_stream_options o = FS_STREAM_INIT;
-            fs_panel whole[ROWS * COLS + 1], p;
+            fs_panel whole[ROWS * COLS + 1], p = FS_PANEL_INIT;
             o.memory = memories[m];
             o.batch_major = batch;
             save_shards(cuts[0], FS_F32, 0);
             fs_stream *stream = opened_stream(names, 1, &o);
             const int64_t panels = fs_stream_panels(stream);
             assert_true(panels <= ROWS * COLS);
-            for (int64_t i = 0; i <= panels; i++) assert_int_equal(fs_stream_next(stream, &whole[i]), FS_OK);
+            for (int64_t i = 0; i <= panels; i++) {
+                assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+                whole[i] = p;
+            }
             fs_stream_destroy(stream);
             stream = opened_stream(names, save_shards(cuts[2], FS_F32, 0), &o);
             assert_int_equal(fs_stream_panels(stream), panels);
@@ -354,7 +357,7 @@ static void elements_need_no_alignment_and_files_may_repeat(void **state)
     save(&raw, "w.raw");
     const char *const twice[] = {"w.safetensors", "w.safetensors"}, *const alone[] = {"w.raw"};
     fs_stream_options o = FS_STREAM_INIT;
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     o.tensor = "w";
     fs_stream *stream = opened_stream(twice, 2, &o);
     assert_int_equal(fs_stream_next(stream, &p), FS_OK);
@@ -376,7 +379,7 @@ static void there_may_be_more_files_than_descriptors(void **state)
     enum { FILES = 100 };
     const char *paths[FILES];
     struct rlimit before, few;
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     save_npy("s0.npy", 0, 2, FS_F32, 0);
     for (int i = 0; i < FILES; i++) paths[i] = "s0.npy";
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -481,7 +484,7 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         fs_stream *stream = NULL;
         fs_stream_options o = FS_STREAM_INIT;
-        fs_panel p;
+        fs_panel p = FS_PANEL_INIT;
         struct stat about;
         o.memory = 100;
         save_whole("s0.npy", 1, 5, cases[c].format, 0);
@@ -508,7 +511,7 @@ static void files_that_change_while_they_are_read_are_errors(void **state)
 {
     (void)state;
     fs_stream_options o = FS_STREAM_INIT;
-    fs_panel p;
+    fs_panel p = FS_PANEL_INIT;
     const char *const words[] = {"has changed while it was read: it had 11100 bytes and has 5000", "but was written to",
                                  "cannot be opened any more"};
     o.memory = 1000;
@@ -542,7 +545,7 @@ static void memory_that_runs_out_while_a_file_is_read_whole(void **state)
         for (int times = 0;; times++) {
             save_whole("s0.npy", 0, 9, (whole_format)format, 0);
             fs_stream *stream = opened_stream(names, 1, NULL);
-            fs_panel p;
+            fs_panel p = FS_PANEL_INIT;
             left = times;
             const fs_result result = fs_stream_next(stream, &p);
             left = -1;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/identity.h"
+#include "flashsketch_extend.h"
 
 static void check_failure(fs_result result)
 {

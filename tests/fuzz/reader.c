@@ -13,6 +13,7 @@
 
 #include "base/dtype.h"
 #include "files/file.h"
+#include "flashsketch_extend.h"
 
 /* A failure has a sentence, and what stands in a file does not talk to the terminal. */
 static void check_failure(fs_result result)

@@ -9,6 +9,7 @@ command -v "$compiler" >/dev/null || { echo "no $compiler here"; exit 77; }
 #include "flashsketch_tasks.h"
 #include "flashsketch_attribution.h"
 #include "flashsketch_files.h"
+#include "flashsketch_extend.h"
 #include "flashsketch.h"
 #include "flashsketch_files.h"
 #include "flashsketch_tasks.h"
@@ -25,7 +26,7 @@ int version(void)
     fs_coherence_report coherence = FS_COHERENCE_REPORT_INIT;
     fs_attribution_options grass = FS_ATTRIBUTION_INIT;
     const size_t tasks = grass.size + shape.size + gram.size + ose.size + fit.size + coherence.size;
-    const int number = FS_VERSION_MAJOR * 10000 + FS_VERSION_MINOR * 100 + FS_VERSION_PATCH;
+    const int number = FS_VERSION;
     return spec.size > 0 && options.size > 0 && files.size > 0 && tasks > 0 ? number : 0;
 }
 TEXT

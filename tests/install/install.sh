@@ -29,7 +29,14 @@ prefix)
     "$tool" --install "$build" --prefix "$prefix" >"$prefix.log" 2>&1 || { cat "$prefix.log"; exit 1; }
     test -f "$prefix/include/flashsketch.h" && test -f "$prefix/include/flashsketch_tasks.h" &&
         test -f "$prefix/include/flashsketch_attribution.h"
+    test -f "$prefix/include/flashsketch_extend.h"
+    test -f "$prefix/share/flashsketch/vectors.txt"
     test -f "$(libdir "$prefix")/pkgconfig/flashsketch.pc"
+    # Before 1.0 every minor version has an ABI of its own: lib...so.0.1 for version 0.1.x.
+    version=$(sed -n 's/^Version: //p' "$(libdir "$prefix")/pkgconfig/flashsketch.pc")
+    for library in flashsketch flashsketch_files flashsketch_mpi; do
+        [ ! -e "$(libdir "$prefix")/lib$library.so" ] || test -e "$(libdir "$prefix")/lib$library.so.${version%.*}"
+    done
     [ -x "$prefix/bin/flashsketch" ] || exit 0 # built without the command
     test -f "$prefix/include/flashsketch_files.h"
     test -f "$(libdir "$prefix")/libflashsketch_files.so"

@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "flashsketch_mpi.h"
+#include "flashsketch_tasks.h"
 
 extern int rank, ranks; /* of MPI_COMM_WORLD */
 

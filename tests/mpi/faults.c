@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "flashsketch_extend.h"
 
 enum { D = 400, K = 64, N = 24 };
 static fs_context *ctx;

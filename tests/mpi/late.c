@@ -64,6 +64,9 @@ const fsi_backend *fsi_backend_entry_point(void)
                                         NULL,
                                         NULL,
                                         NULL,
+                                        NULL,
+                                        NULL,
+                                        NULL,
                                         NULL};
     return &backend;
 }

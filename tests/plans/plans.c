@@ -81,7 +81,7 @@ const char *say_call(const call *c, const gpu_kind *gpu)
              "%s%srows %" PRId64 "... + %" PRId64 " of d = %" PRId64 ", n = %" PRId64 ", k = %" PRId64 ", M = %" PRId64
              ", kappa = %" PRId64 ", s = %" PRId64 ", shuffle %d, interleave %" PRId64 ", %s, precision %d, %s",
              gpu ? gpu->name : "", gpu ? ": " : "", c->row0, c->rows, c->d, c->n, c->k, S.M, S.kappa, S.s, S.shuffle,
-             S.interleave, fsi_dtype_name(c->dtype), (int)c->precision, memory_names[c->memory]);
+             S.interleave, fs_dtype_name(c->dtype), (int)c->precision, memory_names[c->memory]);
     return text;
 }
 

@@ -22,7 +22,7 @@ static void sum_plainly(const view *P, int count, double beta, const fs_matrix *
 static void try(fs_context *ctx, layout how, fs_dtype out, int count, int64_t rows, int64_t cols, double beta)
 {
     char what[128];
-    snprintf(what, sizeof what, "%s, %s, %d parts, %lld x %lld, beta %g", layout_names[how], fsi_dtype_name(out), count,
+    snprintf(what, sizeof what, "%s, %s, %d parts, %lld x %lld, beta %g", layout_names[how], fs_dtype_name(out), count,
              (long long)rows, (long long)cols, beta);
     view P[4], Y = view_make(how, rows, cols, out), want = view_make(how, rows, cols, out);
     fs_matrix parts[4];
@@ -77,15 +77,15 @@ static void what_does_not_fit_is_refused(void **state)
     fs_matrix P = fs_row_major(data, 4, 5, FS_F32), Y = fs_row_major(data + 20, 4, 5, FS_F32);
     MUST(fs_add(ctx, &P, 1, 0.0, &Y));
     REFUSED(fs_add(NULL, &P, 1, 0.0, &Y), FS_EINVAL, "ctx is NULL");
-    REFUSED(fs_add(ctx, NULL, 1, 0.0, &Y), FS_EINVAL, "P is NULL", "count 1");
-    REFUSED(fs_add(ctx, &P, -1, 0.0, &Y), FS_EINVAL, "count -1");
+    REFUSED(fs_add(ctx, NULL, 1, 0.0, &Y), FS_EINVAL, "P is NULL", "count is 1");
+    REFUSED(fs_add(ctx, &P, -1, 0.0, &Y), FS_EINVAL, "count is -1");
     REFUSED(fs_add(ctx, &P, 1, 0.0, NULL), FS_EINVAL, "Y is NULL");
     Y.cols = 4;
     REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] is 4 x 5", "Y is 4 x 4");
     Y = fs_row_major(data + 19, 4, 5, FS_F32);
     REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EINVAL, "P[0] and Y overlap");
     Y = fs_row_major(data + 20, 4, 5, FS_F32), P.memory = FS_MEMORY_CUDA;
-    REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EUNSUPPORTED, "CUDA memory");
+    REFUSED(fs_add(ctx, &P, 1, 0.0, &Y), FS_EUNSUPPORTED, "cuda memory");
     fs_context_destroy(ctx);
 }
 

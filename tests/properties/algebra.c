@@ -51,7 +51,7 @@ static void identity_gives_S(const char *name, const fs_sketch *S, const fs_spec
     }
     MUST(adjoint ? fs_apply_adjoint(ctx, S, 0, 1.0, &I.m, 0.0, &P.m) : fs_apply(ctx, S, 0, 1.0, &I.m, 0.0, &P.m));
     char what[256];
-    snprintf(what, sizeof what, "%s, %s, %s, %s", name, adjoint ? "S' I" : "S I", fsi_dtype_name(type),
+    snprintf(what, sizeof what, "%s, %s, %s, %s", name, adjoint ? "S' I" : "S I", fs_dtype_name(type),
              layout_names[how]);
     expect_close(what, &P.m, want, slack);
     view_free(&I);

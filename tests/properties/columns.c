@@ -126,7 +126,7 @@ static void same_in_all_types(const char *name, const fs_sketch *S, const fs_spe
             fsi_store(&rounded, types[t], 0, value(&wide, e));
             if (column(&wide, e) != column(&narrow, e) || value(&narrow, e) != fsi_load(&rounded, types[t], 0))
                 fail_msg("%s: entry %" PRId64 " is (%" PRId64 ", %.9g) in %s, (%" PRId64 ", %.17g) in f64", name, e,
-                         column(&narrow, e), value(&narrow, e), fsi_dtype_name(types[t]), column(&wide, e),
+                         column(&narrow, e), value(&narrow, e), fs_dtype_name(types[t]), column(&wide, e),
                          value(&wide, e));
         }
         sparse_free(&narrow);
@@ -158,10 +158,10 @@ static void slices(const char *name, const fs_sketch *S, const fs_spec *spec)
         free(part);
     }
     for (int64_t col0 = 0, cols = 1; col0 < d; col0 += cols, cols = cols * 2 < d - col0 ? cols * 2 : d - col0) {
-        MUST(fs_sketch_digest(S, col0, cols, &digest));
+        MUST(fs_sketch_digest(NULL, S, col0, cols, &digest));
         sum += digest;
     }
-    MUST(fs_sketch_digest(S, 0, d, &all));
+    MUST(fs_sketch_digest(NULL, S, 0, d, &all));
     if (sum != all) fail_msg("%s: the pieces' digests sum to %" PRIx64 ", the whole has %" PRIx64, name, sum, all);
     free(whole);
 }
@@ -181,7 +181,7 @@ static void every_bit_of_the_seed_changes_S(void **state)
             const fs_spec spec = spec_at(&recipes[r], 200, 64, 77 ^ (bit < 0 ? 0 : (uint64_t)1 << bit));
             fs_sketch *S = sketch_of(&spec);
             uint64_t digest;
-            MUST(fs_sketch_digest(S, 0, 200, &digest));
+            MUST(fs_sketch_digest(NULL, S, 0, 200, &digest));
             if (bit < 0) first = digest;
             else if (digest == first) fail_msg("%s: bit %d of the seed changes nothing", recipes[r].name, bit);
             fs_sketch_destroy(S);
@@ -189,31 +189,30 @@ static void every_bit_of_the_seed_changes_S(void **state)
     }
 }
 
-/* fs_export_digest and fs_export_csr on a CPU context are fs_sketch_digest and fs_sketch_to_csr. */
+/* fs_sketch_digest and fs_sketch_to_csr on a CPU context are fs_sketch_digest and fs_sketch_to_csr. */
 static void exports_by_a_context(const char *name, const fs_sketch *S, const fs_spec *spec)
 {
     fs_context *ctx = context_of("base", 2);
     const int64_t col0 = spec->d / 3, cols = spec->d - col0;
     uint64_t by_context = 0, by_sketch = 1;
-    MUST(fs_export_digest(ctx, S, col0, cols, &by_context));
-    MUST(fs_sketch_digest(S, col0, cols, &by_sketch));
+    MUST(fs_sketch_digest(ctx, S, col0, cols, &by_context));
+    MUST(fs_sketch_digest(NULL, S, col0, cols, &by_sketch));
     if (by_context != by_sketch)
         fail_msg("%s: the digests are %016" PRIx64 " and %016" PRIx64, name, by_context, by_sketch);
     fs_sparse want = export_columns(S, col0, cols, FS_INDEX32, FS_F32), got = want;
     got.ptr = room(spec->k + 1, 4), got.index = room(want.nnz, 4), got.value = room(want.nnz, 4);
-    MUST(fs_export_csr(ctx, S, col0, &got));
+    MUST(fs_sketch_to_csr(ctx, S, col0, &got));
     assert_memory_equal(got.ptr, want.ptr, (size_t)(spec->k + 1) * 4);
     if (want.nnz) assert_memory_equal(got.index, want.index, (size_t)want.nnz * 4);
     if (want.nnz) assert_memory_equal(got.value, want.value, (size_t)want.nnz * 4);
     got.memory = FS_MEMORY_CUDA;
-    REFUSED(fs_export_csr(ctx, S, col0, &got), FS_EUNSUPPORTED, "CUDA");
+    REFUSED(fs_sketch_to_csr(ctx, S, col0, &got), FS_EUNSUPPORTED, "cuda memory");
+    REFUSED(fs_sketch_to_csr(NULL, S, col0, &got), FS_EINVAL, "cuda memory", "without a context");
     got.memory = FS_MEMORY_HOST, got.nnz++;
-    REFUSED(fs_export_csr(ctx, S, col0, &got), FS_EINVAL, "fs_export_csr", "out.nnz");
-    REFUSED(fs_export_csr(NULL, S, col0, &got), FS_EINVAL, "ctx is NULL");
-    REFUSED(fs_export_csr(ctx, NULL, col0, &got), FS_EINVAL, "S is NULL");
-    REFUSED(fs_export_digest(ctx, S, col0, cols + 1, &by_context), FS_EINVAL, "fs_export_digest", "columns");
-    REFUSED(fs_export_digest(ctx, S, col0, cols, NULL), FS_EINVAL, "digest is NULL");
-    REFUSED(fs_export_digest(NULL, S, col0, cols, &by_context), FS_EINVAL, "ctx is NULL");
+    REFUSED(fs_sketch_to_csr(ctx, S, col0, &got), FS_EINVAL, "fs_sketch_to_csr", "out.nnz");
+    REFUSED(fs_sketch_to_csr(ctx, NULL, col0, &got), FS_EINVAL, "S is NULL");
+    REFUSED(fs_sketch_digest(ctx, S, col0, cols + 1, &by_context), FS_EINVAL, "fs_sketch_digest", "columns");
+    REFUSED(fs_sketch_digest(ctx, S, col0, cols, NULL), FS_EINVAL, "digest is NULL");
     sparse_free(&want), sparse_free(&got);
     fs_context_destroy(ctx);
 }

@@ -74,7 +74,7 @@ static void a_non_finite_element_reaches_its_rows_and_no_others(void **state)
                 const fs_dtype type = (fs_dtype)(1 + number / 9);
                 const layout lay = layouts[number / VERBS % 3];
                 snprintf(name, sizeof name, "%s: %s, verb %d, %s, %s", contexts[v].name, recipes[r].name, (int)how,
-                         layout_names[lay], fsi_dtype_name(type));
+                         layout_names[lay], fs_dtype_name(type));
                 try_case(name, S, &spec, contexts[v].ctx, how, lay, type, bits_at(3, r * 64 + number));
             }
         fs_sketch_destroy(S);

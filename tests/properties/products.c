@@ -231,7 +231,7 @@ static void wrong_arguments_are_refused_and_y_is_left_alone(void **state)
     pairs.memory = (fs_memory)7;
     REFUSED(CALL(), FS_EINVAL, "pairs.memory 7");
     pairs.memory = FS_MEMORY_CUDA;
-    REFUSED(CALL(), FS_EUNSUPPORTED, "pairs is in CUDA memory");
+    REFUSED(CALL(), FS_EUNSUPPORTED, "pairs is in cuda memory");
     pairs.memory = FS_MEMORY_HOST;
     REFUSED(fs_apply_products(ctx, S, 1, 1, F.m, FACTORS, 2, &pairs, 0, &Y.m), FS_EINVAL, "1 + 40", "d = 40");
     REFUSED(fs_apply_products(ctx, S, 0, 1, F.m, FACTORS, 0, &pairs, 0, &Y.m), FS_EINVAL, "tokens is 0");
@@ -243,7 +243,7 @@ static void wrong_arguments_are_refused_and_y_is_left_alone(void **state)
     REFUSED(fs_apply_products(NULL, S, 0, 1, F.m, 3, 2, &pairs, 0, &Y.m), FS_EINVAL, "ctx is NULL");
     REFUSED(fs_apply_products(ctx, NULL, 0, 1, F.m, 3, 2, &pairs, 0, &Y.m), FS_EINVAL, "S is NULL");
     F.m[1].memory = FS_MEMORY_CUDA;
-    REFUSED(CALL(), FS_EUNSUPPORTED, "factors[1] is in CUDA memory");
+    REFUSED(CALL(), FS_EUNSUPPORTED, "factors[1] is in cuda memory");
     F.m[1] = F.of[1].m;
     F.m[2] = fs_row_major(Y.m.data, 2, 8, FS_F32);
     REFUSED(CALL(), FS_EINVAL, "factors[2] and Y overlap");

@@ -45,7 +45,7 @@ static void same_as_a_copy(const recipe *R, int64_t d, int64_t row0, int64_t cou
         MUST(fs_apply(contexts[v].ctx, S, row0, 0.5, &copy.m, beta, &want.m));
         MUST(fs_apply_rows(contexts[v].ctx, S, row0, 0.5, &A.m, &list, beta, &got.m));
         snprintf(what, sizeof what, "%s, %s, d %" PRId64 ", %" PRId64 " of %" PRId64 " rows %s, n %" PRId64 ", %s %s",
-                 contexts[v].name, R->name, d, count, p, order_names[in], n, layout_names[how], fsi_dtype_name(dtype));
+                 contexts[v].name, R->name, d, count, p, order_names[in], n, layout_names[how], fs_dtype_name(dtype));
         expect_same_bits(what, &got, &want);
         expect_untouched(what, &A);
         view_free(&got);
@@ -126,7 +126,7 @@ static void wrong_lists_are_refused_and_y_is_left_alone(void **state)
     list.memory = (fs_memory)7;
     REFUSED(fs_apply_rows(ctx, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EINVAL, "rows.memory 7");
     list.memory = FS_MEMORY_CUDA;
-    REFUSED(fs_apply_rows(ctx, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EUNSUPPORTED, "rows is in CUDA memory");
+    REFUSED(fs_apply_rows(ctx, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EUNSUPPORTED, "rows is in cuda memory");
     list.memory = FS_MEMORY_HOST;
     REFUSED(fs_apply_rows(NULL, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EINVAL, "ctx is NULL");
     REFUSED(fs_apply_rows(ctx, S, 0, 1, &A.m, &list, 0, &A.m), FS_EINVAL, "16 x 4");

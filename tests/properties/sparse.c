@@ -46,7 +46,7 @@ static void try_case(const recipe *R, const sparse_case *c)
         snprintf(what, sizeof what,
                  "%s: %s, %s %d-bit, %s to %s %s, rows %" PRId64 " + %" PRId64 ", n %" PRId64 ", alpha %g, beta %g",
                  contexts[v].name, R->name, c->format == FS_CSR ? "CSR" : "CSC", c->index == FS_INDEX32 ? 32 : 64,
-                 fsi_dtype_name(c->in), layout_names[c->to], fsi_dtype_name(c->out), c->row0, c->rows, c->n, c->alpha,
+                 fs_dtype_name(c->in), layout_names[c->to], fs_dtype_name(c->out), c->row0, c->rows, c->n, c->alpha,
                  c->beta);
         view Y = view_make(c->to, spec.k, c->n, c->out);
         if (c->beta != 0.0) fill_whole(&Y.m, 2, 8);

@@ -40,7 +40,7 @@ static void same_bits(const char *variant, fs_context *const used[COUNTS], const
     for (int i = 0; i < COUNTS; i++) {
         char what[200];
         snprintf(what, sizeof what, "%s, %d threads: %s, %s, %s %s, d %" PRId64 ", n %" PRId64, variant, threads[i],
-                 R->name, verb_names[how], layout_names[lay], fsi_dtype_name(type), d, n);
+                 R->name, verb_names[how], layout_names[lay], fs_dtype_name(type), d, n);
         view again = result(used[i], S, how, &A, &sparse, lay, to);
         expect_same_bits(what, &again, &first);
         view_free(&again);

@@ -30,7 +30,7 @@ static void name_call(call *c, const recipe *R)
              "%s, k %" PRId64 ", d %" PRId64 ", rows %" PRId64 " + %" PRId64 ", n %" PRId64
              ", %s from %s %s to %s %s, alpha %g, beta %g",
              R->name, c->spec.k, c->spec.d, c->row0, c->rows, c->n, c->adjoint ? "adjoint" : "apply",
-             layout_names[c->from], fsi_dtype_name(c->in), layout_names[c->to], fsi_dtype_name(c->out), c->alpha,
+             layout_names[c->from], fs_dtype_name(c->in), layout_names[c->to], fs_dtype_name(c->out), c->alpha,
              c->beta);
 }
 

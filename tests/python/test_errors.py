@@ -5,6 +5,7 @@ import pytest
 from laws import sketch, whole
 
 import flashsketch as fs
+from flashsketch import _library, _sketch
 
 S = sketch()
 
@@ -17,7 +18,7 @@ WRONG = [
     (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be a whole number"),
     (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be a whole number"),
     (lambda: fs.Sketch(k=10, d=10, family="sparse"), ValueError, "family is 'sparse', it must be one of blockperm"),
-    (lambda: fs.Sketch(k=10, d=10, shuffle="all"), ValueError, "shuffle is 'all', it must be one of none, rows, lines"),
+    (lambda: fs.Sketch(k=10, d=10, shuffle="all"), ValueError, "shuffle is 'all', it must be one of none, rows, groups"),
     (lambda: fs.Sketch(k=10, d=10, kappa=3), ValueError, "kappa = 3 is more than M = 1"),
     (lambda: fs.Sketch(k=10, d=10, family="srht", s=4), ValueError, "srht is dense, so s = 4"),
     (lambda: S @ whole(999, 3), ValueError, "A has 999 rows, and S is 200 x 1000: A must have d = 1000"),
@@ -102,7 +103,20 @@ def test_the_librarys_errors_are_also_pythons():
     assert isinstance(caught.value, fs.Error) and isinstance(caught.value, ValueError)
     assert str(caught.value) == "fs_sketch_create: k = 0, it must be from 1 to 2147483647"
     assert issubclass(fs.OutOfMemory, MemoryError) and issubclass(fs.Unsupported, NotImplementedError)
-    assert issubclass(fs.BackendError, RuntimeError)
+    assert issubclass(fs.BackendError, RuntimeError) and issubclass(fs.FileError, OSError)
+
+
+def test_every_result_of_the_library_has_an_exception():
+    kinds = [fs.InvalidArgument, fs.OutOfMemory, fs.Unsupported, fs.BackendError, fs.FileError]
+    assert [type(_library.failure(code)) for code in range(1, 6)] == kinds
+    names = [_library.lib.fs_result_name(code) for code in range(7)]
+    assert names[5] == b"FS_EFILE" and names[6] == b"not an fs_result"
+
+
+def test_names_are_the_librarys():
+    assert _sketch.FAMILIES == {"blockperm": 1, "sjlt": 2, "blockrow": 3, "srht": 4, "gaussian": 5}
+    assert _sketch.SHUFFLES == {"none": 1, "rows": 2, "groups": 3}
+    assert _library.ITEMSIZE == {_library.F32: 4, _library.F64: 8, _library.F16: 2, _library.BF16: 2}
 
 
 def test_a_refused_update_changes_nothing():

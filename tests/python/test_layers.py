@@ -139,7 +139,7 @@ WRONG = [
     (wrong("up.weight", (ones(N, 9), ones(N, 7))), ValueError, r"layers\[0\] is a weight of 9 x 7, but .*= 54"),
     (wrong("up.bias", (ones(N, 8), None)), ValueError, r"layers\[1\] is a bias of 8 x 1, but parameters\[1\] = 9"),
     (wrong("norm", ones(N, 12)), ValueError, r"layers\[2\] is a bias of 12 x 1, but parameters\[2\] = 11"),
-    (wrong("norm", ones(N - 1, 11)), ValueError, r"layers\[2\].slopes has 12 columns, it must have 13 examples of 1"),
+    (wrong("norm", ones(N - 1, 11)), ValueError, r"layers\[2\].output_gradients has 12 columns, it must have 13 examples of 1"),
     (wrong("up.weight", (ones(N, 2, 9), ones(N, 3, 6))), ValueError, "slopes of 'up.weight' have 2 tokens .* inputs 3"),
     (wrong("up.weight", (ones(N, 0, 9), ones(N, 0, 6))), ValueError, r"layers\[0\].tokens = 0"),
     (wrong("up.weight", (ones(9), ones(6))), ValueError, r"slopes of 'up.weight' have shape \(9,\)"),

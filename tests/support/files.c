@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "base/dtype.h"
+#include "flashsketch_extend.h"
 
 static char folder[] = "/tmp/fs-files-XXXXXX";
 

@@ -95,7 +95,7 @@ fs_sparse export_columns(const fs_sketch *S, int64_t col0, int64_t cols, fs_inde
     MUST(fs_sketch_nnz(S, col0, cols, &nnz));
     fs_sparse c = {FS_CSR,       index,        spec.k, cols,          nnz, room(spec.k + 1, 8),
                    room(nnz, 8), room(nnz, 8), dtype,  FS_MEMORY_HOST};
-    MUST(fs_sketch_to_csr(S, col0, &c));
+    MUST(fs_sketch_to_csr(NULL, S, col0, &c));
     return c;
 }
 void sparse_free(fs_sparse *A)
@@ -141,9 +141,8 @@ fs_context *context_of(const char *variant, int threads)
     fs_context *ctx = NULL;
     options.backend = FS_BACKEND_CPU;
     options.threads = threads;
-    setenv("FLASHSKETCH_ISA", variant, 1);
+    options.isa = variant;
     const fs_result result = fs_context_create(&ctx, &options);
-    unsetenv("FLASHSKETCH_ISA");
     if (result != FS_EBACKEND) MUST(result);
     return ctx;
 }

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/dtype.h"
-#include "flashsketch.h"
+#include "flashsketch_extend.h"
 
 /* Sanitizers make everything several times slower: grids then take every THIN-th case. */
 #ifdef FS_TEST_SANITIZED

@@ -47,6 +47,7 @@ typedef struct gpu_dense {
     fsi_gpu *gpu;
     gpu_libraries lib;
     void *blas, *solver;   /* their handles */
+    cudaStream_t stream;   /* theirs */
     double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
     fsi_cholesky cholesky; /* our own potrf and trsv, where they are faster */
     int *info;             /* what potrf came to; then what eigen and svd did: host memory that the GPU
@@ -124,6 +125,16 @@ static fs_result good(const gpu_dense *h, int status, const char *what)
     return h->gpu->host.fail(FS_EBACKEND, "%s on %s: status %d", what, h->gpu->name, status);
 }
 
+/* The context's stream may have changed (fs_context_set_stream): the libraries follow it before they queue work. */
+static fs_result follow_stream(gpu_dense *h)
+{
+    if (h->stream == h->gpu->stream) return FS_OK;
+    FSI_TRY(good(h, h->lib.cublasSetStream(h->blas, h->gpu->stream), "giving cuBLAS a stream"));
+    FSI_TRY(good(h, h->lib.cusolverSetStream(h->solver, h->gpu->stream), "giving cuSOLVER a stream"));
+    h->stream = h->gpu->stream;
+    return FS_OK;
+}
+
 static void dense_close(void *handle)
 {
     gpu_dense *h = (gpu_dense *)handle;
@@ -175,6 +186,7 @@ static fs_result open_libraries(gpu_dense *h, int64_t n, int64_t m, int64_t p)
     FSI_TRY(good(h, h->lib.cublasSetStream(h->blas, h->gpu->stream), "giving cuBLAS a stream"));
     FSI_TRY(good(h, h->lib.cusolverCreate(&h->solver), "opening cuSOLVER"));
     FSI_TRY(good(h, h->lib.cusolverSetStream(h->solver, h->gpu->stream), "giving cuSOLVER a stream"));
+    h->stream = h->gpu->stream;
     return reserve(h, n, m, p);
 }
 
@@ -368,6 +380,7 @@ static fs_result dense_norm(void *handle, int64_t count, const double *x, double
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     *norm = 0;
     for (int64_t at = 0; at < count; at += INT_MAX) {
         double slice = 0; /* in host memory: the call waits */
@@ -382,6 +395,7 @@ static fs_result dense_scale_rows(void *handle, int64_t m, int64_t n, double *B,
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     return good(h, h->lib.ddgmm(h->blas, LEFT, (int)m, (int)n, B, (int)ld, f, 1, B, (int)ld), "dgmm");
 }
 
@@ -390,6 +404,7 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     const double one = 1;
     return good(h, h->lib.dsyrk(h->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg), "syrk");
 }
@@ -400,6 +415,7 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     return good(h,
                 h->lib.dgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A, (int)lda,
                              B, (int)ldb, &beta, C, (int)ldc),
@@ -414,6 +430,7 @@ static fs_result dense_gemm_f32(void *handle, int ta, int tb, int64_t m, int64_t
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     const float one = 1, none = 0;
     return good(h,
                 h->lib.sgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &one, A, (int)lda,
@@ -426,6 +443,7 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     const double one = 1;
     /* One row times the inverse of op(L) is the inverse of its transpose times a column, which trsv is made for. */
     if (!left && m == 1 && !transposed && h->cholesky.memory)
@@ -444,6 +462,7 @@ static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     if (h->cholesky.memory) return fsi_cholesky_factor(h->gpu, &h->cholesky, n, G, ld, h->info);
     return good(h, h->lib.potrf(h->solver, LOWER, (int)n, G, (int)ld, h->work, h->lwork, h->info), "potrf");
 }
@@ -462,6 +481,7 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, dou
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     FSI_TRY(good(
         h, h->lib.syevd(h->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork, h->info + 1),
         "syevd"));
@@ -473,6 +493,7 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
     FSI_TRY(good(h,
                  h->lib.gesvd(h->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
                               h->work, h->lwork, NULL, h->info + 1),

@@ -249,13 +249,64 @@ static fs_result gpu_apply_products(void *state, const fsi_def *S, int64_t row0,
     return fsi_gpu_products_apply(gpu, S, row0, alpha, products, beta, Y);
 }
 
+static fs_result refuse_captured(fsi_gpu *gpu, cudaStream_t stream, const char *which)
+{
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    FSI_TRY(fsi_gpu_check(gpu, cudaStreamIsCapturing(stream, &capture), "asking whether a stream is captured"));
+    if (capture == cudaStreamCaptureStatusNone) return FS_OK;
+    return gpu->host.fail(
+        FS_EUNSUPPORTED, "fs_context_set_stream: the %s stream is in capture; set the stream before the capture begins",
+        which);
+}
+
+/* Scratch is reused in the order of the stream, so the new stream waits for the work on the old one. */
+static fs_result gpu_set_stream(void *state, void *stream)
+{
+    fsi_gpu *gpu = (fsi_gpu *)state;
+    const cudaStream_t next = (cudaStream_t)stream;
+    if (next == gpu->stream) return FS_OK;
+    on_device here(gpu->device);
+    FSI_TRY(refuse_captured(gpu, gpu->stream, "old"));
+    FSI_TRY(refuse_captured(gpu, next, "new"));
+    cudaEvent_t done;
+    FSI_TRY(fsi_gpu_check(gpu, cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "making an event"));
+    fs_result result = fsi_gpu_check(gpu, cudaEventRecord(done, gpu->stream), "marking the old stream");
+    if (result == FS_OK) result = fsi_gpu_check(gpu, cudaStreamWaitEvent(next, done, 0), "waiting for the old stream");
+    cudaEventDestroy(done); /* freed once it has happened */
+    if (result == FS_OK) gpu->stream = next;
+    return result;
+}
+
+static fs_result gpu_synchronize(void *state)
+{
+    fsi_gpu *gpu = (fsi_gpu *)state;
+    on_device here(gpu->device);
+    return fsi_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "waiting for the stream");
+}
+
 extern "C" __attribute__((visibility("default"))) const fsi_backend *fsi_backend_entry_point(void) __asm__(
     FSI_BACKEND_ENTRY);
 const fsi_backend *fsi_backend_entry_point(void)
 {
-    static const fsi_backend backend = {
-        FSI_BACKEND_ABI, FS_MEMORY_CUDA,        gpu_open,       gpu_close,       gpu_describe,      gpu_scratch,
-        gpu_apply,       gpu_adjoint,           gpu_sparse,     gpu_digest,      gpu_csr,           &fsi_gpu_dense,
-        gpu_add,         &fsi_gpu_device_group, gpu_apply_rows, &fsi_gpu_models, gpu_apply_products};
+    static const fsi_backend backend = {FSI_BACKEND_ABI,
+                                        FS_MEMORY_CUDA,
+                                        gpu_open,
+                                        gpu_close,
+                                        gpu_describe,
+                                        gpu_scratch,
+                                        gpu_apply,
+                                        gpu_adjoint,
+                                        gpu_sparse,
+                                        gpu_digest,
+                                        gpu_csr,
+                                        &fsi_gpu_dense,
+                                        gpu_add,
+                                        &fsi_gpu_device_group,
+                                        gpu_apply_rows,
+                                        &fsi_gpu_models,
+                                        gpu_apply_products,
+                                        NULL,
+                                        gpu_set_stream,
+                                        gpu_synchronize};
     return &backend;
 }

@@ -1,0 +1,36 @@
+"""The C structs that the package reads and writes: their members in order, each with its code of the module `struct`.
+
+The one place of these layouts.  tests/python/test_layouts.py compares them with tests/abi/layouts.h, which the C tests
+compare with the headers.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Dict, Tuple
+
+STRUCTS: Dict[str, str] = {
+    "fs_spec": "size:N family:i d:q k:q seed:Q M:q kappa:q s:q shuffle:i interleave:q",
+    "fs_context_options": "size:N backend:i threads:i device:i stream:P allocator:3P precision:i isa:P",
+    "fs_matrix": "data:P rows:q cols:q row_stride:q col_stride:q offset:q size:q dtype:i memory:i",
+    "fs_sparse": "format:i index_type:i rows:q cols:q nnz:q ptr:P index:P value:P dtype:i memory:i",
+    "fs_rows": "count:q index_type:i index:P memory:i",
+    "fs_task_shape": "size:N k:q n:q rhs:q dtype:i basis:q",
+    "fs_gram_report": "size:N sketch_seconds:d solve_seconds:d total_seconds:d error:d low:d high:d effective_k:d "
+    "confidence:d note:320s",
+    "fs_ose_report": "size:N sketch_seconds:d solve_seconds:d total_seconds:d error:d frobenius:d sigma_min:d "
+    "sigma_max:d expected:d low:d high:d",
+    "fs_fit_report": "size:N sketch_seconds:d solve_seconds:d total_seconds:d method:i rank:q condition:d sketched:d "
+    "rhs:d residual:d low:d high:d smallest:d confidence:d note:320s",
+    "fs_attribution_options": "size:N examples:q parts:i parameters:P mask:q run:q scale:d sketch:P",
+}
+
+
+def members(name: str) -> Tuple[Tuple[str, str], ...]:
+    """(member, code) of a struct."""
+    return tuple((member, code) for member, _, code in (item.partition(":") for item in STRUCTS[name].split()))
+
+
+def layout(*names: str) -> struct.Struct:
+    """Structs that follow one another in memory, with the alignment and the padding of C."""
+    return struct.Struct("@" + "".join("".join(code for _, code in members(name)) + "0q" for name in names))

@@ -1,0 +1,345 @@
+/* older.c - programs that were compiled with an older or a newer header: their structs are shorter or longer.
+ *
+ * Every struct with a size is tried at lengths from its size field alone to twice its own: a shorter one is read
+ * as if the missing fields had their defaults, or filled as far as it goes; a longer one is accepted if its unknown tail
+ * is 0.  Structs stand at the end of a heap block of their length, so that sanitizers see every access past it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flashsketch_attribution.h"
+#include "flashsketch_tasks.h"
+#include "tests/support/problems.h"
+#include "tests/support/support.h"
+#ifdef OLDER_WITH_FILES
+#include "flashsketch_files.h"
+#endif
+
+enum { D = 60, K = 24, N = 5, FILLER = 0x55 };
+
+/* What one struct is tried with. */
+typedef struct subject {
+    const char *name;
+    const void *start; /* from its INIT macro, with the fields set that a call needs */
+    size_t known;      /* its size here */
+    size_t least;      /* the bytes without which a call cannot succeed: the end of the last field that it needs */
+    int is_output;
+    fs_result (*call)(void *given);
+} subject;
+
+/* A copy of the struct in `size` bytes: as much of *start as fits, then zeros. */
+static unsigned char *copy_of(const subject *s, size_t size)
+{
+    unsigned char *copy = calloc(1, size);
+    assert_non_null(copy);
+    memcpy(copy, s->start, size < s->known ? size : s->known);
+    memcpy(copy, &size, sizeof size);
+    return copy;
+}
+
+static void try_shorter(const subject *s)
+{
+    for (size_t size = sizeof(size_t); size < s->known; size += 8) { /* where fields end */
+        unsigned char *given = copy_of(s, size);
+        if (s->is_output) memset(given + sizeof size, FILLER, size - sizeof size);
+        const fs_result result = s->call(given);
+        if (size >= s->least && result != FS_OK)
+            fail_msg("%s of %zu bytes: %s: %s", s->name, size, fs_result_name(result), fs_error_message());
+        if (size < s->least && result != FS_EINVAL)
+            fail_msg("%s of %zu bytes lacks a field that it needs: %s", s->name, size, fs_result_name(result));
+        size_t kept;
+        memcpy(&kept, given, sizeof kept);
+        assert_int_equal(kept, size);
+        free(given);
+    }
+}
+
+static void try_longer(const subject *s)
+{
+    for (size_t size = s->known; size <= 2 * s->known; size += sizeof(int)) {
+        unsigned char *given = copy_of(s, size);
+        const fs_result result = s->call(given);
+        if (result != FS_OK)
+            fail_msg("%s of %zu bytes: %s: %s", s->name, size, fs_result_name(result), fs_error_message());
+        for (size_t i = s->known; i < size; i++) assert_int_equal(given[i], 0);
+        free(given);
+        if (size == s->known) continue;
+        given = copy_of(s, size);
+        given[size - 1] = 1;
+        char bytes[32];
+        snprintf(bytes, sizeof bytes, "%zu bytes", size);
+        REFUSED(s->call(given), FS_EINVAL, bytes, "newer");
+        free(given);
+    }
+}
+
+static void try_lengths(const subject *s)
+{
+    static const size_t wrong[] = {0, 1, sizeof(size_t) - 1, 4097, SIZE_MAX};
+    try_shorter(s);
+    try_longer(s);
+    for (int i = 0; i < 5; i++) {
+        unsigned char *given = copy_of(s, s->known);
+        memcpy(given, &wrong[i], sizeof wrong[i]);
+        REFUSED(s->call(given), FS_EINVAL, "size is");
+        free(given);
+    }
+}
+
+/* options ---------------------------------------------------------------------------------------------------- */
+
+#define END(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
+
+static fs_context *cpu(int threads)
+{
+    fs_context_options options = FS_CONTEXT_INIT;
+    fs_context *ctx = NULL;
+    options.backend = FS_BACKEND_CPU, options.threads = threads;
+    MUST(fs_context_create(&ctx, &options));
+    return ctx;
+}
+
+static fs_result create_sketch(void *spec)
+{
+    fs_sketch *S = NULL;
+    const fs_result result = fs_sketch_create(&S, spec);
+    fs_sketch_destroy(S);
+    return result;
+}
+static fs_result create_context(void *options)
+{
+    fs_context *ctx = NULL;
+    const fs_result result = fs_context_create(&ctx, options);
+    fs_context_destroy(ctx);
+    return result;
+}
+static fs_result create_multi(void *options)
+{
+    fs_context *ctx = cpu(1);
+    fs_multi *multi = NULL;
+    const fs_result result = fs_multi_create(&multi, &ctx, 1, options);
+    fs_multi_destroy(multi);
+    fs_context_destroy(ctx);
+    return result;
+}
+static fs_result create_workspace(void *shape)
+{
+    fs_context *ctx = cpu(1);
+    fs_workspace *w = NULL;
+    const fs_result result = fs_workspace_create(&w, ctx, shape);
+    fs_workspace_destroy(w);
+    fs_context_destroy(ctx);
+    return result;
+}
+static fs_result create_attribution(void *options)
+{
+    fs_context *ctx = cpu(1);
+    fs_attribution *g = NULL;
+    const fs_result result = fs_attribution_create(&g, ctx, options);
+    fs_attribution_destroy(g);
+    fs_context_destroy(ctx);
+    return result;
+}
+
+static void options_of_other_headers_are_accepted(void **state)
+{
+    (void)state;
+    fs_spec spec = FS_SPEC_INIT;
+    spec.d = D, spec.k = K;
+    fs_context_options where = FS_CONTEXT_INIT;
+    where.backend = FS_BACKEND_CPU, where.threads = 1;
+    const fs_multi_options multi = FS_MULTI_INIT;
+    fs_task_shape shape = FS_TASK_SHAPE_INIT;
+    shape.k = K, shape.n = N;
+    const int64_t parameters[] = {D};
+    fs_spec features = FS_SPEC_INIT;
+    features.k = K;
+    fs_attribution_options attribution = FS_ATTRIBUTION_INIT;
+    attribution.examples = N, attribution.parts = 1, attribution.parameters = parameters;
+    attribution.sketch = &features;
+    const subject subjects[] = {
+        {"fs_spec", &spec, sizeof spec, END(fs_spec, k), 0, create_sketch},
+        {"fs_context_options", &where, sizeof where, sizeof(size_t), 0, create_context},
+        {"fs_multi_options", &multi, sizeof multi, sizeof(size_t), 0, create_multi},
+        {"fs_task_shape", &shape, sizeof shape, END(fs_task_shape, n), 0, create_workspace},
+        {"fs_attribution_options", &attribution, sizeof attribution, END(fs_attribution_options, sketch), 0,
+         create_attribution},
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) { try_lengths(&subjects[i]); }
+}
+
+/* A field that the caller's struct does not reach has its default, not what is behind the struct. */
+static void fields_beyond_an_older_struct_are_not_read(void **state)
+{
+    (void)state;
+    fs_context_options where = FS_CONTEXT_INIT;
+    fs_context *ctx = NULL;
+    where.backend = FS_BACKEND_CPU, where.threads = 1, where.isa = "nonsense";
+    where.size = offsetof(fs_context_options, isa);
+    MUST(fs_context_create(&ctx, &where));
+    fs_context_destroy(ctx);
+    fs_spec spec = FS_SPEC_INIT, full = FS_SPEC_INIT;
+    fs_sketch *S = NULL;
+    spec.d = D, spec.k = K, spec.seed = 9, spec.size = offsetof(fs_spec, seed);
+    MUST(fs_sketch_create(&S, &spec));
+    MUST(fs_sketch_spec(S, &full));
+    assert_int_equal(full.seed, 0);
+    fs_sketch_destroy(S);
+}
+
+/* reports ---------------------------------------------------------------------------------------------------- */
+
+/* One least-squares problem, sketched. */
+static struct {
+    fs_context *ctx;
+    fs_sketch *S;
+    fs_workspace *w;
+    fs_matrix A, B, X;
+} task;
+
+static int open_task(void **state)
+{
+    (void)state;
+    static double a[D * N], b[D], x[N];
+    fs_spec spec = FS_SPEC_INIT;
+    fs_task_shape shape = FS_TASK_SHAPE_INIT;
+    spec.d = D, spec.k = K, spec.M = 2;
+    shape.k = K, shape.n = N, shape.rhs = 1, shape.dtype = FS_F64, shape.basis = D;
+    for (int i = 0; i < D * N; i++) a[i] = normal_at(1, i);
+    for (int i = 0; i < D; i++) b[i] = normal_at(2, i);
+    task.A = fs_row_major(a, D, N, FS_F64), task.B = fs_row_major(b, D, 1, FS_F64);
+    task.X = fs_row_major(x, N, 1, FS_F64);
+    task.ctx = cpu(1), task.S = sketch_of(&spec);
+    MUST(fs_workspace_create(&task.w, task.ctx, &shape));
+    MUST(fs_task_sketch(task.w, task.S, &task.A, &task.B));
+    return 0;
+}
+static int close_task(void **state)
+{
+    (void)state;
+    fs_workspace_destroy(task.w);
+    fs_sketch_destroy(task.S);
+    fs_context_destroy(task.ctx);
+    return 0;
+}
+
+static fs_result report_spec(void *report) { return fs_sketch_spec(task.S, report); }
+static fs_result report_gram(void *report) { return fs_gram(task.w, task.S, NULL, report); }
+static fs_result report_solve(void *report) { return fs_solve(task.w, 0.0, &task.X, report); }
+static fs_result report_ridge(void *report) { return fs_ridge(task.w, 1.0, &task.X, report); }
+static fs_result report_coherence(void *report) { return fs_coherence(task.ctx, task.S, &task.A, NULL, report); }
+static fs_result report_ose(void *report) { return fs_ose(task.w, task.S, &task.A, 0, report); }
+
+/* `given` has what `full` has in its bytes after the size, but for times, which differ from call to call: those are
+ * the three doubles from `times` on. */
+static void compare_report(const subject *s, size_t times, size_t size, const unsigned char *given,
+                           const unsigned char *full)
+{
+    for (size_t i = sizeof(size_t); i < size; i++)
+        if ((i < times || i >= times + 3 * sizeof(double)) && given[i] != full[i])
+            fail_msg("%s of %zu bytes: byte %zu differs from that of the full report", s->name, size, i);
+}
+
+static void reports_are_filled_as_far_as_they_go(void **state)
+{
+    (void)state;
+    const fs_spec spec = FS_SPEC_INIT;
+    const fs_gram_report gram = FS_GRAM_REPORT_INIT;
+    const fs_fit_report fit = FS_FIT_REPORT_INIT;
+    const fs_ose_report ose = FS_OSE_REPORT_INIT;
+    const fs_coherence_report coherence = FS_COHERENCE_REPORT_INIT;
+    /* fs_ose is last: it replaces Y. */
+    const subject subjects[] = {
+        {"fs_spec", &spec, sizeof spec, 0, 1, report_spec},
+        {"fs_coherence_report", &coherence, sizeof coherence, 0, 1, report_coherence},
+        {"fs_gram_report", &gram, sizeof gram, 0, 1, report_gram},
+        {"fs_fit_report", &fit, sizeof fit, 0, 1, report_solve},
+        {"fs_fit_report", &fit, sizeof fit, 0, 1, report_ridge},
+        {"fs_ose_report", &ose, sizeof ose, 0, 1, report_ose},
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        const subject *s = &subjects[i];
+        try_lengths(s);
+        const size_t times = i < 2 ? s->known : offsetof(fs_gram_report, sketch_seconds);
+        unsigned char *full = copy_of(s, s->known);
+        MUST(s->call(full));
+        for (size_t size = sizeof(size_t); size < s->known; size += sizeof(int)) {
+            unsigned char *given = copy_of(s, size);
+            MUST(s->call(given));
+            compare_report(s, times, size, given, full);
+            free(given);
+        }
+        free(full);
+    }
+}
+
+#ifdef OLDER_WITH_FILES
+/* files ------------------------------------------------------------------------------------------------------ */
+
+static char name[] = "older_XXXXXX";
+
+static fs_stream *open_matrix(const fs_stream_options *options, fs_result *result)
+{
+    static const fs_stream_options raw = {sizeof raw, 0, 1, 0, NULL, D, N, FS_F64, 0};
+    const char *const path = name;
+    fs_stream *stream = NULL;
+    *result = fs_stream_create(&stream, &path, 1, options ? options : &raw);
+    return stream;
+}
+static fs_result create_stream(void *options)
+{
+    fs_result result;
+    fs_stream_destroy(open_matrix(options, &result));
+    return result;
+}
+static fs_result report_panel(void *panel)
+{
+    fs_result result;
+    fs_stream *stream = open_matrix(NULL, &result);
+    MUST(result);
+    result = fs_stream_next(stream, panel);
+    fs_stream_destroy(stream);
+    return result;
+}
+
+static void streams_and_panels_too(void **state)
+{
+    (void)state;
+    const int file = mkstemp(name);
+    const size_t bytes = D * N * sizeof(double);
+    assert_true(file >= 0 && write(file, task.A.data, bytes) == (ssize_t)bytes && close(file) == 0);
+    fs_stream_options options = FS_STREAM_INIT;
+    options.threads = 1, options.rows = D, options.cols = N, options.dtype = FS_F64;
+    const fs_panel panel = FS_PANEL_INIT;
+    /* A raw file needs its shape and type; without them it is a file of an unknown format, FS_EFILE. */
+    const subject subjects[] = {
+        {"fs_stream_options", &options, sizeof options, END(fs_stream_options, dtype), 0, create_stream},
+        {"fs_panel", &panel, sizeof panel, 0, 1, report_panel},
+    };
+    try_longer(&subjects[0]);
+    MUST(create_stream(&(fs_stream_options){
+        .size = END(fs_stream_options, dtype), .rows = D, .cols = N, .dtype = FS_F64, .by_columns = 4711}));
+    try_lengths(&subjects[1]);
+    fs_panel got = FS_PANEL_INIT;
+    got.size = offsetof(fs_panel, row0), got.row0 = 4711;
+    MUST(report_panel(&got));
+    assert_int_equal(got.A.rows, D);
+    assert_int_equal(got.row0, 4711);
+    remove(name);
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(options_of_other_headers_are_accepted),
+        cmocka_unit_test(fields_beyond_an_older_struct_are_not_read),
+        cmocka_unit_test(reports_are_filled_as_far_as_they_go),
+#ifdef OLDER_WITH_FILES
+        cmocka_unit_test(streams_and_panels_too),
+#endif
+    };
+    need_openblas();
+    return cmocka_run_group_tests(tests, open_task, close_task);
+}
