@@ -136,6 +136,10 @@ typedef struct fs_ose_report {
 FS_API FS_NODISCARD fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64_t seed,
                                      fs_ose_report *report);
 
+/* The error of a large Gaussian S of k rows on n dimensions, fs_ose_report.expected: (1 + sqrt(n / k))^2 - 1, the edge
+ * of the Marchenko-Pastur distribution.  k and n are at least 1. */
+FS_API double fs_ose_expected(int64_t k, int64_t n);
+
 /* ridge regression and least squares -------------------------------------------------------------------------- */
 
 /* How the normal equations were solved. */

@@ -83,6 +83,12 @@ static fs_result write_basis(fs_workspace *w, const fs_matrix *A)
     return FS_OK;
 }
 
+double fs_ose_expected(int64_t k, int64_t n)
+{
+    const double edge = 1 + sqrt((double)n / (double)k);
+    return edge * edge - 1;
+}
+
 /* The error of a Gaussian S.  Its largest singular value, squared, is at (sqrt(k - 1) + sqrt(n))^2 / k, with deviations
  * of Tracy and Widom's law (Johnstone, 2001); -4.5 and 2.9 leave less than 1 in 100 outside. */
 static void expect(const fs_workspace *w, fs_ose_report *report)
@@ -90,7 +96,7 @@ static void expect(const fs_workspace *w, fs_ose_report *report)
     const double k = (double)w->shape.k, n = (double)w->shape.n, below = sqrt(fmax(k - 1, 1));
     const double middle = (below + sqrt(n)) * (below + sqrt(n));
     const double deviation = (below + sqrt(n)) * cbrt(1 / below + 1 / sqrt(n));
-    report->expected = (1 + sqrt(n / k)) * (1 + sqrt(n / k)) - 1;
+    report->expected = fs_ose_expected(w->shape.k, w->shape.n);
     report->low = fmax(0.0, (middle - 4.5 * deviation) / k - 1);
     report->high = (middle + 2.9 * deviation) / k - 1;
 }
