@@ -258,7 +258,7 @@ fs_result file_open(const char *path, const file_options *options, file_matrix *
     FSI_TRY(source_open(path, options ? options : &none, &in));
     const fs_result code = read_source(&in, out);
     const int has_arrays = out->dense.data || out->sparse.ptr;
-    out->kept = !code && !has_arrays && !strcmp(path, "-");
+    out->kept = !code && !has_arrays && !*out->why && (!strcmp(path, "-") || in.options->keep);
     if (out->kept) {
         out->fd = in.fd;
         out->pipe = in.pipe;
@@ -267,15 +267,35 @@ fs_result file_open(const char *path, const file_options *options, file_matrix *
     return code;
 }
 
-fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out)
+fs_result file_read(int fd, const char *name, const file_options *options, file_matrix *out)
 {
-    const file_options options = {.tensor = tensor};
-    reader_source in = {.path = name, .fd = fd, .options = &options};
+    reader_source in = {.path = name, .fd = fd, .options = options};
     memset(out, 0, sizeof *out);
     FSI_TRY(source_measure(&in));
     const fs_result code = read_source(&in, out);
     if (code) file_close(out);
     return code;
+}
+
+fs_result file_load(const char *name, file_matrix *file)
+{
+    const file_options none = {0};
+    reader_source in = {.path = name, .fd = file->fd, .options = &none};
+    FSI_TRY(source_measure(&in));
+    if (in.bytes != file->bytes)
+        return bad_file("%s: the file has changed: it had %" PRId64 " bytes and has %" PRId64, name, file->bytes,
+                        in.bytes);
+    void *data = NULL;
+    const fs_result code = elements(&in, file->start, file->dense.rows * file->dense.cols, &file->kind, file, &data);
+    if (code) {
+        free(file->memory[0]);
+        file->memory[0] = NULL;
+        return code;
+    }
+    file->dense.data = data;
+    close(file->fd);
+    file->kept = 0;
+    return FS_OK;
 }
 
 void file_close(file_matrix *file)

@@ -2,7 +2,7 @@
  *
  * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
  * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz
- * archives.  Nothing in a file is believed: headers have limits, lengths are compared with the file before memory is
+ * archives.  Files are untrusted: headers have limits, lengths are compared with the file before memory is
  * asked for, and whatever does not fit is refused with a message that names the file and the numbers.  A file that
  * another process cuts short while it is mapped ends the program with SIGBUS, as for every program that maps files.
  *
@@ -45,24 +45,25 @@ typedef struct file_kind {
     fs_dtype dtype;
 } file_kind;
 
-/* What to open, where the file alone does not say.  All zeros is a file whose format is told by its first bytes. */
+/* What to open, where the file alone does not say.  All zeros: the format is recognized by the first bytes. */
 typedef struct file_options {
     file_format format;
     const char *tensor; /* safetensors, npz: which one; NULL: the only one there is */
-    /* Where `tensor` is NULL, called for every tensor of a safetensors file, in the order of their data, after all of
-     * the header was checked, and for every array of an npz file that has several; then no matrix is opened, and the
-     * file is `listed`.  NULL: not called. */
+    /* Where `tensor` is NULL, called for every tensor of a safetensors file and every array of an npz file, in their
+     * order, after all headers were checked.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
-    int describe;               /* 1: what is recognised and cannot be opened is no failure: then `why` says so */
-    int64_t rows, cols;         /* raw: the shape, ... */
-    fs_dtype dtype;             /* ... the type ... */
-    int by_columns;             /* ... and the order: 0 rows one after the other, 1 columns */
+    int describe;       /* 1: a valid file of which no matrix can be opened is no failure; `why` is the reason */
+    int64_t rows, cols; /* raw: the shape, ... */
+    fs_dtype dtype;     /* ... the type ... */
+    int by_columns;     /* ... and the order: 0 rows one after the other, 1 columns */
     int64_t max_rows, max_cols; /* IDX: rows that are kept, columns that are accepted; 0: all of them */
     /* 1: a matrix that is in the file as it is (npy, safetensors, raw) is only found: dense.data is NULL, `start` is
      * where.  2: of others the header alone is read too: they have a shape, no arrays, and are `whole`. */
     int locate;
-    /* Called now and then while a file is read (a mapped one is not) with the bytes read so far, of `all`; of 0 where
-     * nobody knows.  NULL: not called. */
+    int spool; /* 1: a pipe is always copied to a temporary file */
+    int keep;  /* 1: a file that is only located stays open, for file_load */
+    /* Called from time to time while a file is read (not while it is mapped), with the bytes read so far, of `all`; 0:
+     * unknown.  NULL: no callback. */
     void (*watch)(void *user, int64_t bytes, int64_t all);
     /* safetensors: called for every text of the metadata, after all of the header was checked.  NULL: not called. */
     void (*note)(void *user, const char *key, const char *text);
@@ -74,7 +75,6 @@ typedef struct file_options {
 typedef struct file_matrix {
     file_format format;
     int gzip;        /* the file is compressed */
-    int listed;      /* its tensors were listed, and there is no matrix */
     int is_sparse;   /* which of the two holds the matrix */
     char stored[48]; /* what the file says it stores: "float32", "uint8", "coordinate real symmetric" */
     char why[200];   /* why there is no matrix, and what to do; empty where there is one */
@@ -86,7 +86,7 @@ typedef struct file_matrix {
     int64_t start;    /* of a matrix that is in the file as it is: how many bytes into it the elements begin, ... */
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
-    int kept, fd;     /* ... and of one that was only located on standard input: `kept`, and the file, owned, ... */
+    int kept, fd; /* ... and of one that was only located, on standard input or with options.keep: the open file, ... */
     struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is what its header says it has */
     file_kind kind;           /* of a matrix that is in the file as it is: its elements there */
     int whole;                /* only its header was read: file_read reads all of it */
@@ -95,13 +95,16 @@ typedef struct file_matrix {
     void *memory[3];
 } file_matrix;
 
-/* Opens a file; options NULL are all zeros.  FS_EFILE: the sentence begins with the file's name; then *out holds
+/* Opens a file; options NULL are all zeros.  FS_EFILE: the message begins with the file's name; then *out holds
  * nothing and need not be closed. */
 fs_result file_open(const char *path, const file_options *options, file_matrix *out);
 
-/* Reads all of a file that is open, from its start; `name` is what messages call it, `tensor` as in file_options.
- * Otherwise as file_open. */
-fs_result file_read(int fd, const char *name, const char *tensor, file_matrix *out);
+/* Reads all of a file that is open, from its start; `name` is what messages call it.  Otherwise as file_open. */
+fs_result file_read(int fd, const char *name, const file_options *options, file_matrix *out);
+
+/* Maps or reads the elements of a file that was located and kept open, and closes it.  After a failure it is as it
+ * was. */
+fs_result file_load(const char *name, file_matrix *file);
 
 /* Gives back what *file holds and empties it; an empty one is nothing. */
 void file_close(file_matrix *file);
@@ -119,8 +122,8 @@ uint32_t file_write_npy(FILE *out, const fs_matrix *m, fs_dtype dtype);
 /* The CRC-32 of the elements of a matrix whose rows are packed. */
 uint32_t file_crc(const fs_matrix *m);
 
-/* Writes such a matrix as the only tensor of a safetensors file, and a text as the only one in its metadata.  Returns
- * 0, or EXIT_FAILURE where there is no memory for the header; a failed write shows when the stream is closed. */
+/* Writes such a matrix as the only tensor of a safetensors file, and a text as the only one in its metadata.  A failed
+ * write shows when the stream is closed.  FS_ENOMEM: no memory for the header. */
 fs_result file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text);
 
 /* Writes `length` bytes of a file's text into out, cut to `bytes` with its final 0, everything but printable ASCII

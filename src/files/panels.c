@@ -22,8 +22,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/math.h"
 
 enum {
+    ALIGNED = 64,    /* of the buffer */
     PIECE = 1 << 20, /* bytes that a thread copies at a time */
     BRING = 4 << 20, /* bytes that a thread maps at a time */
     PROBE = 1 << 17, /* bytes that are brought into the page cache at a time: as many as Linux reads ahead at once */
@@ -69,7 +71,7 @@ static part part_of(const fs_stream *s, const place *at, int64_t *line)
 
 /* reading ---------------------------------------------------------------------------------------------------- */
 
-/* The shard's file, opened again; -1 after saying why not.  shard_close is for what it returns. */
+/* The shard's file, opened again; -1 after a message.  shard_close is for what it returns. */
 static int shard_open(const shard *in)
 {
     struct stat about;
@@ -94,13 +96,14 @@ static void shard_close(const shard *in, int fd)
 
 fs_result panel_hold(fs_stream *s, const shard *in)
 {
+    if (in->loaded) return FS_OK;
     const int fd = shard_open(in);
     if (fd < 0) return FS_EFILE;
     fs_result result = FS_OK;
     if (s->held != in) {
         file_close(&s->file);
         s->held = NULL;
-        result = file_read(fd, in->path, s->tensor, &s->file);
+        result = file_read(fd, in->path, &s->how, &s->file);
         if (result == FS_OK) {
             const int sparse = s->file.is_sparse;
             const int64_t rows = sparse ? s->file.sparse.rows : s->file.dense.rows;
@@ -229,7 +232,7 @@ static void bring_run(int fd, int64_t offset, int64_t bytes, char *nowhere, cons
 static void bring_part(const part *p, char *nowhere, const atomic_int *stop)
 {
     const int64_t bytes = p->in->kind.bytes;
-    const int fd = p->in->pipe ? -1 : shard_open(p->in);
+    const int fd = p->in->pipe || p->in->loaded ? -1 : shard_open(p->in);
     if (fd < 0) return;
     if (p->in->whole) bring_run(fd, 0, p->in->bytes, nowhere, stop);
     for (int64_t run = 0; !p->in->whole && run < p->runs; run++)
@@ -321,17 +324,34 @@ static fs_result held_part(fs_stream *s, const part *p, char **data)
     return FS_OK;
 }
 
+/* The stream's buffer has room for its largest panel.  FS_ENOMEM: there is no memory for it. */
+static fs_result make_buffer(fs_stream *s)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < s->segment_count; i++) {
+        const segment *g = &s->segments[i];
+        bytes = fsi_max(bytes, fsi_min(g->step_lines, g->lines) * g->step * s->element);
+    }
+    s->buffer = aligned_alloc(ALIGNED, (size_t)fsi_round_up(bytes, ALIGNED));
+    if (s->buffer) return FS_OK;
+    return fs_fail(FS_ENOMEM,
+                   "%s: there is no memory for a panel of %" PRId64
+                   " bytes; give less memory to panels, or allow more (ulimit -v)",
+                   s->shards[0].path, bytes);
+}
+
 fs_result panel_fetch(fs_stream *s, const place *at, char **data)
 {
     int64_t line = at->line;
     const int64_t end = at->line + at->lines;
     const part first = part_of(s, at, &line);
-    char *to = s->buffer;
     give_back(s);
     *data = NULL;
     if (line == end) FSI_TRY(first.in->whole ? held_part(s, &first, data) : map_part(s, &first, data));
     if (*data) return FS_OK;
     give_back(s);
+    if (!s->buffer) FSI_TRY(make_buffer(s));
+    char *to = s->buffer;
     for (line = at->line; line < end;) {
         const part p = part_of(s, at, &line);
         FSI_TRY(copy_part(s, &p, to));

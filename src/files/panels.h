@@ -4,13 +4,14 @@
 
 #include "files/ahead.h"
 #include "files/reader.h"
-#include "files/stream.h"
+#include "flashsketch_files.h"
 
 typedef struct shard {
     char *path;
     int kept, fd;      /* standard input stays open, in fd ... */
     reader_pipe *pipe; /* ... or here, and is read once, in order */
-    int whole;         /* it is read whole, and `start` is 0 */
+    int whole;         /* it is read whole, and `start` is 0 ... */
+    int loaded;        /* ... and has been when the stream was created: it is in the stream's `file` from then on */
     file_kind kind;    /* of its elements, unless it is read whole */
     int64_t bytes, changed;
     int64_t start;        /* of its elements in the file */
@@ -30,7 +31,8 @@ struct fs_stream {
     shard *shards;
     segment *segments;
     int64_t count, segment_count;
-    char *tensor;  /* of files that hold several; NULL: not given */
+    char *tensor;     /* of files that hold several; NULL: not given */
+    file_options how; /* of files that are read whole */
     int is_sparse; /* every file is, and there are no segments */
     int batch_major;
     int by_columns; /* lines are columns of A */
@@ -38,13 +40,13 @@ struct fs_stream {
     fs_dtype dtype;
     int threads; /* as fs_thread_count takes them */
     int64_t panels, next, memory;
-    char *buffer;
+    char *buffer; /* for panels that are copied; NULL until one is */
     const shard *mapped; /* whose file is at `map`, whole; NULL: none */
     char *map, *used;    /* used: the pages of the last panel, if it was mapped */
     int64_t used_bytes;
     const shard *held; /* which of those that are read whole is in `file`; NULL: none */
     file_matrix file;
-    int reads_ahead; /* the thread is there */
+    int started; /* a panel has been asked for: pipes are in place, and the thread runs */
     ahead ahead;
 };
 

@@ -45,7 +45,7 @@ reader npy_read, mtx_read, safetensors_read, idx_read, csv_read, npz_read, raw_r
 /* What a file may begin as, for messages. */
 #define READER_FORMATS "npy, npz, Matrix Market, safetensors or IDX"
 
-/* Tells options->watch, where there is one, how far reading is. */
+/* Calls options->watch, where there is one. */
 void reader_watch(const reader_source *in, int64_t bytes, int64_t all);
 
 /* sizes ------------------------------------------------------------------------------------------------------ */
@@ -89,7 +89,7 @@ const char *reader_shape_text(reader_text text, const reader_shape *shape);
 fs_result reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element,
                       int64_t there, int64_t *need);
 
-/* count things of `bytes` bytes into out->memory[slot]; NULL after saying that there is no memory. */
+/* count things of `bytes` bytes into out->memory[slot]; NULL after FS_ENOMEM. */
 void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t count, int64_t bytes);
 
 /* elements --------------------------------------------------------------------------------------------------- */

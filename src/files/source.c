@@ -101,7 +101,7 @@ static int comes_in_order(const reader_source *in)
 {
     const file_options *o = in->options;
     const reader_stream *s = &in->pipe->stream;
-    if (!o->locate) return 0;
+    if (!o->locate || o->spool) return 0;
     return o->format == FILE_RAW || ((o->format == FILE_GUESS || o->format == FILE_NPY) && !o->tensor &&
                                      s->filled >= 6 && !memcmp(s->buffer, "\x93NUMPY", 6));
 }

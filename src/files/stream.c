@@ -12,7 +12,7 @@
  * costs next to nothing.  panels.c has how a panel comes into memory, which is never more than was allowed.
  *
  * A pipe is read as it comes where its panels follow one another in it; otherwise it is copied to a temporary file. */
-#include "files/stream.h"
+#include "flashsketch_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,7 @@ enum {
     /* Columns of a panel, if A has them, because every panel makes its part of S again: on a CPU, 128 columns of 2^20
      * rows took 1.5 times as long in panels of 64, 3 times in panels of 16, 48 times one by one. */
     COLUMNS_LEAST = 128,
-    SPAN_LEAST = 1 << 16, /* but bytes of each column, at least */
-    ALIGNED = 64
+    SPAN_LEAST = 1 << 16 /* but bytes of each column, at least */
 };
 static const int64_t MEMORY = (int64_t)64 << 20;
 
@@ -44,11 +43,44 @@ static fs_result next_sparse(fs_stream *s, fs_panel *panel)
     return FS_OK;
 }
 
-static fs_result next_panel(fs_stream *s, fs_panel *panel)
+/* Whether the panels of a pipe do not follow one another in it. */
+static int must_spool(const fs_stream *s, const shard *x)
 {
-    if (s->next == s->panels) return FS_OK;
-    ahead_wait(&s->ahead, s->next);
-    if (s->is_sparse) return next_sparse(s, panel);
+    const segment *g = s->segments;
+    while (x - s->shards >= g->shard + g->shards) g++;
+    return x->pipe && g->step != g->width && g->step_lines != 1;
+}
+
+/* Copies a pipe to a temporary file. */
+static fs_result spool_pipe(shard *x)
+{
+    reader_source copy = {.path = x->path, .options = &x->pipe->none};
+    FSI_TRY(pipe_spool(x->pipe, &x->pipe->in, &x->fd));
+    pipe_close(x->pipe);
+    x->pipe = NULL;
+    copy.fd = x->fd;
+    FSI_TRY(source_measure(&copy));
+    if (copy.bytes == x->bytes) return FS_OK;
+    return fs_fail(FS_EFILE,
+                   "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, "
+                   "but %" PRId64 " came",
+                   x->path, x->rows, x->cols, x->bytes, copy.bytes);
+}
+
+/* What waits for the first panel, because it depends on how panels are cut. */
+static fs_result start_reading(fs_stream *s)
+{
+    for (int64_t i = 0; i < s->count && !s->is_sparse; i++)
+        if (must_spool(s, &s->shards[i])) FSI_TRY(spool_pipe(&s->shards[i]));
+    s->ahead = (ahead){.bring = panel_bring, .user = s, .count = s->panels};
+    const int code = ahead_start(&s->ahead);
+    if (code) return fs_fail(FS_ENOMEM, "there is no thread to read ahead (%s)", strerror(code));
+    s->started = 1;
+    return FS_OK;
+}
+
+static fs_result next_dense(fs_stream *s, fs_panel *panel)
+{
     const place at = place_of(s, s->next);
     char *data;
     FSI_TRY(panel_fetch(s, &at, &data));
@@ -60,11 +92,19 @@ static fs_result next_panel(fs_stream *s, fs_panel *panel)
     return FS_OK;
 }
 
+static fs_result next_panel(fs_stream *s, fs_panel *panel)
+{
+    if (s->next == s->panels) return FS_OK;
+    if (!s->started) FSI_TRY(start_reading(s));
+    ahead_wait(&s->ahead, s->next);
+    return s->is_sparse ? next_sparse(s, panel) : next_dense(s, panel);
+}
+
 fs_result fs_stream_next(fs_stream *s, fs_panel *panel)
 {
-    FSI_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
-    FSI_TRY(fs_struct_check("fs_stream_next", "panel", panel, sizeof *panel));
     fs_panel full = FS_PANEL_INIT;
+    FSI_REQUIRE(s && panel, "fs_stream_next: a pointer is NULL");
+    FSI_TRY(fs_struct_check("fs_stream_next", "panel", panel, sizeof full));
     const fs_result result = next_panel(s, &full);
     fs_struct_write(panel, &full, sizeof full);
     return result;
@@ -89,31 +129,26 @@ fs_result fs_stream_shape(const fs_stream *s, fs_matrix *A)
     return FS_OK;
 }
 
-int64_t stream_files(const fs_stream *s) { return s->count; }
+int fs_stream_is_sparse(const fs_stream *s) { return s && s->is_sparse; }
 
-stream_file stream_file_at(const fs_stream *s, int64_t file)
+fs_result fs_stream_get_file(const fs_stream *s, int64_t i, fs_stream_file *file)
 {
-    const shard *x = &s->shards[file];
-    return (stream_file){x->path, x->bytes, x->changed, x->start};
+    FSI_REQUIRE(s && file, "fs_stream_get_file: a pointer is NULL");
+    FSI_REQUIRE(i >= 0 && i < s->count, "fs_stream_get_file: the stream has %" PRId64 " files, and none is %" PRId64,
+                s->count, i);
+    const shard *x = &s->shards[i];
+    const fs_stream_file full = {sizeof full, x->path, x->bytes, x->changed, x->start};
+    FSI_TRY(fs_struct_check("fs_stream_get_file", "file", file, sizeof full));
+    fs_struct_write(file, &full, sizeof full);
+    return FS_OK;
 }
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-file_options stream_how(const fs_stream_options *o)
-{
-    return (file_options){.format = o->rows ? FILE_RAW : FILE_GUESS,
-                          .tensor = o->tensor,
-                          .rows = o->rows,
-                          .cols = o->cols,
-                          .dtype = o->dtype,
-                          .by_columns = o->by_columns,
-                          .locate = 2};
-}
-
 /* In which order an array is: of a single row or column, in either. */
 typedef enum order { EITHER = -1, BY_ROWS, BY_COLUMNS } order;
 
-/* What a located file says; *file is closed. */
+/* What an open file says; the shard takes over its descriptor or pipe. */
 static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dtype *dtype, order *in, int *sparse)
 {
     const fs_matrix *dense = &file->dense;
@@ -133,7 +168,6 @@ static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dt
     to->pipe = file->pipe;
     file->kept = 0; /* they are ours now */
     file->pipe = NULL;
-    file_close(file);
     return to->path ? FS_OK : fs_fail(FS_ENOMEM, "%s: there is no memory for its name", path);
 }
 
@@ -160,8 +194,23 @@ static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, orde
     return FS_OK;
 }
 
-static fs_result find_shards(fs_stream *s, const char *const *paths, const file_options *how, file_matrix *first,
-                             order *all)
+/* Opens a file as shard i.  A single file that must be read whole is read now, and kept in s->file. */
+static fs_result open_shard(fs_stream *s, int64_t i, const char *path, const file_options *how, fs_dtype *dtype,
+                            order *in, int *sparse)
+{
+    file_matrix file;
+    shard *x = &s->shards[i];
+    FSI_TRY(file_open(path, how, &file));
+    const fs_result result = take_file(x, path, &file, dtype, in, sparse);
+    x->loaded = file.dense.data || file.sparse.ptr;
+    if (x->loaded && result == FS_OK) {
+        x->whole = 1;
+        s->file = file;
+    } else file_close(&file);
+    return result;
+}
+
+static fs_result find_shards(fs_stream *s, const char *const *paths, const file_options *how, order *all)
 {
     int64_t inputs = 0;
     *all = EITHER;
@@ -169,14 +218,11 @@ static fs_result find_shards(fs_stream *s, const char *const *paths, const file_
     if (inputs > 1)
         return fs_fail(FS_EFILE, "standard input can be only one of the files; it comes %" PRId64 " times", inputs);
     for (int64_t i = 0; i < s->count; i++) {
-        file_matrix file = {0};
         fs_dtype dtype;
         order in;
         int sparse;
         FSI_REQUIRE(paths[i], "fs_stream_create: the name of file %" PRId64 " is NULL", i);
-        if (i == 0 && first) file = *first, memset(first, 0, sizeof *first);
-        else FSI_TRY(file_open(paths[i], how, &file));
-        FSI_TRY(take_file(&s->shards[i], paths[i], &file, &dtype, &in, &sparse));
+        FSI_TRY(open_shard(s, i, paths[i], how, &dtype, &in, &sparse));
         if (i == 0) s->dtype = dtype, s->is_sparse = sparse;
         if (*all == EITHER) *all = in;
         FSI_TRY(check_shard(s, i, dtype, in, *all, sparse));
@@ -215,7 +261,7 @@ static void make_sparse_panels(fs_stream *s)
     s->panels = s->count;
 }
 
-/* Segments and panels. */
+/* Segments, not yet cut into panels. */
 static fs_result make_segments(fs_stream *s, int fortran)
 {
     s->segment_count = fortran ? s->count : 1;
@@ -232,88 +278,75 @@ static fs_result make_segments(fs_stream *s, int fortran)
         g->shards++;
         row += x->rows;
     }
+    return FS_OK;
+}
+
+/* The panels of all segments, for s->memory bytes. */
+static void cut_all(fs_stream *s)
+{
+    if (s->is_sparse) return;
+    s->panels = 0;
     for (int64_t i = 0; i < s->segment_count; i++) {
         cut(s, &s->segments[i]);
         s->panels += s->segments[i].panels;
     }
+}
+
+fs_result fs_stream_set_memory(fs_stream *s, int64_t memory)
+{
+    FSI_REQUIRE(s, "fs_stream_set_memory: the stream is NULL");
+    FSI_REQUIRE(memory >= 1, "fs_stream_set_memory: memory is %" PRId64 ", it must be >= 1", memory);
+    for (int64_t i = 0; i < s->count && s->started; i++)
+        FSI_REQUIRE(!s->shards[i].pipe, "fs_stream_set_memory: a pipe is being read; give options.reread");
+    if (s->started) ahead_stop(&s->ahead);
+    s->started = 0;
+    panel_unmap(s);
+    free(s->buffer);
+    s->buffer = NULL;
+    s->memory = memory;
+    s->next = 0;
+    cut_all(s);
     return FS_OK;
 }
 
-/* Copies a pipe whose panels do not follow one another in it to a temporary file. */
-static fs_result spool_pipe(const fs_stream *s, shard *x)
+static fs_result open_all(fs_stream *s, const char *const *paths, const fs_stream_options *o)
 {
-    const segment *g = s->segments;
-    while (x - s->shards >= g->shard + g->shards) g++;
-    if (g->step == g->width || g->step_lines == 1) return FS_OK;
-    reader_source copy = {.path = x->path, .options = &x->pipe->none};
-    FSI_TRY(pipe_spool(x->pipe, &x->pipe->in, &x->fd));
-    pipe_close(x->pipe);
-    x->pipe = NULL;
-    copy.fd = x->fd;
-    FSI_TRY(source_measure(&copy));
-    if (copy.bytes == x->bytes) return FS_OK;
-    return fs_fail(FS_EFILE,
-                   "%s: %" PRId64 " x %" PRId64 " elements and what is before them need %" PRId64 " bytes, "
-                   "but %" PRId64 " came",
-                   x->path, x->rows, x->cols, x->bytes, copy.bytes);
-}
-
-static fs_result make_buffer(fs_stream *s)
-{
-    int64_t bytes = 0;
-    for (int64_t i = 0; i < s->segment_count; i++) {
-        const segment *g = &s->segments[i];
-        const int64_t lines = g->step_lines < g->lines ? g->step_lines : g->lines, need = lines * g->step * s->element;
-        if (need > bytes) bytes = need;
-    }
-    s->buffer = aligned_alloc(ALIGNED, (size_t)((bytes + ALIGNED - 1) / ALIGNED * ALIGNED));
-    if (s->buffer) return FS_OK;
-    return fs_fail(FS_ENOMEM, "there is no memory for a panel of %" PRId64 " bytes; allow less", bytes);
-}
-
-static fs_result open_all(fs_stream *s, const char *const *paths, const fs_stream_options *o, file_matrix *first)
-{
-    const file_options how = stream_how(o);
+    const file_options how = {.format = o->rows ? FILE_RAW : FILE_GUESS,
+                              .tensor = s->tensor,
+                              .rows = o->rows,
+                              .cols = o->cols,
+                              .dtype = o->dtype,
+                              .by_columns = o->by_columns,
+                              .locate = s->count == 1 ? 1 : 2,
+                              .spool = o->reread,
+                              .watch = o->progress,
+                              .user = o->user};
     order all;
-    FSI_TRY(find_shards(s, paths, &how, first, &all));
+    s->how = (file_options){.tensor = s->tensor, .watch = o->progress, .user = o->user};
+    FSI_TRY(find_shards(s, paths, &how, &all));
     s->batch_major = o->batch_major != 0;
     if (s->is_sparse) make_sparse_panels(s);
-    else {
-        FSI_TRY(make_segments(s, all == BY_COLUMNS));
-        for (int64_t i = 0; i < s->count; i++)
-            if (s->shards[i].pipe) FSI_TRY(spool_pipe(s, &s->shards[i]));
-        FSI_TRY(make_buffer(s));
-    }
+    else FSI_TRY(make_segments(s, all == BY_COLUMNS));
+    cut_all(s);
     if (s->batch_major) { /* from the files' rows and columns to those of A */
         const int64_t samples = s->rows;
         s->rows = s->cols;
         s->cols = samples;
     }
-    s->ahead = (ahead){.bring = panel_bring, .user = s, .count = s->panels};
-    const int code = ahead_start(&s->ahead);
-    if (code) return fs_fail(FS_ENOMEM, "there is no thread to read ahead (%s)", strerror(code));
-    s->reads_ahead = 1;
     return FS_OK;
 }
 
 fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t count, const fs_stream_options *options)
 {
-    return stream_open(out, paths, count, options, NULL);
-}
-
-fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, const fs_stream_options *given,
-                      file_matrix *first)
-{
     fs_stream_options full = FS_STREAM_INIT;
     FSI_REQUIRE(out && paths, "fs_stream_create: a pointer is NULL");
     *out = NULL;
-    if (given) FSI_TRY(fs_struct_read("fs_stream_create", "options", given, &full, sizeof full));
-    const fs_stream_options *options = &full;
-    FSI_REQUIRE(count >= 1, "fs_stream_create: %" PRId64 " files are not a matrix", count);
-    FSI_REQUIRE(options->memory >= 0, "fs_stream_create: options.memory is %" PRId64, options->memory);
-    FSI_REQUIRE(options->threads >= 0 && options->threads <= FS_THREADS_MAX,
+    if (options) FSI_TRY(fs_struct_read("fs_stream_create", "options", options, &full, sizeof full));
+    FSI_REQUIRE(count >= 1, "fs_stream_create: count is %" PRId64 ", it must be >= 1", count);
+    FSI_REQUIRE(full.memory >= 0, "fs_stream_create: options.memory is %" PRId64 ", it must be >= 0", full.memory);
+    FSI_REQUIRE(full.threads >= 0 && full.threads <= FS_THREADS_MAX,
                 "fs_stream_create: options.threads is %d, it must be from 0 (OpenMP's own number) to %d",
-                options->threads, FS_THREADS_MAX);
+                full.threads, FS_THREADS_MAX);
     fs_stream *s = calloc(1, sizeof *s);
     if (s) s->shards = calloc((size_t)count, sizeof *s->shards);
     if (!s || !s->shards) {
@@ -321,13 +354,13 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
         return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for %" PRId64 " files", count);
     }
     s->count = count;
-    if (options->tensor && !(s->tensor = strdup(options->tensor))) {
+    if (full.tensor && !(s->tensor = strdup(full.tensor))) {
         fs_stream_destroy(s);
         return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for the name of a tensor");
     }
-    s->memory = options->memory ? options->memory : MEMORY;
-    s->threads = options->threads;
-    const fs_result result = open_all(s, paths, options, first);
+    s->memory = full.memory ? full.memory : MEMORY;
+    s->threads = full.threads;
+    const fs_result result = open_all(s, paths, &full);
     if (result == FS_OK) *out = s;
     else fs_stream_destroy(s);
     return result;
@@ -336,7 +369,7 @@ fs_result stream_open(fs_stream **out, const char *const *paths, int64_t count, 
 void fs_stream_destroy(fs_stream *s)
 {
     if (!s) return;
-    if (s->reads_ahead) ahead_stop(&s->ahead);
+    if (s->started) ahead_stop(&s->ahead);
     for (int64_t i = 0; i < s->count; i++) {
         if (s->shards[i].kept && s->shards[i].fd >= 0) close(s->shards[i].fd);
         pipe_close(s->shards[i].pipe);

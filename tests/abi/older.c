@@ -281,7 +281,8 @@ static char name[] = "older_XXXXXX";
 
 static fs_stream *open_matrix(const fs_stream_options *options, fs_result *result)
 {
-    static const fs_stream_options raw = {sizeof raw, 0, 1, 0, NULL, D, N, FS_F64, 0};
+    static const fs_stream_options raw = {
+        .size = sizeof raw, .threads = 1, .rows = D, .cols = N, .dtype = FS_F64};
     const char *const path = name;
     fs_stream *stream = NULL;
     *result = fs_stream_create(&stream, &path, 1, options ? options : &raw);
@@ -303,6 +304,33 @@ static fs_result report_panel(void *panel)
     return result;
 }
 
+static fs_result describe_file(void *file)
+{
+    fs_result result;
+    fs_stream *stream = open_matrix(NULL, &result);
+    MUST(result);
+    result = fs_stream_get_file(stream, 0, file);
+    fs_stream_destroy(stream);
+    return result;
+}
+static fs_result open_file(void *options)
+{
+    fs_file *file = NULL;
+    const fs_result result = fs_file_open(&file, name, options);
+    fs_file_close(file);
+    return result;
+}
+static fs_result report_info(void *info)
+{
+    fs_file_options raw = FS_FILE_INIT;
+    fs_file *file = NULL;
+    raw.format = FS_FILE_RAW, raw.rows = D, raw.cols = N, raw.dtype = FS_F64;
+    MUST(fs_file_open(&file, name, &raw));
+    const fs_result result = fs_file_get_info(file, info);
+    fs_file_close(file);
+    return result;
+}
+
 static void streams_and_panels_too(void **state)
 {
     (void)state;
@@ -312,12 +340,22 @@ static void streams_and_panels_too(void **state)
     fs_stream_options options = FS_STREAM_INIT;
     options.threads = 1, options.rows = D, options.cols = N, options.dtype = FS_F64;
     const fs_panel panel = FS_PANEL_INIT;
+    fs_file_options raw = FS_FILE_INIT;
+    raw.format = FS_FILE_RAW, raw.rows = D, raw.cols = N, raw.dtype = FS_F64;
+    const fs_file_info info = FS_FILE_INFO_INIT;
+    const fs_stream_file shard = FS_STREAM_FILE_INIT;
     /* A raw file needs its shape and type; without them it is a file of an unknown format, FS_EFILE. */
     const subject subjects[] = {
         {"fs_stream_options", &options, sizeof options, END(fs_stream_options, dtype), 0, create_stream},
         {"fs_panel", &panel, sizeof panel, 0, 1, report_panel},
+        {"fs_file_options", &raw, sizeof raw, END(fs_file_options, dtype), 0, open_file},
+        {"fs_file_info", &info, sizeof info, 0, 1, report_info},
+        {"fs_stream_file", &shard, sizeof shard, 0, 1, describe_file},
     };
     try_longer(&subjects[0]);
+    try_longer(&subjects[2]);
+    try_lengths(&subjects[3]);
+    try_lengths(&subjects[4]);
     MUST(create_stream(&(fs_stream_options){
         .size = END(fs_stream_options, dtype), .rows = D, .cols = N, .dtype = FS_F64, .by_columns = 4711}));
     try_lengths(&subjects[1]);

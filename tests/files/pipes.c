@@ -173,8 +173,7 @@ static void a_pipe_that_is_too_short_or_too_long_is_an_error(void **state)
         static bytes b;
         writer w;
         fs_stream_options o = FS_STREAM_INIT;
-        fs_panel p = FS_PANEL_INIT;
-        p.A.rows = 1;
+        fs_panel p = {.size = sizeof p, .A.rows = 1};
         fs_result result = FS_OK;
         b.count = 0;
         put_array(&b, ROWS, COLS, 0);
@@ -202,10 +201,10 @@ static void panels_in_another_order(int there, float *samples)
     for (int64_t p = 0; p < COUNT * LENGTH; p++) samples[p] = (float)element(p / LENGTH, p % LENGTH);
     o.memory = 200000, o.batch_major = 1, o.rows = COUNT, o.cols = LENGTH, o.dtype = FS_F32;
     start_with(&w, samples, COUNT * LENGTH * sizeof *samples);
-    const fs_result result = fs_stream_create(&stream, &path, 1, &o);
-    if (!there) EXPECT_MESSAGE(result, "in the folder 'absent'", "set TMPDIR");
+    fs_panel p = FS_PANEL_INIT;
+    assert_int_equal(fs_stream_create(&stream, &path, 1, &o), FS_OK);
+    if (!there) EXPECT_MESSAGE(fs_stream_next(stream, &p), "in the folder 'absent'", "set TMPDIR");
     else {
-        assert_int_equal(result, FS_OK);
         assert_int_equal(expect_panels(stream, 1), COUNT * LENGTH);
         assert_int_equal(fs_stream_seek(stream, 0), FS_OK); /* a copy can be read again */
         assert_int_equal(expect_panels(stream, 1), COUNT * LENGTH);
@@ -235,6 +234,35 @@ static void other_pipes_are_copied_to_a_temporary_file(void **state)
             expect_dense(&file, ROWS, COLS, FS_F32);
             file_close(&file);
         } else EXPECT_MESSAGE(result, "in the folder 'absent'", "No such file or directory, after 0 bytes", "TMPDIR");
+        finish(&w);
+    }
+}
+
+/* With options.reread a pipe is copied, so that its panels can be read and cut again. */
+static void a_pipe_that_is_copied_can_be_cut_again(void **state)
+{
+    static bytes b;
+    const char *path = "-";
+    (void)state;
+    assert_int_equal(setenv("TMPDIR", ".", 1), 0);
+    for (int reread = 0; reread < 2; reread++) {
+        fs_stream_options o = FS_STREAM_INIT;
+        fs_stream *stream = NULL;
+        fs_panel p = FS_PANEL_INIT;
+        writer w;
+        b.count = 0;
+        put_array(&b, ROWS, COLS, 0);
+        start(&w, &b);
+        o.memory = 1000, o.reread = reread;
+        assert_int_equal(fs_stream_create(&stream, &path, 1, &o), FS_OK);
+        assert_int_equal(fs_stream_set_memory(stream, 2000), FS_OK); /* nothing has been read yet */
+        assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+        assert_int_equal(fs_stream_set_memory(stream, INT64_MAX), reread ? FS_OK : FS_EINVAL);
+        if (reread) {
+            assert_int_equal(fs_stream_panels(stream), 1);
+            assert_int_equal(expect_panels(stream, 0), ROWS * COLS);
+        }
+        fs_stream_destroy(stream);
         finish(&w);
     }
 }
@@ -280,6 +308,7 @@ int main(void)
         cmocka_unit_test(a_pipe_goes_forward_only),
         cmocka_unit_test(a_pipe_that_is_too_short_or_too_long_is_an_error),
         cmocka_unit_test(other_pipes_are_copied_to_a_temporary_file),
+        cmocka_unit_test(a_pipe_that_is_copied_can_be_cut_again),
         cmocka_unit_test(a_pipe_with_nothing_in_it_is_an_error),
         cmocka_unit_test(files_that_cannot_be_mapped_are_read),
     };

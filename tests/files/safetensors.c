@@ -119,11 +119,12 @@ static void list_one(void *user, const file_tensor *tensor)
 
 static int list_all(const char *path, char *text)
 {
-    const file_options options = {.format = FILE_SAFETENSORS, .list = list_one, .user = text};
+    const file_options options = {.format = FILE_SAFETENSORS, .list = list_one, .describe = 1, .user = text};
     file_matrix file;
     const int code = file_open(path, &options, &file);
     if (code) return code;
     assert_null(file.dense.data);
+    assert_non_null(strstr(file.why, "the file holds 7 tensors"));
     file_close(&file);
     return 0;
 }

@@ -76,8 +76,8 @@ static void open_one(const char *path, const file_options *options)
         check_failure(result);
         return;
     }
-    if (*file.why || file.listed) { /* described only */
-        if (!(options->describe || options->list) || file.dense.data || file.sparse.ptr) abort();
+    if (*file.why) { /* described only */
+        if (!options->describe || file.dense.data || file.sparse.ptr) abort();
         file_close(&file);
         return;
     }

@@ -1,4 +1,4 @@
-/* npy_write.c - a matrix written as an npy file, version 1.0 (the format is told in npy.c). */
+/* npy_write.c - a matrix written as an npy file, version 1.0 (npy.c describes the format). */
 #include <stdio.h>
 #include <string.h>
 

@@ -113,7 +113,7 @@ static int64_t count_arrays(const zip_archive *zip)
     return count;
 }
 
-/* Tells of every array, after the headers of all have been read. */
+/* Lists every array, after the headers of all have been read. */
 static fs_result list(const reader_source *in, const zip_archive *zip, const file_options *options)
 {
     for (int64_t i = 0; i < 2 * zip->count; i++) {
@@ -333,19 +333,26 @@ static fs_result open_sparse(const reader_source *in, const zip_archive *zip, fi
 
 /* the archive ------------------------------------------------------------------------------------------------ */
 
+static fs_result read_archive(const reader_source *in, const zip_archive *zip, const file_options *options,
+                              file_matrix *out)
+{
+    const int64_t arrays = count_arrays(zip);
+    out->whole = options->locate == 2;
+    if (!options->tensor && is_sparse(zip)) return open_sparse(in, zip, out);
+    if (!options->tensor && options->list) FSI_TRY(list(in, zip, options));
+    if (!options->tensor && options->describe && arrays > 1) {
+        (void)reader_cannot(in, out, "the archive holds %" PRId64 " arrays", arrays);
+        return FS_OK;
+    }
+    const zip_member *chosen = choose(in, zip, options->tensor);
+    return chosen ? open_matrix(in, chosen, out) : FS_EFILE;
+}
+
 fs_result npz_read(const reader_source *in, const file_options *options, file_matrix *out)
 {
     zip_archive zip;
     fs_result code = zip_open(in, &zip);
-    out->whole = options->locate == 2;
-    if (!code && !options->tensor && is_sparse(&zip)) code = open_sparse(in, &zip, out);
-    else if (!code && options->list && !options->tensor && count_arrays(&zip) > 1) {
-        code = list(in, &zip, options);
-        out->listed = 1;
-    } else if (!code) {
-        const zip_member *chosen = choose(in, &zip, options->tensor);
-        code = chosen ? open_matrix(in, chosen, out) : FS_EFILE;
-    }
+    if (!code) code = read_archive(in, &zip, options, out);
     zip_close(&zip);
     return code;
 }

@@ -230,7 +230,7 @@ static fs_result table_read(table *t, const reader_source *in)
     return check_cover(t);
 }
 
-/* The tensor that is asked for; NULL after saying which there are. */
+/* The tensor that is asked for; NULL after a message that lists them. */
 static const tensor *find(const table *t, const char *name)
 {
     shown_name shown, wanted;
@@ -284,7 +284,7 @@ static void list(const table *t, const file_options *options)
     }
 }
 
-static void tell_notes(const table *t, const file_options *options)
+static void report_notes(const table *t, const file_options *options)
 {
     const cJSON *notes = cJSON_GetObjectItemCaseSensitive(t->json, "__metadata__"), *note;
     cJSON_ArrayForEach(note, notes) options->note(options->user, note->string, note->valuestring);
@@ -295,9 +295,10 @@ fs_result safetensors_read(const reader_source *in, const file_options *options,
     table t;
     fs_result code = table_read(&t, in);
     if (!code && options->list) list(&t, options);
-    if (!code && options->note) tell_notes(&t, options);
-    out->listed = options->list && !options->tensor;
-    if (!code && !out->listed) {
+    if (!code && options->note) report_notes(&t, options);
+    if (!code && options->describe && !options->tensor && t.count != 1)
+        (void)reader_cannot(in, out, "the file holds %" PRId64 " tensors", t.count);
+    else if (!code) {
         const tensor *x = find(&t, options->tensor);
         code = x ? open_tensor(&t, x, out) : FS_EFILE;
     }

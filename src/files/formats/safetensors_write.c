@@ -1,4 +1,4 @@
-/* safetensors_write.c - one tensor and one text written as a safetensors file (the format is told in safetensors.c). */
+/* safetensors_write.c - one tensor and one text written as a safetensors file (safetensors.c describes the format). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* zip.h - the directory of a zip archive, for npz.c.  Nothing in it is believed before it is checked.
+/* zip.h - the directory of a zip archive, for npz.c.  Every field is checked before it is used.
  *
  * At the end of the file stands the end record, before it the central directory: an entry for each member with its
  * name, packing, sizes, CRC-32 and where its local header is; that repeats them, and the member's bytes follow it.
