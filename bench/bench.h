@@ -17,10 +17,10 @@ typedef struct bench_options {
     int repetitions;
 } bench_options;
 
-/* 0, or 1 after a sentence on stderr: what was being done, and what the library said. */
+/* 0, or 1 after printing an error message: what was being done, and what the library said. */
 int bench_fs_failed(fs_result result, const char *doing);
 
-/* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after a sentence. */
+/* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after printing an error message. */
 typedef int (*bench_reference)(void *user, const fs_matrix *from, fs_matrix *to);
 
 /* Seconds on a clock that only goes forward. */
@@ -35,6 +35,9 @@ void bench_fill(float *x, int64_t count, uint64_t seed);
 /* Reads `bytes` bytes of A and writes `out` bytes, with this many threads: the least that any sketch must do.  Returns
  * something made from all that was read. */
 float bench_floor(const void *A, int64_t bytes, void *Y, int64_t out, int threads);
+
+/* The shuffle of a spec in a record; families without one have "none". */
+static inline const char *bench_shuffle_name(fs_shuffle shuffle) { return shuffle ? fs_shuffle_name(shuffle) : "none"; }
 
 /* The processor's name, and today's date, for the record. */
 const char *bench_machine(void);

@@ -86,7 +86,7 @@ typedef struct bench_run {
     int64_t row0;
 } bench_run;
 
-/* Seconds of the slowest rank; below 0 after a sentence. */
+/* Seconds of the slowest rank; below 0 after printing an error message. */
 static double together(bench_run *r, const fs_matrix *A)
 {
     keep_to_a_core(1);

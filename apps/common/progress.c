@@ -1,5 +1,5 @@
 /* progress.c - one line that is drawn over itself. */
-#include "progress.h"
+#include "apps/common/progress.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "apps/common/clock.h"
 
 enum { WIDTH = 32 };
 static const double patience = 1, between = 0.1; /* seconds until the bar appears, and from one drawing to the next */
@@ -15,8 +15,8 @@ static const double patience = 1, between = 0.1; /* seconds until the bar appear
 progress progress_start(int steps, int quiet)
 {
     const char *terminal = getenv("TERM");
-    const int person = !quiet && isatty(STDERR_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0);
-    const progress bar = {person, 0, steps, cli_seconds() + patience, 0, 2};
+    const int visible = !quiet && isatty(STDERR_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0);
+    const progress bar = {visible, 0, steps, clock_seconds() + patience, 0, 2};
     return bar;
 }
 
@@ -28,10 +28,10 @@ static void draw_left(double seconds)
     else fprintf(stderr, ", %.0f h left", seconds / 3600);
 }
 
-/* left: seconds, negative if nobody knows. */
+/* left: seconds; negative: unknown. */
 static void draw(progress *bar, double done, double left, const char *format, va_list arguments)
 {
-    const double now = bar->visible ? cli_seconds() : 0;
+    const double now = bar->visible ? clock_seconds() : 0;
     if (!bar->visible || now < bar->next) return;
     bar->next = now + between;
     if (done > 1) done = 1;
@@ -55,7 +55,7 @@ void progress_step(progress *bar, const char *format, ...)
 
 void progress_at(progress *bar, double done, const char *format, ...)
 {
-    const double now = bar->visible ? cli_seconds() : 0;
+    const double now = bar->visible ? clock_seconds() : 0;
     va_list arguments;
     va_start(arguments, format);
     if (done >= 0 && done < bar->from) bar->from = done, bar->began = now;

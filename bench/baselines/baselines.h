@@ -27,7 +27,7 @@ typedef struct baseline_problem {
     baseline_product product; /* dense products only */
 } baseline_problem;
 
-/* Functions return 0, or 1 after a sentence on stderr. */
+/* Functions return 0, or 1 after printing an error message. */
 typedef struct baseline {
     int (*open)(void **state, const baseline_problem *problem); /* takes memory; close it even if it failed */
     int (*prepare)(void *state);                                /* makes S; NULL: S is made in every call */

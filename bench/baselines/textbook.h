@@ -11,7 +11,7 @@ extern "C" {
 struct bench_gpu;
 
 /* For Y, k x n in packed rows, C, k x rhs by columns, and X, n x rhs by columns, f32, in the memory of the CPU or GPU.
- * Y and C may be overwritten.  Functions return 0, or 1 after a sentence; on a GPU results are ready when the stream is
+ * Y and C may be overwritten.  Functions return 0, or 1 after printing an error message; on a GPU results are ready when the stream is
  * waited for. */
 typedef struct textbook {
     int (*open)(void **state, struct bench_gpu *g, int64_t k, int64_t n, int64_t rhs); /* close it even if it failed */

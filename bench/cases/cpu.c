@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "base/dtype.h"
 
 enum layout { ROW_MAJOR, BATCH_MAJOR };
 enum op { APPLY, ADJOINT };
@@ -66,36 +65,42 @@ static fs_result once(const bench_run *r, const fs_matrix *from, fs_matrix *to)
                              : fs_apply_adjoint(r->ctx, r->S, 0, 1.0, from, 0.0, to);
 }
 
+/* CHECKED columns of a matrix, `step` apart. */
+static fs_matrix every_column(const fs_matrix *m, int64_t step)
+{
+    fs_matrix sampled = *m;
+    sampled.cols = CHECKED;
+    sampled.col_stride *= step;
+    return sampled;
+}
+
 /* |result - reference| / |reference| on CHECKED columns; the reference sums in double over the same elements. */
 static double relative_error(const bench_run *r)
 {
     const int64_t rows_in = r->from.rows, rows_out = r->to.rows, step = N / CHECKED;
     double *in = malloc(sizeof *in * (size_t)(rows_in * CHECKED)),
-           *out = malloc(sizeof *out * (size_t)(rows_out * CHECKED));
+           *out = malloc(sizeof *out * (size_t)(rows_out * CHECKED)),
+           *made = malloc(sizeof *made * (size_t)(rows_out * CHECKED));
     double difference = 0, norm = 0;
-    if (in && out) {
-        for (int64_t i = 0; i < rows_in; i++)
-            for (int64_t c = 0; c < CHECKED; c++)
-                in[i * CHECKED + c] = fsi_load(r->from.data, r->from.dtype,
-                                               i * r->from.row_stride + c * step * r->from.col_stride);
+    if (in && out && made) {
+        const fs_matrix sampled = every_column(&r->from, step), found = every_column(&r->to, step);
         fs_matrix from = fs_row_major(in, rows_in, CHECKED, FS_F64), to = fs_row_major(out, rows_out, CHECKED, FS_F64);
-        if (once(r, &from, &to) != FS_OK) fprintf(stderr, "fsbench: %s\n", fs_error_message());
-        for (int64_t i = 0; i < rows_out; i++)
-            for (int64_t c = 0; c < CHECKED; c++) {
-                const double y = fsi_load(r->to.data, r->to.dtype, i * r->to.row_stride + c * step * r->to.col_stride);
-                difference += (y - out[i * CHECKED + c]) * (y - out[i * CHECKED + c]);
-                norm += out[i * CHECKED + c] * out[i * CHECKED + c];
-            }
+        fs_matrix y = fs_row_major(made, rows_out, CHECKED, FS_F64);
+        if (fs_add(r->ctx, &sampled, 1, 0.0, &from) || once(r, &from, &to) || fs_add(r->ctx, &found, 1, 0.0, &y))
+            fprintf(stderr, "fsbench: %s\n", fs_error_message());
+        for (int64_t i = 0; i < rows_out * CHECKED; i++) {
+            difference += (made[i] - out[i]) * (made[i] - out[i]);
+            norm += out[i] * out[i];
+        }
     }
     free(in);
     free(out);
+    free(made);
     return sqrt(difference / norm);
 }
 
 static void report(const bench_run *r, const bench_options *o, double floor_ms, double ms, double error)
 {
-    static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    static const char *const shuffles[] = {"?", "none", "rows", "groups"};
     char backend[256];
     fs_context_describe(r->ctx, backend, sizeof backend);
     printf(
@@ -103,10 +108,10 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
         ", \"M\": %" PRId64 ", \"kappa\": %" PRId64 ", \"s\": %" PRId64 ", \"shuffle\": \"%s\", \"layout\": \"%s\", "
         "\"dtype\": \"%s\", \"threads\": %d, \"floor_ms\": %.3f, \"ms\": %.3f, \"ratio\": %.3f, \"error\": %.2e, "
         "\"machine\": \"%s\", \"commit\": \"%s\", \"date\": \"%s\"}\n",
-        r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, families[r->spec.family], D, N, r->spec.k,
-        r->spec.M, r->spec.kappa, r->spec.s, shuffles[r->spec.shuffle], r->c->layout == ROW_MAJOR ? "row" : "batch",
-        fs_dtype_name(r->c->dtype), o->threads, floor_ms, ms, ms / floor_ms, error, bench_machine(), o->commit,
-        bench_date());
+        r->c->name, r->c->op == APPLY ? "apply" : "adjoint", backend, fs_family_name(r->spec.family), D, N, r->spec.k,
+        r->spec.M, r->spec.kappa, r->spec.s, fs_shuffle_name(r->spec.shuffle),
+        r->c->layout == ROW_MAJOR ? "row" : "batch", fs_dtype_name(r->c->dtype), o->threads, floor_ms, ms,
+        ms / floor_ms, error, bench_machine(), o->commit, bench_date());
     fflush(stdout);
 }
 
@@ -114,12 +119,12 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
 static int measure(bench_run *r, const bench_options *o, void *wide, void *narrow)
 {
     const struct bench_case *c = r->c;
-    const int64_t bytes = fsi_dtype_size(c->dtype), out_bytes = fsi_dtype_size(fsi_dtype_sum(c->dtype));
+    const fs_dtype sum = c->dtype == FS_F64 ? FS_F64 : FS_F32;
+    const int64_t bytes = (int64_t)fs_dtype_size(c->dtype), out_bytes = (int64_t)fs_dtype_size(sum);
     double *floor_s = malloc(sizeof *floor_s * (size_t)o->repetitions * 2), *case_s = floor_s + o->repetitions;
     if (!floor_s) return 1;
     r->from = c->op == APPLY ? view(wide, D, c->layout, c->dtype) : view(narrow, c->k, c->layout, c->dtype);
-    r->to = c->op == APPLY ? view(narrow, c->k, c->layout, fsi_dtype_sum(c->dtype))
-                           : view(wide, D, c->layout, c->dtype);
+    r->to = c->op == APPLY ? view(narrow, c->k, c->layout, sum) : view(wide, D, c->layout, c->dtype);
     for (int i = -2; i < o->repetitions; i++) {
         const double t0 = bench_now();
         if (c->op == APPLY) bench_floor(wide, D * N * bytes, narrow, c->k * N * out_bytes, o->threads);
@@ -140,19 +145,25 @@ static int measure(bench_run *r, const bench_options *o, void *wide, void *narro
     return 0;
 }
 
-/* The test matrix in a case's element type. */
-static void fill(void *data, int64_t count, fs_dtype dtype)
+/* The test matrix in a case's element type.  Returns 0, or 1 after an error message. */
+static int fill(fs_context *ctx, void *data, int64_t count, fs_dtype dtype)
 {
     if (dtype == FS_F32) {
         bench_fill(data, count, 1);
-        return;
+        return 0;
     }
     float run[4096];
     for (int64_t i = 0; i < count; i += 4096) {
         const int64_t here = count - i < 4096 ? count - i : 4096;
+        const fs_matrix from = fs_row_major(run, 1, here, FS_F32);
+        fs_matrix to = fs_row_major((char *)data + (size_t)i * fs_dtype_size(dtype), 1, here, dtype);
         bench_fill(run, here, (uint64_t)i);
-        for (int64_t c = 0; c < here; c++) fsi_store(data, dtype, i + c, run[c]);
+        if (fs_add(ctx, &from, 1, 0.0, &to)) {
+            fprintf(stderr, "fsbench: %s\n", fs_error_message());
+            return 1;
+        }
     }
+    return 0;
 }
 
 int bench_cpu(const bench_options *o)
@@ -167,14 +178,18 @@ int bench_cpu(const bench_options *o)
     for (int i = 0; i < CASES && !failed; i++) {
         bench_run r = {.c = &cases[i], .spec = FS_SPEC_INIT};
         if (o->filter && !strstr(cases[i].name, o->filter)) continue;
-        if (filled != cases[i].dtype || cases[i].op == ADJOINT) fill(wide, (int64_t)D * N, filled = cases[i].dtype);
-        if (cases[i].op == ADJOINT) fill(narrow, cases[i].k * N, cases[i].dtype), filled = (fs_dtype)0;
         r.spec.d = D, r.spec.k = cases[i].k, r.spec.seed = 7, r.spec.family = cases[i].family;
         r.spec.kappa = cases[i].kappa, r.spec.s = cases[i].s, r.spec.shuffle = cases[i].shuffle;
         failed = fs_sketch_create(&r.S, &r.spec) != FS_OK || fs_sketch_spec(r.S, &r.spec) != FS_OK ||
                  fs_context_create(&r.ctx, &where) != FS_OK;
         if (failed) fprintf(stderr, "fsbench: %s\n", fs_error_message());
-        else failed = measure(&r, o, wide, narrow);
+        if (!failed && (filled != cases[i].dtype || cases[i].op == ADJOINT))
+            failed = fill(r.ctx, wide, (int64_t)D * N, filled = cases[i].dtype);
+        if (!failed && cases[i].op == ADJOINT) {
+            failed = fill(r.ctx, narrow, cases[i].k * N, cases[i].dtype);
+            filled = (fs_dtype)0;
+        }
+        if (!failed) failed = measure(&r, o, wide, narrow);
         fs_context_destroy(r.ctx);
         fs_sketch_destroy(r.S);
     }

@@ -6,7 +6,6 @@
 
 #include "bench/baselines/baselines.h"
 #include "bench/gpu/bench_gpu.h"
-#include "base/dtype.h"
 
 enum { ROW = 1, BATCH = 2 };
 #define UNSAID (fs_shuffle)0
@@ -63,7 +62,7 @@ static int measure(const struct peer *peer, const baseline_problem *p, void *sta
 {
     bench_record record = bench_record_of(peer->name, "apply", &p->spec, p->n, p->dtype);
     record.batch_major = p->batch_major;
-    record.bytes = p->n * (p->spec.d * fsi_dtype_size(p->dtype) + p->spec.k * fsi_dtype_size(FS_F32));
+    record.bytes = p->n * (p->spec.d * (int64_t)fs_dtype_size(p->dtype) + p->spec.k * (int64_t)fs_dtype_size(FS_F32));
     if (bench_gpu_measure_baseline(p->g, peer->baseline, state, p, &record.times, &record.prep_ms, &record.full_ms) ||
         check(peer, p, state, &record.error))
         return 1;

@@ -1,8 +1,6 @@
 /* groups.c - the table of cases, and a case at work. */
 #include "groups.h"
 
-#include "base/dtype.h"
-
 static const bench_shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}, {0, 0}};
 static const bench_shape one[] = {{65536, 1024}, {0, 0}};
 static const bench_shape batches[] = {{131072, 512}, {1048576, 64}, {0, 0}};
@@ -83,7 +81,7 @@ static int queue(void *user, void *from, void *to)
 
 bench_work bench_case_work(bench_case *c)
 {
-    const int64_t row = c->n * fsi_dtype_size(c->group->dtype), sampled = c->spec.k * c->spec.kappa * c->spec.s;
+    const int64_t row = c->n * (int64_t)fs_dtype_size(c->group->dtype), sampled = c->spec.k * c->spec.kappa * c->spec.s;
     const int64_t from = c->from_rows * row, to = c->to_rows * row;
     bench_work work = {c->group->dtype, from, to, from, to, queue, c};
     /* FlashBlockRow reads only the rows that it samples. */

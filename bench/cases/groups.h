@@ -37,7 +37,7 @@ typedef struct bench_case {
     int64_t from_rows, to_rows, n;
 } bench_case;
 
-/* Makes the sketch of a case for a context.  0, or 1 after a sentence; close it all the same. */
+/* Makes the sketch of a case for a context.  0, or 1 after printing an error message; close it all the same. */
 int bench_case_open(bench_case *c, const bench_group *group, const bench_shape *A, int64_t k, fs_context *context);
 void bench_case_close(bench_case *c);
 

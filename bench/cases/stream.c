@@ -141,9 +141,9 @@ static seen measure(void (*what)(const job *), const job *j)
         _exit(write(ends[1], &seconds, sizeof seconds) != (ssize_t)sizeof seconds);
     }
     close(ends[1]);
-    const int told = read(ends[0], &s.seconds, sizeof s.seconds) == (ssize_t)sizeof s.seconds;
+    const int received = read(ends[0], &s.seconds, sizeof s.seconds) == (ssize_t)sizeof s.seconds;
     close(ends[0]);
-    if (wait4(child, &status, 0, &used) != child || status || !told) fail("a measurement failed");
+    if (wait4(child, &status, 0, &used) != child || status || !received) fail("a measurement failed");
     s.cpu = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
             1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
     s.peak = (int64_t)used.ru_maxrss << 10;

@@ -36,16 +36,16 @@ typedef struct data_set {
     uint64_t seed;
 } data_set;
 
-/* Reads the text of a source.  0, or 1 after a sentence. */
+/* Reads the text of a source.  0, or 1 after printing an error message. */
 int data_source_parse(const char *text, data_source *out);
 
-/* The names of the recipes, for help and sentences. */
+/* The names of the recipes, for help and messages. */
 extern const char *const data_recipe_names[RECIPES];
 
 /* The matrix of a source and a shape, with its seed: of the paper's table where it is one of the paper's. */
 data_set data_set_of(const data_source *source, int64_t d, int64_t n);
 
-/* Writes A, d x n row-major, in host memory.  0, or 1 after a sentence. */
+/* Writes A, d x n row-major, in host memory.  0, or 1 after printing an error message. */
 int data_make(const data_set *set, float *A);
 
 /* x of length n, and b = (A x) + noise sqrt(|A x|^2 / d) N(0, I), given A x in double. */
@@ -55,12 +55,12 @@ void data_right_side(const data_set *set, const double *Ax, double noise, float 
 /* A x in double, term by term, so that a GPU makes the same bits. */
 void data_times(const float *A, int64_t d, int64_t n, const float *x, double *Ax);
 
-/* The same in device memory, queued on a stream (a cudaStream_t): data.cu, only in builds with CUDA.  0, or 1 after a
- * sentence. */
+/* The same in device memory, queued on a stream (a cudaStream_t): data.cu, only in builds with CUDA.  0, or 1 after an
+ * error message. */
 int data_make_device(const data_set *set, float *A, void *stream);
 int data_times_device(const float *A, int64_t d, int64_t n, const float *x, double *Ax, void *stream);
 
-/* files.c; a build without the readers of files answers with a sentence. */
+/* files.c; a build without the readers of files prints an error message. */
 int data_file_shape(const data_source *source, int64_t *d, int64_t *n);
 int data_file_make(const data_set *set, float *A);
 

@@ -32,12 +32,12 @@ typedef struct bench_gpu {
     char name[256], driver[32], cuda[16];
 } bench_gpu;
 
-/* Opens the first GPU, its contexts and its memory, and runs it warm.  0, or 1 after a sentence on stderr; close it all
+/* Opens the first GPU, its contexts and its memory, and runs it warm.  0, or 1 after printing an error message; close it all
  * the same. */
 int bench_gpu_open(bench_gpu *g, const bench_options *options);
 void bench_gpu_close(bench_gpu *g);
 
-/* 0, or 1 after a sentence on stderr: what was being done, and what CUDA said. */
+/* 0, or 1 after printing an error message: what was being done, and what CUDA said. */
 int bench_cuda_failed(cudaError_t error, const char *doing);
 
 /* measure.c -------------------------------------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ typedef struct bench_work {
     fs_dtype dtype;                                 /* of the input, which is filled with numbers from -1 to 1 */
     int64_t from_bytes, to_bytes;                   /* of one input and one output */
     int64_t read, written;                          /* bytes that the work cannot avoid: its floor */
-    int (*queue)(void *user, void *from, void *to); /* puts it on the stream; 0, or 1 after a sentence */
+    int (*queue)(void *user, void *from, void *to); /* puts it on the stream; 0, or 1 after printing an error message */
     void *user;
 } bench_work;
 

@@ -6,7 +6,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "base/dtype.h"
 #include "bench_gpu.h"
 
 /* volatile: a load must happen even where its thread has nothing to write.  FORGET: L2 is told that it may forget the
@@ -154,7 +153,7 @@ static unsigned blocks_for(const bench_gpu *g, int64_t items)
 
 void bench_gpu_fill(const bench_gpu *g, void *data, int64_t bytes, fs_dtype dtype)
 {
-    const int64_t count = bytes / fsi_dtype_size(dtype);
+    const int64_t count = bytes / (int64_t)fs_dtype_size(dtype);
 #define FILL(T) fill<T><<<blocks_for(g, count), 256, 0, g->stream>>>((T *)data, count)
     BY_DTYPE(dtype, FILL)
 #undef FILL

@@ -1,7 +1,6 @@
 /* measure_baseline.c - the times of a baseline: the product with S ready, making S, and both in one call. */
 #include "bench/baselines/baselines.h"
 #include "bench_gpu.h"
-#include "base/dtype.h"
 
 /* A baseline at work. */
 typedef struct at_work {
@@ -25,7 +24,8 @@ int bench_gpu_measure_baseline(bench_gpu *g, const baseline *b, void *state, con
                                bench_times *times, double *prep_ms, double *full_ms)
 {
     at_work w = {b, state};
-    const int64_t from = p->spec.d * p->n * fsi_dtype_size(p->dtype), to = p->spec.k * p->n * fsi_dtype_size(FS_F32);
+    const int64_t from = p->spec.d * p->n * (int64_t)fs_dtype_size(p->dtype),
+                  to = p->spec.k * p->n * (int64_t)fs_dtype_size(FS_F32);
     bench_work work = {p->dtype, from, to, from, to, multiply, &w};
     *prep_ms = *full_ms = -1;
     if (b->prepare) {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "bench_gpu.h"
-#include "base/dtype.h"
 
 bench_record bench_record_of(const char *name, const char *op, const fs_spec *spec, int64_t n, fs_dtype dtype)
 {
@@ -36,19 +35,17 @@ static void measured(const char *name, double value)
 
 void bench_gpu_report(const bench_gpu *g, const bench_record *r)
 {
-    static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-    static const char *const shuffles[] = {"none", "none", "rows", "groups"};
     char backend[256];
     fs_context_describe(g->context[r->precision], backend, sizeof backend);
     printf("{");
     word("case", r->name);
     word("op", r->op);
     word("backend", backend);
-    word("family", families[r->spec.family]);
+    word("family", fs_family_name(r->spec.family));
     printf("\"d\": %" PRId64 ", \"n\": %" PRId64 ", \"k\": %" PRId64 ", \"M\": %" PRId64 ", \"kappa\": %" PRId64
            ", \"s\": %" PRId64 ", \"interleave\": %" PRId64 ", ",
            r->spec.d, r->n, r->spec.k, r->spec.M, r->spec.kappa, r->spec.s, r->spec.interleave);
-    word("shuffle", shuffles[r->spec.shuffle]);
+    word("shuffle", bench_shuffle_name(r->spec.shuffle));
     word("layout", r->batch_major ? "batch" : "row");
     word("dtype", fs_dtype_name(r->dtype));
     word("precision", r->precision == FS_PRECISION_FAST ? "fast" : "full");

@@ -11,8 +11,6 @@
 #include "randnla.h"
 
 const char *const nla_task_names[TASKS] = {"sketch", "gram", "ose", "ridge", "solve"};
-static const char *const families[] = {"?", "blockperm", "sjlt", "blockrow", "srht", "gaussian"};
-static const char *const shuffles[] = {"none", "none", "rows", "groups"};
 enum { CELL = 256 };
 static const unsigned errors_of[] = {TASK_GRAM, TASK_OSE, TASK_RIDGE, TASK_SOLVE};
 enum { ERROR_TASKS = 4 };
@@ -82,14 +80,14 @@ static void start_line(nla_line *l, const char *cell, const char *what, enum nla
     nla_line_word(l, "what", what);
     nla_line_word(l, "task", nla_task_names[task]);
     nla_line_word(l, "method", label);
-    nla_line_word(l, "family", families[spec.family]);
+    nla_line_word(l, "family", fs_family_name(spec.family));
     nla_line_whole(l, "d", d);
     nla_line_whole(l, "n", n);
     nla_line_whole(l, "k", k);
     nla_line_whole(l, "M", spec.M);
     nla_line_whole(l, "kappa", spec.kappa);
     nla_line_whole(l, "s", spec.s);
-    nla_line_word(l, "shuffle", shuffles[spec.shuffle]);
+    nla_line_word(l, "shuffle", bench_shuffle_name(spec.shuffle));
     if (task >= TASK_RIDGE) nla_line_word(l, "solver", method->textbook ? "textbook" : "library");
 }
 

@@ -55,7 +55,7 @@ extern const int nla_method_count;
 /* "algorithm1-2-2": the name in records and filters. */
 void nla_method_label(const nla_method *m, char *text, size_t bytes);
 
-/* The spec of a method, full, and its S; 1 without a sentence where the method has no such S (kappa > M). */
+/* The spec of a method, full, and its S; 1 without a message where the method has no such S (kappa > M). */
 int nla_sketch(const nla_method *m, int64_t d, int64_t k, uint64_t seed, fs_spec *spec, fs_sketch **S);
 
 /* machine_cpu.c, machine_gpu.c ------------------------------------------------------------------------------ */
@@ -67,12 +67,12 @@ typedef struct nla_times {
     double call_us;          /* the host's time in a call; NaN: not measured */
 } nla_times;
 
-/* Where the experiment runs.  Functions return 0, or 1 after a sentence. */
+/* Where the experiment runs.  Functions return 0, or 1 after printing an error message. */
 typedef struct nla_options nla_options;
 typedef struct nla_machine {
     int (*open)(struct nla_machine *m, const nla_options *o);
     void (*close)(struct nla_machine *m);
-    void *(*alloc)(size_t bytes); /* NULL after a sentence */
+    void *(*alloc)(size_t bytes); /* NULL after printing an error message */
     void (*release)(void *memory);
     /* Copies `rows` pieces of `width` bytes between places. */
     int (*copy)(struct nla_machine *m, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
