@@ -59,10 +59,13 @@ static int compare(const checkpoint *c, const identity *run, const identity *sta
     if (!state->panels)
         return cli_fail("%s is a sketch and not the state of a run; remove it, or name another output", c->path);
     if (same(c, "so many files:", state->files, run->files)) return EXIT_FAILURE;
-    for (int64_t i = 0; i < run->files; i++)
-        if (same_file(c, &state->file[i], &run->file[i], stream_file_at(stream, i).path) ||
+    for (int64_t i = 0; i < run->files; i++) {
+        fs_stream_file file = FS_STREAM_FILE_INIT;
+        if (fs_stream_get_file(stream, i, &file)) return cli_library_fail();
+        if (same_file(c, &state->file[i], &run->file[i], file.path) ||
             same(c, "elements that begin at byte", state->file[i].start, run->file[i].start))
             return EXIT_FAILURE;
+    }
     if (identity_agree("this run", run, c->path, state)) return other(c);
     if (strcmp(state->reads, run->reads))
         return cli_fail("%s is of a run that reads %s, this one reads %s; give the same command as before, or remove "
@@ -74,17 +77,18 @@ static int compare(const checkpoint *c, const identity *run, const identity *sta
 
 int checkpoint_load(const checkpoint *c, identity *run, const fs_stream *stream, fs_matrix *Y)
 {
-    file_matrix file;
+    fs_file *file;
+    fs_matrix stored;
     identity state;
     run->done = 0;
     if (access(c->path, F_OK)) return 0;
-    if (identity_open(c->path, &file, &state)) return other(c);
+    if (identity_open(c->path, &file, &stored, &state)) return other(c);
     const int code = compare(c, run, &state, stream);
     if (!code) {
-        memcpy(Y->data, file.dense.data, (size_t)(Y->rows * Y->cols) * (Y->dtype == FS_F64 ? 8 : 4));
+        memcpy(Y->data, stored.data, (size_t)(Y->rows * Y->cols) * fs_dtype_size(Y->dtype));
         run->done = state.done;
     }
-    file_close(&file);
+    fs_file_close(file);
     identity_free(&state);
     return code;
 }
@@ -95,11 +99,11 @@ void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y)
     if (start < c->next) return;
     const fs_matrix stored = as_stored(Y, run->batch_major);
     identity state = *run;
-    state.crc = file_crc(&stored);
+    state.crc = fs_file_crc32(&stored);
     char *text = identity_text(&state);
     FILE *out = text ? output_open(c->path) : NULL;
     if (!text) cli_fail("there is no memory for the text of %s", c->path);
-    if (out && file_write_safetensors(out, &stored, "Y", IDENTITY_KEY, text)) cli_library_fail();
+    if (out && fs_file_write_safetensors(out, &stored, "Y", IDENTITY_KEY, text)) cli_library_fail();
     else if (out) output_close();
     output_abandon();
     free(text);

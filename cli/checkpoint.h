@@ -9,7 +9,6 @@
 #include <limits.h>
 
 #include "identity.h"
-#include "files/stream.h"
 
 typedef struct checkpoint {
     char path[PATH_MAX];
@@ -21,11 +20,11 @@ typedef struct checkpoint {
 int checkpoint_start(checkpoint *c, const char *output, double every);
 
 /* Reads the state, if there is one, into Y.  *run says what this run is: its `done` becomes the panels that are in Y.
- * Returns 0, or EXIT_FAILURE after saying why the state is not one of this run. */
+ * Returns 0, or EXIT_FAILURE after printing why the state is not one of this run. */
 int checkpoint_load(const checkpoint *c, identity *run, const fs_stream *stream, fs_matrix *Y);
 
-/* Writes the state, if it is time to.  One that cannot be written has its sentence on stderr; the last one is kept, and
- * the run goes on. */
+/* Writes the state, if it is time to.  Where that fails, the reason is printed on stderr, the last state is kept,
+ * and the run goes on. */
 void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y);
 
 /* Removes the state: the run is over. */

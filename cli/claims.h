@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 /* Claims a file that is going to be read; "-" is standard input.  A file that cannot be found is nothing: opening it
- * tells why.  Returns 0, or EXIT_FAILURE after printing that it is an output. */
+ * fails with the reason.  Returns 0, or EXIT_FAILURE after printing that it is an output. */
 int claims_input(const char *path);
 
 /* The same for `path` and `suffix`: a file that is read beside another one. */

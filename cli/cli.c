@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "apps/common/clock.h"
 
 static void complain(const char *command, const char *format, va_list arguments)
 {
@@ -30,8 +31,8 @@ int cli_fail(const char *format, ...)
 
 static const char *library_sentence(void)
 {
-    const char *sentence = fs_error_message(), *colon = strstr(sentence, ": ");
-    return !strncmp(sentence, "fs_", 3) && colon ? colon + 2 : sentence;
+    const char *message = fs_error_message(), *colon = strstr(message, ": ");
+    return !strncmp(message, "fs_", 3) && colon ? colon + 2 : message;
 }
 
 int cli_library_fail(void) { return cli_fail("%s", library_sentence()); }
@@ -121,9 +122,4 @@ double cli_median(double *values, int count)
     return values[(count - 1) / 2];
 }
 
-double cli_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
+double cli_seconds(void) { return clock_seconds(); }

@@ -2,19 +2,20 @@
  *
  * A command is a file cmd_NAME.c with one table (command.h) and a line in the list of main.c.  Its function has main's
  * signature (argv[0] is the command's own name) and returns the exit code: 0, EXIT_FAILURE (1), or EXIT_USAGE (2) for
- * a wrong command line.  Results go to stdout; stderr has one sentence that says what to do, or the progress bar. */
+ * a wrong command line.  Results go to stdout; stderr has one error message that says what to do, or the progress bar. */
 #ifndef FSI_CLI_CLI_H
 #define FSI_CLI_CLI_H
 
+#include <flashsketch.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { EXIT_USAGE = 2 };
 
-/* Prints "flashsketch: sentence" on stderr; returns EXIT_FAILURE, so that a command ends with it. */
+/* Prints "flashsketch: message" on stderr; returns EXIT_FAILURE, so that a command ends with it. */
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with the library's sentence for its last failure, without the name of the function that failed. */
+/* The same with the library's message for its last failure, without the name of the function that failed. */
 int cli_library_fail(void);
 
 /* The same with the name of the file that it is about in front. */
@@ -23,7 +24,7 @@ int cli_input_fail(const char *name);
 /* The same for a wrong command line, followed by where the help is; returns EXIT_USAGE.  command may be NULL. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads a whole number of `option` from low to high.  Returns 0, or EXIT_USAGE after saying what was wrong. */
+/* Reads a whole number of `option` from low to high.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 
 /* Reads a number of `option` between low and high, neither of which it may be.  Returns as cli_number. */
@@ -44,7 +45,10 @@ void *cli_array(int64_t rows, int64_t cols, size_t bytes);
 /* The median of count >= 1 values, the lower of the two in the middle; sorts them. */
 double cli_median(double *values, int count);
 
-/* Seconds on a clock that only goes forward. */
+/* The type in which sums of elements of a type are made: f64 for f64, otherwise f32. */
+static inline fs_dtype cli_sum_dtype(fs_dtype dtype) { return dtype == FS_F64 ? FS_F64 : FS_F32; }
+
+/* Seconds on the monotonic clock. */
 double cli_seconds(void);
 
 #endif

@@ -10,17 +10,17 @@
 #include "claims.h"
 #include "cli.h"
 #include "command.h"
-#include "base/dtype.h"
 #include "identity.h"
 #include "output.h"
 
 typedef struct summand {
     const char *path;
-    file_matrix file;
+    fs_file *file;
+    fs_matrix Y;
     identity id;
 } summand;
 
-typedef struct rows_of { /* a range of rows, and who has it */
+typedef struct rows_of { /* a range of rows, and the sketch that has it */
     identity_rows rows;
     const summand *in;
 } rows_of;
@@ -36,7 +36,7 @@ static int open_all(summand *all, int count, char **paths)
 {
     for (int i = 0; i < count; i++) {
         all[i].path = paths[i];
-        if (identity_open_finished(paths[i], &all[i].file, &all[i].id) ||
+        if (identity_open_finished(paths[i], &all[i].file, &all[i].Y, &all[i].id) ||
             identity_agree(paths[0], &all[0].id, paths[i], &all[i].id))
             return cli_library_fail();
     }
@@ -84,20 +84,22 @@ static int join_rows(const summand *all, int count, identity *sum)
     return code;
 }
 
-/* Y in memory: all of them added up. */
-static int add_all(const summand *all, int count, fs_matrix *Y)
+/* Y = the sum of all sketches, in their order. */
+static int sum_sketches(const summand *all, int count, fs_matrix *Y)
 {
-    *Y = all[0].file.dense;
-    Y->data = cli_array(Y->rows, Y->cols, (size_t)fsi_dtype_size(Y->dtype));
-    if (!Y->data) return cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
-    const int64_t elements = Y->rows * Y->cols;
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < elements; i++) {
-        double sum = 0;
-        for (int f = 0; f < count; f++) sum += fsi_load(all[f].file.dense.data, Y->dtype, i);
-        fsi_store(Y->data, Y->dtype, i, sum);
-    }
-    return 0;
+    fs_context_options where = FS_CONTEXT_INIT;
+    fs_context *ctx = NULL;
+    fs_matrix *P = cli_array(count, 1, sizeof *P);
+    where.backend = FS_BACKEND_CPU;
+    *Y = all[0].Y;
+    Y->data = cli_array(Y->rows, Y->cols, fs_dtype_size(Y->dtype));
+    int code = 0;
+    if (!P || !Y->data) code = cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
+    for (int i = 0; i < count && !code; i++) P[i] = all[i].Y;
+    if (!code && (fs_context_create(&ctx, &where) || fs_add(ctx, P, count, 0.0, Y))) code = cli_library_fail();
+    fs_context_destroy(ctx);
+    free(P);
+    return code;
 }
 
 static int add(summand *all, int count, char **paths, FILE *out)
@@ -112,7 +114,7 @@ static int add(summand *all, int count, char **paths, FILE *out)
     }
     if (!code) {
         qsort(all, (size_t)count, sizeof *all, by_rows);
-        code = add_all(all, count, &Y);
+        code = sum_sketches(all, count, &Y);
     }
     if (!code) code = identity_write(out, &sum, &Y, Y.dtype);
     free(Y.data);
@@ -134,7 +136,7 @@ static int run(int argc, char **argv)
     summand *all = calloc((size_t)count, sizeof *all);
     int code = all ? add(all, count, argv + 1, out) : cli_fail("there is no memory for %d files", count);
     for (int i = 0; all && i < count; i++) {
-        file_close(&all[i].file);
+        fs_file_close(all[i].file);
         identity_free(&all[i].id);
     }
     free(all);

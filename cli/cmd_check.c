@@ -1,9 +1,9 @@
 /* cmd_check.c - flashsketch check: is this machine right?
  *
  * Three questions.  Is S the S of the test vectors, on the CPU and on every GPU?  Do all CPU variants and GPUs find
- * the products that the plain loops of the variant ref find: exactly, because the elements are whole numbers, whose
- * sums are the same in any order?  And how good are the sketches, measured on subspaces whose bases are known? */
-#include <flashsketch.h>
+ * the products of the reference implementation (variant ref): exactly, because the elements are integers, whose sums
+ * are the same in any order?  And how good are the sketches, measured on subspaces whose bases are known? */
+#include <flashsketch_tasks.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,8 +12,6 @@
 
 #include "cli.h"
 #include "command.h"
-#include "base/dtype.h"
-#include "expect.h"
 #include "json.h"
 #include "apps/common/progress.h"
 #include "spec_options.h"
@@ -63,8 +61,7 @@ static int digest_agrees(fs_context *ctx, const char *vector)
                " %" SCNd64 " %" SCNx64,
                family, &p.d, &p.k, &p.M, &p.kappa, &p.s, shuffle, &p.interleave, &p.seed, &col0, &cols, &wanted) != 12)
         return 0;
-    p.family = spec_family_of(family);
-    p.shuffle = spec_shuffle_of(shuffle);
+    if (fs_family_from_name(family, &p.family) || fs_shuffle_from_name(shuffle, &p.shuffle)) return 0;
     const int agrees = !fs_sketch_create(&S, &p) && !fs_sketch_digest(ctx, S, col0, cols, &found) && found == wanted;
     fs_sketch_destroy(S);
     return agrees;
@@ -96,45 +93,51 @@ static fs_spec spec_of(const struct sort *sort, int64_t d, int64_t k, uint64_t s
     return spec;
 }
 
-/* Y = S A for the whole numbers a_ij = (5 i + 3 j) mod 9 - 4; returns 0 after a failure. */
-static int product(fs_context *ctx, const struct sort *sort, fs_dtype dtype, int batch_major, void *a, double *y)
+typedef struct room {
+    double integers[D * N], a[D * N], y[K * N];
+    double wanted[PRODUCTS][K * N];
+    int is_there[PRODUCTS];
+} room;
+
+/* y = S A for the integers a_ij = (5 i + 3 j) mod 9 - 4; returns 0 after a failure. */
+static int product(fs_context *ctx, const struct sort *sort, fs_dtype dtype, int batch_major, room *with, double *y)
 {
-    const fs_dtype sum = fsi_dtype_sum(dtype);
     const fs_spec spec = spec_of(sort, D, K, 11);
     fs_sketch *S = NULL;
-    fs_matrix A = batch_major ? fs_batch_major(a, N, D, dtype) : fs_row_major(a, D, N, dtype);
-    fs_matrix Y = fs_row_major(y, K, N, sum);
+    const fs_matrix integers = fs_row_major(with->integers, D, N, FS_F64);
+    fs_matrix A = batch_major ? fs_batch_major(with->a, N, D, dtype) : fs_row_major(with->a, D, N, dtype);
+    fs_matrix Y = fs_row_major(y, K, N, cli_sum_dtype(dtype));
     for (int64_t i = 0; i < D; i++)
-        for (int64_t j = 0; j < N; j++)
-            fsi_store(a, dtype, i * A.row_stride + j * A.col_stride, (double)((5 * i + 3 * j) % 9 - 4));
-    const int made = !fs_sketch_create(&S, &spec) && !fs_apply(ctx, S, 0, 1.0, &A, 0.0, &Y);
+        for (int64_t j = 0; j < N; j++) with->integers[i * N + j] = (double)((5 * i + 3 * j) % 9 - 4);
+    const int made = !fs_sketch_create(&S, &spec) && !fs_add(ctx, &integers, 1, 0.0, &A) &&
+                     !fs_apply(ctx, S, 0, 1.0, &A, 0.0, &Y);
     fs_sketch_destroy(S);
     return made;
 }
 
-/* Equal; the Gaussian's entries are no whole numbers, so its sums may differ by their rounding: sums of D = 1200 terms
+/* Element i of sums of a type. */
+static double sum_at(const double *sums, fs_dtype type, int64_t i)
+{
+    return type == FS_F64 ? sums[i] : (double)((const float *)sums)[i];
+}
+
+/* Equal; the Gaussian's entries are no integers, so its sums may differ by their rounding: sums of D = 1200 terms
  * of at most 4 |s_ij|, |s_ij| about 0.07, are below 100, and their error below sqrt(D) roundings of that. */
 static int same(const struct sort *sort, fs_dtype dtype, const double *found, const double *wanted)
 {
-    const fs_dtype sum = fsi_dtype_sum(dtype);
+    const fs_dtype sum = cli_sum_dtype(dtype);
     const double most = sort->family != FS_GAUSSIAN ? 0 : sum == FS_F64 ? 1e-11 : 1e-3;
     for (int64_t i = 0; i < K * N; i++)
-        if (!(fabs(fsi_load(found, sum, i) - fsi_load(wanted, sum, i)) <= most)) return 0;
+        if (!(fabs(sum_at(found, sum, i) - sum_at(wanted, sum, i)) <= most)) return 0;
     return 1;
 }
 
 /* everything that can compute -------------------------------------------------------------------------------- */
 
-typedef struct room {
-    double a[D * N], y[K * N];
-    double wanted[PRODUCTS][K * N];
-    int is_there[PRODUCTS];
-} room;
-
 static const struct sort *sort_of(int product) { return &sorts[product / (DTYPES * LAYOUTS)]; }
 static fs_dtype dtype_of(int product) { return (fs_dtype)(FS_F32 + product / LAYOUTS % DTYPES); }
 
-/* Lets one context answer the first two questions. */
+/* The first two questions, for one context. */
 static void examine(report *r, fs_context *ctx, const char *name, int digests, room *with, progress *bar)
 {
     score *got = &r->score[r->contexts++];
@@ -144,7 +147,7 @@ static void examine(report *r, fs_context *ctx, const char *name, int digests, r
     for (int i = 0; i < VECTORS && digests; i++) got->digests += digest_agrees(ctx, vectors[i]);
     progress_step(bar, "%s: products", name);
     for (int i = 0; i < PRODUCTS; i++)
-        got->products += with->is_there[i] && product(ctx, sort_of(i), dtype_of(i), i % LAYOUTS, with->a, with->y) &&
+        got->products += with->is_there[i] && product(ctx, sort_of(i), dtype_of(i), i % LAYOUTS, with, with->y) &&
                          same(sort_of(i), dtype_of(i), with->y, with->wanted[i]);
 }
 
@@ -169,16 +172,16 @@ static void examine_gpus(report *r, room *with, progress *bar)
 static int examine_all(report *r, progress *bar)
 {
     room *with = malloc(sizeof *with);
-    fs_context *judge = with ? variant_context(variant_names[0]) : NULL;
-    if (!judge) {
+    fs_context *reference = with ? variant_context(variant_names[0]) : NULL;
+    if (!reference) {
         free(with);
         return cli_fail("there is no memory for %d products of %d x %d", PRODUCTS, K, N);
     }
     r->digests = VECTORS, r->products = PRODUCTS;
-    progress_step(bar, "products by plain loops");
+    progress_step(bar, "products by the reference implementation");
     for (int i = 0; i < PRODUCTS; i++)
-        with->is_there[i] = product(judge, sort_of(i), dtype_of(i), i % LAYOUTS, with->a, with->wanted[i]);
-    fs_context_destroy(judge);
+        with->is_there[i] = product(reference, sort_of(i), dtype_of(i), i % LAYOUTS, with, with->wanted[i]);
+    fs_context_destroy(reference);
     for (int i = 1; variant_names[i]; i++) {
         char name[32];
         fs_context *ctx = variant_context(variant_names[i]);
@@ -246,7 +249,7 @@ static int quality(fs_context *ctx, const struct sort *sort, int input, double *
         if (failed) return cli_library_fail();
         total += error_of(Y);
     }
-    *ratio = total / DRAWS / expect_space(QK, QN);
+    *ratio = total / DRAWS / fs_ose_expected(QK, QN);
     return 0;
 }
 
@@ -301,7 +304,7 @@ static void print(const report *r, double ratio[SORTS][INPUTS])
     if (r->no_gpu[0]) printf("no GPU was checked: %s\n", r->no_gpu);
     printf("\nError |(S Q)'S Q - I|, mean of %d draws, in times %.3f, what a Gaussian's is expected to be;\n"
            "k = %d, Q %d x %d:\n\n%-22s",
-           DRAWS, expect_space(QK, QN), QK, QD, QN, "");
+           DRAWS, fs_ose_expected(QK, QN), QK, QD, QN, "");
     for (int input = 0; input < INPUTS; input++) printf("%12s", inputs[input]);
     for (int sort = 0; sort < SORTS; sort++) {
         printf("\n%-22s", sorts[sort].name);

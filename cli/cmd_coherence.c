@@ -107,7 +107,7 @@ static int measure(const coherence_options *o, const input *in, progress *bar)
         return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", in->name, in->d, spec.d);
     int code = spec_sketch(&spec, &S, &p);
     if (!code && p.family != FS_BLOCKPERM)
-        code = cli_fail("coherence is defined for --family blockperm, not for %s", spec_family_name(p.family));
+        code = cli_fail("coherence is defined for --family blockperm, not for %s", fs_family_name(p.family));
     if (!code && fs_context_create(&ctx, &where)) code = cli_library_fail();
     if (!code) {
         fs_coherence_report c = FS_COHERENCE_REPORT_INIT;
@@ -126,7 +126,7 @@ static int measure(const coherence_options *o, const input *in, progress *bar)
 
 static int run(int argc, char **argv)
 {
-    coherence_options o = {.spec = FS_SPEC_INIT, .delta = 0.05};
+    coherence_options o = {.input = INPUT_INIT, .spec = FS_SPEC_INIT, .delta = 0.05};
     int code = cli_parse(&coherence_command, &argc, argv, take, &o);
     if (!code) code = input_path(&o.input, argc, argv, &o.path);
     if (code) return code;

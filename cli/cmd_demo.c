@@ -12,7 +12,6 @@
 #include "cli.h"
 #include "command.h"
 #include "demo.h"
-#include "gram.h"
 #include "output.h"
 
 enum { DRAWS = 5 };
@@ -77,9 +76,10 @@ static void print_table(const demo_table *table)
            DRAWS, longest / 1e3);
 }
 
-static int exact_gram(demo_matrix *A)
+static int exact_gram(const demo_race *race, demo_matrix *A)
 {
-    if (gram(A->data, A->rows, A->cols, A->gram)) return cli_fail("there is no memory for a Gram matrix");
+    const int code = demo_gram(race, A->data, A->rows, A->cols, A->gram);
+    if (code) return code;
     double trace = 0;
     for (int64_t i = 0; i < A->cols; i++) trace += A->gram[i * A->cols + i];
     return trace > 0 ? 0 : cli_fail("all rows of %s are equal: there is nothing to compare", A->name);
@@ -115,7 +115,7 @@ static int run_heavy(demo_race *race, demo_matrix *A, const demo_table *table, i
 {
     progress_step(bar, "the exact Gram matrix with %d heavy rows", DEMO_HEAVY);
     demo_make_heavy(A);
-    int code = exact_gram(A);
+    int code = exact_gram(race, A);
     for (int which = 0; which < DEMO_SKETCHES && !code; which++) {
         demo_result result = {0};
         progress_step(bar, "%s, %d heavy rows", demo_sketches[which].name, DEMO_HEAVY);
@@ -147,12 +147,12 @@ static int compare(demo_matrix *A, demo_race *race, FILE *picture)
     const int middle = (table.sizes - 1) / 2;
     race->A = A;
     race->Y = cli_array(table.k[table.sizes - 1], A->cols, sizeof *race->Y);
-    race->gram = cli_array(A->cols, A->cols, sizeof *race->gram);
-    int code = race->Y && race->gram ? 0 : cli_fail("there is no memory for Y; give --rows a smaller number");
+    int code = race->Y ? 0 : cli_fail("there is no memory for Y; give --rows a smaller number");
+    if (!code) code = demo_gram_open(race, A->cols);
     progress bar = progress_start(2 + DEMO_SKETCHES * (table.sizes + 1), 0);
     if (!code) {
         progress_step(&bar, "the exact Gram matrix");
-        code = exact_gram(A);
+        code = exact_gram(race, A);
     }
     if (!code) code = run_race(race, &table, &bar);
     if (!code) code = run_heavy(race, A, &table, middle, &bar, heavy);
@@ -164,7 +164,7 @@ static int compare(demo_matrix *A, demo_race *race, FILE *picture)
         demo_picture(picture, &table);
     }
     free(race->Y);
-    free(race->gram);
+    demo_gram_close(race);
     return code;
 }
 

@@ -66,7 +66,9 @@ static int take_size(grass_options *o, const char *word)
 
 static int take_family(grass_options *o, const char *word)
 {
-    const fs_family one = spec_family_of(word), last = one ? one : FS_GAUSSIAN;
+    fs_family one = (fs_family)0;
+    if (fs_family_from_name(word, &one)) one = (fs_family)0;
+    const fs_family last = one ? one : FS_GAUSSIAN;
     if (!one && strcmp(word, "all"))
         return cli_usage(grass_command.name, "--family is blockperm, sjlt, blockrow, srht, gaussian or all, not '%s'",
                          word);

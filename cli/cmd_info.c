@@ -9,7 +9,6 @@
 #include "cli.h"
 #include "command.h"
 #include "identity.h"
-#include "files/file.h"
 #include "json.h"
 #include "variant.h"
 
@@ -30,9 +29,9 @@ static int take(void *options, int code, const char *value)
 
 /* a file ----------------------------------------------------------------------------------------------------- */
 
-static void print_format(file_format format, int gzip)
+static void print_format(fs_file_format format, int gzip)
 {
-    printf("format    %s%s\n", file_format_name(format), gzip ? ", gzip" : "");
+    printf("format    %s%s\n", fs_file_format_name(format), gzip ? ", gzip" : "");
 }
 
 static const char *shape_text(char text[160], int dimensions, const int64_t *size)
@@ -43,13 +42,11 @@ static const char *shape_text(char text[160], int dimensions, const int64_t *siz
     return text;
 }
 
-/* A tensor for the list: a line on stdout, where `user` counts them, or an object in the JSON array `user`. */
-static void print_tensor(void *user, const file_tensor *tensor)
+static void print_tensor(const fs_file_tensor *tensor)
 {
     char name[160], dtype[16], shape[160];
-    if (!(*(int64_t *)user)++) print_format(tensor->format, 0);
-    file_printable(dtype, sizeof dtype, tensor->dtype, strlen(tensor->dtype));
-    file_printable(name, sizeof name, tensor->name, strlen(tensor->name));
+    fs_file_printable(dtype, sizeof dtype, tensor->dtype);
+    fs_file_printable(name, sizeof name, tensor->name);
     printf("tensor    %-5s %-16s %s\n", dtype, shape_text(shape, tensor->dimensions, tensor->shape), name);
 }
 /* A JSON number holds sizes below 2^53 exactly, which every array that fits its file has. */
@@ -59,55 +56,52 @@ static void add_shape(cJSON *out, int dimensions, const int64_t *size)
     for (int i = 0; i < dimensions; i++) cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)size[i]));
     cJSON_AddItemToObject(out, "shape", shape);
 }
-static void add_tensor(void *user, const file_tensor *tensor)
+static void add_tensor(cJSON *tensors, const fs_file_tensor *tensor)
 {
     cJSON *one = cJSON_CreateObject();
     cJSON_AddStringToObject(one, "name", tensor->name);
     cJSON_AddStringToObject(one, "dtype", tensor->dtype);
     add_shape(one, tensor->dimensions, tensor->shape);
-    cJSON_AddItemToArray(user, one);
+    cJSON_AddItemToArray(tensors, one);
 }
 
-static const char *order_of(const file_matrix *file)
+static const char *order_of(const fs_file_info *file)
 {
     if (file->is_sparse) return "sparse";
-    return file->dense.col_stride == 1 ? "rows contiguous" : "columns contiguous";
+    return file->by_columns ? "columns contiguous" : "rows contiguous";
 }
 
-static void print_matrix(const file_matrix *file)
+static void print_matrix(const fs_file_info *file)
 {
-    const int64_t rows = file->is_sparse ? file->sparse.rows : file->dense.rows;
-    const int64_t cols = file->is_sparse ? file->sparse.cols : file->dense.cols;
     char shape[160];
     printf("stores    %s\n", file->stored);
-    if (file->has_shape && (file->dimensions != 2 || *file->why))
+    if (file->dimensions >= 0 && (file->dimensions != 2 || *file->why))
         printf("shape     %s\n", shape_text(shape, file->dimensions, file->shape));
     if (*file->why) {
         printf("matrix    none: %s\n", file->why);
         return;
     }
-    printf("matrix    %" PRId64 " x %" PRId64 "\n", rows, cols);
+    printf("matrix    %" PRId64 " x %" PRId64 "\n", file->rows, file->cols);
     if (file->is_sparse)
-        printf("entries   %" PRId64 " (%.3g to a row)\n", file->sparse.nnz, (double)file->sparse.nnz / (double)rows);
-    printf("opened as %s, %s\n", file_dtype_name(file->is_sparse ? file->sparse.dtype : file->dense.dtype),
-           order_of(file));
+        printf("entries   %" PRId64 " (%.3g to a row)\n", file->entries, (double)file->entries / (double)file->rows);
+    printf("opened as %s, %s\n", fs_file_dtype_name(file->dtype), order_of(file));
 }
-static void add_matrix(cJSON *out, const file_matrix *file)
+static void add_matrix(cJSON *out, const fs_file_info *file)
 {
     cJSON_AddStringToObject(out, "stored", file->stored);
-    if (file->has_shape) add_shape(out, file->dimensions, file->shape);
+    if (file->dimensions >= 0) add_shape(out, file->dimensions, file->shape);
     if (*file->why) {
         cJSON_AddStringToObject(out, "no_matrix", file->why);
         return;
     }
-    json_whole(out, "rows", file->is_sparse ? file->sparse.rows : file->dense.rows);
-    json_whole(out, "cols", file->is_sparse ? file->sparse.cols : file->dense.cols);
-    if (file->is_sparse) json_whole(out, "entries", file->sparse.nnz);
-    cJSON_AddStringToObject(out, "dtype", file_dtype_name(file->is_sparse ? file->sparse.dtype : file->dense.dtype));
+    json_whole(out, "rows", file->rows);
+    json_whole(out, "cols", file->cols);
+    if (file->is_sparse) json_whole(out, "entries", file->entries);
+    cJSON_AddStringToObject(out, "dtype", fs_file_dtype_name(file->dtype));
     cJSON_AddStringToObject(out, "order", order_of(file));
 }
 
-/* What a sketch is of; files that are no sketches, or nobody says of which, have nothing here. */
+/* S and the rows of a sketch; nothing for files without sketch metadata. */
 static void print_identity(const identity *id)
 {
     char text[256];
@@ -131,57 +125,76 @@ static void add_identity(cJSON *out, const identity *id)
     free(text);
 }
 
+/* What is known of a file. */
+typedef struct about {
+    fs_file *file;
+    fs_file_info info;
+    int is_list; /* its tensors are printed, not its matrix */
+    identity id;
+    int is_sketch;
+    const char *note; /* of a FILE.json that does not describe this file; NULL: none */
+} about;
+
+static int print_text(const about *a)
+{
+    print_format(a->info.format, a->info.gzip);
+    for (int64_t i = 0; a->is_list && i < a->info.tensors; i++) {
+        fs_file_tensor tensor = FS_FILE_TENSOR_INIT;
+        if (fs_file_get_tensor(a->file, i, &tensor)) return cli_library_fail();
+        print_tensor(&tensor);
+    }
+    if (!a->is_list) print_matrix(&a->info);
+    if (a->is_sketch) print_identity(&a->id);
+    if (a->note) printf("note      %s\n", a->note);
+    return 0;
+}
+
+static int print_json(const about *a)
+{
+    cJSON *out = cJSON_CreateObject();
+    cJSON_AddStringToObject(out, "format", fs_file_format_name(a->info.format));
+    cJSON_AddBoolToObject(out, "gzip", a->info.gzip);
+    cJSON *tensors = a->is_list ? cJSON_AddArrayToObject(out, "tensors") : NULL;
+    for (int64_t i = 0; a->is_list && i < a->info.tensors; i++) {
+        fs_file_tensor tensor = FS_FILE_TENSOR_INIT;
+        if (fs_file_get_tensor(a->file, i, &tensor)) {
+            cJSON_Delete(out);
+            return cli_library_fail();
+        }
+        add_tensor(tensors, &tensor);
+    }
+    if (!a->is_list) add_matrix(out, &a->info);
+    if (a->is_sketch) add_identity(out, &a->id);
+    if (a->note) cJSON_AddStringToObject(out, "note", a->note);
+    return json_print(out);
+}
+
+/* Elements of npy and safetensors files are read only where a CRC-32 is to be compared; those of a pipe, to check its
+ * length. */
+static int open_about(about *a, const char *path, const info_options *o)
+{
+    fs_file_options options = FS_FILE_INIT;
+    options.tensor = o->tensor;
+    options.header_only = strcmp(path, "-") != 0;
+    options.describe = 1;
+    (void)claims_input(path); /* there is no output that it could be */
+    if (fs_file_open(&a->file, path, &options) || fs_file_get_info(a->file, &a->info)) return cli_library_fail();
+    const int64_t tensors = a->info.tensors;
+    a->is_list = a->info.format == FS_FILE_SAFETENSORS ? !o->tensor : tensors > 1;
+    if (!strcmp(path, "-") || !identity_find(path, a->file, &a->id, &a->is_sketch)) return 0;
+    if (a->info.format != FS_FILE_NPY) return cli_library_fail();
+    a->note = fs_error_message();
+    return 0;
+}
+
 static int about_file(const char *path, const info_options *o)
 {
-    identity id = {.count = 0};
-    int is_sketch = 0;
-    cJSON *tensors = o->json ? cJSON_CreateArray() : NULL;
-    int64_t printed = 0;
-    /* The elements of a matrix that lies in its file as it is are not needed; of a pipe all is read, to check its
-     * length. */
-    const file_options options = {.tensor = o->tensor,
-                                  .user = o->json ? (void *)tensors : &printed,
-                                  .locate = strcmp(path, "-") != 0,
-                                  .describe = 1,
-                                  .list = o->tensor ? NULL
-                                          : o->json ? add_tensor
-                                                    : print_tensor};
-    file_matrix file;
-    (void)claims_input(path); /* there is no output that it could be */
-    if (file_open(path, &options, &file)) {
-        cJSON_Delete(tensors);
-        return cli_library_fail();
-    }
-    const int told = strcmp(path, "-") ? identity_find(path, file.format, &id, &is_sketch) : FS_OK;
-    const char *note = told ? fs_error_message() : NULL; /* of a FILE.json that is not about this file */
-    if (told && file.format != FILE_NPY) {
-        cJSON_Delete(tensors);
-        file_close(&file);
-        return cli_library_fail();
-    }
-    const int listed = file.listed;
-    if (!o->json) {
-        if (!printed) print_format(file.format, file.gzip);
-        if (!listed) print_matrix(&file);
-        if (is_sketch) print_identity(&id);
-        if (note) printf("note      %s\n", note);
-        identity_free(&id);
-        file_close(&file);
-        return 0;
-    }
-    cJSON *out = cJSON_CreateObject();
-    cJSON_AddStringToObject(out, "format", file_format_name(file.format));
-    cJSON_AddBoolToObject(out, "gzip", file.gzip);
-    if (listed) cJSON_AddItemToObject(out, "tensors", tensors);
-    else {
-        cJSON_Delete(tensors);
-        add_matrix(out, &file);
-    }
-    if (is_sketch) add_identity(out, &id);
-    if (note) cJSON_AddStringToObject(out, "note", note);
-    identity_free(&id);
-    file_close(&file);
-    return json_print(out);
+    about a = {.info = FS_FILE_INFO_INIT};
+    int code = open_about(&a, path, o);
+    if (!code) code = o->json ? print_json(&a) : print_text(&a);
+    identity_free(&a.id);
+    fs_file_close(a.file);
+    return code;
 }
 
 /* this machine ----------------------------------------------------------------------------------------------- */

@@ -1,12 +1,10 @@
 /* cmd_sketch.c - flashsketch sketch: Y = S A for a matrix in files. */
-#include <flashsketch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
 #include "command.h"
-#include "multiply.h"
 #include "output.h"
 #include "sketching.h"
 #include "spec_options.h"
@@ -18,8 +16,8 @@ typedef struct sketch_options {
     sketching_options how;
     fs_spec spec;
     fs_context_options where;
-    int64_t row0; /* negative: not said, and 0 */
-    fs_dtype out; /* 0: the type that sums are made in */
+    int64_t row0; /* negative: not given, and 0 */
+    fs_dtype out; /* 0: the type of sums */
     int quiet;
 } sketch_options;
 
@@ -49,7 +47,6 @@ static int check_options(sketch_options *o)
                                "-d N, or S is another one for each piece");
     if (o->out == FS_BF16) return cli_usage(name, "npy files have no bf16; --output-dtype is f16, f32 or f64");
     if (o->row0 < 0) o->row0 = 0;
-    o->input.locate = 1;
     return sketching_check(name, &o->how, o->output);
 }
 
@@ -78,13 +75,13 @@ static int open_sketch(work *w)
 
 static int make_room(work *w)
 {
-    const fs_dtype sum = w->A.dtype == FS_F64 ? FS_F64 : FS_F32;
+    const fs_dtype sum = cli_sum_dtype(w->A.dtype);
     const int64_t k = w->spec.k, n = w->A.n;
-    void *data = cli_array(k, n, sum == FS_F64 ? 8 : 4);
+    void *data = cli_array(k, n, fs_dtype_size(sum));
     if (!data)
         return cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64 " %s; give a smaller -k", k, n,
-                        file_dtype_name(sum));
-    w->Y = w->o->input.batch_major ? fs_batch_major(data, n, k, sum) : fs_row_major(data, k, n, sum);
+                        fs_file_dtype_name(sum));
+    w->Y = w->o->input.file.batch_major ? fs_batch_major(data, n, k, sum) : fs_row_major(data, k, n, sum);
     return 0;
 }
 
@@ -94,7 +91,7 @@ static int write_output(work *w, FILE *out)
     fs_matrix Y = w->Y;
     identity id = w->A.id;
     id.panels = 0; /* it is no state any more */
-    if (w->o->input.batch_major) Y = fs_row_major(Y.data, Y.cols, Y.rows, Y.dtype);
+    if (w->o->input.file.batch_major) Y = fs_row_major(Y.data, Y.cols, Y.rows, Y.dtype);
     if (w->o->how.resume) out = output_open_two(w->o->output, OUTPUT_IDENTITY);
     const int code = out ? identity_write(out, &id, &Y, w->o->out ? w->o->out : Y.dtype) : EXIT_FAILURE;
     if (!code) sketching_end(&w->A);
@@ -105,13 +102,13 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
 {
     const sketch_options *o = w->o;
     sketching *A = &w->A;
-    int code = sketching_open(A, (const char *const *)paths, files, &o->input, &o->how, bar);
+    int code = sketching_open(A, (const char *const *)paths, files, &o->input, &o->how, o->where.threads, 0, bar);
     if (!code) code = sketching_keep(A, o->output);
-    if (!code) code = multiply_context(&A->in, &o->where, &w->ctx);
-    if (!code) code = sketching_begin(A, w->ctx, o->spec.k, o->where.threads);
+    if (!code) code = sketching_context(A, NULL, &o->where, &w->ctx);
+    if (!code) code = sketching_begin(A, w->ctx, o->spec.k);
     if (!code) code = open_sketch(w);
     if (!code) code = make_room(w);
-    A->id.batch_major = o->input.batch_major;
+    A->id.batch_major = o->input.file.batch_major;
     if (!code) code = sketching_run(A, w->ctx, w->S, &w->spec, o->row0, &w->Y);
     progress_end(bar);
     return code ? code : write_output(w, out);
@@ -119,17 +116,22 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
 
 static int run(int argc, char **argv)
 {
-    sketch_options o = {
-        .output = "-", .how = SKETCHING_INIT, .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .row0 = -1};
+    sketch_options o = {.output = "-",
+                        .input = INPUT_INIT,
+                        .how = SKETCHING_INIT,
+                        .spec = FS_SPEC_INIT,
+                        .where = FS_CONTEXT_INIT,
+                        .row0 = -1};
     int code = cli_parse(&sketch_command, &argc, argv, take, &o);
     if (!code) code = input_paths(&o.input, argc, argv);
     if (!code) code = check_options(&o);
     if (code) return code;
 
     work w = {.o = &o};
-    FILE *out = output_open_two(o.output, OUTPUT_IDENTITY);
-    if (!out) return EXIT_FAILURE;
-    if (o.how.resume) output_abandon(); /* it can be written; until it is, states are */
+    FILE *out = NULL;
+    if (o.how.resume) code = output_check_two(o.output, OUTPUT_IDENTITY); /* states are written before it */
+    else if (!(out = output_open_two(o.output, OUTPUT_IDENTITY))) code = EXIT_FAILURE;
+    if (code) return code;
     progress bar = progress_start(1, o.quiet);
     code = sketch(&w, argv + 1, argc - 1, out, &bar);
     progress_end(&bar);

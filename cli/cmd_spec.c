@@ -1,5 +1,5 @@
 /* cmd_spec.c - flashsketch spec: the sketch that a spec gives, with every value that was chosen. */
-#include <flashsketch.h>
+#include <flashsketch_tasks.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include "cli.h"
 #include "command.h"
 #include "def/def.h"
-#include "expect.h"
 #include "json.h"
 #include "spec_options.h"
 
@@ -31,12 +30,13 @@ static int take(void *options, int code, const char *value)
 /* What is worked out from a full spec. */
 typedef struct facts {
     fs_spec spec;
-    int blocked;          /* it has blocks of rows */
-    fsi_split out, in;    /* B_r and B_c */
-    fsi_wiring wiring;    /* blockperm */
-    int64_t nonzeros;     /* of S; the dense families have k d */
-    double csr_bytes;     /* of S written out: f32 values, 32-bit indices where they are enough */
-    double vector, space; /* expect.h; negative: none to tell */
+    int blocked;       /* it has blocks of rows */
+    fsi_split out, in; /* B_r and B_c */
+    fsi_wiring wiring; /* blockperm */
+    int64_t nonzeros;  /* of S; the dense families have k d */
+    double csr_bytes;  /* of S written out: f32 values, 32-bit indices where they are enough */
+    double vector;     /* standard deviation of |S x|^2 / |x|^2, as of a dense Gaussian: a chi^2 of k degrees over k */
+    double space;      /* fs_ose_expected; of both, negative: unknown */
 } facts;
 
 static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
@@ -49,8 +49,8 @@ static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
     if (fs_sketch_nnz(S, 0, p->d, &f->nonzeros)) return cli_library_fail();
     const int64_t index = p->d <= INT32_MAX && f->nonzeros <= INT32_MAX ? 4 : 8;
     f->csr_bytes = (double)f->nonzeros * (double)(index + 4) + (double)(p->k + 1) * (double)index;
-    f->vector = p->family == FS_BLOCKROW ? -1 : expect_vector(p->k);
-    f->space = p->family == FS_BLOCKROW || !o->n ? -1 : expect_space(p->k, o->n);
+    f->vector = p->family == FS_BLOCKROW ? -1 : sqrt(2.0 / (double)p->k);
+    f->space = p->family == FS_BLOCKROW || !o->n ? -1 : fs_ose_expected(p->k, o->n);
     return 0;
 }
 

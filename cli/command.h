@@ -16,7 +16,7 @@ typedef struct cli_command {
     const char *name;
     const char *arguments;     /* "[OPTION]... FILE" */
     const char *summary;       /* for the list of commands */
-    const char *text;          /* above the options: sentences in lines */
+    const char *text;          /* above the options: text in lines */
     const cli_option *options; /* the last one's code is 0; --help is every command's and not in the list */
     const char *notes;         /* below the options; NULL: nothing */
     int (*run)(int argc, char **argv);

@@ -2,7 +2,7 @@
 #ifndef FSI_CLI_DEMO_H
 #define FSI_CLI_DEMO_H
 
-#include <flashsketch.h>
+#include <flashsketch_tasks.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -17,11 +17,11 @@ enum {
 };
 
 typedef struct demo_matrix {
-    char name[512]; /* what it is, for people */
+    char name[512]; /* for the tables */
     int stand_in;   /* synthetic, because Fashion-MNIST is not installed */
     float *data;    /* row-major */
     int64_t rows, cols;
-    double *gram; /* the exact A'A, upper triangle */
+    double *gram; /* the exact A'A */
 } demo_matrix;
 
 /* Reads an IDX file; path NULL: Fashion-MNIST where Debian puts it, or a synthetic matrix of the same shape when it
@@ -56,9 +56,18 @@ typedef struct demo_race {
     const demo_matrix *A;
     fs_context *ctx;
     uint64_t seed;
-    float *Y;     /* room for the largest k */
-    double *gram; /* room for Y'Y */
+    fs_workspace *w; /* for demo_gram */
+    float *Y;        /* room for the largest k */
+    double *gram;    /* room for Y'Y */
+    double *part;    /* and for a part of it */
 } demo_race;
+
+/* Makes the workspace and its parts, for matrices of `cols` columns; race->ctx is set.  Returns 0, or an exit code. */
+int demo_gram_open(demo_race *race, int64_t cols);
+void demo_gram_close(demo_race *race);
+
+/* G = X'X in f64 for a row-major rows x cols X.  Returns 0, or an exit code. */
+int demo_gram(const demo_race *race, const float *X, int64_t rows, int64_t cols, double *G);
 
 /* Draws the sketch up to `draws` times with new seeds, fewer when it is slow.  Returns 0, or an exit code. */
 int demo_measure(const demo_race *race, const demo_sketch *sketch, int64_t k, int draws, demo_result *result);

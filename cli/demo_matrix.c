@@ -48,9 +48,9 @@ static int make_synthetic(demo_matrix *A, int64_t rows)
 /* The first rows of an IDX file of bytes. */
 static int read_images(demo_matrix *A, const char *path, int64_t rows)
 {
-    file_image_rows images;
+    image_rows images;
     if (claims_input(path)) return EXIT_FAILURE;
-    const int code = file_images(path, rows, DEMO_MAX_COLS, &images) ? cli_library_fail() : 0;
+    const int code = images_read(path, rows, DEMO_MAX_COLS, &images) ? cli_library_fail() : 0;
     A->rows = images.rows;
     A->cols = images.cols;
     A->data = images.data;

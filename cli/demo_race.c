@@ -1,7 +1,11 @@
 /* demo_race.c - the sketches that compete, and the measurement of one of them. */
 #include "cli.h"
 #include "demo.h"
-#include "gram.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The paper's sketches are blockperm with contiguous blocks. */
 const demo_sketch demo_sketches[DEMO_SKETCHES] = {
@@ -19,6 +23,57 @@ const demo_sketch demo_sketches[DEMO_SKETCHES] = {
 enum { MAX_DRAWS = 5 };
 static const double patience = 1.2; /* seconds for one sketch at one k, after which no new draw is made */
 
+/* Gram matrices ---------------------------------------------------------------------------------------------- */
+
+enum { GRAM_ROWS = 256 }; /* of a workspace: every k is a multiple of it */
+
+int demo_gram_open(demo_race *race, int64_t cols)
+{
+    fs_task_shape shape = FS_TASK_SHAPE_INIT;
+    shape.k = GRAM_ROWS;
+    shape.n = cols;
+    race->part = cli_array(cols, cols, sizeof *race->part);
+    race->gram = cli_array(cols, cols, sizeof *race->gram);
+    if (!race->part || !race->gram)
+        return cli_fail("there is no memory for two Gram matrices of %" PRId64 " x %" PRId64, cols, cols);
+    return fs_workspace_create(&race->w, race->ctx, &shape) ? cli_library_fail() : 0;
+}
+
+void demo_gram_close(demo_race *race)
+{
+    fs_workspace_destroy(race->w);
+    free(race->part);
+    free(race->gram);
+}
+
+int demo_gram(const demo_race *race, const float *X, int64_t rows, int64_t cols, double *G)
+{
+    fs_matrix Y, part = fs_row_major(race->part, cols, cols, FS_F64), sum = fs_row_major(G, cols, cols, FS_F64);
+    fs_gram_report report = FS_GRAM_REPORT_INIT;
+    if (fs_workspace_views(race->w, &Y, NULL)) return cli_library_fail();
+    for (int64_t row = 0; row < rows; row += GRAM_ROWS) {
+        const size_t line = (size_t)cols * sizeof *X, here = (size_t)(rows - row < GRAM_ROWS ? rows - row : GRAM_ROWS);
+        memcpy(Y.data, X + row * cols, here * line);
+        memset((char *)Y.data + here * line, 0, (GRAM_ROWS - here) * line);
+        if (fs_gram(race->w, NULL, &part, &report) || fs_add(race->ctx, &part, 1, row ? 1.0 : 0.0, &sum))
+            return cli_library_fail();
+    }
+    return 0;
+}
+
+/* |H - G|_F / |G|_F. */
+static double gram_error(const double *H, const double *G, int64_t n)
+{
+    double apart = 0, whole = 0;
+    for (int64_t i = 0; i < n * n; i++) {
+        apart += (H[i] - G[i]) * (H[i] - G[i]);
+        whole += G[i] * G[i];
+    }
+    return sqrt(apart / whole);
+}
+
+/* the race --------------------------------------------------------------------------------------------------- */
+
 /* One draw: the time of the product and the error of its Gram matrix. */
 static int draw(const demo_race *race, const fs_spec *spec, double *ms, double *error)
 {
@@ -32,9 +87,9 @@ static int draw(const demo_race *race, const fs_spec *spec, double *ms, double *
     *ms = 1e3 * (cli_seconds() - start);
     fs_sketch_destroy(S);
     if (result) return cli_library_fail();
-    if (gram(race->Y, spec->k, A->cols, race->gram)) return cli_fail("there is no memory for a Gram matrix");
-    *error = gram_error(race->gram, A->gram, A->cols);
-    return 0;
+    const int code = demo_gram(race, race->Y, spec->k, A->cols, race->gram);
+    if (!code) *error = gram_error(race->gram, A->gram, A->cols);
+    return code;
 }
 
 int demo_measure(const demo_race *race, const demo_sketch *sketch, int64_t k, int draws, demo_result *result)

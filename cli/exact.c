@@ -7,18 +7,21 @@
 #include <string.h>
 
 #include "cli.h"
-#include "base/dtype.h"
 
-/* A sparse matrix as packed rows of f64, added to what is there. */
+static int64_t index_at(const void *array, fs_index_type type, int64_t i)
+{
+    return type == FS_INDEX32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
+}
+
+/* A sparse matrix of f64 as packed rows, added to what is there. */
 static void write_out(const fs_sparse *A, double *to)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
     for (int64_t line = 0; line < lines; line++)
-        for (int64_t e = fsi_index_load(A->ptr, A->index_type, line);
-             e < fsi_index_load(A->ptr, A->index_type, line + 1); e++) {
-            const int64_t other = fsi_index_load(A->index, A->index_type, e);
+        for (int64_t e = index_at(A->ptr, A->index_type, line); e < index_at(A->ptr, A->index_type, line + 1); e++) {
+            const int64_t other = index_at(A->index, A->index_type, e);
             const int64_t i = A->format == FS_CSR ? line : other, j = A->format == FS_CSR ? other : line;
-            to[i * A->cols + j] += fsi_load(A->value, A->dtype, e);
+            to[i * A->cols + j] += ((const double *)A->value)[e];
         }
 }
 
@@ -30,8 +33,11 @@ static double *zeros(const char *name, int64_t rows, int64_t cols)
     return data;
 }
 
-static int dense_of(const char *name, const fs_sparse *A, fs_matrix *dense, void **copy)
+int exact_dense(const char *name, const fs_panel *panel, fs_matrix *dense, void **copy)
 {
+    const fs_sparse *A = &panel->sparse;
+    *dense = panel->A;
+    if (!panel->is_sparse) return 0;
     double *data = zeros(name, A->rows, A->cols);
     if (!data) return EXIT_FAILURE;
     write_out(A, data);
@@ -40,22 +46,16 @@ static int dense_of(const char *name, const fs_sparse *A, fs_matrix *dense, void
     return 0;
 }
 
-int exact_dense(const input *in, fs_matrix *dense, void **copy)
-{
-    *dense = in->A;
-    return in->is_sparse ? dense_of(in->name, &in->sparse, dense, copy) : 0;
-}
-
 int exact_possible(task *t)
 {
     fs_matrix shape;
     fs_panel first = FS_PANEL_INIT;
-    if (!t->A.stream) return 0;
+    if (t->A.whole) return 0;
     if (!t->rhs_name)
         return cli_fail("the error of a Gram matrix takes all of A at once: --exact goes with one file, without "
                         "--memory and --resume");
     if (fs_stream_shape(t->A.stream, &shape)) return cli_library_fail();
-    if (shape.col_stride != 1 || (t->A.in.is_sparse && t->input.batch_major))
+    if (shape.col_stride != 1 || (t->A.is_sparse && t->A.batch_major))
         return cli_fail("--exact adds up over whole rows of A, and %s is stored by columns; give one file, without "
                         "--memory and --resume",
                         t->in.name);
@@ -67,7 +67,7 @@ int exact_possible(task *t)
 }
 
 /* All of B, d x rhs, packed rows of f64. */
-static int gather(sketching *s, double *to)
+static int gather(sketching *s, fs_context *ctx, double *to)
 {
     fs_panel p = FS_PANEL_INIT;
     if (fs_stream_seek(s->stream, 0)) return cli_library_fail();
@@ -76,9 +76,11 @@ static int gather(sketching *s, double *to)
         if (!p.A.rows) return 0;
         double *at = to + p.row0 * s->n + p.col0;
         if (p.is_sparse) write_out(&p.sparse, at); /* whole rows */
-        for (int64_t i = 0; !p.is_sparse && i < p.A.rows; i++)
-            for (int64_t j = 0; j < p.A.cols; j++)
-                at[i * s->n + j] = fsi_load(p.A.data, p.A.dtype, p.A.offset + i * p.A.row_stride + j * p.A.col_stride);
+        if (p.is_sparse) continue;
+        fs_matrix part = fs_row_major(at, p.A.rows, p.A.cols, FS_F64);
+        part.row_stride = s->n;
+        part.size = 0;
+        if (fs_add(ctx, &p.A, 1, 0.0, &part)) return cli_library_fail();
     }
 }
 
@@ -98,11 +100,12 @@ static int add_panels(task *t, double *b, const fs_matrix *X, double *norms, dou
     int code = fs_stream_seek(t->A.stream, 0) ? cli_library_fail() : 0;
     for (int64_t i = 0; i < panels && !code; i++) {
         fs_panel p = FS_PANEL_INIT;
+        fs_matrix A;
         void *copy = NULL;
         progress_at(&t->bar, (double)i / (double)panels, "comparing with %s", t->in.name);
         if (fs_stream_next(t->A.stream, &p)) return cli_library_fail();
-        if (p.is_sparse) code = dense_of(t->in.name, &p.sparse, &p.A, &copy);
-        if (!code) code = add_rows(t, &p.A, b, p.row0, X, norms, square);
+        code = exact_dense(t->in.name, &p, &A, &copy);
+        if (!code) code = add_rows(t, &A, b, p.row0, X, norms, square);
         free(copy);
     }
     progress_end(&t->bar);
@@ -114,8 +117,8 @@ int exact_residual(task *t, const fs_matrix *X, double *residual)
     double *b = zeros(t->rhs_name, t->B.rows, t->B.cols), *norms = cli_array(t->B.cols, 1, sizeof *norms), square = 0;
     int code = b ? 0 : EXIT_FAILURE;
     if (b && !norms) code = cli_fail("there is no memory for %" PRId64 " residuals", t->B.cols);
-    if (!code) code = gather(&t->rhs, b);
-    if (!code && t->A.stream) code = add_panels(t, b, X, norms, &square);
+    if (!code) code = gather(&t->rhs, t->ctx, b);
+    if (!code && !t->A.whole) code = add_panels(t, b, X, norms, &square);
     else if (!code && !(code = task_dense(t))) code = add_rows(t, &t->dense, b, 0, X, norms, &square);
     *residual = sqrt(square);
     free(b);

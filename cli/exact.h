@@ -4,15 +4,15 @@
 
 #include "task.h"
 
-/* The dense matrix of an open input: a view; a sparse one is written out into *copy, which the caller frees.  Returns
- * 0, or EXIT_FAILURE after saying that there is no memory. */
-int exact_dense(const input *in, fs_matrix *dense, void **copy);
+/* A panel as a dense matrix: a view; a sparse one is written out into *copy, which the caller frees.  Returns 0, or
+ * EXIT_FAILURE after printing that there is no memory. */
+int exact_dense(const char *name, const fs_panel *panel, fs_matrix *dense, void **copy);
 
 /* Whether A can be compared with, before the work: residuals add up over panels of whole rows, and all else takes A at
- * once.  Returns 0, or EXIT_FAILURE after saying why not. */
+ * once.  Returns 0, or EXIT_FAILURE after printing why not. */
 int exact_possible(task *t);
 
-/* |A X - B| over all right-hand sides; B is held in memory as f64.  Returns 0, or EXIT_FAILURE after saying why not. */
+/* |A X - B| over all right-hand sides; B is held in memory as f64.  Returns 0, or EXIT_FAILURE after printing why not. */
 int exact_residual(task *t, const fs_matrix *X, double *residual);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "base/dtype.h"
 #include "identity.h"
 #include "task.h"
 
@@ -11,7 +10,7 @@ enum { MOST = 2 }; /* the sketches of A and of B */
 
 typedef struct source {
     const char *path;
-    file_matrix file;
+    fs_file *file;
     identity id;
     fs_matrix Y; /* k x n, whatever the order in the file */
 } source;
@@ -20,7 +19,7 @@ typedef struct source {
 static int open_source(source *s, const char *path)
 {
     s->path = path;
-    if (identity_open_finished(path, &s->file, &s->id)) return cli_library_fail();
+    if (identity_open_finished(path, &s->file, &s->Y, &s->id)) return cli_library_fail();
     const identity *id = &s->id;
     if (id->count != 1 || id->rows[0].first || id->rows[0].end != id->spec.d) {
         int64_t rows = 0;
@@ -29,8 +28,7 @@ static int open_source(source *s, const char *path)
                         "'flashsketch add' puts it together with those of the others",
                         path, rows, id->spec.d);
     }
-    s->Y = s->file.dense;
-    if (id->batch_major) s->Y = fs_batch_major(s->file.dense.data, id->n, id->spec.k, id->dtype);
+    if (id->batch_major) s->Y = fs_batch_major(s->Y.data, id->n, id->spec.k, id->dtype);
     return 0;
 }
 
@@ -49,7 +47,7 @@ static int fill(task *t, const source *s, int count)
 static int open_task(task *t, const source *s, int count)
 {
     t->in.name = s[0].path, t->in.d = s[0].id.spec.d, t->in.n = s[0].id.n;
-    t->sum = fsi_dtype_sum(s[0].id.dtype);
+    t->sum = cli_sum_dtype(s[0].id.dtype);
     if (count > 1) {
         t->rhs_name = s[1].path;
         t->B = fs_row_major(NULL, t->in.d, s[1].id.n, s[1].id.dtype);
@@ -71,7 +69,7 @@ int task_from(task *t)
     }
     if (!code) code = open_task(t, s, count);
     for (int i = 0; i < count; i++) {
-        file_close(&s[i].file);
+        fs_file_close(s[i].file);
         identity_free(&s[i].id);
     }
     t->sketch_seconds = cli_seconds() - start;

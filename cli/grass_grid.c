@@ -162,7 +162,7 @@ void grass_print_table(const grass_grid *grid, const grass_summary *summaries)
                      s->difference.high);
         compared |= s->compared;
         printf("%-9s %6" PRId64 " %7s %5" PRId64 " %7.4f %8s  %.4f to %.4f  %11s %9s  %s\n",
-               spec_family_name(s->cell->spec.family), s->cell->spec.k, mask, grid->ask->seeds, s->lds.mean, seeds,
+               fs_family_name(s->cell->spec.family), s->cell->spec.k, mask, grid->ask->seeds, s->lds.mean, seeds,
                s->lds.low, s->lds.high, damping, ms, difference);
     }
     printf("\n"
@@ -188,7 +188,7 @@ int grass_print_summaries(const grass_grid *grid, const grass_summary *summaries
     for (int i = 0; i < grid->ask->sizes * grid->ask->families && !code; i++) {
         const grass_summary *s = &summaries[i];
         cJSON *out = cJSON_CreateObject();
-        cJSON_AddStringToObject(out, "summary", spec_family_name(s->cell->spec.family));
+        cJSON_AddStringToObject(out, "summary", fs_family_name(s->cell->spec.family));
         json_whole(out, "k", s->cell->spec.k);
         json_whole(out, "mask", s->cell->mask);
         json_whole(out, "seeds", grid->ask->seeds);

@@ -77,7 +77,7 @@ static void at(void *user, double share, const char *doing)
     const double all = s->all > 0 ? (s->done + share * s->step) / s->all : share;
     if (!s->now) progress_at(&s->bar, all, "%s", doing);
     else
-        progress_at(&s->bar, all, "%s, k = %" PRId64 ", seed %" PRIu64 ": %s", spec_family_name(s->now->spec.family),
+        progress_at(&s->bar, all, "%s, k = %" PRId64 ", seed %" PRIu64 ": %s", fs_family_name(s->now->spec.family),
                     s->now->spec.k, s->now->spec.seed, doing);
 }
 

@@ -2,6 +2,7 @@
 #include "identity.h"
 
 #include <errno.h>
+#include <flashsketch_extend.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "base/error.h"
 #include "json.h"
 #include "output.h"
 #include "spec_options.h"
@@ -48,7 +48,7 @@ char *identity_text(const identity *id)
     for (int64_t i = 0; i < id->count; i++) add_pair(rows, id->rows[i].first, id->rows[i].end);
     json_whole(all, "n", id->n);
     cJSON_AddBoolToObject(all, "batch_major", id->batch_major);
-    cJSON_AddStringToObject(all, "dtype", file_dtype_name(id->dtype));
+    cJSON_AddStringToObject(all, "dtype", fs_file_dtype_name(id->dtype));
     json_whole(all, "crc32", id->crc);
     if (id->panels) {
         cJSON *state = cJSON_AddObjectToObject(all, "state");
@@ -75,10 +75,10 @@ int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype d
     FILE *second = output_second();
     identity what = *id;
     what.dtype = dtype;
-    what.crc = file_write_npy(out, Y, dtype);
+    int code = fs_file_write_npy(out, Y, dtype, &what.crc) ? cli_library_fail() : 0;
     char *text = second ? identity_text(&what) : NULL;
     if (text) fprintf(second, "%s\n", text);
-    const int code = second && !text ? cli_fail("there is no memory for the text of what Y is") : output_close();
+    if (!code) code = second && !text ? cli_fail("there is no memory for the text of what Y is") : output_close();
     output_abandon();
     free(text);
     return code;
@@ -87,7 +87,7 @@ int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype d
 /* reading ---------------------------------------------------------------------------------------------------- */
 
 typedef struct reading {
-    const char *name; /* of the file, for sentences */
+    const char *name; /* of the file, for messages */
     fs_result result; /* FS_OK until something is wrong */
 } reading;
 
@@ -142,19 +142,18 @@ static void read_spec(reading *r, const cJSON *object, identity *id)
     fs_spec *spec = &id->spec, full = none;
     fs_sketch *S = NULL;
     *spec = none;
-    spec->family = spec_family_of(read_text(r, object, "family"));
-    if (!spec->family) wrong(r, "family", "the name of one");
+    const char *family = read_text(r, object, "family"), *shuffle = read_text(r, object, "shuffle");
+    if (r->result == FS_OK && fs_family_from_name(family, &spec->family)) wrong(r, "family", "the name of one");
     spec->d = read_whole(r, object, "d", 1, MOST_ROWS);
     spec->k = read_whole(r, object, "k", 1, INT32_MAX);
     spec->seed = read_exact(r, object, "seed");
     spec->M = read_whole(r, object, "M", 1, INT32_MAX);
     spec->kappa = read_whole(r, object, "kappa", 1, INT32_MAX);
     spec->s = read_whole(r, object, "s", 1, INT32_MAX);
-    spec->shuffle = spec_shuffle_of(read_text(r, object, "shuffle"));
-    if (!spec->shuffle) wrong(r, "shuffle", "the name of one");
+    if (r->result == FS_OK && fs_shuffle_from_name(shuffle, &spec->shuffle)) wrong(r, "shuffle", "the name of one");
     spec->interleave = read_whole(r, object, "interleave", 1, INT32_MAX);
     if (r->result) return;
-    /* Whether these go together only the library knows. */
+    /* Whether these go together is the library's to check. */
     if (id->definition == fs_definition_version() && (fs_sketch_create(&S, spec) || fs_sketch_spec(S, &full)))
         wrong(r, "spec", "a legal one");
     fs_sketch_destroy(S);
@@ -207,13 +206,6 @@ static void read_state(reading *r, const cJSON *object, identity *id)
     }
 }
 
-static fs_dtype dtype_of(const char *name)
-{
-    for (int t = FS_F32; t <= FS_BF16; t++)
-        if (!strcmp(name, file_dtype_name((fs_dtype)t))) return (fs_dtype)t;
-    return (fs_dtype)0;
-}
-
 static void read_all(reading *r, const cJSON *all, identity *id)
 {
     const int64_t version = read_whole(r, all, "flashsketch", 1, INT32_MAX);
@@ -227,8 +219,8 @@ static void read_all(reading *r, const cJSON *all, identity *id)
     const cJSON *batch = member(r, all, "batch_major"), *state = cJSON_GetObjectItemCaseSensitive(all, "state");
     if (!cJSON_IsBool(batch)) wrong(r, "batch_major", "true or false");
     id->batch_major = cJSON_IsTrue(batch);
-    id->dtype = dtype_of(read_text(r, all, "dtype"));
-    if (!id->dtype) wrong(r, "dtype", "the name of a type");
+    const char *dtype = read_text(r, all, "dtype");
+    if (r->result == FS_OK && fs_dtype_from_name(dtype, &id->dtype)) wrong(r, "dtype", "the name of a type");
     id->crc = (uint32_t)read_whole(r, all, "crc32", 0, UINT32_MAX);
     if (state) read_state(r, state, id);
 }
@@ -255,14 +247,6 @@ typedef struct found_text {
     identity *id;
 } found_text;
 
-static void take_note(void *user, const char *key, const char *text)
-{
-    found_text *f = user;
-    if (f->found || strcmp(key, IDENTITY_KEY)) return;
-    f->found = 1;
-    f->result = identity_parse(f->path, text, strlen(text), f->id);
-}
-
 /* The text beside an npy file, if there is one. */
 static void read_beside(const char *path, found_text *f)
 {
@@ -282,19 +266,23 @@ static void read_beside(const char *path, found_text *f)
     fclose(file);
 }
 
-/* That a text describes the matrix of a file. */
-static fs_result belongs(const found_text *f, const file_matrix *file)
+/* FS_EFILE unless the text describes the matrix of the file. */
+static fs_result belongs(const found_text *f, fs_file *file)
 {
     const identity *id = f->id;
     const int64_t rows = id->batch_major ? id->n : id->spec.k, cols = id->batch_major ? id->spec.k : id->n;
-    const fs_matrix *m = &file->dense;
-    if (file->is_sparse || m->col_stride != 1 || m->rows != rows || m->cols != cols || m->dtype != id->dtype)
+    fs_file_info m = FS_FILE_INFO_INIT;
+    fs_matrix Y;
+    fs_result result = fs_file_get_info(file, &m);
+    if (result) return result;
+    if (m.is_sparse || m.by_columns || m.rows != rows || m.cols != cols || m.dtype != id->dtype)
         return fs_fail(FS_EFILE,
                        "%s: it describes a sketch of %" PRId64 " x %" PRId64 " %s, but %s holds %" PRId64 " x %" PRId64
                        " %s; make the sketch again, or remove %s",
-                       f->says, rows, cols, file_dtype_name(id->dtype), f->path, m->rows, m->cols,
-                       file_dtype_name(m->dtype), f->says);
-    const uint32_t crc = file_crc(m);
+                       f->says, rows, cols, fs_file_dtype_name(id->dtype), f->path, m.rows, m.cols,
+                       fs_file_dtype_name(m.dtype), f->says);
+    if ((result = fs_file_matrix(file, &Y)) != FS_OK) return result;
+    const uint32_t crc = fs_file_crc32(&Y);
     if (crc != id->crc)
         return fs_fail(FS_EFILE,
                        "%s: it describes elements whose CRC-32 is %" PRIu32 ", but those of %s have %" PRIu32
@@ -303,50 +291,55 @@ static fs_result belongs(const found_text *f, const file_matrix *file)
     return FS_OK;
 }
 
-static void ignore(void *user, const file_tensor *tensor) { (void)user, (void)tensor; }
-
-fs_result identity_find(const char *path, file_format format, identity *id, int *found)
+fs_result identity_find(const char *path, fs_file *file, identity *id, int *found)
 {
     found_text f = {.path = path, .id = id};
-    file_matrix file;
+    fs_file_info info = FS_FILE_INFO_INIT;
+    const char *text = fs_file_metadata(file, IDENTITY_KEY);
     memset(id, 0, sizeof *id);
     *found = 0;
     snprintf(f.says, sizeof f.says, "%s", path);
-    if (format == FILE_NPY) read_beside(path, &f);
-    if (format == FILE_SAFETENSORS) { /* the header alone: it may have other tensors too */
-        const file_options header = {.format = format, .list = ignore, .note = take_note, .user = &f};
-        FSI_TRY(file_open(path, &header, &file));
-        file_close(&file);
+    fs_result result = fs_file_get_info(file, &info);
+    if (result) return result;
+    if (info.format == FS_FILE_NPY) read_beside(path, &f);
+    else if (text) {
+        f.found = 1;
+        f.result = identity_parse(path, text, strlen(text), id);
     }
     if (f.result || !f.found) return f.result;
-    fs_result result = file_open(path, NULL, &file);
-    if (result == FS_OK) {
-        result = belongs(&f, &file);
-        file_close(&file);
-    }
+    result = belongs(&f, file);
     if (result) identity_free(id);
     *found = !result;
     return result;
 }
 
-fs_result identity_open(const char *path, file_matrix *file, identity *id)
+static fs_result open_described(const char *path, fs_file *file, fs_matrix *Y, identity *id)
 {
     int found;
-    FSI_TRY(file_open(path, NULL, file));
-    fs_result result = identity_find(path, file->format, id, &found);
+    fs_result result = identity_find(path, file, id, &found);
     if (!result && !found)
         result = fs_fail(FS_EFILE,
                          "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
                          "writes one",
                          path, path, OUTPUT_IDENTITY);
-    if (result) file_close(file);
+    return result ? result : fs_file_matrix(file, Y);
+}
+
+fs_result identity_open(const char *path, fs_file **file, fs_matrix *Y, identity *id)
+{
+    fs_result result = fs_file_open(file, path, NULL);
+    if (!result && (result = open_described(path, *file, Y, id)) != FS_OK) {
+        fs_file_close(*file);
+        identity_free(id);
+        *file = NULL;
+    }
     return result;
 }
 
-fs_result identity_open_finished(const char *path, file_matrix *file, identity *id)
+fs_result identity_open_finished(const char *path, fs_file **file, fs_matrix *Y, identity *id)
 {
-    FSI_TRY(identity_open(path, file, id));
-    fs_result result = FS_OK;
+    fs_result result = identity_open(path, file, Y, id);
+    if (result) return result;
     if (id->panels)
         result = fs_fail(FS_EFILE,
                          "%s: it is the state of a run that is not over; give the command that wrote it "
@@ -356,8 +349,9 @@ fs_result identity_open_finished(const char *path, file_matrix *file, identity *
         result = fs_fail(FS_EFILE, "%s: it is by definition %" PRId64 " of S, and this flashsketch has definition %d",
                          path, id->definition, fs_definition_version());
     if (result) {
-        file_close(file);
+        fs_file_close(*file);
         identity_free(id);
+        *file = NULL;
     }
     return result;
 }
@@ -393,9 +387,11 @@ fs_result identity_same_sketch(const char *name_a, const identity *a, const char
                               {"kappa =", a->spec.kappa, b->spec.kappa},
                               {"s =", a->spec.s, b->spec.s},
                               {"interleave", a->spec.interleave, b->spec.interleave}};
-    const word words[] = {{"family", spec_family_name(a->spec.family), spec_family_name(b->spec.family)},
-                          {"shuffle", spec_shuffle_name(a->spec.shuffle), spec_shuffle_name(b->spec.shuffle)}};
-    FSI_TRY(same(name_a, name_b, words, sizeof words / sizeof words[0], numbers, sizeof numbers / sizeof numbers[0]));
+    const word words[] = {{"family", fs_family_name(a->spec.family), fs_family_name(b->spec.family)},
+                          {"shuffle", fs_shuffle_name(a->spec.shuffle), fs_shuffle_name(b->spec.shuffle)}};
+    const fs_result result = same(name_a, name_b, words, sizeof words / sizeof words[0], numbers,
+                                  sizeof numbers / sizeof numbers[0]);
+    if (result) return result;
     if (a->spec.seed != b->spec.seed)
         return fs_fail(FS_EFILE, "%s: it has seed %" PRIu64 ", but %s has %" PRIu64, name_b, b->spec.seed, name_a,
                        a->spec.seed);
@@ -406,8 +402,8 @@ fs_result identity_agree(const char *name_a, const identity *a, const char *name
 {
     const number columns = {"n =", a->n, b->n};
     const word words[] = {
-        {"type", file_dtype_name(a->dtype), file_dtype_name(b->dtype)},
+        {"type", fs_file_dtype_name(a->dtype), fs_file_dtype_name(b->dtype)},
         {"order", a->batch_major ? "batch-major" : "k x n", b->batch_major ? "batch-major" : "k x n"}};
-    FSI_TRY(identity_same_sketch(name_a, a, name_b, b));
-    return same(name_a, name_b, words, sizeof words / sizeof words[0], &columns, 1);
+    const fs_result result = identity_same_sketch(name_a, a, name_b, b);
+    return result ? result : same(name_a, name_b, words, sizeof words / sizeof words[0], &columns, 1);
 }

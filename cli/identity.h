@@ -1,13 +1,11 @@
-/* identity.h - what a sketch in a file is: of which rows of A, by which S.  docs/sketches.md tells the format.
+/* identity.h - what a sketch in a file is: of which rows of A, by which S.  docs/sketches.md describes the format.
  *
  * `flashsketch sketch` writes it as JSON beside the npy file, as NAME.npy.json; the state of a run that can be resumed
- * holds it in its metadata.  Nothing in it is believed: every field is checked, against the matrix too. */
+ * holds it in its metadata.  It is untrusted: every field is checked, against the matrix too. */
 #ifndef FSI_CLI_IDENTITY_H
 #define FSI_CLI_IDENTITY_H
 
-#include <flashsketch.h>
-
-#include "files/file.h"
+#include <flashsketch_files.h>
 
 #define IDENTITY_KEY "flashsketch" /* in the metadata of a safetensors file */
 enum { IDENTITY_VERSION = 1 };
@@ -52,16 +50,16 @@ char *identity_text(const identity *id);
 /* Reads such a text, which stands in the file `name`.  FS_EFILE: it is not one; *id is empty then. */
 fs_result identity_parse(const char *name, const char *text, size_t length, identity *id);
 
-/* Opens a sketch, npy or safetensors, and what it is; and sees that they belong together.  FS_EFILE: *file and *id are
- * empty then. */
-fs_result identity_open(const char *path, file_matrix *file, identity *id);
+/* Opens a sketch, npy or safetensors, its matrix and what it is, and checks that they belong together.  FS_EFILE: *file
+ * is NULL and *id empty then. */
+fs_result identity_open(const char *path, fs_file **file, fs_matrix *Y, identity *id);
 
-/* The same for a sketch by this library's definition of S that is no state.  FS_EFILE: *file and *id are empty then. */
-fs_result identity_open_finished(const char *path, file_matrix *file, identity *id);
+/* The same for a sketch by this library's definition of S that is no state.  FS_EFILE: as identity_open. */
+fs_result identity_open_finished(const char *path, fs_file **file, fs_matrix *Y, identity *id);
 
-/* What a file of this format is a sketch of, if there is a text about it: *found.  FS_EFILE: the text is wrong, or
- * describes another matrix; the message names the file that the text is in. */
-fs_result identity_find(const char *path, file_format format, identity *id, int *found);
+/* What an open file is a sketch of, if there is a text about it: *found.  FS_EFILE: the text is wrong, or describes
+ * another matrix; the message names the file that the text is in. */
+fs_result identity_find(const char *path, fs_file *file, identity *id, int *found);
 
 /* FS_EFILE unless both are by one S; the names are for the message. */
 fs_result identity_same_sketch(const char *name_a, const identity *a, const char *name_b, const identity *b);

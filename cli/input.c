@@ -11,9 +11,7 @@ int input_is_option(int code) { return code >= INPUT_BATCH_MAJOR && code < INPUT
 
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype)
 {
-    static const char *const names[] = {"f32", "f64", "f16", "bf16"}; /* in the order of fs_dtype */
-    for (int i = 0; i < 4; i++)
-        if (!strcmp(text, names[i])) return *dtype = (fs_dtype)(FS_F32 + i), 0;
+    if (!fs_dtype_from_name(text, dtype)) return 0;
     return cli_usage(command, "%s is f16, bf16, f32 or f64, not '%s'", option, text);
 }
 
@@ -38,7 +36,7 @@ int input_option(const char *command, int code, const char *value, input_options
     case INPUT_SHAPE: return input_shape(command, value, o);
     case INPUT_DTYPE: return input_dtype(command, "--dtype", value, &o->file.dtype);
     case INPUT_COLUMNS: o->file.by_columns = 1; return 0;
-    default: o->batch_major = 1; return 0;
+    default: o->file.batch_major = 1; return 0;
     }
 }
 
@@ -61,44 +59,37 @@ int input_path(const input_options *o, int argc, char **argv, const char **path)
     return 0;
 }
 
-typedef struct watcher {
-    progress *bar;
-    const char *name;
-} watcher;
+const char *input_name(const char *path) { return strcmp(path, "-") ? path : "standard input"; }
 
-static void watch(void *user, int64_t bytes, int64_t all)
+void input_progress(void *user, int64_t bytes, int64_t all)
 {
-    const watcher *w = user;
+    const input_watch *w = user;
     if (all) progress_at(w->bar, (double)bytes / (double)all, "reading %s", w->name);
     else progress_at(w->bar, -1, "reading %s, %.1f MB", w->name, 1e-6 * (double)bytes);
 }
 
-int input_open(const char *path, const input_options *o, progress *bar, input *in)
+int input_whole(fs_stream *stream, fs_panel *panel)
 {
-    file_options options = o->file;
-    watcher w = {bar, strcmp(path, "-") ? path : "standard input"};
-    memset(in, 0, sizeof *in);
-    in->name = w.name;
-    if (o->has_shape) options.format = FILE_RAW;
-    options.locate = o->locate;
-    options.watch = watch;
-    options.user = &w;
-    if (file_open(path, &options, &in->file)) return cli_library_fail();
-    const fs_matrix *dense = &in->file.dense;
-    const fs_sparse *sparse = &in->file.sparse;
-    in->is_sparse = in->file.is_sparse;
-    in->A = *dense;
-    in->sparse = *sparse;
-    if (o->batch_major) {
-        in->A.rows = dense->cols, in->A.cols = dense->rows;
-        in->A.row_stride = dense->col_stride, in->A.col_stride = dense->row_stride;
-        in->sparse.rows = sparse->cols, in->sparse.cols = sparse->rows;
-        in->sparse.format = FS_CSC;
-    }
-    in->dtype = in->is_sparse ? sparse->dtype : dense->dtype;
-    in->d = in->is_sparse ? in->sparse.rows : in->A.rows;
-    in->n = in->is_sparse ? in->sparse.cols : in->A.cols;
+    if (fs_stream_set_memory(stream, INT64_MAX) || fs_stream_next(stream, panel)) return cli_library_fail();
     return 0;
 }
 
-void input_close(input *in) { file_close(&in->file); }
+int input_open(const char *path, const input_options *o, progress *bar, input *in)
+{
+    fs_stream_options options = o->file;
+    fs_panel all = FS_PANEL_INIT;
+    *in = (input){.name = input_name(path), .watch = {bar, input_name(path)}};
+    options.reread = 1;
+    options.progress = input_progress;
+    options.user = &in->watch;
+    if (fs_stream_create(&in->stream, &path, 1, &options)) return cli_library_fail();
+    if (input_whole(in->stream, &all)) return EXIT_FAILURE;
+    in->is_sparse = all.is_sparse;
+    in->A = all.A;
+    in->sparse = all.sparse;
+    in->d = all.A.rows;
+    in->n = all.A.cols;
+    return 0;
+}
+
+void input_close(input *in) { fs_stream_destroy(in->stream); }

@@ -1,12 +1,11 @@
-/* input.h - the matrix A that a command takes from a file: the options that say how to read it, and its opening.
+/* input.h - the matrix A that a command takes from files: the options that say how to read it, and one file as a whole.
  *
  * A is d x n whatever the file's order; a batch-major file holds it transposed, a sample in each row. */
 #ifndef FSI_CLI_INPUT_H
 #define FSI_CLI_INPUT_H
 
-#include <flashsketch.h>
+#include <flashsketch_files.h>
 
-#include "files/file.h"
 #include "apps/common/progress.h"
 
 /* A command puts these in its table of options and numbers its own from INPUT_OTHER on.  The text is that of
@@ -32,40 +31,57 @@
 enum { INPUT_BATCH_MAJOR = 512, INPUT_TENSOR, INPUT_SHAPE, INPUT_DTYPE, INPUT_COLUMNS, INPUT_OTHER };
 
 typedef struct input_options {
-    file_options file;
-    int has_shape, batch_major;
-    int locate; /* as in file.h: the matrix is only found, and in->file is for stream_open */
+    fs_stream_options file; /* memory, threads, reread and progress are not options of the command line */
+    int has_shape;
 } input_options;
-
-typedef struct input {
-    const char *name; /* for sentences */
-    file_matrix file;
-    int is_sparse; /* which of the two is A */
-    fs_matrix A;
-    fs_sparse sparse;
-    fs_dtype dtype; /* of either */
-    int64_t d, n;
-} input;
+#define INPUT_INIT \
+    { \
+        .file = FS_STREAM_INIT \
+    }
 
 /* Is this the code of one of these options? */
 int input_is_option(int code);
 
-/* Puts the value of such an option into *o.  Returns 0, or EXIT_USAGE after saying what was wrong. */
+/* Puts the value of such an option into *o.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int input_option(const char *command, int code, const char *value, input_options *o);
 
 /* Reads the name of an element type.  Returns as input_option. */
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype);
 
-/* That there are files after the options, and the options go together; claims the files (claims.h).  Returns as
- * input_option, or EXIT_FAILURE after printing that a file is the output. */
+/* Checks that there are files after the options, and that the options go together; claims the files (claims.h).  Returns
+ * as input_option, or EXIT_FAILURE after printing that a file is the output. */
 int input_paths(const input_options *o, int argc, char **argv);
 
 /* The same for one file; *path is it. */
 int input_path(const input_options *o, int argc, char **argv, const char **path);
 
-/* Opens A; the bar says what is read.  Returns 0, or EXIT_FAILURE after saying what is wrong; close it in both
+/* The name of a file in messages. */
+const char *input_name(const char *path);
+
+/* The progress of reading a file, as a bar: `progress` and `user` of the options of a file or a stream. */
+typedef struct input_watch {
+    progress *bar;
+    const char *name;
+} input_watch;
+void input_progress(void *watch, int64_t bytes, int64_t all);
+
+/* A whole matrix in memory, or mapped. */
+typedef struct input {
+    const char *name; /* for messages */
+    fs_stream *stream;
+    input_watch watch;
+    int is_sparse; /* which of the two is A */
+    fs_matrix A;
+    fs_sparse sparse;
+    int64_t d, n;
+} input;
+
+/* Opens A; the bar shows what is read.  Returns 0, or EXIT_FAILURE after printing what is wrong; close it in both
  * cases. */
 int input_open(const char *path, const input_options *o, progress *bar, input *in);
 void input_close(input *in);
+
+/* All of A as the only panel of a stream of one file.  Returns 0, or EXIT_FAILURE after printing what is wrong. */
+int input_whole(fs_stream *stream, fs_panel *panel);
 
 #endif

@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,12 @@ void json_whole(cJSON *object, const char *name, int64_t value)
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, value);
     cJSON_AddRawToObject(object, name, text);
+}
+
+void json_real(cJSON *object, const char *name, double value)
+{
+    if (isfinite(value)) cJSON_AddNumberToObject(object, name, value);
+    else cJSON_AddNullToObject(object, name);
 }
 
 void json_exact(cJSON *object, const char *name, uint64_t value)
@@ -31,14 +38,14 @@ void json_versions(cJSON *object)
 
 void json_spec(cJSON *object, const fs_spec *spec)
 {
-    cJSON_AddStringToObject(object, "family", spec_family_name(spec->family));
+    cJSON_AddStringToObject(object, "family", fs_family_name(spec->family));
     json_whole(object, "d", spec->d);
     json_whole(object, "k", spec->k);
     json_exact(object, "seed", spec->seed);
     json_whole(object, "M", spec->M);
     json_whole(object, "kappa", spec->kappa);
     json_whole(object, "s", spec->s);
-    cJSON_AddStringToObject(object, "shuffle", spec_shuffle_name(spec->shuffle));
+    cJSON_AddStringToObject(object, "shuffle", fs_shuffle_name(spec->shuffle));
     json_whole(object, "interleave", spec->interleave);
 }
 

@@ -1,4 +1,4 @@
-/* json.h - results for programs, by cJSON: whole numbers are written exactly, whatever their size. */
+/* json.h - results for programs, by cJSON: integers are written exactly, whatever their size. */
 #ifndef FSI_CLI_JSON_H
 #define FSI_CLI_JSON_H
 
@@ -8,6 +8,8 @@
 
 /* A member of an object; a NULL object, or no memory, shows in json_print. */
 void json_whole(cJSON *object, const char *name, int64_t value);
+/* A number that JSON has; null for one that is not finite. */
+void json_real(cJSON *object, const char *name, double value);
 /* As a text of digits, because programs that read numbers as doubles would round it. */
 void json_exact(cJSON *object, const char *name, uint64_t value);
 
@@ -18,7 +20,7 @@ void json_spec(cJSON *object, const fs_spec *spec);
  * could not be used, "device_reason". */
 void json_device(cJSON *object, const fs_context *ctx);
 
-/* For records: what computed, where and when.  commit NULL: not said. */
+/* For records: what computed, where and when.  commit NULL: not given. */
 void json_provenance(cJSON *object, const fs_context *ctx, const char *commit);
 
 /* Prints an object, indented, with a final newline, and frees it.  Returns the exit code. */

@@ -206,6 +206,26 @@ static void sweep_once(const char *path)
     swept = 1;
 }
 
+/* That a file can be created beside `name`, which need not exist. */
+static int check_folder(const char *name)
+{
+    char final[PATH_MAX], folder[PATH_MAX];
+    const int why = follow(name, final);
+    if (why) return cannot(name, why);
+    temporary_folder(final, folder);
+    return access(folder, W_OK | X_OK) ? cannot(name, errno) : 0;
+}
+
+int output_check_two(const char *path, const char *suffix)
+{
+    char name[PATH_MAX];
+    const int length = snprintf(name, sizeof name, "%s%s", path, suffix ? suffix : "");
+    if (length < 0 || length >= PATH_MAX) return cannot(path, ENAMETOOLONG);
+    sweep_once(path);
+    if (output_check(path) || check_folder(path)) return EXIT_FAILURE;
+    return suffix && (output_check(name) || check_folder(name)) ? EXIT_FAILURE : 0;
+}
+
 static void discard(output *o)
 {
     if (o->stream) fclose(o->stream);

@@ -1,4 +1,4 @@
-/* output.h - a file that is either whole or not there.
+/* output.h - files that are written atomically.
  *
  * output_open makes a temporary beside the file asked for (temporary.h), so that a folder that is missing or cannot be
  * written is found before the work, not after it; output_close puts it in place in one step.  A signal that ends the
@@ -19,14 +19,14 @@
 
 #include <stdio.h>
 
-/* What a command writes beside an output FILE: FILE.json, which says what it holds, and the state of a run; a task with
- * a right-hand side has a second state, FILE.rhs.state. */
+/* What a command writes beside an output FILE: FILE.json, which describes it, and the state of a run; a task with a
+ * right-hand side has a second state, FILE.rhs.state. */
 #define OUTPUT_IDENTITY ".json"
 #define OUTPUT_STATE ".state"
 #define OUTPUT_RHS ".rhs"
 
-/* Returns the stream to write to, or NULL after printing why.  The first call in a process removes what processes that
- * ended have left of FILE and of the files beside it. */
+/* Returns the stream to write to, or NULL after printing why.  The first call in a process deletes the stale temporary
+ * files of FILE and of the files beside it that dead processes have left. */
 FILE *output_open(const char *path);
 
 /* The same with a second file, whose name is `path` and `suffix`; with standard output there is none. */
@@ -35,15 +35,20 @@ FILE *output_open_two(const char *path, const char *suffix);
 /* The stream of the second file; NULL: there is none. */
 FILE *output_second(void);
 
-/* That `path` can be the name of an output, and is no file that the command reads.  Returns 0, or EXIT_FAILURE after
- * printing why not. */
+/* Checks that `path` can be the name of an output, and is no file that the command reads.  Returns 0, or EXIT_FAILURE
+ * after printing why not. */
 int output_check(const char *path);
+
+/* Checks as far as that is possible without writing that output_open_two will succeed: the names, and that the folder
+ * exists and may be written.  suffix NULL: there is no second file.  For an output that is opened after long work.
+ * Returns as output_check. */
+int output_check_two(const char *path, const char *suffix);
 
 /* Puts the files in place, on the disk.  Returns 0, or EXIT_FAILURE after printing why; then what was there before is
  * there, and no temporary. */
 int output_close(void);
 
-/* Removes the temporaries, if an output is open; for all ways out that do not end in output_close. */
+/* Deletes the temporary files; call it on every path that does not end in output_close.  A no-op if no output is open. */
 void output_abandon(void);
 
 /* The same for a signal handler that ends the program: it calls nothing but unlink, and closes no stream. */

@@ -1,15 +1,14 @@
 /* sketching.h - Y = S A for a matrix A in files: in panels, so that A may be larger than memory, and resumable.
  *
- * A is a stream of panels (flashsketch_files.h) where its files can be one, and where --memory, --resume or several
- * files ask for it; a single file that must be read whole (Matrix Market, IDX) is in memory otherwise.  The command
- * sketch and the tasks make Y by the same calls: the same options give the same bits, and the same state. */
+ * A is a stream (flashsketch_files.h), whatever the format of its files; a file that must be read whole is one that is
+ * in memory.  The command sketch and the tasks make Y by the same calls: the same options give the same bits, and the
+ * same state. */
 #ifndef FSI_CLI_SKETCHING_H
 #define FSI_CLI_SKETCHING_H
 
 #include "checkpoint.h"
 #include "identity.h"
 #include "input.h"
-#include "files/stream.h"
 
 /* A command puts these in its table of options. */
 #define SKETCHING_OPTIONS \
@@ -24,8 +23,8 @@
 enum { SKETCHING_MEMORY = 1024, SKETCHING_RESUME, SKETCHING_EVERY };
 
 typedef struct sketching_options {
-    int64_t memory; /* 0: not said */
-    int64_t every;  /* seconds between two states; negative: not said */
+    int64_t memory; /* 0: not given */
+    int64_t every;  /* seconds between two states; negative: not given */
     int resume;
 } sketching_options;
 #define SKETCHING_INIT \
@@ -36,47 +35,48 @@ typedef struct sketching_options {
 /* Is this the code of one of these options? */
 int sketching_is_option(int code);
 
-/* Puts the value of such an option into *o.  Returns 0, or EXIT_USAGE after saying what was wrong. */
+/* Puts the value of such an option into *o.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int sketching_option(const char *command, int code, const char *value, sketching_options *o);
 
-/* That the options go together, and with the output; NULL is none.  Returns as sketching_option. */
+/* Checks that the options go together, and with the output; NULL: there is none.  Returns as sketching_option. */
 int sketching_check(const char *command, const sketching_options *o, const char *output);
 
 typedef struct sketching {
     const sketching_options *o;
-    const input_options *how;
-    const char *const *paths;
+    int batch_major;
     int64_t files;
-    int panels; /* A is a stream, whatever the format */
-    progress *bar;
-    input in;       /* the first file */
-    char name[320]; /* of A, for texts: the first file and how many more */
-    int64_t d, n;   /* of A: of the first file until sketching_begin, then of all */
+    int whole;        /* one file, without --memory and --resume: all of A can be asked for at once (input_whole) */
+    input_watch file; /* the first file, for messages and the bar */
+    char name[320];   /* of A: the first file and how many more */
+    int64_t d, n;     /* of A */
     fs_dtype dtype;
-    fs_stream *stream; /* NULL: A is in memory, in `in` */
-    identity id;       /* what Y is, and how far it is */
+    int is_sparse;
+    fs_stream *stream;
+    identity id; /* what Y is, and how far it is */
     checkpoint state;
     void *converted; /* a panel in another type; owned */
     size_t converted_bytes;
 } sketching;
 
-/* Opens the first file of A.  Without several files, --memory and --resume, how->locate says how: 0, A is in memory or
- * mapped; 1, it is a stream where the file can be one; 2, it is always a stream.  *s keeps the pointers.  Returns 0, or
- * EXIT_FAILURE after saying why not; close it in both cases. */
+/* Opens the files of A.  `threads` copy panels; 0: OpenMP's number.  reread: A is read again after sketching_run.  *s
+ * keeps the pointers o and bar, and must not move.  Returns 0, or EXIT_FAILURE after printing why not; close it in both
+ * cases. */
 int sketching_open(sketching *s, const char *const *paths, int64_t files, const input_options *how,
-                   const sketching_options *o, progress *bar);
+                   const sketching_options *o, int threads, int reread, progress *bar);
 void sketching_close(sketching *s);
 
-/* Opens the rest of A, to be multiplied in ctx by a sketch of k rows: from here on d and n are known.  `threads` copy
- * panels; 0 is OpenMP's number.  Returns as sketching_open. */
-int sketching_begin(sketching *s, const fs_context *ctx, int64_t k, int threads);
+/* A context to multiply A, and B where it is not NULL: the CPU's for a sparse one.  Returns as sketching_open. */
+int sketching_context(const sketching *A, const sketching *B, const fs_context_options *where, fs_context **ctx);
 
-/* Where --resume keeps the state: beside `output`.  Nothing without --resume.  Returns as sketching_open. */
+/* Cuts A into panels, to be multiplied in ctx by a sketch of k rows.  Returns as sketching_open. */
+int sketching_begin(sketching *s, const fs_context *ctx, int64_t k);
+
+/* Where --resume keeps the state: beside `output`.  A no-op without --resume.  Returns as sketching_open. */
 int sketching_keep(sketching *s, const char *output);
 
 /* Y = S[:, row0 : row0 + d] A for the S of the full spec; with --resume from the state on, if there is one.  Y is k x n
  * in ctx's memory, or with --resume in the host's: packed rows, or packed columns (batch-major), in the type of sums
- * of A or another, to which the panels of a stream are converted.  s->id says what Y is; its batch_major is the
+ * of A or another, to which the panels are converted.  s->id says what Y is; its batch_major is the
  * caller's to set.  Returns as sketching_open. */
 int sketching_run(sketching *s, fs_context *ctx, const fs_sketch *S, const fs_spec *spec, int64_t row0, fs_matrix *Y);
 

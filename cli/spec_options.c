@@ -5,32 +5,15 @@
 
 #include "cli.h"
 
-/* In the order of the public enums, which count from 1. */
-static const char *const families[] = {"blockperm", "sjlt", "blockrow", "srht", "gaussian", NULL};
-static const char *const shuffles[] = {"none", "rows", "groups", NULL};
-
-static int find_name(const char *const *names, const char *text)
-{
-    for (int i = 0; names[i]; i++)
-        if (!strcmp(names[i], text)) return i + 1;
-    return 0;
-}
-
-const char *spec_family_name(fs_family family) { return families[family - 1]; }
-const char *spec_shuffle_name(fs_shuffle shuffle) { return shuffles[shuffle - 1]; }
-fs_family spec_family_of(const char *name) { return (fs_family)find_name(families, name); }
-fs_shuffle spec_shuffle_of(const char *name) { return (fs_shuffle)find_name(shuffles, name); }
-
 int spec_shuffle(const char *command, const char *option, const char *text, fs_shuffle *shuffle)
 {
-    *shuffle = spec_shuffle_of(text);
-    return *shuffle ? 0 : cli_usage(command, "%s is none, rows or groups, not '%s'", option, text);
+    if (!fs_shuffle_from_name(text, shuffle)) return 0;
+    return cli_usage(command, "%s is none, rows or groups, not '%s'", option, text);
 }
 
 static int spec_family(const char *command, const char *text, fs_family *family)
 {
-    *family = spec_family_of(text);
-    if (*family) return 0;
+    if (!fs_family_from_name(text, family)) return 0;
     return cli_usage(command, "--family is blockperm, sjlt, blockrow, srht or gaussian, not '%s'", text);
 }
 

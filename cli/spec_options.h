@@ -23,22 +23,14 @@ enum { SPEC_FAMILY = 256, SPEC_KAPPA, SPEC_SHUFFLE, SPEC_INTERLEAVE, SPEC_SEED, 
 /* Is this the code of one of these options? */
 int spec_is_option(int code);
 
-/* Puts the value of such an option into the spec.  Returns 0, or EXIT_USAGE after saying what was wrong; whether the
- * fields go together is for fs_sketch_create to say. */
+/* Puts the value of such an option into the spec.  Returns 0, or EXIT_USAGE after printing what is wrong; whether the
+ * fields go together is checked by fs_sketch_create. */
 int spec_option(const char *command, int code, const char *text, fs_spec *spec);
 
 /* Reads the name of a shuffle.  Returns as spec_option. */
 int spec_shuffle(const char *command, const char *option, const char *text, fs_shuffle *shuffle);
 
-/* The names of a family and of a shuffle, as the options take them. */
-const char *spec_family_name(fs_family family);
-const char *spec_shuffle_name(fs_shuffle shuffle);
-
-/* The numbers of these names, 0 where there is none such. */
-fs_family spec_family_of(const char *name);
-fs_shuffle spec_shuffle_of(const char *name);
-
-/* Makes the sketch of a spec, and its full spec in *full.  Returns 0, or EXIT_FAILURE after saying why not. */
+/* Makes the sketch of a spec, and its full spec in *full.  Returns 0, or EXIT_FAILURE after printing why not. */
 int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full);
 
 #endif

@@ -2,16 +2,13 @@
 #include "task.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claims.h"
 #include "cli.h"
-#include "base/dtype.h"
 #include "exact.h"
-#include "multiply.h"
 #include "output.h"
 
 /* the command line ------------------------------------------------------------------------------------------- */
@@ -64,14 +61,20 @@ int task_arguments(const cli_command *command, task_options *o, int rhs, int arg
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-int task_dense(task *t) { return t->dense.data ? 0 : exact_dense(&t->A.in, &t->dense, &t->copy); }
+int task_dense(task *t)
+{
+    fs_panel all = FS_PANEL_INIT;
+    if (t->dense.data) return 0;
+    const int code = input_whole(t->A.stream, &all);
+    return code ? code : exact_dense(t->A.name, &all, &t->dense, &t->copy);
+}
 
 /* The sketch of one of the matrices, in the workspace.  The state of B is kept until A is sketched too. */
 static int sketch(task *t, sketching *s, fs_matrix *to)
 {
     fs_matrix Y = *to;
     if (to->memory != FS_MEMORY_HOST)
-        Y = fs_row_major(cli_array(Y.rows, Y.cols, (size_t)fsi_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
+        Y = fs_row_major(cli_array(Y.rows, Y.cols, fs_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
     if (!Y.data)
         return cli_fail("there is no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows,
                         to->cols);
@@ -97,22 +100,22 @@ static int fill(task *t)
 /* The files of A and B; the context must suit both. */
 static int open_files(task *t, int64_t basis)
 {
-    static const input_options plain = {.locate = 2};
+    static const input_options plain = INPUT_INIT;
     const task_options *o = t->o;
     fs_context_options where = o->where;
-    t->input = o->input;
-    t->input.locate = !o->exact && !basis;
-    int code = sketching_open(&t->A, o->paths, o->files, &t->input, &o->stream, &t->bar);
-    if (!code && o->rhs_files) code = sketching_open(&t->rhs, o->rhs, o->rhs_files, &plain, &o->stream, &t->bar);
+    const int threads = where.threads, reread = o->exact || basis;
+    int code = sketching_open(&t->A, o->paths, o->files, &o->input, &o->stream, threads, reread, &t->bar);
+    if (!code && o->rhs_files)
+        code = sketching_open(&t->rhs, o->rhs, o->rhs_files, &plain, &o->stream, threads, o->exact, &t->bar);
     if (code) return code;
     if ((basis || o->exact) && where.backend == FS_BACKEND_CUDA)
         return cli_fail("a matrix in a file is %s by the CPU only; use --device cpu or auto",
                         basis ? "given a basis" : "compared exactly");
     if (basis || o->exact) where.backend = FS_BACKEND_CPU;
     if (basis) code = fs_context_create(&t->ctx, &where) ? cli_library_fail() : 0;
-    else code = multiply_context(t->rhs.in.is_sparse ? &t->rhs.in : &t->A.in, &where, &t->ctx);
-    if (!code) code = sketching_begin(&t->A, t->ctx, o->spec.k, where.threads);
-    if (!code && o->rhs_files) code = sketching_begin(&t->rhs, t->ctx, o->spec.k, where.threads);
+    else code = sketching_context(&t->A, o->rhs_files ? &t->rhs : NULL, &where, &t->ctx);
+    if (!code) code = sketching_begin(&t->A, t->ctx, o->spec.k);
+    if (!code && o->rhs_files) code = sketching_begin(&t->rhs, t->ctx, o->spec.k);
     t->in.name = t->A.name, t->in.d = t->A.d, t->in.n = t->A.n;
     return code;
 }
@@ -159,7 +162,7 @@ static int open_all(task *t, int64_t basis)
     if (!code && t->o->exact) code = exact_possible(t);
     if (code) return code;
     spec.d = t->in.d;
-    t->sum = fsi_dtype_sum(t->A.dtype);
+    t->sum = cli_sum_dtype(t->A.dtype);
     code = spec_sketch(&spec, &t->S, &t->spec);
     if (!code) code = keep(t);
     if (!code) code = task_workspace(t, basis && t->in.n < basis ? t->in.n : basis);
@@ -175,11 +178,8 @@ int task_open(task *t, const task_options *o, int64_t basis)
         if (claims_input(o->rhs[i])) return EXIT_FAILURE;
     for (int64_t i = 0; o->from && i < o->files; i++)
         if (claims_input(o->paths[i]) || claims_input_beside(o->paths[i], OUTPUT_IDENTITY)) return EXIT_FAILURE;
-    if (o->output && !(t->out = output_open(o->output))) return EXIT_FAILURE;
-    if (o->stream.resume) { /* it can be written; until it is, states are */
-        output_abandon();
-        t->out = NULL;
-    }
+    if (o->stream.resume && output_check_two(o->output, NULL)) return EXIT_FAILURE; /* states are written before it */
+    if (o->output && !o->stream.resume && !(t->out = output_open(o->output))) return EXIT_FAILURE;
     const int code = o->from ? task_from(t) : open_all(t, basis);
     progress_end(&t->bar);
     return code;
@@ -201,9 +201,9 @@ int task_write(task *t, double *data, int64_t rows, int64_t cols)
     const fs_matrix m = fs_row_major(data, rows, cols, FS_F64);
     if (t->o->stream.resume) t->out = output_open(t->o->output);
     if (!t->out) return t->o->output ? EXIT_FAILURE : 0;
-    file_write_npy(t->out, &m, t->sum);
+    const int failed = fs_file_write_npy(t->out, &m, t->sum, NULL) != FS_OK;
     t->out = NULL;
-    const int code = output_close();
+    const int code = failed ? cli_library_fail() : output_close();
     if (code || !t->o->stream.resume) return code;
     sketching_end(&t->A);
     if (t->rhs_name) sketching_end(&t->rhs);
@@ -234,12 +234,6 @@ void task_print_times(double sketch, double solve)
     print_time("sketch", sketch, ", ");
     print_time("solve", solve, ", ");
     print_time("total", sketch + solve, "\n");
-}
-
-void json_real(cJSON *object, const char *name, double value)
-{
-    if (isfinite(value)) cJSON_AddNumberToObject(object, name, value);
-    else cJSON_AddNullToObject(object, name);
 }
 
 cJSON *task_json(const task *t, double sketch, double solve)

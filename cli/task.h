@@ -45,7 +45,7 @@ typedef struct task_options {
 } task_options;
 #define TASK_OPTIONS_INIT \
     { \
-        .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .stream = SKETCHING_INIT \
+        .input = INPUT_INIT, .spec = FS_SPEC_INIT, .where = FS_CONTEXT_INIT, .stream = SKETCHING_INIT \
     }
 
 typedef struct task {
@@ -56,9 +56,8 @@ typedef struct task {
         int64_t d, n;
     } in;                 /* A, for texts */
     const char *rhs_name; /* and B */
-    input_options input;  /* o->input, and how A is opened */
     sketching A, rhs;
-    fs_matrix dense; /* A as a dense matrix, where it is in memory or mapped: a view, or `copy` */
+    fs_matrix dense; /* all of A, after task_dense: a view of its only panel, or `copy` */
     void *copy;      /* owned */
     fs_matrix B;     /* the shape of B, d x rhs; no data */
     fs_dtype sum;    /* the workspace's type */
@@ -67,31 +66,30 @@ typedef struct task {
     fs_context *ctx;
     fs_workspace *w;
     FILE *out;             /* o->output, open since before the work; NULL: there is none, or --resume opens it later */
-    double sketch_seconds; /* on the wall's clock, the reading of the files too */
+    double sketch_seconds; /* wall clock, reading the files included */
 } task;
 
 /* Takes one of TASK_OPTIONS; returns -1 where the code is not one of them, otherwise as cli_number. */
 int task_option(const char *command, int code, const char *value, task_options *o);
 
-/* Takes the arguments that are no options, and sees that all goes together; `rhs`: the task needs a B.  Returns 0, or
- * EXIT_USAGE after saying what was wrong. */
+/* Takes the arguments that are no options, and checks that all goes together; `rhs`: the task needs a B.  Returns 0, or
+ * EXIT_USAGE after printing what is wrong. */
 int task_arguments(const cli_command *command, task_options *o, int rhs, int argc, char **argv);
 
 /* Opens A and, where o->rhs says so, B; the sketch, the context and the workspace, with room for an orthonormal basis
  * of `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code
- * after saying what is wrong; close it in both cases. */
+ * after printing what is wrong; close it in both cases. */
 int task_open(task *t, const task_options *o, int64_t basis);
 void task_close(task *t);
 
-/* The workspace of t's shapes, as for task_open.  Returns 0, or EXIT_FAILURE after saying why not. */
+/* The workspace of t's shapes, as for task_open.  Returns 0, or EXIT_FAILURE after printing why not. */
 int task_workspace(task *t, int64_t basis);
 
 /* --from: the sketches in files, in a workspace.  In from.c.  Returns as task_open. */
 int task_from(task *t);
 
-/* A as a dense matrix in host memory, in t->dense; a sparse one is written out.  A is in memory or mapped: for a basis,
- * or --exact of one file without --memory and --resume.  Returns 0, or EXIT_FAILURE after saying that there is no
- * memory. */
+/* All of A as a dense matrix in host memory, in t->dense; a sparse one is written out.  A is whole (sketching.h).
+ * Returns 0, or EXIT_FAILURE after printing why not. */
 int task_dense(task *t);
 
 /* Writes rows x cols doubles, packed rows, into the npy file o->output, in the workspace's type; nothing where it is
@@ -105,8 +103,5 @@ int task_is_piped(const task *t);
 void task_print_head(const task *t);
 void task_print_times(double sketch, double solve);
 cJSON *task_json(const task *t, double sketch, double solve);
-
-/* A number that JSON has, or null. */
-void json_real(cJSON *object, const char *name, double value);
 
 #endif

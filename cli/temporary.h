@@ -8,7 +8,7 @@
  * temporary whose lock is free therefore belongs to no process, whatever their numbers are, and may be removed.
  *
  * A file system without locks refuses them to all processes.  There, temporaries are not locked and leftovers stay,
- * because they cannot be told from the files of a process that runs.  NFS that was mounted with nolock or local_lock
+ * because they cannot be distinguished from the files of a process that runs.  NFS that was mounted with nolock or local_lock
  * grants locks that other machines do not see: there, two machines must not write one target at the same time. */
 #ifndef FSI_CLI_TEMPORARY_H
 #define FSI_CLI_TEMPORARY_H

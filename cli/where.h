@@ -16,7 +16,7 @@ enum { WHERE_DEVICE = 768, WHERE_THREADS };
 /* Is this the code of one of these options? */
 int where_is_option(int code);
 
-/* Puts the value of such an option into *where.  Returns 0, or EXIT_USAGE after saying what was wrong. */
+/* Puts the value of such an option into *where.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int where_option(const char *command, int code, const char *text, fs_context_options *where);
 
 #endif

@@ -10,7 +10,10 @@ need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
 want=""
 case ${1-} in
 build) want="libopenblas0" ;;
-demo) want="dataset-fashion-mnist libopenblas0" ;;
+demo)
+    need="$need libopenblas0"
+    want="dataset-fashion-mnist"
+    ;;
 bench) want="libopenblas0 python3-matplotlib" ;;
 test)
     need="$need libcmocka-dev pkg-config libopenblas0"
