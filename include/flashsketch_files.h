@@ -264,8 +264,8 @@ FS_API FS_NODISCARD fs_result fs_stream_get_file(const fs_stream *stream, int64_
 FS_API FS_NODISCARD fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
 
 /* Reads the next panel, which must not be written; after the last one, panel->A.rows is 0.
- * FS_EFILE: a file cannot be read, or has changed since the stream was created; FS_ENOMEM: no memory for the panel, or
- * no thread to read ahead.  After a failure the panel is still the next one. */
+ * FS_EFILE: a file cannot be read, or has changed since the stream was created; FS_ENOMEM: no memory for the panel.
+ * After a failure the panel is still the next one. */
 FS_API FS_NODISCARD fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
 
 #ifdef __cplusplus

@@ -33,20 +33,21 @@ struct fs_stream {
     int64_t count, segment_count;
     char *tensor;     /* of files that hold several; NULL: not given */
     file_options how; /* of files that are read whole */
-    int is_sparse; /* every file is, and there are no segments */
+    int is_sparse;    /* every file is, and there are no segments */
     int batch_major;
     int by_columns; /* lines are columns of A */
     int64_t rows, cols, element;
     fs_dtype dtype;
     int threads; /* as fs_thread_count takes them */
     int64_t panels, next, memory;
-    char *buffer; /* for panels that are copied; NULL until one is */
+    char *buffer;        /* for panels that are copied; NULL until one is */
     const shard *mapped; /* whose file is at `map`, whole; NULL: none */
     char *map, *used;    /* used: the pages of the last panel, if it was mapped */
     int64_t used_bytes;
     const shard *held; /* which of those that are read whole is in `file`; NULL: none */
     file_matrix file;
-    int started; /* a panel has been asked for: pipes are in place, and the thread runs */
+    int started;     /* a panel has been asked for: pipes are in place */
+    int reads_ahead; /* the thread runs */
     ahead ahead;
 };
 

@@ -67,14 +67,20 @@ static fs_result spool_pipe(shard *x)
                    x->path, x->rows, x->cols, x->bytes, copy.bytes);
 }
 
-/* What waits for the first panel, because it depends on how panels are cut. */
+static void stop_reading(fs_stream *s)
+{
+    if (s->reads_ahead) ahead_stop(&s->ahead);
+    s->started = s->reads_ahead = 0;
+}
+
+/* What waits for the first panel, because it depends on how panels are cut.  Where the system creates no thread, panels
+ * are read when they are asked for. */
 static fs_result start_reading(fs_stream *s)
 {
     for (int64_t i = 0; i < s->count && !s->is_sparse; i++)
         if (must_spool(s, &s->shards[i])) FSI_TRY(spool_pipe(&s->shards[i]));
     s->ahead = (ahead){.bring = panel_bring, .user = s, .count = s->panels};
-    const int code = ahead_start(&s->ahead);
-    if (code) return fs_fail(FS_ENOMEM, "there is no thread to read ahead (%s)", strerror(code));
+    s->reads_ahead = ahead_start(&s->ahead) == 0;
     s->started = 1;
     return FS_OK;
 }
@@ -96,7 +102,7 @@ static fs_result next_panel(fs_stream *s, fs_panel *panel)
 {
     if (s->next == s->panels) return FS_OK;
     if (!s->started) FSI_TRY(start_reading(s));
-    ahead_wait(&s->ahead, s->next);
+    if (s->reads_ahead) ahead_wait(&s->ahead, s->next);
     return s->is_sparse ? next_sparse(s, panel) : next_dense(s, panel);
 }
 
@@ -298,8 +304,7 @@ fs_result fs_stream_set_memory(fs_stream *s, int64_t memory)
     FSI_REQUIRE(memory >= 1, "fs_stream_set_memory: memory is %" PRId64 ", it must be >= 1", memory);
     for (int64_t i = 0; i < s->count && s->started; i++)
         FSI_REQUIRE(!s->shards[i].pipe, "fs_stream_set_memory: a pipe is being read; give options.reread");
-    if (s->started) ahead_stop(&s->ahead);
-    s->started = 0;
+    stop_reading(s);
     panel_unmap(s);
     free(s->buffer);
     s->buffer = NULL;
@@ -345,8 +350,8 @@ fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t co
     FSI_REQUIRE(count >= 1, "fs_stream_create: count is %" PRId64 ", it must be >= 1", count);
     FSI_REQUIRE(full.memory >= 0, "fs_stream_create: options.memory is %" PRId64 ", it must be >= 0", full.memory);
     FSI_REQUIRE(full.threads >= 0 && full.threads <= FS_THREADS_MAX,
-                "fs_stream_create: options.threads is %d, it must be from 0 (OpenMP's own number) to %d",
-                full.threads, FS_THREADS_MAX);
+                "fs_stream_create: options.threads is %d, it must be from 0 (OpenMP's own number) to %d", full.threads,
+                FS_THREADS_MAX);
     fs_stream *s = calloc(1, sizeof *s);
     if (s) s->shards = calloc((size_t)count, sizeof *s->shards);
     if (!s || !s->shards) {
@@ -369,7 +374,7 @@ fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t co
 void fs_stream_destroy(fs_stream *s)
 {
     if (!s) return;
-    if (s->started) ahead_stop(&s->ahead);
+    stop_reading(s);
     for (int64_t i = 0; i < s->count; i++) {
         if (s->shards[i].kept && s->shards[i].fd >= 0) close(s->shards[i].fd);
         pipe_close(s->shards[i].pipe);
