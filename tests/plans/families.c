@@ -104,7 +104,7 @@ static void few_rows_of_Y_are_sampled(void **state)
         const fsi_srht S = srht_of(cases[i].d, cases[i].k);
         if (fsi_srht_is_sampled(&S, cases[i].dtype) != cases[i].sampled)
             fail_msg("d = %" PRId64 ", k = %" PRId64 ", %s: %ssampled", cases[i].d, cases[i].k,
-                     fsi_dtype_name(cases[i].dtype), cases[i].sampled ? "not " : "");
+                     fs_dtype_name(cases[i].dtype), cases[i].sampled ? "not " : "");
     }
 }
 

@@ -45,35 +45,10 @@ GENERATED = {("cli/cmd_check.c", "vectors.inc")}
 
 # Reason: the includes "FILE -> HEADER", HEADER relative to the root.
 EXCEPTIONS = {
-    "demo images are read with a private reader": (
-        "apps/common/images.c -> src/files/reader.h",
-    ),
-    "the progress bar takes its clock from the command": (
-        "apps/common/progress.c -> cli/cli.h",
-        "bench/borrowed.c -> cli/cli.h",
-    ),
-    "the experiment reports errors through private macros": (
-        "apps/grass/cache.c -> src/base/error.h",
-        "apps/grass/data.c -> src/base/error.h",
-        "apps/grass/experiment.c -> src/base/error.h",
-        "apps/grass/mlp.c -> src/base/error.h",
-        "apps/grass/train.c -> src/base/error.h",
-    ),
-    "the experiment reads its files through private readers": (
-        "apps/grass/cache.c -> src/files/file.h",
-        "apps/grass/data.c -> src/files/file.h",
-    ),
-    "the experiment shares the attribution library's random numbers": (
-        "apps/grass/experiment.c -> src/attribution/random.h",
-        "apps/grass/lds.c -> src/attribution/random.h",
-        "apps/grass/mlp.c -> src/attribution/random.h",
-        "apps/grass/train.c -> src/attribution/random.h",
-    ),
-    "random integers of the definition choose the subsets": (
+    "the experiment's random numbers are the definition's, and files that it has kept depend on them to the bit": (
         "apps/grass/lds.c -> src/def/uniform.h",
-    ),
-    "the perceptron calls the backend's table": (
-        "apps/grass/mlp.h -> src/core/context.h",
+        "apps/grass/ops.h -> src/def/rng.h",
+        "apps/grass/random.h -> src/def/permute.h",
     ),
     "baselines and data take their random numbers from the definition": (
         "bench/baselines/algorithm1.h -> src/def/permute.h",
@@ -86,57 +61,16 @@ EXCEPTIONS = {
         "bench/data/files.c -> src/def/uniform.h",
         "bench/data/recipe.h -> src/def/gauss.h",
     ),
-    "sizes and names of element types": (
-        "bench/cases/cpu.c -> src/base/dtype.h",
-        "bench/cases/cuda_baselines.c -> src/base/dtype.h",
-        "bench/cases/groups.c -> src/base/dtype.h",
+    "fsbench tune measures plans of the CUDA backend": (
         "bench/cases/tune.c -> src/base/dtype.h",
-        "bench/data/files.c -> src/base/dtype.h",
-        "bench/gpu/kernels.cu -> src/base/dtype.h",
-        "bench/gpu/measure_baseline.c -> src/base/dtype.h",
-        "bench/gpu/record.c -> src/base/dtype.h",
+        "bench/cases/tune.c -> src/cuda/plan/tune/candidates.h",
     ),
-    "tuning measures the plans that the CUDA backend chooses from": (
-        "bench/cases/tune.c -> src/cuda/plan/tuning.h",
-    ),
-    "matrices are read through private readers": (
-        "bench/data/files.c -> src/files/file.h",
-    ),
-    "the grid shares the attribution library's random numbers": (
-        "bench/grass/grid.c -> src/attribution/random.h",
-    ),
-    "files are read through private readers and streams": (
-        "cli/checkpoint.h -> src/files/stream.h",
-        "cli/cmd_info.c -> src/files/file.h",
-        "cli/identity.h -> src/files/file.h",
-        "cli/input.h -> src/files/file.h",
-        "cli/sketching.h -> src/files/stream.h",
-    ),
-    "sizes and names of element types, and error macros": (
-        "cli/cmd_add.c -> src/base/dtype.h",
-        "cli/cmd_check.c -> src/base/dtype.h",
-        "cli/exact.c -> src/base/dtype.h",
-        "cli/from.c -> src/base/dtype.h",
-        "cli/identity.c -> src/base/error.h",
-        "cli/sketching.c -> src/base/dtype.h",
-        "cli/task.c -> src/base/dtype.h",
+    "fsbench grass draws the masks of src/attribution": (
+        "bench/grass/grid.c -> src/attribution/mask.h",
     ),
     "show and spec print derived sizes of the definition": (
         "cli/cmd_show.c -> src/def/def.h",
         "cli/cmd_spec.c -> src/def/def.h",
-    ),
-    "the grid parses the choices of the attribution library": (
-        "cli/grass_grid.c -> src/attribution/choices.h",
-    ),
-    "element sizes, allocation and error macros": (
-        "mpi/apply.c -> src/base/dtype.h",
-        "mpi/ranks.c -> src/base/alloc.h",
-        "mpi/ranks.h -> src/base/error.h",
-        "mpi/reduce.c -> src/base/dtype.h",
-        "mpi/tasks.c -> src/base/dtype.h",
-    ),
-    "ranks divide rows as the definition divides blocks": (
-        "mpi/ranks.c -> src/def/split.h",
     ),
     "fs_definition_version is defined beside the error messages": (
         "src/base/error.c -> src/def/def.h",

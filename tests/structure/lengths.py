@@ -8,12 +8,7 @@ import tree
 
 LIMIT = 600
 FOLDERS = ("include", "src", "apps", "cli", "mpi", "bench", "python", "scripts", "examples", "tests")
-EXCEPTIONS = {
-    "apps/grass/experiment.c": "to be divided into models, features and scores",
-    "python/flashsketch/grass.py": "to be divided with the attribution package",
-    "src/cuda/blockperm/wgmma_groups.cu": "to be divided into copy, generation and multiplication",
-    "src/cuda/plan/choose.c": "to be divided by kernel",
-}
+EXCEPTIONS: dict[str, str] = {}
 
 
 def check(root, exceptions):
