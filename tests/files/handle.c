@@ -1,4 +1,4 @@
-/* handle.c - fs_file: what an open file reports, its matrix, and files that are written. */
+/* handle.c - fs_file: what an open file reports, its matrix, and files that are written; what streams report. */
 #include "base/dtype.h"
 #include "flashsketch_files.h"
 #include "tests/support/files.h"
@@ -218,6 +218,90 @@ static void memory_that_runs_out_is_an_error(void **state)
     }
 }
 
+/* streams ---------------------------------------------------------------------------------------------------- */
+
+static const char *const halves[] = {"1.npy", "2.npy"};
+
+/* The same rows twice, in two files. */
+static fs_stream *opened_halves(void)
+{
+    float data[ROWS * COLS];
+    const fs_matrix m = fs_row_major(data, ROWS, COLS, FS_F32);
+    fs_stream *stream = NULL;
+    fill(data);
+    for (int i = 0; i < 2; i++) save_stream(halves[i], &m, FS_F32, NULL);
+    if (fs_stream_create(&stream, halves, 2, NULL)) fail_msg("%s", fs_error_message());
+    return stream;
+}
+
+/* Panels that are cut again hold the same elements; INT64_MAX makes row-major files one panel. */
+static void panels_can_be_cut_again(void **state)
+{
+    static const int64_t sizes[] = {1, 4 * COLS, INT64_MAX}, expected[] = {2 * ROWS * COLS, 2 * ROWS, 1};
+    fs_stream *stream = opened_halves();
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        fs_panel p = FS_PANEL_INIT;
+        int64_t elements = 0, panels = 0;
+        assert_int_equal(fs_stream_set_memory(stream, sizes[s]), FS_OK);
+        assert_int_equal(fs_stream_panels(stream), expected[s]);
+        for (;; panels++) {
+            assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+            if (!p.A.rows) break;
+            elements += p.A.rows * p.A.cols;
+            for (int64_t i = 0; i < p.A.rows; i++)
+                for (int64_t j = 0; j < p.A.cols; j++)
+                    assert_true(((const float *)p.A.data)[i * p.A.row_stride + j] ==
+                                (float)element((p.row0 + i) % ROWS, p.col0 + j));
+        }
+        assert_int_equal(elements, 2 * ROWS * COLS);
+        assert_int_equal(panels, expected[s]);
+    }
+    assert_int_equal(fs_stream_set_memory(stream, 0), FS_EINVAL);
+    fs_stream_destroy(stream);
+}
+
+static void streams_describe_their_files(void **state)
+{
+    fs_stream_file file = FS_STREAM_FILE_INIT;
+    fs_stream *stream = opened_halves();
+    (void)state;
+    assert_false(fs_stream_is_sparse(stream));
+    assert_int_equal(fs_stream_get_file(stream, 1, &file), FS_OK);
+    assert_string_equal(file.path, halves[1]);
+    assert_true(file.start > 0 && file.bytes == file.start + ROWS * COLS * 4 && file.changed_ns > 0);
+    assert_int_equal(fs_stream_get_file(stream, 2, &file), FS_EINVAL);
+    fs_stream_destroy(stream);
+}
+
+/* A single file that must be read whole is read when the stream is created. */
+static void memory_that_runs_out_while_the_only_file_is_read(void **state)
+{
+    const char *path = "A.csv";
+    bytes b = {.count = 0};
+    (void)state;
+    for (int i = 0; i < 9; i++) put_text(&b, "%d,2\n", i);
+    save(&b, path);
+    for (int times = 0;; times++) {
+        fs_stream *stream = NULL;
+        fs_panel p = FS_PANEL_INIT;
+        left = times;
+        const fs_result result = fs_stream_create(&stream, &path, 1, NULL);
+        left = -1;
+        if (result != FS_OK) {
+            assert_int_equal(result, FS_ENOMEM);
+            assert_null(stream);
+            continue;
+        }
+        assert_int_equal(remove(path), 0); /* it is not opened again */
+        assert_int_equal(fs_stream_next(stream, &p), FS_OK);
+        assert_int_equal(p.A.rows, 9);
+        assert_true(times > 4);
+        fs_stream_destroy(stream);
+        return;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +312,9 @@ int main(void)
         cmocka_unit_test(sparse_files_have_entries),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(memory_that_runs_out_is_an_error),
+        cmocka_unit_test(panels_can_be_cut_again),
+        cmocka_unit_test(streams_describe_their_files),
+        cmocka_unit_test(memory_that_runs_out_while_the_only_file_is_read),
     };
     return cmocka_run_group_tests(tests, enter_folder, leave_folder);
 }
