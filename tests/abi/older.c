@@ -281,8 +281,7 @@ static char name[] = "older_XXXXXX";
 
 static fs_stream *open_matrix(const fs_stream_options *options, fs_result *result)
 {
-    static const fs_stream_options raw = {
-        .size = sizeof raw, .threads = 1, .rows = D, .cols = N, .dtype = FS_F64};
+    static const fs_stream_options raw = {.size = sizeof raw, .threads = 1, .rows = D, .cols = N, .dtype = FS_F64};
     const char *const path = name;
     fs_stream *stream = NULL;
     *result = fs_stream_create(&stream, &path, 1, options ? options : &raw);

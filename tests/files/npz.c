@@ -191,7 +191,8 @@ static void list_one(void *user, const file_tensor *tensor)
 static void one_of_several_is_read_by_its_name(void **state)
 {
     char text[256] = "";
-    const file_options all = {.list = list_one, .describe = 1, .user = text}, w = {.tensor = "w"}, none = {.tensor = "x"};
+    const file_options all = {.list = list_one, .describe = 1, .user = text}, w = {.tensor = "w"},
+                       none = {.tensor = "x"};
     const int64_t numbers[] = {1, 2};
     archive z = {.method = 8};
     bytes readme = {.count = 0};
