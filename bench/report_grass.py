@@ -13,7 +13,7 @@ import sys
 from report_randnla import pyplot, table
 
 # Methods in the order of the tables: name, what it is, and the family and shuffle whose S and so whose scores it has.
-# Algorithm 1 hashes in its own way; its S has the law of the contiguous one.
+# Algorithm 1 hashes in its own way; its S has the distribution of the contiguous one.
 METHODS = [
     ("flashsketch", "**FlashSketch**, lines shuffled: the default here", ("blockperm", "lines-1")),
     ("contiguous", "**FlashSketch**, contiguous blocks", ("blockperm", "none")),
@@ -365,7 +365,8 @@ def machine_section(folder, scores, images):
     picture = f"![linear datamodeling score against the time of projecting a batch](images/{path.name})"
     try:
         if figure(times, scores, values("machine"), path):
-            parts.append("Scores are those of the same S, or of the same law (Algorithm 1); hollow markers are peers."
+            parts.append("Scores are those of the same S, or of the same distribution (Algorithm 1); "
+                         "hollow markers are peers."
                          f"\n\n{picture}")
     except ImportError:
         print("report.py: Matplotlib is not installed, so figures stay as they are (Debian: python3-matplotlib)",

@@ -98,7 +98,7 @@ const cli_command gram_command = {
     "gram",
     "-k N [OPTION]... FILE...\n       flashsketch gram --from [OPTION]... FILE",
     "(SA)'SA, an estimate of A'A, and its error",
-    "Makes G = (SA)'SA, n x n, and judges from S A alone how far it is from A'A.\n" INPUT_TEXT "\n" TASK_TEXT,
+    "Makes G = (SA)'SA, n x n, and estimates from S A alone how far it is from A'A.\n" INPUT_TEXT "\n" TASK_TEXT,
     options,
     "The bound on the error holds for every family but blockrow and srht; where a few rows of A outweigh all others\n"
     "the error may be much smaller.",

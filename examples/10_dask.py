@@ -1,7 +1,7 @@
 """10_dask.py - a Dask array larger than we would like to hold: S @ A is a map over its chunks and a tree of sums.
 
-Here chunks are generated when they are needed; with dask.array.from_zarr, from_npy_stack or read_parquet they would come
-from files, and with a Dask cluster from many machines.  Every chunk is sketched where it is, and only Y is
+Here chunks are generated when they are needed; with dask.array.from_zarr, from_npy_stack or read_parquet they would
+come from files, and with a Dask cluster from many machines.  Every chunk is sketched where it is, and only Y is
 communicated.
 """
 

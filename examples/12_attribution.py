@@ -1,8 +1,8 @@
 """Which training images helped a model to its answer, and which harmed?  Attribution with a PyTorch model's gradients.
 
 A small network learns scikit-learn's digits, 8 x 8 images; 60 of its 1000 training images have a wrong label,
-which the network does not know.  The training images that harmed a test image most turn out to be wrongly labelled ones, mostly
-of its own digit; those that helped most have its label, rightly or wrongly.
+which the network does not know.  The training images that harmed a test image most turn out to be
+wrongly labelled ones, mostly of its own digit; those that helped most have its label, rightly or wrongly.
 
 Gradients of single examples come from torch.func as a dict of tensors, are masked and sketched as they are, and then
 discarded.  Scores are the mean over three networks.  Needs PyTorch and scikit-learn.

@@ -16,20 +16,23 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The headers in include, and the headings of their parts of the page.
 HEADERS = [("flashsketch.h", None), ("flashsketch_files.h", "Files"), ("flashsketch_tasks.h", "Tasks"),
-           ("flashsketch_attribution.h", "Attribution"), ("flashsketch_mpi.h", "MPI"), ("flashsketch_extend.h", "Extending")]
+           ("flashsketch_attribution.h", "Attribution"), ("flashsketch_mpi.h", "MPI"),
+           ("flashsketch_extend.h", "Extending")]
 PAGE = ROOT / "docs" / "api.md"
 
 SECTION = re.compile(r"/\* ([A-Za-z ]+) -+ \*/")
 FUNCTION = re.compile(r"FS_API (?:FS_NODISCARD )?(.*?\b(fs_\w+)\(.*?\))(?: FS_PRINTF\(2, 3\))?;", re.DOTALL)
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
-MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION(?:_\w+)?|FS_COHERENCE_MAX_COLS|FS_THREADS_MAX)\s(.*)", re.DOTALL)
+MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION(?:_\w+)?|FS_COHERENCE_MAX_COLS|FS_THREADS_MAX)\s(.*)",
+                   re.DOTALL)
 # Of no interest to a reader: guards, includes, C++, attributes.
-MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|define (FLASHSKETCH_\w+|FS_API|FS_NODISCARD|FS_UNSET|FS_PRINTF)\b)|"
+MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|"
+                       r"define (FLASHSKETCH_\w+|FS_API|FS_NODISCARD|FS_UNSET|FS_PRINTF)\b)|"
                        r'extern "C"|\}$|struct fs_\w+;$')
 
 
-def fail(sentence):
-    sys.exit(f"api.py: {sentence}")
+def fail(message):
+    sys.exit(f"api.py: {message}")
 
 
 # the header -> items -----------------------------------------------------------------------------------------------

@@ -134,14 +134,14 @@ class Adapter:
             multiply_rows(what.sketch._handle, what.row0, alpha, source, listed, beta, target, stream)
 
 
-def host_list(rows: Any, count: int, judged: bool = False) -> Any:
-    """Numbers of some of `count` rows, or a mask of them, as a packed NumPy vector of int32 or int64.  judged: numbers
-    are compared with `count` here, for a list that goes to a GPU, where the library cannot; other lists are judged by
+def host_list(rows: Any, count: int, checked: bool = False) -> Any:
+    """Numbers of some of `count` rows, or a mask of them, as a packed NumPy vector of int32 or int64.  checked: numbers
+    are compared with `count` here, for a list that goes to a GPU, where the library cannot; other lists are checked by
     the library."""
     array = numpy.asarray(rows)
     if check_list(array.shape, array.dtype, array.dtype.kind, count):
         return numpy.flatnonzero(array)
-    if judged or array.dtype.itemsize == 8 and array.dtype.kind == "u":  # int64 does not hold all of uint64
+    if checked or array.dtype.itemsize == 8 and array.dtype.kind == "u":  # int64 does not hold all of uint64
         wrong = numpy.flatnonzero((array < 0) | (array >= count))
         if wrong.size:
             raise ValueError(f"number {wrong[0]} of a list of rows is {array[wrong[0]]}, and there are {count} rows")
@@ -197,7 +197,7 @@ def place(device: int) -> str:
 
 
 def check_rows(what: Product, rows: int) -> None:
-    """Whether an array has the rows that S, or the piece of it, multiplies; of listed ones the library judges."""
+    """Whether an array has the rows that S, or the piece of it, multiplies; of listed ones the library decides."""
     expected = what.source_rows()
     if rows == expected or what.listed is not None:
         return

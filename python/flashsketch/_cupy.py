@@ -28,7 +28,7 @@ class CuPy(Adapter):
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         with cupy.cuda.Device(like.data.device_id):
-            array = rows if isinstance(rows, cupy.ndarray) else cupy.asarray(host_list(rows, count, judged=True))
+            array = rows if isinstance(rows, cupy.ndarray) else cupy.asarray(host_list(rows, count, checked=True))
             if check_list(array.shape, array.dtype, array.dtype.kind, count):
                 return cupy.flatnonzero(array)
             return cupy.ascontiguousarray(array if array.dtype in ("int32", "int64") else array.astype("int64"))

@@ -74,7 +74,7 @@ class Jax(Adapter):
             if check_list(rows.shape, rows.dtype, numpy.dtype(rows.dtype).kind, count):
                 rows = jax.numpy.flatnonzero(rows)
         else:
-            rows = host_list(rows, count, judged=True)
+            rows = host_list(rows, count, checked=True)
             if (rows >= 2**31).any() and jax.dtypes.canonicalize_dtype("int64") != "int64":
                 raise ValueError("JAX makes int32 of a list of rows, which some do not fit; not so with jax_enable_x64")
         listed = jax.device_put(rows, like.device)

@@ -94,7 +94,7 @@ class Recorder:
         """What add_layers takes: the parts of the gradients of `values`, the objective of each example, a vector that
         was made from the model's outputs since the recorder was entered.
 
-        others: the gradients of the parameters that the recorder was told of, by their names.  The calls of the layers
+        others: the gradients of the parameters that were named when the recorder was created.  The calls of the layers
         and the graph behind them are forgotten.
         """
         if values.dim() != 1:

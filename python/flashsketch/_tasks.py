@@ -76,7 +76,7 @@ class Fit:
 class Gram:
     """What gram found.
 
-    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, judged from S A alone.  confidence: 0.99 where the error is
+    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, estimated from S A alone.  confidence: 0.99 where the error is
     known to lie from low to high in 99 of 100 draws of S (every family but blockrow and srht; low is 0 but for
     gaussian), otherwise 0, low 0 and high infinite; note says why.  effective_k: k, or less where few blocks of S carry
     most of A.  frobenius, spectral: |G - A'A| / |A'A| itself, in both norms, where it was asked for; otherwise NaN.

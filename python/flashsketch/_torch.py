@@ -66,7 +66,7 @@ class Torch(Adapter):
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         if not isinstance(rows, torch.Tensor):
-            rows = torch.from_numpy(host_list(rows, count, judged=like.is_cuda))
+            rows = torch.from_numpy(host_list(rows, count, checked=like.is_cuda))
         listed = rows.to(like.device)
         dtype = listed.dtype
         kind = "b" if dtype is torch.bool else "f" if dtype.is_floating_point or dtype.is_complex else "i"

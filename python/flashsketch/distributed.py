@@ -4,7 +4,7 @@
     Y = flashsketch.distributed.reduce_scatter(S, A)      # some rows of Y on every rank; `rows` says which
 
 Parts of Y are float32 (float64 for float64) until they have been summed, for half types too, and are rounded once.
-What one rank gets wrong raises the same exception on all of them: nobody waits for it.  The order of the sum is the
+What one rank gets wrong raises the same exception on all of them: no rank waits for it.  The order of the sum is the
 backend's (NCCL, gloo).
 """
 
@@ -119,8 +119,8 @@ def _raise_together(group: Any, problem: Optional[Exception]) -> None:
     news = [None if problem is None else (type(problem), str(problem))]
     source = first if group is None else dist.get_global_rank(group, first)
     dist.broadcast_object_list(news, src=source, group=group, device=_device(group))
-    kind, sentence = news[0]  # type: ignore[misc]
-    raise kind(f"rank {first}: {sentence}")
+    kind, message = news[0]  # type: ignore[misc]
+    raise kind(f"rank {first}: {message}")
 
 
 def _agree(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any, problem: Optional[Exception]) -> int:

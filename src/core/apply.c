@@ -1,4 +1,4 @@
-/* apply.c - the door of the verbs: every argument is checked here, once, and only here. */
+/* apply.c - the public entry points of products: every argument is validated here and nowhere else. */
 #include <inttypes.h>
 #include <stdio.h>
 

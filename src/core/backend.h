@@ -13,7 +13,7 @@
 #define FSI_BACKEND_ABI 7
 #define FSI_BACKEND_ENTRY "fsi_backend_entry"
 
-/* What the core lends a backend: its way to fail with a sentence, and memory. */
+/* What the core lends a backend: its way to fail with an error message, and memory. */
 typedef struct fsi_host {
     fs_result (*fail)(fs_result code, const char *format, ...);
     fs_allocator allocator;

@@ -53,7 +53,7 @@ static int64_t blockrow_row(const fsi_blockrow *R, int64_t i, int64_t j0, int64_
     return count;
 }
 
-/* Room for the draws of one row of FlashBlockRow: columns, then values.  NULL and the sentence if there is none. */
+/* Room for the draws of one row of FlashBlockRow: columns, then values.  NULL and an error message if there is none. */
 static int64_t *row_room(const fs_sketch *S, double **value)
 {
     const size_t draws = (size_t)(S->spec.kappa * S->spec.s);

@@ -26,7 +26,7 @@ typedef struct part {
     pthread_t thread;
     int started;
     fs_result result;
-    char sentence[400];
+    char message[400];
 } part;
 
 struct fs_multi {
@@ -158,7 +158,7 @@ static void *run_part(void *argument)
 {
     part *p = argument;
     p->result = fs_apply(p->ctx, p->S, p->row0, p->alpha, p->A, 0.0, p->made);
-    if (p->result != FS_OK) snprintf(p->sentence, sizeof p->sentence, "%s", fs_error_message());
+    if (p->result != FS_OK) snprintf(p->message, sizeof p->message, "%s", fs_error_message());
     return NULL;
 }
 
@@ -173,7 +173,7 @@ static fs_result run_parts(fs_multi *m)
     for (int i = 1; i < m->count; i++)
         if (parts[i].started) pthread_join(parts[i].thread, NULL);
     for (int i = 0; i < m->count; i++)
-        if (parts[i].result != FS_OK) return fs_fail(parts[i].result, "contexts[%d]: %s", i, parts[i].sentence);
+        if (parts[i].result != FS_OK) return fs_fail(parts[i].result, "contexts[%d]: %s", i, parts[i].message);
     return FS_OK;
 }
 

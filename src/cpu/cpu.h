@@ -1,6 +1,6 @@
 /* cpu.h - what the files of the CPU backend share: its state, and the table of operations of one variant.
  *
- * A variant is a complete set of operations.  "ref" is plain loops over src/def and judges the others; base, avx2
+ * A variant is a complete set of operations.  "ref" is the reference implementation, plain loops over src/def; base, avx2
  * and avx512 are one source (kernels.inc.c) compiled for three instruction sets. */
 #ifndef FSI_CPU_CPU_H
 #define FSI_CPU_CPU_H
@@ -65,7 +65,7 @@ fsi_cpu *fsi_cpu_begin(void *state);
  * failure. */
 void fsi_cpu_find_blas(fsi_cpu *cpu);
 
-/* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and the sentence when there is none.
+/* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and an error message when there is none.
  * What an earlier call got is gone. */
 void *fsi_cpu_scratch(fsi_cpu *cpu, int64_t bytes);
 /* The same of another pool of the context. */

@@ -1,4 +1,4 @@
-/* reference.c - the judge: every operation as plain loops over the nonzeros of S, in the order src/def visits them.
+/* reference.c - the reference implementation: plain loops over the nonzeros of S, in the order src/def visits them.
  *
  * Sums are made in the type the contract says (f32, or f64 for f64) and scaled once at the end, as every other
  * variant does, so that on whole numbers all of them agree exactly.  Columns are taken 64 at a time. */

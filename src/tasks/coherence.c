@@ -348,7 +348,7 @@ static fs_result measure(basis *b, const fsi_blockperm *B, const fs_matrix *dens
     return measure_norms(b, B, out);
 }
 
-/* The door of both functions, after A itself was checked. */
+/* Both functions, after A itself was checked. */
 static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64_t n, const fs_matrix *dense,
                            const fs_sparse *sparse, const fs_progress *progress, fs_coherence_report *report)
 {

@@ -90,7 +90,7 @@ double fs_ose_expected(int64_t k, int64_t n)
 }
 
 /* The error of a Gaussian S.  Its largest singular value, squared, is at (sqrt(k - 1) + sqrt(n))^2 / k, with deviations
- * of Tracy and Widom's law (Johnstone, 2001); -4.5 and 2.9 leave less than 1 in 100 outside. */
+ * of the distribution of Tracy and Widom (Johnstone, 2001); -4.5 and 2.9 leave less than 1 in 100 outside. */
 static void expect(const fs_workspace *w, fs_ose_report *report)
 {
     const double k = (double)w->shape.k, n = (double)w->shape.n, below = sqrt(fmax(k - 1, 1));

@@ -133,12 +133,12 @@ static fs_attribution *begin(fs_context *ctx, const recipe *R, int64_t N, int64_
 }
 
 /* Features of g, whose examples have just been added, by layers and by gradients: equal, or within rounding. */
-static void compare(const char *what, fs_attribution *g, fs_attribution *judge, int exact)
+static void compare(const char *what, fs_attribution *g, fs_attribution *reference, int exact)
 {
     fs_matrix got, want;
     double most = 0;
     MUST(fs_attribution_features(g, &got));
-    MUST(fs_attribution_features(judge, &want));
+    MUST(fs_attribution_features(reference, &want));
     for (int64_t i = 0; i < want.rows * want.cols; i++) most = fmax(most, fabs(((float *)want.data)[i]));
     assert_true(most > 1);
     for (int64_t n = 0; n < want.rows; n++)
@@ -165,16 +165,16 @@ static int check(fs_context *ctx, const recipe *R, int64_t several, int64_t mask
 {
     enum { N = 13 };
     batch b = batch_make(N, several, wholes, 100);
-    fs_attribution *g = begin(ctx, R, N, mask, run), *judge = begin(ctx, R, N, mask, run);
+    fs_attribution *g = begin(ctx, R, N, mask, run), *reference = begin(ctx, R, N, mask, run);
     char what[128];
     snprintf(what, sizeof what, "%s, %d tokens, mask %d in runs of %d, %s", R->name, (int)several, (int)mask, (int)run,
              wholes ? "whole numbers" : "normals");
     MUST(fs_attribution_add_layers(g, 0, b.layers));
-    MUST(fs_attribution_add(judge, 0, b.formed));
+    MUST(fs_attribution_add(reference, 0, b.formed));
     const int exact = wholes && is_exact(R, mask);
-    compare(what, g, judge, exact);
+    compare(what, g, reference, exact);
     fs_attribution_destroy(g);
-    fs_attribution_destroy(judge);
+    fs_attribution_destroy(reference);
     batch_free(&b);
     return exact;
 }
@@ -201,7 +201,7 @@ static void batches_and_projections_agree_to_the_bit(void **state)
 {
     enum { N = 30, K_ = 16 };
     fs_context *ctx = cpu();
-    fs_attribution *g = begin(ctx, &recipes[0], N, 96, 1), *judge = begin(ctx, &recipes[0], N, 96, 1);
+    fs_attribution *g = begin(ctx, &recipes[0], N, 96, 1), *reference = begin(ctx, &recipes[0], N, 96, 1);
     float features[N * K_];
     fs_matrix phi = fs_row_major(features, 17, K_, FS_F32), Phi;
     batch late = batch_make(17, SEVERAL, 1, 5), early = batch_make(13, SEVERAL, 1, 50), none = batch_make(0, 1, 1, 0);
@@ -211,14 +211,14 @@ static void batches_and_projections_agree_to_the_bit(void **state)
     MUST(fs_attribution_project_layers(g, late.layers, &phi));
     MUST(fs_attribution_add_layers(g, 0, none.layers));
     MUST(fs_attribution_add_layers(g, 0, early.layers));
-    MUST(fs_attribution_add(judge, 0, early.formed));
-    MUST(fs_attribution_add(judge, 13, late.formed));
-    compare("two batches", g, judge, 1);
+    MUST(fs_attribution_add(reference, 0, early.formed));
+    MUST(fs_attribution_add(reference, 13, late.formed));
+    compare("two batches", g, reference, 1);
     MUST(fs_attribution_features(g, &Phi));
     assert_memory_equal((float *)Phi.data + 13 * K_, features, 17 * K_ * sizeof *features);
     MUST(fs_attribution_factor(g, 0.1));
     fs_attribution_destroy(g);
-    fs_attribution_destroy(judge);
+    fs_attribution_destroy(reference);
     batch_free(&late);
     batch_free(&early);
     batch_free(&none);
@@ -235,7 +235,7 @@ static void widths_may_change_from_batch_to_batch(void **state)
     counts_of(counts);
     for (int masked = 0; masked < 2; masked++) {
         const int64_t mask = masked ? 96 : 0;
-        fs_attribution *g = begin(ctx, &recipes[0], N, mask, 1), *judge = begin(ctx, &recipes[0], N, mask, 1);
+        fs_attribution *g = begin(ctx, &recipes[0], N, mask, 1), *reference = begin(ctx, &recipes[0], N, mask, 1);
         assert_true(is_exact(&recipes[0], mask));
         for (int turn = 0; turn < 4; turn++) {
             batch b = batch_make(N, SEVERAL, 1, 300 + (uint64_t)turn);
@@ -251,13 +251,13 @@ static void widths_may_change_from_batch_to_batch(void **state)
             if (turn == 3) b.layers[1].output_gradients = copy.m;
             form(&b, counts, PARTS);
             MUST(fs_attribution_add_layers(g, 0, b.layers));
-            MUST(fs_attribution_add(judge, 0, b.formed));
-            compare("changed widths", g, judge, 1);
+            MUST(fs_attribution_add(reference, 0, b.formed));
+            compare("changed widths", g, reference, 1);
             view_free(&copy);
             batch_free(&b);
         }
         fs_attribution_destroy(g);
-        fs_attribution_destroy(judge);
+        fs_attribution_destroy(reference);
     }
     fs_context_destroy(ctx);
 }

@@ -106,7 +106,7 @@ static void a_file_that_is_cut_is_refused_with_the_numbers(void **state)
     REFUSED("A.npy", NULL, "A.npy: the header says 4 x 2 float32, which needs 32 bytes, but 33 follow it");
 }
 
-/* The header is right but for what the sentence says. */
+/* The header is right but for what the error message names. */
 static void other_arrays_and_wrong_headers_are_refused(void **state)
 {
     static const struct {

@@ -160,7 +160,7 @@ static void add_sparse(archive *z, const sparse_arrays *s, const char *index, co
     add_numbers(z, "data.npy", value, s->data_count, s->data);
 }
 
-/* laws ------------------------------------------------------------------------------------------------------- */
+/* properties ------------------------------------------------------------------------------------------------------- */
 
 static void arrays_are_read_stored_and_deflated(void **state)
 {

@@ -1,4 +1,4 @@
-/* others.c - files that NumPy and SciPy wrote (others.py) hold what they were told to hold.
+/* others.c - files that NumPy and SciPy wrote (others.py) hold what was written.
  *
  * usage: others FOLDER.  Files that are not there were not written: others.py says when.  Exits 77 if there is no
  * folder, because there is no NumPy. */

@@ -1,5 +1,5 @@
 /* stream.c - a stream gives every element of its files once, in panels that fit its memory, however the files are cut;
- * and what is wrong with files, before or while they are read, is a sentence.
+ * and what is wrong with files, before or while they are read, is an error message.
  *
  * The linker sends malloc, calloc, aligned_alloc and strdup of the readers here, so that memory can run out at any
  * moment. */
@@ -153,7 +153,7 @@ static void expect_all_once(const unsigned char *seen)
     for (int64_t i = 0; i < ROWS * COLS; i++) assert_int_equal(seen[i], 1);
 }
 
-/* laws ------------------------------------------------------------------------------------------------------- */
+/* properties ------------------------------------------------------------------------------------------------------- */
 
 static const int64_t memories[] = {1, 8, 353, 8 * COLS, 1000, 5000, 8 * COLS * 64, (int64_t)1 << 40};
 enum { MEMORIES = sizeof memories / sizeof memories[0] };
@@ -383,10 +383,10 @@ static void there_may_be_more_files_than_descriptors(void **state)
 
 static void expect_words(fs_result result, fs_result wanted, const char *a, const char *b)
 {
-    const char *sentence = fs_error_message();
-    if (result != wanted || !strstr(sentence, a) || !strstr(sentence, b))
-        print_error("%s: \"%s\" lacks \"%s\" or \"%s\"\n", fs_result_name(result), sentence, a, b);
-    assert_true(result == wanted && strstr(sentence, a) && strstr(sentence, b));
+    const char *message = fs_error_message();
+    if (result != wanted || !strstr(message, a) || !strstr(message, b))
+        print_error("%s: \"%s\" lacks \"%s\" or \"%s\"\n", fs_result_name(result), message, a, b);
+    assert_true(result == wanted && strstr(message, a) && strstr(message, b));
 }
 
 static void files_that_do_not_go_together_are_refused(void **state)

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from laws import dense, sketch, whole
+from properties import dense, sketch, whole
 
 xp = pytest.importorskip("array_api_strict")
 

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 import pytest
-from laws import FAMILIES, dense
+from properties import FAMILIES, dense
 
 import flashsketch as fs
 from flashsketch.attribution import Attributor, top
@@ -369,7 +369,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize("call, kind, message", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_message(call, kind, message):
+def test_what_is_wrong_has_a_message(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
     assert MODEL.added.all() and (MODEL.features == made().features).all()

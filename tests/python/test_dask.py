@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import dense, sketch, whole
+from properties import dense, sketch, whole
 
 da = pytest.importorskip("dask.array")
 
@@ -80,7 +80,7 @@ def test_sparse_chunks():
 
 def test_what_is_wrong_gets_a_sentence():
     S, lazy = sketch(), da.from_array(whole(1000, 6), chunks=(300, 6))
-    for call, kind, sentence in [
+    for call, kind, message in [
         (lambda: S @ lazy[:5], ValueError, "A has 5 rows, and S is 200 x 1000"),
         (lambda: S @ lazy.astype(complex), TypeError, "dtype is complex128"),
         (lambda: S @ lazy.astype("longdouble"), TypeError, "dtype is float128"),
@@ -89,5 +89,5 @@ def test_what_is_wrong_gets_a_sentence():
         (lambda: S.update(np.zeros((200, 6), "float32"), lazy), TypeError, "computed later"),
         (lambda: S @ lazy[None], ValueError, "vectors and matrices"),
     ]:
-        with pytest.raises(kind, match=sentence):
+        with pytest.raises(kind, match=message):
             call()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from laws import sketch, whole
+from properties import sketch, whole
 
 torch = pytest.importorskip("torch", "2.7")
 if not torch.distributed.is_available():
@@ -18,8 +18,8 @@ def cut(size, rank, d=1000):
     return d * rank // size, d * (rank + 1) // size
 
 
-def laws_of_one_rank(rank, size):
-    """All laws, one after the other on every rank; what fails ends the rank, and with it the test."""
+def properties_of_one_rank(rank, size):
+    """All properties, one after the other on every rank; what fails ends the rank, and with it the test."""
     A = torch.from_numpy(whole(1000, 6))
     first, last = cut(size, rank)
     for options in ({}, {"family": "sjlt"}, {"k": 37}):
@@ -39,7 +39,7 @@ def laws_of_one_rank(rank, size):
 
     bad = size - 1
     own = A[first:last]
-    for make, kind, sentence in [
+    for make, kind, message in [
         (lambda: fsd.all_reduce(S, own[0] if rank == bad else own), ValueError, f"rank {bad}: A has shape (6,)"),
         (lambda: fsd.all_reduce(S, own.int() if rank == bad else own), TypeError, f"rank {bad}: A's dtype is"),
         (lambda: fsd.all_reduce(S, "no tensor" if rank == bad else own), TypeError, f"rank {bad}: a sketch and"),
@@ -50,7 +50,7 @@ def laws_of_one_rank(rank, size):
         (lambda: fsd.all_reduce(S, own[:-1]), ValueError, "rows together"),
         (lambda: fsd.all_reduce(S, own, first + (rank == bad)), ValueError, f"rank {bad}: "),
     ]:
-        refused(make, kind, sentence)
+        refused(make, kind, message)
     if size > 1:
         refused(lambda: fsd.all_reduce(S, own, 0), ValueError, "no row may be on two ranks")
         refused(lambda: fsd.all_reduce(S, own[:, rank == bad :]), ValueError, "another number of columns")
@@ -58,13 +58,13 @@ def laws_of_one_rank(rank, size):
     assert torch.equal(fsd.all_reduce(S, own), Y)  # and ranks go on
 
 
-def refused(call, kind, sentence):
+def refused(call, kind, message):
     try:
         call()
     except kind as error:
-        assert sentence in str(error), (sentence, str(error))
+        assert message in str(error), (message, str(error))
     else:
-        raise AssertionError(f"nothing was raised: {sentence}")
+        raise AssertionError(f"nothing was raised: {message}")
 
 
 @pytest.mark.parametrize("size", [1, 3])
@@ -87,5 +87,5 @@ def test_rows_spread_over_ranks_give_the_same_bits(size, tmp_path):
 if __name__ == "__main__":
     number, ranks, meeting = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     torch.distributed.init_process_group("gloo", init_method=f"file://{meeting}", rank=number, world_size=ranks)
-    laws_of_one_rank(number, ranks)
+    properties_of_one_rank(number, ranks)
     torch.distributed.destroy_process_group()

@@ -1,8 +1,8 @@
-"""What is wrong is refused with a sentence that names the numbers, and nothing is written."""
+"""What is wrong is refused with an error message that has the numbers, and nothing is written."""
 
 import numpy as np
 import pytest
-from laws import sketch, whole
+from properties import sketch, whole
 
 import flashsketch as fs
 from flashsketch import _library, _sketch
@@ -18,7 +18,11 @@ WRONG = [
     (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be a whole number"),
     (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be a whole number"),
     (lambda: fs.Sketch(k=10, d=10, family="sparse"), ValueError, "family is 'sparse', it must be one of blockperm"),
-    (lambda: fs.Sketch(k=10, d=10, shuffle="all"), ValueError, "shuffle is 'all', it must be one of none, rows, groups"),
+    (
+        lambda: fs.Sketch(k=10, d=10, shuffle="all"),
+        ValueError,
+        "shuffle is 'all', it must be one of none, rows, groups",
+    ),
     (lambda: fs.Sketch(k=10, d=10, kappa=3), ValueError, "kappa = 3 is more than M = 1"),
     (lambda: fs.Sketch(k=10, d=10, family="srht", s=4), ValueError, "srht is dense, so s = 4"),
     (lambda: S @ whole(999, 3), ValueError, "A has 999 rows, and S is 200 x 1000: A must have d = 1000"),
@@ -91,9 +95,9 @@ def _overlapping():
     S.apply(memory[:1000], out=memory[900:])
 
 
-@pytest.mark.parametrize("call, kind, sentence", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(call, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+@pytest.mark.parametrize("call, kind, message", WRONG, ids=[case[2] for case in WRONG])
+def test_what_is_wrong_gets_a_sentence(call, kind, message):
+    with pytest.raises(kind, match=message):
         call()
 
 

@@ -1,8 +1,8 @@
-"""Arrays on a GPU: PyTorch, CuPy and JAX, each judged by the CPU.
+"""Arrays on a GPU: PyTorch, CuPy and JAX, each compared with the CPU.
 
 Plain functions that skip by unittest.SkipTest, so that pytest runs them, and so does this file where there is no
-pytest: `python3 tests/python/test_gpu.py` prints a line for each law as the device tests in C do, and tests/device/run
-calls it so.
+pytest: `python3 tests/python/test_gpu.py` prints a line for each property, as the device tests in C do;
+tests/device/run calls it so.
 """
 
 import contextlib
@@ -290,7 +290,7 @@ def test_jax_products_in_a_row_depend_on_each_other_rightly():
 
 
 def check_tasks(to_gpu, to_host):
-    """solve, ridge, gram and ose of arrays on the GPU, judged by NumPy on the sketches that the GPU made."""
+    """solve, ridge, gram and ose of arrays on the GPU, compared with NumPy on the sketches of the GPU."""
     rng, S = np.random.default_rng(2), sketch()
     A = (rng.standard_normal((5000, 40)) * np.logspace(0, -4, 40)).astype("float32")
     b = (A @ np.ones((40, 2), "float32") + 0.01 * rng.standard_normal((5000, 2))).astype("float32")
@@ -416,7 +416,7 @@ def features_of(model, grads):
 
 
 def check_attribution(to_gpu, to_host, half=None):
-    """Features, scores and caches of an attributor on the GPU, with a mask and without, judged by NumPy."""
+    """Features, scores and caches of an attributor on the GPU, with a mask and without, compared with NumPy."""
     for mask in (0, 1024):
         grads, queries = gradients(), gradients(7, seed=1)
         on_gpu, asked = ({name: to_gpu(grad) for name, grad in some.items()} for some in (grads, queries))
@@ -475,19 +475,19 @@ def check_cache(model, phi, mask, on_gpu):
 def check_refusals(model, on_gpu, to_gpu):
     grads = gradients(10)
     grads["head"][4] = np.nan
-    for batch, sentence in [
+    for batch, message in [
         ({name: to_gpu(grad) for name, grad in grads.items()}, "the gradient of example 54 is not finite"),
         (gradients(10), "gradients are in host memory and the attributor on GPU 0"),
     ]:
         try:
             model.add(batch, first=50)
         except fs.InvalidArgument as error:
-            assert sentence in str(error) and model.added.sum() == N - 10, error
+            assert message in str(error) and model.added.sum() == N - 10, error
             model.add({name: grad[50:60] for name, grad in on_gpu.items()})
         except ValueError as error:
-            assert sentence in str(error) and model.added.all(), error
+            assert message in str(error) and model.added.all(), error
         else:
-            raise AssertionError(f"a batch was accepted, but {sentence}")
+            raise AssertionError(f"a batch was accepted, but {message}")
 
 
 def test_torch_attribution():
@@ -532,8 +532,8 @@ def main():
     for name, test in sorted(globals().items()):
         if not name.startswith("test_"):
             continue
-        law, begin = name[len("test_") :], time.perf_counter()
-        print(f"started {law}", flush=True)
+        name_of_test, begin = name[len("test_") :], time.perf_counter()
+        print(f"started {name_of_test}", flush=True)
         try:
             test()
             result = "passed"
@@ -543,7 +543,7 @@ def main():
         except Exception:
             result, failed = "failed", failed + 1
             print("    " + traceback.format_exc().replace("\n", "\n    "))
-        print(f"{result:<8}{time.perf_counter() - begin:7.2f} s  {law}", flush=True)
+        print(f"{result:<8}{time.perf_counter() - begin:7.2f} s  {name_of_test}", flush=True)
     return 1 if failed else 0
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import dense, sketch, whole
+from properties import dense, sketch, whole
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy

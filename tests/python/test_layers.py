@@ -1,12 +1,12 @@
 """Attribution from layers: the features of gradients that are never formed, and a recorder that takes layers from
 PyTorch models.
 
-The judge forms the gradients: slopes times inputs, summed over tokens, or torch.func's of single examples.
+The reference forms the gradients: output gradients times inputs, summed over tokens, or torch.func's of examples.
 """
 
 import numpy as np
 import pytest
-from laws import FAMILIES
+from properties import FAMILIES
 
 import flashsketch as fs
 from flashsketch.attribution import Attributor
@@ -139,7 +139,11 @@ WRONG = [
     (wrong("up.weight", (ones(N, 9), ones(N, 7))), ValueError, r"layers\[0\] is a weight of 9 x 7, but .*= 54"),
     (wrong("up.bias", (ones(N, 8), None)), ValueError, r"layers\[1\] is a bias of 8 x 1, but parameters\[1\] = 9"),
     (wrong("norm", ones(N, 12)), ValueError, r"layers\[2\] is a bias of 12 x 1, but parameters\[2\] = 11"),
-    (wrong("norm", ones(N - 1, 11)), ValueError, r"layers\[2\].output_gradients has 12 columns, it must have 13 examples of 1"),
+    (
+        wrong("norm", ones(N - 1, 11)),
+        ValueError,
+        r"layers\[2\].output_gradients has 12 columns, it must have 13 examples of 1",
+    ),
     (wrong("up.weight", (ones(N, 2, 9), ones(N, 3, 6))), ValueError, "slopes of 'up.weight' have 2 tokens .* inputs 3"),
     (wrong("up.weight", (ones(N, 0, 9), ones(N, 0, 6))), ValueError, r"layers\[0\].tokens = 0"),
     (wrong("up.weight", (ones(9), ones(6))), ValueError, r"slopes of 'up.weight' have shape \(9,\)"),
@@ -152,10 +156,10 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("layers, kind, sentence", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(layers, kind, sentence):
+@pytest.mark.parametrize("layers, kind, message", WRONG, ids=[case[2] for case in WRONG])
+def test_what_is_wrong_gets_a_sentence(layers, kind, message):
     for call in (MODEL.add_layers, MODEL.project_layers):
-        with pytest.raises(kind, match=sentence):
+        with pytest.raises(kind, match=message):
             call(layers)
     assert not MODEL.added.any()
 
@@ -252,12 +256,12 @@ def test_what_cannot_be_recorded_gets_a_sentence():
     net, x = models()[0]
     recorder = fs.attribution.Recorder(net)
 
-    def refused(sentence, values, before=None, others=None, again=net):
+    def refused(message, values, before=None, others=None, again=net):
         with recorder:
             out = again(x)
             if before:
                 before(out)
-            with pytest.raises(ValueError, match=sentence):
+            with pytest.raises(ValueError, match=message):
                 recorder.layers(values(out), others)
 
     refused(r"values have shape \(\), there must be one for each example", lambda out: logsumexp(out).mean())

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from laws import FAMILIES, dense, sketch, whole
+from properties import FAMILIES, dense, sketch, whole
 
 import flashsketch as fs
 

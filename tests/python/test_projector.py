@@ -1,7 +1,7 @@
 """Projectors: the interfaces of TRAK and dattri."""
 
 import pytest
-from laws import whole
+from properties import whole
 
 torch = pytest.importorskip("torch", "2.7")
 

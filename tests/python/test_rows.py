@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import FAMILIES, sketch, whole
+from properties import FAMILIES, sketch, whole
 
 A = whole(3000, 6)
 LISTS = {
@@ -73,9 +73,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("call, kind, sentence", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(call, kind, sentence):
-    with pytest.raises(kind, match=sentence):
+@pytest.mark.parametrize("call, kind, message", WRONG, ids=[case[2] for case in WRONG])
+def test_what_is_wrong_gets_a_sentence(call, kind, message):
+    with pytest.raises(kind, match=message):
         call()
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import FAMILIES, dense, sketch
+from properties import FAMILIES, dense, sketch
 
 sparse = pytest.importorskip("scipy.sparse")
 

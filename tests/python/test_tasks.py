@@ -150,7 +150,7 @@ def test_dask():
     assert half.x.dtype == "float32"
     fit = fs.solve(S, (100 * lazy).astype(int), right)
     np.testing.assert_allclose(fit.x, fs.solve(S, (100 * A).astype(int), b).x, rtol=1e-9)
-    for call, kind, sentence in [
+    for call, kind, message in [
         (lambda: fs.ose(S, lazy), TypeError, r"A is an array of dask: give A.compute\(\)"),
         (lambda: fs.solve(S, A, right), TypeError, r"b is an array of dask: give b.compute\(\)"),
         (lambda: fs.gram(S, lazy, exact=True), TypeError, r"exact needs A in memory as a whole.*A.compute\(\)"),
@@ -158,7 +158,7 @@ def test_dask():
         (lambda: fs.solve(S, lazy, right[:-1]), ValueError, "b has 2999 rows"),
         (lambda: fs.gram(S, lazy[None]), ValueError, "vectors and matrices"),
     ]:
-        with pytest.raises(kind, match=sentence):
+        with pytest.raises(kind, match=message):
             call()
 
 
@@ -193,12 +193,12 @@ def test_sparse():
     counts = (100 * A).astype("int64")
     fit = fs.solve(S, scipy_sparse.csr_matrix(counts), b)
     np.testing.assert_allclose(fit.x, fs.solve(S, counts, b).x, rtol=1e-9)
-    for call, sentence in [
+    for call, message in [
         (lambda: fs.ose(S, scipy_sparse.csr_array(A)), r"A is an array of scipy.sparse: give A.toarray\(\)"),
         (lambda: fs.solve(S, A, scipy_sparse.csr_array(b[:, None])), r"give b.toarray\(\)"),
         (lambda: fs.gram(S, scipy_sparse.csr_array(A), exact=True), "exact needs A in memory as a whole"),
     ]:
-        with pytest.raises(TypeError, match=sentence):
+        with pytest.raises(TypeError, match=message):
             call()
 
 
@@ -235,7 +235,7 @@ def test_refusals():
         fs.gram(S, A[:10])
     with pytest.raises(TypeError, match="must be a Sketch"):
         fs.gram(A, A)
-    for call, sentence in [
+    for call, message in [
         (lambda: fs.ose(S, A, seed=2**64), "ose: seed is 18446744073709551616, it must be from 0 to"),
         (lambda: fs.ose(S, A, seed=-1), "ose: seed is -1, it must be from 0 to 18446744073709551615"),
         (lambda: fs.ose(S, r=2**70), "ose: r is 1180591620717411303424, it must be from 1 to 3000"),
@@ -243,16 +243,16 @@ def test_refusals():
         (lambda: fs.gram(S, A, out=_frozen(np.empty((N, N)))), "not writeable"),
         (lambda: fs.ridge(S, A, b, float("nan")), "lambda"),
     ]:
-        with pytest.raises(ValueError, match=sentence):
+        with pytest.raises(ValueError, match=message):
             call()
-    for call, sentence in [
+    for call, message in [
         (lambda: fs.ose(S, r=2.5), "ose: r is 2.5, it must be a whole number"),
         (lambda: fs.ose(7, r=2), "must be a Sketch"),
         (lambda: fs.solve(S, A + 0j, b), "dtype is complex128"),
         (lambda: fs.solve(S, A, b.astype(object)), "dtype is object"),
         (lambda: fs.solve(S, A, None), "b is None"),
     ]:
-        with pytest.raises(TypeError, match=sentence):
+        with pytest.raises(TypeError, match=message):
             call()
     assert fs.solve(S, 0 * A, b).rank == 0 and not fs.solve(S, 0 * A, b).x.any()
 

@@ -1,7 +1,7 @@
 """PyTorch's tensors on the CPU: products, gradients, torch.compile."""
 
 import pytest
-from laws import dense, sketch, whole
+from properties import dense, sketch, whole
 
 torch = pytest.importorskip("torch", "2.7")
 
@@ -135,7 +135,7 @@ def test_torch_compile_with_sizes_left_open():
 
 def test_what_is_wrong_gets_a_sentence():
     S, A = sketch(), tensor(1000, 6)
-    for call, kind, sentence in [
+    for call, kind, message in [
         (lambda: S @ A[:5], ValueError, "A has 5 rows, and S is 200 x 1000"),
         (lambda: S @ A[:5].requires_grad_(), ValueError, "A has 5 rows, and S is 200 x 1000"),
         (lambda: S @ A.to(torch.complex64), TypeError, "dtype is torch.complex64; .* A.real and A.imag"),
@@ -147,6 +147,6 @@ def test_what_is_wrong_gets_a_sentence():
         (lambda: A.T @ S.T, TypeError, "unsupported operand"),
         (lambda: torch.matmul(A.T, S.T), TypeError, "NotImplemented"),
     ]:
-        with pytest.raises(kind, match=sentence):
+        with pytest.raises(kind, match=message):
             call()
     assert fs.Sketch(**S.spec) == S

@@ -228,7 +228,7 @@ static void intervals_are_no_wider_than_they_must_be(void **state)
     problem_free(&p);
 }
 
-/* The law of a Gaussian sketch is known, so that its interval is as narrow as 99 of 100 allow. */
+/* The distribution of a Gaussian sketch is known, so that its interval is as narrow as 99 of 100 allow. */
 static void fewer_deviations_would_be_too_few(void **state)
 {
     (void)state;

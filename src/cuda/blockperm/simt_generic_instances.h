@@ -20,8 +20,8 @@
     FSI_SIMT_GENERIC_WIDE(X, float, FS_F32) \
     FSI_SIMT_GENERIC_OF(X, double, FS_F64) \
     FSI_SIMT_GENERIC_OF(X, __half, FS_F16) \
-    FSI_SIMT_GENERIC_WIDE(X, __half, FS_F16) FSI_SIMT_GENERIC_OF(X, __nv_bfloat16, FS_BF16) \
-        FSI_SIMT_GENERIC_WIDE(X, __nv_bfloat16, FS_BF16)
+    FSI_SIMT_GENERIC_WIDE(X, __half, FS_F16) \
+    FSI_SIMT_GENERIC_OF(X, __nv_bfloat16, FS_BF16) FSI_SIMT_GENERIC_WIDE(X, __nv_bfloat16, FS_BF16)
 enum { FSI_SIMT_GENERIC_COUNT = 0 FSI_SIMT_GENERIC(FSI_COUNT_ONE) };
 /* Bytes before the tables of a chunk; at most so many permutations together, loads in flight. */
 enum { FSI_SIMT_GENERIC_HEAD = 16, FSI_SIMT_GENERIC_GROUP = 16, FSI_SIMT_GENERIC_UNROLL = 8 };
