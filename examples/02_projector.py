@@ -1,7 +1,7 @@
 """Data attribution: which training samples does a prediction owe its value to?
 
-A gradient per sample is projected to a few hundred numbers, layer by layer, without concatenating the layers' gradients;
-the scores are inner products of projections.  The projector is a drop-in replacement for TRAK's and dattri's:
+A gradient per sample is projected to a few hundred numbers, layer by layer, without concatenating the gradients of
+layers; the scores are inner products of projections.  The projector is a drop-in replacement for TRAK's and dattri's:
 
     TRAKer(model, ..., projector=flashsketch.attribution.Projector(grad_dim, proj_dim, seed))
     from flashsketch.attribution import random_project        # instead of dattri.func.projection's
