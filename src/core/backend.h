@@ -21,11 +21,11 @@ typedef struct fsi_host {
 
 /* Several states of one backend at work on one product, their matrices all in the backend's memory (fs_multi_apply). */
 typedef struct fsi_device_group {
-    fs_result (*open)(void **team, const fsi_host *host, void *const *states, int count, fs_multi_sum sum);
-    void (*close)(void *team);
-    int (*describe)(const void *team, char *text, size_t bytes);
-    fs_result (*apply)(void *team, const fsi_def *S, const int64_t *row0, double alpha, const fs_matrix *A, double beta,
-                       const fs_matrix *Y);
+    fs_result (*open)(void **group, const fsi_host *host, void *const *states, int count, fs_multi_sum sum);
+    void (*close)(void *group);
+    int (*describe)(const void *group, char *text, size_t bytes);
+    fs_result (*apply)(void *group, const fsi_def *S, const int64_t *row0, double alpha, const fs_matrix *A,
+                       double beta, const fs_matrix *Y);
 } fsi_device_group;
 
 /* What fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
@@ -57,7 +57,7 @@ typedef struct fsi_backend {
     /* fs_add, where a matrix is in the backend's own memory; the offsets of these views are not folded.  NULL: it has no
      * sums of its own. */
     fs_result (*add)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
-    const fsi_device_group *team; /* NULL: parts go through host memory */
+    const fsi_device_group *device_group; /* NULL: parts go through host memory */
     /* fs_apply_rows; the list is in the backend's memory, and what one in host memory holds has been checked.  NULL: it
      * has none. */
     fs_result (*apply_rows)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,

@@ -1,8 +1,8 @@
-/* multi.c - several contexts at work on one product: each has its rows of A and makes its part of Y; parts are added.
+/* multi.c - several contexts on one product: each has its rows of A and computes a partial Y; these are added.
  *
- * Where every matrix is in the memory of one backend's devices, that backend's team does all of it without waiting.
- * Otherwise each context but the first gets a thread for the length of the call, because a product with a host matrix
- * returns when it is done; parts are made in host memory and added by fs_add. */
+ * Where every matrix is in the memory of one backend's devices, the device group of that backend queues all of it.
+ * Otherwise each context but the first has a thread for the duration of the call, because a product with a host matrix
+ * returns when it is done; parts are computed in host memory and added by fs_add. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ struct fs_multi {
     void **states;
     fs_matrix *views; /* of A with offsets folded, then of parts */
     part *parts;
-    void *team;   /* of the backend, NULL where it has none */
+    void *group;  /* of the backend, NULL where it has none */
     void *memory; /* parts of Y in host memory */
     size_t bytes;
 };
@@ -73,16 +73,16 @@ static fs_result read_options(fs_multi_options *full, const fs_multi_options *gi
     return FS_OK;
 }
 
-/* A team, if all contexts are of one backend that makes them. */
+/* A device group, if all contexts have one backend that creates them. */
 static fs_result open_team(fs_multi *m)
 {
-    const fsi_device_group *team = m->contexts[0]->backend->team;
+    const fsi_device_group *group = m->contexts[0]->backend->device_group;
     for (int i = 0; i < m->count; i++) {
         m->states[i] = m->contexts[i]->state;
-        if (m->contexts[i]->backend->team != team) team = NULL;
+        if (m->contexts[i]->backend->device_group != group) group = NULL;
     }
     const fsi_host host = {fs_fail, m->allocator};
-    if (team) return team->open(&m->team, &host, m->states, m->count, m->options.sum);
+    if (group) return group->open(&m->group, &host, m->states, m->count, m->options.sum);
     if (m->options.sum == FS_MULTI_NCCL)
         return fs_fail(FS_EUNSUPPORTED, "fs_multi_create: NCCL sums between GPUs, and not all contexts are CUDA's");
     return FS_OK;
@@ -120,7 +120,7 @@ void fs_multi_destroy(fs_multi *m)
 {
     if (!m) return;
     const fs_allocator memory = m->allocator;
-    if (m->team) m->contexts[0]->backend->team->close(m->team);
+    if (m->group) m->contexts[0]->backend->device_group->close(m->group);
     if (m->memory) memory.release(memory.user, m->memory);
     memory.release(memory.user, m);
 }
@@ -130,7 +130,7 @@ int fs_multi_describe(const fs_multi *m, char *text, size_t bytes)
     if (!m) return snprintf(text, bytes, "no contexts");
     char first[256], how[256] = "parts added in host memory";
     fs_context_describe(m->contexts[0], first, sizeof first);
-    if (m->team) m->contexts[0]->backend->team->describe(m->team, how, sizeof how);
+    if (m->group) m->contexts[0]->backend->device_group->describe(m->group, how, sizeof how);
     return snprintf(text, bytes, "%d context%s, %s; the first: %s", m->count, m->count == 1 ? "" : "s", how, first);
 }
 
@@ -204,12 +204,12 @@ fs_result fs_multi_apply(fs_multi *m, const fs_sketch *S, const int64_t *row0, d
                          double beta, const fs_matrix *Y)
 {
     FSI_TRY(check_product(m, S, row0, A, Y));
-    int resident = m->team && Y->memory != FS_MEMORY_HOST;
+    int resident = m->group && Y->memory != FS_MEMORY_HOST;
     for (int i = 0; i < m->count; i++) resident = resident && A[i].memory != FS_MEMORY_HOST;
     if (resident) {
         for (int i = 0; i < m->count; i++) m->views[i] = fsi_matrix_at_origin(&A[i]);
         const fs_matrix to = fsi_matrix_at_origin(Y);
-        return m->contexts[0]->backend->team->apply(m->team, &S->def, row0, alpha, m->views, beta, &to);
+        return m->contexts[0]->backend->device_group->apply(m->group, &S->def, row0, alpha, m->views, beta, &to);
     }
     FSI_TRY(lay_out_parts(m, Y, fsi_dtype_sum(A[0].dtype)));
     for (int i = 0; i < m->count; i++) {

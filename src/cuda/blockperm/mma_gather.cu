@@ -129,7 +129,7 @@ __device__ __forceinline__ void store_shares(const fsi_tile_args &a, const fsi_s
 #endif
 
 template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__(THREADS, 2)
-    direct(const __grid_constant__ fsi_tile_args a)
+    mma_gather(const __grid_constant__ fsi_tile_args a)
 {
 #if __CUDA_ARCH__ >= 800
     constexpr int ONE = is_half<T>::value ? F16_ONE : BF16_ONE, GROUPS = SAMPLES / 16, SHARES = THREADS / 32 / GROUPS;
@@ -203,8 +203,8 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
 
 }  // namespace
 
-#define KERNEL(T, dtype) (const void *)direct<T, false, FSI_MMA_GATHER_SAMPLES>,
-#define PRODUCT(T, samples) (const void *)direct<T, true, samples>,
+#define KERNEL(T, dtype) (const void *)mma_gather<T, false, FSI_MMA_GATHER_SAMPLES>,
+#define PRODUCT(T, samples) (const void *)mma_gather<T, true, samples>,
 static const void *const mma_gather_instances[] = {FSI_MMA_GATHER(KERNEL)};
 
 static fs_result launch_mma_gather(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,

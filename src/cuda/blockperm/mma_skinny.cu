@@ -435,7 +435,7 @@ __device__ __forceinline__ void store_sums(const fsi_tile_args &a, const warp_sh
 
 /* A ring of STAGES chunks. */
 template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ void __launch_bounds__(32 * WARPS, 1)
-    tall(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_philox_keys keys)
+    mma_skinny(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_philox_keys keys)
 {
 #if __CUDA_ARCH__ >= 800
     constexpr int WIDTH = 8 * VECTOR, RING_BYTES = FSI_MMA_SKINNY_RING(sizeof(T), VECTOR, STAGES);
@@ -478,7 +478,7 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
 
 }  // namespace
 
-#define KERNEL(T, dtype, vector, nonzeros, stages, warps) (const void *)tall<T, vector, nonzeros, stages, warps>,
+#define KERNEL(T, dtype, vector, nonzeros, stages, warps) (const void *)mma_skinny<T, vector, nonzeros, stages, warps>,
 static const void *const mma_skinny_instances[] = {FSI_MMA_SKINNY(KERNEL)};
 
 static fs_result launch_mma_skinny(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,

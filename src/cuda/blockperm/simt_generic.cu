@@ -61,7 +61,7 @@ __device__ __forceinline__ void add_row(const pack<T, VECTOR> &raw, const uint32
 }
 
 template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(256, 2)
-    columns(const __grid_constant__ fsi_tile_args a, int team, int chunk, int group)
+    simt_generic(const __grid_constant__ fsi_tile_args a, int team, int chunk, int group)
 {
     typedef typename fsi_sum<T>::type S;
     extern __shared__ __align__(16) char shared[];
@@ -137,7 +137,7 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
 
 }  // namespace
 
-#define KERNEL(T, dtype, vector, nonzeros) (const void *)columns<T, vector, nonzeros>,
+#define KERNEL(T, dtype, vector, nonzeros) (const void *)simt_generic<T, vector, nonzeros>,
 static const void *const simt_generic_instances[] = {FSI_SIMT_GENERIC(KERNEL)};
 
 static fs_result launch_simt_generic(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,

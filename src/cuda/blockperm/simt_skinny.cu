@@ -406,7 +406,7 @@ __device__ __forceinline__ void store_sums(const fsi_tile_args &a, const block_g
 }
 
 template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
-    narrow(const __grid_constant__ fsi_tile_args a, int lanes, int rounds)
+    simt_skinny(const __grid_constant__ fsi_tile_args a, int lanes, int rounds)
 {
     typedef typename fsi_sum<T>::type S;
     extern __shared__ __align__(16) char shared[];
@@ -441,7 +441,7 @@ template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
 
 }  // namespace
 
-#define KERNEL(T, dtype, nonzeros) (const void *)narrow<T, nonzeros>,
+#define KERNEL(T, dtype, nonzeros) (const void *)simt_skinny<T, nonzeros>,
 static const void *const simt_skinny_instances[] = {FSI_SIMT_SKINNY(KERNEL)};
 
 static fs_result launch_simt_skinny(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,

@@ -268,7 +268,7 @@ const fsi_backend *fsi_backend_entry_point(void)
         .csr = gpu_csr,
         .dense = &fsi_gpu_dense,
         .add = gpu_add,
-        .team = &fsi_gpu_device_group,
+        .device_group = &fsi_gpu_device_group,
         .apply_rows = gpu_apply_rows,
         .apply_products = gpu_apply_products,
         .isa = NULL,
