@@ -1,6 +1,8 @@
 /* adjoint.c - see adjoint.h. */
 #include "cuda/plan/adjoint.h"
 
+#include <math.h>
+
 #include "base/dtype.h"
 #include "base/math.h"
 #include "cuda/plan/local_rows.h"
@@ -29,10 +31,10 @@ static int choose_tile(const fsi_blockperm *B, int64_t sum_bytes, int64_t cols, 
 static void choose_slices(const fsi_blockperm *B, int64_t local_rows, int64_t room, fsi_adjoint_plan *plan)
 {
     const int64_t most = fsi_div_up(local_rows, FSI_ADJOINT_THREADS);
-    int64_t least = INT64_MAX;
+    double least = HUGE_VAL; /* a double, because costs of large matrices exceed 2^63 */
     for (int64_t slices = 1; slices <= most && (slices - 1) * B->M * plan->tiles < 8 * room; slices++) {
         const int64_t length = fsi_div_up(local_rows, slices);
-        const int64_t cost = fsi_div_up(B->M * plan->tiles * slices, room) * (length + tile_height(B));
+        const double cost = (double)fsi_div_up(B->M * plan->tiles * slices, room) * (double)(length + tile_height(B));
         if (cost < least) least = cost, plan->length = length;
     }
     plan->slices = fsi_div_up(local_rows, plan->length);
