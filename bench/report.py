@@ -44,7 +44,7 @@ ERRORS = {"f32": 2e-5, "f64": 1e-13, "f16": 2e-3, "bf16": 1e-2, "f32, precision 
 
 # Peers in the order of the table: case, name, and the line of the library that it is compared with.
 PEERS = [
-    ("baseline-flashsketch", "**FlashSketch**, default (lines where batch-major)", None),
+    ("baseline-flashsketch", "**FlashSketch**, default (row groups where batch-major)", None),
     ("baseline-flashsketch-bf16", "**FlashSketch**, default, A in bf16", None),
     ("baseline-flashsketch-kappa1", "**FlashSketch**, contiguous, κ = 1, s = 4", None),
     ("baseline-flashsketch-kappa2", "**FlashSketch**, contiguous, κ = 2, s = 2", None),
@@ -324,7 +324,7 @@ Contiguous input blocks, as in the paper.
 
 ### Batch-major
 
-n samples of d contiguous coordinates, lines of 32 shuffled, each spread over one block or over as many as may be.
+n samples of d contiguous coordinates, row groups of 32 shuffled, each spread over one block or over as many as may be.
 
 {batch}
 

@@ -15,9 +15,9 @@ from report_randnla import pyplot, table
 # Methods in the order of the tables: name, what it is, and the family and shuffle whose S and so whose scores it has.
 # Algorithm 1 hashes in its own way; its S has the distribution of the contiguous one.
 METHODS = [
-    ("flashsketch", "**FlashSketch**, lines shuffled: the default here", ("blockperm", "lines-1")),
+    ("flashsketch", "**FlashSketch**, row groups shuffled: the default here", ("blockperm", "groups-1")),
     ("contiguous", "**FlashSketch**, contiguous blocks", ("blockperm", "none")),
-    ("interleaved", "**FlashSketch**, lines shuffled and interleaved", ("blockperm", "groups")),
+    ("interleaved", "**FlashSketch**, row groups shuffled and interleaved", ("blockperm", "groups")),
     ("rows", "**FlashSketch**, rows shuffled", ("blockperm", "rows")),
     ("sjlt", "SJLT of this library", ("sjlt", "none")),
     ("blockrow", "FlashBlockRow of this library", ("blockrow", "none")),
@@ -159,7 +159,7 @@ def kind_of(spec):
     if (family in ("blockperm", "sjlt") and (kappa, s) != (1, 4)) or (family == "blockrow" and kappa * s != 4):
         return None
     if shuffle == "groups" and spec.get("interleave") == 1:
-        shuffle = "lines-1"
+        shuffle = "groups-1"
     return family, shuffle
 
 
@@ -196,9 +196,9 @@ class Scores:
         return (statistics.fmean(values), low, high, statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
 
 
-KINDS = {("blockperm", "lines-1"): "BlockPerm-SJLT, lines shuffled: the default here",
+KINDS = {("blockperm", "groups-1"): "BlockPerm-SJLT, row groups shuffled: the default here",
          ("blockperm", "none"): "BlockPerm-SJLT, contiguous",
-         ("blockperm", "groups"): "BlockPerm-SJLT, lines shuffled and interleaved",
+         ("blockperm", "groups"): "BlockPerm-SJLT, row groups shuffled and interleaved",
          ("blockperm", "rows"): "BlockPerm-SJLT, rows shuffled", ("sjlt", "none"): "SJLT",
          ("blockrow", "none"): "FlashBlockRow", ("srht", "none"): "SRHT", ("gaussian", "none"): "Gaussian"}
 
