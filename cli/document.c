@@ -80,6 +80,7 @@ static void man(void)
           ".SH ENVIRONMENT\n"
           ".TP\n.B FLASHSKETCH_ISA\nthe CPU variant: ref, base, avx2 or avx512\n"
           ".TP\n.B FLASHSKETCH_CUDA_PLUGIN\nthe path of the CUDA plugin\n"
+          ".TP\n.B FLASHSKETCH_GRASS_CUDA_PLUGIN\nthe path of the plugin that trains models on a GPU, for grass\n"
           ".TP\n.B FLASHSKETCH_TUNING\na table of measured kernel choices for a GPU\n"
           ".TP\n.B TMPDIR\nthe folder (otherwise /tmp) that a pipe is copied to where it cannot be read in order\n"
           ".TP\n.B OMP_NUM_THREADS\nthe number of CPU threads\n"
