@@ -20,6 +20,7 @@
 #define FLASHSKETCH_TASKS_H
 
 #include "flashsketch.h"
+#include "flashsketch_solvers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -228,12 +229,6 @@ typedef struct fs_coherence_report {
 
 /* The columns that fs_coherence takes at most. */
 #define FS_COHERENCE_MAX_COLS 4096
-
-/* Called now and then by long work, with the share that is done; NULL: not called. */
-typedef struct fs_progress {
-    void (*at)(void *user, double share, const char *doing);
-    void *user;
-} fs_progress;
 
 /* Measures the coherence of A (d x n, host memory) under a sketch of family FS_BLOCKPERM, in f64: d n + n^2 doubles
  * from ctx's allocator, 2 d n^2 operations.  progress may be NULL.  FS_EINVAL: another family, more columns than

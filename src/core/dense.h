@@ -57,6 +57,21 @@ typedef struct fsi_dense {
     /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host. */
     fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt);
 
+    /* X = Q R, m x p with p <= m: L (p x p, lower, packed, zeros above) gets R', its diagonal not negative; spoils X. */
+    fs_result (*qr)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L);
+
+    /* Products with rows of A, a view in the backend's memory of any type and layout, its offset folded in, or a sparse
+     * matrix.  P is n x m, W n x m, both column-major and packed; U is m x rows, packed: U[c + i m].  B is rows x m, of
+     * any type, in the backend's memory, its offset folded in; NULL: 0.
+     * product: U = (A P)'.  normal: with U = A P - B, W += A'U and squares[c] += |column c of U|^2, in one read of A;
+     * the order of sums depends on A's shape alone, not on threads. */
+    fs_result (*product)(void *handle, const fs_matrix *A, int64_t m, const double *P, double *U);
+    fs_result (*normal)(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B, double *W,
+                        double *squares);
+    fs_result (*product_sparse)(void *handle, const fs_sparse *A, int64_t m, const double *P, double *U);
+    fs_result (*normal_sparse)(void *handle, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
+                               double *W, double *squares);
+
     fs_result (*mark)(void *handle, int mark); /* notes the time, in the stream's order */
     /* Waits; *info is 0, or the column at which the last potrf broke down, from 1 on. */
     fs_result (*wait)(void *handle, int *info);
