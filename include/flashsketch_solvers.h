@@ -90,7 +90,7 @@ typedef struct fs_lstsq_options {
     size_t size;             /* sizeof(fs_lstsq_options): set by FS_LSTSQ_INIT */
     double lambda;           /* minimise |A X - B|^2 + lambda |X|^2; at least 0 */
     double rcond;            /* singular values up to rcond times the largest count as 0, as in LAPACK's gelsd; 0:
-                               max(d, n) times the rounding unit of A's type */
+                               max(8, sqrt(n)) times the machine precision of A's type (2^-23, 2^-52) */
     double tolerance;        /* stop at this backward error, relative to |A|_F; 0: the rounding unit of A's type */
     int64_t max_iterations;  /* 0: 200 */
     fs_lstsq_method method;  /* 0: chosen */
@@ -145,7 +145,7 @@ FS_API FS_NODISCARD fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, con
 typedef struct fs_qr_options {
     size_t size;             /* sizeof(fs_qr_options): set by FS_QR_INIT */
     int pivot;               /* 1: column pivots and a numerical rank (CQRRPT) */
-    double rcond;            /* pivot: |R_ii| up to rcond |R_00| counts as 0; 0: max(d, n) rounding units of A's type */
+    double rcond;            /* pivot: |R_ii| up to rcond |R_00| counts as 0; 0: as in fs_lstsq_options */
     const fs_sketch *sketch; /* as in fs_lstsq_options */
     uint64_t seed;
     const fs_ranks *ranks;

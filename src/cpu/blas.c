@@ -90,7 +90,7 @@ static void look_up(fsi_blas *blas)
     } wanted[] = {
         {&blas->sgemm, "cblas_sgemm"}, {&blas->dgemm, "cblas_dgemm"}, {&blas->dsyrk, "cblas_dsyrk"},
         {&blas->dtrsm, "cblas_dtrsm"}, {&blas->dnrm2, "cblas_dnrm2"}, {&blas->dpotrf, "dpotrf_"},
-        {&blas->dsyevd, "dsyevd_"},    {&blas->dgesdd, "dgesdd_"},
+        {&blas->dsyevd, "dsyevd_"},    {&blas->dgesdd, "dgesdd_"},    {&blas->dgeqrf, "dgeqrf_"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
         *(void **)wanted[i].function = dlsym(blas->library, wanted[i].name);

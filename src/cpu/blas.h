@@ -19,6 +19,7 @@ typedef struct fsi_blas {
                    int *, const int *, int *);
     void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *, const int *,
                    double *, const int *, double *, const int *, int *, int *);
+    void (*dgeqrf)(const int *, const int *, double *, const int *, double *, double *, const int *, int *);
 } fsi_blas;
 
 /* CBLAS's numbers. */

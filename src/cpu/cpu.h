@@ -27,6 +27,12 @@ typedef struct fsi_cpu_ops {
     /* A row of products: x[c] = sum over t of a[t n + c] b[t n + c], c < n, t < tokens, in the order of t by fused
      * multiply-adds, begun by `x` if `more`, otherwise by the product of t = 0; b NULL: 1. */
     void (*multiply)(int64_t n, int64_t tokens, int more, const float *a, const float *b, float *x);
+    /* Of `count` rows of n contiguous elements, FS_F32 or FS_F64, `pitch` elements apart, with sums in f64:
+     * u[i] = sum over j of a(i, j) p[j]; w[j] += sum over i of a(i, j) u[i]. */
+    void (*row_dots)(int64_t count, int64_t n, const void *a, fs_dtype dtype, int64_t pitch, const double *p,
+                     double *u);
+    void (*row_sums)(int64_t count, int64_t n, const void *a, fs_dtype dtype, int64_t pitch, const double *u,
+                     double *w);
 } fsi_cpu_ops;
 
 /* Memory that grows. */
@@ -74,5 +80,13 @@ void *fsi_cpu_take(fsi_cpu *cpu, fsi_cpu_pool *pool, int64_t bytes);
 /* fs_apply_products, by the apply of cpu's variant (products.c). */
 fs_result fsi_cpu_products(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                            double beta, const fs_matrix *Y);
+
+/* The products of dense.h with rows of A (normal.c). */
+fs_result fsi_cpu_product(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const double *P, double *U);
+fs_result fsi_cpu_normal(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B, double *W,
+                         double *squares);
+fs_result fsi_cpu_product_sparse(fsi_cpu *cpu, const fs_sparse *A, int64_t m, const double *P, double *U);
+fs_result fsi_cpu_normal_sparse(fsi_cpu *cpu, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
+                                double *W, double *squares);
 
 #endif

@@ -12,6 +12,7 @@ enum { WORTH_THREADS = 1 << 18 };
 typedef struct cpu_dense {
     fsi_host host;
     const fsi_blas *blas;
+    fsi_cpu *cpu; /* the backend's state */
     int asked;    /* as in fsi_cpu */
     double *work; /* of dsyevd and dgesdd */
     int *iwork;
@@ -68,18 +69,20 @@ static fs_result open_blas(cpu_dense *h)
 {
     const fs_result result = fsi_blas_open(&h->blas, h->host.fail);
     const fsi_blas *b = h->blas;
-    if (result == FS_OK && !(b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd && b->dgesdd))
+    if (result == FS_OK &&
+        !(b->dgemm && b->dsyrk && b->dtrsm && b->dnrm2 && b->dpotrf && b->dsyevd && b->dgesdd && b->dgeqrf))
         return h->host.fail(FS_EBACKEND, "the OpenBLAS of this machine was built without LAPACK, which tasks need");
     return result;
 }
 
 static fs_result dense_open(void **handle, void *backend, const fsi_host *host, int64_t n, int64_t m, int64_t p)
 {
-    const fsi_cpu *cpu = backend;
+    fsi_cpu *cpu = backend;
     cpu_dense *h = host->allocator.alloc(host->allocator.user, sizeof *h);
     if (!h) return host->fail(FS_ENOMEM, "no memory for the %zu bytes of a workspace", sizeof *h);
     memset(h, 0, sizeof *h);
     h->host = *host;
+    h->cpu = cpu;
     h->asked = cpu->asked;
     fs_result result = open_blas(h);
     if (result == FS_OK) result = reserve(h, n, m, p);
@@ -258,6 +261,53 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
                 : FS_OK;
 }
 
+/* The upper triangle of X becomes the lower one of L, rows of R with a negative diagonal negated. */
+static void triangle_of(int64_t p, const double *X, int64_t ld, double *L)
+{
+    for (int64_t j = 0; j < p; j++) {
+        const double sign = X[j + j * ld] < 0 ? -1 : 1;
+        for (int64_t i = 0; i < p; i++) L[i + j * p] = i < j ? 0 : sign * X[j + i * ld];
+    }
+}
+
+static fs_result dense_qr(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L)
+{
+    cpu_dense *h = handle;
+    const int rows = (int)m, cols = (int)p, pitch = (int)ld, ask = -1;
+    double wanted = 1, *tau = take(h, (size_t)p * sizeof *tau);
+    int info = 0;
+    if (!tau) return FS_ENOMEM;
+    h->blas->dgeqrf(&rows, &cols, X, &pitch, tau, &wanted, &ask, &info);
+    const int lwork = fmax(wanted, (double)p) < INT_MAX ? (int)fmax(wanted, (double)p) : cols;
+    double *work = take(h, (size_t)lwork * sizeof *work);
+    if (work) h->blas->dgeqrf(&rows, &cols, X, &pitch, tau, work, &lwork, &info);
+    if (work) triangle_of(p, X, ld, L);
+    give(h, tau);
+    give(h, work);
+    return work ? FS_OK : FS_ENOMEM;
+}
+
+/* products with rows of A --------------------------------------------------------------------------------------- */
+
+static fs_result dense_product(void *handle, const fs_matrix *A, int64_t m, const double *P, double *U)
+{
+    return fsi_cpu_product(fsi_cpu_begin(((cpu_dense *)handle)->cpu), A, m, P, U);
+}
+static fs_result dense_normal(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
+                              double *W, double *squares)
+{
+    return fsi_cpu_normal(fsi_cpu_begin(((cpu_dense *)handle)->cpu), A, m, P, B, W, squares);
+}
+static fs_result dense_product_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, double *U)
+{
+    return fsi_cpu_product_sparse(fsi_cpu_begin(((cpu_dense *)handle)->cpu), A, m, P, U);
+}
+static fs_result dense_normal_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
+                                     double *W, double *squares)
+{
+    return fsi_cpu_normal_sparse(fsi_cpu_begin(((cpu_dense *)handle)->cpu), A, m, P, B, W, squares);
+}
+
 /* time ------------------------------------------------------------------------------------------------------- */
 
 static fs_result dense_mark(void *handle, int mark)
@@ -302,6 +352,11 @@ const fsi_dense fsi_cpu_dense = {
     .potrf = dense_potrf,
     .eigen = dense_eigen,
     .svd = dense_svd,
+    .qr = dense_qr,
+    .product = dense_product,
+    .normal = dense_normal,
+    .product_sparse = dense_product_sparse,
+    .normal_sparse = dense_normal_sparse,
     .mark = dense_mark,
     .wait = dense_wait,
     .seconds = dense_seconds,

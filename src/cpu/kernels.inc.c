@@ -90,4 +90,14 @@ static void multiply(int64_t n, int64_t tokens, int more, const float *a, const 
         (t > 0 || more ? multiply_add : multiply_one)(n, a + t * n, b ? b + t * n : NULL, x);
 }
 
-const fsi_cpu_ops PASTE(fsi_cpu, VARIANT) = {TEXT(VARIANT), apply, adjoint, sparse, multiply};
+#include "cpu/rows.inc.c"
+
+const fsi_cpu_ops PASTE(fsi_cpu, VARIANT) = {
+    .name = TEXT(VARIANT),
+    .apply = apply,
+    .adjoint = adjoint,
+    .sparse = sparse,
+    .multiply = multiply,
+    .row_dots = row_dots,
+    .row_sums = row_sums,
+};

@@ -196,4 +196,27 @@ static void ref_multiply(int64_t n, int64_t tokens, int more, const float *a, co
         }
 }
 
-const fsi_cpu_ops fsi_cpu_reference = {"ref", ref_apply, ref_adjoint, ref_sparse, ref_multiply};
+static void ref_row_dots(int64_t count, int64_t n, const void *a, fs_dtype dtype, int64_t pitch, const double *p,
+                         double *u)
+{
+    for (int64_t i = 0; i < count; i++) {
+        u[i] = 0;
+        for (int64_t j = 0; j < n; j++) u[i] += fsi_load(a, dtype, i * pitch + j) * p[j];
+    }
+}
+static void ref_row_sums(int64_t count, int64_t n, const void *a, fs_dtype dtype, int64_t pitch, const double *u,
+                         double *w)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < n; j++) w[j] += fsi_load(a, dtype, i * pitch + j) * u[i];
+}
+
+const fsi_cpu_ops fsi_cpu_reference = {
+    .name = "ref",
+    .apply = ref_apply,
+    .adjoint = ref_adjoint,
+    .sparse = ref_sparse,
+    .multiply = ref_multiply,
+    .row_dots = ref_row_dots,
+    .row_sums = ref_row_sums,
+};

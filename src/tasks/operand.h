@@ -55,7 +55,7 @@ fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit,
 fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y);
 
 /* W = A'(A P - B) and squares[c] = |A P_c - B_c|^2, summed over ranks; P and W n x m packed columns, squares m numbers,
- * all in the backend's memory.  B is this caller's rows, d x m, in the backend's memory or the host's; NULL: 0.  One
+ * all in the backend's memory.  B is this caller's rows, d x m, in the backend's memory; NULL: 0.  One
  * read. */
 fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const fs_matrix *B, double *W,
                              double *squares);
@@ -75,5 +75,9 @@ fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given
 
 /* The rounding unit of A's type: 2^-24 for f32, f16 and bf16, 2^-53 for f64. */
 double fsi_operand_unit(const fsi_operand *A);
+
+/* rcond, or where that is 0 the default: max(8, sqrt(n)) times the machine precision of A's type, 2^-23 or 2^-52.  That
+ * is a few times what rounding leaves of the singular values of dependent columns, in A and in S A. */
+double fsi_operand_rcond(const fsi_operand *A, double rcond);
 
 #endif

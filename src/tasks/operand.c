@@ -1,0 +1,369 @@
+/* operand.c - the matrix A of a solver: its slices, its sketch, products with it, sums over ranks. */
+#include "tasks/operand.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "base/math.h"
+#include "core/matrix.h"
+#include "core/sketch.h"
+
+/* Rows of a slice of a dense A that is copied to a GPU at a time, in bytes. */
+enum { STAGED_BYTES = 64 << 20 };
+
+/* checks ----------------------------------------------------------------------------------------------------- */
+
+static fs_result check_dense(fsi_operand *A, const fs_matrix *given)
+{
+    FSI_TRY(fs_matrix_check(A->who, "A", given));
+    FSI_REQUIRE(fs_context_accepts(A->ctx, given->memory), "%s: A is in %s memory, which this context does not accept",
+                A->who, fs_memory_name(given->memory));
+    A->matrix = fsi_matrix_at_origin(given);
+    A->d = given->rows;
+    A->n = given->cols;
+    A->dtype = given->dtype;
+    return FS_OK;
+}
+
+static fs_result check_sparse(fsi_operand *A, const fs_sparse *given)
+{
+    FSI_TRY(fsi_sparse_check(A->who, "A", given));
+    FSI_TRY(fsi_context_check_memory(A->who, "A", A->ctx, given->memory));
+    if (given->memory == FS_MEMORY_HOST) FSI_TRY(fsi_sparse_check_arrays(A->who, given));
+    A->sparse = *given;
+    A->is_sparse = 1;
+    A->d = given->rows;
+    A->n = given->cols;
+    A->dtype = given->dtype;
+    return FS_OK;
+}
+
+static fs_result check_slices(fsi_operand *A, const fs_slices *given)
+{
+    const fs_slices start = FS_SLICES_INIT;
+    A->slices = start;
+    FSI_TRY(fs_struct_read(A->who, "A.slices", given, &A->slices, sizeof A->slices));
+    FSI_REQUIRE(A->slices.rewind && A->slices.next, "%s: A.slices.%s is NULL", A->who,
+                A->slices.rewind ? "next" : "rewind");
+    FSI_REQUIRE(fsi_dtype_known(A->slices.dtype), "%s: A.slices.dtype is %d, which is no type", A->who,
+                (int)A->slices.dtype);
+    A->d = A->slices.rows;
+    A->n = A->slices.cols;
+    A->dtype = A->slices.dtype;
+    return FS_OK;
+}
+
+static fs_result check_ranks(fsi_operand *A, const fs_ranks *given)
+{
+    const fs_ranks start = FS_RANKS_INIT;
+    A->ranks = start;
+    A->rows = A->d;
+    if (!given) return FS_OK;
+    FSI_TRY(fs_struct_read(A->who, "ranks", given, &A->ranks, sizeof A->ranks));
+    FSI_REQUIRE(A->ranks.sum, "%s: ranks.sum is NULL", A->who);
+    FSI_REQUIRE(A->ranks.row0 >= 0 && A->ranks.rows >= A->d && A->ranks.row0 <= A->ranks.rows - A->d,
+                "%s: ranks.row0 = %" PRId64 " and %" PRId64 " rows here do not fit ranks.rows = %" PRId64, A->who,
+                A->ranks.row0, A->d, A->ranks.rows);
+    A->row0 = A->ranks.row0;
+    A->rows = A->ranks.rows;
+    return FS_OK;
+}
+
+fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
+                           const fs_ranks *ranks, const fs_progress *progress)
+{
+    memset(A, 0, sizeof *A);
+    fs_operand full = FS_OPERAND_INIT;
+    A->who = who;
+    FSI_REQUIRE(ctx && given, "%s: %s is NULL", who, ctx ? "A" : "ctx");
+    FSI_TRY(fs_struct_read(who, "A", given, &full, sizeof full));
+    FSI_REQUIRE(!!full.dense + !!full.sparse + !!full.slices == 1,
+                "%s: %d of A.dense, A.sparse and A.slices are set, it must be one", who,
+                !!full.dense + !!full.sparse + !!full.slices);
+    A->ctx = ctx;
+    A->dense = ctx->backend->dense;
+    if (!A->dense) return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no linear algebra", who);
+    if (full.dense) FSI_TRY(check_dense(A, full.dense));
+    else if (full.sparse) FSI_TRY(check_sparse(A, full.sparse));
+    else FSI_TRY(check_slices(A, full.slices));
+    FSI_REQUIRE(A->n >= 1 && A->n <= INT_MAX - 8 && A->d >= (ranks ? 0 : 1),
+                "%s: A is %" PRId64 " x %" PRId64 "; it must have at least one row and 1 to %d columns", who, A->d,
+                A->n, INT_MAX - 8);
+    FSI_TRY(check_ranks(A, ranks));
+    FSI_REQUIRE(A->rows >= 1, "%s: A has no rows", who);
+    A->progress = progress && progress->at ? progress : NULL;
+    return FS_OK;
+}
+
+/* resources -------------------------------------------------------------------------------------------------- */
+
+fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p)
+{
+    const fsi_host host = {fs_fail, A->ctx->allocator};
+    return A->dense->open(&A->handle, A->ctx->state, &host, n, m, p);
+}
+
+fs_result fsi_operand_close(fsi_operand *A, fs_result result)
+{
+    if (result != FS_OK && A->ranks.sum && !A->has_failed) {
+        /* The message of this caller's failure stays: the ranks' own comes after it only where they have one. */
+        const fs_result told = A->ranks.sum(A->ranks.user, NULL, 0, 1);
+        (void)told;
+        A->has_failed = 1;
+    }
+    fsi_operand_free(A, A->staging);
+    if (A->packed) A->ctx->allocator.release(A->ctx->allocator.user, A->packed);
+    A->staging = A->packed = NULL;
+    if (A->handle) A->dense->close(A->handle);
+    A->handle = NULL;
+    return result;
+}
+
+fs_result fsi_operand_alloc(fsi_operand *A, int64_t count, double **memory)
+{
+    size_t bytes;
+    void *at = NULL;
+    *memory = NULL;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, sizeof **memory, &bytes))
+        return fs_fail(FS_ENOMEM, "%s: %" PRId64 " numbers do not fit memory", A->who, count);
+    FSI_TRY(A->dense->alloc(A->handle, bytes, &at));
+    *memory = at;
+    return FS_OK;
+}
+
+void fsi_operand_free(fsi_operand *A, void *memory)
+{
+    if (memory) A->dense->release(A->handle, memory);
+}
+
+void fsi_operand_progress(const fsi_operand *A, double share, const char *doing)
+{
+    if (A->progress) A->progress->at(A->progress->user, share, doing);
+}
+
+double fsi_operand_unit(const fsi_operand *A) { return A->dtype == FS_F64 ? 0x1p-53 : 0x1p-24; }
+
+double fsi_operand_rcond(const fsi_operand *A, double rcond)
+{
+    return rcond > 0 ? rcond : 2 * fsi_operand_unit(A) * fmax(8, sqrt((double)A->n));
+}
+
+/* slices ----------------------------------------------------------------------------------------------------- */
+
+typedef struct visitor {
+    fsi_visit_slice visit;
+    void *user;
+    int64_t most;
+} visitor;
+
+/* A host slice, packed and copied to the backend's memory. */
+static fs_result stage(fsi_operand *A, const fs_matrix *host, fs_matrix *there)
+{
+    const int64_t element = fsi_dtype_size(host->dtype);
+    const size_t bytes = (size_t)(host->rows * host->cols * element);
+    const fs_allocator *memory = &A->ctx->allocator;
+    if (bytes > A->staging_bytes) {
+        fsi_operand_free(A, A->staging);
+        if (A->packed) memory->release(memory->user, A->packed);
+        A->staging = NULL;
+        A->staging_bytes = 0;
+        A->packed = memory->alloc(memory->user, bytes);
+        if (!A->packed) return fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of a slice", A->who, bytes);
+        FSI_TRY(A->dense->alloc(A->handle, bytes, &A->staging));
+        A->staging_bytes = bytes;
+    }
+    for (int64_t i = 0; i < host->rows; i++)
+        for (int64_t j = 0; j < host->cols; j++)
+            memcpy((char *)A->packed + (i * host->cols + j) * element,
+                   (const char *)host->data + (i * host->row_stride + j * host->col_stride) * element, (size_t)element);
+    DENSE(A, send, A->packed, bytes, A->staging);
+    *there = fs_row_major(A->staging, host->rows, host->cols, host->dtype);
+    there->memory = A->ctx->backend->memory;
+    return FS_OK;
+}
+
+static fs_result visit_dense(fsi_operand *A, int64_t row0, const fs_matrix *slice, const visitor *v)
+{
+    const int staged = slice->memory != A->ctx->backend->memory;
+    int64_t most = v->most ? v->most : slice->rows;
+    if (staged) most = fsi_max(1, fsi_min(most, STAGED_BYTES / (slice->cols * fsi_dtype_size(slice->dtype))));
+    for (int64_t i = 0; i < slice->rows; i += most) {
+        fs_matrix part = *slice, there;
+        part.data = (char *)slice->data + i * slice->row_stride * fsi_dtype_size(slice->dtype);
+        part.rows = fsi_min(most, slice->rows - i);
+        if (staged) FSI_TRY(stage(A, &part, &there));
+        FSI_TRY(v->visit(v->user, row0 + i, staged ? &there : &part, NULL));
+    }
+    return FS_OK;
+}
+
+/* Rows of a sparse slice by index: only compressed rows can be cut, which a solver that asks for it must allow for. */
+static fs_result visit_sparse(int64_t row0, const fs_sparse *slice, const visitor *v)
+{
+    return v->visit(v->user, row0, NULL, slice);
+}
+
+static fs_result visit_slices(fsi_operand *A, const visitor *v)
+{
+    FSI_TRY(A->slices.rewind(A->slices.user));
+    for (int64_t at = 0; at < A->d;) {
+        fs_matrix dense = {0};
+        const fs_sparse *sparse = NULL;
+        FSI_TRY(A->slices.next(A->slices.user, &dense, &sparse));
+        const int64_t rows = sparse ? sparse->rows : dense.rows, cols = sparse ? sparse->cols : dense.cols;
+        const fs_dtype dtype = sparse ? sparse->dtype : dense.dtype;
+        FSI_REQUIRE(rows >= 1 && rows <= A->d - at && cols == A->n && dtype == A->dtype,
+                    "%s: the slice at row %" PRId64 " is %" PRId64 " x %" PRId64 " of type %s; A is %" PRId64
+                    " x %" PRId64 " of type %s",
+                    A->who, at, rows, cols, fs_dtype_name(dtype), A->d, A->n, fs_dtype_name(A->dtype));
+        if (sparse) {
+            FSI_TRY(fsi_sparse_check(A->who, "a slice", sparse));
+            FSI_TRY(fsi_context_check_memory(A->who, "a sparse slice", A->ctx, sparse->memory));
+            if (sparse->memory == FS_MEMORY_HOST) FSI_TRY(fsi_sparse_check_arrays(A->who, sparse));
+            FSI_TRY(visit_sparse(at, sparse, v));
+        } else {
+            FSI_TRY(fs_matrix_check(A->who, "a slice", &dense));
+            const fs_matrix slice = fsi_matrix_at_origin(&dense);
+            FSI_TRY(visit_dense(A, at, &slice, v));
+        }
+        at += rows;
+    }
+    return FS_OK;
+}
+
+fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user)
+{
+    const visitor v = {visit, user, most};
+    A->reads++;
+    if (A->slices.next) return visit_slices(A, &v);
+    if (A->is_sparse) return visit_sparse(0, &A->sparse, &v);
+    return A->d ? visit_dense(A, 0, &A->matrix, &v) : FS_OK;
+}
+
+/* ranks ------------------------------------------------------------------------------------------------------ */
+
+fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count)
+{
+    if (!A->ranks.sum) return FS_OK;
+    const fs_result result = A->ranks.sum(A->ranks.user, values, count, 0);
+    if (result != FS_OK) A->has_failed = 1;
+    return result;
+}
+
+fs_result fsi_operand_sum(fsi_operand *A, double *values, int64_t count)
+{
+    if (!A->ranks.sum) return FS_OK;
+    if (A->ctx->backend->memory == FS_MEMORY_HOST) return fsi_operand_sum_host(A, values, count);
+    const size_t bytes = (size_t)count * sizeof *values;
+    const fs_allocator *memory = &A->ctx->allocator;
+    double *host = memory->alloc(memory->user, bytes);
+    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for a sum of %" PRId64 " numbers", A->who, count);
+    fs_result result = A->dense->fetch(A->handle, values, bytes, host);
+    if (result == FS_OK) result = fsi_operand_sum_host(A, host, count);
+    if (result == FS_OK) result = A->dense->send(A->handle, host, bytes, values);
+    memory->release(memory->user, host);
+    return result;
+}
+
+/* the sketch ------------------------------------------------------------------------------------------------- */
+
+typedef struct sketcher {
+    const fsi_operand *A;
+    const fs_sketch *S;
+    fs_matrix Y; /* in the type of A's sums */
+} sketcher;
+
+static fs_result sketch_slice(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse)
+{
+    const sketcher *s = user;
+    row0 += s->A->row0;
+    return sparse ? fs_apply_sparse(s->A->ctx, s->S, row0, 1.0, sparse, 1.0, &s->Y)
+                  : fs_apply(s->A->ctx, s->S, row0, 1.0, dense, 1.0, &s->Y);
+}
+
+fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y)
+{
+    const int64_t k = S->spec.k, n = A->n;
+    const fs_dtype sum = fsi_dtype_sum(A->dtype);
+    const size_t bytes = (size_t)(k * n) * (size_t)fsi_dtype_size(sum);
+    void *own = NULL;
+    if (sum != FS_F64) FSI_TRY(A->dense->alloc(A->handle, bytes, &own));
+    sketcher s = {A, S, fs_row_major(own ? own : Y, k, n, sum)};
+    s.Y.memory = A->ctx->backend->memory;
+    fs_result result = A->dense->zero(A->handle, s.Y.data, bytes);
+    if (result == FS_OK) result = fsi_operand_visit(A, 0, sketch_slice, &s);
+    if (result == FS_OK && own) result = A->dense->widen(A->handle, &s.Y, Y, n);
+    if (result == FS_OK) result = fsi_operand_sum(A, Y, k * n);
+    if (result == FS_OK) result = A->dense->wait(A->handle, NULL);
+    fsi_operand_free(A, own);
+    return result;
+}
+
+static fs_result check_given(const fsi_operand *A, const fs_sketch *S)
+{
+    FSI_REQUIRE(S->spec.d == A->rows && S->spec.k >= A->n,
+                "%s: the sketch is for d = %" PRId64 " and has k = %" PRId64 " rows; A has %" PRId64
+                " rows, and k must be at least its %" PRId64 " columns",
+                A->who, S->spec.d, S->spec.k, A->rows, A->n);
+    return FS_OK;
+}
+
+fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given, double times, uint64_t seed,
+                                    const fs_sketch **S, int *own)
+{
+    *S = given;
+    *own = 0;
+    if (given) return check_given(A, given);
+    fs_spec spec = FS_SPEC_INIT;
+    spec.d = A->rows;
+    spec.k = (int64_t)fmin(times * (double)A->n + 16, INT_MAX - 8);
+    spec.seed = seed;
+    /* Blocks of at most 64 rows; kappa = 4 and s = 4 where there are as many. */
+    const int64_t blocks = fsi_div_up(spec.k, 64);
+    spec.kappa = fsi_min(4, blocks);
+    fs_sketch *made;
+    FSI_TRY(fs_sketch_create_with(&made, &spec, &A->ctx->allocator));
+    *S = made;
+    *own = 1;
+    return FS_OK;
+}
+
+/* products --------------------------------------------------------------------------------------------------- */
+
+typedef struct normal_pass {
+    fsi_operand *A;
+    const fs_matrix *B;
+    const double *P;
+    double *W, *squares;
+    int64_t m;
+} normal_pass;
+
+static fs_result normal_slice(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse)
+{
+    normal_pass *p = user;
+    fs_matrix part, *B = NULL;
+    if (p->B) {
+        part = *p->B;
+        part.data = (char *)part.data + row0 * part.row_stride * fsi_dtype_size(part.dtype);
+        part.rows = sparse ? sparse->rows : dense->rows;
+        B = &part;
+    }
+    if (sparse) DENSE(p->A, normal_sparse, sparse, p->m, p->P, B, p->W, p->squares);
+    else DENSE(p->A, normal, dense, p->m, p->P, B, p->W, p->squares);
+    return FS_OK;
+}
+
+fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const fs_matrix *B, double *W, double *squares)
+{
+    fs_matrix right;
+    if (B) right = fsi_matrix_at_origin(B);
+    normal_pass p = {A, B ? &right : NULL, P, W, squares, m};
+    DENSE(A, zero, W, (size_t)(A->n * m) * sizeof *W);
+    DENSE(A, zero, squares, (size_t)m * sizeof *squares);
+    FSI_TRY(fsi_operand_visit(A, 0, normal_slice, &p));
+    FSI_TRY(fsi_operand_sum(A, W, A->n * m));
+    return fsi_operand_sum(A, squares, m);
+}
