@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/math.h"
+#include "core/matrix.h"
 #include "tasks/svd.h"
 
 /* pieces ------------------------------------------------------------------------------------------------------ */
@@ -147,11 +148,12 @@ static fs_result sketch_slice(first_read *f, int64_t row0, const fs_matrix *dens
     double *const of_ones[] = {t->S1, t->T1};
     fs_matrix one = in_backend(t, t->ones, rows, 1);
     one.row_stride = 0;
+    const fs_matrix slice = dense ? fsi_matrix_at_lowest(dense) : one;
     for (int i = 0; i < 2; i++) {
         if (!sketches[i]) continue;
         fs_context *ctx = t->A.ctx;
         FSI_TRY(sparse ? fs_apply_sparse(ctx, sketches[i], row0, 1.0, sparse, 1.0, results[i])
-                       : fs_apply(ctx, sketches[i], row0, 1.0, dense, 1.0, results[i]));
+                       : fs_apply(ctx, sketches[i], row0, 1.0, &slice, 1.0, results[i]));
         const fs_matrix sum = in_backend(t, of_ones[i], results[i]->rows, 1);
         if (t->centred) FSI_TRY(fs_apply(ctx, sketches[i], row0, 1.0, &one, 1.0, &sum));
     }
@@ -396,7 +398,7 @@ fs_result fsi_svd_kept(fsi_svd *t, int64_t m, const double *B, fsi_svd_use use)
     return FS_OK;
 }
 
-/* Where A is sparse the deviations from its means are not: A_c'(A_c P) = A'(A P - 1 mean'P), as 1'(A_c P) = 0. */
+/* Sparse rows: A'(A P - 1 mean'P), which has mean (1'A_c P) too much: subtract_mean_part. */
 static fs_result normal_slice(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse)
 {
     (void)row0;
@@ -417,11 +419,22 @@ static fs_result normal_slice(void *user, int64_t row0, const fs_matrix *dense, 
     return FS_OK;
 }
 
+/* Q -= mean (1'A_c P) of the sparse rows, 1'A_c P = (their sums of columns - their number times mean)'P. */
+static fs_result subtract_mean_part(fsi_svd *t)
+{
+    const int64_t n = t->A.n;
+    DENSE(&t->A, send, t->total, (size_t)n * sizeof *t->total, t->sums);
+    DENSE(&t->A, add, n, -(double)t->sparse_rows, t->mean, t->sums);
+    FSI_TRY(times_vector(t, t->l, t->P, t->sums, t->small));
+    return fsi_svd_rank_one(t, n, t->l, t->mean, t->small, t->Q);
+}
+
 fs_result fsi_svd_normal(fsi_svd *t)
 {
     DENSE(&t->A, zero, t->Q, (size_t)(t->A.n * t->l) * sizeof *t->Q);
     DENSE(&t->A, zero, t->small, (size_t)(2 * t->l) * sizeof *t->small);
     if (t->centred) FSI_TRY(times_vector(t, t->l, t->P, t->mean, t->small));
     FSI_TRY(fsi_operand_visit(&t->A, 0, normal_slice, t));
+    if (t->centred && t->sparse_rows) FSI_TRY(subtract_mean_part(t));
     return fsi_operand_sum(&t->A, t->Q, t->A.n * t->l);
 }
