@@ -408,7 +408,7 @@ static void components_are_of_the_centred_matrix(void **state)
 
 /* ranks --------------------------------------------------------------------------------------------------------- */
 
-/* One caller that has all rows but speaks as two: sums are the identity, and its rows begin after none. */
+/* One caller that has all rows: sums are the identity. */
 static fs_result sum_alone(void *user, double *values, int64_t count, int failed)
 {
     (void)values, (void)count;
@@ -535,7 +535,7 @@ static void scarce_memory_is_reported(void **state)
     view_free(&A);
 }
 
-/* The error lies in its interval in all but 2 % of draws: of one read, and of errors that only probes can see. */
+/* The error of one read lies in its interval in all but 2 % of draws. */
 static void intervals_hold(void **state)
 {
     (void)state;
