@@ -6,7 +6,7 @@
  *     1. U = A P - B     `lanes` lanes of a warp share a row, Q rows at once so that P is loaded for all of them
  *     2. W += A'U        a thread has two neighbouring columns and a part of the tile's rows
  *
- * Both are FMAs in f64, whatever the type of A: the sums of one element of U err by at most (n / (2 lanes) 2 + 6) u
+ * Both are FMAs in f64, whatever the type of A: the sums of one element of U err by at most (n / lanes + 7) u
  * relative to |A| |P|, u = 2^-53, those of W by at most (rows / grid / parts + parts + grid) u relative to |A'| |U|.  M
  * right-hand sides are worked on at once; the tile stays where it is while others follow.
  *

@@ -1,6 +1,6 @@
 /* sparse_products.cu - U = A P, and W += A'(A P - B), of a sparse A.
  *
- * A line is a row of a CSR or a column of a CSC matrix.  One of the two products is a sum over the entries of each line,
+ * A line is a row of a CSR or a column of a CSC matrix.  One of the two products is a sum over the entries of a line,
  *     along    to[l] = sum over the entries e of line l of value[e] from[index[e]],
  * the other a sum over all entries with one index,
  *     across   to[x] = sum over the entries e with index[e] = x of value[e] from[line of e],
