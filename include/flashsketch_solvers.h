@@ -223,7 +223,14 @@ typedef struct fs_svd_report {
  * caller's rows.  A may be wide or tall.  The sign of a pair of vectors is fixed: the entry of V of largest magnitude is
  * positive.
  *
- * FS_EINVAL: an element is not finite, rank above min(d, n).  After a failure U, s and V are undefined. */
+ * A singular value that is 0 to rounding, up to max(n, 16) 2^-52 times the largest, is 0, and its column of U is 0; V
+ * is orthonormal all the same.  With one_read and U NULL that is 1e-7 times the largest: the Gram matrix of A's products
+ * has lost what is below.  With a rank and U, (r + oversampling) d numbers in f64 are kept; where
+ * r + oversampling reaches min(d, n), all singular values are computed.  The error is known from |A|_F and s where it
+ * is not small beside |A|_F, with low and high about it; otherwise, and with one_read, it is estimated.
+ *
+ * FS_EINVAL: an element is not finite, or above 1e150; rank above min(d, n).  After a failure U, s and V are
+ * undefined. */
 FS_API FS_NODISCARD fs_result fs_svd(fs_context *ctx, const fs_operand *A, const fs_svd_options *options,
                                      const fs_matrix *U, double *s, const fs_matrix *V, fs_svd_report *report);
 

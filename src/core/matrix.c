@@ -175,6 +175,17 @@ fs_matrix fsi_matrix_at_origin(const fs_matrix *m)
     return moved;
 }
 
+fs_matrix fsi_matrix_at_lowest(const fs_matrix *m)
+{
+    fs_matrix moved = fsi_matrix_at_origin(m);
+    const int64_t down = m->rows > 0 ? (m->rows - 1) * m->row_stride : 0,
+                  across = m->cols > 0 ? (m->cols - 1) * m->col_stride : 0;
+    moved.offset = -((down < 0 ? down : 0) + (across < 0 ? across : 0));
+    moved.size = 0;
+    if (m->data) moved.data = (char *)moved.data - moved.offset * fsi_dtype_size(m->dtype);
+    return moved;
+}
+
 fs_result fsi_sparse_check_arrays(const char *who, const fs_sparse *A)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols, limit = A->format == FS_CSR ? A->cols : A->rows;

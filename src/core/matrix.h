@@ -19,4 +19,7 @@ int fsi_sparse_overlap(const fs_sparse *A, const fs_matrix *Y);
 /* The same view with its offset folded into data. */
 fs_matrix fsi_matrix_at_origin(const fs_matrix *m);
 
+/* The same view with data at its lowest element, as fs_matrix_check wants it where strides are negative. */
+fs_matrix fsi_matrix_at_lowest(const fs_matrix *m);
+
 #endif

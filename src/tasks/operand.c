@@ -280,8 +280,9 @@ static fs_result sketch_slice(void *user, int64_t row0, const fs_matrix *dense, 
 {
     const sketcher *s = user;
     row0 += s->A->row0;
-    return sparse ? fs_apply_sparse(s->A->ctx, s->S, row0, 1.0, sparse, 1.0, &s->Y)
-                  : fs_apply(s->A->ctx, s->S, row0, 1.0, dense, 1.0, &s->Y);
+    if (sparse) return fs_apply_sparse(s->A->ctx, s->S, row0, 1.0, sparse, 1.0, &s->Y);
+    const fs_matrix slice = fsi_matrix_at_lowest(dense);
+    return fs_apply(s->A->ctx, s->S, row0, 1.0, &slice, 1.0, &s->Y);
 }
 
 fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y)

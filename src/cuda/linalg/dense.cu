@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cuda/linalg/cholesky.h"
+#include "cuda/linalg/products.h"
 #include "cuda/runtime/element.cuh"
 #include "cuda/runtime/gpu.h"
 
@@ -39,10 +40,12 @@ typedef struct gpu_libraries {
     int (*gesvd_size)(void *, int, int, int *);
     int (*gesvd)(void *, signed char, signed char, int, int, double *, int, double *, double *, int, double *, int,
                  double *, int, double *, int *);
+    int (*geqrf_size)(void *, int, int, double *, int, int *);
+    int (*geqrf)(void *, int, int, double *, int, double *, double *, int, int *);
 } gpu_libraries;
 
 typedef struct gpu_dense {
-    fsi_gpu *gpu;
+    fsi_gpu *gpu; /* first: fsi_gpu_handle */
     gpu_libraries lib;
     void *blas, *solver;   /* their handles */
     cudaStream_t stream;   /* theirs */
@@ -104,6 +107,8 @@ static fs_result load(fsi_gpu *gpu, gpu_libraries *lib)
         {&lib->syevd, 1, "cusolverDnDsyevd"},
         {&lib->gesvd_size, 1, "cusolverDnDgesvd_bufferSize"},
         {&lib->gesvd, 1, "cusolverDnDgesvd"},
+        {&lib->geqrf_size, 1, "cusolverDnDgeqrf_bufferSize"},
+        {&lib->geqrf, 1, "cusolverDnDgeqrf"},
     };
     for (const auto &w : wanted) {
         void *found = dlsym(w.solver ? lib->cusolver : lib->cublas, w.name);
@@ -482,6 +487,24 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
     return converged(h, "singular values", m, p);
 }
 
+/* geqrf's work space and scalars of its reflectors are scratch of the context: open does not know the sizes. */
+static fs_result dense_qr(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L)
+{
+    gpu_dense *h = (gpu_dense *)handle;
+    on_device here(h->gpu->device);
+    FSI_TRY(follow_stream(h));
+    if (p == 0) return FS_OK;
+    int size = 0;
+    void *scratch;
+    FSI_TRY(good(h, h->lib.geqrf_size(h->solver, (int)m, (int)p, X, (int)ld, &size), "asking for geqrf's work space"));
+    const int64_t scalars = fsi_round_up(p, 32);
+    FSI_TRY(fsi_gpu_scratch(h->gpu, (scalars + (size > 0 ? size : 1)) * (int64_t)sizeof(double), &scratch));
+    double *tau = (double *)scratch;
+    FSI_TRY(
+        good(h, h->lib.geqrf(h->solver, (int)m, (int)p, X, (int)ld, tau, tau + scalars, size, h->info + 1), "geqrf"));
+    return fsi_gpu_lower_of(h->gpu, p, X, ld, L);
+}
+
 /* time ------------------------------------------------------------------------------------------------------- */
 
 static fs_result dense_mark(void *handle, int mark)
@@ -530,6 +553,11 @@ const fsi_dense fsi_gpu_dense = {
     .potrf = dense_potrf,
     .eigen = dense_eigen,
     .svd = dense_svd,
+    .qr = dense_qr,
+    .product = fsi_gpu_dense_product,
+    .normal = fsi_gpu_dense_normal,
+    .product_sparse = fsi_gpu_dense_product_sparse,
+    .normal_sparse = fsi_gpu_dense_normal_sparse,
     .mark = dense_mark,
     .wait = dense_wait,
     .seconds = dense_seconds,

@@ -1,0 +1,53 @@
+/* lstsq.h - what the steps of fs_lstsq share: the problem, its preconditioner, vectors of n x rhs numbers.
+ *
+ * The preconditioner N makes A N nearly orthonormal.  It is R^-1 (R the triangular factor of S A, of A itself, or of
+ * A'A) or, where columns are dependent, V diag(1 / s) of the r singular values that count, n x r.  Vectors are packed
+ * columns in host memory: they are small beside A, and every read of A waits for the last one anyway. */
+#ifndef FSI_TASKS_LSTSQ_H
+#define FSI_TASKS_LSTSQ_H
+
+#include "tasks/operand.h"
+
+typedef struct fsi_lstsq {
+    fsi_operand A;
+    fs_lstsq_options o;    /* defaults resolved */
+    fs_lstsq_report told;  /* the report so far */
+    fs_matrix B;           /* this caller's rows, in the backend's memory */
+    void *B_copy;          /* B on its way from the host; NULL: B is the caller's */
+    int64_t n, m;          /* columns of A, right-hand sides */
+    int64_t rank;          /* columns of N */
+    double *L;             /* R', n x n; backend's memory, as all until `host` */
+    double *N;             /* V, n x rank; NULL: N = R^-1 */
+    double *P, *W;         /* n x m: arguments and results of a read of A */
+    double *squares;       /* m */
+    double *host;          /* all vectors below, in host memory */
+    double *values;        /* n: s, the singular values of R, where V is used */
+    double *x, *g;         /* n x m: the solution and A'(b - A x) - lambda x */
+    double *z, *s, *p, *q; /* n x m: the correction in the coordinates of N, conjugate gradients' vectors */
+    double *residuals, *b_norms, *errors; /* m each */
+    double *scratch;                      /* 2 n m + 2 m + n */
+    double norm;                          /* |A|_F, estimated by the sketch where there is one */
+    int has_start;                        /* x is the solution of the sketched problem */
+    double contraction;                   /* the factor of the error that an iteration is expected to leave */
+} fsi_lstsq;
+
+/* lstsq_factor.c: the preconditioner.  Sets L, N, rank, norm, contraction and told.condition. */
+fs_result fsi_lstsq_factor(fsi_lstsq *l);
+/* y = N v, and v = N'y: m columns of n (y) and rank (v) packed numbers in host memory; y and v may be the same. */
+fs_result fsi_lstsq_from_coordinates(fsi_lstsq *l, const double *v, double *y);
+fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v);
+/* |(A'A + shift^2 I)^-1/2 g_c| for each right-hand side, A's singular values being the factor's. */
+fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double shift, const double *g, double *norms);
+
+/* lstsq_iterate.c: X by conjugate gradients with restarts, in l->x. */
+fs_result fsi_lstsq_iterate(fsi_lstsq *l);
+
+/* lstsq_direct.c: the preconditioner from the singular values of A itself: for d < n, or where that method is chosen. */
+fs_result fsi_lstsq_factor_direct(fsi_lstsq *l);
+/* All rows of A, `rows` x n, in f64 and in every rank: columns of A' `ld` apart, to[j + i ld].  One read. */
+fs_result fsi_lstsq_whole(fsi_lstsq *l, double *to, int64_t ld);
+
+/* Seconds of a clock that never goes back. */
+double fsi_lstsq_clock(void);
+
+#endif

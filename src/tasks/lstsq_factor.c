@@ -1,0 +1,389 @@
+/* lstsq_factor.c - the preconditioner of least squares: R of S A, of A itself or of A'A, or its singular values. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/math.h"
+#include "core/sketch.h"
+#include "tasks/lstsq.h"
+
+/* Up to this condition the Cholesky factor of A'A in f64 is a preconditioner that needs three or four iterations: it is
+ * off by u cond^2 n, 1e-4 n. */
+#define NORMAL_CONDITION 1e6
+/* Elements of a panel of A that is widened to f64 at a time; rows of one that need not be. */
+enum { PANEL_ELEMENTS = 1 << 21, PANEL_ROWS = 1 << 16 };
+/* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
+enum { WHOLE_ROWS = 8 };
+/* Columns up to which A'A is made where A is read from slices: reading costs more than products there. */
+enum { SLICES_NORMAL_COLUMNS = 2048 };
+
+/* the condition of the factor ------------------------------------------------------------------------------------ */
+
+/* v /= |v|; the norm in *norm.  v is in the backend's memory, n numbers. */
+static fs_result normalize(fsi_lstsq *l, double *v, double *norm)
+{
+    double *host = l->scratch;
+    const size_t bytes = (size_t)l->n * sizeof *host;
+    DENSE(&l->A, fetch, v, bytes, host);
+    *norm = 0;
+    for (int64_t i = 0; i < l->n; i++) *norm = hypot(*norm, host[i]);
+    for (int64_t i = 0; i < l->n; i++) host[i] /= *norm;
+    DENSE(&l->A, send, host, bytes, v);
+    return FS_OK;
+}
+
+/* Extreme singular values of L by a few steps of power and inverse iteration: sigma_max from below, sigma_min from
+ * above, both mostly within a factor of two. */
+static fs_result estimate_condition(fsi_lstsq *l, double *condition)
+{
+    enum { STEPS = 5 };
+    const int64_t n = l->n;
+    double largest = 0, inverse = 0, norm;
+    for (int inverted = 0; inverted < 2; inverted++) {
+        for (int64_t i = 0; i < n; i++) l->scratch[i] = (double)((uint32_t)(i + 1) * 2654435761u) / 4294967296.0 - 0.5;
+        DENSE(&l->A, send, l->scratch, (size_t)n * sizeof(double), l->P);
+        for (int step = 0; step < STEPS; step++) {
+            FSI_TRY(normalize(l, l->P, &norm));
+            if (inverted) {
+                DENSE(&l->A, trsm, 1, 0, n, 1, l->L, n, l->P, n);
+                DENSE(&l->A, trsm, 1, 1, n, 1, l->L, n, l->P, n);
+            } else {
+                DENSE(&l->A, gemm, 1, 0, n, 1, n, 1.0, l->L, n, l->P, n, 0.0, l->W, n);
+                DENSE(&l->A, gemm, 0, 0, n, 1, n, 1.0, l->L, n, l->W, n, 0.0, l->P, n);
+            }
+        }
+        FSI_TRY(normalize(l, l->P, inverted ? &inverse : &largest));
+    }
+    *condition = sqrt(largest) * sqrt(inverse);
+    if (isnan(*condition) || largest == 0) *condition = INFINITY;
+    return FS_OK;
+}
+
+/* N from the singular values of L: R = L' = V s U' has the right singular vectors U.  Where C = Q'(S B) is given, n x m
+ * in the backend's memory, x = U s^-1 V'C is the start. */
+static fs_result decompose(fsi_lstsq *l, double *Vt, const double *C)
+{
+    const int64_t n = l->n, m = l->m;
+    DENSE(&l->A, zero, l->N, (size_t)(n * n) * sizeof(double));
+    DENSE(&l->A, add, n * n, 1.0, l->L, l->N);
+    DENSE(&l->A, svd, n, n, l->N, n, l->values, Vt);
+    const double *s = l->values, least = l->o.rcond * s[0];
+    l->rank = 0;
+    while (l->rank < n && s[l->rank] > least) l->rank++;
+    l->told.condition = l->rank ? s[0] / s[l->rank - 1] : 1;
+    if (!C || !l->rank) return FS_OK;
+    DENSE(&l->A, gemm, 0, 0, l->rank, m, n, 1.0, Vt, n, C, n, 0.0, l->W, l->rank);
+    DENSE(&l->A, fetch, l->W, (size_t)(l->rank * m) * sizeof(double), l->z);
+    return fsi_lstsq_from_coordinates(l, l->z, l->x);
+}
+
+/* The rank, and the solution of the sketched problem as the start. */
+static fs_result look_at_rank(fsi_lstsq *l, double *C)
+{
+    const int64_t n = l->n, m = l->m;
+    double *Vt;
+    l->rank = n;
+    l->has_start = C != NULL;
+    FSI_TRY(estimate_condition(l, &l->told.condition));
+    if (l->told.condition * l->o.rcond > 0.02) {
+        FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->N));
+        FSI_TRY(fsi_operand_alloc(&l->A, n * n, &Vt));
+        const fs_result result = decompose(l, Vt, C);
+        fsi_operand_free(&l->A, Vt);
+        l->has_start = l->has_start && l->rank;
+        return result;
+    }
+    if (!C) return FS_OK;
+    DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, C, n);
+    DENSE(&l->A, fetch, C, (size_t)(n * m) * sizeof(double), l->x);
+    return FS_OK;
+}
+
+/* R of a matrix of rows --------------------------------------------------------------------------------------------- */
+
+/* Two parts of the triangular factor of [Y C], F F' with F (n + m) x (n + m): L is the first n rows and columns, and
+ * the rows below them are (Q'C)', which goes to C. */
+static fs_result split_factor(fsi_lstsq *l, double *F, double *C)
+{
+    const int64_t n = l->n, m = l->m, N = n + m;
+    const fs_memory memory = l->A.ctx->backend->memory;
+    const fs_matrix top = {F, n, n, N, 1, 0, 0, FS_F64, memory};       /* (i, j) is F[j + i N]: column i of L */
+    const fs_matrix below = {F + n, m, n, 1, N, 0, 0, FS_F64, memory}; /* (c, j) is F[n + c + j N] */
+    DENSE(&l->A, widen, &top, l->L, n);
+    DENSE(&l->A, widen, &below, C, n);
+    return FS_OK;
+}
+
+/* The factor of the k rows of [Y C] with sqrt(lambda) I below Y, and m rows of zeros so that there are enough. */
+static fs_result factor_augmented(fsi_lstsq *l, const double *Y, const double *C, int64_t k, double *X, double *F)
+{
+    const int64_t n = l->n, m = l->m, rows = k + m + (l->o.lambda > 0 ? n : 0);
+    const fs_memory memory = l->A.ctx->backend->memory;
+    const fs_matrix left = {(void *)Y, n, k, 1, n, 0, 0, FS_F64, memory},
+                    right = {(void *)C, m, k, 1, m, 0, 0, FS_F64, memory};
+    DENSE(&l->A, zero, X, (size_t)(rows * (n + m)) * sizeof *X);
+    DENSE(&l->A, widen, &left, X, rows);
+    DENSE(&l->A, widen, &right, X + n * rows, rows);
+    if (l->o.lambda > 0) DENSE(&l->A, diagonal, n, X + k, rows, NULL, sqrt(l->o.lambda));
+    DENSE(&l->A, qr, rows, n + m, X, rows, F);
+    return FS_OK;
+}
+
+/* L and the start from the rows of Y (k x n, packed) and C (k x m, packed); norm = |Y|_F. */
+static fs_result factor_rows(fsi_lstsq *l, const double *Y, const double *C, int64_t k)
+{
+    const int64_t n = l->n, m = l->m, rows = k + m + (l->o.lambda > 0 ? n : 0);
+    double *X = NULL, *F = NULL, *start = NULL;
+    DENSE(&l->A, norm, k * n, Y, &l->norm);
+    FSI_REQUIRE(isfinite(l->norm), "%s: A has an element that is not finite, or too large to be squared", l->A.who);
+    fs_result result = fsi_operand_alloc(&l->A, rows * (n + m), &X);
+    if (result == FS_OK) result = fsi_operand_alloc(&l->A, (n + m) * (n + m), &F);
+    if (result == FS_OK) result = fsi_operand_alloc(&l->A, n * m, &start);
+    if (result == FS_OK) result = factor_augmented(l, Y, C, k, X, F);
+    if (result == FS_OK) result = split_factor(l, F, start);
+    if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
+    if (result == FS_OK) result = look_at_rank(l, start);
+    fsi_operand_free(&l->A, X);
+    fsi_operand_free(&l->A, F);
+    fsi_operand_free(&l->A, start);
+    return result;
+}
+
+/* All rows of B, in f64 and in every rank, packed rows. */
+static fs_result whole_right_hand_sides(fsi_lstsq *l, double *to)
+{
+    DENSE(&l->A, zero, to, (size_t)(l->A.rows * l->m) * sizeof *to);
+    DENSE(&l->A, widen, &l->B, to + l->A.row0 * l->m, l->m);
+    return fsi_operand_sum(&l->A, to, l->A.rows * l->m);
+}
+
+static fs_result factor_whole(fsi_lstsq *l)
+{
+    double *Y = NULL, *C = NULL;
+    fs_result result = fsi_operand_alloc(&l->A, l->A.rows * l->n, &Y);
+    if (result == FS_OK) result = fsi_operand_alloc(&l->A, l->A.rows * l->m, &C);
+    if (result == FS_OK) result = fsi_lstsq_whole(l, Y, l->n);
+    if (result == FS_OK) result = whole_right_hand_sides(l, C);
+    if (result == FS_OK) result = factor_rows(l, Y, C, l->A.rows);
+    fsi_operand_free(&l->A, Y);
+    fsi_operand_free(&l->A, C);
+    l->contraction = 0.02;
+    return result;
+}
+
+/* Rows of the solver's own S for each column of A: the least of 2 t n^3 operations for R and of 2 bits(A) / log2(t) reads
+ * of A, both in bytes that memory delivers meanwhile. */
+static double sketch_rows(const fsi_lstsq *l)
+{
+    const double n = (double)l->n, d = (double)l->A.rows, digits = -log2(l->o.tolerance);
+    double best = 4, least = INFINITY;
+    for (double t = 4; t <= 32 && t * n <= 0.25 * d; t *= 2) {
+        const double cost = 2 * t * n * n + 2 * digits / log2(t) * 8 * d;
+        if (cost < least) least = cost, best = t;
+    }
+    return best;
+}
+
+/* C = S B, k x m, packed rows. */
+static fs_result sketch_right_hand_sides(fsi_lstsq *l, const fs_sketch *S, double *C)
+{
+    const int64_t k = S->spec.k;
+    const fs_dtype sum = l->B.dtype == FS_F64 ? FS_F64 : FS_F32;
+    const size_t bytes = (size_t)(k * l->m) * fs_dtype_size(sum);
+    void *own = NULL;
+    if (sum != FS_F64) FSI_TRY(l->A.dense->alloc(l->A.handle, bytes, &own));
+    fs_matrix to = fs_row_major(own ? own : C, k, l->m, sum);
+    to.memory = l->A.ctx->backend->memory;
+    fs_result result = l->A.dense->zero(l->A.handle, to.data, bytes);
+    if (result == FS_OK && l->B.rows) result = fs_apply(l->A.ctx, S, l->A.row0, 1.0, &l->B, 0.0, &to);
+    if (result == FS_OK && own) result = l->A.dense->widen(l->A.handle, &to, C, l->m);
+    if (result == FS_OK) result = fsi_operand_sum(&l->A, C, k * l->m);
+    if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
+    fsi_operand_free(&l->A, own);
+    return result;
+}
+
+static fs_result factor_sketched(fsi_lstsq *l, const fs_sketch *S)
+{
+    const int64_t k = S->spec.k;
+    const double began = fsi_lstsq_clock();
+    double *Y = NULL, *C = NULL;
+    fsi_operand_progress(&l->A, 0, "sketch");
+    fs_result result = fsi_operand_alloc(&l->A, k * l->n, &Y);
+    if (result == FS_OK) result = fsi_operand_alloc(&l->A, k * l->m, &C);
+    if (result == FS_OK) result = fsi_operand_sketch(&l->A, S, Y);
+    if (result == FS_OK) result = sketch_right_hand_sides(l, S, C);
+    l->told.sketch_seconds = fsi_lstsq_clock() - began;
+    if (result == FS_OK) result = factor_rows(l, Y, C, k);
+    fsi_operand_free(&l->A, Y);
+    fsi_operand_free(&l->A, C);
+    return result;
+}
+
+static fs_result factor_sketch(fsi_lstsq *l)
+{
+    const fs_sketch *S;
+    int own;
+    FSI_TRY(fsi_operand_solver_sketch(&l->A, l->o.sketch, sketch_rows(l), l->o.seed, &S, &own));
+    l->told.k = S->spec.k;
+    l->contraction = fmin(0.9, fmax(0.1, sqrt((double)l->n / (double)S->spec.k)));
+    const fs_result result = factor_sketched(l, S);
+    if (own) fs_sketch_destroy((fs_sketch *)S);
+    return result;
+}
+
+/* R of A'A ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct gram_pass {
+    fsi_lstsq *l;
+    double *Z;
+    int saw_sparse;
+} gram_pass;
+
+static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse)
+{
+    gram_pass *p = user;
+    fsi_lstsq *l = p->l;
+    (void)row0;
+    if (sparse) {
+        p->saw_sparse = 1;
+        return fs_fail(FS_EUNSUPPORTED, "%s: A'A of a sparse A is not made; choose another method", l->A.who);
+    }
+    if (dense->dtype == FS_F64 && dense->col_stride == 1 && dense->row_stride >= l->n &&
+        dense->row_stride < INT32_MAX) {
+        DENSE(&l->A, syrk, l->n, dense->rows, dense->data, dense->row_stride, 1.0, l->L, l->n);
+        return FS_OK;
+    }
+    const int64_t most = fsi_max(64, PANEL_ELEMENTS / l->n);
+    for (int64_t i = 0; i < dense->rows; i += most) {
+        fs_matrix part = *dense;
+        part.data = (char *)part.data + i * part.row_stride * (int64_t)fs_dtype_size(part.dtype);
+        part.rows = fsi_min(most, dense->rows - i);
+        DENSE(&l->A, widen, &part, p->Z, l->n);
+        DENSE(&l->A, syrk, l->n, part.rows, p->Z, l->n, 1.0, l->L, l->n);
+    }
+    return FS_OK;
+}
+
+/* L from A'A + lambda I; *fits: whether it is good enough. */
+static fs_result factor_normal(fsi_lstsq *l, int *fits)
+{
+    const int64_t n = l->n;
+    gram_pass p = {l, NULL, 0};
+    int broken;
+    *fits = 0;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * fsi_max(64, PANEL_ELEMENTS / n), &p.Z));
+    fs_result result = l->A.dense->zero(l->A.handle, l->L, (size_t)(n * n) * sizeof(double));
+    fsi_operand_progress(&l->A, 0, "A'A");
+    if (result == FS_OK) result = fsi_operand_visit(&l->A, PANEL_ROWS, add_gram, &p);
+    fsi_operand_free(&l->A, p.Z);
+    if (p.saw_sparse && l->o.method == FS_LSTSQ_AUTO && !l->A.ranks.sum) return FS_OK;
+    FSI_TRY(result);
+    FSI_TRY(fsi_operand_sum(&l->A, l->L, n * n));
+    DENSE(&l->A, diagonal, n, l->L, n, l->W, l->o.lambda);
+    DENSE(&l->A, fetch, l->W, (size_t)n * sizeof(double), l->scratch);
+    l->norm = 0;
+    for (int64_t j = 0; j < n; j++) l->norm += l->scratch[j];
+    l->norm = sqrt(l->norm);
+    FSI_REQUIRE(isfinite(l->norm), "%s: A has an element that is not finite, or too large to be squared", l->A.who);
+    DENSE(&l->A, potrf, n, l->L, n);
+    DENSE(&l->A, wait, &broken);
+    if (broken) return FS_OK;
+    FSI_TRY(estimate_condition(l, &l->told.condition));
+    l->rank = n;
+    l->contraction = 0.02;
+    *fits = l->told.condition <= NORMAL_CONDITION;
+    return FS_OK;
+}
+
+/* Whether A'A costs less than the reads of A it saves: n operations for an element against its bytes. */
+static int prefers_normal(const fsi_lstsq *l)
+{
+    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.5 : 0.2; /* bytes read for an operation */
+    const double iterations = -2 * log2(l->o.tolerance) / log2(sketch_rows(l));
+    if (l->o.method != FS_LSTSQ_AUTO) return l->o.method == FS_LSTSQ_NORMAL;
+    if (l->A.is_sparse || l->o.sketch) return 0;
+    if (l->A.slices.next) return l->n <= SLICES_NORMAL_COLUMNS;
+    return balance * (double)l->n < (iterations - 5) * (double)fs_dtype_size(l->A.dtype);
+}
+
+fs_result fsi_lstsq_factor(fsi_lstsq *l)
+{
+    const int small = l->A.rows <= WHOLE_ROWS * l->n && !l->o.sketch;
+    int done = 0;
+    l->told.method = FS_LSTSQ_NORMAL;
+    if (!small && prefers_normal(l)) FSI_TRY(factor_normal(l, &done));
+    if (done) return FS_OK;
+    l->told.method = FS_LSTSQ_ITERATE;
+    return small ? factor_whole(l) : factor_sketch(l);
+}
+
+/* the preconditioner at work ---------------------------------------------------------------------------------------- */
+
+/* Both use P and W of the backend's memory, which no read of A needs meanwhile. */
+fs_result fsi_lstsq_from_coordinates(fsi_lstsq *l, const double *v, double *y)
+{
+    const int64_t n = l->n, r = l->rank, m = l->m;
+    if (!l->N) {
+        DENSE(&l->A, send, v, (size_t)(n * m) * sizeof *v, l->P);
+        DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, l->P, n);
+        DENSE(&l->A, fetch, l->P, (size_t)(n * m) * sizeof *v, y);
+        return FS_OK;
+    }
+    for (int64_t c = 0; c < m; c++)
+        for (int64_t i = 0; i < r; i++) y[c * r + i] = v[c * r + i] / l->values[i];
+    DENSE(&l->A, send, y, (size_t)(r * m) * sizeof *v, l->P);
+    DENSE(&l->A, gemm, 0, 0, n, m, r, 1.0, l->N, n, l->P, r, 0.0, l->W, n);
+    DENSE(&l->A, fetch, l->W, (size_t)(n * m) * sizeof *v, y);
+    return FS_OK;
+}
+
+fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v)
+{
+    const int64_t n = l->n, r = l->rank, m = l->m;
+    DENSE(&l->A, send, y, (size_t)(n * m) * sizeof *v, l->P);
+    if (!l->N) {
+        DENSE(&l->A, trsm, 1, 0, n, m, l->L, n, l->P, n);
+        DENSE(&l->A, fetch, l->P, (size_t)(n * m) * sizeof *v, v);
+        return FS_OK;
+    }
+    DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
+    DENSE(&l->A, fetch, l->W, (size_t)(r * m) * sizeof *v, v);
+    for (int64_t c = 0; c < m; c++)
+        for (int64_t i = 0; i < r; i++) v[c * r + i] /= l->values[i];
+    return FS_OK;
+}
+
+/* v = F^-1 g, F F' = L L' + shift^2 I, by the triangular factor of [L'; shift I]. */
+static fs_result divide_by_shifted(fsi_lstsq *l, double shift)
+{
+    const int64_t n = l->n;
+    const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    double *X, *F = NULL;
+    FSI_TRY(fsi_operand_alloc(&l->A, 3 * n * n, &X));
+    F = X + 2 * n * n;
+    fs_result result = l->A.dense->zero(l->A.handle, X, (size_t)(2 * n * n) * sizeof *X);
+    if (result == FS_OK) result = l->A.dense->widen(l->A.handle, &turned, X, 2 * n);
+    if (result == FS_OK) result = l->A.dense->diagonal(l->A.handle, n, X + n, 2 * n, NULL, shift);
+    if (result == FS_OK) result = l->A.dense->qr(l->A.handle, 2 * n, n, X, 2 * n, F);
+    if (result == FS_OK) result = l->A.dense->trsm(l->A.handle, 1, 0, n, l->m, F, n, l->P, n);
+    if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
+    fsi_operand_free(&l->A, X);
+    return result;
+}
+
+fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double shift, const double *g, double *norms)
+{
+    const int64_t n = l->n, m = l->m, r = l->N ? l->rank : n;
+    double *v = l->scratch;
+    memset(norms, 0, (size_t)m * sizeof *norms);
+    if (!r) return FS_OK;
+    DENSE(&l->A, send, g, (size_t)(n * m) * sizeof *g, l->P);
+    if (l->N) DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
+    else FSI_TRY(divide_by_shifted(l, shift));
+    DENSE(&l->A, fetch, l->N ? l->W : l->P, (size_t)(r * m) * sizeof *v, v);
+    for (int64_t c = 0; c < m; c++)
+        for (int64_t i = 0; i < r; i++)
+            norms[c] = hypot(norms[c], l->N ? v[c * r + i] / hypot(l->values[i], shift) : v[c * r + i]);
+    return FS_OK;
+}
