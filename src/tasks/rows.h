@@ -1,0 +1,33 @@
+/* rows.h - the rows of A as columns in f64, a panel at a time, whatever A is. */
+#ifndef FSI_TASKS_ROWS_H
+#define FSI_TASKS_ROWS_H
+
+#include "tasks/operand.h"
+
+typedef struct fsi_rows {
+    fsi_operand *A;
+    const int64_t *order;  /* the columns of A in the order that is wanted; NULL: as they are */
+    int64_t most;          /* rows of a panel */
+    double *Z;             /* n x most, packed, in the backend's memory: row i of the panel is column i */
+    double *wide;          /* the same before columns are ordered; a CUDA context's alone */
+    double *select;        /* n x n: ones where column j of the wanted order is; NULL: not needed */
+    double *swap;          /* n numbers in host memory */
+    void *ptr, *ptr_there; /* most + 1 indices of a sparse panel: in host memory, in the backend's */
+} fsi_rows;
+
+/* Called with the number of the first row (from this caller's first), the rows, and Z filled.  Z may be spoilt. */
+typedef fs_result (*fsi_visit_panel)(void *user, int64_t row0, int64_t rows);
+
+/* Takes the memory; `order` (n numbers in host memory, or NULL) must live as long.  *rows is to be closed, also after a
+ * failure. */
+fs_result fsi_rows_open(fsi_rows *rows, fsi_operand *A, const int64_t *order);
+void fsi_rows_close(fsi_rows *rows);
+
+/* One read of A.  A sparse A is never dense in more than a panel. */
+fs_result fsi_rows_visit(fsi_rows *rows, fsi_visit_panel visit, void *user);
+
+/* Memory of the context's allocator, and back; NULL is a no-op. */
+fs_result fsi_rows_host(const fsi_operand *A, int64_t count, size_t element, void **memory);
+void fsi_rows_release(const fsi_operand *A, void *memory);
+
+#endif
