@@ -274,7 +274,9 @@ typedef struct fs_leverage_report {
     }
 
 /* scores[i] = |Q_i|^2, Q an orthonormal basis of A's columns, dependent ones too: d numbers in host memory (with ranks,
- * of this caller's rows).  Estimated scores are unbiased up to the error of the sketch and can exceed 1 by it. */
+ * of this caller's rows).  Estimated scores are unbiased up to the error of the sketch and can exceed 1 by it.  d >= n.
+ *
+ * FS_EINVAL: an element of A is not finite.  After a failure scores are undefined. */
 FS_API FS_NODISCARD fs_result fs_leverage(fs_context *ctx, const fs_operand *A, const fs_leverage_options *options,
                                           double *scores, fs_leverage_report *report);
 

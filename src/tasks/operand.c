@@ -332,6 +332,22 @@ fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given
     return FS_OK;
 }
 
+/* The adjoint of an SJLT without zeros, times I. */
+fs_result fsi_operand_signs(fsi_operand *A, int64_t n, int64_t l, uint64_t seed, double *work, double *Omega)
+{
+    fs_spec spec = FS_SPEC_INIT;
+    spec.family = FS_SJLT, spec.d = n, spec.k = l, spec.s = l, spec.seed = seed;
+    fs_matrix I = fs_col_major(work, l, l, FS_F64), to = fs_col_major(Omega, n, l, FS_F64);
+    I.memory = to.memory = A->ctx->backend->memory;
+    DENSE(A, zero, work, (size_t)(l * l) * sizeof *work);
+    DENSE(A, diagonal, l, work, l, NULL, 1.0);
+    fs_sketch *signs;
+    FSI_TRY(fs_sketch_create_with(&signs, &spec, &A->ctx->allocator));
+    const fs_result result = fs_apply_adjoint(A->ctx, signs, 0, 1.0, &I, 0.0, &to);
+    fs_sketch_destroy(signs);
+    return result;
+}
+
 /* products --------------------------------------------------------------------------------------------------- */
 
 typedef struct normal_pass {

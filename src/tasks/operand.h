@@ -73,6 +73,10 @@ void fsi_operand_progress(const fsi_operand *A, double share, const char *doing)
 fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given, double times, uint64_t seed,
                                     const fs_sketch **S, int *own);
 
+/* Omega, n x l packed columns: random signs over sqrt(l).  `work` has room for l x l numbers; both in the backend's
+ * memory. */
+fs_result fsi_operand_signs(fsi_operand *A, int64_t n, int64_t l, uint64_t seed, double *work, double *Omega);
+
 /* The rounding unit of A's type: 2^-24 for f32, f16 and bf16, 2^-53 for f64. */
 double fsi_operand_unit(const fsi_operand *A);
 

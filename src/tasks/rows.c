@@ -43,24 +43,41 @@ static fs_result make_selection(fsi_rows *r)
     return result;
 }
 
-fs_result fsi_rows_open(fsi_rows *r, fsi_operand *A, const int64_t *order)
+/* What does not depend on P or an order. */
+static fs_result open_panel(fsi_rows *r, fsi_operand *A, int64_t m)
 {
     memset(r, 0, sizeof *r);
     r->A = A;
+    r->m = m;
+    r->most = fsi_max(LEAST_ROWS, fsi_min(MOST_ROWS, PANEL / fsi_max(A->n, m)));
+    FSI_TRY(fsi_operand_alloc(A, m * r->most, &r->Z));
+    if (!A->is_sparse && !A->slices.next) return FS_OK;
+    FSI_TRY(fsi_rows_host(A, r->most + 1, sizeof(int64_t), &r->ptr));
+    return A->dense->alloc(A->handle, (size_t)(r->most + 1) * sizeof(int64_t), &r->ptr_there);
+}
+
+fs_result fsi_rows_open(fsi_rows *r, fsi_operand *A, const int64_t *order)
+{
+    FSI_TRY(open_panel(r, A, A->n));
     r->order = order;
-    r->most = fsi_max(LEAST_ROWS, fsi_min(MOST_ROWS, PANEL / A->n));
-    const int may_be_sparse = A->is_sparse || A->slices.next, in_host = A->ctx->backend->memory == FS_MEMORY_HOST;
+    const int in_host = A->ctx->backend->memory == FS_MEMORY_HOST;
     void *memory = NULL;
-    FSI_TRY(fsi_operand_alloc(A, A->n * r->most, &r->Z));
     if (order && in_host) {
         FSI_TRY(fsi_rows_host(A, A->n, sizeof(double), &memory));
         r->swap = memory;
     }
     if (order && !in_host) FSI_TRY(fsi_operand_alloc(A, A->n * r->most, &r->wide));
-    if (may_be_sparse || r->wide) FSI_TRY(make_selection(r));
-    if (!may_be_sparse) return FS_OK;
-    FSI_TRY(fsi_rows_host(A, r->most + 1, sizeof(int64_t), &r->ptr));
-    return A->dense->alloc(A->handle, (size_t)(r->most + 1) * sizeof(int64_t), &r->ptr_there);
+    if (!r->ptr && !r->wide) return FS_OK;
+    FSI_TRY(make_selection(r));
+    r->P = r->select;
+    return FS_OK;
+}
+
+fs_result fsi_rows_open_product(fsi_rows *r, fsi_operand *A, int64_t m, const double *P)
+{
+    FSI_TRY(open_panel(r, A, m));
+    r->P = P;
+    return A->is_sparse ? FS_OK : fsi_operand_alloc(A, A->n * r->most, &r->wide);
 }
 
 void fsi_rows_close(fsi_rows *r)
@@ -88,7 +105,7 @@ static fs_result visit_dense(const pass *p, int64_t row0, const fs_matrix *slice
     fsi_rows *r = p->r;
     const int64_t n = r->A->n, rows = slice->rows;
     DENSE(r->A, widen, slice, r->wide ? r->wide : r->Z, n);
-    if (r->wide) DENSE(r->A, gemm, 1, 0, n, rows, n, 1.0, r->select, n, r->wide, n, 0.0, r->Z, n);
+    if (r->wide) DENSE(r->A, gemm, 1, 0, r->m, rows, n, 1.0, r->P, n, r->wide, n, 0.0, r->Z, r->m);
     for (int64_t i = 0; i < rows && r->swap; i++) {
         double *z = r->Z + i * n;
         for (int64_t j = 0; j < n; j++) r->swap[j] = z[r->order[j]];
@@ -195,7 +212,7 @@ static fs_result visit_rows(const pass *p, int64_t row0, const compressed *c)
         part.ptr = r->ptr_there;
         part.index = (char *)m->index + begin * width;
         part.value = (char *)m->value + begin * fsi_dtype_size(m->dtype);
-        DENSE(r->A, product_sparse, &part, r->A->n, r->select, r->Z);
+        DENSE(r->A, product_sparse, &part, r->m, r->P, r->Z);
         FSI_TRY(p->visit(p->user, row0 + at, rows));
     }
     return FS_OK;

@@ -1,4 +1,4 @@
-/* rows.h - the rows of A as columns in f64, a panel at a time, whatever A is. */
+/* rows.h - the rows of A, or of A P, as columns in f64, a panel at a time, whatever A is. */
 #ifndef FSI_TASKS_ROWS_H
 #define FSI_TASKS_ROWS_H
 
@@ -8,8 +8,10 @@ typedef struct fsi_rows {
     fsi_operand *A;
     const int64_t *order;  /* the columns of A in the order that is wanted; NULL: as they are */
     int64_t most;          /* rows of a panel */
-    double *Z;             /* n x most, packed, in the backend's memory: row i of the panel is column i */
-    double *wide;          /* the same before columns are ordered; a CUDA context's alone */
+    int64_t m;             /* columns of P; without P, n */
+    double *Z;             /* m x most, packed, in the backend's memory: row i of the panel is column i */
+    double *wide;          /* rows of A before P, or before a CUDA context orders columns; NULL: not needed */
+    const double *P;       /* n x m, packed columns: the caller's, or `select`; NULL: not needed */
     double *select;        /* n x n: ones where column j of the wanted order is; NULL: not needed */
     double *swap;          /* n numbers in host memory */
     void *ptr, *ptr_there; /* most + 1 indices of a sparse panel: in host memory, in the backend's */
@@ -21,9 +23,11 @@ typedef fs_result (*fsi_visit_panel)(void *user, int64_t row0, int64_t rows);
 /* Takes the memory; `order` (n numbers in host memory, or NULL) must live as long.  *rows is to be closed, also after a
  * failure. */
 fs_result fsi_rows_open(fsi_rows *rows, fsi_operand *A, const int64_t *order);
+/* The same for rows of A P; P is n x m, packed columns in the backend's memory, and must live as long. */
+fs_result fsi_rows_open_product(fsi_rows *rows, fsi_operand *A, int64_t m, const double *P);
 void fsi_rows_close(fsi_rows *rows);
 
-/* One read of A.  A sparse A is never dense in more than a panel. */
+/* One read of A.  A sparse A is never dense in more than a panel; A P is computed from its nonzeros. */
 fs_result fsi_rows_visit(fsi_rows *rows, fsi_visit_panel visit, void *user);
 
 /* Memory of the context's allocator, and back; NULL is a no-op. */

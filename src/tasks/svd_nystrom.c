@@ -10,24 +10,6 @@
 #include "base/math.h"
 #include "tasks/svd.h"
 
-/* Omega, n x l: random signs over sqrt(l), the adjoint of a dense SJLT times I. */
-static fs_result draw(fsi_svd *t)
-{
-    const int64_t l = t->l;
-    fs_spec spec = FS_SPEC_INIT;
-    spec.family = FS_SJLT, spec.d = t->A.n, spec.k = l, spec.s = l;
-    spec.seed = t->options.seed + 2 * UINT64_C(0x9E3779B97F4A7C15);
-    fs_matrix I = fs_col_major(t->G, l, l, FS_F64), Omega = fs_col_major(t->P, t->A.n, l, FS_F64);
-    I.memory = Omega.memory = t->A.ctx->backend->memory;
-    DENSE(&t->A, zero, t->G, (size_t)(l * l) * sizeof *t->G);
-    DENSE(&t->A, diagonal, l, t->G, l, NULL, 1.0);
-    fs_sketch *signs;
-    FSI_TRY(fs_sketch_create_with(&signs, &spec, &t->A.ctx->allocator));
-    const fs_result result = fs_apply_adjoint(t->A.ctx, signs, 0, 1.0, &I, 0.0, &Omega);
-    fs_sketch_destroy(signs);
-    return result;
-}
-
 /* S C = U1 D V1': R = V1 D^-1, l x t, and Q = H' = (S A)'U1, n x t. */
 static fs_result factor_core(fsi_svd *t)
 {
@@ -125,7 +107,7 @@ fs_result fsi_svd_nystrom(fsi_svd *t)
     const int64_t n = t->A.n, l = t->l;
     double *const sign = t->host + 2 * l * l + l;
     int64_t rank;
-    FSI_TRY(draw(t));
+    FSI_TRY(fsi_operand_signs(&t->A, t->A.n, t->l, t->options.seed + 2 * UINT64_C(0x9E3779B97F4A7C15), t->G, t->P));
     FSI_TRY(fsi_svd_first_read(t, t->P));
     fsi_operand_progress(&t->A, 0.7, "singular values");
     FSI_TRY(factor_core(t));
