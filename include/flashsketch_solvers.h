@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+/* progress --------------------------------------------------------------------------------------------------- */
+
 /* Called now and then by long work, with the share that is done; NULL: not called. */
 typedef struct fs_progress {
     void (*at)(void *user, double share, const char *doing);
@@ -31,15 +33,14 @@ typedef struct fs_progress {
 
 /* A matrix that arrives in slices of rows, in order, once for each read of A.  Start from FS_SLICES_INIT. */
 typedef struct fs_slices {
-    size_t size;        /* sizeof(fs_slices): set by FS_SLICES_INIT */
-    int64_t rows, cols; /* of A */
-    fs_dtype dtype;     /* of A */
-    /* Begins a read of A with its first row.  Called before each read, the first too. */
-    fs_result (*rewind)(void *user);
-    /* The next rows of A: writes a view (host memory, or the context's) of at least one row that stays valid until the
-     * next call of either function; or, for sparse rows, sets *sparse to a CSR or CSC matrix in host memory and leaves
-     * *dense.  A failure ends the solver, which returns it; fs_fail keeps the message. */
+    size_t size;                     /* sizeof(fs_slices): set by FS_SLICES_INIT */
+    int64_t rows, cols;              /* of A */
+    fs_dtype dtype;                  /* of A */
+    fs_result (*rewind)(void *user); /* begins a read of A with its first row; called before each read, the first too */
     fs_result (*next)(void *user, fs_matrix *dense, const fs_sparse **sparse);
+    /* the next rows of A: writes a view (host memory, or the context's) of at least one row that stays valid until the
+     * next call of either function; or, for sparse rows, sets *sparse to a CSR or CSC matrix in host memory and leaves
+     * *dense.  A failure ends the solver, which returns it; fs_fail keeps the message */
     void *user; /* passed to both */
 } fs_slices;
 #define FS_SLICES_INIT \
@@ -65,9 +66,9 @@ typedef struct fs_ranks {
     size_t size;  /* sizeof(fs_ranks): set by FS_RANKS_INIT */
     int64_t row0; /* the number of this caller's first row in A */
     int64_t rows; /* of all of A */
-    /* Replaces values[i] by its sum over all callers, the same bits for each; host memory.  `failed` is not 0 where
-     * this caller has failed; where any has, every caller gets a failure. */
     fs_result (*sum)(void *user, double *values, int64_t count, int failed);
+    /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  failed: 1 where this caller
+     * has failed, with count 0, whatever the others ask for; every caller then gets a failure, now or in its next call */
     void *user;
 } fs_ranks;
 #define FS_RANKS_INIT \
