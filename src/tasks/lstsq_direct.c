@@ -66,7 +66,7 @@ static fs_result decompose(fsi_lstsq *l, double *Y, double *X, double *Vt)
     const fs_memory memory = l->A.ctx->backend->memory;
     FSI_TRY(fsi_lstsq_whole(l, Y, n));
     DENSE(&l->A, norm, d * n, Y, &l->norm);
-    FSI_REQUIRE(isfinite(l->norm), "%s: A has an element that is not finite, or too large to be squared", l->A.who);
+    FSI_TRY(fsi_lstsq_check_norm(l));
     const fs_matrix turned = {Y, n, d, 1, n, 0, 0, FS_F64, memory}, right = {Vt, p, p, 1, p, 0, 0, FS_F64, memory};
     if (d < n) { /* Y, n x d, is A' = U s V': U has A's right singular vectors */
         DENSE(&l->A, svd, n, p, Y, n, l->values, Vt);
@@ -98,6 +98,7 @@ fs_result fsi_lstsq_factor_direct(fsi_lstsq *l)
     while (l->rank < p && l->values[l->rank] > l->o.rcond * l->values[0]) l->rank++;
     l->told.condition = l->rank ? l->values[0] / l->values[l->rank - 1] : 1;
     l->told.method = FS_LSTSQ_DIRECT;
+    l->is_refined = 1;
     l->contraction = 0.02;
     return FS_OK;
 }
