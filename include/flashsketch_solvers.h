@@ -83,7 +83,7 @@ typedef enum fs_lstsq_method {
     FS_LSTSQ_AUTO = 0,    /* chosen by shape and condition; the report says which */
     FS_LSTSQ_ITERATE = 1, /* preconditioned conjugate gradients: one read of A an iteration */
     FS_LSTSQ_NORMAL = 2,  /* A'A by BLAS-3 and its Cholesky factor as preconditioner; for well-conditioned A */
-    FS_LSTSQ_DIRECT = 3   /* singular values of A itself: small A, d < n */
+    FS_LSTSQ_DIRECT = 3   /* a copy of A in f64 and its own factor, no sketch: small A, d < n */
 } fs_lstsq_method;
 
 /* Options of fs_lstsq.  Start from FS_LSTSQ_INIT. */
@@ -92,12 +92,12 @@ typedef struct fs_lstsq_options {
     double lambda;           /* minimise |A X - B|^2 + lambda |X|^2; at least 0 */
     double rcond;            /* singular values up to rcond times the largest count as 0, as in LAPACK's gelsd; 0:
                                max(8, sqrt(n)) times the machine precision of A's type (2^-23, 2^-52) */
-    double tolerance;        /* stop at this backward error, relative to |A|_F; 0: the rounding unit of A's type */
+    double tolerance;        /* stop at this backward error; 0: 2^-52 for f64, 2^-27 for other types */
     int64_t max_iterations;  /* 0: 200 */
     fs_lstsq_method method;  /* 0: chosen */
     const fs_sketch *sketch; /* S of d columns and at least n rows; NULL: the solver's own (docs/solvers.md) */
     uint64_t seed;           /* of the solver's own S */
-    int measure_error;       /* 1: also the backward error by singular values of A itself: reads A once more */
+    int measure_error;       /* 1: also the backward error by singular values of A itself: one or two more reads of A */
     const fs_ranks *ranks;   /* NULL: A is whole */
     const fs_progress *progress;
 } fs_lstsq_options;
@@ -112,12 +112,13 @@ typedef struct fs_lstsq_report {
     fs_lstsq_method method;
     int64_t k;                  /* rows of S; 0: no sketch */
     int64_t rank;               /* of A, by rcond */
-    double condition;           /* largest over smallest singular value of the sketch, of those that count */
+    double condition;           /* largest over smallest singular value that counts, estimated by the factor */
     int64_t iterations;         /* of the slowest right-hand side */
     int64_t reads;              /* of A, the sketch included */
     int converged;              /* 1: the tolerance was reached; 0: rounding or max_iterations stopped it before */
-    double backward_error;      /* the largest of all right-hand sides, an estimate (Karlson and Walden), over |A|_F */
-    double true_backward_error; /* the same measured (options.measure_error); NaN: not asked for */
+    double backward_error;      /* the largest of all right-hand sides, estimated by the factor (see fs_lstsq) */
+    double true_backward_error; /* the same by singular values of A (options.measure_error); NaN: not asked for, or
+                                   A's singular values are below rounding */
     double residual;            /* |A X - B| */
     double solution;            /* |X| */
     double seconds, sketch_seconds;
@@ -135,8 +136,13 @@ typedef struct fs_lstsq_report {
  * of any type and layout, in the context's memory or the host's.  Sketches A once, factors the sketch, and then reads A
  * once in each iteration, for all right-hand sides together; docs/solvers.md has the method.
  *
- * FS_EINVAL: an element of A or B is not finite, or an option has no such value; X is left as it was.  FS_ENOMEM: with
- * the bytes.  A tolerance that cannot be reached is no failure: the report says so. */
+ * The backward error is the least change of A and b that makes X exact: of each column relative to its length, of b
+ * relative to |b|, together relative to the square root of n (Karlson and Walden's estimate).  Where columns are
+ * dependent, changes of A are relative to |A|_F.
+ *
+ * FS_EINVAL: an element of A or B is not finite, or an option has no such value; X is left as it was.  The same where
+ * |A|_F or a column of B is not 0 and not between 1e-140 and 1e140, since squares are then lost: scale it.  FS_ENOMEM:
+ * with the bytes.  A tolerance that cannot be reached is no failure: the report says so. */
 FS_API FS_NODISCARD fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, const fs_matrix *B,
                                        const fs_lstsq_options *options, const fs_matrix *X, fs_lstsq_report *report);
 

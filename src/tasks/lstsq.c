@@ -91,11 +91,10 @@ static fs_result place_right_hand_sides(fsi_lstsq *l, const fs_matrix *B)
 
 static fs_result take_memory(fsi_lstsq *l)
 {
-    const int64_t n = l->n, m = l->m, p = l->A.rows < n ? l->A.rows : n;
-    const int tall_svd = l->o.method == FS_LSTSQ_DIRECT && l->A.rows > n;
+    const int64_t n = l->n, m = l->m;
     FSI_REQUIRE(n <= INT32_MAX / 8 && m <= INT32_MAX / n / 8,
                 "fs_lstsq: %" PRId64 " columns and %" PRId64 " right-hand sides are too many", n, m);
-    FSI_TRY(fsi_operand_open(&l->A, n, tall_svd ? l->A.rows : n, p));
+    FSI_TRY(fsi_operand_open(&l->A, n, n, l->A.rows < n ? l->A.rows : n));
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->L));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->P));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->W));
@@ -163,8 +162,7 @@ static fs_result solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
 {
     FSI_TRY(take_memory(l));
     FSI_TRY(place_right_hand_sides(l, B));
-    if (l->A.rows < l->n || l->o.method == FS_LSTSQ_DIRECT) FSI_TRY(fsi_lstsq_factor_direct(l));
-    else FSI_TRY(fsi_lstsq_factor(l));
+    FSI_TRY(l->A.rows < l->n ? fsi_lstsq_factor_wide(l) : fsi_lstsq_factor(l));
     FSI_TRY(fsi_lstsq_iterate(l));
     l->told.rank = l->rank;
     l->told.reads = l->A.reads;

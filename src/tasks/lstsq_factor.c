@@ -77,8 +77,8 @@ static int64_t rank_of(const fsi_lstsq *l, int64_t count)
     return rank;
 }
 
-/* N from the singular values of L: R = L' = V s U' has the right singular vectors U.  Where C = Q'(S B) is given, n x m
- * in the backend's memory, x = U s^-1 V'C is the start.
+/* N from the singular values of L: R = L' = V s U' has the right singular vectors U.  C = Q'(S B), n x m in the
+ * backend's memory, gives the start, x = U s^-1 V'C.
  *
  * Where values that are no rounding errors count as 0, X depends on the very vectors: those of the sketch are refined to
  * those of A, and the iteration begins with 0. */
@@ -100,29 +100,37 @@ static fs_result decompose(fsi_lstsq *l, double *Vt, const double *C)
         l->rank = rank_of(l, above_noise);
     }
     l->told.condition = l->rank ? l->values[0] / l->values[l->rank - 1] : 1;
-    l->has_start = C && l->rank && keeps_vectors;
+    l->has_start = l->rank && keeps_vectors;
     if (!l->has_start) return FS_OK;
     DENSE(&l->A, gemm, 0, 0, l->rank, m, n, 1.0, Vt, n, C, n, 0.0, l->W, l->rank);
     DENSE(&l->A, fetch, l->W, (size_t)(l->rank * m) * sizeof(double), l->z);
     return fsi_lstsq_from_coordinates(l, l->z, l->x);
 }
 
+/* decompose, after which V stays only where it leaves columns out. */
+static fs_result look_at_values(fsi_lstsq *l, const double *C)
+{
+    const int64_t n = l->n;
+    double *Vt;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->N));
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n, &Vt));
+    const fs_result result = decompose(l, Vt, C);
+    fsi_operand_free(&l->A, Vt);
+    if (result == FS_OK && l->rank == n) {
+        fsi_operand_free(&l->A, l->N);
+        l->N = NULL;
+    }
+    return result;
+}
+
 /* The rank, and the solution of the sketched problem as the start. */
 static fs_result look_at_rank(fsi_lstsq *l, double *C)
 {
     const int64_t n = l->n, m = l->m;
-    double *Vt;
     l->rank = n;
-    l->has_start = C != NULL;
     FSI_TRY(estimate_condition(l, &l->told.condition));
-    if (l->told.condition * l->o.rcond > 0.02) {
-        FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->N));
-        FSI_TRY(fsi_operand_alloc(&l->A, n * n, &Vt));
-        const fs_result result = decompose(l, Vt, C);
-        fsi_operand_free(&l->A, Vt);
-        return result;
-    }
-    if (!C) return FS_OK;
+    if (l->told.condition * l->o.rcond > 0.02 || l->o.method == FS_LSTSQ_DIRECT) return look_at_values(l, C);
+    l->has_start = 1;
     DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, C, n);
     DENSE(&l->A, fetch, C, (size_t)(n * m) * sizeof(double), l->x);
     return FS_OK;
@@ -340,12 +348,12 @@ static int prefers_normal(const fsi_lstsq *l)
 
 fs_result fsi_lstsq_factor(fsi_lstsq *l)
 {
-    const int small = l->A.rows <= WHOLE_ROWS * l->n && !l->o.sketch;
+    const int small = (l->A.rows <= WHOLE_ROWS * l->n && !l->o.sketch) || l->o.method == FS_LSTSQ_DIRECT;
     int done = 0;
     l->told.method = FS_LSTSQ_NORMAL;
     if (!small && prefers_normal(l)) FSI_TRY(factor_normal(l, &done));
     if (done) return FS_OK;
-    l->told.method = FS_LSTSQ_ITERATE;
+    l->told.method = small ? FS_LSTSQ_DIRECT : FS_LSTSQ_ITERATE;
     return small ? factor_whole(l) : factor_sketch(l);
 }
 
@@ -385,17 +393,35 @@ fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v)
     return FS_OK;
 }
 
-/* v = F^-1 g, F F' = L L' + shift^2 I, by the triangular factor of [L'; shift I]; `count` columns in P. */
+fs_result fsi_lstsq_measure_columns(fsi_lstsq *l)
+{
+    const int64_t n = l->n;
+    const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    double *R, *squares;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n + n, &R));
+    squares = R + n * n;
+    fs_result result = l->A.dense->widen(l->A.handle, &turned, R, n);
+    if (result == FS_OK) result = l->A.dense->squares(l->A.handle, n, n, R, n, squares);
+    if (result == FS_OK) result = l->A.dense->fetch(l->A.handle, squares, (size_t)n * sizeof *squares, l->values);
+    for (int64_t j = 0; j < n; j++) l->values[j] = sqrt(l->values[j]);
+    fsi_operand_free(&l->A, R);
+    return result;
+}
+
+/* v = F^-1 g, F F' = L L' + shift^2 D^2, by the triangular factor of [L'; shift D]; `count` columns in P. */
 static fs_result divide_by_shifted(fsi_lstsq *l, double shift, int64_t count)
 {
     const int64_t n = l->n;
     const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
     double *X, *F = NULL;
-    FSI_TRY(fsi_operand_alloc(&l->A, 3 * n * n, &X));
+    FSI_TRY(fsi_operand_alloc(&l->A, 3 * n * n + n, &X));
     F = X + 2 * n * n;
+    double *D = F + n * n;
     fs_result result = l->A.dense->zero(l->A.handle, X, (size_t)(2 * n * n) * sizeof *X);
+    if (result == FS_OK) result = l->A.dense->send(l->A.handle, l->values, (size_t)n * sizeof *D, D);
     if (result == FS_OK) result = l->A.dense->widen(l->A.handle, &turned, X, 2 * n);
     if (result == FS_OK) result = l->A.dense->diagonal(l->A.handle, n, X + n, 2 * n, NULL, shift);
+    if (result == FS_OK) result = l->A.dense->scale_rows(l->A.handle, n, n, X + n, 2 * n, D);
     if (result == FS_OK) result = l->A.dense->qr(l->A.handle, 2 * n, n, X, 2 * n, F);
     if (result == FS_OK) result = l->A.dense->trsm(l->A.handle, 1, 0, n, count, F, n, l->P, n);
     if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);

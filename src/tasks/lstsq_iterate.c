@@ -5,9 +5,11 @@
  * restarted from the true residual b - A x (iterative refinement: Epperly, Meier and Nakatsukasa, 2024), after every
  * half of the digits, and after fewer where A is ill-conditioned.
  *
- * It stops by the backward error: the least |[dA, theta db]|_F, theta = |A|_F / |b|, such that x solves the least-squares
- * problem of A + dA and b + db, estimated by Karlson and Walden's formula
- *     (theta / h) |(A'A + (theta |r| / h)^2 I)^-1/2 A'r|,   h = sqrt(1 + theta^2 |x|^2),   r = b - A x,
+ * It stops by the backward error: the least |[dA D^-1, theta db]|_F, theta = |A D^-1|_F / |b|, such that x solves the
+ * least-squares problem of A + dA and b + db.  D has the lengths of A's columns on its diagonal, so that each column is
+ * as good as its own length allows and no scaling of columns changes the error; where V is used, D = I.  It is estimated
+ * by Karlson and Walden's formula
+ *     (theta / h) |(A'A + (theta |r| / h)^2 D^2)^-1/2 A'r|,   h = sqrt(1 + theta^2 |D x|^2),   r = b - A x,
  * with the singular values of the sketch for those of A; with A's own it is at most sqrt(2) above the least (Gratton,
  * Jiranek and Titley-Peloquin, 2012).  With lambda, A and b have the rows sqrt(lambda) I and 0 below.  Where lambda is
  * larger than |A|_F^2, errors of the size of sqrt(lambda) say nothing of x: the gradient is to be small beside |A| |b|
@@ -54,16 +56,29 @@ static fs_result true_gradient(fsi_lstsq *l)
     return FS_OK;
 }
 
+/* |D x| and |A D^-1|_F. */
+static double scaled_norm(const fsi_lstsq *l, const double *x)
+{
+    double square = 0;
+    for (int64_t j = 0; j < l->n; j++) {
+        const double y = l->N ? x[j] : x[j] * l->values[j];
+        square += y * y;
+    }
+    return sqrt(square);
+}
+static double size_of_matrix(const fsi_lstsq *l) { return l->N ? l->norm : sqrt((double)l->n); }
+
 /* The shift and the factor in front of Karlson and Walden's formula for right-hand side c. */
 static void weigh(const fsi_lstsq *l, int64_t c, double *shift, double *factor)
 {
-    const double *x = l->x + c * l->n, x2 = dot(l->n, x, x), r2 = l->residuals[c] * l->residuals[c];
-    const double theta = l->b_norms[c] > 0 ? l->norm / l->b_norms[c] : 0, h = sqrt(1 + theta * theta * x2);
-    *shift = theta * sqrt(r2 + l->o.lambda * x2) / h;
+    const double *x = l->x + c * l->n, r2 = l->residuals[c] * l->residuals[c];
+    const double theta = l->b_norms[c] > 0 ? size_of_matrix(l) / l->b_norms[c] : 0,
+                 h = hypot(1, theta * scaled_norm(l, x));
+    *shift = theta * sqrt(r2 + l->o.lambda * dot(l->n, x, x)) / h;
     *factor = theta / h;
 }
 
-/* The largest backward error of all right-hand sides, over |A|_F. */
+/* The largest backward error of all right-hand sides, over |A D^-1|_F. */
 static fs_result backward_errors(fsi_lstsq *l, double *largest)
 {
     double factor, *shifts = l->scratch + l->n * l->m;
@@ -77,7 +92,7 @@ static fs_result backward_errors(fsi_lstsq *l, double *largest)
         double shift;
         weigh(l, c, &shift, &factor);
         const double *g = l->g + c * l->n, size = l->norm * l->b_norms[c];
-        double error = size > 0 ? l->errors[c] * factor / l->norm : 0;
+        double error = size > 0 ? l->errors[c] * factor / size_of_matrix(l) : 0;
         if (size > 0 && l->o.lambda > l->norm * l->norm) error = fmax(error, sqrt(dot(l->n, g, g)) / size);
         FSI_REQUIRE(
             isfinite(error),
@@ -195,6 +210,7 @@ static fs_result measure(fsi_lstsq *l, int has_gradient)
 {
     if (!has_gradient) FSI_TRY(true_gradient(l));
     if (!l->is_refined) FSI_TRY(fsi_lstsq_refine(l));
+    if (!l->N) FSI_TRY(fsi_lstsq_measure_columns(l));
     return l->is_refined ? backward_errors(l, &l->told.true_backward_error) : FS_OK;
 }
 
@@ -205,6 +221,7 @@ fs_result fsi_lstsq_iterate(fsi_lstsq *l)
     int stalled = 0, better;
     double *kept = l->scratch + l->n * l->m + 2 * l->m; /* the best x so far */
     FSI_TRY(measure_right_hand_sides(l));
+    if (!l->N) FSI_TRY(fsi_lstsq_measure_columns(l));
     if (!l->has_start) memset(l->x, 0, bytes);
     for (;;) {
         FSI_TRY(true_gradient(l));
@@ -217,7 +234,9 @@ fs_result fsi_lstsq_iterate(fsi_lstsq *l)
         }
         stalled = error < 0.5 * best ? 0 : stalled + 1;
         best = better ? error : best;
-        if (best <= l->o.tolerance || stalled == MOST_STALLS || !l->rank || l->told.iterations >= l->o.max_iterations)
+        /* A start from A's own factor is within the tolerance and has a digit less than one correction gives it. */
+        const int is_start = l->is_refined && l->told.iterations == 0 && best > 0;
+        if ((best <= l->o.tolerance && !is_start) || stalled == MOST_STALLS || !l->rank || l->told.iterations >= l->o.max_iterations)
             break;
         FSI_TRY(correct(l, reduction_for(l, error)));
     }
