@@ -10,6 +10,9 @@
 /* Up to this condition the Cholesky factor of A'A in f64 is a preconditioner that needs three or four iterations: it is
  * off by u cond^2 n, 1e-4 n. */
 #define NORMAL_CONDITION 1e6
+/* Where the estimated condition times rcond is above this, singular values decide on the rank: the estimate is low by a
+ * factor of two, the values of a sketch by one of three. */
+#define NEAR_RCOND 0.02
 /* Elements of a panel of A that is widened to f64 at a time; rows of one that need not be. */
 enum { PANEL_ELEMENTS = 1 << 21, PANEL_ROWS = 1 << 16 };
 /* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
@@ -129,7 +132,7 @@ static fs_result look_at_rank(fsi_lstsq *l, double *C)
     const int64_t n = l->n, m = l->m;
     l->rank = n;
     FSI_TRY(estimate_condition(l, &l->told.condition));
-    if (l->told.condition * l->o.rcond > 0.02 || l->o.method == FS_LSTSQ_DIRECT) return look_at_values(l, C);
+    if (l->told.condition * l->o.rcond > NEAR_RCOND || l->o.method == FS_LSTSQ_DIRECT) return look_at_values(l, C);
     l->has_start = 1;
     DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, C, n);
     DENSE(&l->A, fetch, C, (size_t)(n * m) * sizeof(double), l->x);
@@ -331,7 +334,7 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     FSI_TRY(estimate_condition(l, &l->told.condition));
     l->rank = n;
     l->contraction = 0.02;
-    *fits = l->told.condition <= NORMAL_CONDITION;
+    *fits = l->told.condition <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
     return FS_OK;
 }
 

@@ -74,8 +74,17 @@ static void weigh(const fsi_lstsq *l, int64_t c, double *shift, double *factor)
     const double *x = l->x + c * l->n, r2 = l->residuals[c] * l->residuals[c];
     const double theta = l->b_norms[c] > 0 ? size_of_matrix(l) / l->b_norms[c] : 0,
                  h = hypot(1, theta * scaled_norm(l, x));
-    *shift = theta * sqrt(r2 + l->o.lambda * dot(l->n, x, x)) / h;
+    *shift = theta * sqrt(r2 + (l->o.lambda > 0 ? l->o.lambda * dot(l->n, x, x) : 0)) / h;
     *factor = theta / h;
+}
+
+static fs_result check_range(const fsi_lstsq *l, int64_t c, double value)
+{
+    FSI_REQUIRE(
+        isfinite(value),
+        "%s: |A| = %.3g, |b| = %.3g and lambda = %.3g give results whose squares are no f64 numbers: scale A or B",
+        l->A.who, l->norm, l->b_norms[c], l->o.lambda);
+    return FS_OK;
 }
 
 /* The largest backward error of all right-hand sides, over |A D^-1|_F. */
@@ -84,6 +93,7 @@ static fs_result backward_errors(fsi_lstsq *l, double *largest)
     double factor, *shifts = l->scratch + l->n * l->m;
     for (int64_t c = 0; c < l->m; c++) {
         weigh(l, c, &shifts[c], &factor);
+        FSI_TRY(check_range(l, c, shifts[c]));
         if (!(l->b_norms[c] > 0)) shifts[c] = INFINITY;
     }
     FSI_TRY(fsi_lstsq_shifted_norms(l, shifts, l->g, l->errors));
@@ -94,11 +104,7 @@ static fs_result backward_errors(fsi_lstsq *l, double *largest)
         const double *g = l->g + c * l->n, size = l->norm * l->b_norms[c];
         double error = size > 0 ? l->errors[c] * factor / size_of_matrix(l) : 0;
         if (size > 0 && l->o.lambda > l->norm * l->norm) error = fmax(error, sqrt(dot(l->n, g, g)) / size);
-        FSI_REQUIRE(
-            isfinite(error),
-            "%s: |A| = %.3g, |b| = %.3g and lambda = %.3g give results whose squares are no f64 numbers: scale A "
-            "or B",
-            l->A.who, l->norm, l->b_norms[c], l->o.lambda);
+        FSI_TRY(check_range(l, c, error));
         *largest = fmax(*largest, error);
     }
     return FS_OK;
@@ -236,7 +242,8 @@ fs_result fsi_lstsq_iterate(fsi_lstsq *l)
         best = better ? error : best;
         /* A start from A's own factor is within the tolerance and has a digit less than one correction gives it. */
         const int is_start = l->is_refined && l->told.iterations == 0 && best > 0;
-        if ((best <= l->o.tolerance && !is_start) || stalled == MOST_STALLS || !l->rank || l->told.iterations >= l->o.max_iterations)
+        if ((best <= l->o.tolerance && !is_start) || stalled == MOST_STALLS || !l->rank ||
+            l->told.iterations >= l->o.max_iterations)
             break;
         FSI_TRY(correct(l, reduction_for(l, error)));
     }
