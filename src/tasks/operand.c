@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
@@ -56,14 +57,21 @@ static fs_result check_slices(fsi_operand *A, const fs_slices *given)
     return FS_OK;
 }
 
-static fs_result check_ranks(fsi_operand *A, const fs_ranks *given)
+/* Read before all else: the other ranks wait for a sum, also of a caller whose A is refused. */
+static fs_result read_ranks(fsi_operand *A, const fs_ranks *given)
 {
     const fs_ranks start = FS_RANKS_INIT;
     A->ranks = start;
-    A->rows = A->d;
     if (!given) return FS_OK;
     FSI_TRY(fs_struct_read(A->who, "ranks", given, &A->ranks, sizeof A->ranks));
     FSI_REQUIRE(A->ranks.sum, "%s: ranks.sum is NULL", A->who);
+    return FS_OK;
+}
+
+static fs_result place_rows(fsi_operand *A)
+{
+    A->rows = A->d;
+    if (!A->ranks.sum) return FS_OK;
     FSI_REQUIRE(A->ranks.row0 >= 0 && A->ranks.rows >= A->d && A->ranks.row0 <= A->ranks.rows - A->d,
                 "%s: ranks.row0 = %" PRId64 " and %" PRId64 " rows here do not fit ranks.rows = %" PRId64, A->who,
                 A->ranks.row0, A->d, A->ranks.rows);
@@ -72,12 +80,11 @@ static fs_result check_ranks(fsi_operand *A, const fs_ranks *given)
     return FS_OK;
 }
 
-fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
-                           const fs_ranks *ranks, const fs_progress *progress)
+static fs_result check_operand(fsi_operand *A, fs_context *ctx, const fs_operand *given, const fs_ranks *ranks)
 {
-    memset(A, 0, sizeof *A);
+    const char *who = A->who;
     fs_operand full = FS_OPERAND_INIT;
-    A->who = who;
+    FSI_TRY(read_ranks(A, ranks));
     FSI_REQUIRE(ctx && given, "%s: %s is NULL", who, ctx ? "A" : "ctx");
     FSI_TRY(fs_struct_read(who, "A", given, &full, sizeof full));
     FSI_REQUIRE(!!full.dense + !!full.sparse + !!full.slices == 1,
@@ -92,10 +99,30 @@ fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, con
     FSI_REQUIRE(A->n >= 1 && A->n <= INT_MAX - 8 && A->d >= (ranks ? 0 : 1),
                 "%s: A is %" PRId64 " x %" PRId64 "; it must have at least one row and 1 to %d columns", who, A->d,
                 A->n, INT_MAX - 8);
-    FSI_TRY(check_ranks(A, ranks));
+    FSI_TRY(place_rows(A));
     FSI_REQUIRE(A->rows >= 1, "%s: A has no rows", who);
-    A->progress = progress && progress->at ? progress : NULL;
     return FS_OK;
+}
+
+/* Every caller makes this last sum, also one that has failed after the others' last: no rank waits for ever. */
+static fs_result agree(fsi_operand *A, fs_result result)
+{
+    char message[2048];
+    if (!A->ranks.sum || A->has_agreed) return result;
+    snprintf(message, sizeof message, "%s", fs_error_message());
+    A->has_agreed = 1;
+    const fs_result agreed = A->ranks.sum(A->ranks.user, NULL, 0, result != FS_OK);
+    return result == FS_OK ? agreed : fs_fail(result, "%s", message);
+}
+
+fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
+                           const fs_ranks *ranks, const fs_progress *progress)
+{
+    memset(A, 0, sizeof *A);
+    A->who = who;
+    A->progress = progress && progress->at ? progress : NULL;
+    const fs_result result = check_operand(A, ctx, given, ranks);
+    return result == FS_OK ? FS_OK : agree(A, result);
 }
 
 /* resources -------------------------------------------------------------------------------------------------- */
@@ -108,12 +135,7 @@ fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p)
 
 fs_result fsi_operand_close(fsi_operand *A, fs_result result)
 {
-    if (result != FS_OK && A->ranks.sum && !A->has_failed) {
-        /* The message of this caller's failure stays: the ranks' own comes after it only where they have one. */
-        const fs_result told = A->ranks.sum(A->ranks.user, NULL, 0, 1);
-        (void)told;
-        A->has_failed = 1;
-    }
+    result = agree(A, result);
     fsi_operand_free(A, A->staging);
     if (A->packed) A->ctx->allocator.release(A->ctx->allocator.user, A->packed);
     A->staging = A->packed = NULL;
@@ -200,12 +222,6 @@ static fs_result visit_dense(fsi_operand *A, int64_t row0, const fs_matrix *slic
     return FS_OK;
 }
 
-/* Rows of a sparse slice by index: only compressed rows can be cut, which a solver that asks for it must allow for. */
-static fs_result visit_sparse(int64_t row0, const fs_sparse *slice, const visitor *v)
-{
-    return v->visit(v->user, row0, NULL, slice);
-}
-
 static fs_result visit_slices(fsi_operand *A, const visitor *v)
 {
     FSI_TRY(A->slices.rewind(A->slices.user));
@@ -223,7 +239,7 @@ static fs_result visit_slices(fsi_operand *A, const visitor *v)
             FSI_TRY(fsi_sparse_check(A->who, "a slice", sparse));
             FSI_TRY(fsi_context_check_memory(A->who, "a sparse slice", A->ctx, sparse->memory));
             if (sparse->memory == FS_MEMORY_HOST) FSI_TRY(fsi_sparse_check_arrays(A->who, sparse));
-            FSI_TRY(visit_sparse(at, sparse, v));
+            FSI_TRY(v->visit(v->user, at, NULL, sparse));
         } else {
             FSI_TRY(fs_matrix_check(A->who, "a slice", &dense));
             const fs_matrix slice = fsi_matrix_at_origin(&dense);
@@ -239,7 +255,7 @@ fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit,
     const visitor v = {visit, user, most};
     A->reads++;
     if (A->slices.next) return visit_slices(A, &v);
-    if (A->is_sparse) return visit_sparse(0, &A->sparse, &v);
+    if (A->is_sparse) return visit(user, 0, NULL, &A->sparse);
     return A->d ? visit_dense(A, 0, &A->matrix, &v) : FS_OK;
 }
 
@@ -249,7 +265,7 @@ fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count)
 {
     if (!A->ranks.sum) return FS_OK;
     const fs_result result = A->ranks.sum(A->ranks.user, values, count, 0);
-    if (result != FS_OK) A->has_failed = 1;
+    if (result != FS_OK) A->has_agreed = 1;
     return result;
 }
 

@@ -24,7 +24,7 @@ typedef struct fsi_operand {
     int64_t row0, rows; /* number of the first of them in all of A, rows of all of A */
     fs_dtype dtype;
     int64_t reads;          /* of A so far */
-    int has_failed;         /* a failure was exchanged with the ranks */
+    int has_agreed;         /* the ranks have agreed on a failure, or on the end */
     void *staging, *packed; /* host slices on their way to a GPU: there, and packed in host memory */
     size_t staging_bytes;
 } fsi_operand;
@@ -32,21 +32,23 @@ typedef struct fsi_operand {
 /* Calls a function of the operand's table: DENSE(A, syrk, n, k, ...). */
 #define DENSE(A, function, ...) FSI_TRY((A)->dense->function((A)->handle, __VA_ARGS__))
 
-/* Checks the arguments that all solvers share and fills *A; takes no memory.  `ranks` and `progress` may be NULL. */
+/* Checks the arguments that all solvers share and fills *A; takes no memory.  `ranks` and `progress` may be NULL.
+ * After a failure, of which the ranks know, there is nothing to close. */
 fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
                            const fs_ranks *ranks, const fs_progress *progress);
 
 /* Opens the linear algebra, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m. */
 fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p);
 
-/* Ends a solver: tells the ranks of a failure, closes the linear algebra, returns `result`. */
+/* Ends a solver: the ranks agree whether all is well, the linear algebra is closed.  Returns `result`, or where that is
+ * FS_OK another rank's failure. */
 fs_result fsi_operand_close(fsi_operand *A, fs_result result);
 
 /* Memory of the backend, of `count` doubles, released by fsi_operand_free (NULL is a no-op). */
 fs_result fsi_operand_alloc(fsi_operand *A, int64_t count, double **memory);
 void fsi_operand_free(fsi_operand *A, void *memory);
 
-/* Visits A in slices of at most `most` rows (0: any number), in order: one read.  Either `dense` (in the backend's
+/* Visits A in slices of at most `most` rows (0: any number; sparse slices as they come), in order: one read.  Either `dense` (in the backend's
  * memory, offset folded) or `sparse` is set.  row0 counts from this caller's first row. */
 typedef fs_result (*fsi_visit_slice)(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse);
 fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user);
