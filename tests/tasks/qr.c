@@ -143,6 +143,7 @@ static void every_condition_gives_orthonormal_columns(void **state)
         for (int c = 0; c < 5; c++)
             for (int dtype = FS_F32; dtype <= FS_F64; dtype++) {
                 if (dtype == FS_F32 && conditions[c] > 1e6) continue;
+                if (shapes[s][0] > 1000 && c != 2) continue; /* several panels, once */
                 view A = matrix_of(ROWS, shapes[s][0], shapes[s][1], (fs_dtype)dtype, conditions[c]);
                 char what[80];
                 snprintf(what, sizeof what, "%d x %d, condition %g, type %d", (int)shapes[s][0], (int)shapes[s][1],
