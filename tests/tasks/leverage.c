@@ -224,7 +224,7 @@ static void estimates_have_the_error_that_is_reported(void **state)
                 snprintf(what, sizeof what, "kind %d, error %g, own %d: spread over %g", kind, errors[e], own,
                          reported);
                 if (reported == 0) expect_below(what, spread, 1e-12); /* A itself was factored */
-                else expect_below(what, fabs(log(spread / reported)), 0.4);
+                else expect_below(what, fabs(log(spread / reported)), 0.25);
                 expect_below("bias", fabs(bias / count), 0.1 * reported + 1e-12);
             }
         free(want);
@@ -325,7 +325,7 @@ static void ranks_are_whole(void **state)
             shared s = {.exact = exact, .failing = -1};
             rank_thread ranks[MOST_RANKS];
             run_ranks(ranks, count, cuts[count - 1], &A.m, 1, score_rank, &s);
-            expect_scores("ranks", 200, s.scores, whole, 1e-12);
+            expect_scores("ranks", 200, s.scores, whole, 1e-10);
             for (int i = 0; i < count; i++) {
                 assert_int_equal(s.reports[i].rank, 8);
                 assert_true(s.reports[i].largest == s.reports[0].largest && s.reports[i].row == s.reports[0].row);
