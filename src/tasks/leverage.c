@@ -169,6 +169,9 @@ static fs_result summarise(leverage *t)
         sum += t->scores[i];
         if (row == INT64_MAX || t->scores[i] > largest) largest = t->scores[i], row = A->row0 + i;
     }
+    /* A sketch that samples rows may not have seen an element that is not finite. */
+    FSI_TRY(fsi_operand_sum_host(A, &sum, 1));
+    FSI_REQUIRE(isfinite(sum), "%s: A has elements that are not finite, or so large that their sums are not", A->who);
     /* Doubles from 0 on are in the order of their bits. */
     uint64_t mine, most;
     memcpy(&mine, &largest, sizeof mine);
@@ -176,7 +179,6 @@ static fs_result summarise(leverage *t)
     FSI_TRY(largest_key(A, &most));
     uint64_t before = most == mine ? (uint64_t)(INT64_MAX - row) : 0;
     FSI_TRY(largest_key(A, &before));
-    FSI_TRY(fsi_operand_sum_host(A, &sum, 1));
     t->report.sum = sum;
     memcpy(&t->report.largest, &most, sizeof most);
     t->report.row = INT64_MAX - (int64_t)before;

@@ -132,11 +132,11 @@ static fs_result write_panel(void *user, int64_t row0, int64_t rows)
 static fs_result write_q(qr *q)
 {
     fsi_operand *A = &q->A;
-    const int64_t count = q->basis.r * q->probes;
     q->report.orthogonality = NAN;
     if (!q->Q) return FS_OK;
     FSI_TRY(prepare(q));
     FSI_TRY(fsi_rows_visit(&q->basis.rows, write_panel, q));
+    const int64_t count = q->basis.r * q->probes;
     q->report.orthogonality = 0;
     if (!count) return FS_OK;
     FSI_TRY(fsi_operand_sum(A, q->W, count));
@@ -201,6 +201,7 @@ static fs_result run(qr *q, int64_t *pivots)
     if (pivots) memcpy(pivots, q->basis.pivots, (size_t)A->n * sizeof *pivots);
     DENSE(A, mark, 1);
     DENSE(A, wait, NULL);
+    fsi_operand_progress(A, 1, "done");
     q->report.k = q->basis.k;
     q->report.reads = A->reads;
     q->report.seconds = A->dense->seconds(A->handle, 0, 1);

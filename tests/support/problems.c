@@ -12,6 +12,10 @@ static void (*dgesdd)(const char *, const int *, const int *, double *, const in
                       double *, const int *, double *, const int *, int *, int *);
 static void (*sgelsd)(const int *, const int *, const int *, float *, const int *, float *, const int *, float *,
                       const float *, int *, float *, const int *, int *, int *);
+static void (*dgeqrf)(const int *, const int *, double *, const int *, double *, double *, const int *, int *);
+static void (*dgeqp3)(const int *, const int *, double *, const int *, int *, double *, double *, const int *, int *);
+static void (*dorgqr)(const int *, const int *, const int *, double *, const int *, const double *, double *,
+                      const int *, int *);
 
 void need_openblas(void)
 {
@@ -20,7 +24,10 @@ void need_openblas(void)
     if (library) *(void **)&dgelsd = dlsym(library, "dgelsd_");
     if (library) *(void **)&dgesdd = dlsym(library, "dgesdd_");
     if (library) *(void **)&sgelsd = dlsym(library, "sgelsd_");
-    if (!dgelsd || !dgesdd || !sgelsd) {
+    if (library) *(void **)&dgeqrf = dlsym(library, "dgeqrf_");
+    if (library) *(void **)&dgeqp3 = dlsym(library, "dgeqp3_");
+    if (library) *(void **)&dorgqr = dlsym(library, "dorgqr_");
+    if (!dgelsd || !dgesdd || !sgelsd || !dgeqrf || !dgeqp3 || !dorgqr) {
         fprintf(stderr, "skipped: tasks need OpenBLAS with LAPACK (%s)\n", why ? why : "this one has none");
         exit(77);
     }
@@ -272,4 +279,25 @@ double backward_error(int64_t d, int64_t n, const double *A, const double *b, co
 void expect_at_most(const char *what, double value, double bound)
 {
     if (!(value <= bound)) fail_msg("%s: %g, at most %g expected", what, value, bound);
+}
+
+void lapack_qr(int64_t d, int64_t n, const double *A, int64_t *pivots, double *Q, double *R)
+{
+    const int m = (int)d, p = (int)n, lwork = 64 * (p + 1);
+    double *copy = columns_with(d, n, d, A), *tau = room(n, sizeof *tau), *work = room(lwork, sizeof *work);
+    int *order = room(n, sizeof *order), info = 0;
+    memset(order, 0, (size_t)n * sizeof *order);
+    if (pivots) dgeqp3(&m, &p, copy, &m, order, tau, work, &lwork, &info);
+    else dgeqrf(&m, &p, copy, &m, tau, work, &lwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < n && pivots; j++) pivots[j] = order[j] - 1;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) R[i * n + j] = j < i ? 0 : copy[i + j * d] * (copy[i + i * d] < 0 ? -1 : 1);
+    double *signs = room(n, sizeof *signs);
+    for (int64_t i = 0; i < n; i++) signs[i] = copy[i + i * d] < 0 ? -1 : 1;
+    dorgqr(&m, &p, &p, copy, &m, tau, work, &lwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < n; j++) Q[i * n + j] = copy[i + j * d] * signs[j];
+    free(copy), free(tau), free(work), free(order), free(signs);
 }

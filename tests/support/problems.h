@@ -39,6 +39,8 @@ int64_t lapack_solve(int64_t k, int64_t n, int64_t rhs, const double *Y, const d
 void lapack_ridge(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double lambda, double *X);
 /* Singular values of a rows x cols matrix, descending; values has room for the smaller number. */
 void lapack_singular_values(int64_t rows, int64_t cols, const double *A, double *values);
+/* A = Q R (dgeqrf), or A(:, pivots) = Q R (dgeqp3) where pivots is not NULL; R's diagonal is not negative.  d x n, n x n. */
+void lapack_qr(int64_t d, int64_t n, const double *A, int64_t *pivots, double *Q, double *R);
 
 /* The values, and the right singular vectors as the columns of V: cols x min(rows, cols), row-major. */
 void lapack_singular_vectors(int64_t rows, int64_t cols, const double *A, double *values, double *V);
