@@ -25,9 +25,9 @@ typedef struct output {
     char final[PATH_MAX]; /* the file that is replaced: no symbolic link */
     char part[PATH_MAX];
     FILE *stream;
-    int fd;          /* holds the lock of `part` until that is in place */
-    int error;       /* errno of the first write that failed; 0: none */
-    char *map;       /* what is written through memory, output_map; NULL: nothing is */
+    int fd;    /* holds the lock of `part` until that is in place */
+    int error; /* errno of the first write that failed; 0: none */
+    char *map; /* what is written through memory, output_map; NULL: nothing is */
     size_t map_bytes;
     atomic_int open; /* `part` exists: what signal handlers look at */
 } output;
@@ -359,8 +359,6 @@ void output_abandon(void)
 static int finish(output *o)
 {
     const int failed = fflush(o->stream) || ferror(o->stream);
-    if (o->map) munmap(o->map, o->map_bytes); /* fsync writes its pages too */
-    o->map = NULL;
     fclose(o->stream);
     o->stream = NULL;
     if (o->error || failed) return o->error ? o->error : EIO;

@@ -45,8 +45,8 @@ int output_open_several(const char *const *paths, int count);
 FILE *output_stream(int i);
 
 /* Writes the next and last bytes of file i through memory: they are *memory, zeros until they are set, on the disk after
- * output_close.  *memory is NULL for standard output, which has no such memory.  For matrices that may be larger than
- * memory.  Returns 0, or EXIT_FAILURE after printing why not, as that there is no room on the disk. */
+ * output_close, and there until output_abandon, which ends this.  *memory is NULL for standard output, which has no such
+ * memory.  For matrices that may be larger than memory.  Returns 0, or EXIT_FAILURE after printing why not, as that there is no room on the disk. */
 int output_map(int i, int64_t bytes, void **memory);
 
 /* Checks that `path` can be the name of an output, and is no file that the command reads.  Returns 0, or EXIT_FAILURE
