@@ -82,6 +82,12 @@ class Torch(Adapter):
         handle: int = torch.cuda.current_stream(device).cuda_stream
         return handle
 
+    def fetched(self, array: Any) -> Any:
+        return array.detach().cpu().numpy()
+
+    def brought(self, array: Any, like: Any) -> Any:
+        return torch.from_numpy(array).to(like.device)
+
     def written(self, array: Any) -> None:
         torch.autograd.graph.increment_version(array)
 
