@@ -60,13 +60,15 @@ typedef struct fs_operand {
     }
 
 /* One matrix whose rows are spread over several callers (MPI ranks, one thread for each GPU), each of which makes the
- * same call with its own rows and gets the same result.  Start from FS_RANKS_INIT. */
+ * same call with its own rows, or none, and gets the same result, to the bit, whatever its processor.  Every row is
+ * one caller's.  fs_mpi_ranks (flashsketch_mpi.h) and fs_multi_run make it.  Start from FS_RANKS_INIT. */
 typedef struct fs_ranks {
     size_t size;  /* sizeof(fs_ranks): set by FS_RANKS_INIT */
     int64_t row0; /* the number of this caller's first row in A */
     int64_t rows; /* of all of A */
-    /* Replaces values[i] by its sum over all callers, the same bits for each; host memory.  `failed` is not 0 where
-     * this caller has failed; where any has, every caller gets a failure. */
+    /* Replaces values[i] by its sum over all callers, the same bits for each; host memory.  `failed` is 0, or the
+     * fs_result of this caller's failure, which fs_error_message() explains; where any caller has failed, or counts
+     * differ, every caller gets a failure.  The last call of a solver, successful or not, has count 0. */
     fs_result (*sum)(void *user, double *values, int64_t count, int failed);
     void *user;
 } fs_ranks;

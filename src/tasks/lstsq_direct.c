@@ -92,6 +92,8 @@ fs_result fsi_lstsq_factor_direct(fsi_lstsq *l)
     fsi_operand_free(&l->A, Y);
     fsi_operand_free(&l->A, X);
     fsi_operand_free(&l->A, Vt);
+    if (result == FS_OK) result = fsi_operand_share(&l->A, l->N, n * p);
+    if (result == FS_OK) result = fsi_operand_share_host(&l->A, l->values, p);
     if (result != FS_OK) return result;
     for (int64_t i = 0; i < p; i++) l->values[i] = hypot(l->values[i], sqrt(l->o.lambda));
     l->rank = 0;
