@@ -77,6 +77,29 @@ typedef struct fs_ranks {
         sizeof(fs_ranks), 0, 0, NULL, NULL \
     }
 
+/* One of the calls of fs_multi_run: the work of contexts[index], with the fs_ranks that its solvers get. */
+typedef fs_result (*fs_multi_call)(void *user, int index, fs_context *ctx, const fs_ranks *ranks);
+
+/* Calls `call` once for each context of `multi` (fs_multi_create), all at the same time, each in a thread of its own, the
+ * first in the caller's: solvers on a matrix whose rows are spread over several GPUs or CPU contexts of one process.
+ * row0[i] and rows[i] are the rows of A that contexts[i] has; each row is in one of them, and a context may have none.
+ *
+ *     static fs_result solve(void *user, int i, fs_context *ctx, const fs_ranks *ranks)
+ *     {
+ *         struct work *w = user;                               each call has an X of its own
+ *         fs_lstsq_options options = FS_LSTSQ_INIT;
+ *         options.ranks = ranks;
+ *         return fs_lstsq(ctx, &w->A[i], &w->B[i], &options, &w->X[i], NULL);
+ *     }
+ *     fs_multi_run(multi, row0, rows, solve, &work);
+ *
+ * Sums are made in the order of contexts, so that a run has the same bits as any other.  All calls must make the same
+ * solver calls in the same order.  Where one fails, in a solver or by itself, all that wait for it fail with its code
+ * and message, and so does fs_multi_run: "contexts[2]: ...".  FS_ENOMEM where the system has no thread for each
+ * context; then nothing was called.  One fs_multi does one thing at a time. */
+FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0, const int64_t *rows,
+                                           fs_multi_call call, void *user);
+
 /* least squares ---------------------------------------------------------------------------------------------- */
 
 /* How fs_lstsq solves. */

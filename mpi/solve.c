@@ -116,7 +116,7 @@ fs_result fs_mpi_ranks(fs_mpi *ranks, int64_t row0, int64_t rows, fs_ranks *out)
     /* What no product asks for: a rank that calls another function is found. */
     const fsi_ranks_ask ask = {{[FSI_ASK_VERSION] = fs_definition_version(), [FSI_ASK_COLS] = -1}};
     FSI_TRY(fsi_ranks_agree(ranks, who, mine, &ask, row0, rows, &made.rows));
-    made.row0 = row0;
+    made.row0 = rows ? row0 : 0;
     made.sum = sum_over_ranks;
     made.user = ranks;
     fs_struct_write(out, &made, sizeof made);

@@ -31,7 +31,7 @@ static fs_ranks spread_rows(fs_mpi *m, distribution how, int64_t d, int64_t *row
     fs_ranks made = FS_RANKS_INIT;
     rows_of(how, d, row0, rows);
     MUST(fs_mpi_ranks(m, *row0, *rows, &made));
-    EXPECT(made.rows == d && made.row0 == *row0, "rows %d", (int)made.rows);
+    EXPECT(made.rows == d && made.row0 == (*rows ? *row0 : 0), "rows %d", (int)made.rows);
     return made;
 }
 
@@ -339,7 +339,7 @@ static void sums_are_right_and_the_same(void)
             const int64_t count = counts[c];
             for (int64_t i = 0; i < count; i++) numbers[i] = whole_at(5, i) + (double)(rank * i % 1009);
             MUST(spread.sum(spread.user, numbers, count, 0));
-            for (int64_t i = 0; i < count; i += count > piece ? 101 : 1) {
+            for (int64_t i = 0; i<count; i += count> piece ? 101 : 1) {
                 double want = ranks * whole_at(5, i);
                 for (int r = 0; r < ranks; r++) want += (double)(r * i % 1009);
                 EXPECT(numbers[i] == want, "number %d of %d is %g, not %g", (int)i, (int)count, numbers[i], want);
