@@ -61,20 +61,45 @@ typedef struct fs_operand {
     }
 
 /* One matrix whose rows are spread over several callers (MPI ranks, one thread for each GPU), each of which makes the
- * same call with its own rows and gets the same result.  Start from FS_RANKS_INIT. */
+ * same call with its own rows, or none, and gets the same result, to the bit, whatever its processor.  Every row is
+ * one caller's.  fs_mpi_ranks (flashsketch_mpi.h) and fs_multi_run make it.  Start from FS_RANKS_INIT. */
 typedef struct fs_ranks {
     size_t size;  /* sizeof(fs_ranks): set by FS_RANKS_INIT */
     int64_t row0; /* the number of this caller's first row in A */
     int64_t rows; /* of all of A */
+    /* Replaces values[i] by its sum over all callers, the same bits for each; host memory.  `failed` is 0, or the
+     * fs_result of this caller's failure, which fs_error_message() explains; where any caller has failed, or counts
+     * differ, every caller gets a failure.  The last call of a solver, successful or not, has count 0. */
     fs_result (*sum)(void *user, double *values, int64_t count, int failed);
-    /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  failed: 1 where this caller
-     * has failed, with count 0, whatever the others ask for; every caller then gets a failure, now or in its next call */
     void *user;
 } fs_ranks;
 #define FS_RANKS_INIT \
     { \
         sizeof(fs_ranks), 0, 0, NULL, NULL \
     }
+
+/* One of the calls of fs_multi_run: the work of contexts[index], with the fs_ranks that its solvers get. */
+typedef fs_result (*fs_multi_call)(void *user, int index, fs_context *ctx, const fs_ranks *ranks);
+
+/* Calls `call` once for each context of `multi` (fs_multi_create), all at the same time, each in a thread of its own, the
+ * first in the caller's: solvers on a matrix whose rows are spread over several GPUs or CPU contexts of one process.
+ * row0[i] and rows[i] are the rows of A that contexts[i] has; each row is in one of them, and a context may have none.
+ *
+ *     static fs_result solve(void *user, int i, fs_context *ctx, const fs_ranks *ranks)
+ *     {
+ *         struct work *w = user;                               each call has an X of its own
+ *         fs_lstsq_options options = FS_LSTSQ_INIT;
+ *         options.ranks = ranks;
+ *         return fs_lstsq(ctx, &w->A[i], &w->B[i], &options, &w->X[i], NULL);
+ *     }
+ *     fs_multi_run(multi, row0, rows, solve, &work);
+ *
+ * Sums are made in the order of contexts, so that a run has the same bits as any other.  All calls must make the same
+ * solver calls in the same order.  Where one fails, in a solver or by itself, all that wait for it fail with its code
+ * and message, and so does fs_multi_run: "contexts[2]: ...".  FS_ENOMEM where the system has no thread for each
+ * context; then nothing was called.  One fs_multi does one thing at a time. */
+FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0, const int64_t *rows,
+                                           fs_multi_call call, void *user);
 
 /* least squares ---------------------------------------------------------------------------------------------- */
 

@@ -185,6 +185,17 @@ static fs_result summarise(leverage *t)
     return FS_OK;
 }
 
+static fs_result agree(leverage *t)
+{
+    const fs_leverage_options *o = &t->options;
+    const fsi_choice choices[] = {
+        {"options.exact", (double)o->exact},
+        {"options.error", o->error},
+        {"options.rcond", o->rcond},
+    };
+    return fsi_operand_agree(&t->A, o->sketch, o->seed, choices, sizeof choices / sizeof choices[0]);
+}
+
 static fs_result run(leverage *t)
 {
     fsi_operand *A = &t->A;
@@ -215,6 +226,7 @@ fs_result fs_leverage(fs_context *ctx, const fs_operand *A, const fs_leverage_op
     if (options) FSI_TRY(fs_struct_read("fs_leverage", "options", options, &t.options, sizeof t.options));
     FSI_TRY(fsi_operand_init(&t.A, "fs_leverage", ctx, A, t.options.ranks, t.options.progress));
     fs_result result = check(&t, report);
+    if (result == FS_OK) result = agree(&t);
     if (result == FS_OK) result = run(&t);
     fsi_rows_close(&t.products);
     fsi_basis_close(&t.basis);

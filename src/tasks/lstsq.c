@@ -64,7 +64,16 @@ static fs_result check(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X, con
     if (l->o.tolerance == 0) l->o.tolerance = l->A.dtype == FS_F64 ? 0x1p-52 : 0x1p-27;
     l->o.rcond = fsi_operand_rcond(&l->A, l->o.rcond);
     if (!l->o.max_iterations) l->o.max_iterations = DEFAULT_ITERATIONS;
-    return FS_OK;
+    const fsi_choice choices[] = {
+        {"right-hand sides", (double)l->m},
+        {"options.lambda", l->o.lambda},
+        {"options.rcond", l->o.rcond},
+        {"options.tolerance", l->o.tolerance},
+        {"options.max_iterations", (double)l->o.max_iterations},
+        {"options.method", (double)l->o.method},
+        {"options.measure_error", (double)l->o.measure_error},
+    };
+    return fsi_operand_agree(&l->A, l->o.sketch, l->o.seed, choices, sizeof choices / sizeof choices[0]);
 }
 
 /* memory ----------------------------------------------------------------------------------------------------- */
@@ -97,8 +106,8 @@ static fs_result take_memory(fsi_lstsq *l)
     FSI_TRY(fsi_operand_open(&l->A, n, n, l->A.rows < n ? l->A.rows : n));
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->L));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->P));
-    FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->W));
-    FSI_TRY(fsi_operand_alloc(&l->A, m, &l->squares));
+    FSI_TRY(fsi_operand_alloc(&l->A, n * m + m, &l->W));
+    l->squares = l->W + n * m;
     const int64_t vectors = 8 * n * m + 5 * m + 2 * n;
     const fs_allocator *memory = &l->A.ctx->allocator;
     l->host = memory->alloc(memory->user, (size_t)vectors * sizeof *l->host);
@@ -119,7 +128,7 @@ static fs_result take_memory(fsi_lstsq *l)
 
 static void release_memory(fsi_lstsq *l)
 {
-    double *const all[] = {l->L, l->N, l->P, l->W, l->squares};
+    double *const all[] = {l->L, l->N, l->P, l->W};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fsi_operand_free(&l->A, all[i]);
     fsi_operand_free(&l->A, l->B_copy);
     if (l->host) l->A.ctx->allocator.release(l->A.ctx->allocator.user, l->host);

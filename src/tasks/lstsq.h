@@ -19,7 +19,7 @@ typedef struct fsi_lstsq {
     double *L;             /* R', n x n; backend's memory, as all until `host` */
     double *N;             /* V, n x rank; NULL: N = R^-1 */
     double *P, *W;         /* n x m: arguments and results of a read of A */
-    double *squares;       /* m */
+    double *squares;       /* m, behind W */
     double *host;          /* all vectors below, in host memory */
     double *values;        /* n: s, the singular values of R, where V is used; otherwise the lengths of A's columns */
     double *x, *g;         /* n x m: the solution and A'(b - A x) - lambda x */

@@ -79,6 +79,8 @@ fs_result fsi_lstsq_factor_wide(fsi_lstsq *l)
     if (result == FS_OK) result = fsi_operand_alloc(&l->A, d * d, &Ut);
     if (result == FS_OK) result = decompose(l, l->N, Ut);
     fsi_operand_free(&l->A, Ut);
+    if (result == FS_OK) result = fsi_operand_share(&l->A, l->N, n * d);
+    if (result == FS_OK) result = fsi_operand_share_host(&l->A, l->values, d);
     if (result != FS_OK) return result;
     for (int64_t i = 0; i < d; i++) l->values[i] = hypot(l->values[i], sqrt(l->o.lambda));
     l->rank = 0;

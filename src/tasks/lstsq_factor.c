@@ -69,7 +69,7 @@ static fs_result estimate_condition(fsi_lstsq *l, double *condition)
     }
     *condition = sqrt(largest) * sqrt(inverse);
     if (isnan(*condition) || largest == 0) *condition = INFINITY;
-    return FS_OK;
+    return fsi_operand_share_host(&l->A, condition, 1);
 }
 
 /* How many of the first `count` singular values are above rcond times the largest. */
@@ -91,6 +91,8 @@ static fs_result decompose(fsi_lstsq *l, double *Vt, const double *C)
     DENSE(&l->A, zero, l->N, (size_t)(n * n) * sizeof(double));
     DENSE(&l->A, add, n * n, 1.0, l->L, l->N);
     DENSE(&l->A, svd, n, n, l->N, n, l->values, Vt);
+    FSI_TRY(fsi_operand_share(&l->A, l->N, n * n));
+    FSI_TRY(fsi_operand_share_host(&l->A, l->values, n));
     const double noise = fsi_operand_rcond(&l->A, 0) / 8;
     int64_t above_noise = 0;
     int keeps_vectors = 1;
@@ -132,11 +134,14 @@ static fs_result look_at_rank(fsi_lstsq *l, double *C)
     const int64_t n = l->n, m = l->m;
     l->rank = n;
     FSI_TRY(estimate_condition(l, &l->told.condition));
-    if (l->told.condition * l->o.rcond > NEAR_RCOND || l->o.method == FS_LSTSQ_DIRECT) return look_at_values(l, C);
-    l->has_start = 1;
-    DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, C, n);
-    DENSE(&l->A, fetch, C, (size_t)(n * m) * sizeof(double), l->x);
-    return FS_OK;
+    if (l->told.condition * l->o.rcond > NEAR_RCOND || l->o.method == FS_LSTSQ_DIRECT) {
+        FSI_TRY(look_at_values(l, C));
+    } else {
+        l->has_start = 1;
+        DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, C, n);
+        DENSE(&l->A, fetch, C, (size_t)(n * m) * sizeof(double), l->x);
+    }
+    return l->has_start ? fsi_operand_share_host(&l->A, l->x, n * m) : FS_OK;
 }
 
 /* R of a matrix of rows --------------------------------------------------------------------------------------------- */
@@ -182,6 +187,7 @@ static fs_result factor_rows(fsi_lstsq *l, const double *Y, const double *C, int
     if (result == FS_OK) result = factor_augmented(l, Y, C, k, X, F);
     if (result == FS_OK) result = split_factor(l, F, start);
     if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
+    if (result == FS_OK) result = fsi_operand_share(&l->A, l->L, n * n);
     if (result == FS_OK) result = look_at_rank(l, start);
     fsi_operand_free(&l->A, X);
     fsi_operand_free(&l->A, F);
@@ -318,8 +324,12 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     fsi_operand_progress(&l->A, 0, "A'A");
     if (result == FS_OK) result = fsi_operand_visit(&l->A, PANEL_ROWS, add_gram, &p);
     fsi_operand_free(&l->A, p.Z);
-    if (p.saw_sparse && l->o.method == FS_LSTSQ_AUTO && !l->A.ranks.sum) return FS_OK;
-    FSI_TRY(result);
+    /* Slices of one rank alone may be sparse. */
+    double sparse = p.saw_sparse;
+    const int may_change = l->o.method == FS_LSTSQ_AUTO;
+    if (!(sparse && may_change)) FSI_TRY(result);
+    if (may_change) FSI_TRY(fsi_operand_sum_host(&l->A, &sparse, 1));
+    if (sparse > 0 && may_change) return FS_OK;
     FSI_TRY(fsi_operand_sum(&l->A, l->L, n * n));
     DENSE(&l->A, diagonal, n, l->L, n, l->W, l->o.lambda);
     DENSE(&l->A, fetch, l->W, (size_t)n * sizeof(double), l->scratch);
@@ -330,7 +340,10 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     FSI_TRY(fsi_lstsq_check_norm(l));
     DENSE(&l->A, potrf, n, l->L, n);
     DENSE(&l->A, wait, &broken);
-    if (broken) return FS_OK;
+    double failed = broken;
+    FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
+    if (failed != 0) return FS_OK;
+    FSI_TRY(fsi_operand_share(&l->A, l->L, n * n));
     FSI_TRY(estimate_condition(l, &l->told.condition));
     l->rank = n;
     l->contraction = 0.02;
@@ -387,13 +400,13 @@ fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v)
     if (!l->N) {
         DENSE(&l->A, trsm, 1, 0, n, m, l->L, n, l->P, n);
         DENSE(&l->A, fetch, l->P, (size_t)(n * m) * sizeof *v, v);
-        return FS_OK;
+        return fsi_operand_share_host(&l->A, v, n * m);
     }
     DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
     DENSE(&l->A, fetch, l->W, (size_t)(r * m) * sizeof *v, v);
     for (int64_t c = 0; c < m; c++)
         for (int64_t i = 0; i < r; i++) v[c * r + i] /= l->values[i];
-    return FS_OK;
+    return fsi_operand_share_host(&l->A, v, r * m);
 }
 
 fs_result fsi_lstsq_measure_columns(fsi_lstsq *l)

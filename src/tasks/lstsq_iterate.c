@@ -5,6 +5,9 @@
  * restarted from the true residual b - A x (iterative refinement: Epperly, Meier and Nakatsukasa, 2024), after every
  * half of the digits, and after fewer where A is ill-conditioned.
  *
+ * Over ranks, vectors that decide (x, N'g, N'q, backward errors) are those of one rank; A's argument may differ by the
+ * rounding of N p, as A (N p) does anyway.
+ *
  * It stops by the backward error: the least |[dA D^-1, theta db]|_F, theta = |A D^-1|_F / |b|, such that x solves the
  * least-squares problem of A + dA and b + db.  D has the lengths of A's columns on its diagonal, so that each column is
  * as good as its own length allows and no scaling of columns changes the error; where V is used, D = I.  It is estimated
@@ -97,6 +100,7 @@ static fs_result backward_errors(fsi_lstsq *l, double *largest)
         if (!(l->b_norms[c] > 0)) shifts[c] = INFINITY;
     }
     FSI_TRY(fsi_lstsq_shifted_norms(l, shifts, l->g, l->errors));
+    FSI_TRY(fsi_operand_share_host(&l->A, l->errors, l->m));
     *largest = 0;
     for (int64_t c = 0; c < l->m; c++) {
         double shift;
@@ -159,7 +163,7 @@ static fs_result correct(fsi_lstsq *l, double reduction)
     }
     FSI_TRY(fsi_lstsq_from_coordinates(l, l->z, l->scratch));
     for (int64_t i = 0; i < count; i++) l->x[i] += l->scratch[i];
-    return FS_OK;
+    return fsi_operand_share_host(&l->A, l->x, count);
 }
 
 /* How far a correction may go before its rounding errors, u cond(A), outweigh it. */

@@ -119,8 +119,12 @@ static fs_result refine(gram *g)
     FSI_TRY(make_gram(g));
     DENSE(&l->A, potrf, r, g->G, r);
     DENSE(&l->A, wait, &broken);
-    if (broken) return FS_OK; /* columns of A N are dependent: A's small values are rounding errors */
+    double failed = broken;
+    FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
+    if (failed != 0) return FS_OK; /* columns of A N are dependent: A's small values are rounding errors */
     FSI_TRY(l->N ? refine_vectors(l, g->G, g->T, g->scales) : refine_triangle(l, g->G));
+    FSI_TRY(l->N ? fsi_operand_share(&l->A, l->N, l->n * r) : fsi_operand_share(&l->A, l->L, l->n * l->n));
+    if (l->N) FSI_TRY(fsi_operand_share_host(&l->A, l->values, r));
     DENSE(&l->A, wait, NULL);
     l->is_refined = 1;
     return FS_OK;

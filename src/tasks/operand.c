@@ -57,7 +57,6 @@ static fs_result check_slices(fsi_operand *A, const fs_slices *given)
     return FS_OK;
 }
 
-/* Read before all else: the other ranks wait for a sum, also of a caller whose A is refused. */
 static fs_result read_ranks(fsi_operand *A, const fs_ranks *given)
 {
     const fs_ranks start = FS_RANKS_INIT;
@@ -68,7 +67,7 @@ static fs_result read_ranks(fsi_operand *A, const fs_ranks *given)
     return FS_OK;
 }
 
-static fs_result place_rows(fsi_operand *A)
+static fs_result check_ranks(fsi_operand *A)
 {
     A->rows = A->d;
     if (!A->ranks.sum) return FS_OK;
@@ -80,11 +79,10 @@ static fs_result place_rows(fsi_operand *A)
     return FS_OK;
 }
 
-static fs_result check_operand(fsi_operand *A, fs_context *ctx, const fs_operand *given, const fs_ranks *ranks)
+static fs_result check_operand(fsi_operand *A, fs_context *ctx, const fs_operand *given)
 {
     const char *who = A->who;
     fs_operand full = FS_OPERAND_INIT;
-    FSI_TRY(read_ranks(A, ranks));
     FSI_REQUIRE(ctx && given, "%s: %s is NULL", who, ctx ? "A" : "ctx");
     FSI_TRY(fs_struct_read(who, "A", given, &full, sizeof full));
     FSI_REQUIRE(!!full.dense + !!full.sparse + !!full.slices == 1,
@@ -96,23 +94,12 @@ static fs_result check_operand(fsi_operand *A, fs_context *ctx, const fs_operand
     if (full.dense) FSI_TRY(check_dense(A, full.dense));
     else if (full.sparse) FSI_TRY(check_sparse(A, full.sparse));
     else FSI_TRY(check_slices(A, full.slices));
-    FSI_REQUIRE(A->n >= 1 && A->n <= INT_MAX - 8 && A->d >= (ranks ? 0 : 1),
+    FSI_REQUIRE(A->n >= 1 && A->n <= INT_MAX - 8 && A->d >= (A->ranks.sum ? 0 : 1),
                 "%s: A is %" PRId64 " x %" PRId64 "; it must have at least one row and 1 to %d columns", who, A->d,
                 A->n, INT_MAX - 8);
-    FSI_TRY(place_rows(A));
+    FSI_TRY(check_ranks(A));
     FSI_REQUIRE(A->rows >= 1, "%s: A has no rows", who);
     return FS_OK;
-}
-
-/* Every caller makes this last sum, also one that has failed after the others' last: no rank waits for ever. */
-static fs_result agree(fsi_operand *A, fs_result result)
-{
-    char message[2048];
-    if (!A->ranks.sum || A->has_agreed) return result;
-    snprintf(message, sizeof message, "%s", fs_error_message());
-    A->has_agreed = 1;
-    const fs_result agreed = A->ranks.sum(A->ranks.user, NULL, 0, result != FS_OK);
-    return result == FS_OK ? agreed : fs_fail(result, "%s", message);
 }
 
 fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
@@ -121,8 +108,9 @@ fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, con
     memset(A, 0, sizeof *A);
     A->who = who;
     A->progress = progress && progress->at ? progress : NULL;
-    const fs_result result = check_operand(A, ctx, given, ranks);
-    return result == FS_OK ? FS_OK : agree(A, result);
+    FSI_TRY(read_ranks(A, ranks));
+    const fs_result result = check_operand(A, ctx, given);
+    return result == FS_OK ? FS_OK : fsi_operand_close(A, result);
 }
 
 /* resources -------------------------------------------------------------------------------------------------- */
@@ -135,7 +123,11 @@ fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p)
 
 fs_result fsi_operand_close(fsi_operand *A, fs_result result)
 {
-    result = agree(A, result);
+    if (A->ranks.sum && !A->has_failed) {
+        const fs_result all = A->ranks.sum(A->ranks.user, NULL, 0, (int)result);
+        if (all != FS_OK) result = all;
+        A->has_failed = 1;
+    }
     fsi_operand_free(A, A->staging);
     if (A->packed) A->ctx->allocator.release(A->ctx->allocator.user, A->packed);
     A->staging = A->packed = NULL;
@@ -259,31 +251,6 @@ fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit,
     return A->d ? visit_dense(A, 0, &A->matrix, &v) : FS_OK;
 }
 
-/* ranks ------------------------------------------------------------------------------------------------------ */
-
-fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count)
-{
-    if (!A->ranks.sum) return FS_OK;
-    const fs_result result = A->ranks.sum(A->ranks.user, values, count, 0);
-    if (result != FS_OK) A->has_agreed = 1;
-    return result;
-}
-
-fs_result fsi_operand_sum(fsi_operand *A, double *values, int64_t count)
-{
-    if (!A->ranks.sum) return FS_OK;
-    if (A->ctx->backend->memory == FS_MEMORY_HOST) return fsi_operand_sum_host(A, values, count);
-    const size_t bytes = (size_t)count * sizeof *values;
-    const fs_allocator *memory = &A->ctx->allocator;
-    double *host = memory->alloc(memory->user, bytes);
-    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for a sum of %" PRId64 " numbers", A->who, count);
-    fs_result result = A->dense->fetch(A->handle, values, bytes, host);
-    if (result == FS_OK) result = fsi_operand_sum_host(A, host, count);
-    if (result == FS_OK) result = A->dense->send(A->handle, host, bytes, values);
-    memory->release(memory->user, host);
-    return result;
-}
-
 /* the sketch ------------------------------------------------------------------------------------------------- */
 
 typedef struct sketcher {
@@ -397,6 +364,7 @@ fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const f
     DENSE(A, zero, W, (size_t)(A->n * m) * sizeof *W);
     DENSE(A, zero, squares, (size_t)m * sizeof *squares);
     FSI_TRY(fsi_operand_visit(A, 0, normal_slice, &p));
+    if (squares == W + A->n * m) return fsi_operand_sum(A, W, A->n * m + m);
     FSI_TRY(fsi_operand_sum(A, W, A->n * m));
     return fsi_operand_sum(A, squares, m);
 }

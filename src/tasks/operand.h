@@ -33,15 +33,14 @@ typedef struct fsi_operand {
 #define DENSE(A, function, ...) FSI_TRY((A)->dense->function((A)->handle, __VA_ARGS__))
 
 /* Checks the arguments that all solvers share and fills *A; takes no memory.  `ranks` and `progress` may be NULL.
- * After a failure, of which the ranks know, there is nothing to close. */
+ * `ranks` is read before all else, so that they get a failure, which closes A. */
 fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
                            const fs_ranks *ranks, const fs_progress *progress);
 
 /* Opens the linear algebra, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m. */
 fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p);
 
-/* Ends a solver: the ranks agree whether all is well, the linear algebra is closed.  Returns `result`, or where that is
- * FS_OK another rank's failure. */
+/* Ends a solver: closes the linear algebra, returns `result`, or with ranks that of all: FS_OK or one failure. */
 fs_result fsi_operand_close(fsi_operand *A, fs_result result);
 
 /* Memory of the backend, of `count` doubles, released by fsi_operand_free (NULL is a no-op). */
@@ -58,14 +57,27 @@ fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y);
 
 /* W = A'(A P - B) and squares[c] = |A P_c - B_c|^2, summed over ranks; P and W n x m packed columns, squares m numbers,
  * all in the backend's memory.  B is this caller's rows, d x m, in the backend's memory; NULL: 0.  One
- * read. */
+ * read, and with ranks one sum where squares lie behind W, two otherwise. */
 fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const fs_matrix *B, double *W,
                              double *squares);
 
-/* values (in the backend's memory) += those of all other ranks; nothing where A is whole. */
+/* operand_ranks.c: values (in the backend's memory) += those of all other ranks; nothing where A is whole. */
 fs_result fsi_operand_sum(fsi_operand *A, double *values, int64_t count);
 /* The same in host memory. */
 fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count);
+
+/* values become those of the caller that has row 0: what linear algebra computed from equal numbers, which may differ
+ * by rounding.  In the backend's memory, and in host memory. */
+fs_result fsi_operand_share(fsi_operand *A, double *values, int64_t count);
+fs_result fsi_operand_share_host(fsi_operand *A, double *values, int64_t count);
+
+/* FS_EINVAL unless all callers ask for the same: the function, A's columns, type and kind, S, the seed, and at most 16
+ * choices of the solver's; and unless they have all rows.  The first sum of a solver. */
+typedef struct fsi_choice {
+    const char *name;
+    double value;
+} fsi_choice;
+fs_result fsi_operand_agree(fsi_operand *A, const fs_sketch *S, uint64_t seed, const fsi_choice *choices, int count);
 
 /* Calls the caller's progress function, if there is one. */
 void fsi_operand_progress(const fsi_operand *A, double share, const char *doing);
