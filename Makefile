@@ -11,7 +11,7 @@ setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build cuda demo test test-quick test-python lint fuzz test-device bench bench-cuda bench-grass \
-	bench-mpi bench-randnla install clean
+	bench-mpi bench-randnla bench-solve install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -84,6 +84,9 @@ bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; on
 
 bench-randnla: ## the paper's RandNLA grid on this machine's GPU, continued in bench/results/GPU/randnla.jsonl (SECONDS=360)
 	@sh scripts/bench_randnla.sh $(or $(SECONDS),360)
+
+bench-solve: ## least squares, QR, SVD beside LAPACK's, NumPy's and others, into bench/results/MACHINE (SECONDS=600)
+	@sh scripts/bench_solve.sh $(or $(SECONDS),600)
 
 install: build ## install under PREFIX (default /usr/local); says what to set where the loader does not search PREFIX
 	@sh scripts/install.sh $(release) "$(PREFIX)"

@@ -52,6 +52,7 @@ int bench_tasks(const bench_options *options);
 /* These have options of their own; argv[0] is their name. */
 int bench_randnla(int argc, char **argv);
 int bench_grass(int argc, char **argv);
+int bench_solve(int argc, char **argv);
 
 #ifdef __cplusplus
 }

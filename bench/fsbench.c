@@ -1,5 +1,6 @@
 /* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares
- * methods by time and error, `fsbench grass` projections of gradients; one JSON object a line.
+ * methods by time and error, `fsbench grass` projections of gradients, `fsbench solve` solvers to full accuracy; one JSON
+ * object a line.
  *
  * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
  * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
@@ -76,6 +77,7 @@ static int usage(FILE *to, int code)
     for (int i = 0; i < COMMANDS; i++) fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].what);
     fprintf(to, "  randnla  the paper's tasks, methods and data: errors and times; see 'fsbench randnla --help'\n");
     fprintf(to, "  grass    gradients to features, as in GraSS: times; see 'fsbench grass --help'\n");
+    fprintf(to, "  solve    least squares, QR and singular values against LAPACK's; see 'fsbench solve --help'\n");
     fprintf(
         to,
         "\noptions:\n"
@@ -106,6 +108,7 @@ int main(int argc, char **argv)
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     if (argc > 1 && !strcmp(argv[1], "randnla")) return run_own(bench_randnla, argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "solve")) return run_own(bench_solve, argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "grass")) return run_own(bench_grass, argc - 1, argv + 1);
     bench_options options = {NULL, "unknown", NULL, omp_get_max_threads(), 15};
     int letter;
