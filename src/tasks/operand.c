@@ -123,10 +123,10 @@ fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p)
 
 fs_result fsi_operand_close(fsi_operand *A, fs_result result)
 {
-    if (A->ranks.sum && !A->has_failed) {
+    if (A->ranks.sum && !A->has_agreed) {
         const fs_result all = A->ranks.sum(A->ranks.user, NULL, 0, (int)result);
         if (all != FS_OK) result = all;
-        A->has_failed = 1;
+        A->has_agreed = 1;
     }
     fsi_operand_free(A, A->staging);
     if (A->packed) A->ctx->allocator.release(A->ctx->allocator.user, A->packed);
