@@ -107,7 +107,8 @@ FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0,
 typedef enum fs_lstsq_method {
     FS_LSTSQ_AUTO = 0,    /* chosen by shape and condition; the report says which */
     FS_LSTSQ_ITERATE = 1, /* preconditioned conjugate gradients: one read of A an iteration */
-    FS_LSTSQ_NORMAL = 2,  /* A'A by BLAS-3 and its Cholesky factor as preconditioner; for well-conditioned A */
+    FS_LSTSQ_NORMAL = 2,  /* A'A by BLAS-3 and its Cholesky factor as preconditioner; for dense A of a condition up to
+                             1e6, beyond which ITERATE takes over */
     FS_LSTSQ_DIRECT = 3   /* a copy of A in f64 and its own factor, no sketch: small A, d < n */
 } fs_lstsq_method;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "core/matrix.h"
 #include "core/sketch.h"
 #include "tasks/lstsq.h"
 
@@ -242,7 +243,8 @@ static fs_result sketch_right_hand_sides(fsi_lstsq *l, const fs_sketch *S, doubl
     fs_matrix to = fs_row_major(own ? own : C, k, l->m, sum);
     to.memory = l->A.ctx->backend->memory;
     fs_result result = l->A.dense->zero(l->A.handle, to.data, bytes);
-    if (result == FS_OK && l->B.rows) result = fs_apply(l->A.ctx, S, l->A.row0, 1.0, &l->B, 0.0, &to);
+    const fs_matrix B = fsi_matrix_at_lowest(&l->B);
+    if (result == FS_OK && B.rows) result = fs_apply(l->A.ctx, S, l->A.row0, 1.0, &B, 0.0, &to);
     if (result == FS_OK && own) result = l->A.dense->widen(l->A.handle, &to, C, l->m);
     if (result == FS_OK) result = fsi_operand_sum(&l->A, C, k * l->m);
     if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
@@ -294,7 +296,7 @@ static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, cons
     (void)row0;
     if (sparse) {
         p->saw_sparse = 1;
-        return fs_fail(FS_EUNSUPPORTED, "%s: A'A of a sparse A is not made; choose another method", l->A.who);
+        return fs_fail(FS_EUNSUPPORTED, "%s: the method NORMAL is for dense A: A'A of a sparse A is dense", l->A.who);
     }
     if (dense->dtype == FS_F64 && dense->col_stride == 1 && dense->row_stride >= l->n &&
         dense->row_stride < INT32_MAX) {
@@ -324,12 +326,11 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     fsi_operand_progress(&l->A, 0, "A'A");
     if (result == FS_OK) result = fsi_operand_visit(&l->A, PANEL_ROWS, add_gram, &p);
     fsi_operand_free(&l->A, p.Z);
-    /* Slices of one rank alone may be sparse. */
+    if (result != FS_OK && !p.saw_sparse) return result;
     double sparse = p.saw_sparse;
-    const int may_change = l->o.method == FS_LSTSQ_AUTO;
-    if (!(sparse && may_change)) FSI_TRY(result);
-    if (may_change) FSI_TRY(fsi_operand_sum_host(&l->A, &sparse, 1));
-    if (sparse > 0 && may_change) return FS_OK;
+    FSI_TRY(fsi_operand_sum_host(&l->A, &sparse, 1));
+    if (sparse > 0 && l->o.method == FS_LSTSQ_AUTO) return FS_OK;
+    FSI_TRY(result);
     FSI_TRY(fsi_operand_sum(&l->A, l->L, n * n));
     DENSE(&l->A, diagonal, n, l->L, n, l->W, l->o.lambda);
     DENSE(&l->A, fetch, l->W, (size_t)n * sizeof(double), l->scratch);

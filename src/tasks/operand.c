@@ -234,6 +234,9 @@ static fs_result visit_slices(fsi_operand *A, const visitor *v)
             FSI_TRY(v->visit(v->user, at, NULL, sparse));
         } else {
             FSI_TRY(fs_matrix_check(A->who, "a slice", &dense));
+            FSI_REQUIRE(dense.memory == FS_MEMORY_HOST || dense.memory == A->ctx->backend->memory,
+                        "%s: the slice at row %" PRId64 " is in %s memory, which this context does not accept", A->who,
+                        at, fs_memory_name(dense.memory));
             const fs_matrix slice = fsi_matrix_at_origin(&dense);
             FSI_TRY(visit_dense(A, at, &slice, v));
         }
