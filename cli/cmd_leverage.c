@@ -93,7 +93,8 @@ static int measure(solver *s, leverage_options *o)
     int code = solver_room(&o->scores, "the scores", s->d, 0, 'f', sizeof(double));
     if (code) return code;
     const double *scores = o->scores.data;
-    if (fs_leverage(s->ctx, &s->A, &how, o->scores.data, &report)) return cli_library_fail();
+    const fs_result result = fs_leverage(s->ctx, &s->A, &how, o->scores.data, &report);
+    if (result) return solver_fail(s, result);
     code = solver_write(s);
     if (code || solver_is_piped(s)) return code;
     if (o->solver.json) return print_json(s, scores, &report);

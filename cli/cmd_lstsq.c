@@ -102,7 +102,7 @@ static void print(const solver *s, const rhs *r, const lstsq_options *o, const f
     else printf("; no sketch\n");
     printf("error     backward error about %.2g |A|_F%s", t->backward_error,
            t->converged ? "" : "; the tolerance was not reached");
-    if (o->how.measure_error) printf("; measured %.2g |A|_F", t->true_backward_error);
+    if (o->how.measure_error && !isnan(t->true_backward_error)) printf("; measured %.2g |A|_F", t->true_backward_error);
     printf("\nresidual  |A X - B| = %.6g, |X| = %.6g\n", t->residual, t->solution);
     if (t->note[0]) printf("note      %s\n", t->note);
     printf("time      sketch %.3g ms, total %.3g ms\n", 1e3 * t->sketch_seconds, 1e3 * t->seconds);

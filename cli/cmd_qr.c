@@ -75,7 +75,8 @@ static int factor(solver *s, qr_options *o)
     if (code) return code;
     int64_t *pivots = how.pivot ? o->outputs[PIVOTS].data : NULL;
     const fs_matrix r = solver_matrix(&o->outputs[R]), q = o->outputs[Q].path ? solver_matrix(&o->outputs[Q]) : r;
-    if (fs_qr(s->ctx, &s->A, &how, o->outputs[Q].path ? &q : NULL, &r, pivots, &report)) return cli_library_fail();
+    const fs_result result = fs_qr(s->ctx, &s->A, &how, o->outputs[Q].path ? &q : NULL, &r, pivots, &report);
+    if (result) return solver_fail(s, result);
     code = solver_write(s);
     if (code || solver_is_piped(s)) return code;
     if (o->solver.json) return print_json(s, o, &report, pivots);

@@ -86,21 +86,28 @@ static void print_values(const fs_svd_report *t, const double *values)
     printf("\n");
 }
 
+/* A is what was decomposed. */
+static void print_error(const char *A, const fs_svd_report *t)
+{
+    printf("error     |%s - U diag(s) V'|_F = %.4g, ", A, t->error);
+    if (t->norm > 0) printf("%.3g of |%s|_F = %.6g\n", t->error / t->norm, A, t->norm);
+    else printf("|%s|_F = 0\n", A);
+    if (t->high - t->low > 1e-3 * t->error) /* otherwise it is known to all digits that are printed */
+        printf("          from %.4g to %.4g in %.0f of 100 cases\n", t->low, t->high, 100 * t->confidence);
+}
+
 static void print(const solver *s, const svd_options *o, const fs_svd_report *t)
 {
     const double *values = o->outputs[VALUES].data;
     const char *A = o->pca ? "A - 1 mean'" : "A";
     solver_print_head(s);
     printf("rank      %" PRId64 ", ", t->rank);
-    if (!t->sketch) printf("all there are, by QR\n");
+    if (!t->sketch) printf("by QR\n");
     else printf("from %" PRId64 " columns of the range\n", t->sketch);
     if (o->pca) print_pca(s, t, values);
     else print_values(t, values);
-    printf("error     |%s - U diag(s) V'|_F = %.4g, ", A, t->error);
-    if (t->norm > 0) printf("%.3g of |%s|_F = %.6g\n", t->error / t->norm, A, t->norm);
-    else printf("|%s|_F = 0\n", A);
-    if (t->low < t->high)
-        printf("          from %.4g to %.4g in %.0f of 100 cases\n", t->low, t->high, 100 * t->confidence);
+    if (t->rank == (s->d < s->n ? s->d : s->n)) printf("norm      |%s|_F = %.6g\n", A, t->norm);
+    else print_error(A, t);
     printf("reads     %" PRId64 " of A\ntime      %.3g ms\n", t->reads, 1e3 * t->seconds);
 }
 
@@ -159,9 +166,9 @@ static int decompose(solver *s, svd_options *o)
     const fs_matrix u = solver_matrix(&out[U]), v = solver_matrix(&out[V]);
     const fs_matrix *left = out[U].path ? &u : NULL, *right = out[V].path ? &v : NULL;
     double *values = out[VALUES].data;
-    if (o->pca ? fs_pca(s->ctx, &s->A, &how, out[MEAN].data, left, values, right, &report)
-               : fs_svd(s->ctx, &s->A, &how, left, values, right, &report))
-        return cli_library_fail();
+    const fs_result result = o->pca ? fs_pca(s->ctx, &s->A, &how, out[MEAN].data, left, values, right, &report)
+                                    : fs_svd(s->ctx, &s->A, &how, left, values, right, &report);
+    if (result) return solver_fail(s, result);
     if (o->pca && left) scale(&out[U], values);
     for (int64_t i = 0; i < rank && out[VARIANCES].path; i++)
         ((double *)out[VARIANCES].data)[i] = variance(s, values[i]);

@@ -159,6 +159,11 @@ int solver_write(solver *s)
     return written ? output_close() : 0;
 }
 
+int solver_fail(const solver *s, fs_result result)
+{
+    return result == FS_EINVAL ? cli_input_fail(s->files.name) : cli_library_fail();
+}
+
 int solver_is_piped(const solver *s)
 {
     for (int i = 0; i < s->count; i++)

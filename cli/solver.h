@@ -86,6 +86,10 @@ int solver_room(solver_output *output, const char *what, int64_t rows, int64_t c
 /* The matrix of an output with room, of type f32 or f64. */
 fs_matrix solver_matrix(const solver_output *output);
 
+/* Prints the message of a function that failed because of A, after the name of its file unless that is there already;
+ * returns EXIT_FAILURE. */
+int solver_fail(const solver *s, fs_result result);
+
 /* Writes all outputs and puts them in place; their elements can be read until solver_close.  Returns 0, or EXIT_FAILURE after printing why not. */
 int solver_write(solver *s);
 

@@ -27,9 +27,10 @@ fs_result fs_stream_slices(fs_stream *s, fs_slices *A)
     FSI_TRY(fs_struct_check("fs_stream_slices", "A", A, sizeof full));
     const int apart = s->is_sparse ? s->count > 1 : s->segment_count > 1; /* files whose lines do not join */
     FSI_REQUIRE(!s->batch_major || !apart,
-                "%s: it and %" PRId64 " more files hold some columns of A each, %s, and a solver takes rows; join them "
-                "to one file, or store them by rows",
-                s->shards[0].path, s->count - 1, s->is_sparse ? "sparse" : "in Fortran order");
+                "%s: a solver takes whole rows of A, and each of the %" PRId64
+                " files, which are %s, holds some of its "
+                "columns; join them to one file",
+                s->shards[0].path, s->count, s->is_sparse ? "sparse" : "in Fortran order");
     for (int64_t i = 0; i < s->count; i++)
         FSI_REQUIRE(!s->shards[i].pipe,
                     "fs_stream_slices: a solver reads A several times, and %s once; give "

@@ -38,7 +38,8 @@ static int are_refused(fs_stream *stream, int apart)
 {
     fs_slices A = FS_SLICES_INIT;
     if (!apart) return 0;
-    expect_words(fs_stream_slices(stream, &A), FS_EINVAL, "s0.npy: it and ", "join them to one file");
+    expect_words(fs_stream_slices(stream, &A), FS_EINVAL, "s0.npy: a solver takes whole rows of A",
+                 "join them to one file");
     assert_null(A.next);
     fs_stream_destroy(stream);
     return 1;
@@ -74,7 +75,7 @@ static void every_pass_gives_all_rows_in_order(void **state)
     for (int cut = 0; cut < CUTS; cut++)
         for (int how = 0; how < 4; how++)
             for (int t = FS_F32; t <= FS_F16; t++)
-                for (int m = 0; m < MEMORIES; m++) {
+                for (int m = cut == 2 && t == FS_F32 ? 0 : 1; m < MEMORIES; m++) { /* the smallest take long */
                     fs_stream_options o = FS_STREAM_INIT;
                     const int64_t count = save_shards(cuts[cut], (fs_dtype)t, how & 1);
                     o.memory = memories[m], o.batch_major = how >> 1;
