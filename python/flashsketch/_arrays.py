@@ -306,6 +306,9 @@ class Sparse(Adapter):
         """S A, and S B where there is a dense B, in the type of sums: what a task works on."""
         return [sketch @ A] if B is None else [sketch @ A, sketch @ B]
 
+    def fetched(self, array: Any) -> Any:
+        return self.dense.fetched(array.toarray())
+
     def residuals(self, A: Any, x: Any, B: Any) -> Any:
         """|A x - B| of each column."""
         gap = A @ x.astype("float64") - B

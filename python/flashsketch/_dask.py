@@ -47,6 +47,10 @@ class Dask(Adapter):
         gap = A.astype("float64") @ x.astype("float64") - B
         return numpy.sqrt(numpy.atleast_1d((gap * gap).sum(axis=0).compute()))
 
+    def fetched(self, array: Any) -> Any:
+        chunk = array.compute()
+        return adapter_of(chunk).fetched(chunk)
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         raise TypeError("rows are not listed of a Dask array, which is computed later: S.apply(A[rows]) is the same")
 

@@ -7,14 +7,31 @@ from typing import TYPE_CHECKING, Any, Optional, Tuple
 import numpy
 
 from ._arrays import Sparse, taken
-from ._library import BF16, F16, F64
+from ._library import BF16, F16
 from ._operands import Operand, real, seed_of, sketch_of
 from ._sketch import Sketch
 
 if TYPE_CHECKING:
     import scipy.sparse.linalg
 
-_MACHINE = {True: 2.0**-52, False: 2.0**-23}
+MACHINE = {True: 2.0**-52, False: 2.0**-23}  # by whether A is float64
+
+
+def solver_sketch(d: int, n: int, seed: int) -> Optional[Sketch]:
+    """The sketch that solvers take for a d x n matrix; None where it would have as many rows as the matrix."""
+    k = 4 * n + 16
+    return Sketch(k, d, seed, kappa=min(4, -(-k // 64)), shuffle="rows") if k < d else None
+
+
+def whitening(Y: numpy.ndarray, cut: float, least: float = 0.0) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """(N, sigma): the singular values sigma of Y that are above cut times the largest and above least, and
+    N = V diag(1 / sigma)."""
+    R = numpy.linalg.qr(Y, mode="r")
+    if not numpy.isfinite(R).all():
+        raise ValueError("A has an element that is not finite, or too large to be squared")
+    _, sigma, Vt = numpy.linalg.svd(R, full_matrices=False)
+    sigma = sigma[sigma > max(cut * sigma[0], least)]
+    return numpy.ascontiguousarray(Vt[: len(sigma)].T / sigma), sigma
 
 
 class Preconditioner:
@@ -25,11 +42,11 @@ class Preconditioner:
     error of the sketch.  A is read once; N takes n x rank numbers, and the sketch k x n while it is made.
 
     A: d x n, d >= n, as lstsq's: dense, sparse or of Dask.  sketch: a Sketch of d columns and at least n rows, instead
-    of one with k = 4 n + 16 rows, which seed draws.  rcond: singular values up to rcond times the largest count as 0;
-    None: max(8, sqrt(n)) times the machine precision of A's type.
+    of one with k = 4 n + 16 rows, which seed draws; an A of fewer rows is taken itself.  rcond: singular values up to
+    rcond times the largest count as 0; None: max(8, sqrt(n)) times the machine precision of A's type.
 
-    Attributes: matrix (N, of A's framework, where A is), rank, condition (of A, from the sketch), k (rows of S), shape
-    (n, rank).
+    Attributes: matrix (N, of A's framework, where A is), rank, condition (of A, from the sketch), k (rows of S, 0
+    without one), shape (n, rank).
 
     >>> import numpy as np, flashsketch as fs
     >>> from scipy.sparse.linalg import lsqr
@@ -52,6 +69,8 @@ class Preconditioner:
         who = "Preconditioner"
         operand = Operand(who, A)
         d, n = operand.rows, operand.n
+        if len(operand.array.shape) != 2:
+            raise ValueError(f"{who}: A has shape {tuple(operand.array.shape)}, it must be a matrix")
         if d < n:
             raise ValueError(f"{who}: A is {d} x {n}; it must have at least as many rows as columns")
         cut = real("rcond", rcond, who)
@@ -59,19 +78,14 @@ class Preconditioner:
             raise ValueError(f"{who}: rcond is {cut}, it must be at least 0 and below 1")
         sketch_of(sketch, who)
         if sketch is None:
-            k = 4 * n + 16
-            sketch = Sketch(k, d, seed_of(seed, who), kappa=min(4, -(-k // 64)), shuffle="rows")
+            sketch = solver_sketch(d, n, seed_of(seed, who))
         elif sketch.k < n or sketch.d != d:
             raise ValueError(f"{who}: S is {sketch.k} x {sketch.d}; it must have {d} columns and at least n = {n} rows")
-        self.k, self._operand = sketch.k, operand
-        R = numpy.linalg.qr(_sketched(sketch, operand), mode="r")
-        if not numpy.isfinite(R).all():
-            raise ValueError(f"{who}: an element of A is not finite, or too large")
-        _, sigma, Vt = numpy.linalg.svd(R)
-        cut = cut or max(8.0, n**0.5) * _MACHINE[operand.code == F64]
-        self.rank = int((sigma > cut * sigma[0]).sum())
-        self.condition = float(sigma[0] / sigma[self.rank - 1]) if self.rank else 0.0
-        self._host = numpy.ascontiguousarray(Vt[: self.rank].T / sigma[: self.rank])
+        self.k, self._operand = sketch.k if sketch else 0, operand
+        cut = cut or max(8.0, n**0.5) * MACHINE[operand.wide]
+        self._host, sigma = whitening(_sketched(sketch, operand), cut)
+        self.rank = len(sigma)
+        self.condition = float(sigma[0] / sigma[-1]) if self.rank else 0.0
         self.matrix = operand.small(self._host.astype(operand.dtype(), copy=False))
         self.shape: Tuple[int, int] = n, self.rank
 
@@ -130,10 +144,12 @@ def _computed(product: Any) -> Any:
     return product.compute() if hasattr(product, "compute") else product
 
 
-def _sketched(S: Sketch, operand: Operand) -> numpy.ndarray:
-    """S A in host memory and float64."""
+def _sketched(S: Optional[Sketch], operand: Operand) -> numpy.ndarray:
+    """S A, or A itself, in host memory and float64."""
     A, adapter, source = operand.array, operand.adapter, operand.source
-    if isinstance(source, Sparse) or source.name == "dask":
+    if S is None:
+        Y = source.fetched(A)
+    elif isinstance(source, Sparse) or source.name == "dask":
         Y = source.sketches(S, A, None)[0]  # type: ignore[attr-defined]
     elif operand.code not in (F16, BF16):
         Y = S @ A
@@ -141,5 +157,5 @@ def _sketched(S: Sketch, operand: Operand) -> numpy.ndarray:
         Y = S @ adapter.cast(A, "float32")
     else:
         Y = S.apply(A, out=adapter.empty(A, (S.k, *A.shape[1:]), "float32"))
-    host: numpy.ndarray = taken(Y)[0].fetched(Y)
-    return host.astype("float64").reshape((S.k, operand.n))
+    host = Y if isinstance(Y, numpy.ndarray) else taken(Y)[0].fetched(Y)
+    return numpy.asarray(host, "float64").reshape((-1, operand.n))

@@ -150,7 +150,7 @@ def _for_rows(S: Any, name: str, rows: int) -> Sketch:
     from ._plan import Plan
 
     if isinstance(S, Plan):
-        return S.sketch(rows)
+        return S.sketch(rows or None)
     if not isinstance(S, Sketch):
         raise TypeError(f"the first argument is a {type(S).__name__}, it must be a Sketch, or a Plan")
     if rows != S.d:

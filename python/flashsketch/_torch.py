@@ -83,7 +83,8 @@ class Torch(Adapter):
         return handle
 
     def fetched(self, array: Any) -> Any:
-        return array.detach().cpu().numpy()
+        wide = array.float() if array.dtype is torch.bfloat16 else array  # NumPy has no bfloat16
+        return wide.detach().cpu().numpy()
 
     def brought(self, array: Any, like: Any) -> Any:
         return torch.from_numpy(array).to(like.device)
