@@ -234,10 +234,9 @@ class Operand:
         if b is None:
             raise TypeError(f"{self.who}: b is None, it must be an array with the rows of A")
         adapter, b = taken(b)
-        if adapter.name == "dask" and self.source.name == "dask":
-            from ._dask import check_known
-
-            check_known(b)
+        if adapter.name == "dask":
+            if self.source.name != "dask":
+                raise TypeError("b is an array of dask, and A is not: give b.compute()")
             adapter, b = taken(b.compute())
         if isinstance(adapter, Sparse):
             raise TypeError("b is sparse: give b.toarray()")
