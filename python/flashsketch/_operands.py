@@ -136,6 +136,12 @@ class _Slices(_Calls):
         first, end = self.ranges[self.number]
         self.number += 1
         chunk = self.array[first:end].compute()
+        wanted = end - first, self.array.shape[1]
+        if tuple(chunk.shape) != wanted:
+            raise ValueError(
+                f"rows {first} to {end} of a Dask array have shape {tuple(chunk.shape)} when they are computed, and "
+                f"its chunks say {wanted}"
+            )
         if hasattr(chunk, "tocsr"):
             chunk = lines(self.sparse.floating(chunk).astype(self.array.dtype, copy=False))
             fields, _, arrays = self.sparse.fields(chunk)

@@ -30,14 +30,14 @@ def test_singular_values_of_a_n_are_near_1(condition):
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_matrix, sparse.coo_matrix])
 def test_lsqr_and_lsmr_converge_where_they_do_not_without(kind):
-    A, b = problem()
+    A, b = problem(n=80)
     A[np.random.default_rng(1).random(A.shape) < 0.6] = 0
-    A *= np.logspace(0, 6, N)
+    A *= np.logspace(0, 6, 80)
     X, exact = kind(A), fs.lstsq(A, b).x
     assert lsqr(X, b, atol=1e-13, btol=1e-13, conlim=0, iter_lim=500)[2] == 500
     M = fs.Preconditioner(X)
     operator = M.operator()
-    assert isinstance(operator, LinearOperator) and operator.shape == (D, N)
+    assert isinstance(operator, LinearOperator) and operator.shape == (D, 80)
     z, _, iterations, *_ = lsqr(operator, b, atol=1e-13, btol=1e-13)
     assert iterations < 60
     np.testing.assert_allclose(M.solve(z), exact, rtol=1e-6)
