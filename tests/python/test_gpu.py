@@ -338,6 +338,76 @@ def test_cupy_tasks():
     check_tasks(cupy.asarray, cupy.asnumpy)
 
 
+# solvers --------------------------------------------------------------------------------------------------------------
+
+
+def check_solvers(to_gpu, to_host, sparse=None):
+    """lstsq, qr, svd, pca, leverage and Preconditioner of arrays on the GPU, compared with NumPy."""
+    rng = np.random.default_rng(3)
+    A = (rng.standard_normal((20000, 30)) * np.logspace(0, -3, 30)).astype("float32")
+    b = (A @ np.ones((30, 2), "float32") + 0.01 * rng.standard_normal((20000, 2))).astype("float32")
+    X, right, wide = to_gpu(A), to_gpu(b), A.astype("float64")
+    exact = np.linalg.lstsq(wide, b.astype("float64"), rcond=None)[0]
+    for given in [X] + ([] if sparse is None else [sparse(A)]):
+        for method in ("auto", "iterate"):
+            found = fs.lstsq(given, right, method=method)
+            assert type(found.x) is type(X) and found.rank == 30 and found.converged
+            close(to_host(found.x), exact, 1e-4)
+        close(to_host(fs.lstsq(given, right[:, 0], lam=0.1).x), ridge_of(wide, b[:, 0], 0.1), 1e-4)
+        Q, R = (to_host(part) for part in fs.qr(given))
+        close(Q @ R, A, 1e-5)
+        close(Q.T @ Q, np.eye(30), 1e-5)
+        found = fs.svd(given)
+        assert all(type(part) is type(X) for part in found)
+        close(to_host(found.s), np.linalg.svd(wide, compute_uv=False), 1e-5)
+        close((to_host(found.U) * to_host(found.s)) @ to_host(found.Vt), A, 1e-5)
+        close(to_host(fs.pca(given, 3).s), np.linalg.svd(wide - wide.mean(0), compute_uv=False)[:3], 1e-4)
+        scores = np.square(np.linalg.qr(wide)[0]).sum(1)
+        close(to_host(fs.leverage(given, exact=True).scores), scores, 1e-4)
+        M = fs.Preconditioner(given)
+        assert type(M.matrix) is type(X)
+        sigma = np.linalg.svd(wide @ to_host(M.matrix), compute_uv=False)
+        assert 0.5 < sigma[-1] and sigma[0] < 2
+    first = to_host(fs.lstsq(X, right).x)
+    assert all((to_host(fs.lstsq(X, right).x) == first).all() for _ in range(5))
+    bad = A.copy()
+    bad[7, 7] = np.nan
+    try:
+        fs.lstsq(to_gpu(bad), right)
+    except fs.InvalidArgument as error:
+        assert "not finite" in str(error)
+    else:
+        raise AssertionError("a NaN was taken")
+
+
+def ridge_of(A, b, lam):
+    return np.linalg.solve(A.T @ A + lam * np.eye(A.shape[1]), A.T @ b)
+
+
+def test_torch_solvers():
+    torch = framework("torch")
+    check_solvers(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+    A = torch.from_numpy(np.random.default_rng(0).standard_normal((5000, 20))).cuda()
+    whole, (Q, R) = A.clone(), fs.qr(A, overwrite_a=True)
+    assert Q is A
+    close((Q @ R).cpu(), whole.cpu(), 1e-12)
+    x = fs.lstsq(whole, whole[:, 0].cpu())  # b may be in host memory
+    assert x.x.is_cuda
+    close(x.x.cpu(), np.eye(20)[0], 1e-10)
+
+
+def test_cupy_solvers():
+    cupy = framework("cupy")
+    import cupyx.scipy.sparse as sparse
+
+    check_solvers(cupy.asarray, cupy.asnumpy, lambda array: sparse.csr_matrix(cupy.asarray(array)))
+
+
+def test_jax_solvers():
+    jax = framework("jax")
+    check_solvers(lambda array: jax.device_put(array, jax.devices("gpu")[0]), np.asarray)
+
+
 # listed rows ----------------------------------------------------------------------------------------------------------
 
 

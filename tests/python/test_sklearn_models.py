@@ -95,7 +95,7 @@ def test_ridge_is_scikit_learns_on_real_data(fit_intercept, alpha, weighted):
 def test_an_alpha_for_each_target():
     X, y = diabetes(3)
     ours = FlashRidge([0.1, 10, 0.1]).fit(X, y)
-    same(ours, Ridge([0.1, 10, 0.1], solver="svd").fit(X, y), X)
+    same(ours, Ridge(np.array([0.1, 10, 0.1]), solver="svd").fit(X, y), X)
     assert ours.n_iter_.shape == (3,) and (ours.n_iter_ >= 1).all()
     with pytest.raises(ValueError, match=r"alpha has shape \(2,\), and y 3 targets"):
         FlashRidge([1, 2]).fit(X, y)
