@@ -49,6 +49,17 @@ def _weights(sample_weight: Any, X: Any) -> Optional[numpy.ndarray]:
     return roots
 
 
+def _centred(X: Any, weights: Any, out: Any) -> Tuple[Any, Any]:
+    """X without its mean, and the mean.  What rounding leaves of it is subtracted once more: a constant column would
+    otherwise be a small one, and count in the rank."""
+    share = (weights / weights.sum()).astype(X.dtype)
+    first = X.T @ share
+    X = numpy.subtract(X, first, out=out)
+    second = X.T @ share
+    X -= second
+    return X, first.astype("float64") + second
+
+
 class _LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """What both models do."""
 
@@ -67,12 +78,13 @@ class _LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         sparse = scipy.sparse.issparse(X)
         x_mean, y_mean = numpy.zeros(X.shape[1]), numpy.zeros(y.shape[1:])
         if self.fit_intercept:
-            share = numpy.full(X.shape[0], 1 / X.shape[0]) if roots is None else numpy.square(roots)
-            share = share / share.sum()
-            x_mean, y_mean = X.T @ share, y.T @ share
+            weights = numpy.ones(X.shape[0]) if roots is None else numpy.square(roots)
+            y_mean = y.T @ weights / weights.sum()
             y = y - y_mean.astype(y.dtype)
-            if not sparse:
-                X = numpy.subtract(X, x_mean.astype(X.dtype), out=None if self.copy_X else X)
+            if sparse:
+                x_mean = X.T @ weights / weights.sum()
+            else:
+                X, x_mean = _centred(X, weights, None if self.copy_X else X)
         if roots is not None:
             narrow = roots.astype(X.dtype)
             y = y * (narrow if y.ndim == 1 else narrow[:, None])

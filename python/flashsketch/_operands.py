@@ -136,6 +136,12 @@ class _Slices(_Calls):
         first, end = self.ranges[self.number]
         self.number += 1
         chunk = self.array[first:end].compute()
+        wanted = end - first, self.array.shape[1]
+        if tuple(chunk.shape) != wanted:
+            raise ValueError(
+                f"rows {first} to {end} of a Dask array have shape {tuple(chunk.shape)} when they are computed, and "
+                f"its chunks say {wanted}"
+            )
         if hasattr(chunk, "tocsr"):
             chunk = lines(self.sparse.floating(chunk).astype(self.array.dtype, copy=False))
             fields, _, arrays = self.sparse.fields(chunk)
@@ -234,10 +240,9 @@ class Operand:
         if b is None:
             raise TypeError(f"{self.who}: b is None, it must be an array with the rows of A")
         adapter, b = taken(b)
-        if adapter.name == "dask" and self.source.name == "dask":
-            from ._dask import check_known
-
-            check_known(b)
+        if adapter.name == "dask":
+            if self.source.name != "dask":
+                raise TypeError("b is an array of dask, and A is not: give b.compute()")
             adapter, b = taken(b.compute())
         if isinstance(adapter, Sparse):
             raise TypeError("b is sparse: give b.toarray()")

@@ -23,13 +23,14 @@ def solver_sketch(d: int, n: int, seed: int) -> Optional[Sketch]:
     return Sketch(k, d, seed, kappa=min(4, -(-k // 64)), shuffle="rows") if k < d else None
 
 
-def whitening(Y: numpy.ndarray, cut: float) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """(N, sigma): the singular values sigma of Y that are above cut times the largest, and N = V diag(1 / sigma)."""
+def whitening(Y: numpy.ndarray, cut: float, least: float = 0.0) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """(N, sigma): the singular values sigma of Y that are above cut times the largest and above least, and
+    N = V diag(1 / sigma)."""
     R = numpy.linalg.qr(Y, mode="r")
     if not numpy.isfinite(R).all():
         raise ValueError("A has an element that is not finite, or too large to be squared")
     _, sigma, Vt = numpy.linalg.svd(R, full_matrices=False)
-    sigma = sigma[sigma > cut * sigma[0]]
+    sigma = sigma[sigma > max(cut * sigma[0], least)]
     return numpy.ascontiguousarray(Vt[: len(sigma)].T / sigma), sigma
 
 

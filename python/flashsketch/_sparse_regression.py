@@ -62,7 +62,10 @@ def solve_sparse(
         sketch = A.sketched(seed)
         if lam:
             sketch = numpy.vstack([sketch, root * numpy.eye(edge)])
-        N, _ = whitening(sketch, max(8.0, edge**0.5) * MACHINE[bool(wide)])
+        cut = max(8.0, edge**0.5) * MACHINE[bool(wide)]
+        # Below that there is nothing but rounding, where X and u m' cancel, as in a constant column.
+        noise = max(8.0, d**0.5) * MACHINE[True] * float(numpy.linalg.norm(mean)) * float(numpy.linalg.norm(A.u))
+        N, _ = whitening(sketch, cut, noise)
     solve = _tall(A, N, root) if d >= n else _wide(A, N, root)
     error = tol or MACHINE[bool(wide)] / 16
     limit = most or (10 * n if N is None else _ITERATIONS)

@@ -14,6 +14,7 @@ import traceback
 import unittest
 
 import numpy as np
+from solving import check_solvers, close
 
 import flashsketch as fs
 
@@ -47,13 +48,6 @@ def whole(*shape, seed=0):
 
 def sketch(k=256, d=5000, **options):
     return fs.Sketch(k=k, d=d, seed=7, **options)
-
-
-def close(made, expected, error=2e-5):
-    made, expected = np.asarray(made, "float64"), np.asarray(expected, "float64")
-    assert made.shape == expected.shape, f"{made.shape} is not {expected.shape}"
-    worst = np.abs(made - expected).max() / max(1.0, np.abs(expected).max())
-    assert worst <= error, f"the largest error is {worst:.1e}, at most {error:.1e} was expected"
 
 
 # PyTorch --------------------------------------------------------------------------------------------------------------
@@ -336,6 +330,33 @@ def test_torch_tasks_on_a_side_stream():
 def test_cupy_tasks():
     cupy = framework("cupy")
     check_tasks(cupy.asarray, cupy.asnumpy)
+
+
+# solvers --------------------------------------------------------------------------------------------------------------
+
+
+def test_torch_solvers():
+    torch = framework("torch")
+    check_solvers(lambda array: torch.from_numpy(array).cuda(), lambda tensor: tensor.cpu().numpy())
+    A = torch.from_numpy(np.random.default_rng(0).standard_normal((5000, 20))).cuda()
+    whole, (Q, R) = A.clone(), fs.qr(A, overwrite_a=True)
+    assert Q is A
+    close((Q @ R).cpu(), whole.cpu(), 1e-12)
+    x = fs.lstsq(whole, whole[:, 0].cpu())  # b may be in host memory
+    assert x.x.is_cuda
+    close(x.x.cpu(), np.eye(20)[0], 1e-10)
+
+
+def test_cupy_solvers():
+    cupy = framework("cupy")
+    import cupyx.scipy.sparse as sparse
+
+    check_solvers(cupy.asarray, cupy.asnumpy, lambda array: sparse.csr_matrix(cupy.asarray(array)))
+
+
+def test_jax_solvers():
+    jax = framework("jax")
+    check_solvers(lambda array: jax.device_put(array, jax.devices("gpu")[0]), np.asarray)
 
 
 # listed rows ----------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_a_missing_library_is_an_import_error_with_a_sentence(tmp_path):
     assert "libflashsketch.so is not beside the Python package" in told.stderr
 
 
-FLOORS = ["numpy", "rows", "scipy", "tasks", "errors"]
+FLOORS = ["numpy", "rows", "scipy", "tasks", "solvers", "preconditioner", "errors"]
 
 
 def test_the_oldest_numpy_and_scipy_that_pyproject_allows():
