@@ -15,6 +15,7 @@ typedef struct sketch_options {
     input_options input;
     sketching_options how;
     fs_spec spec;
+    double error; /* in place of spec.k; 0: not given */
     fs_context_options where;
     int64_t row0; /* negative: not given, and 0 */
     fs_dtype out; /* 0: the type of sums */
@@ -27,6 +28,7 @@ static int take(void *options, int code, const char *value)
 {
     sketch_options *o = options;
     if (spec_is_option(code)) return spec_option(sketch_command.name, code, value, &o->spec);
+    if (code == SPEC_ERROR) return spec_error_option(sketch_command.name, value, &o->error);
     if (input_is_option(code)) return input_option(sketch_command.name, code, value, &o->input);
     if (where_is_option(code)) return where_option(sketch_command.name, code, value, &o->where);
     if (sketching_is_option(code)) return sketching_option(sketch_command.name, code, value, &o->how);
@@ -41,7 +43,8 @@ static int take(void *options, int code, const char *value)
 static int check_options(sketch_options *o)
 {
     const char *name = sketch_command.name;
-    if (!o->spec.k) return cli_usage(name, "say how many rows Y has, with -k N");
+    const int wrong = spec_error_check(name, &o->spec, o->error, "Y");
+    if (wrong) return wrong;
     if (o->row0 >= 0 && !o->spec.d)
         return cli_usage(name, "--row0 says where a piece begins in a whole matrix; say how many rows that has, with "
                                "-d N, or S is another one for each piece");
@@ -64,7 +67,7 @@ static int open_sketch(work *w)
 {
     const sketching *A = &w->A;
     const int64_t row0 = w->o->row0;
-    fs_spec spec = w->o->spec;
+    fs_spec spec = w->spec;
     if (!spec.d) spec.d = A->d;
     if (spec.d - row0 < A->d)
         return cli_fail("%s has %" PRId64 " rows from row %" PRId64 " on, but S has only %" PRId64
@@ -105,7 +108,9 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
     int code = sketching_open(A, (const char *const *)paths, files, &o->input, &o->how, o->where.threads, 0, bar);
     if (!code) code = sketching_keep(A, o->output);
     if (!code) code = sketching_context(A, NULL, &o->where, &w->ctx);
-    if (!code) code = sketching_begin(A, w->ctx, o->spec.k);
+    w->spec = o->spec;
+    if (!code) code = spec_for_error(&w->spec, o->error, A->d, A->n);
+    if (!code) code = sketching_begin(A, w->ctx, w->spec.k);
     if (!code) code = open_sketch(w);
     if (!code) code = make_room(w);
     A->id.batch_major = o->input.file.batch_major;
@@ -144,6 +149,7 @@ static int run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
+    SPEC_ERROR_OPTION,
     SPEC_OPTIONS,
     INPUT_OPTIONS("the file holds n x d, a sample in each row; Y is written n x k too.\n"
                   "S is the same; --shuffle groups is the one that is fast here"),

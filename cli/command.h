@@ -46,8 +46,8 @@ int cli_option_text(const cli_option *option, char *text, int bytes);
 /* Prints a document made from the tables: "man", "bash" or "zsh".  Returns the exit code. */
 int cli_document(const char *name);
 
-extern const cli_command sketch_command, add_command, solve_command, ridge_command, gram_command, ose_command,
-    coherence_command, grass_command, info_command, spec_command, show_command, check_command, demo_command,
-    version_command, help_command;
+extern const cli_command sketch_command, add_command, lstsq_command, qr_command, svd_command, pca_command,
+    leverage_command, plan_command, solve_command, ridge_command, gram_command, ose_command, coherence_command,
+    grass_command, info_command, spec_command, show_command, check_command, demo_command, version_command, help_command;
 
 #endif

@@ -25,7 +25,7 @@ static void write_out(const fs_sparse *A, double *to)
         }
 }
 
-static double *zeros(const char *name, int64_t rows, int64_t cols)
+double *exact_zeros(const char *name, int64_t rows, int64_t cols)
 {
     double *data = cli_array(rows, cols, sizeof *data);
     if (data) memset(data, 0, (size_t)(rows * cols) * sizeof *data);
@@ -38,7 +38,7 @@ int exact_dense(const char *name, const fs_panel *panel, fs_matrix *dense, void 
     const fs_sparse *A = &panel->sparse;
     *dense = panel->A;
     if (!panel->is_sparse) return 0;
-    double *data = zeros(name, A->rows, A->cols);
+    double *data = exact_zeros(name, A->rows, A->cols);
     if (!data) return EXIT_FAILURE;
     write_out(A, data);
     *copy = data;
@@ -66,8 +66,7 @@ int exact_possible(task *t)
                     first.A.cols, t->in.n);
 }
 
-/* All of B, d x rhs, packed rows of f64. */
-static int gather(sketching *s, fs_context *ctx, double *to)
+int exact_gather(sketching *s, fs_context *ctx, double *to)
 {
     fs_panel p = FS_PANEL_INIT;
     if (fs_stream_seek(s->stream, 0)) return cli_library_fail();
@@ -114,10 +113,11 @@ static int add_panels(task *t, double *b, const fs_matrix *X, double *norms, dou
 
 int exact_residual(task *t, const fs_matrix *X, double *residual)
 {
-    double *b = zeros(t->rhs_name, t->B.rows, t->B.cols), *norms = cli_array(t->B.cols, 1, sizeof *norms), square = 0;
+    double *b = exact_zeros(t->rhs_name, t->B.rows, t->B.cols), *norms = cli_array(t->B.cols, 1, sizeof *norms),
+           square = 0;
     int code = b ? 0 : EXIT_FAILURE;
     if (b && !norms) code = cli_fail("there is no memory for %" PRId64 " residuals", t->B.cols);
-    if (!code) code = gather(&t->rhs, t->ctx, b);
+    if (!code) code = exact_gather(&t->rhs, t->ctx, b);
     if (!code && !t->A.whole) code = add_panels(t, b, X, norms, &square);
     else if (!code && !(code = task_dense(t))) code = add_rows(t, &t->dense, b, 0, X, norms, &square);
     *residual = sqrt(square);

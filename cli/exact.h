@@ -8,6 +8,14 @@
  * EXIT_FAILURE after printing that there is no memory. */
 int exact_dense(const char *name, const fs_panel *panel, fs_matrix *dense, void **copy);
 
+/* rows x cols zeros of f64 for the matrix of this name, which the caller frees; NULL after printing that there is no
+ * memory. */
+double *exact_zeros(const char *name, int64_t rows, int64_t cols);
+
+/* All of a matrix in files, d x n packed rows of f64, added to what is in `to`, which is zeros.  Returns as exact_dense.
+ */
+int exact_gather(sketching *s, fs_context *ctx, double *to);
+
 /* Whether A can be compared with, before the work: residuals add up over panels of whole rows, and all else takes A at
  * once.  Returns 0, or EXIT_FAILURE after printing why not. */
 int exact_possible(task *t);

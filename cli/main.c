@@ -10,10 +10,11 @@
 #include "command.h"
 #include "nearest.h"
 
-const cli_command *const cli_commands[] = {&sketch_command, &add_command,     &solve_command,     &ridge_command,
-                                           &gram_command,   &ose_command,     &coherence_command, &grass_command,
-                                           &info_command,   &spec_command,    &show_command,      &check_command,
-                                           &demo_command,   &version_command, &help_command,      NULL};
+const cli_command *const cli_commands[] = {
+    &sketch_command,    &add_command,     &lstsq_command, &qr_command,   &svd_command,  &pca_command,
+    &leverage_command,  &solve_command,   &ridge_command, &gram_command, &ose_command,  &plan_command,
+    &coherence_command, &grass_command,   &info_command,  &spec_command, &show_command, &check_command,
+    &demo_command,      &version_command, &help_command,  NULL};
 
 int cli_find(const char *name, const cli_command **command)
 {

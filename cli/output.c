@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,14 +19,16 @@
 #include "cli.h"
 #include "temporary.h"
 
-enum { MOST = 2, LINKS = 40, BUFFER = 1 << 16 };
+enum { MOST = OUTPUT_MOST, LINKS = 40, BUFFER = 1 << 16 };
 typedef struct output {
     char name[PATH_MAX];  /* as the command line has it, for messages */
     char final[PATH_MAX]; /* the file that is replaced: no symbolic link */
     char part[PATH_MAX];
     FILE *stream;
-    int fd;          /* holds the lock of `part` until that is in place */
-    int error;       /* errno of the first write that failed; 0: none */
+    int fd;    /* holds the lock of `part` until that is in place */
+    int error; /* errno of the first write that failed; 0: none */
+    char *map; /* what is written through memory, output_map; NULL: nothing is */
+    size_t map_bytes;
     atomic_int open; /* `part` exists: what signal handlers look at */
 } output;
 static output outputs[MOST];
@@ -194,15 +197,20 @@ static int keep_rights(int fd, const struct stat *there)
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-static void sweep_once(const char *path)
+static void sweep(const char *path)
 {
-    static int swept;
     static const char *const suffixes[] = {"", OUTPUT_IDENTITY, OUTPUT_STATE, OUTPUT_RHS OUTPUT_STATE};
     char name[PATH_MAX], final[PATH_MAX];
-    for (size_t i = 0; !swept && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
         const int length = snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
         if (length > 0 && (size_t)length < sizeof name && !follow(name, final)) temporary_sweep(final);
     }
+}
+
+static void sweep_once(const char *path)
+{
+    static int swept;
+    if (!swept) sweep(path);
     swept = 1;
 }
 
@@ -230,6 +238,8 @@ static void discard(output *o)
 {
     if (o->stream) fclose(o->stream);
     o->stream = NULL;
+    if (o->map) munmap(o->map, o->map_bytes);
+    o->map = NULL;
     if (!o->open) return;
     unlink(o->part);
     o->open = 0;
@@ -274,6 +284,70 @@ FILE *output_open_two(const char *path, const char *suffix) { return open_all(pa
 
 FILE *output_second(void) { return outputs[1].stream; }
 
+/* Whether two outputs would replace one file: of the same last name in the same folder. */
+static int is_same(const output *a, const output *b)
+{
+    char first[PATH_MAX], second[PATH_MAX];
+    struct stat x, y;
+    if (strcmp(temporary_folder(a->final, first), temporary_folder(b->final, second))) return 0;
+    return !strcmp(first, second) ||
+           (!stat(first, &x) && !stat(second, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+static int begin_several(const char *const *paths, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (begin(&outputs[i])) return EXIT_FAILURE;
+        for (int j = 0; j < i; j++)
+            if (is_same(&outputs[i], &outputs[j]))
+                return cli_fail("'%s' and '%s' are one file; name another one for one of them", paths[j], paths[i]);
+    }
+    return 0;
+}
+
+int output_open_several(const char *const *paths, int count)
+{
+    if (count == 1) return output_open(paths[0]) ? 0 : EXIT_FAILURE;
+    for (int i = 0; i < count; i++) {
+        if (!strcmp(paths[i], "-"))
+            return cli_fail("standard output can be the only output, and there are %d; name files", count);
+        if (snprintf(outputs[i].name, PATH_MAX, "%s", paths[i]) >= PATH_MAX) return cannot(paths[i], ENAMETOOLONG);
+        sweep(paths[i]);
+    }
+    catch_signals();
+    hold_signals();
+    const int code = begin_several(paths, count);
+    if (code) output_abandon();
+    release_signals();
+    return code;
+}
+
+FILE *output_stream(int i) { return outputs[i].stream; }
+
+static int failed(const output *o, int why)
+{
+    output_abandon();
+    return cli_fail("'%s' could not be written (%s); make room or name another file", o->name, strerror(why));
+}
+
+int output_map(int i, int64_t bytes, void **memory)
+{
+    output *o = &outputs[i];
+    *memory = NULL;
+    if (!o->open) return 0;
+    if (fflush(o->stream)) return failed(o, o->error ? o->error : EIO);
+    const off_t at = lseek(o->fd, 0, SEEK_CUR);
+    if (at < 0) return failed(o, errno);
+    const int why = posix_fallocate(o->fd, 0, at + bytes); /* a full disk shows now: later it would be a SIGBUS */
+    if (why) return failed(o, why);
+    char *map = mmap(NULL, (size_t)(at + bytes), PROT_READ | PROT_WRITE, MAP_SHARED, o->fd, 0);
+    if (map == MAP_FAILED) return failed(o, errno);
+    o->map = map;
+    o->map_bytes = (size_t)(at + bytes);
+    *memory = o->map + at;
+    return 0;
+}
+
 void output_abandon(void)
 {
     for (int i = 0; i < MOST; i++) discard(&outputs[i]);
@@ -315,29 +389,42 @@ static int place(output *o)
     return 0;
 }
 
-/* The second file first: the other one is what is waited for.  What the second replaces is kept until the first is in
- * place.  *which is the one that failed.  Returns 0, or an errno: then both names are as they were. */
-static int place_two(output **which)
+/* What an output replaces, until all of them are in place. */
+typedef struct kept {
+    char name[PATH_MAX];
+    int fd, is_there, placed;
+} kept;
+
+static int keep_and_place(output *o, kept *k)
 {
-    output *first = &outputs[0], *second = &outputs[1];
-    char old[PATH_MAX];
-    int fd;
-    *which = second;
-    const int had = temporary_keep(second->final, old, &fd) == 0;
-    if (!had && errno != ENOENT) return errno;
-    int why = place(second);
-    if (!why && (why = place(*which = first)) != 0 && !had) unlink(second->final);
-    if (!had) return why;
-    /* rename does nothing where both names are links to one file, so `old` is removed in any case. */
-    if (!why || !rename(old, second->final)) unlink(old);
-    if (fd >= 0) close(fd);
+    k->is_there = temporary_keep(o->final, k->name, &k->fd) == 0;
+    if (!k->is_there && errno != ENOENT) return errno;
+    const int why = place(o);
+    k->placed = !why;
     return why;
 }
 
-static int failed(const output *o, int why)
+/* Ends what keep_and_place began; undo: what was there is put back.  rename does nothing where both names are links to
+ * one file, so the kept one is removed in any case. */
+static void settle(const output *o, const kept *k, int undo)
 {
-    output_abandon();
-    return cli_fail("'%s' could not be written (%s); make room or name another file", o->name, strerror(why));
+    if (undo && k->placed && !k->is_there) unlink(o->final);
+    if (!k->is_there) return;
+    if (!undo || !rename(k->name, o->final)) unlink(k->name);
+    if (k->fd >= 0) close(k->fd);
+}
+
+/* The first file last: it is what is waited for.  *which is the one that failed.  Returns 0, or an errno: then all
+ * names are as they were. */
+static int place_all(output **which)
+{
+    kept all[MOST] = {{.fd = -1}};
+    int count = 0, why = 0, i;
+    while (count < MOST && outputs[count].open) count++;
+    for (i = count; i > 1 && !why; i--) why = keep_and_place(*which = &outputs[i - 1], &all[i - 1]);
+    if (!why) why = place(*which = &outputs[0]);
+    for (; i < count; i++) settle(&outputs[i], &all[i], why != 0);
+    return why;
 }
 
 int output_close(void)
@@ -351,7 +438,7 @@ int output_close(void)
     if (!is_file) return 0;
     const int folder = lock_folder(o);
     hold_signals();
-    why = outputs[1].open ? place_two(&o) : place(o);
+    why = place_all(&o);
     release_signals();
     if (folder >= 0) {
         (void)flock(folder, LOCK_UN);

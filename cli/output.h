@@ -5,8 +5,8 @@
  * program (Ctrl-C) removes the temporary; one that cannot be caught leaves it, and the next command that opens the same
  * output removes it.
  *
- * One output is open at a time.  It may have a second file beside it: then both are put in place or neither, and of two
- * processes that write the same output at once the later one's two files stay.  (A process that is killed between the
+ * One output is open at a time.  It may have a second file beside it, or be several files: then all are put in place or
+ * none, and of two processes that write the same output at once the later one's files stay.  (A process that is killed between the
  * two renames leaves the new second file beside the old first; the CRC-32 in the second finds that out.)
  *
  * A file that is there keeps its mode, and its owner and group as far as the system permits.  A symbolic link is
@@ -17,6 +17,7 @@
 #ifndef FSI_CLI_OUTPUT_H
 #define FSI_CLI_OUTPUT_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 /* What a command writes beside an output FILE: FILE.json, which describes it, and the state of a run; a task with a
@@ -34,6 +35,19 @@ FILE *output_open_two(const char *path, const char *suffix);
 
 /* The stream of the second file; NULL: there is none. */
 FILE *output_second(void);
+
+/* Opens 1 to OUTPUT_MOST files; standard output can be the only one.  Returns 0, or EXIT_FAILURE after printing why not.
+ */
+enum { OUTPUT_MOST = 6 };
+int output_open_several(const char *const *paths, int count);
+
+/* The stream of file i. */
+FILE *output_stream(int i);
+
+/* Writes the next and last bytes of file i through memory: they are *memory, zeros until they are set, on the disk after
+ * output_close, and there until output_abandon, which ends this.  *memory is NULL for standard output, which has no such
+ * memory.  For matrices that may be larger than memory.  Returns 0, or EXIT_FAILURE after printing why not, as that there is no room on the disk. */
+int output_map(int i, int64_t bytes, void **memory);
 
 /* Checks that `path` can be the name of an output, and is no file that the command reads.  Returns 0, or EXIT_FAILURE
  * after printing why not. */

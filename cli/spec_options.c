@@ -1,6 +1,7 @@
 /* spec_options.c - from the command line to a spec. */
 #include "spec_options.h"
 
+#include <flashsketch_solvers.h>
 #include <string.h>
 
 #include "cli.h"
@@ -32,6 +33,37 @@ int spec_option(const char *command, int code, const char *text, fs_spec *spec)
     case SPEC_FAMILY: return spec_family(command, text, &spec->family);
     default: return cli_seed(command, text, &spec->seed);
     }
+}
+
+int spec_error_option(const char *command, const char *text, double *error)
+{
+    return cli_real(command, "--error", text, 0, 1, error);
+}
+
+int spec_error_check(const char *command, const fs_spec *spec, double error, const char *of)
+{
+    if (!spec->k && !(error > 0)) return cli_usage(command, "say how many rows %s has, with -k N", of);
+    if (!(error > 0)) return 0;
+    if (spec->k) return cli_usage(command, "-k says how many rows %s has, and --error chooses it; leave one out", of);
+    if (spec->kappa || spec->s)
+        return cli_usage(command, "--error chooses --kappa and -s too; leave them out, or give -k in place of --error");
+    if ((spec->family && spec->family != FS_BLOCKPERM) || (spec->shuffle && spec->shuffle != FS_SHUFFLE_ROWS) ||
+        spec->M)
+        return cli_usage(command, "--error is for --family blockperm with --shuffle rows and blocks of the library's "
+                                  "choice; give -k in place of it");
+    return 0;
+}
+
+int spec_for_error(fs_spec *spec, double error, int64_t d, int64_t n)
+{
+    const fs_plan_options start = FS_PLAN_INIT;
+    fs_plan_options wanted = start;
+    fs_plan_report plan = FS_PLAN_REPORT_INIT;
+    if (!(error > 0)) return 0;
+    wanted.d = spec->d ? spec->d : d, wanted.n = n, wanted.error = error;
+    if (fs_plan(&wanted, &plan)) return cli_library_fail();
+    spec->k = plan.k, spec->kappa = plan.kappa, spec->s = plan.s;
+    return 0;
 }
 
 int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full)

@@ -17,8 +17,14 @@
     { \
         SPEC_SEED, "seed", "N", "64 bits, decimal or 0x hexadecimal", NULL \
     }
+/* For commands that know n: an error in place of -k. */
+#define SPEC_ERROR_OPTION \
+    { \
+        SPEC_ERROR, "error", "X", "in place of -k: k, kappa and s for this error, as 'flashsketch plan' chooses them", \
+            NULL \
+    }
 #define SPEC_FAMILIES "blockperm sjlt blockrow srht gaussian"
-enum { SPEC_FAMILY = 256, SPEC_KAPPA, SPEC_SHUFFLE, SPEC_INTERLEAVE, SPEC_SEED, SPEC_OTHER };
+enum { SPEC_FAMILY = 256, SPEC_KAPPA, SPEC_SHUFFLE, SPEC_INTERLEAVE, SPEC_SEED, SPEC_OTHER, SPEC_ERROR = 1280 };
 
 /* Is this the code of one of these options? */
 int spec_is_option(int code);
@@ -29,6 +35,17 @@ int spec_option(const char *command, int code, const char *text, fs_spec *spec);
 
 /* Reads the name of a shuffle.  Returns as spec_option. */
 int spec_shuffle(const char *command, const char *option, const char *text, fs_shuffle *shuffle);
+
+/* Reads --error.  Returns as spec_option. */
+int spec_error_option(const char *command, const char *text, double *error);
+
+/* That the spec has either a k or an error (0: not given), and that nothing else is said of what --error chooses; what
+ * has so many rows is `of`, "S" or "Y".  Returns as spec_option. */
+int spec_error_check(const char *command, const fs_spec *spec, double error, const char *of);
+
+/* With an error, which is not 0, k, kappa and s of the spec for A, d x n.  Returns 0, or EXIT_FAILURE after printing why
+ * there is no such sketch. */
+int spec_for_error(fs_spec *spec, double error, int64_t d, int64_t n);
 
 /* Makes the sketch of a spec, and its full spec in *full.  Returns 0, or EXIT_FAILURE after printing why not. */
 int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full);

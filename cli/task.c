@@ -15,8 +15,10 @@
 
 int task_option(const char *command, int code, const char *value, task_options *o)
 {
-    if (spec_is_option(code) || input_is_option(code) || sketching_is_option(code)) o->about_A = code;
+    if (spec_is_option(code) || input_is_option(code) || sketching_is_option(code) || code == SPEC_ERROR)
+        o->about_A = code;
     if (spec_is_option(code)) return spec_option(command, code, value, &o->spec);
+    if (code == SPEC_ERROR) return spec_error_option(command, value, &o->error);
     if (input_is_option(code)) return input_option(command, code, value, &o->input);
     if (sketching_is_option(code)) return sketching_option(command, code, value, &o->stream);
     if (where_is_option(code)) return where_option(command, code, value, &o->where);
@@ -55,8 +57,8 @@ int task_arguments(const cli_command *command, task_options *o, int rhs, int arg
     const int code = input_paths(&o->input, argc, argv);
     if (code) return code;
     if (rhs && !o->rhs_files) return cli_usage(command->name, "name the file of B, with --rhs FILE");
-    if (!o->spec.k) return cli_usage(command->name, "say how many rows S has, with -k N");
-    return sketching_check(command->name, &o->stream, o->output);
+    const int wrong = spec_error_check(command->name, &o->spec, o->error, "S");
+    return wrong ? wrong : sketching_check(command->name, &o->stream, o->output);
 }
 
 /* opening ---------------------------------------------------------------------------------------------------- */
@@ -114,8 +116,10 @@ static int open_files(task *t, int64_t basis)
     if (basis || o->exact) where.backend = FS_BACKEND_CPU;
     if (basis) code = fs_context_create(&t->ctx, &where) ? cli_library_fail() : 0;
     else code = sketching_context(&t->A, o->rhs_files ? &t->rhs : NULL, &where, &t->ctx);
-    if (!code) code = sketching_begin(&t->A, t->ctx, o->spec.k);
-    if (!code && o->rhs_files) code = sketching_begin(&t->rhs, t->ctx, o->spec.k);
+    t->spec = o->spec;
+    if (!code) code = spec_for_error(&t->spec, o->error, t->A.d, basis && basis < t->A.n ? basis : t->A.n);
+    if (!code) code = sketching_begin(&t->A, t->ctx, t->spec.k);
+    if (!code && o->rhs_files) code = sketching_begin(&t->rhs, t->ctx, t->spec.k);
     t->in.name = t->A.name, t->in.d = t->A.d, t->in.n = t->A.n;
     return code;
 }
@@ -156,11 +160,11 @@ int task_workspace(task *t, int64_t basis)
 
 static int open_all(task *t, int64_t basis)
 {
-    fs_spec spec = t->o->spec;
     int code = open_files(t, basis);
     if (!code) code = check_shapes(t);
     if (!code && t->o->exact) code = exact_possible(t);
     if (code) return code;
+    fs_spec spec = t->spec;
     spec.d = t->in.d;
     t->sum = cli_sum_dtype(t->A.dtype);
     code = spec_sketch(&spec, &t->S, &t->spec);

@@ -16,7 +16,7 @@
 #include "where.h"
 
 #define TASK_OPTIONS(where_options) \
-    SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), where_options, \
+    SPEC_ERROR_OPTION, SPEC_OPTIONS, INPUT_OPTIONS(INPUT_TRANSPOSED), where_options, \
         {TASK_JSON, "json", NULL, "print a JSON object", NULL}, \
     { \
         'q', "quiet", NULL, "no progress bar", NULL \
@@ -39,6 +39,7 @@ typedef struct task_options {
     input_options input;
     sketching_options stream;
     fs_spec spec;
+    double error; /* in place of spec.k; 0: not given */
     fs_context_options where;
     int from, exact, json, quiet;
     int about_A; /* the code of an option that --from does not go with; 0: none */

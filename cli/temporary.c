@@ -73,7 +73,7 @@ int temporary_create(const char *target, char *path)
 {
     for (int i = 0; i < TRIES; i++) {
         if (make_name(target, path)) return -1;
-        const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST) return -1;
         if (fd >= 0 && own(fd, path)) return fd;
         if (fd >= 0) close(fd);

@@ -16,7 +16,7 @@
 #include <limits.h>
 
 /* Makes a temporary for `target`; its name goes to path, which has PATH_MAX bytes.  Returns the file descriptor, open
- * for writing and locked, or -1 with errno. */
+ * for reading and writing and locked, or -1 with errno. */
 int temporary_create(const char *target, char *path);
 
 /* Gives a target that exists a second name, that of a temporary: a link to it, or where the file system has no links,

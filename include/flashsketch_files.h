@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "flashsketch.h"
+#include "flashsketch_solvers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -267,6 +267,19 @@ FS_API FS_NODISCARD fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
  * FS_EFILE: a file cannot be read, or has changed since the stream was created; FS_ENOMEM: no memory for the panel.
  * After a failure the panel is still the next one. */
 FS_API FS_NODISCARD fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
+
+/* The stream as the matrix A of a solver (flashsketch_solvers.h), which it must outlive:
+ *
+ *     fs_slices slices = FS_SLICES_INIT;                 fs_operand A = FS_OPERAND_INIT;
+ *     fs_stream_slices(stream, &slices);                 A.slices = &slices;
+ *     fs_lstsq(ctx, &A, &b, NULL, &x, &report);          a pass over the files in each iteration
+ *
+ * Each read of A is a pass over the files in panels of whole rows, one at least, for which A is cut from now on, in
+ * fs_stream_next too; fs_stream_set_memory may be called between two solvers.  Where the files hold columns of A, a
+ * panel has a piece of every column, and several files that must be read whole are read once for each panel: give
+ * options.memory for all of A.  A failure of the stream during a pass ends the solver with that failure.
+ * FS_EINVAL: a pipe, without options.reread; several files that are batch-major and sparse or in Fortran order. */
+FS_API FS_NODISCARD fs_result fs_stream_slices(fs_stream *stream, fs_slices *A);
 
 #ifdef __cplusplus
 }

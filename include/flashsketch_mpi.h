@@ -140,6 +140,26 @@ FS_API FS_NODISCARD fs_result fs_mpi_ridge(fs_mpi *ranks, struct fs_workspace *w
                                            const fs_matrix *A, const fs_matrix *B, double lambda, const fs_matrix *X,
                                            struct fs_fit_report *report);
 
+/* solvers on ranks ------------------------------------------------------------------------------------------------- */
+
+struct fs_ranks;
+
+/* The `ranks` of a solver's options (flashsketch_solvers.h) for an A of which this rank has `rows` rows from row0 on;
+ * start *out from FS_RANKS_INIT.  Then all ranks call the solver, with the same options, on their rows:
+ *
+ *     fs_ranks spread = FS_RANKS_INIT;
+ *     if (fs_mpi_ranks(ranks, row0, A.rows, &spread)) ...
+ *     options.ranks = &spread;
+ *     if (fs_lstsq(ctx, &operand, &B, &options, &X, &report)) ...     X on every rank, to the bit; or the same error
+ *
+ * Every row of A must be on one rank, ranks may have none (and then any row0).  *out serves any number of calls on matrices of these rows,
+ * as long as `ranks` lives; its sums use the buffers of `ranks`.  They are in the order of ranks or, with ordered = 0,
+ * in MPI's; the other options do not matter.  docs/scaling.md says what a solver sums.
+ *
+ * When one rank fails in a solver, all do, with its code and message.  A solver that cannot read its options (their size
+ * is wrong) does not know its ranks: there the others wait. */
+FS_API FS_NODISCARD fs_result fs_mpi_ranks(fs_mpi *ranks, int64_t row0, int64_t rows, struct fs_ranks *out);
+
 #ifdef __cplusplus
 }
 #endif

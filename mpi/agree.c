@@ -20,8 +20,7 @@ fs_result fsi_ranks_check(int error, const char *what)
     return fs_fail(FS_EBACKEND, "MPI failed while %s: %s", what, message);
 }
 
-/* Broadcasts the error of rank `first` to all ranks. */
-static fs_result broadcast_error(MPI_Comm comm, int first, fs_result mine)
+fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, fs_result mine)
 {
     struct {
         int code;
@@ -38,7 +37,7 @@ fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine)
     FSI_TRY_MPI(MPI_Comm_rank(comm, &rank), "asking for the rank");
     if (mine != FS_OK) failed = rank;
     FSI_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing whether all is well");
-    return first == INT_MAX ? FS_OK : broadcast_error(comm, first, mine);
+    return first == INT_MAX ? FS_OK : fsi_ranks_broadcast_error(comm, first, mine);
 }
 
 /* the beginning of a call ----------------------------------------------------------------------------------- */
@@ -103,8 +102,9 @@ static int by_first_row(const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-/* FS_EINVAL if two ranks have a row of A.  Ranks without rows are nowhere. */
-static fs_result check_disjoint(fs_mpi *ranks, const char *who)
+/* FS_EINVAL if two ranks have a row of A.  Ranks without rows are nowhere; the shares of the *having others then are the
+ * first, in the order of rows. */
+static fs_result check_disjoint(fs_mpi *ranks, const char *who, int *having)
 {
     fsi_ranks_share *shares = ranks->shares;
     int count = 0, ascending = 1;
@@ -119,19 +119,38 @@ static fs_result check_disjoint(fs_mpi *ranks, const char *who)
                     " to %" PRId64 ": no row may be on two ranks",
                     who, a->rank, a->row0, a->row0 + a->rows - 1, b->rank, b->row0, b->row0 + b->rows - 1);
     }
+    *having = count;
+    return FS_OK;
+}
+
+/* FS_EINVAL if a row before the last one is on no rank. */
+static fs_result check_complete(const fs_mpi *ranks, const char *who, int having, int64_t *rows)
+{
+    *rows = 0;
+    for (int i = 0; i < having; i++) {
+        const fsi_ranks_share *share = &ranks->shares[i];
+        FSI_REQUIRE(share->row0 == *rows,
+                    "%s: rows %" PRId64 " to %" PRId64 " of A are on no rank, and rank %" PRId32
+                    " has those from %" PRId64 " on: all rows are needed",
+                    who, *rows, share->row0 - 1, share->rank, share->row0);
+        *rows += share->rows;
+    }
+    FSI_REQUIRE(*rows, "%s: no rank has a row of A", who);
     return FS_OK;
 }
 
 fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fsi_ranks_ask *ask, int64_t row0,
-                          int64_t rows)
+                          int64_t rows, int64_t *all_rows)
 {
+    int having = 0;
     const fsi_ranks_share share = {row0, rows, hash_of(ask), ranks->rank, (int32_t)mine};
     FSI_TRY_MPI(
         MPI_Allgather(&share, (int)sizeof share, MPI_BYTE, ranks->shares, (int)sizeof share, MPI_BYTE, ranks->comm),
         "agreeing on a call");
     for (int r = 0; r < ranks->size; r++)
-        if (ranks->shares[r].code != FS_OK) return broadcast_error(ranks->comm, r, mine);
+        if (ranks->shares[r].code != FS_OK) return fsi_ranks_broadcast_error(ranks->comm, r, mine);
     for (int r = 1; r < ranks->size; r++)
         if (ranks->shares[r].call != ranks->shares[0].call) return differ(ranks, who, ask, r);
-    return check_disjoint(ranks, who);
+    FSI_TRY(check_disjoint(ranks, who, &having));
+    return all_rows ? check_complete(ranks, who, having, all_rows) : FS_OK;
 }

@@ -207,7 +207,7 @@ static fs_result run(work *w)
     const int alone = w->m->size == 1 && w->dense && !w->made;
     if (mine == FS_OK && !alone && w->tiles > 0) mine = make(w, slot_of(w, 0));
     const fsi_ranks_ask ask = ask_of(w);
-    FSI_TRY(fsi_ranks_agree(w->m, w->who, mine, &ask, w->row0, w->rows));
+    FSI_TRY(fsi_ranks_agree(w->m, w->who, mine, &ask, w->row0, w->rows, NULL));
     if (alone) mine = fs_apply(w->m->ctx, w->S, w->row0, w->alpha, w->dense, w->beta, w->Y);
     else FSI_TRY(go_through(w, &mine));
     return fs_mpi_agree(w->m->comm, mine);

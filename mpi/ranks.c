@@ -108,7 +108,7 @@ char *fsi_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes)
     if (ranks->scratch) memory.release(memory.user, ranks->scratch);
     ranks->scratch = memory.alloc(memory.user, bytes);
     ranks->scratch_bytes = ranks->scratch ? bytes : 0;
-    if (!ranks->scratch) fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of parts of Y", who, bytes);
+    if (!ranks->scratch) fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of parts of a sum", who, bytes);
     return ranks->scratch;
 }
 

@@ -84,9 +84,13 @@ typedef struct fsi_ranks_ask {
     int64_t field[FSI_ASKED];
 } fsi_ranks_ask;
 
-/* The beginning of a call: FS_OK on all ranks if `mine` is on all, they ask for the same and no row of A is on two. */
+/* The beginning of a call: FS_OK on all ranks if `mine` is on all, they ask for the same and no row of A is on two; with
+ * all_rows, if every row from 0 on is on one, and *all_rows is their number. */
 fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fsi_ranks_ask *ask, int64_t row0,
-                          int64_t rows);
+                          int64_t rows, int64_t *all_rows);
+
+/* Broadcasts the error of rank `first`, which has `mine` and a message, to all ranks, and returns it on all. */
+fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, fs_result mine);
 
 /* The scratch of ranks, at least this long; NULL with the message where there is none. */
 char *fsi_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes);

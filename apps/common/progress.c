@@ -16,7 +16,7 @@ progress progress_start(int steps, int quiet)
 {
     const char *terminal = getenv("TERM");
     const int visible = !quiet && isatty(STDERR_FILENO) && (!terminal || strcmp(terminal, "dumb") != 0);
-    const progress bar = {visible, 0, steps, clock_seconds() + patience, 0, 2};
+    const progress bar = {visible, 0, steps, clock_seconds() + patience, 0, 2, 2};
     return bar;
 }
 
@@ -58,7 +58,8 @@ void progress_at(progress *bar, double done, const char *format, ...)
     const double now = bar->visible ? clock_seconds() : 0;
     va_list arguments;
     va_start(arguments, format);
-    if (done >= 0 && done < bar->from) bar->from = done, bar->began = now;
+    if (done >= 0 && done < bar->last) bar->from = done, bar->began = now;
+    if (done >= 0) bar->last = done;
     draw(bar, done, done > bar->from ? (now - bar->began) * (1 - done) / (done - bar->from) : -1, format, arguments);
     va_end(arguments);
 }

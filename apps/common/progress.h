@@ -6,7 +6,8 @@
 typedef struct progress {
     int visible, done, steps;
     double next;        /* when the bar may be drawn again, by clock_seconds */
-    double began, from; /* progress_at: the time of the first call of this work, and its share done */
+    double began, from; /* progress_at: the time of the first call of this work, and its share done; ... */
+    double last;        /* ... and that of the last call */
 } progress;
 
 /* steps: how many there will be, for progress_step. */

@@ -10,11 +10,14 @@
 >>> (S.T @ (S @ A)).shape                          # the adjoint
 (10000, 50)
 
+`lstsq`, `qr`, `svd`, `pca` and `leverage` give the answers of LAPACK in a few reads of A, with the sketch as
+preconditioner; `Preconditioner` is for an iteration of one's own.  `plan` finds the sketch for a wanted error.
+
 `solve`, `ridge`, `gram` and `ose` are what people do with S A: least squares, ridge regression, Gram matrices, and how
 well a subspace is embedded; each tells how far its answer is to be trusted.
 
 `attribution` is data attribution: which training examples a model's answer comes from, and projectors for TRAK and
-dattri.  `flashsketch.sklearn` has a transformer for scikit-learn.
+dattri.  `flashsketch.sklearn` has estimators for scikit-learn.
 """
 
 from . import attribution
@@ -30,7 +33,11 @@ from ._library import (
     describe,
 )
 from ._library import version as __version__
+from ._lowrank import PCA, SVD, pca, svd
+from ._plan import Plan, plan
+from ._preconditioner import Preconditioner
 from ._sketch import Adjoint, Sketch
+from ._solvers import QR, Leverage, Solution, leverage, lstsq, qr
 from ._tasks import Embedding, Fit, Gram, gram, ose, ridge, solve
 
 __all__ = [
@@ -42,8 +49,15 @@ __all__ = [
     "Fit",
     "Gram",
     "InvalidArgument",
+    "Leverage",
     "OutOfMemory",
+    "PCA",
+    "Plan",
+    "Preconditioner",
+    "QR",
+    "SVD",
     "Sketch",
+    "Solution",
     "Unsupported",
     "__version__",
     "attribution",
@@ -51,7 +65,13 @@ __all__ = [
     "definition_version",
     "describe",
     "gram",
+    "leverage",
+    "lstsq",
     "ose",
+    "pca",
+    "plan",
+    "qr",
     "ridge",
     "solve",
+    "svd",
 ]

@@ -96,6 +96,14 @@ class Adapter:
         """The handle of the framework's current stream."""
         return 0
 
+    def brought(self, array: numpy.ndarray, like: Any) -> Any:
+        """A packed NumPy array, float32, float64 or int64, as one of this framework, where `like` is."""
+        raise NotImplementedError
+
+    def fetched(self, array: Any) -> Any:
+        """An array, float32 or float64, as one of NumPy."""
+        return numpy.asarray(array)
+
     def written(self, array: Any) -> None:
         """Tells the framework that an array of the caller's was written to."""
 
@@ -276,6 +284,9 @@ class NumPy(Adapter):
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return numpy.empty(shape, dtype or like.dtype)
 
+    def brought(self, array: numpy.ndarray, like: Any) -> Any:
+        return array
+
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
         check_writeable(target)
         super().into(what, alpha, array, beta, target)
@@ -295,6 +306,9 @@ class Sparse(Adapter):
         """S A, and S B where there is a dense B, in the type of sums: what a task works on."""
         return [sketch @ A] if B is None else [sketch @ A, sketch @ B]
 
+    def fetched(self, array: Any) -> Any:
+        return self.dense.fetched(array.toarray())
+
     def residuals(self, A: Any, x: Any, B: Any) -> Any:
         """|A x - B| of each column."""
         gap = A @ x.astype("float64") - B
@@ -304,45 +318,51 @@ class Sparse(Adapter):
         raise TypeError(f"{_kind(like)} is sparse, and rows are listed of dense arrays: A[rows] is sparse again")
 
     def product(self, what: Product, array: Any) -> Any:
-        lines = _lines(array)
-        target = self.dense.empty(lines.data, target_shape(what, array.shape))
-        self._multiply(what, 1.0, lines, len(array.shape) == 1, 0.0, target)
+        compressed = lines(array)
+        target = self.dense.empty(compressed.data, target_shape(what, array.shape))
+        self._multiply(what, 1.0, compressed, len(array.shape) == 1, 0.0, target)
         return target
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
         if adapter_of(target) is not self.dense:
             raise TypeError(f"the product with {_kind(array)} is dense and does not go into {_kind(target)}")
         check_writeable(target)
-        self._multiply(what, alpha, _lines(array), len(array.shape) == 1, beta, target)
+        self._multiply(what, alpha, lines(array), len(array.shape) == 1, beta, target)
 
     def _multiply(self, what: Product, alpha: float, array: Any, vector: bool, beta: float, target: Any) -> None:
-        """The product with what _lines made of a vector or of a matrix."""
+        """The product with what `lines` made of a vector or of a matrix."""
         if what.adjoint:
             raise TypeError("S.T @ Y needs a dense Y; Y.toarray() is one")
         turned = what.batch or vector
+        rows = array.shape[1] if turned else array.shape[0]
+        check_rows(what, rows)
+        fields, device, _keep = self.fields(array, turned)
+        view = matrix(self.dense.read(target), what.batch, "out")
+        stream = 0 if device == HOST else self.dense.stream(device)
+        multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
+
+    def fields(self, array: Any, turned: bool = False) -> Tuple[Tuple[int, ...], int, Any]:
+        """The fields of an fs_sparse for a CSR or CSC matrix, or for its transpose; the device; what must live."""
         # The transpose of a CSR matrix is a CSC matrix of the same arrays.
         csr = (array.format == "csr") != turned
         rows, cols = reversed(array.shape) if turned else array.shape
-        check_rows(what, rows)
         pointers, indices, values = _packed(array.indptr), _packed(array.indices), _packed(array.data)
         if pointers.dtype != indices.dtype:
             pointers, indices = pointers.astype("int64"), indices.astype("int64")
-        lines, nnz = rows if csr else cols, array.nnz
-        if len(pointers) != lines + 1 or nnz > min(len(indices), len(values)):
+        count, nnz = rows if csr else cols, array.nnz
+        if len(pointers) != count + 1 or nnz > min(len(indices), len(values)):
             raise ValueError(
-                f"a sparse matrix of {lines} lines and {nnz} nonzeros has arrays of {len(pointers)}, {len(indices)} "
+                f"a sparse matrix of {count} lines and {nnz} nonzeros has arrays of {len(pointers)}, {len(indices)} "
                 f"and {len(values)} elements"
             )
         value = self.dense.read(values)
         arrays = self.dense.address(pointers), self.dense.address(indices), value[0]
-        format, index = CSR if csr else CSC, INDEX[indices.dtype.itemsize]
-        fields = (format, index, rows, cols, nnz, *arrays, value[3], value[4] != HOST)
-        view = matrix(self.dense.read(target), what.batch, "out")
-        stream = 0 if value[4] == HOST else self.dense.stream(value[4])
-        multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
+        kind, index = CSR if csr else CSC, INDEX[indices.dtype.itemsize]
+        fields = (kind, index, rows, cols, nnz, *arrays, value[3], value[4] != HOST)
+        return fields, value[4], (pointers, indices, values)
 
 
-def _lines(array: Any) -> Any:
+def lines(array: Any) -> Any:
     """A sparse array as CSR or CSC; a vector as a matrix of one row."""
     if len(array.shape) == 1:
         array = array.tocoo().reshape((1, array.shape[0]))
@@ -360,6 +380,14 @@ _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # and pinned host memory, managed 
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def dlpack_address(capsule: Any) -> int:
+    """Where the elements of a capsule of any type begin."""
+    tensor = _capsule_pointer(capsule, b"dltensor")
+    data, *_, offset = _TENSOR.unpack(ctypes.string_at(tensor, _TENSOR.size))
+    first: int = data + offset
+    return first
 
 
 def read_dlpack(capsule: Any) -> Reading:
@@ -411,6 +439,16 @@ class ArrayAPI(Adapter):
 
     def reshape(self, array: Any, shape: Tuple[int, ...]) -> Any:
         return array.__array_namespace__().reshape(array, shape)
+
+    def brought(self, array: numpy.ndarray, like: Any) -> Any:
+        space = like.__array_namespace__()
+        copy = space.empty(array.shape, dtype=getattr(space, array.dtype.name), device=like.device)
+        keep = copy.__dlpack__()
+        ctypes.memmove(dlpack_address(keep), array.ctypes.data, array.nbytes)
+        return copy
+
+    def fetched(self, array: Any) -> Any:
+        return numpy.from_dlpack(array)
 
 
 def _scipy() -> Adapter:

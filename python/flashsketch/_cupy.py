@@ -42,5 +42,12 @@ class CuPy(Adapter):
             handle: int = cupy.cuda.get_current_stream().ptr
             return handle
 
+    def fetched(self, array: Any) -> Any:
+        return cupy.asnumpy(array)
+
+    def brought(self, array: Any, like: Any) -> Any:
+        with cupy.cuda.Device(like.data.device_id):
+            return cupy.asarray(array)
+
 
 ADAPTER = CuPy()

@@ -33,10 +33,10 @@ class Dask(Adapter):
     def sketches(self, sketch: Any, A: Any, B: Any) -> List[Any]:
         """S A, and S B where there is a B of Dask's or NumPy's, in the type of sums: computed here, for a task, in one
         pass over the chunks of both."""
-        _in_host_memory(A)
+        check_in_host_memory(A)
         lazy = [sums(Product(sketch, False, 0, sketch.d, False), A)]
         if isinstance(B, dask.array.Array):
-            _in_host_memory(B)
+            check_in_host_memory(B)
             lazy.append(sums(Product(sketch, False, 0, sketch.d, False), B))
         elif B is not None:
             lazy.append(sketch @ B)
@@ -46,6 +46,10 @@ class Dask(Adapter):
         """|A x - B| of each column: another pass over the chunks."""
         gap = A.astype("float64") @ x.astype("float64") - B
         return numpy.sqrt(numpy.atleast_1d((gap * gap).sum(axis=0).compute()))
+
+    def fetched(self, array: Any) -> Any:
+        chunk = array.compute()
+        return adapter_of(chunk).fetched(chunk)
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         raise TypeError("rows are not listed of a Dask array, which is computed later: S.apply(A[rows]) is the same")
@@ -60,8 +64,7 @@ class Dask(Adapter):
 def sums(what: Product, array: Any) -> Any:
     """The product, where it is a sum (not of the adjoint) in the type of sums."""
     check_rows(what, source_rows(array, what.batch))
-    if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
-        raise ValueError("a Dask array has chunks of unknown size: A.compute_chunk_sizes() finds them out")
+    check_known(array)
     if not what.adjoint and what.rows > what.sketch.d - what.row0:  # the library would say so when it is computed
         raise ValueError(f"rows {what.row0} to {what.row0} + {what.rows} of A are not all in S, d = {what.sketch.d}")
     if array.ndim == 1:
@@ -73,7 +76,12 @@ def sums(what: Product, array: Any) -> Any:
     return _adjoint(what, array) if what.adjoint else _apply(what, array)
 
 
-def _in_host_memory(array: Any) -> None:
+def check_known(array: Any) -> None:
+    if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
+        raise ValueError("a Dask array has chunks of unknown size: A.compute_chunk_sizes() finds them out")
+
+
+def check_in_host_memory(array: Any) -> None:
     meta = array._meta
     if not isinstance(meta, numpy.ndarray) and not type(meta).__module__.startswith("scipy."):
         raise TypeError(

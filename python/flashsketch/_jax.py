@@ -66,6 +66,9 @@ class Jax(Adapter):
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
         return jax.numpy.empty(shape, dtype or like.dtype, device=like.device)
 
+    def brought(self, array: Any, like: Any) -> Any:
+        return jax.device_put(array.astype(jax.dtypes.canonicalize_dtype(array.dtype)), like.device)
+
     def listed(self, rows: Any, like: Any, count: int) -> Any:
         _check(like)
         if like.device.platform == "cpu":

@@ -22,6 +22,21 @@ STRUCTS: Dict[str, str] = {
     "sigma_max:d expected:d low:d high:d",
     "fs_fit_report": "size:N sketch_seconds:d solve_seconds:d total_seconds:d method:i rank:q condition:d sketched:d "
     "rhs:d residual:d low:d high:d smallest:d confidence:d note:320s",
+    "fs_progress": "at:P user:P",
+    "fs_slices": "size:N rows:q cols:q dtype:i rewind:P next:P user:P",
+    "fs_operand": "size:N dense:P sparse:P slices:P",
+    "fs_lstsq_options": "size:N lambda:d rcond:d tolerance:d max_iterations:q method:i sketch:P seed:Q measure_error:i "
+    "ranks:P progress:P",
+    "fs_lstsq_report": "size:N method:i k:q rank:q condition:d iterations:q reads:q converged:i backward_error:d "
+    "true_backward_error:d residual:d solution:d seconds:d sketch_seconds:d note:320s",
+    "fs_qr_options": "size:N pivot:i rcond:d sketch:P seed:Q ranks:P progress:P",
+    "fs_qr_report": "size:N k:q rank:q condition:d orthogonality:d reads:q seconds:d",
+    "fs_svd_options": "size:N rank:q oversampling:q power_steps:i one_read:i seed:Q ranks:P progress:P",
+    "fs_svd_report": "size:N rank:q sketch:q reads:q norm:d error:d low:d high:d confidence:d seconds:d",
+    "fs_leverage_options": "size:N exact:i error:d rcond:d sketch:P seed:Q ranks:P progress:P",
+    "fs_leverage_report": "size:N rank:q sum:d largest:d row:q error:d reads:q seconds:d",
+    "fs_plan_options": "size:N d:q n:q error:d probability:d coherent:i",
+    "fs_plan_report": "size:N k:q kappa:q s:q typical:d exceeded:d reason:320s",
     "fs_attribution_options": "size:N examples:q parts:i parameters:P mask:q run:q scale:d sketch:P",
 }
 

@@ -12,7 +12,7 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 import numpy
 
@@ -33,6 +33,9 @@ from ._library import (
     whole,
 )
 from ._sketch import Sketch
+
+if TYPE_CHECKING:
+    from ._plan import Plan
 
 _SHAPE = layout("fs_task_shape")
 _GRAM, _OSE, _FIT = layout("fs_gram_report"), layout("fs_ose_report"), layout("fs_fit_report")
@@ -122,6 +125,11 @@ def _view(name: str, adapter: Adapter, array: Any) -> Tuple[View, Any]:
     """The view of an array that lies in memory as a whole, and what must live while it is used."""
     if adapter.name in _ELSEWHERE:
         raise TypeError(f"{name} is an array of {adapter.name}: {_ELSEWHERE[adapter.name].format(name=name)}")
+    return dense_view(name, adapter, array)
+
+
+def dense_view(name: str, adapter: Adapter, array: Any) -> Tuple[View, Any]:
+    """The same for the frameworks that `_view` refuses, too."""
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise RuntimeError(f"{name} needs a gradient, and tasks have none: use torch.no_grad(), or {name}.detach()")
     reading = adapter.read(array)
@@ -137,11 +145,17 @@ _ELSEWHERE = {
 }
 
 
-def _check_rows(S: Sketch, name: str, rows: int) -> None:
+def _for_rows(S: Any, name: str, rows: int) -> Sketch:
+    """The sketch for an array of so many rows: S itself, or that of a Plan."""
+    from ._plan import Plan
+
+    if isinstance(S, Plan):
+        return S.sketch(rows or None)
     if not isinstance(S, Sketch):
-        raise TypeError(f"the first argument is a {type(S).__name__}, it must be a Sketch")
+        raise TypeError(f"the first argument is a {type(S).__name__}, it must be a Sketch, or a Plan")
     if rows != S.d:
         raise ValueError(f"{name} has {rows} rows, and S is {S.k} x {S.d}: {name} must have d = {S.d}")
+    return S
 
 
 def _sum(dtype: int) -> int:
@@ -160,11 +174,12 @@ def opened(create: Callable[[], int]) -> None:
     try:
         check(create())
     except BackendError:
-        _load_wheels()
+        load_wheels()
         check(create())
 
 
-def _load_wheels() -> None:
+def load_wheels() -> None:
+    """Loads cuBLAS and cuSOLVER from the packages that PyTorch and CuPy depend on."""
     for name in ("nvJitLink", "cublasLt", "cublas", "cusparse", "cusolver"):
         for folder in sys.path:
             found = glob.glob(os.path.join(folder, "nvidia", "*", "lib", f"lib{name}.so.*"))
@@ -204,8 +219,8 @@ def _put(workspace: int, products: List[Any]) -> None:
 class _Problem:
     """A, and B where there is one, sketched in a workspace of a borrowed context."""
 
-    def __init__(self, S: Sketch, A: Any, B: Any) -> None:
-        self.S = S
+    def __init__(self, S: Any, A: Any, B: Any) -> None:
+        self.S: Any = S  # a Sketch, once the rows of A are known
         self.source, self.A = taken(A)
         # Whether A is sketched by its own adapter, chunk by chunk or from its nonzeros, and put into the workspace.
         self.apart = isinstance(self.source, Sparse) or self.source.name == "dask"
@@ -216,7 +231,7 @@ class _Problem:
             self.view, self.keep = _view("A", self.adapter, self.A)
             _, rows, self.n, _, _, dtype, self.device = self.view
             self.dtype = _sum(dtype)
-            _check_rows(S, "A", rows)
+            self.S = _for_rows(S, "A", rows)
         self.B: Any = None
         self.rhs, self.vector = 0, False
         if B is not None:
@@ -234,7 +249,7 @@ class _Problem:
             self.A = self.A.reshape((shape[0], 1))
         self.n, self.device = self.A.shape[1], HOST
         self.dtype = _sum(dtype_code(self.A.dtype))
-        _check_rows(self.S, "A", shape[0])
+        self.S = _for_rows(self.S, "A", shape[0])
 
     def _read_right(self, B: Any) -> None:
         """b, in the type of A's sums, or in a half type where that is float32."""
@@ -254,7 +269,7 @@ class _Problem:
             self.right, self.keep_right = _view("b", adapter, B)
         elif len(B.shape) not in (1, 2):
             raise ValueError(f"b has shape {tuple(B.shape)}; a sketch takes vectors and matrices")
-        _check_rows(self.S, "b", B.shape[0])
+        _for_rows(self.S, "b", B.shape[0])
         self.B, self.vector = B, len(B.shape) == 1
         self.rhs = 1 if self.vector else B.shape[1]
 
@@ -292,7 +307,7 @@ def _text(note: bytes) -> str:
     return note.split(b"\0", 1)[0].decode()
 
 
-def _fit(S: Sketch, A: Any, b: Any, ridge: bool, number: float, exact: bool) -> Fit:
+def _fit(S: Union[Sketch, Plan], A: Any, b: Any, ridge: bool, number: float, exact: bool) -> Fit:
     if b is None:
         raise TypeError(f"{'ridge' if ridge else 'solve'}: b is None, it must be an array with the rows of A")
     problem = _Problem(S, A, b)
@@ -312,9 +327,11 @@ def _fit(S: Sketch, A: Any, b: Any, ridge: bool, number: float, exact: bool) -> 
     )
 
 
-def solve(S: Sketch, A: Any, b: Any, *, rcond: float = 0.0, exact: bool = False) -> Fit:
+def solve(S: Union[Sketch, Plan], A: Any, b: Any, *, rcond: float = 0.0, exact: bool = False) -> Fit:
     """Least squares by a sketch: x minimises |S A x - S b| in place of |A x - b|, the shortest one where there are
-    many.
+    many.  lstsq finds the x that minimises |A x - b| itself.
+
+    S: a Sketch, or a Plan (fs.plan), which makes one for the rows of A.
 
     A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy, or what a sketch converts to NumPy's.  A may be a
     sparse matrix of SciPy, or a Dask array, whose chunks are sketched where they are and of which only S A comes here;
@@ -337,7 +354,7 @@ def solve(S: Sketch, A: Any, b: Any, *, rcond: float = 0.0, exact: bool = False)
     return _fit(S, A, b, False, float(rcond), exact)
 
 
-def ridge(S: Sketch, A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
+def ridge(S: Union[Sketch, Plan], A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
     """Ridge regression by a sketch: x minimises |S A x - S b|^2 + lam |x|^2, lam > 0.  Arguments as solve's.
 
     >>> import numpy as np, flashsketch as fs
@@ -351,7 +368,7 @@ def ridge(S: Sketch, A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
     return _fit(S, A, b, True, float(lam), exact)
 
 
-def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
+def gram(S: Union[Sketch, Plan], A: Any, *, out: Any = None, exact: bool = False) -> Gram:
     """(SA)'SA, an estimate of A'A, n x n, and its error.  A: as solve's; of Dask's and of sparse ones G is NumPy's.
     out: an array for it, of any of the four types.  exact: read A once more for the error itself.
 
@@ -377,7 +394,7 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
     _GRAM.pack_into(report, 0, _GRAM.size, *[0.0] * 8, b"")
     with borrowed(problem.device, problem.stream) as context:
         workspace = problem.fill(context)
-        check(lib.fs_gram(workspace, S._handle, pack_matrix(target), report))
+        check(lib.fs_gram(workspace, problem.S._handle, pack_matrix(target), report))
         if exact:
             at = ctypes.addressof(errors)
             check(lib.fs_gram_error(workspace, pack_matrix(problem.view), at, at + 8))
@@ -388,7 +405,7 @@ def gram(S: Sketch, A: Any, *, out: Any = None, exact: bool = False) -> Gram:
     )
 
 
-def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> Embedding:
+def ose(S: Union[Sketch, Plan], A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> Embedding:
     """How well S keeps lengths in the range of the first r columns of A (all of them if r is not given): the largest
     relative error of |S x|^2, exactly.  A is dense and in memory as a whole, because it is factored.  A None: in a
     random subspace of r dimensions that a seed draws, on the CPU.
@@ -404,12 +421,12 @@ def ose(S: Sketch, A: Any = None, *, r: Optional[int] = None, seed: int = 0) -> 
     if A is None:
         if r is None:
             raise ValueError("ose: say how many dimensions a random subspace has, with r")
-        _check_rows(S, "S", getattr(S, "d", 0))
+        S = _for_rows(S, "S", getattr(S, "d", None) or 0)
         view, device, stream, dtype, keep = None, HOST, 0, F64, None
     else:
         adapter, A = taken(A)
         view, keep = _view("A", adapter, A)
-        _check_rows(S, "A", view[1])
+        S = _for_rows(S, "A", view[1])
         device, dtype, r = view[6], _sum(view[5]), view[2] if r is None else r
         stream = 0 if device == HOST else adapter.stream(device)
     r = whole("r", r, 1, S.d, who="ose")

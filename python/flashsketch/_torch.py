@@ -82,6 +82,13 @@ class Torch(Adapter):
         handle: int = torch.cuda.current_stream(device).cuda_stream
         return handle
 
+    def fetched(self, array: Any) -> Any:
+        wide = array.float() if array.dtype is torch.bfloat16 else array  # NumPy has no bfloat16
+        return wide.detach().cpu().numpy()
+
+    def brought(self, array: Any, like: Any) -> Any:
+        return torch.from_numpy(array).to(like.device)
+
     def written(self, array: Any) -> None:
         torch.autograd.graph.increment_version(array)
 

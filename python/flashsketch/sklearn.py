@@ -1,4 +1,8 @@
-"""A transformer for scikit-learn (1.6 or later): SparseRandomProjection's place, FlashSketch's speed."""
+"""Estimators for scikit-learn (1.6 or later), each in the place of one of scikit-learn's.
+
+FlashSketchProjection stands for SparseRandomProjection, FlashLinearRegression and FlashRidge for LinearRegression and
+Ridge, FlashPCA and FlashTruncatedSVD for PCA and TruncatedSVD.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,13 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import DataDimensionalityWarning
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ._components import FlashPCA, FlashTruncatedSVD
+from ._linear_models import DTYPES, FlashLinearRegression, FlashRidge, seed_of
 from ._sketch import Sketch
 
-__all__ = ["FlashSketchProjection"]
-
-_DTYPES = (numpy.float64, numpy.float32)
+__all__ = ["FlashLinearRegression", "FlashPCA", "FlashRidge", "FlashSketchProjection", "FlashTruncatedSVD"]
 
 
 class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -61,7 +64,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     def fit(self, X: Any, y: Any = None) -> "FlashSketchProjection":
         """Makes the sketch; of X only the shape and the type count."""
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=_DTYPES)
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=DTYPES)
         samples, features = X.shape
         self.n_components_ = self._components(samples, features)
         options: Any = {"batch_major": True}
@@ -70,7 +73,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             if not isinstance(density, numbers.Real) or not 0 < density <= 1:
                 raise ValueError(f"density is {density!r}, it must be 'auto' or above 0 and at most 1")
             options = {"family": "sjlt", "s": max(1, round(float(density) * self.n_components_))}
-        self.sketch_ = Sketch(self.n_components_, features, self._seed(), **options)
+        self.sketch_ = Sketch(self.n_components_, features, seed_of(self.random_state), **options)
         self.density_ = self.sketch_.spec["s"] / self.n_components_
         self._dtype = X.dtype
         if self.compute_inverse_components:
@@ -98,15 +101,10 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
             )
         return int(self.n_components)
 
-    def _seed(self) -> int:
-        if isinstance(self.random_state, (int, numpy.integer)):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(0, 2**32, dtype=numpy.uint64))
-
     def transform(self, X: Any) -> Any:
         """X S', n x k."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=_DTYPES, reset=False)
+        X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=DTYPES, reset=False)
         projected = self.sketch_.project(X)
         return scipy.sparse.csr_matrix(projected) if scipy.sparse.issparse(X) and not self.dense_output else projected
 
@@ -119,7 +117,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def inverse_transform(self, X: Any) -> Any:
         """The samples of least norm that are projected to X: n x d, by the pseudo-inverse of S."""
         check_is_fitted(self)
-        X = check_array(X, dtype=_DTYPES, accept_sparse=("csr", "csc"))
+        X = check_array(X, dtype=DTYPES, accept_sparse=("csr", "csc"))
         inverse: Optional[Any] = getattr(self, "inverse_components_", None)
         if inverse is None:
             inverse = numpy.linalg.pinv(self.components_.toarray())

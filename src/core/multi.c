@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/view.h"
 #include "core/matrix.h"
+#include "core/multi.h"
 #include "core/sketch.h"
 
 /* What one thread does, and what it came to. */
@@ -123,6 +124,13 @@ void fs_multi_destroy(fs_multi *m)
     if (m->group) m->contexts[0]->backend->device_group->close(m->group);
     if (m->memory) memory.release(memory.user, m->memory);
     memory.release(memory.user, m);
+}
+
+int fsi_multi_contexts(const fs_multi *m, fs_context *const **contexts, fs_allocator *allocator)
+{
+    *contexts = m->contexts;
+    *allocator = m->allocator;
+    return m->count;
 }
 
 int fs_multi_describe(const fs_multi *m, char *text, size_t bytes)

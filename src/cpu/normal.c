@@ -11,6 +11,7 @@
 /* Strips: enough for the threads of a large machine, as long as their sums stay small. */
 enum { MOST_STRIPS = 64, STRIP_ROWS = 256, SUM_BYTES_MOST = 1 << 26 };
 /* Rows of a step; elements of a step of columns, which stay in the second cache; rows of such a step. */
+enum { WIDE = 8 }; /* columns of P from which on the tuned loops pay for a call */
 enum { STEP_ROWS = 8, STEP_ELEMENTS = 1 << 16, STEP_LEAST = 32, STEP_MOST = 1024 };
 
 /* The product at work.  W NULL: U is stored; otherwise the sums of each strip are m n + m numbers of `sums`. */
@@ -20,8 +21,9 @@ typedef struct job {
     const fs_sparse *sparse;
     int64_t rows, n, m, strips;
     const double *P;
+    const double *Pt; /* m x n, of a sparse A */
     double *U;
-    double *sums;
+    double *sums;    /* of a sparse A, each transposed: m x n */
     int64_t step;    /* rows of a step */
     double *scratch; /* of each thread: `per_thread` doubles */
     int64_t per_thread;
@@ -117,34 +119,51 @@ static void run_strip(const job *J, int64_t strip, double *scratch)
     }
 }
 
-/* A sparse matrix of compressed rows: the same steps, a row at a time. */
-static void run_sparse_rows(const job *J, int64_t strip, double *u)
+/* to += x from, m numbers. */
+static void add_multiple(const job *J, double x, const double *from, double *to)
+{
+    if (J->m < WIDE) {
+        for (int64_t c = 0; c < J->m; c++) to[c] += x * from[c];
+    } else {
+        J->ops->row_sums(1, J->m, from, FS_F64, J->m, &x, to);
+    }
+}
+
+/* A sparse matrix of compressed rows, a row at a time; with P and the sums transposed, an entry of A is multiplied by
+ * contiguous numbers. */
+static void run_sparse_rows(const job *J, int64_t strip, double *scratch)
 {
     const fs_sparse *A = J->sparse;
-    const int64_t begin = J->rows * strip / J->strips, end = J->rows * (strip + 1) / J->strips;
-    double *W = J->U ? NULL : J->sums + strip * (J->m * J->n + J->m), *squares = W ? W + J->m * J->n : NULL;
+    const int64_t m = J->m, begin = J->rows * strip / J->strips, end = J->rows * (strip + 1) / J->strips;
+    double *W = J->U ? NULL : J->sums + strip * (m * J->n + m), *squares = W ? W + m * J->n : NULL;
     for (int64_t i = begin; i < end; i++) {
         const int64_t from = fsi_index_load(A->ptr, A->index_type, i),
                       to = fsi_index_load(A->ptr, A->index_type, i + 1);
-        for (int64_t c = 0; c < J->m; c++) {
-            const double *p = J->P + c * J->n;
-            u[0] = 0;
-            for (int64_t e = from; e < to; e++)
-                u[0] += fsi_load(A->value, A->dtype, e) * p[fsi_index_load(A->index, A->index_type, e)];
-            take_products(J, c, i, 1, u, squares);
-            for (int64_t e = from; e < to && W; e++)
-                W[c * J->n + fsi_index_load(A->index, A->index_type, e)] += fsi_load(A->value, A->dtype, e) * u[0];
+        double *u = J->U ? J->U + i * m : scratch;
+        memset(u, 0, (size_t)m * sizeof *u);
+        for (int64_t e = from; e < to; e++)
+            add_multiple(J, fsi_load(A->value, A->dtype, e), J->Pt + fsi_index_load(A->index, A->index_type, e) * m, u);
+        if (!W) continue;
+        for (int64_t c = 0; c < m; c++) {
+            if (J->B) u[c] -= fsi_load(J->B->data, J->B->dtype, i * J->B->row_stride + c * J->B->col_stride);
+            squares[c] += u[c] * u[c];
         }
+        for (int64_t e = from; e < to; e++)
+            add_multiple(J, fsi_load(A->value, A->dtype, e), u, W + fsi_index_load(A->index, A->index_type, e) * m);
     }
 }
 
 static fs_result take_memory(fsi_cpu *cpu, job *J, double *W)
 {
-    const int64_t sums = W ? J->strips * (J->m * J->n + J->m) : 0, threads = cpu->threads;
-    double *memory = fsi_cpu_scratch(cpu, (sums + threads * J->per_thread) * (int64_t)sizeof *memory);
+    const int64_t sums = W ? J->strips * (J->m * J->n + J->m) : 0, threads = cpu->threads,
+                  turned = J->sparse && J->m > 1 ? J->m * J->n : 0;
+    double *memory = fsi_cpu_scratch(cpu, (sums + turned + threads * J->per_thread) * (int64_t)sizeof *memory);
     if (!memory) return FS_ENOMEM;
     J->sums = memory;
-    J->scratch = memory + sums;
+    J->scratch = memory + sums + turned;
+    J->Pt = turned ? memory + sums : J->P;
+    for (int64_t c = 0; c < J->m && turned; c++)
+        for (int64_t j = 0; j < J->n; j++) memory[sums + c + j * J->m] = J->P[j + c * J->n];
     memset(J->sums, 0, (size_t)sums * sizeof *memory);
     return FS_OK;
 }
@@ -154,7 +173,9 @@ static void add_strips(const job *J, double *W, double *squares)
     const int64_t each = J->m * J->n + J->m;
     for (int64_t strip = 0; strip < J->strips; strip++) {
         const double *from = J->sums + strip * each;
-        for (int64_t i = 0; i < J->m * J->n; i++) W[i] += from[i];
+        for (int64_t i = 0; i < J->m * J->n && !J->sparse; i++) W[i] += from[i];
+        for (int64_t c = 0; c < J->m && J->sparse; c++)
+            for (int64_t j = 0; j < J->n; j++) W[j + c * J->n] += from[c + j * J->m];
         for (int64_t c = 0; c < J->m; c++) squares[c] += from[J->m * J->n + c];
     }
 }
@@ -255,7 +276,7 @@ static job sparse_job(const fsi_cpu *cpu, const fs_sparse *A, int64_t m, const d
                    .n = A->cols,
                    .m = m,
                    .P = P,
-                   .per_thread = 8,
+                   .per_thread = m + 8, /* a cache line apart */
                    .strips = strips_of(A->rows, m * A->cols)};
     return J;
 }

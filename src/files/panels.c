@@ -299,6 +299,11 @@ static fs_result map_part(fs_stream *s, const part *p, char **data)
     if (p->runs != 1 || offset % s->element || p->in->pipe || !reader_is_native(&p->in->kind)) return FS_OK;
     FSI_TRY(map_shard(s, p->in));
     if (s->mapped != p->in) return FS_OK;
+    if (s->used_bytes == end - first && s->used == s->map + first) { /* the only panel, asked for again */
+        *data = s->map + offset;
+        return FS_OK;
+    }
+    give_back(s);
 #pragma omp parallel for num_threads(threads_for(s, pieces)) schedule(dynamic)
     for (int64_t i = 0; i < pieces; i++) {
         const int64_t at = first + i * BRING, left = end - at;
@@ -345,8 +350,8 @@ fs_result panel_fetch(fs_stream *s, const place *at, char **data)
     int64_t line = at->line;
     const int64_t end = at->line + at->lines;
     const part first = part_of(s, at, &line);
-    give_back(s);
     *data = NULL;
+    if (line != end || first.in->whole) give_back(s);
     if (line == end) FSI_TRY(first.in->whole ? held_part(s, &first, data) : map_part(s, &first, data));
     if (*data) return FS_OK;
     give_back(s);

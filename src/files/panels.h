@@ -36,6 +36,7 @@ struct fs_stream {
     int is_sparse;    /* every file is, and there are no segments */
     int batch_major;
     int by_columns; /* lines are columns of A */
+    int whole_rows; /* every panel has all columns of A (slices.c) */
     int64_t rows, cols, element;
     fs_dtype dtype;
     int threads; /* as fs_thread_count takes them */
@@ -49,6 +50,7 @@ struct fs_stream {
     int started;     /* a panel has been asked for: pipes are in place */
     int reads_ahead; /* the thread runs */
     ahead ahead;
+    fs_panel slice; /* the last one that a solver was given (slices.c) */
 };
 
 /* A panel of a segment. */

@@ -242,12 +242,17 @@ static fs_result find_shards(fs_stream *s, const char *const *paths, const file_
     return FS_OK;
 }
 
-/* Cuts a segment into panels of at most `memory` bytes. */
+/* Cuts a segment into panels of at most `memory` bytes, or of one row where all panels have whole rows. */
 static void cut(const fs_stream *s, segment *g)
 {
     const int64_t room = s->memory / s->element > 0 ? s->memory / s->element : 1, unit = 32;
     int64_t lines = room / g->width, elements = g->width;
-    if (lines < 1 || (s->by_columns && lines < COLUMNS_LEAST && lines < g->lines)) {
+    if (s->whole_rows && s->by_columns) {
+        lines = g->lines;
+        elements = room / lines < 1 ? 1 : room / lines < g->width ? room / lines : g->width;
+        if (elements > unit && elements < g->width) elements -= elements % unit;
+    } else if (s->whole_rows && lines < 1) lines = 1;
+    else if (lines < 1 || (s->by_columns && lines < COLUMNS_LEAST && lines < g->lines)) {
         const int64_t most = room * s->element / SPAN_LEAST;
         lines = s->by_columns ? (most < COLUMNS_LEAST ? most : COLUMNS_LEAST) : 1;
         if (lines > g->lines) lines = g->lines;
@@ -359,6 +364,7 @@ fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t co
         return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for %" PRId64 " files", count);
     }
     s->count = count;
+    s->slice = (fs_panel)FS_PANEL_INIT;
     if (full.tensor && !(s->tensor = strdup(full.tensor))) {
         fs_stream_destroy(s);
         return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for the name of a tensor");

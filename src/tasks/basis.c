@@ -57,6 +57,7 @@ static fs_result factor(fsi_basis *b, int64_t m, double *Y)
     if (result == FS_OK) result = A->dense->wait(A->handle, NULL);
     fsi_operand_free(A, X);
     FSI_TRY(result);
+    FSI_TRY(fsi_operand_share(A, b->L1, A->n * A->n));
     return A->dense->fetch(A->handle, b->L1, (size_t)(A->n * A->n) * sizeof(double), b->host);
 }
 
@@ -173,7 +174,10 @@ static fs_result cholesky(fsi_basis *b, int *broken)
         if (shifted) DENSE(A, diagonal, r, b->L2, n, NULL, 12 * 0x1p-52 * (double)r * size);
         DENSE(A, potrf, r, b->L2, n);
         DENSE(A, wait, broken);
-        if (!*broken) return FS_OK;
+        double failed = *broken;
+        FSI_TRY(fsi_operand_share_host(A, &failed, 1));
+        *broken = failed != 0;
+        if (!*broken) return fsi_operand_share(A, b->L2, n * n);
     }
     return FS_OK;
 }
@@ -185,6 +189,7 @@ static fs_result merge(fsi_basis *b)
     const int64_t n = A->n, r = b->r;
     DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
     DENSE(A, gemm, 0, 0, r, r, r, 1.0, b->L1, n, b->L2, n, 0.0, b->G, n);
+    FSI_TRY(fsi_operand_share(A, b->G, n * n));
     DENSE(A, fetch, b->G, (size_t)(n * n) * sizeof(double), b->host);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < j; i++) b->host[i + j * n] = 0;
@@ -226,8 +231,9 @@ fs_result fsi_basis_orthogonalize(fsi_basis *b)
         DENSE(A, fetch, b->L1, (size_t)(n * n) * sizeof(double), b->host);
         return fsi_basis_dependent(b);
     }
-    if (b->W) DENSE(A, trsm, 1, 0, r, n - r, b->L2, n, b->W, r);
-    return FS_OK;
+    if (!b->W) return FS_OK;
+    DENSE(A, trsm, 1, 0, r, n - r, b->L2, n, b->W, r);
+    return fsi_operand_share(A, b->W, r * (n - r));
 }
 
 fs_result fsi_basis_divide(fsi_basis *b, int64_t rows)

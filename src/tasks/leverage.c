@@ -5,7 +5,7 @@
  *
  * With a Gaussian S of k rows and an A of rank r, |A_i L1'^-1|^2 is the score times k / chi^2 with k - r + 1 degrees of
  * freedom: its mean k / (k - r - 1) is divided out, its relative variance is 2 / (k - r - 3).  That of the signs is at
- * most 2 / p.  k and p share the wanted variance. */
+ * most 2 / p, the p that k leaves of the wanted variance. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -44,14 +44,33 @@ static fs_result check(leverage *t, const fs_leverage_report *report)
     return FS_OK;
 }
 
-/* Omega's columns, and rows of S over n. */
-static double plan_estimate(leverage *t)
+static double wanted_variance(const leverage *t)
 {
-    const double n = (double)t->A.n, error = t->options.error > 0 ? t->options.error : ERROR;
-    if (t->options.exact) return 4;
-    const double all = 2 / (error * error);
-    t->p = 2 * all < n ? (int64_t)ceil(2 * all) : 0;
-    return fmax(4, (n + 3 + (t->p ? 2 * all : all)) / n);
+    const double error = t->options.error > 0 ? t->options.error : ERROR;
+    return error * error;
+}
+
+/* Rows of S over n: half of the variance at most where columns of signs can be few, otherwise all of it. */
+static double rows_of_sketch(const leverage *t)
+{
+    const double n = (double)t->A.n, all = 2 / wanted_variance(t);
+    return t->options.exact ? 4 : fmax(4, (n + 3 + (4 * all <= n ? 2 * all : all)) / n);
+}
+
+/* Chooses p, scale and the error to report, by the S that there is. */
+static void plan_estimate(leverage *t)
+{
+    const double k = (double)t->basis.k, r = (double)t->basis.r, wanted = wanted_variance(t);
+    double variance = k > 0 ? INFINITY : 0;
+    t->scale = 1;
+    if (k > r + 3) {
+        t->scale = (k - r - 1) / k;
+        variance = 2 / (k - r - 3);
+    }
+    const double p = ceil(2 / fmax(wanted - variance, wanted / 2));
+    t->p = 2 * p <= r ? (int64_t)p : 0;
+    if (t->p) variance += 2 / p;
+    t->report.error = sqrt(variance);
 }
 
 /* P = L1'^-1 Omega with its rows where the pivots are, zeros elsewhere. */
@@ -122,16 +141,7 @@ static fs_result exact_scores(leverage *t)
 
 static fs_result estimated_scores(leverage *t)
 {
-    const double k = (double)t->basis.k, r = (double)t->basis.r;
-    double variance = t->p ? 2 / (double)t->p : 0;
-    t->scale = 1;
-    if (k > r + 3) {
-        t->scale = (k - r - 1) / k;
-        variance += 2 / (k - r - 3);
-    } else if (k > 0) {
-        variance = INFINITY;
-    }
-    t->report.error = sqrt(variance);
+    plan_estimate(t);
     FSI_TRY(make_products(t));
     FSI_TRY(fsi_operand_alloc(&t->A, t->products.most, &t->work));
     return fsi_rows_visit(&t->products, take_products, t);
@@ -169,6 +179,9 @@ static fs_result summarise(leverage *t)
         sum += t->scores[i];
         if (row == INT64_MAX || t->scores[i] > largest) largest = t->scores[i], row = A->row0 + i;
     }
+    /* A sketch that samples rows may not have seen an element that is not finite. */
+    FSI_TRY(fsi_operand_sum_host(A, &sum, 1));
+    FSI_REQUIRE(isfinite(sum), "%s: A has elements that are not finite, or so large that their sums are not", A->who);
     /* Doubles from 0 on are in the order of their bits. */
     uint64_t mine, most;
     memcpy(&mine, &largest, sizeof mine);
@@ -176,19 +189,28 @@ static fs_result summarise(leverage *t)
     FSI_TRY(largest_key(A, &most));
     uint64_t before = most == mine ? (uint64_t)(INT64_MAX - row) : 0;
     FSI_TRY(largest_key(A, &before));
-    FSI_TRY(fsi_operand_sum_host(A, &sum, 1));
     t->report.sum = sum;
     memcpy(&t->report.largest, &most, sizeof most);
     t->report.row = INT64_MAX - (int64_t)before;
     return FS_OK;
 }
 
+static fs_result agree(leverage *t)
+{
+    const fs_leverage_options *o = &t->options;
+    const fsi_choice choices[] = {
+        {"options.exact", (double)o->exact},
+        {"options.error", o->error},
+        {"options.rcond", o->rcond},
+    };
+    return fsi_operand_agree(&t->A, o->sketch, o->seed, choices, sizeof choices / sizeof choices[0]);
+}
+
 static fs_result run(leverage *t)
 {
     fsi_operand *A = &t->A;
-    const double times = plan_estimate(t);
     const fsi_basis_options how = {FSI_PIVOT_DEPENDENT, fsi_operand_rcond(A, t->options.rcond), t->options.sketch,
-                                   times, t->options.seed};
+                                   rows_of_sketch(t), t->options.seed};
     FSI_TRY(fsi_operand_open(A, A->n, 1, 1));
     DENSE(A, mark, 0);
     FSI_TRY(fsi_basis_sketch(&t->basis, A, &how));
@@ -213,6 +235,7 @@ fs_result fs_leverage(fs_context *ctx, const fs_operand *A, const fs_leverage_op
     if (options) FSI_TRY(fs_struct_read("fs_leverage", "options", options, &t.options, sizeof t.options));
     FSI_TRY(fsi_operand_init(&t.A, "fs_leverage", ctx, A, t.options.ranks, t.options.progress));
     fs_result result = check(&t, report);
+    if (result == FS_OK) result = agree(&t);
     if (result == FS_OK) result = run(&t);
     fsi_rows_close(&t.products);
     fsi_basis_close(&t.basis);

@@ -21,12 +21,8 @@ double fsi_lstsq_clock(void)
 
 /* arguments -------------------------------------------------------------------------------------------------- */
 
-static fs_result check_options(fsi_lstsq *l, const fs_lstsq_options *given)
+static fs_result check_options(const fs_lstsq_options *o)
 {
-    const fs_lstsq_options start = FS_LSTSQ_INIT;
-    l->o = start;
-    if (given) FSI_TRY(fs_struct_read("fs_lstsq", "options", given, &l->o, sizeof l->o));
-    const fs_lstsq_options *o = &l->o;
     FSI_REQUIRE(o->lambda >= 0 && isfinite(o->lambda), "fs_lstsq: lambda = %g, it must be at least 0 and finite",
                 o->lambda);
     FSI_REQUIRE(o->rcond >= 0 && o->rcond < 1, "fs_lstsq: rcond = %g, it must be at least 0 and below 1", o->rcond);
@@ -34,6 +30,8 @@ static fs_result check_options(fsi_lstsq *l, const fs_lstsq_options *given)
                 o->tolerance);
     FSI_REQUIRE(o->max_iterations >= 0, "fs_lstsq: max_iterations = %" PRId64 ", it must be at least 0",
                 o->max_iterations);
+    FSI_REQUIRE(o->measure_error == 0 || o->measure_error == 1, "fs_lstsq: measure_error is %d, it must be 0 or 1",
+                o->measure_error);
     FSI_REQUIRE(o->method >= FS_LSTSQ_AUTO && o->method <= FS_LSTSQ_DIRECT,
                 "fs_lstsq: method is %d, it must be 0 to %d", (int)o->method, (int)FS_LSTSQ_DIRECT);
     return FS_OK;
@@ -49,11 +47,9 @@ static fs_result check_side(const fsi_lstsq *l, const char *name, const fs_matri
     return FS_OK;
 }
 
-static fs_result check(fsi_lstsq *l, fs_context *ctx, const fs_operand *A, const fs_matrix *B,
-                       const fs_lstsq_options *options, const fs_matrix *X, const fs_lstsq_report *report)
+static fs_result check(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X, const fs_lstsq_report *report)
 {
-    FSI_TRY(check_options(l, options));
-    FSI_TRY(fsi_operand_init(&l->A, "fs_lstsq", ctx, A, l->o.ranks, l->o.progress));
+    FSI_TRY(check_options(&l->o));
     FSI_TRY(fs_matrix_check("fs_lstsq", "B", B));
     FSI_TRY(fs_matrix_check_output("fs_lstsq", "X", X));
     if (report) FSI_TRY(fs_struct_check("fs_lstsq", "report", report, sizeof *report));
@@ -68,7 +64,16 @@ static fs_result check(fsi_lstsq *l, fs_context *ctx, const fs_operand *A, const
     if (l->o.tolerance == 0) l->o.tolerance = l->A.dtype == FS_F64 ? 0x1p-52 : 0x1p-27;
     l->o.rcond = fsi_operand_rcond(&l->A, l->o.rcond);
     if (!l->o.max_iterations) l->o.max_iterations = DEFAULT_ITERATIONS;
-    return FS_OK;
+    const fsi_choice choices[] = {
+        {"right-hand sides", (double)l->m},
+        {"options.lambda", l->o.lambda},
+        {"options.rcond", l->o.rcond},
+        {"options.tolerance", l->o.tolerance},
+        {"options.max_iterations", (double)l->o.max_iterations},
+        {"options.method", (double)l->o.method},
+        {"options.measure_error", (double)l->o.measure_error},
+    };
+    return fsi_operand_agree(&l->A, l->o.sketch, l->o.seed, choices, sizeof choices / sizeof choices[0]);
 }
 
 /* memory ----------------------------------------------------------------------------------------------------- */
@@ -95,15 +100,14 @@ static fs_result place_right_hand_sides(fsi_lstsq *l, const fs_matrix *B)
 
 static fs_result take_memory(fsi_lstsq *l)
 {
-    const int64_t n = l->n, m = l->m, p = l->A.rows < n ? l->A.rows : n;
-    const int tall_svd = l->o.method == FS_LSTSQ_DIRECT && l->A.rows > n;
+    const int64_t n = l->n, m = l->m;
     FSI_REQUIRE(n <= INT32_MAX / 8 && m <= INT32_MAX / n / 8,
                 "fs_lstsq: %" PRId64 " columns and %" PRId64 " right-hand sides are too many", n, m);
-    FSI_TRY(fsi_operand_open(&l->A, n, tall_svd ? l->A.rows : n, p));
+    FSI_TRY(fsi_operand_open(&l->A, n, n, l->A.rows < n ? l->A.rows : n));
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->L));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->P));
-    FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->W));
-    FSI_TRY(fsi_operand_alloc(&l->A, m, &l->squares));
+    FSI_TRY(fsi_operand_alloc(&l->A, n * m + m, &l->W));
+    l->squares = l->W + n * m;
     const int64_t vectors = 8 * n * m + 5 * m + 2 * n;
     const fs_allocator *memory = &l->A.ctx->allocator;
     l->host = memory->alloc(memory->user, (size_t)vectors * sizeof *l->host);
@@ -124,7 +128,7 @@ static fs_result take_memory(fsi_lstsq *l)
 
 static void release_memory(fsi_lstsq *l)
 {
-    double *const all[] = {l->L, l->N, l->P, l->W, l->squares};
+    double *const all[] = {l->L, l->N, l->P, l->W};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fsi_operand_free(&l->A, all[i]);
     fsi_operand_free(&l->A, l->B_copy);
     if (l->host) l->A.ctx->allocator.release(l->A.ctx->allocator.user, l->host);
@@ -167,8 +171,7 @@ static fs_result solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
 {
     FSI_TRY(take_memory(l));
     FSI_TRY(place_right_hand_sides(l, B));
-    if (l->A.rows < l->n || l->o.method == FS_LSTSQ_DIRECT) FSI_TRY(fsi_lstsq_factor_direct(l));
-    else FSI_TRY(fsi_lstsq_factor(l));
+    FSI_TRY(l->A.rows < l->n ? fsi_lstsq_factor_wide(l) : fsi_lstsq_factor(l));
     FSI_TRY(fsi_lstsq_iterate(l));
     l->told.rank = l->rank;
     l->told.reads = l->A.reads;
@@ -180,15 +183,18 @@ static fs_result solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
 fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, const fs_matrix *B, const fs_lstsq_options *options,
                    const fs_matrix *X, fs_lstsq_report *report)
 {
+    const fs_lstsq_options start = FS_LSTSQ_INIT;
     fsi_lstsq l;
     memset(&l, 0, sizeof l);
+    l.o = start;
     const double began = fsi_lstsq_clock();
-    fs_result result = check(&l, ctx, A, B, options, X, report);
-    if (!l.A.ctx) return result;
+    if (options) FSI_TRY(fs_struct_read("fs_lstsq", "options", options, &l.o, sizeof l.o));
+    FSI_TRY(fsi_operand_init(&l.A, "fs_lstsq", ctx, A, l.o.ranks, l.o.progress));
     l.told.true_backward_error = NAN;
+    fs_result result = check(&l, B, X, report);
     if (result == FS_OK) result = solve(&l, B, X);
     release_memory(&l);
-    fsi_operand_close(&l.A, result);
+    result = fsi_operand_close(&l.A, result);
     if (result != FS_OK) return result;
     l.told.seconds = fsi_lstsq_clock() - began;
     if (report) fs_struct_write(report, &l.told, sizeof l.told);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/dtype.h"
@@ -56,14 +57,20 @@ static fs_result check_slices(fsi_operand *A, const fs_slices *given)
     return FS_OK;
 }
 
-static fs_result check_ranks(fsi_operand *A, const fs_ranks *given)
+static fs_result read_ranks(fsi_operand *A, const fs_ranks *given)
 {
     const fs_ranks start = FS_RANKS_INIT;
     A->ranks = start;
-    A->rows = A->d;
     if (!given) return FS_OK;
     FSI_TRY(fs_struct_read(A->who, "ranks", given, &A->ranks, sizeof A->ranks));
     FSI_REQUIRE(A->ranks.sum, "%s: ranks.sum is NULL", A->who);
+    return FS_OK;
+}
+
+static fs_result check_ranks(fsi_operand *A)
+{
+    A->rows = A->d;
+    if (!A->ranks.sum) return FS_OK;
     FSI_REQUIRE(A->ranks.row0 >= 0 && A->ranks.rows >= A->d && A->ranks.row0 <= A->ranks.rows - A->d,
                 "%s: ranks.row0 = %" PRId64 " and %" PRId64 " rows here do not fit ranks.rows = %" PRId64, A->who,
                 A->ranks.row0, A->d, A->ranks.rows);
@@ -72,12 +79,10 @@ static fs_result check_ranks(fsi_operand *A, const fs_ranks *given)
     return FS_OK;
 }
 
-fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
-                           const fs_ranks *ranks, const fs_progress *progress)
+static fs_result check_operand(fsi_operand *A, fs_context *ctx, const fs_operand *given)
 {
-    memset(A, 0, sizeof *A);
+    const char *who = A->who;
     fs_operand full = FS_OPERAND_INIT;
-    A->who = who;
     FSI_REQUIRE(ctx && given, "%s: %s is NULL", who, ctx ? "A" : "ctx");
     FSI_TRY(fs_struct_read(who, "A", given, &full, sizeof full));
     FSI_REQUIRE(!!full.dense + !!full.sparse + !!full.slices == 1,
@@ -89,13 +94,23 @@ fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, con
     if (full.dense) FSI_TRY(check_dense(A, full.dense));
     else if (full.sparse) FSI_TRY(check_sparse(A, full.sparse));
     else FSI_TRY(check_slices(A, full.slices));
-    FSI_REQUIRE(A->n >= 1 && A->n <= INT_MAX - 8 && A->d >= (ranks ? 0 : 1),
+    FSI_REQUIRE(A->n >= 1 && A->n <= INT_MAX - 8 && A->d >= (A->ranks.sum ? 0 : 1),
                 "%s: A is %" PRId64 " x %" PRId64 "; it must have at least one row and 1 to %d columns", who, A->d,
                 A->n, INT_MAX - 8);
-    FSI_TRY(check_ranks(A, ranks));
+    FSI_TRY(check_ranks(A));
     FSI_REQUIRE(A->rows >= 1, "%s: A has no rows", who);
-    A->progress = progress && progress->at ? progress : NULL;
     return FS_OK;
+}
+
+fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
+                           const fs_ranks *ranks, const fs_progress *progress)
+{
+    memset(A, 0, sizeof *A);
+    A->who = who;
+    A->progress = progress && progress->at ? progress : NULL;
+    FSI_TRY(read_ranks(A, ranks));
+    const fs_result result = check_operand(A, ctx, given);
+    return result == FS_OK ? FS_OK : fsi_operand_close(A, result);
 }
 
 /* resources -------------------------------------------------------------------------------------------------- */
@@ -108,11 +123,10 @@ fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p)
 
 fs_result fsi_operand_close(fsi_operand *A, fs_result result)
 {
-    if (result != FS_OK && A->ranks.sum && !A->has_failed) {
-        /* The message of this caller's failure stays: the ranks' own comes after it only where they have one. */
-        const fs_result told = A->ranks.sum(A->ranks.user, NULL, 0, 1);
-        (void)told;
-        A->has_failed = 1;
+    if (A->ranks.sum && !A->has_agreed) {
+        const fs_result all = A->ranks.sum(A->ranks.user, NULL, 0, (int)result);
+        if (all != FS_OK) result = all;
+        A->has_agreed = 1;
     }
     fsi_operand_free(A, A->staging);
     if (A->packed) A->ctx->allocator.release(A->ctx->allocator.user, A->packed);
@@ -200,12 +214,6 @@ static fs_result visit_dense(fsi_operand *A, int64_t row0, const fs_matrix *slic
     return FS_OK;
 }
 
-/* Rows of a sparse slice by index: only compressed rows can be cut, which a solver that asks for it must allow for. */
-static fs_result visit_sparse(int64_t row0, const fs_sparse *slice, const visitor *v)
-{
-    return v->visit(v->user, row0, NULL, slice);
-}
-
 static fs_result visit_slices(fsi_operand *A, const visitor *v)
 {
     FSI_TRY(A->slices.rewind(A->slices.user));
@@ -223,9 +231,12 @@ static fs_result visit_slices(fsi_operand *A, const visitor *v)
             FSI_TRY(fsi_sparse_check(A->who, "a slice", sparse));
             FSI_TRY(fsi_context_check_memory(A->who, "a sparse slice", A->ctx, sparse->memory));
             if (sparse->memory == FS_MEMORY_HOST) FSI_TRY(fsi_sparse_check_arrays(A->who, sparse));
-            FSI_TRY(visit_sparse(at, sparse, v));
+            FSI_TRY(v->visit(v->user, at, NULL, sparse));
         } else {
             FSI_TRY(fs_matrix_check(A->who, "a slice", &dense));
+            FSI_REQUIRE(dense.memory == FS_MEMORY_HOST || dense.memory == A->ctx->backend->memory,
+                        "%s: the slice at row %" PRId64 " is in %s memory, which this context does not accept", A->who,
+                        at, fs_memory_name(dense.memory));
             const fs_matrix slice = fsi_matrix_at_origin(&dense);
             FSI_TRY(visit_dense(A, at, &slice, v));
         }
@@ -239,33 +250,8 @@ fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit,
     const visitor v = {visit, user, most};
     A->reads++;
     if (A->slices.next) return visit_slices(A, &v);
-    if (A->is_sparse) return visit_sparse(0, &A->sparse, &v);
+    if (A->is_sparse) return visit(user, 0, NULL, &A->sparse);
     return A->d ? visit_dense(A, 0, &A->matrix, &v) : FS_OK;
-}
-
-/* ranks ------------------------------------------------------------------------------------------------------ */
-
-fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count)
-{
-    if (!A->ranks.sum) return FS_OK;
-    const fs_result result = A->ranks.sum(A->ranks.user, values, count, 0);
-    if (result != FS_OK) A->has_failed = 1;
-    return result;
-}
-
-fs_result fsi_operand_sum(fsi_operand *A, double *values, int64_t count)
-{
-    if (!A->ranks.sum) return FS_OK;
-    if (A->ctx->backend->memory == FS_MEMORY_HOST) return fsi_operand_sum_host(A, values, count);
-    const size_t bytes = (size_t)count * sizeof *values;
-    const fs_allocator *memory = &A->ctx->allocator;
-    double *host = memory->alloc(memory->user, bytes);
-    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for a sum of %" PRId64 " numbers", A->who, count);
-    fs_result result = A->dense->fetch(A->handle, values, bytes, host);
-    if (result == FS_OK) result = fsi_operand_sum_host(A, host, count);
-    if (result == FS_OK) result = A->dense->send(A->handle, host, bytes, values);
-    memory->release(memory->user, host);
-    return result;
 }
 
 /* the sketch ------------------------------------------------------------------------------------------------- */
@@ -381,6 +367,7 @@ fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const f
     DENSE(A, zero, W, (size_t)(A->n * m) * sizeof *W);
     DENSE(A, zero, squares, (size_t)m * sizeof *squares);
     FSI_TRY(fsi_operand_visit(A, 0, normal_slice, &p));
+    if (squares == W + A->n * m) return fsi_operand_sum(A, W, A->n * m + m);
     FSI_TRY(fsi_operand_sum(A, W, A->n * m));
     return fsi_operand_sum(A, squares, m);
 }

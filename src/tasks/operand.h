@@ -24,7 +24,7 @@ typedef struct fsi_operand {
     int64_t row0, rows; /* number of the first of them in all of A, rows of all of A */
     fs_dtype dtype;
     int64_t reads;          /* of A so far */
-    int has_failed;         /* a failure was exchanged with the ranks */
+    int has_agreed;         /* the ranks have agreed on a failure, or on the end */
     void *staging, *packed; /* host slices on their way to a GPU: there, and packed in host memory */
     size_t staging_bytes;
 } fsi_operand;
@@ -32,21 +32,22 @@ typedef struct fsi_operand {
 /* Calls a function of the operand's table: DENSE(A, syrk, n, k, ...). */
 #define DENSE(A, function, ...) FSI_TRY((A)->dense->function((A)->handle, __VA_ARGS__))
 
-/* Checks the arguments that all solvers share and fills *A; takes no memory.  `ranks` and `progress` may be NULL. */
+/* Checks the arguments that all solvers share and fills *A; takes no memory.  `ranks` and `progress` may be NULL.
+ * `ranks` is read before all else, so that they get a failure, which closes A. */
 fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
                            const fs_ranks *ranks, const fs_progress *progress);
 
 /* Opens the linear algebra, with room for potrf and eigen of n x n matrices and svd of m x p ones, p <= m. */
 fs_result fsi_operand_open(fsi_operand *A, int64_t n, int64_t m, int64_t p);
 
-/* Ends a solver: tells the ranks of a failure, closes the linear algebra, returns `result`. */
+/* Ends a solver: closes the linear algebra, returns `result`, or with ranks that of all: FS_OK or one failure. */
 fs_result fsi_operand_close(fsi_operand *A, fs_result result);
 
 /* Memory of the backend, of `count` doubles, released by fsi_operand_free (NULL is a no-op). */
 fs_result fsi_operand_alloc(fsi_operand *A, int64_t count, double **memory);
 void fsi_operand_free(fsi_operand *A, void *memory);
 
-/* Visits A in slices of at most `most` rows (0: any number), in order: one read.  Either `dense` (in the backend's
+/* Visits A in slices of at most `most` rows (0: any number; sparse slices as they come), in order: one read.  Either `dense` (in the backend's
  * memory, offset folded) or `sparse` is set.  row0 counts from this caller's first row. */
 typedef fs_result (*fsi_visit_slice)(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse);
 fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user);
@@ -56,14 +57,27 @@ fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y);
 
 /* W = A'(A P - B) and squares[c] = |A P_c - B_c|^2, summed over ranks; P and W n x m packed columns, squares m numbers,
  * all in the backend's memory.  B is this caller's rows, d x m, in the backend's memory; NULL: 0.  One
- * read. */
+ * read, and with ranks one sum where squares lie behind W, two otherwise. */
 fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const fs_matrix *B, double *W,
                              double *squares);
 
-/* values (in the backend's memory) += those of all other ranks; nothing where A is whole. */
+/* operand_ranks.c: values (in the backend's memory) += those of all other ranks; nothing where A is whole. */
 fs_result fsi_operand_sum(fsi_operand *A, double *values, int64_t count);
 /* The same in host memory. */
 fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count);
+
+/* values become those of the caller that has row 0: what linear algebra computed from equal numbers, which may differ
+ * by rounding.  In the backend's memory, and in host memory. */
+fs_result fsi_operand_share(fsi_operand *A, double *values, int64_t count);
+fs_result fsi_operand_share_host(fsi_operand *A, double *values, int64_t count);
+
+/* FS_EINVAL unless all callers ask for the same: the function, A's columns, type and kind, S, the seed, and at most 16
+ * choices of the solver's; and unless they have all rows.  The first sum of a solver. */
+typedef struct fsi_choice {
+    const char *name;
+    double value;
+} fsi_choice;
+fs_result fsi_operand_agree(fsi_operand *A, const fs_sketch *S, uint64_t seed, const fsi_choice *choices, int count);
 
 /* Calls the caller's progress function, if there is one. */
 void fsi_operand_progress(const fsi_operand *A, double share, const char *doing);

@@ -132,18 +132,18 @@ static fs_result write_panel(void *user, int64_t row0, int64_t rows)
 static fs_result write_q(qr *q)
 {
     fsi_operand *A = &q->A;
-    const int64_t count = q->basis.r * q->probes;
     q->report.orthogonality = NAN;
     if (!q->Q) return FS_OK;
     FSI_TRY(prepare(q));
     FSI_TRY(fsi_rows_visit(&q->basis.rows, write_panel, q));
+    const int64_t count = q->basis.r * q->probes;
     q->report.orthogonality = 0;
     if (!count) return FS_OK;
     FSI_TRY(fsi_operand_sum(A, q->W, count));
     DENSE(A, add, count, -1.0, q->P, q->W);
     DENSE(A, norm, count, q->W, &q->report.orthogonality);
     if (q->probes < q->basis.r) q->report.orthogonality /= sqrt((double)q->probes);
-    return FS_OK;
+    return fsi_operand_share_host(A, &q->report.orthogonality, 1);
 }
 
 /* R ---------------------------------------------------------------------------------------------------------- */
@@ -186,6 +186,16 @@ static fs_result look_at_triangle(qr *q)
     return fsi_basis_triangle(b);
 }
 
+static fs_result agree(qr *q)
+{
+    const fsi_choice choices[] = {
+        {"options.pivot", (double)q->options.pivot},
+        {"options.rcond", q->options.rcond},
+        {"whether Q is wanted", q->Q ? 1 : 0},
+    };
+    return fsi_operand_agree(&q->A, q->options.sketch, q->options.seed, choices, sizeof choices / sizeof choices[0]);
+}
+
 static fs_result run(qr *q, int64_t *pivots)
 {
     fsi_operand *A = &q->A;
@@ -201,6 +211,7 @@ static fs_result run(qr *q, int64_t *pivots)
     if (pivots) memcpy(pivots, q->basis.pivots, (size_t)A->n * sizeof *pivots);
     DENSE(A, mark, 1);
     DENSE(A, wait, NULL);
+    fsi_operand_progress(A, 1, "done");
     q->report.k = q->basis.k;
     q->report.reads = A->reads;
     q->report.seconds = A->dense->seconds(A->handle, 0, 1);
@@ -216,6 +227,7 @@ fs_result fs_qr(fs_context *ctx, const fs_operand *A, const fs_qr_options *optio
     if (options) FSI_TRY(fs_struct_read("fs_qr", "options", options, &q.options, sizeof q.options));
     FSI_TRY(fsi_operand_init(&q.A, "fs_qr", ctx, A, q.options.ranks, q.options.progress));
     fs_result result = check(&q, pivots, report);
+    if (result == FS_OK) result = agree(&q);
     if (result == FS_OK) result = run(&q, pivots);
     fsi_basis_close(&q.basis);
     fsi_operand_free(&q.A, q.P);

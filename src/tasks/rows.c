@@ -49,7 +49,7 @@ static fs_result open_panel(fsi_rows *r, fsi_operand *A, int64_t m)
     memset(r, 0, sizeof *r);
     r->A = A;
     r->m = m;
-    r->most = fsi_max(LEAST_ROWS, fsi_min(MOST_ROWS, PANEL / fsi_max(A->n, m)));
+    r->most = fsi_max(LEAST_ROWS, fsi_min(MOST_ROWS, PANEL / (A->is_sparse ? m : fsi_max(A->n, m))));
     FSI_TRY(fsi_operand_alloc(A, m * r->most, &r->Z));
     if (!A->is_sparse && !A->slices.next) return FS_OK;
     FSI_TRY(fsi_rows_host(A, r->most + 1, sizeof(int64_t), &r->ptr));

@@ -168,6 +168,7 @@ fs_result fsi_svd_put_v(fsi_svd *t, double *sign)
 {
     const int64_t n = t->A.n;
     const size_t bytes = (size_t)(n * t->r) * sizeof *t->V_host;
+    FSI_TRY(fsi_operand_share(&t->A, t->W, n * t->r));
     DENSE(&t->A, fetch, t->W, bytes, t->V_host);
     for (int64_t j = 0; j < t->r; j++) {
         double *v = t->V_host + j * n;
@@ -239,10 +240,26 @@ static fs_result run(fsi_svd *t, double *mean)
     FSI_TRY(fsi_operand_open(&t->A, t->l, fsi_max(t->A.n, t->k), fsi_min(t->A.n, t->k)));
     FSI_TRY(take_memory(t));
     FSI_TRY(t->options.one_read ? fsi_svd_nystrom(t) : fsi_svd_range(t));
+    double error[] = {t->error, t->low, t->high};
+    FSI_TRY(fsi_operand_share_host(&t->A, error, 3));
+    t->error = error[0], t->low = error[1], t->high = error[2];
     if (mean) DENSE(&t->A, fetch, t->mean, (size_t)t->A.n * sizeof *mean, mean);
     DENSE(&t->A, wait, NULL);
     fsi_operand_progress(&t->A, 1.0, "done");
     return FS_OK;
+}
+
+static fs_result agree(fsi_svd *t)
+{
+    const fs_svd_options *o = &t->options;
+    const fsi_choice choices[] = {
+        {"options.rank", (double)o->rank},
+        {"options.oversampling", (double)o->oversampling},
+        {"options.power_steps", (double)o->power_steps},
+        {"options.one_read", (double)o->one_read},
+        {"whether U is wanted", t->U ? 1 : 0},
+    };
+    return fsi_operand_agree(&t->A, NULL, o->seed, choices, sizeof choices / sizeof choices[0]);
 }
 
 static fs_result check(fsi_svd *t)
@@ -262,9 +279,10 @@ static fs_result solve(fsi_svd *t, const char *who, fs_context *ctx, const fs_op
     const fs_svd_options start = FS_SVD_INIT;
     t->options = start;
     if (options) FSI_TRY(fs_struct_read(who, "options", options, &t->options, sizeof t->options));
-    if (report) FSI_TRY(fs_struct_check(who, "report", report, sizeof *report));
     FSI_TRY(fsi_operand_init(&t->A, who, ctx, A, t->options.ranks, t->options.progress));
-    fs_result result = check(t);
+    fs_result result = report ? fs_struct_check(who, "report", report, sizeof *report) : FS_OK;
+    if (result == FS_OK) result = check(t);
+    if (result == FS_OK) result = agree(t);
     if (result == FS_OK) result = make_sketches(t);
     if (result == FS_OK) result = run(t, mean);
     result = end(t, result);

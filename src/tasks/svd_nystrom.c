@@ -18,6 +18,9 @@ static fs_result factor_core(fsi_svd *t)
     C.memory = t->A.ctx->backend->memory;
     DENSE(&t->A, widen, &C, t->W, k);
     DENSE(&t->A, svd, k, l, t->W, k, t->D, t->Vt);
+    FSI_TRY(fsi_operand_share(&t->A, t->W, k * l));
+    FSI_TRY(fsi_operand_share_host(&t->A, t->D, l));
+    FSI_TRY(fsi_operand_share(&t->A, t->Vt, l * l));
     /* A Gram matrix of C itself has lost what is below the square root of f64's rounding. */
     const double rounding = t->kept ? (double)fsi_max(l, 16) * 0x1p-52 : 1e-7, least = t->D[0] * rounding;
     t->t = 0;
@@ -61,6 +64,8 @@ static fs_result join(fsi_svd *t, int64_t *rank)
     if (!m) return FS_OK;
     FSI_TRY(gram(t));
     DENSE(&t->A, svd, m, m, t->E, m, values, t->Vt);
+    FSI_TRY(fsi_operand_share(&t->A, t->E, m * m));
+    FSI_TRY(fsi_operand_share_host(&t->A, values, m));
     while (*rank < m && values[*rank] > values[0] * 1e-10) ++*rank;
     DENSE(&t->A, fetch, t->E, (size_t)(m * m) * sizeof *E, E);
     memset(F, 0, (size_t)(l * m) * sizeof *F);
@@ -113,6 +118,8 @@ fs_result fsi_svd_nystrom(fsi_svd *t)
     FSI_TRY(factor_core(t));
     FSI_TRY(join(t, &rank));
     DENSE(&t->A, svd, n, l, t->W, n, t->D, t->Vt);
+    FSI_TRY(fsi_operand_share_host(&t->A, t->D, l));
+    FSI_TRY(fsi_operand_share(&t->A, t->Vt, l * l));
     for (int64_t j = 0; j < t->r; j++) t->s[j] = j < rank ? t->D[j] : 0;
     FSI_TRY(fsi_svd_put_v(t, sign));
     if (t->t) FSI_TRY(map_of_u(t, rank, sign));

@@ -24,6 +24,13 @@ static fs_matrix transposed(const fsi_svd *t, double *data, int64_t rows, int64_
 
 /* the basis ---------------------------------------------------------------------------------------------------- */
 
+/* P and the first `count` of D are those of one rank. */
+static fs_result share_basis(fsi_svd *t, int64_t count)
+{
+    FSI_TRY(fsi_operand_share(&t->A, t->P, t->A.n * t->l));
+    return fsi_operand_share_host(&t->A, t->D, count);
+}
+
 /* P = the first l right singular vectors of Y, D = its singular values. */
 static fs_result basis_of_sketch(fsi_svd *t)
 {
@@ -38,7 +45,7 @@ static fs_result basis_of_sketch(fsi_svd *t)
         rows.data = t->W;
         rows.rows = t->l;
         DENSE(&t->A, widen, &rows, t->P, n);
-        return FS_OK;
+        return share_basis(t, k);
     }
     const fs_matrix Y = transposed(t, t->Yt, n, k), V = transposed(t, t->Vt, t->l, n);
     fs_matrix from = V;
@@ -46,7 +53,7 @@ static fs_result basis_of_sketch(fsi_svd *t)
     DENSE(&t->A, widen, &Y, t->W, k);
     DENSE(&t->A, svd, k, n, t->W, k, t->D, t->Vt);
     DENSE(&t->A, widen, &from, t->P, n);
-    return FS_OK;
+    return share_basis(t, n);
 }
 
 /* One Cholesky QR of P: *good where G is well-conditioned to `least`, its smallest pivot over its largest. */
@@ -86,7 +93,7 @@ static fs_result rotate(fsi_svd *t)
     double *const swap = t->P;
     t->P = t->Q;
     t->Q = swap;
-    return FS_OK;
+    return share_basis(t, l);
 }
 
 /* P = orth(A_c'A_c P).  Columns are singular vectors of Y before it and have length 1 after it, so that small singular
@@ -148,7 +155,9 @@ static fs_result turn(fsi_svd *t, double *F)
     fs_matrix as_rows = turned; /* narrow: to(i, j) = from[j + i ld] */
     as_rows.rows = m, as_rows.cols = l, as_rows.row_stride = l, as_rows.col_stride = 1;
     DENSE(&t->A, narrow, t->W, l, 0, &as_rows);
-    return FS_OK;
+    FSI_TRY(fsi_operand_share_host(&t->A, t->D, m));
+    FSI_TRY(fsi_operand_share(&t->A, t->Vr, l * m));
+    return fsi_operand_share(&t->A, t->Vt, m * m);
 }
 
 /* The factor of a well-conditioned G: Vt = U_R'L^-1, D, Vr; *good 0 where it is not. */
@@ -162,7 +171,9 @@ static fs_result by_cholesky(fsi_svd *t, int *good)
     DENSE(&t->A, wait, &info);
     double low = INFINITY, high = 0;
     for (int64_t j = 0; j < m; j++) low = fmin(low, t->host[j + j * m]), high = fmax(high, t->host[j + j * m]);
-    *good = info == 0 && low >= GOOD_PIVOT * high && isfinite(high);
+    double fits = info == 0 && low >= GOOD_PIVOT * high && isfinite(high);
+    FSI_TRY(fsi_operand_share_host(&t->A, &fits, 1));
+    *good = fits != 0;
     if (!*good) return FS_OK;
     for (int64_t j = 0; j < m; j++)
         for (int64_t i = 0; i < m; i++) t->host[i + j * m] = i < j ? 0 : t->host[i + j * m] * t->D[i];

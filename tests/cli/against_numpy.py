@@ -2,7 +2,7 @@
 """against_numpy.py - the command flashsketch against NumPy and SciPy.
 
 usage: against_numpy.py FLASHSKETCH.  Y is compared with S A, where S is made by tests/def/definition.py, a program of
-its own; coherence with singular values from LAPACK.  Matrices hold small whole numbers, so only S's scale rounds.
+its own; coherence with singular values from LAPACK; lstsq, qr, svd, pca and leverage with LAPACK's answers.  Matrices hold small whole numbers, so only S's scale rounds.
 Files are written by NumPy and, where it is there, SciPy; Y is read by NumPy.  Prints what differs; the exit code is 1
 then."""
 import gzip
@@ -219,6 +219,89 @@ def coherence(A):
                 print(f"coherence of {what}, {options}: {found}; NumPy has mu_nbr {nbr}, mu_blk {blk}")
 
 
+def least_squares(A, B, most, *options):
+    np.save("A.npy", A)
+    np.save("B.npy", B)
+    wanted = np.linalg.lstsq(A.astype("f8"), B.astype("f8"), rcond=max(8, A.shape[1] ** 0.5) * np.finfo(A.dtype).eps)
+    found = json.loads(run("lstsq", "--json", "--rhs", "B.npy", "A.npy", "--memory", "64K", *options))
+    run("lstsq", "--rhs", "B.npy", "A.npy", "-o", "X.npy", "--memory", "64K", *options)
+    what = f"lstsq of {A.shape} {A.dtype} {options}"
+    check(what, np.load("X.npy"), wanted[0], A.dtype, most)
+    residual = np.linalg.norm(A.astype("f8") @ wanted[0] - B)
+    right = found["rank"] == wanted[2] and abs(found["residual"] - residual) <= 1e-6 * (residual + np.linalg.norm(B))
+    counts["passed" if right else "failed"] += 1
+    if not right:
+        print(f"{what}: {found}; NumPy has rank {wanted[2]} and residual {residual}")
+
+
+def solvers():
+    """lstsq, qr, svd, pca and leverage against LAPACK by NumPy."""
+    np.save("A.npy", np.ones((2, 1)))
+    if b"OpenBLAS" in subprocess.run([FLASHSKETCH, "qr", "A.npy"], capture_output=True).stderr:
+        print("no OpenBLAS here: solvers are not checked")
+        return
+    rng = np.random.default_rng(4)
+    U, V = np.linalg.qr(rng.standard_normal((D, 20)))[0], np.linalg.qr(rng.standard_normal((20, 20)))[0]
+    for condition in 10, 1e8:
+        A = U * np.geomspace(1, 1 / condition, 20) @ V.T
+        B = A @ rng.standard_normal((20, 3)) + 1e-3 * rng.standard_normal((D, 3))
+        for options in [], ["--method", "iterate"], ["--method", "direct"]:
+            least_squares(A, B, 1e-15 * condition ** 2 + 1e-10, *options)
+    least_squares(A[:, :19].astype("f4"), B.astype("f4"), 1)  # as ill-conditioned as f32 sees it: the residual counts
+    easy = U * np.geomspace(1, 0.1, 20) @ V.T
+    least_squares(easy.astype("f4"), B.astype("f4"), 1e-4)
+    least_squares(np.hstack([easy, easy[:, :4] @ rng.standard_normal((4, 3))]), B, 1e-9)
+    least_squares(np.ascontiguousarray(easy[:15]), B[:15], 1e-9)
+    np.save("A.npy", easy)
+    np.save("B.npy", B)
+    run("lstsq", "--rhs", "B.npy", "--lambda", 0.5, "A.npy", "-o", "X.npy")
+    check("lstsq --lambda", np.load("X.npy"), np.linalg.solve(easy.T @ easy + 0.5 * np.eye(20), easy.T @ B), np.float64, 1e-9)
+
+    for dtype, most in ("f8", 1e-12), ("f4", 1e-5):
+        A = (easy + 0.1).astype(dtype)
+        np.save("A.npy", A)
+        Q, R = np.linalg.qr(A.astype("f8"))
+        signs = np.sign(np.diag(R))
+        run("qr", "A.npy", "-o", "Q.npy", "-R", "R.npy", "--memory", "64K")
+        check(("qr, Q", dtype), np.load("Q.npy"), Q * signs, np.dtype(dtype), most)
+        check(("qr, R", dtype), np.load("R.npy"), R * signs[:, None], np.dtype(dtype), most)
+        run("qr", "A.npy", "--pivot", "--pivots", "p.npy", "-o", "Q.npy", "-R", "R.npy")
+        pivots, Q1, R1 = np.load("p.npy"), np.load("Q.npy"), np.load("R.npy")
+        check(("qr --pivot, A", dtype), Q1 @ R1, A[:, pivots], np.dtype(dtype), most)
+        check(("qr --pivot, pivots", dtype), np.sort(pivots), np.arange(20), np.int64, 0)
+        check(("qr --pivot, R", dtype), np.tril(R1, -1), np.zeros((20, 20)), np.dtype(dtype), 0)
+        run("leverage", "--exact", "A.npy", "-o", "l.npy")
+        check(("leverage", dtype), np.load("l.npy"), (Q ** 2).sum(axis=1), np.float64, most)
+        u, s, vt = np.linalg.svd(A.astype("f8"), full_matrices=False)
+        signs = np.sign(vt[np.arange(20), np.abs(vt).argmax(axis=1)])
+        run("svd", "--all", "A.npy", "-U", "U.npy", "-S", "s.npy", "-V", "V.npy", "--memory", "64K")
+        check(("svd, s", dtype), np.load("s.npy"), s, np.float64, most)
+        check(("svd, U", dtype), np.load("U.npy"), u * signs, np.dtype(dtype), 100 * most)
+        check(("svd, V", dtype), np.load("V.npy"), vt.T * signs, np.dtype(dtype), 100 * most)
+        mean = A.astype("f8").mean(axis=0)
+        c = np.linalg.svd(A - mean, full_matrices=False)
+        run("pca", "--all", "A.npy", "--mean", "m.npy", "--variances", "v.npy", "--values", "s.npy", "--scores", "T.npy",
+            "--components", "C.npy")
+        check(("pca, mean", dtype), np.load("m.npy"), mean, np.float64, most)
+        check(("pca, values", dtype), np.load("s.npy"), c[1], np.float64, most)
+        check(("pca, variances", dtype), np.load("v.npy"), c[1] ** 2 / (D - 1), np.float64, most)
+        check(("pca, scores", dtype), np.load("T.npy"), (A - mean) @ np.load("C.npy"), np.dtype(dtype), most)
+
+    # Few of many values: 12 are large, and the rest is below what two power steps see.
+    W = np.linalg.qr(rng.standard_normal((300, 300)))[0]
+    spectrum = np.r_[np.geomspace(100, 10, 12), np.full(288, 1e-7)]
+    A = np.linalg.qr(rng.standard_normal((D, 300)))[0] * spectrum @ W.T
+    np.save("A.npy", A)
+    s = np.linalg.svd(A, compute_uv=False)
+    for options in [], ["--one-read"], ["--power", 0], ["--batch-major"]:
+        found = json.loads(run("svd", "-r", 12, "--json", "A.npy", "-S", "s.npy", *options))
+        check(("svd -r", options), np.load("s.npy"), s[:12], np.float64, 1e-6 if "--one-read" in options else 1e-9)
+        right = found["low"] <= np.linalg.norm(s[12:]) * 1.3 + 1e-6 and found["rank"] == 12
+        counts["passed" if right else "failed"] += 1
+        if not right:
+            print(f"svd -r 12 {options}: {found}, but the rest has norm {np.linalg.norm(s[12:])}")
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     A = ((7 * np.arange(D)[:, None] + 3 * np.arange(N)) % 11 - 5).astype("f4")
@@ -229,6 +312,7 @@ with tempfile.TemporaryDirectory() as folder:
     if io:
         matrix_market(A)
     coherence(A)
+    solvers()
     os.chdir("/")
 print(f"{counts['passed']} passed, {counts['failed']} failed")
 sys.exit(counts["failed"] > 0)

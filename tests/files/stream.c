@@ -10,7 +10,7 @@
 
 #include "base/dtype.h"
 #include "flashsketch_files.h"
-#include "tests/support/files.h"
+#include "tests/files/shards.h"
 
 #include "tests/support/failing_malloc.h"
 
@@ -23,109 +23,6 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
     return is_out() ? NULL : __real_aligned_alloc(alignment, size);
 }
 char *__wrap_strdup(const char *text) { return is_out() ? NULL : __real_strdup(text); }
-
-/* files ------------------------------------------------------------------------------------------------------ */
-
-enum { ROWS = 211, COLS = 13 };
-
-/* Element (i, j) of all files together, exact in every type. */
-static double value(int64_t i, int64_t j) { return (double)((i * COLS + j) % 2039); }
-
-/* Magic and header of an npy file, 128 bytes. */
-static void put_header(bytes *b, const char *descr, int fortran, int64_t rows)
-{
-    put_text(b, "%cNUMPY%c%c%c%c", 0x93, 1, 1, 128 - 10, 1);
-    b->at[7] = b->at[9] = 0; /* put_text writes no zeros */
-    put_text(b, "{'descr': '%s', 'fortran_order': %s, 'shape': (%d, %d), }", descr, fortran ? "True" : "False",
-             (int)rows, COLS);
-    while (b->count < 127) put_text(b, " ");
-    put_text(b, "\n");
-}
-
-/* Rows first ... end - 1 as an npy file of integers: "<i2", ">u8", ... */
-static void save_integers(const char *path, int64_t first, int64_t end, const char *descr, int fortran)
-{
-    bytes b = {.count = 0};
-    put_header(&b, descr, fortran, end - first);
-    for (int64_t p = 0; p < (end - first) * COLS; p++) {
-        const int64_t i = fortran ? p % (end - first) : p / COLS, j = fortran ? p / (end - first) : p % COLS;
-        (descr[0] == '>' ? put_big : put_little)(&b, (uint64_t)value(first + i, j), descr[2] - '0');
-    }
-    save(&b, path);
-}
-
-/* Rows first ... end - 1 as an npy file. */
-static void save_npy(const char *path, int64_t first, int64_t end, fs_dtype dtype, int fortran)
-{
-    bytes b = {.count = 0};
-    static const char *const descr[] = {"", "<f4", "<f8", "<f2"};
-    put_header(&b, descr[dtype], fortran, end - first);
-    if (fortran)
-        for (int64_t j = 0; j < COLS; j++)
-            for (int64_t i = first; i < end; i++) put_double(&b, value(i, j), dtype);
-    else
-        for (int64_t i = first; i < end; i++)
-            for (int64_t j = 0; j < COLS; j++) put_double(&b, value(i, j), dtype);
-    save(&b, path);
-}
-
-/* The same cut at these rows, into files named s0.npy, s1.npy, ...; returns how many. */
-enum { MOST_SHARDS = 8 };
-static const char *const names[MOST_SHARDS] = {"s0.npy", "s1.npy", "s2.npy", "s3.npy", "s4.npy", "s5.npy"};
-static const int64_t cuts[][MOST_SHARDS] = {{0, ROWS}, {0, 1, ROWS}, {0, 100, 101, 102, ROWS}, {0, 50, 210, ROWS}};
-enum { CUTS = sizeof cuts / sizeof cuts[0] };
-static int64_t save_shards(const int64_t *at, fs_dtype dtype, int fortran)
-{
-    int64_t count = 0;
-    for (; at[count] < ROWS; count++) save_npy(names[count], at[count], at[count + 1], dtype, fortran);
-    return count;
-}
-
-/* Rows first ... end - 1 in a format that is read whole: IDX of float32, a Matrix Market array, CSV, or Matrix Market
- * entries, of which those that are 0 are left out; with gzip where `packed`. */
-typedef enum whole_format { IDX, ARRAY, TABLE, ENTRIES, WHOLE_FORMATS } whole_format;
-static void save_whole(const char *path, int64_t first, int64_t end, whole_format format, int packed)
-{
-    bytes b = {.count = 0};
-    if (format == IDX) {
-        put_big(&b, 0x0D02, 4), put_big(&b, (uint64_t)(end - first), 4), put_big(&b, COLS, 4);
-        for (int64_t i = first; i < end; i++)
-            for (int64_t j = 0; j < COLS; j++) {
-                const float x = (float)value(i, j);
-                uint32_t bits;
-                memcpy(&bits, &x, sizeof bits);
-                put_big(&b, bits, 4);
-            }
-    } else if (format == TABLE) {
-        for (int64_t p = first * COLS; p < end * COLS; p++)
-            put_text(&b, "%d%s", (int)value(p / COLS, p % COLS), p % COLS + 1 < COLS ? ";" : "\r\n");
-    } else {
-        int64_t entries = 0;
-        for (int64_t i = first; i < end; i++)
-            for (int64_t j = 0; j < COLS; j++) entries += value(i, j) != 0;
-        put_text(&b, "%%%%MatrixMarket matrix %s integer general\n%d %d", format == ARRAY ? "array" : "coordinate",
-                 (int)(end - first), COLS);
-        if (format == ENTRIES) put_text(&b, " %d", (int)entries);
-        put_text(&b, "\n");
-        for (int64_t j = 0; j < COLS; j++)
-            for (int64_t i = first; i < end; i++)
-                if (format == ARRAY) put_text(&b, "%d\n", (int)value(i, j));
-                else if (value(i, j) != 0)
-                    put_text(&b, "%d %d %d\n", (int)(i - first + 1), (int)j + 1, (int)value(i, j));
-    }
-    if (packed) save_gzip(&b, path);
-    else save(&b, path);
-}
-
-static fs_stream *opened_stream(const char *const *paths, int64_t count, const fs_stream_options *options)
-{
-    fs_stream *stream = NULL;
-    if (fs_stream_create(&stream, paths, count, options) != FS_OK) {
-        print_error("%s\n", fs_error_message());
-        fail();
-    }
-    return stream;
-}
 
 /* Reads the rest of a stream; every element that comes is right, and counted in seen[]. */
 static int64_t read_rest(fs_stream *stream, int batch, int64_t memory, unsigned char *seen)
@@ -380,14 +277,6 @@ static void there_may_be_more_files_than_descriptors(void **state)
 }
 
 /* mistakes --------------------------------------------------------------------------------------------------- */
-
-static void expect_words(fs_result result, fs_result wanted, const char *a, const char *b)
-{
-    const char *message = fs_error_message();
-    if (result != wanted || !strstr(message, a) || !strstr(message, b))
-        print_error("%s: \"%s\" lacks \"%s\" or \"%s\"\n", fs_result_name(result), message, a, b);
-    assert_true(result == wanted && strstr(message, a) && strstr(message, b));
-}
 
 static void files_that_do_not_go_together_are_refused(void **state)
 {

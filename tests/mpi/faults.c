@@ -121,7 +121,7 @@ static void memory_that_one_rank_cannot_have(void)
         MUST(fs_mpi_create(&made, MPI_COMM_WORLD, ctx, &options));
         fresh();
         if (gives == 2) {
-            REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_ENOMEM, named, "no memory", "parts of Y");
+            REFUSED(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y), FS_ENOMEM, named, "no memory", "parts of a sum");
             expect_untouched();
             memory.left = 1;
         }

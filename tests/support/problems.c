@@ -10,6 +10,12 @@ static void (*dgelsd)(const int *, const int *, const int *, double *, const int
                       const double *, int *, double *, const int *, int *, int *);
 static void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *, const int *,
                       double *, const int *, double *, const int *, int *, int *);
+static void (*sgelsd)(const int *, const int *, const int *, float *, const int *, float *, const int *, float *,
+                      const float *, int *, float *, const int *, int *, int *);
+static void (*dgeqrf)(const int *, const int *, double *, const int *, double *, double *, const int *, int *);
+static void (*dgeqp3)(const int *, const int *, double *, const int *, int *, double *, double *, const int *, int *);
+static void (*dorgqr)(const int *, const int *, const int *, double *, const int *, const double *, double *,
+                      const int *, int *);
 
 void need_openblas(void)
 {
@@ -17,7 +23,11 @@ void need_openblas(void)
     const char *why = library ? NULL : dlerror();
     if (library) *(void **)&dgelsd = dlsym(library, "dgelsd_");
     if (library) *(void **)&dgesdd = dlsym(library, "dgesdd_");
-    if (!dgelsd || !dgesdd) {
+    if (library) *(void **)&sgelsd = dlsym(library, "sgelsd_");
+    if (library) *(void **)&dgeqrf = dlsym(library, "dgeqrf_");
+    if (library) *(void **)&dgeqp3 = dlsym(library, "dgeqp3_");
+    if (library) *(void **)&dorgqr = dlsym(library, "dorgqr_");
+    if (!dgelsd || !dgesdd || !sgelsd || !dgeqrf || !dgeqp3 || !dorgqr) {
         fprintf(stderr, "skipped: tasks need OpenBLAS with LAPACK (%s)\n", why ? why : "this one has none");
         exit(77);
     }
@@ -180,4 +190,114 @@ void lapack_singular_values(int64_t rows, int64_t cols, const double *A, double 
     dgesdd("N", &m, &n, copy, &m, values, &none, &one, &none, &one, work, &lwork, iwork, &info);
     assert_int_equal(info, 0);
     free(copy), free(iwork), free(work);
+}
+
+void lapack_singular_vectors(int64_t rows, int64_t cols, const double *A, double *values, double *V)
+{
+    const int m = (int)rows, n = (int)cols, small = m < n ? m : n, ask = -1;
+    double *copy = columns_with(rows, cols, rows, A), *U = room(rows * small, sizeof *U),
+           *Vt = room(cols * small, sizeof *Vt), want = 0;
+    int *iwork = room(8 * (int64_t)small, sizeof *iwork), info = 0;
+    dgesdd("S", &m, &n, copy, &m, values, U, &m, Vt, &small, &want, &ask, iwork, &info);
+    const int lwork = (int)want + 4 * small * small + 7 * small + (m > n ? m : n);
+    double *work = room(lwork, sizeof *work);
+    dgesdd("S", &m, &n, copy, &m, values, U, &m, Vt, &small, work, &lwork, iwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < cols; j++)
+        for (int i = 0; i < small; i++) V[j * small + i] = Vt[i + j * small];
+    free(copy), free(U), free(Vt), free(iwork), free(work);
+}
+
+void lapack_solve_f32(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double rcond, double *X)
+{
+    const int rows = (int)k, cols = (int)n, count = (int)rhs, tall = (int)(k > n ? k : n), ask = -1;
+    double *wide[2] = {columns_with(k, n, k, Y), columns_with(k, rhs, tall, C)};
+    const int64_t counts[2] = {k * n, tall * rhs};
+    float *narrow[2], least = (float)rcond, want = 0, *s = room(tall, sizeof *s);
+    for (int i = 0; i < 2; i++) {
+        narrow[i] = room(counts[i], sizeof(float));
+        for (int64_t e = 0; e < counts[i]; e++) narrow[i][e] = (float)wide[i][e];
+    }
+    int rank = 0, iwant = 0, info = 0;
+    sgelsd(&rows, &cols, &count, narrow[0], &rows, narrow[1], &tall, s, &least, &rank, &want, &ask, &iwant, &info);
+    const int lwork = (int)want;
+    float *work = room(lwork, sizeof *work);
+    int *iwork = room(iwant, sizeof *iwork);
+    sgelsd(&rows, &cols, &count, narrow[0], &rows, narrow[1], &tall, s, &least, &rank, work, &lwork, iwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t c = 0; c < rhs; c++) X[j * rhs + c] = narrow[1][j + c * tall];
+    for (int i = 0; i < 2; i++) free(wide[i]), free(narrow[i]);
+    free(s), free(work), free(iwork);
+}
+
+/* backward errors -------------------------------------------------------------------------------------------- */
+
+/* The least eigenvalue of A A' + f^2 (I - r r' / |r|^2) (Walden, Karlson and Sun, 1995), whose root the error is.  With
+ * c the coordinates of r / |r| in A's left singular vectors and e = 1 - |c|^2, it is the zero below f^2 of
+ *     sum c_i^2 (s_i^2 - z) / (s_i^2 + f^2 - z) - e z / (f^2 - z). */
+static double least_eigenvalue(int64_t count, const double *s, const double *c, double f)
+{
+    double low = 0, high = f * f, e = 1;
+    for (int64_t i = 0; i < count; i++) e -= c[i] * c[i];
+    e = fmax(e, 0);
+    for (int step = 0; step < 200; step++) {
+        const double z = (low + high) / 2;
+        double sum = -e * z / (f * f - z);
+        for (int64_t i = 0; i < count; i++) sum += c[i] * c[i] * (s[i] * s[i] - z) / (s[i] * s[i] + f * f - z);
+        if (sum > 0) low = z;
+        else high = z;
+    }
+    return (low + high) / 2;
+}
+
+double backward_error(int64_t d, int64_t n, const double *A, const double *b, const double *x)
+{
+    const int64_t small = d < n ? d : n;
+    double *s = room(small, sizeof *s), *V = room(n * small, sizeof *V), *c = room(small, sizeof *c);
+    long double *g = room(n, sizeof *g), r2 = 0, b2 = 0, x2 = 0, a2 = 0;
+    for (int64_t j = 0; j < n; j++) g[j] = 0, x2 += (long double)x[j] * x[j];
+    for (int64_t i = 0; i < d; i++) {
+        long double r = b[i];
+        for (int64_t j = 0; j < n; j++) r -= (long double)A[i * n + j] * x[j];
+        for (int64_t j = 0; j < n; j++) g[j] += r * A[i * n + j], a2 += (long double)A[i * n + j] * A[i * n + j];
+        r2 += r * r, b2 += (long double)b[i] * b[i];
+    }
+    lapack_singular_vectors(d, n, A, s, V);
+    const double theta = (double)sqrtl(a2 / b2),
+                 f = theta * (double)(sqrtl(r2 / (1 + (long double)theta * theta * x2)));
+    for (int64_t i = 0; i < small; i++) {
+        long double sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += V[j * small + i] * g[j];
+        c[i] = s[i] > 0 && r2 > 0 ? (double)(sum / (s[i] * sqrtl(r2))) : 0;
+    }
+    const double error = f > 0 ? sqrt(least_eigenvalue(small, s, c, f)) / (double)sqrtl(a2) : 0;
+    free(s), free(V), free(c), free(g);
+    return error;
+}
+
+void expect_at_most(const char *what, double value, double bound)
+{
+    if (!(value <= bound)) fail_msg("%s: %g, at most %g expected", what, value, bound);
+}
+
+void lapack_qr(int64_t d, int64_t n, const double *A, int64_t *pivots, double *Q, double *R)
+{
+    const int m = (int)d, p = (int)n, lwork = 64 * (p + 1);
+    double *copy = columns_with(d, n, d, A), *tau = room(n, sizeof *tau), *work = room(lwork, sizeof *work);
+    int *order = room(n, sizeof *order), info = 0;
+    memset(order, 0, (size_t)n * sizeof *order);
+    if (pivots) dgeqp3(&m, &p, copy, &m, order, tau, work, &lwork, &info);
+    else dgeqrf(&m, &p, copy, &m, tau, work, &lwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < n && pivots; j++) pivots[j] = order[j] - 1;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) R[i * n + j] = j < i ? 0 : copy[i + j * d] * (copy[i + i * d] < 0 ? -1 : 1);
+    double *signs = room(n, sizeof *signs);
+    for (int64_t i = 0; i < n; i++) signs[i] = copy[i + i * d] < 0 ? -1 : 1;
+    dorgqr(&m, &p, &p, copy, &m, tau, work, &lwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < n; j++) Q[i * n + j] = copy[i + j * d] * signs[j];
+    free(copy), free(tau), free(work), free(order), free(signs);
 }

@@ -1,0 +1,1 @@
+flashsketch lstsq --help

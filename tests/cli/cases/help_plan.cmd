@@ -1,0 +1,1 @@
+flashsketch plan --help
