@@ -16,6 +16,7 @@ leverage the relative root mean square error of the scores.
 import argparse
 import ctypes
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -23,9 +24,11 @@ import statistics
 import sys
 import tempfile
 import time
+import typing
 
 F32, F64, HOST, CUDA, CSR = 1, 2, 0, 1, 1
 LEAST_TURNS = 3
+Method = typing.Tuple[str, str, typing.Callable[[], typing.Any]]  # name, by whom, call
 i64, f64, pointer, flag = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p, ctypes.c_int
 
 
@@ -40,8 +43,8 @@ Matrix = struct("Matrix", (pointer, "data"), (i64, "rows cols row_stride col_str
                 (flag, "dtype memory"))
 Sparse = struct("Sparse", (flag, "format index_type"), (i64, "rows cols nnz"), (pointer, "ptr index value"),
                 (flag, "dtype memory"))
-ContextOptions = struct("ContextOptions", size, (flag, "backend threads device"), (pointer, "stream alloc release user"),
-                        (flag, "precision"), (pointer, "isa"))
+ContextOptions = struct("ContextOptions", size, (flag, "backend threads device"),
+                        (pointer, "stream alloc release user"), (flag, "precision"), (pointer, "isa"))
 Operand = struct("Operand", size, (pointer, "dense sparse slices"))
 NEXT = ctypes.CFUNCTYPE(flag, pointer, ctypes.POINTER(Matrix), pointer)
 REWIND = ctypes.CFUNCTYPE(flag, pointer)
@@ -158,14 +161,15 @@ def measure(case, methods, read, errors, options, record, fields, wait=lambda: N
     dictionary its entry `result` is that, and the others are fields."""
     if all(f"{case}/{name}" in record.cells for name, _, _ in methods):
         return
-    taken = {name: [] for name, _, _ in methods}
+    taken: dict[str, list[float]] = {name: [] for name, _, _ in methods}
     found = {}
     for name, _, call in methods:  # the first call touches memory and counts for errors only
         result = call()
         extra = {key: value for key, value in result.items() if key != "result"} if isinstance(result, dict) else {}
         found[name] = {**extra, **errors(result["result"] if isinstance(result, dict) else result)}
         del result
-    reads, start = [], time.perf_counter()
+    reads: list[float] = []
+    start = time.perf_counter()
     while len(reads) < LEAST_TURNS or len(reads) < options.reps and time.perf_counter() - start < options.seconds:
         reads.append(seconds_of(read, wait)[0])
         for name, _, call in methods:
@@ -302,8 +306,8 @@ def svd_case(np, ours, options, record, d, n, rank, name, spectrum, label, pca=F
     def call(**how):
         (ours.pca if pca else ours.svd)(A, sigma, U, V, **how)
         return U, sigma.copy(), V.T
-    methods = [(f"flashsketch, {steps} power steps", "library", lambda steps=steps: call(power_steps=steps))
-               for steps in (0, 1, 2)]
+    methods: list[Method] = [(f"flashsketch, {steps} power steps", "library",
+                              functools.partial(call, power_steps=steps)) for steps in (0, 1, 2)]
     methods.append(("flashsketch, one read", "library", lambda: call(one_read=1)))
     if pca:
         from sklearn.decomposition import PCA
@@ -317,7 +321,7 @@ def svd_case(np, ours, options, record, d, n, rank, name, spectrum, label, pca=F
         from sklearn.utils.extmath import randomized_svd
         for steps in (0, 1, 2, "auto"):
             methods.append((f"sklearn randomized_svd, n_iter={steps}", "peer",
-                            lambda steps=steps: randomized_svd(A, rank, n_iter=steps, random_state=0)))
+                            functools.partial(randomized_svd, A, rank, n_iter=steps, random_state=0)))
         import scipy.sparse.linalg
 
         def arpack():
@@ -398,8 +402,9 @@ def one_read_case(np, ours, options, record, d, n, rank):
         slices = Slices(size=ctypes.sizeof(Slices), rows=d, cols=n, dtype=F32, rewind=REWIND(rewind),
                         next=NEXT(following))
         s, V = np.empty(rank), np.empty((n, rank), np.float32)
-        methods = [("flashsketch, one read", "library", lambda: ours.svd(slices, s, None, V, one_read=1, power_steps=0)),
-                   ("flashsketch, 1 power step", "library", lambda: ours.svd(slices, s, None, V, power_steps=1))]
+        call = functools.partial(ours.svd, slices, s, None, V)
+        methods = [("flashsketch, one read", "library", lambda: call(one_read=1, power_steps=0)),
+                   ("flashsketch, 1 power step", "library", lambda: call(power_steps=1))]
         measure(case, methods, read, lambda _: {}, options, record,
                 {"task": "oneread", "d": d, "n": n, "rank": rank, "dtype": "float32"})
         handle.close()

@@ -70,7 +70,7 @@ class Problems:
     """The lines of `fsbench solve` by problem: (task, d, n, dtype, cond) to lines by method."""
 
     def __init__(self, records):
-        self.by = {}
+        self.by: dict[tuple, dict] = {}
         for r in records:
             self.by.setdefault((r["task"], r["d"], r["n"], r["dtype"], r["cond"]), {})[r["method"]] = r
 
@@ -297,7 +297,7 @@ def machine_section(folder, images):
     try:
         shown = figure(problems, records[0]["machine"], picture)
     except ImportError:
-        print("report_solvers.py: Matplotlib is not installed, so figures stay as they are (Debian: python3-matplotlib)",
+        print("report_solvers.py: Matplotlib is not installed; figures stay as they are (Debian: python3-matplotlib)",
               file=sys.stderr)
         shown = picture.exists()
     if shown:

@@ -96,8 +96,8 @@ void solve_base_free(solve_base *base)
     memset(base, 0, sizeof *base);
 }
 
-/* A in double, packed rows, into p->A; b into a new array. */
-static double *make_in_double(const lapack_functions *l, solve_problem *p)
+/* A in double, packed rows; b into a new array. */
+static double *make_in_double(const lapack_functions *l, solve_problem *p, double *A)
 {
     const solve_base *base = p->base;
     const int d = (int)p->d, n = (int)p->n;
@@ -109,7 +109,7 @@ static double *make_in_double(const lapack_functions *l, solve_problem *p)
             sy[j] = p->s[j] * base->y[j];
             for (int i = 0; i < n; i++) Vs[i + (int64_t)j * n] = base->V[i + (int64_t)j * n] * p->s[j];
         }
-        l->gemm("N", "N", &n, &d, &n, &one, Vs, &n, base->U, &n, &zero, p->A, &n);
+        l->gemm("N", "N", &n, &d, &n, &one, Vs, &n, base->U, &n, &zero, A, &n);
         l->gemv("N", &n, &n, &one, base->V, &n, base->y, &step, &zero, p->x, &step);
         l->gemv("T", &n, &d, &one, base->U, &n, sy, &step, &zero, b, &step);
         const double noise = NOISE * norm_of(n, sy);
@@ -140,26 +140,27 @@ static int solve_exactly(const lapack_functions *l, solve_problem *p)
     return info != 0;
 }
 
-static void round_to_type(solve_problem *p, const double *b)
+/* A and b in their type, |A|_F and |b|. */
+static void round_to_type(solve_problem *p, const double *A, const double *b)
 {
     const int64_t d = p->d, n = p->n;
-    double *wide = p->A;
-    if (p->dtype == FS_F32) { /* in place: element i is written at or before where it is read */
-        for (int64_t i = 0; i < d * n; i++) ((float *)p->A)[i] = (float)wide[i];
-        for (int64_t i = 0; i < d; i++) ((float *)p->b)[i] = (float)b[i];
-    } else {
-        memcpy(p->b, b, sizeof *b * (size_t)d);
-    }
     double sum = 0, b_sum = 0;
     for (int64_t i = 0; i < n; i++) sum += p->s[i] * p->s[i];
     for (int64_t i = 0; i < d; i++) b_sum += b[i] * b[i];
     p->norm = sqrt(sum), p->b_norm = sqrt(b_sum);
+    if (p->dtype == FS_F32) {
+        for (int64_t i = 0; i < d * n; i++) ((float *)p->A)[i] = (float)A[i];
+        for (int64_t i = 0; i < d; i++) ((float *)p->b)[i] = (float)b[i];
+    } else {
+        memcpy(p->A, A, sizeof *A * (size_t)(d * n));
+        memcpy(p->b, b, sizeof *b * (size_t)d);
+    }
 #pragma omp parallel for schedule(static)
     for (int64_t i0 = 0; i0 < d; i0 += 64)
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = i0; i < d && i < i0 + 64; i++)
-                if (p->dtype == FS_F32) ((float *)p->columns)[i + j * d] = ((float *)p->A)[i * n + j];
-                else ((double *)p->columns)[i + j * d] = wide[i * n + j];
+                if (p->dtype == FS_F32) ((float *)p->columns)[i + j * d] = (float)A[i * n + j];
+                else ((double *)p->columns)[i + j * d] = A[i * n + j];
 }
 
 int solve_problem_make(const lapack *l, const solve_base *base, fs_dtype dtype, double condition, solve_problem *p)
@@ -167,16 +168,18 @@ int solve_problem_make(const lapack *l, const solve_base *base, fs_dtype dtype, 
     const int64_t d = base->d, n = base->n;
     const size_t element = fs_dtype_size(dtype);
     *p = (solve_problem){.d = d, .n = n, .dtype = dtype, .condition = condition, .base = base};
-    p->A = malloc(sizeof(double) * (size_t)(d * n));
+    double *A = malloc(sizeof *A * (size_t)(d * n));
+    p->A = malloc(element * (size_t)(d * n));
     p->columns = malloc(element * (size_t)(d * n));
     p->b = malloc(element * (size_t)d);
     p->x = malloc(sizeof *p->x * (size_t)n);
     p->s = malloc(sizeof *p->s * (size_t)n);
-    double *b = p->A && p->columns && p->b && p->x && p->s ? make_in_double(&l->f64, p) : NULL;
+    double *b = A && p->A && p->columns && p->b && p->x && p->s ? make_in_double(&l->f64, p, A) : NULL;
     long double *residual = malloc(sizeof *residual * (size_t)d);
     int bad = !b || !residual;
     if (bad) fprintf(stderr, "fsbench: there is no memory for a problem of %lld x %lld\n", (long long)d, (long long)n);
-    if (!bad) round_to_type(p, b);
+    if (!bad) round_to_type(p, A, b);
+    free(A);
     if (!bad && dtype == FS_F32) bad = solve_exactly(&l->f64, p);
     if (!bad) bad = solve_residual(p, p->x, residual, NULL);
     long double best = 0;

@@ -1,4 +1,4 @@
-"""report_solvers.py FSBENCH LIBRARY ROOT - docs/solvers.md from small records, and verdicts on records made for them."""
+"""report_solvers.py FSBENCH LIBRARY ROOT - docs/solvers.md from small records, verdicts on records made for them."""
 import json
 import pathlib
 import subprocess

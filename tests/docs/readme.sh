@@ -1,5 +1,5 @@
 #!/bin/sh
-# readme.sh - compiles the C that README.md shows, exactly as it stands there: a text with main is run too, a fragment
+# readme.sh - compiles the C that README.md or another page shows, exactly as it stands there: a text with main is run too, a fragment
 # is put into a function that has what it takes for granted.
 #
 # usage: readme.sh CC README INCLUDE_DIR LIBRARY WORK_DIR
