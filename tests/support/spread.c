@@ -103,7 +103,7 @@ static void *run_rank(void *given)
     return NULL;
 }
 
-void run_ranks(int count, void (*body)(void *user, int rank), void *user)
+void run_threads(int count, void (*body)(void *user, int rank), void *user)
 {
     pthread_t threads[MOST_RANKS];
     start starts[MOST_RANKS];

@@ -55,6 +55,6 @@ void team_free(team *t);
 void member_make(member *m, team *t, int rank, int64_t row0, int64_t rows_of_all);
 
 /* Runs `body(user, rank)` in `count` threads and waits for them. */
-void run_ranks(int count, void (*body)(void *user, int rank), void *user);
+void run_threads(int count, void (*body)(void *user, int rank), void *user);
 
 #endif

@@ -346,7 +346,7 @@ static void solve_on_rank(void *user, int rank)
 static void run_spread(spread *s)
 {
     team_make(&s->team, s->count);
-    run_ranks(s->count, solve_on_rank, s);
+    run_threads(s->count, solve_on_rank, s);
     team_free(&s->team);
 }
 
