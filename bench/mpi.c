@@ -6,10 +6,15 @@
  * one thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the others
  * sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin
  * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
- * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores. */
+ * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores.
+ *
+ * Cases "lstsq-...": fs_lstsq of the same rows, by ranks (fs_mpi_ranks) and by rank 0 alone, in turns; sum_ms is the time
+ * that a rank spends in sums, waiting for others included, and sums and sum_numbers are how many there were. */
 #define _GNU_SOURCE /* sched_setaffinity */
+#include <dlfcn.h>
 #include <flashsketch_extend.h>
 #include <flashsketch_mpi.h>
+#include <flashsketch_tasks.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -187,6 +192,152 @@ static int run(const struct bench_case *c, const bench_options *o)
     return failed;
 }
 
+/* least squares ---------------------------------------------------------------------------------------------------- */
+
+static const struct lstsq_case {
+    const char *name;
+    int64_t d, n;
+    fs_lstsq_method method;
+} lstsq_cases[] = {
+    {"lstsq-iterate", 200000, 200, FS_LSTSQ_ITERATE},
+    {"lstsq-normal", 200000, 200, FS_LSTSQ_NORMAL},
+    {"lstsq-iterate-wide", 100000, 500, FS_LSTSQ_ITERATE},
+};
+enum { LSTSQ_CASES = sizeof lstsq_cases / sizeof lstsq_cases[0] };
+
+/* The sums of fs_mpi_ranks, counted. */
+typedef struct counted {
+    fs_ranks ranks;
+    int64_t sums, numbers;
+    double seconds;
+} counted;
+static fs_result sum_and_count(void *user, double *values, int64_t count, int failed)
+{
+    counted *c = user;
+    const double start = bench_now();
+    const fs_result result = c->ranks.sum(c->ranks.user, values, count, failed);
+    c->seconds += bench_now() - start;
+    c->sums++;
+    c->numbers += count;
+    return result;
+}
+
+/* OpenBLAS, once it is loaded, with this many threads. */
+static void use_blas_threads(int threads)
+{
+    void *const library = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_NOLOAD);
+    void (*set)(int) = NULL;
+    if (library) *(void **)&set = dlsym(library, "openblas_set_num_threads");
+    if (set) set(threads);
+}
+
+typedef struct lstsq_run {
+    const struct lstsq_case *c;
+    fs_context *own, *crowd;
+    fs_ranks ranks;
+    counted sums;
+    double *a, *b, *x; /* rank 0 has all rows, the others their own */
+    int64_t rows;
+    fs_lstsq_report report;
+} lstsq_run;
+
+/* Seconds; below 0 after printing an error message. */
+static double solve_on(lstsq_run *r, fs_context *ctx, int64_t rows, const fs_ranks *over)
+{
+    const fs_matrix A = fs_row_major(r->a, rows, r->c->n, FS_F64), B = fs_row_major(r->b, rows, 1, FS_F64);
+    const fs_matrix X = fs_row_major(r->x, r->c->n, 1, FS_F64);
+    const fs_lstsq_report start = FS_LSTSQ_REPORT_INIT;
+    fs_lstsq_options options = FS_LSTSQ_INIT;
+    fs_operand operand = FS_OPERAND_INIT;
+    operand.dense = &A;
+    options.method = r->c->method, options.ranks = over;
+    r->report = start;
+    const double began = bench_now();
+    return bench_fs_failed(fs_lstsq(ctx, &operand, &B, &options, &X, &r->report), "lstsq") ? -1 : bench_now() - began;
+}
+
+static double solve_together(lstsq_run *r)
+{
+    fs_ranks over = r->ranks;
+    r->sums = (counted){r->ranks, 0, 0, 0};
+    over.sum = sum_and_count, over.user = &r->sums;
+    keep_to_a_core(1);
+    use_blas_threads(1);
+    meet();
+    double mine = solve_on(r, r->own, r->rows, &over), slowest = 0;
+    mine = mine < 0 ? 1e9 : mine;
+    MPI_Allreduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return slowest < 1e9 ? slowest : -1;
+}
+
+static double solve_alone(lstsq_run *r)
+{
+    double seconds = 0;
+    keep_to_a_core(0);
+    meet();
+    if (rank == 0) use_blas_threads(ranks), seconds = solve_on(r, r->crowd, r->c->d, NULL);
+    meet();
+    nanosleep(&settle, NULL);
+    MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return seconds;
+}
+
+static int measure_lstsq(lstsq_run *r, const bench_options *o)
+{
+    const int reps = o->repetitions;
+    double *t = malloc(sizeof *t * (size_t)reps * 4), load = -1;
+    int failed = !t;
+    for (int i = -1; i < reps && !failed; i++) {
+        const double one = solve_alone(r), with = solve_together(r);
+        failed = with < 0 || one < 0;
+        if (i >= 0) t[i] = with, t[reps + i] = one, t[2 * reps + i] = r->sums.seconds, t[3 * reps + i] = with / one;
+    }
+    if (getloadavg(&load, 1) < 1) load = -1;
+    if (!failed && rank == 0)
+        printf("{\"case\": \"%s\", \"d\": %" PRId64 ", \"n\": %" PRId64 ", \"dtype\": \"f64\", \"ranks\": %d, "
+               "\"threads\": 1, \"iterations\": %" PRId64 ", \"reads\": %" PRId64 ", \"sums\": %" PRId64
+               ", \"sum_numbers\": %" PRId64 ", \"ms\": %.3f, \"one_ms\": %.3f, \"ratio\": %.3f, \"sum_ms\": %.3f, "
+               "\"load\": %.1f, \"reps\": %d, \"network\": \"%s\", \"machine\": \"%s\", \"commit\": \"%s\", "
+               "\"date\": \"%s\"}\n",
+               r->c->name, r->c->d, r->c->n, ranks, r->report.iterations, r->report.reads, r->sums.sums,
+               r->sums.numbers, 1e3 * bench_median(t, reps), 1e3 * bench_median(t + reps, reps),
+               bench_median(t + 3 * reps, reps), 1e3 * bench_median(t + 2 * reps, reps), load, reps, network,
+               bench_machine(), o->commit, bench_date());
+    fflush(stdout);
+    free(t);
+    return failed;
+}
+
+static int run_lstsq(const struct lstsq_case *c, const bench_options *o)
+{
+    lstsq_run r = {.c = c, .ranks = FS_RANKS_INIT};
+    fs_mpi *all = NULL;
+    const int64_t row0 = c->d * rank / ranks, held = rank == 0 ? c->d : c->d * (rank + 1) / ranks - row0;
+    r.rows = c->d * (rank + 1) / ranks - row0;
+    r.a = malloc(sizeof *r.a * (size_t)(held * c->n)), r.b = malloc(sizeof *r.b * (size_t)held);
+    r.x = malloc(sizeof *r.x * (size_t)c->n);
+    r.own = context(1), r.crowd = context(ranks);
+    const fs_result mine = r.a && r.b && r.x && r.own && r.crowd ? FS_OK : fs_fail(FS_ENOMEM, "no memory");
+    int failed = fs_mpi_agree(MPI_COMM_WORLD, mine) || fs_mpi_create(&all, MPI_COMM_WORLD, r.own, NULL) ||
+                 fs_mpi_ranks(all, row0, r.rows, &r.ranks);
+    if (failed && rank == 0) fprintf(stderr, "fsbench_mpi: %s: %s\n", c->name, fs_error_message());
+    if (!failed) {
+        /* Numbers by their place in the whole, so that ranks and one process have one matrix. */
+        for (int64_t i = 0; i < held; i++) {
+            float row[1024], side;
+            bench_fill(row, c->n, (uint64_t)(row0 + i));
+            bench_fill(&side, 1, (uint64_t)(row0 + i + c->d));
+            for (int64_t j = 0; j < c->n; j++) r.a[i * c->n + j] = row[j];
+            r.b[i] = side;
+        }
+        failed = measure_lstsq(&r, o);
+    }
+    fs_mpi_destroy(all);
+    fs_context_destroy(r.own), fs_context_destroy(r.crowd);
+    free(r.a), free(r.b), free(r.x);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option known[] = {{"case", required_argument, NULL, 'c'},
@@ -212,6 +363,9 @@ int main(int argc, char **argv)
                         "[--network TEXT]\n");
     for (int i = 0; i < CASES && !failed; i++)
         if (!options.filter || strstr(cases[i].name, options.filter)) failed = run(&cases[i], &options);
+    for (int i = 0; i < LSTSQ_CASES && !failed; i++)
+        if (!options.filter || strstr(lstsq_cases[i].name, options.filter))
+            failed = run_lstsq(&lstsq_cases[i], &options);
     MPI_Finalize();
     return failed;
 }

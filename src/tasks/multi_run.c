@@ -4,7 +4,7 @@
  * arrive decides for all.  Then each adds a share of the numbers over all callers, in the order of contexts, and writes
  * it to all of them; the second meeting ends when all shares are written.  No memory is needed.
  *
- * A caller whose call has returned will not come to a meeting again; those who come find that and fail. */
+ * A caller whose call has returned will not come to a meeting again; callers that come find that and fail. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -35,13 +35,13 @@ static fs_ranks spread_rows(fs_mpi *m, distribution how, int64_t d, int64_t *row
     return made;
 }
 
-/* Ways to spread rows: all of them on two ranks, and one after another on others. */
+/* Ways to spread rows: two of them for a case on two ranks, one on others, and the next ones for the next case. */
 static int first_of(void)
 {
     static int turn;
-    return ranks == 2 ? EVEN : turn++ % DISTRIBUTIONS;
+    return ranks == 2 ? turn++ % 2 : turn++ % DISTRIBUTIONS;
 }
-static int step(void) { return ranks == 2 ? 1 : DISTRIBUTIONS; }
+static int step(void) { return ranks == 2 ? 2 : DISTRIBUTIONS; }
 
 /* least squares -------------------------------------------------------------------------------------------------- */
 
@@ -328,7 +328,7 @@ static void leverage_scores(void)
 /* Numbers that an f64 sum does not round, and numbers that it does; around the lengths at which another way is taken. */
 static void sums_are_right_and_the_same(void)
 {
-    const int64_t gathered = (1 << 14) / ranks, piece = 1 << 22;
+    const int64_t gathered = 1 << 11, piece = 1 << 22;
     const int64_t counts[] = {0, 1, gathered, gathered + 1, 3 * gathered, piece + 5};
     double *numbers = room(piece + 5, sizeof *numbers), *second = room(piece + 5, sizeof *second);
     for (int ordered = 0; ordered < 2; ordered++) {
