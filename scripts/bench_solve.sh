@@ -72,15 +72,18 @@ else
     # All methods at one condition number of each shape and type, and errors at the others.
     few=flashsketch,gelsd,gels,normal,sketch-and-solve-4
     grid --shape 200000x200 --task lstsq --dtype f64 --seconds 8
-    grid --shape 100000x500 --task lstsq --dtype f64 --cond 1e6 --seconds 8 --method "$few,gelsy,flashsketch-iterate"
-    grid --shape 200000x200,100000x500 --task qr,pivoted,svd --dtype f64 --seconds 8
-    for case in svd/ lstsq/200000x200 leverage/ oneread/ pca/; do python --reps 5 --seconds 8 --case $case; done
+    grid --shape 100000x500 --task lstsq --dtype f64 --cond 1e6 --seconds 8 --method "$few,gelsy"
+    python --reps 5 --seconds 8 --case svd/60000x500
+    grid --shape 200000x200 --task qr,pivoted,svd --dtype f64 --seconds 8
+    for case in leverage/ svd/100000x2000 oneread/ pca/ lstsq/200000x200; do
+        python --reps 5 --seconds 8 --case $case
+    done
     grid --shape 200000x200 --task lstsq --dtype f32 --seconds 6
     grid --shape 100000x500 --task lstsq --dtype f64 --seconds 6 --method "$few"
     grid --shape 100000x500 --task lstsq --dtype f32 --seconds 6 --method "$few"
     # Other shapes than those of the bars: few columns, and hardly more rows than columns.
     grid --shape 1000000x30,8000x800 --task lstsq --cond 1e6 --dtype f64 --seconds 5
-    grid --shape 200000x200,100000x500 --task qr,pivoted,svd --dtype f32 --seconds 6
+    grid --shape 200000x200,100000x500 --task qr,pivoted,svd --seconds 6
     for case in qr/ pivoted/ lstsq/; do python --reps 5 --seconds 8 --case $case; done
 fi
 echo "$(wc -l <"$folder/solve.jsonl") lines in $folder/solve.jsonl; $folder/solve.note may say what a reader should know"
