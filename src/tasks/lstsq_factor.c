@@ -18,6 +18,8 @@
 enum { PANEL_ELEMENTS = 1 << 21, PANEL_ROWS = 1 << 16 };
 /* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
 enum { WHOLE_ROWS = 8 };
+/* Rows for each column of a sketch whose factor is refined: A N has a condition number of three. */
+enum { REFINED_SKETCH_ROWS = 4 };
 /* Columns up to which A'A is made where A is read from slices: reading costs more than products there. */
 enum { SLICES_NORMAL_COLUMNS = 2048 };
 
@@ -269,15 +271,35 @@ static fs_result factor_sketched(fsi_lstsq *l, const fs_sketch *S)
     return result;
 }
 
+/* Reads of A by an iteration with a sketch of `times` n rows: each leaves the share 1 / sqrt(times) of the error. */
+static double reads_of_iteration(const fsi_lstsq *l, double times)
+{
+    return -2 * log2(l->o.tolerance) / log2(fmax(1.2, times));
+}
+
+/* Whether `operations` for each element of A take less time than reading it `reads` times. */
+static int is_cheaper(const fsi_lstsq *l, double operations, double reads)
+{
+    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.25 : 0.2; /* bytes read for an operation */
+    return balance * operations < reads * (double)fs_dtype_size(l->A.dtype);
+}
+
+/* Whether the factor of the sketch is refined to that of A, which leaves two or three iterations: 2 n operations for an
+ * element, which a CPU makes no faster than it reads the element 15 times, but files give it once. */
+static int prefers_refinement(const fsi_lstsq *l) { return l->A.slices.next && l->n <= SLICES_NORMAL_COLUMNS; }
+
 static fs_result factor_sketch(fsi_lstsq *l)
 {
     const fs_sketch *S;
     int own;
-    FSI_TRY(fsi_operand_solver_sketch(&l->A, l->o.sketch, sketch_rows(l), l->o.seed, &S, &own));
+    const double times = prefers_refinement(l) ? REFINED_SKETCH_ROWS : sketch_rows(l);
+    FSI_TRY(fsi_operand_solver_sketch(&l->A, l->o.sketch, times, l->o.seed, &S, &own));
     l->told.k = S->spec.k;
     l->contraction = fmin(0.9, fmax(0.1, sqrt((double)l->n / (double)S->spec.k)));
-    const fs_result result = factor_sketched(l, S);
+    fs_result result = factor_sketched(l, S);
     if (own) fs_sketch_destroy((fs_sketch *)S);
+    if (result == FS_OK && !l->N && prefers_refinement(l)) result = fsi_lstsq_refine(l);
+    if (l->is_refined) l->contraction = fmin(l->contraction, fmax(0.02, 0x1p-46 * l->told.condition));
     return result;
 }
 
@@ -352,15 +374,13 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     return FS_OK;
 }
 
-/* Whether A'A costs less than the reads of A it saves: n operations for an element against its bytes. */
+/* Whether A'A, n operations for an element, costs less than the reads of A it saves. */
 static int prefers_normal(const fsi_lstsq *l)
 {
-    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.5 : 0.2; /* bytes read for an operation */
-    const double iterations = -2 * log2(l->o.tolerance) / log2(sketch_rows(l));
     if (l->o.method != FS_LSTSQ_AUTO) return l->o.method == FS_LSTSQ_NORMAL;
     if (l->A.is_sparse || l->o.sketch) return 0;
     if (l->A.slices.next) return l->n <= SLICES_NORMAL_COLUMNS;
-    return balance * (double)l->n < (iterations - 5) * (double)fs_dtype_size(l->A.dtype);
+    return is_cheaper(l, (double)l->n, reads_of_iteration(l, sketch_rows(l)) - 5);
 }
 
 fs_result fsi_lstsq_factor(fsi_lstsq *l)

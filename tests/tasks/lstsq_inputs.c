@@ -161,7 +161,7 @@ static void sparse_matrices(void **state)
                     reference(&A.m, &B.m, want);
                     snprintf(what, sizeof what, "sparse, format %d, method %d, %d rows", format, method, (int)d);
                     if (result == FS_OK) expect_answer(what, x, want, dtype == FS_F64 ? 1e-13 : 1e-6);
-                    expect_at_most(what, report.true_backward_error, dtype == FS_F64 ? 2e-16 : 8e-9);
+                    expect_at_most(what, report.true_backward_error, dtype == FS_F64 ? 0x1p-51 : 0x1p-26);
                     sparse_free(&sparse);
                     view_free(&A), view_free(&B);
                 }
@@ -261,6 +261,8 @@ static void a_slice_that_fails_ends_the_solver(void **state)
     view B = view_make(ROWS, D, RHS, FS_F64);
     problem p = problem_make(D, N, 1, FS_F64, 1e9, 0.1, 3);
     fill_normal(&B.m, 2);
+    fs_lstsq_options options = FS_LSTSQ_INIT;
+    options.tolerance = 1e-25; /* many reads */
     for (int read = 1; read <= 9; read++) {
         sliced s = {.A = &p.A, .most = 100, .fail_at = read};
         const fs_slices slices = slices_of(&s);
@@ -268,7 +270,7 @@ static void a_slice_that_fails_ends_the_solver(void **state)
         operand.slices = &slices;
         view X = view_make(ROWS, N, RHS, FS_F64);
         view_seal(&X);
-        REFUSED(fs_lstsq(ctx, &operand, &B.m, NULL, &X.m, NULL), FS_EFILE, "disk 7 is gone");
+        REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X.m, NULL), FS_EFILE, "disk 7 is gone");
         assert_int_equal(s.reads, read);
         expect_untouched("X after a failure", &X);
         view_free(&X);
@@ -377,7 +379,7 @@ static void ranks_have_the_same_answer(void **state)
                         assert_true(s->reports[r].residual == s->reports[0].residual);
                     }
                     expect_answer(what, s->x[0], want, 1e-10);
-                    expect_at_most(what, s->reports[0].true_backward_error, 2e-16);
+                    expect_at_most(what, s->reports[0].true_backward_error, 0x1p-51);
                     free(s);
                     problem_free(&p);
                 }
