@@ -106,8 +106,8 @@ static fs_result team_sum(void *user, double *values, int64_t count, int failed)
         sums[j] = 0;
         for (int i = 0; i < t->count; i++) sums[j] += t->ranks[i].sent[j];
     }
-    pthread_barrier_wait(&t->barrier); /* all have read what was sent */
-    if (!any) memcpy(values, sums, (size_t)count * sizeof *values);
+    pthread_barrier_wait(&t->barrier);                                       /* all have read what was sent */
+    if (!any && count) memcpy(values, sums, (size_t)count * sizeof *values); /* the last sum has none */
     free(sums);
     return any ? fs_fail(FS_EBACKEND, "another rank failed") : FS_OK;
 }
