@@ -90,6 +90,9 @@ static void man(void)
           ".nf\n"
           "flashsketch sketch \\-k 400 \\-\\-seed 7 A.npy \\-o Y.npy\n"
           "flashsketch sketch \\-k 4096 \\-\\-batch\\-major \\-\\-shuffle groups grads.npy \\-o Y.npy\n"
+          "flashsketch lstsq \\-\\-rhs B.npy A.npy \\-o X.npy\n"
+          "flashsketch svd \\-r 20 \\-\\-one\\-read A0.npy A1.npy \\-U U.npy \\-S s.npy \\-V V.npy\n"
+          "flashsketch plan \\-n 100 \\-\\-error 0.3\n"
           "flashsketch coherence \\-k 1024 \\-\\-kappa 4 \\-\\-shuffle none A.mtx.gz\n"
           "flashsketch check\n"
           ".fi\n",

@@ -90,11 +90,8 @@ def files_and_panels_of_any_size_give_the_same_result():
             near(results(command, files, *options), wanted, f"{command} of {files} {options}", 1e-9)
     for command, options in OTHER_WAYS:
         wanted = results(command, ["A.npy"], *options)
-        for files, more in ways[0], ways[3], ways[6], ways[9]:
-            if "--pivot" in options or "--one-read" in options or "direct" in options or "iterate" in options:
-                near(results(command, files, *options, *more), wanted, f"{command} {options} of {files} {more}", 1e-7)
-            else:
-                near(results(command, files, *options, *more), wanted, f"{command} {options} of {files} {more}", 1e-9)
+        for files, more in ways[3], ways[9]:
+            near(results(command, files, *options, *more), wanted, f"{command} {options} of {files} {more}", 1e-7)
 
 
 def a_pipe_is_a_file():
@@ -114,7 +111,7 @@ def the_same_call_gives_the_same_bits():
     npy("B.npy", B)
     for command, options in [(name, []) for name in COMMANDS] + list(OTHER_WAYS):
         first = results(command, ["A.npy"], "--memory", "9K", *options)
-        for _ in range(3):
+        for _ in range(2):
             assert results(command, ["A.npy"], "--memory", "9K", *options) == first, f"{command} {options}"
 
 
@@ -219,10 +216,13 @@ def q_needs_no_memory():
         def limited():
             resource.setrlimit(resource.RLIMIT_DATA, (mib << 20, mib << 20))
         return subprocess.run([*qr, *more], preexec_fn=limited, capture_output=True).returncode == 0
-    least = next((mib for mib in range(16, 1025, 16) if fits(mib)), None)
-    if least is None:  # sanitizers, and libraries that reserve much
+    low, least = 0, 1024
+    if not fits(least):  # sanitizers, and libraries that reserve much
         print("no limit of memory below 1 GiB works here: q_needs_no_memory is skipped")
         return
+    while least - low > 8:
+        middle = (low + least) // 2
+        low, least = (low, middle) if fits(middle) else (middle, least)
     assert fits(least + 24, "-o", "Q.npy"), f"R takes {least} MiB, and Q does not fit 24 more"
     assert os.path.getsize("Q.npy") == 128 + (64 << 20)
 
