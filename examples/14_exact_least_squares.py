@@ -48,5 +48,5 @@ else:
     M = fs.Preconditioner(A)
     z, _, iterations = lsqr(M.operator(), b, atol=1e-12, btol=1e-12)[:3]
     last = error(M.solve(z))
-    print(f"LSQR:  not done after {alone[2]} iterations; with the preconditioner {iterations}, and an error of {last:.0e}")
+    print(f"LSQR:  not done after {alone[2]} iterations; with the preconditioner {iterations}, error {last:.0e}")
     assert alone[2] == 300 and iterations < 60 and last < 1e-8

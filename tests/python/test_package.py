@@ -98,15 +98,17 @@ def test_what_readme_shows_works(tmp_path):
         assert told.stdout.splitlines() == promised
 
 
-@pytest.mark.parametrize("page, least", [("tutorial", 10), ("attribution", 5)])
+@pytest.mark.parametrize(
+    "page, least", [("docs/tutorial.md", 10), ("docs/attribution.md", 5), ("python/README.md", 2)]
+)
 def test_what_a_page_shows_works(page, least):
     """All blocks ```pycon of a page are one session, and print what stands there."""
-    if page == "attribution":
+    if page == "docs/attribution.md":
         try:
             fs.attribution.Attributor(3, examples=1, k=2)
         except fs.BackendError as error:
             pytest.skip(f"attribution cannot run here: {error}")
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     # Everything else becomes empty lines, so that a failure names the page's own line.
     session, inside = [], False
     for line in text.splitlines():
@@ -114,8 +116,8 @@ def test_what_a_page_shows_works(page, least):
         session.append(line if inside and not fence else "")
         inside = line == "```pycon" if fence else inside
     told = []
-    test = doctest.DocTestParser().get_doctest("\n".join(session) + "\n", {}, page, f"docs/{page}.md", 0)
-    assert len(test.examples) > least, f"docs/{page}.md shows hardly any Python"
+    test = doctest.DocTestParser().get_doctest("\n".join(session) + "\n", {}, page, page, 0)
+    assert len(test.examples) > least, f"{page} shows hardly any Python"
     failed, _ = doctest.DocTestRunner(verbose=False).run(test, out=told.append)
     assert not failed, "".join(told)
 
