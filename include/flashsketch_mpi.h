@@ -156,8 +156,9 @@ struct fs_ranks;
  * as long as `ranks` lives; its sums use the buffers of `ranks`.  They are in the order of ranks or, with ordered = 0,
  * in MPI's; the other options do not matter.  docs/scaling.md says what a solver sums.
  *
- * When one rank fails in a solver, all do, with its code and message.  A solver that cannot read its options (their size
- * is wrong) does not know its ranks: there the others wait. */
+ * When one rank fails in a solver, all do, with its code and message; where each has failed by itself, as all do when an
+ * element on one of them is not finite, the message begins with "all ranks: ".  A solver that cannot read its options
+ * (their size is wrong) does not know its ranks: there the others wait. */
 FS_API FS_NODISCARD fs_result fs_mpi_ranks(fs_mpi *ranks, int64_t row0, int64_t rows, struct fs_ranks *out);
 
 #ifdef __cplusplus

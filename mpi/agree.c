@@ -20,7 +20,7 @@ fs_result fsi_ranks_check(int error, const char *what)
     return fs_fail(FS_EBACKEND, "MPI failed while %s: %s", what, message);
 }
 
-fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, fs_result mine)
+fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, int all, fs_result mine)
 {
     struct {
         int code;
@@ -28,6 +28,7 @@ fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, fs_result mine)
     } error = {(int)mine, ""};
     snprintf(error.message, sizeof error.message, "%s", fs_error_message());
     FSI_TRY_MPI(MPI_Bcast(&error, (int)sizeof error, MPI_BYTE, first, comm), "broadcasting an error");
+    if (all) return fs_fail((fs_result)error.code, "all ranks: %s", error.message);
     return fs_fail((fs_result)error.code, "rank %d: %s", first, error.message);
 }
 
@@ -37,7 +38,7 @@ fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine)
     FSI_TRY_MPI(MPI_Comm_rank(comm, &rank), "asking for the rank");
     if (mine != FS_OK) failed = rank;
     FSI_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing whether all is well");
-    return first == INT_MAX ? FS_OK : fsi_ranks_broadcast_error(comm, first, mine);
+    return first == INT_MAX ? FS_OK : fsi_ranks_broadcast_error(comm, first, 0, mine);
 }
 
 /* the beginning of a call ----------------------------------------------------------------------------------- */
@@ -148,7 +149,7 @@ fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const 
         MPI_Allgather(&share, (int)sizeof share, MPI_BYTE, ranks->shares, (int)sizeof share, MPI_BYTE, ranks->comm),
         "agreeing on a call");
     for (int r = 0; r < ranks->size; r++)
-        if (ranks->shares[r].code != FS_OK) return fsi_ranks_broadcast_error(ranks->comm, r, mine);
+        if (ranks->shares[r].code != FS_OK) return fsi_ranks_broadcast_error(ranks->comm, r, 0, mine);
     for (int r = 1; r < ranks->size; r++)
         if (ranks->shares[r].call != ranks->shares[0].call) return differ(ranks, who, ask, r);
     FSI_TRY(check_disjoint(ranks, who, &having));

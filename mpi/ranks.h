@@ -89,8 +89,9 @@ typedef struct fsi_ranks_ask {
 fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const fsi_ranks_ask *ask, int64_t row0,
                           int64_t rows, int64_t *all_rows);
 
-/* Broadcasts the error of rank `first`, which has `mine` and a message, to all ranks, and returns it on all. */
-fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, fs_result mine);
+/* Broadcasts the error of rank `first`, which has `mine` and a message, to all ranks, and returns it on all.  `all`: they
+ * all have failed, and the message says so in place of the rank. */
+fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, int all, fs_result mine);
 
 /* The scratch of ranks, at least this long; NULL with the message where there is none. */
 char *fsi_ranks_scratch(fs_mpi *ranks, const char *who, size_t bytes);

@@ -1,7 +1,7 @@
 /* solve.c - the solvers of flashsketch_solvers.h on a matrix whose rows are spread over ranks: sums for fs_ranks.
  *
- * A sum begins with an all-reduce of three numbers: the lowest rank that has failed, the smallest and the largest count.
- * So no rank waits for one that has failed, or that sums something else.  The numbers then are added
+ * A sum begins with an all-reduce of four numbers: the lowest rank that has failed, the smallest and the largest count,
+ * and whether all have failed, as they do where a sum is not finite.  So no rank waits for one that has failed, or that sums something else.  The numbers then are added
  *     in the order of ranks, few: an all-gather, and every rank adds all of them;
  *     in the order of ranks, many: Alltoallv, each rank adds its share, Allgatherv; as reduce.c does with tiles;
  *     in MPI's order: MPI_Reduce to rank 0 and MPI_Bcast.
@@ -20,10 +20,10 @@ enum { PIECE = 1 << 22, GATHERED = 1 << 11 };
 /* One failure for all ranks, or FS_OK: all sum `count` numbers. */
 static fs_result agree_on_sum(fs_mpi *m, int64_t count, fs_result mine)
 {
-    const int64_t ask[3] = {mine == FS_OK ? INT64_MAX : m->rank, count, -count};
-    int64_t all[3];
-    FSI_TRY_MPI(MPI_Allreduce(ask, all, 3, MPI_INT64_T, MPI_MIN, m->comm), "agreeing on a sum");
-    if (all[0] != INT64_MAX) return fsi_ranks_broadcast_error(m->comm, (int)all[0], mine);
+    const int64_t ask[4] = {mine == FS_OK ? INT64_MAX : m->rank, count, -count, mine != FS_OK};
+    int64_t all[4];
+    FSI_TRY_MPI(MPI_Allreduce(ask, all, 4, MPI_INT64_T, MPI_MIN, m->comm), "agreeing on a sum");
+    if (all[0] != INT64_MAX) return fsi_ranks_broadcast_error(m->comm, (int)all[0], all[3] && m->size > 1, mine);
     FSI_REQUIRE(all[1] == -all[2],
                 "ranks sum %" PRId64 " and %" PRId64 " numbers at a time: they do not solve the same problem", all[1],
                 -all[2]);

@@ -54,11 +54,12 @@ struct group {
 static void decide(group *g)
 {
     const caller *worst = NULL, *absent = NULL;
+    int failures = 0;
     int64_t least = INT64_MAX, most = 0;
     for (int i = g->count - 1; i >= 0; i--) {
         const caller *c = &g->callers[i];
         if (c->has_returned) absent = c;
-        if (c->has_returned ? c->result != FS_OK : c->failure != FS_OK) worst = c;
+        if (c->has_returned ? c->result != FS_OK : c->failure != FS_OK) worst = c, failures++;
         if (c->has_returned) continue;
         least = c->count < least ? c->count : least;
         most = c->count > most ? c->count : most;
@@ -66,7 +67,9 @@ static void decide(group *g)
     g->verdict = FS_OK;
     if (worst) {
         g->verdict = worst->result;
-        snprintf(g->message, sizeof g->message, "contexts[%d]: %s", worst->index, worst->message);
+        if (failures == g->count && g->count > 1) /* as where a sum is not finite */
+            snprintf(g->message, sizeof g->message, "all contexts: %s", worst->message);
+        else snprintf(g->message, sizeof g->message, "contexts[%d]: %s", worst->index, worst->message);
     } else if (absent) {
         g->verdict = FS_EINVAL;
         snprintf(

@@ -20,6 +20,7 @@ static fs_ranks spread;
 /* The rank that goes wrong, and how its failure begins: in the middle where there is one. */
 static int bad;
 static char named[32];
+static const char *all_named; /* where all fail alike */
 
 typedef enum solver {
     LSTSQ,
@@ -144,11 +145,11 @@ static void ranks_that_ask_for_different_things(void)
     dense.rows = is_bad ? rows - 1 : rows;
     const int64_t kept = rows;
     rows = dense.rows;
-    REFUSED(run(LEVERAGE, ctx, &A, &fewer, N, 0), FS_EINVAL, "rank 0: ", "239 rows together", "ranks.rows is 240");
+    REFUSED(run(LEVERAGE, ctx, &A, &fewer, N, 0), FS_EINVAL, all_named, "239 rows together", "ranks.rows is 240");
     rows = kept;
     dense.rows = rows;
     fewer.row0 = 0;
-    REFUSED(run(LEVERAGE, ctx, &A, &fewer, N, 0), FS_EINVAL, "rank 0: ", "row 0 of A is in");
+    REFUSED(run(LEVERAGE, ctx, &A, &fewer, N, 0), FS_EINVAL, all_named, "row 0 of A is in");
     /* A sum of other length: what is left to find when a caller's own program goes another way. */
     double numbers[2] = {1, 2};
     REFUSED(spread.sum(spread.user, numbers, is_bad ? 2 : 1, 0), FS_EINVAL, "ranks sum 1 and 2 numbers");
@@ -194,12 +195,12 @@ static void elements_that_are_not_finite_on_one_rank(void)
         fs_matrix dense;
         const fs_operand A = my_rows(&dense);
         for (int j = 0; j < N; j++) x[j] = 7;
-        REFUSED(run((solver)which, ctx, &A, &spread, N, 0), FS_EINVAL, "rank 0: ", "finite");
+        REFUSED(run((solver)which, ctx, &A, &spread, N, 0), FS_EINVAL, all_named, "finite");
         for (int j = 0; j < N; j++) EXPECT(x[j] == 7, "X was written by a call that failed");
         a[(D / 2) * N + 1] = was;
         if (which <= LSTSQ_DIRECT) {
             b[D / 2] = NAN;
-            REFUSED(run((solver)which, ctx, &A, &spread, N, 0), FS_EINVAL, "rank 0: ", "finite");
+            REFUSED(run((solver)which, ctx, &A, &spread, N, 0), FS_EINVAL, all_named, "finite");
             b[D / 2] = side;
         }
         works_again((solver)which);
@@ -287,6 +288,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     bad = ranks / 2;
     snprintf(named, sizeof named, "rank %d: ", bad);
+    all_named = ranks > 1 ? "all ranks: " : "rank 0: ";
     row0 = (int64_t)D * rank / ranks, rows = (int64_t)D * (rank + 1) / ranks - row0;
     for (int i = 0; i < D * N; i++) a[i] = real_at(1, i) * pow(0.1, i % N);
     for (int i = 0; i < D; i++) b[i] = real_at(2, i);

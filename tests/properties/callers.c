@@ -210,9 +210,9 @@ static void a_failure_of_one_ends_all(void **state)
     /* An element, a call that fails or ends by itself while others go on. */
     const double was = a[(D - 1) * N];
     a[(D - 1) * N] = NAN;
-    REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, "contexts[0]: fs_lstsq", "finite");
+    REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, "all contexts: fs_lstsq", "finite");
     w.twice = 1;
-    REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, "contexts[0]: fs_qr", "finite");
+    REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, "all contexts: fs_qr", "finite");
     w.twice = 0;
     a[(D - 1) * N] = was;
     for (int i = 0; i < 3; i++) {
