@@ -163,7 +163,7 @@ static void explain(fsi_lstsq *l)
                  t->iterations >= l->o.max_iterations ? "max_iterations was reached" : "rounding allows no less");
     else if (t->rank < most)
         snprintf(t->note, sizeof t->note,
-                 "A has rank %" PRId64 " of %" PRId64 " by rcond = %.2g: X is the shortest of many solutions", t->rank,
+                 "A has rank %" PRId64 " of %" PRId64 " by rcond = %.6g: X is the shortest of many solutions", t->rank,
                  most, l->o.rcond);
 }
 

@@ -172,14 +172,14 @@ def a_signal_leaves_nothing():
 
 def a_file_that_ends_early_is_named():
     """Its header says more than it has; and it is cut while a read of it is stopped, after several."""
-    npy("A.npy", A * 40, "d")
+    npy("A.npy", A * 400, "d")
     data = npy_bytes("A.npy")
     pathlib.Path("short.npy").write_bytes(data[:-8])
     for command, (fixed, outputs) in COMMANDS.items():
         if command != "lstsq":
             run(command, *fixed, "short.npy", outputs[0], "X.npy", fails=["short.npy: "])
     ours, its = pty.openpty()
-    npy("B.npy", B * 40, "d")
+    npy("B.npy", B * 400, "d")
     process = subprocess.Popen([FLASHSKETCH, "lstsq", "--method", "iterate", "--tolerance", "1e-300", "--rhs", "B.npy",
                                 "--memory", "4K", "--max-iterations", "1000000", "A.npy", "-o", "X.npy"],
                                stderr=its, stdout=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"})

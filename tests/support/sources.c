@@ -109,6 +109,7 @@ static fs_result team_sum(void *user, double *values, int64_t count, int failed)
     pthread_barrier_wait(&t->barrier);                                       /* all have read what was sent */
     if (!any && count) memcpy(values, sums, (size_t)count * sizeof *values); /* the last sum has none */
     free(sums);
+    if (failed) return (fs_result)failed; /* the message is this rank's own */
     return any ? fs_fail(FS_EBACKEND, "another rank failed") : FS_OK;
 }
 

@@ -55,14 +55,14 @@ static fs_result sum_of_team(void *user, double *values, int64_t count, int fail
 {
     member *m = user;
     team *t = m->team;
-    if (++m->sums == m->fail_at) failed = 1;
     t->slots[m->rank].values = values;
     t->slots[m->rank].count = count;
-    t->slots[m->rank].failed = failed;
+    t->slots[m->rank].failed = ++m->sums == m->fail_at || failed;
     pthread_barrier_wait(&t->barrier);
     fs_result result = FS_OK;
-    for (int r = 0; r < t->count; r++)
+    for (int r = 0; r < t->count && !failed; r++)
         if (t->slots[r].failed) result = fs_fail(FS_EBACKEND, "rank %d failed", r);
+    if (failed) result = (fs_result)failed; /* the message is this rank's own */
     double *sums = room(count + 1, sizeof *sums);
     for (int64_t i = 0; i < count && result == FS_OK; i++) {
         sums[i] = 0;
