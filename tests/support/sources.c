@@ -89,6 +89,7 @@ typedef struct team {
     void *user;
 } team;
 
+/* Where ranks have failed, all get the failure of the first of them. */
 static fs_result team_sum(void *user, double *values, int64_t count, int failed)
 {
     rank_thread *r = user;
@@ -96,21 +97,22 @@ static fs_result team_sum(void *user, double *values, int64_t count, int failed)
     r->sent = values;
     r->failed = failed;
     t->wanted[r->number] = count;
+    if (failed) snprintf(r->message, sizeof r->message, "%s", fs_error_message());
     pthread_barrier_wait(&t->barrier);
-    int any = 0;
-    for (int i = 0; i < t->count; i++) any |= t->ranks[i].failed;
-    for (int i = 0; i < t->count && !any; i++)
-        if (t->wanted[i] != count) t->unlike = any = 1;
-    double *sums = any ? NULL : room(count + 1, sizeof *sums);
-    for (int64_t j = 0; j < count && !any; j++) {
+    fs_result result = FS_OK;
+    for (int i = t->count - 1; i >= 0; i--)
+        if (t->ranks[i].failed) result = fs_fail((fs_result)t->ranks[i].failed, "rank %d: %s", i, t->ranks[i].message);
+    for (int i = 0; i < t->count && result == FS_OK; i++)
+        if (t->wanted[i] != count) t->unlike = 1, result = fs_fail(FS_EBACKEND, "ranks sum different counts");
+    double *sums = room(count + 1, sizeof *sums);
+    for (int64_t j = 0; j < count && result == FS_OK; j++) {
         sums[j] = 0;
         for (int i = 0; i < t->count; i++) sums[j] += t->ranks[i].sent[j];
     }
-    pthread_barrier_wait(&t->barrier);                                       /* all have read what was sent */
-    if (!any && count) memcpy(values, sums, (size_t)count * sizeof *values); /* the last sum has none */
+    pthread_barrier_wait(&t->barrier); /* all have read what was sent */
+    if (result == FS_OK && count) memcpy(values, sums, (size_t)count * sizeof *values);
     free(sums);
-    if (failed) return (fs_result)failed; /* the message is this rank's own */
-    return any ? fs_fail(FS_EBACKEND, "another rank failed") : FS_OK;
+    return result;
 }
 
 static void *rank_main(void *user)

@@ -25,7 +25,8 @@ typedef struct slicer {
 fs_operand slicer_open(slicer *s, const fs_matrix *A, int64_t most, int sparse);
 void slicer_close(slicer *s);
 
-/* One of the threads that share a matrix; sums are in the order of their numbers. */
+/* One of the threads that share a matrix; sums are in the order of their numbers, and all get the failure of
+ * any. */
 typedef struct rank_thread {
     int number, count;
     fs_matrix A; /* its rows */

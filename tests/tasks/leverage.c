@@ -334,8 +334,7 @@ static void ranks_are_whole(void **state)
             expect_report("ranks", 200, s.scores, &s.reports[0]);
             for (s.failing = 0; s.failing < count; s.failing++) {
                 run_ranks(ranks, count, cuts[count - 1], &A.m, 0, score_rank, &s);
-                for (int i = 0; i < count; i++)
-                    assert_non_null(strstr(ranks[i].message, i == s.failing ? "rcond is 2" : "another rank"));
+                for (int i = 0; i < count; i++) assert_non_null(strstr(ranks[i].message, "rcond is 2"));
             }
         }
     }

@@ -117,8 +117,8 @@ static void ranks_are_whole(void **state)
             for (s.failing = 0; s.failing < count; s.failing++) {
                 run_ranks(ranks, count, cuts[count - 1], &A.m, 0, factor_rank, &s);
                 for (int i = 0; i < count; i++) {
-                    assert_int_equal(ranks[i].result, i == s.failing ? FS_EINVAL : FS_EBACKEND);
-                    assert_non_null(strstr(ranks[i].message, i == s.failing ? "rcond is 2" : "another rank"));
+                    assert_int_equal(ranks[i].result, FS_EINVAL);
+                    assert_non_null(strstr(ranks[i].message, "rcond is 2"));
                 }
             }
             for (int i = 0; i < count; i++) answer_free(&s.part[i]);
