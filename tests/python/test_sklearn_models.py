@@ -256,6 +256,26 @@ def test_pca_chooses_as_many_components_as_scikit_learn(count):
         assert FlashPCA(count).fit_transform(X).shape == (len(X), theirs.n_components_)
 
 
+def test_minkas_estimate_is_scikit_learns_where_it_is_close():
+    rng, counts = np.random.default_rng(7), set()
+    for _ in range(12):
+        X = rng.standard_normal((40, 10)) * np.linspace(2.5, 0.8, 10)
+        counts.add(FlashPCA("mle").fit(X).n_components_)
+        assert FlashPCA("mle").fit(X).n_components_ == PCA("mle", svd_solver="full").fit(X).n_components_
+    assert len(counts) > 1
+
+
+def test_a_constant_column_of_a_sparse_x_does_not_count():
+    rng = np.random.default_rng(8)
+    for constant in (3.1, 0.7, 100 / 3):
+        X = np.c_[rng.standard_normal((3000, 5)), np.full(3000, constant)]
+        y = rng.standard_normal(3000)
+        ours = FlashLinearRegression().fit(scipy.sparse.csr_array(X), y)
+        exact = LinearRegression().fit(X[:, :5], y)
+        np.testing.assert_allclose(ours.coef_[:5], exact.coef_, rtol=1e-8)
+        assert abs(ours.coef_[5]) < 1e-8
+
+
 def test_pca_of_few_samples_and_of_sparse_ones():
     X = digits()[0][:20]
     same_components(FlashPCA(5).fit(X), PCA(5, svd_solver="full").fit(X))
