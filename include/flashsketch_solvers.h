@@ -21,6 +21,8 @@
 extern "C" {
 #endif
 
+/* progress --------------------------------------------------------------------------------------------------- */
+
 /* Called now and then by long work, with the share that is done; NULL: not called. */
 typedef struct fs_progress {
     void (*at)(void *user, double share, const char *doing);
@@ -31,15 +33,14 @@ typedef struct fs_progress {
 
 /* A matrix that arrives in slices of rows, in order, once for each read of A.  Start from FS_SLICES_INIT. */
 typedef struct fs_slices {
-    size_t size;        /* sizeof(fs_slices): set by FS_SLICES_INIT */
-    int64_t rows, cols; /* of A */
-    fs_dtype dtype;     /* of A */
-    /* Begins a read of A with its first row.  Called before each read, the first too. */
-    fs_result (*rewind)(void *user);
-    /* The next rows of A: writes a view (host memory, or the context's) of at least one row that stays valid until the
-     * next call of either function; or, for sparse rows, sets *sparse to a CSR or CSC matrix in host memory and leaves
-     * *dense.  A failure ends the solver, which returns it; fs_fail keeps the message. */
+    size_t size;                     /* sizeof(fs_slices): set by FS_SLICES_INIT */
+    int64_t rows, cols;              /* of A */
+    fs_dtype dtype;                  /* of A */
+    fs_result (*rewind)(void *user); /* begins a read of A with its first row; called before each read, the first too */
     fs_result (*next)(void *user, fs_matrix *dense, const fs_sparse **sparse);
+    /* the next rows of A: writes a view (host memory, or the context's) of at least one row that stays valid until the
+     * next call of either function; or, for sparse rows, sets *sparse to a CSR or CSC matrix in host memory and leaves
+     * *dense.  A failure ends the solver, which returns it; fs_fail keeps the message */
     void *user; /* passed to both */
 } fs_slices;
 #define FS_SLICES_INIT \
@@ -106,8 +107,9 @@ FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0,
 typedef enum fs_lstsq_method {
     FS_LSTSQ_AUTO = 0,    /* chosen by shape and condition; the report says which */
     FS_LSTSQ_ITERATE = 1, /* preconditioned conjugate gradients: one read of A an iteration */
-    FS_LSTSQ_NORMAL = 2,  /* A'A by BLAS-3 and its Cholesky factor as preconditioner; for well-conditioned A */
-    FS_LSTSQ_DIRECT = 3   /* singular values of A itself: small A, d < n */
+    FS_LSTSQ_NORMAL = 2,  /* A'A by BLAS-3 and its Cholesky factor as preconditioner; for dense A of a condition up to
+                             1e6, beyond which ITERATE takes over */
+    FS_LSTSQ_DIRECT = 3   /* a copy of A in f64 and its own factor, no sketch: small A, d < n */
 } fs_lstsq_method;
 
 /* Options of fs_lstsq.  Start from FS_LSTSQ_INIT. */
@@ -116,12 +118,12 @@ typedef struct fs_lstsq_options {
     double lambda;           /* minimise |A X - B|^2 + lambda |X|^2; at least 0 */
     double rcond;            /* singular values up to rcond times the largest count as 0, as in LAPACK's gelsd; 0:
                                max(8, sqrt(n)) times the machine precision of A's type (2^-23, 2^-52) */
-    double tolerance;        /* stop at this backward error, relative to |A|_F; 0: the rounding unit of A's type */
+    double tolerance;        /* stop at this backward error; 0: 2^-52 for f64, 2^-27 for other types */
     int64_t max_iterations;  /* 0: 200 */
     fs_lstsq_method method;  /* 0: chosen */
     const fs_sketch *sketch; /* S of d columns and at least n rows; NULL: the solver's own (docs/solvers.md) */
     uint64_t seed;           /* of the solver's own S */
-    int measure_error;       /* 1: also the backward error by singular values of A itself: reads A once more */
+    int measure_error;       /* 1: also the backward error by singular values of A itself: one or two more reads of A */
     const fs_ranks *ranks;   /* NULL: A is whole */
     const fs_progress *progress;
 } fs_lstsq_options;
@@ -136,12 +138,13 @@ typedef struct fs_lstsq_report {
     fs_lstsq_method method;
     int64_t k;                  /* rows of S; 0: no sketch */
     int64_t rank;               /* of A, by rcond */
-    double condition;           /* largest over smallest singular value of the sketch, of those that count */
+    double condition;           /* largest over smallest singular value that counts, estimated by the factor */
     int64_t iterations;         /* of the slowest right-hand side */
     int64_t reads;              /* of A, the sketch included */
     int converged;              /* 1: the tolerance was reached; 0: rounding or max_iterations stopped it before */
-    double backward_error;      /* the largest of all right-hand sides, an estimate (Karlson and Walden), over |A|_F */
-    double true_backward_error; /* the same measured (options.measure_error); NaN: not asked for */
+    double backward_error;      /* the largest of all right-hand sides, estimated by the factor (see fs_lstsq) */
+    double true_backward_error; /* the same by singular values of A (options.measure_error); NaN: not asked for, or
+                                   A's singular values are below rounding */
     double residual;            /* |A X - B| */
     double solution;            /* |X| */
     double seconds, sketch_seconds;
@@ -159,8 +162,13 @@ typedef struct fs_lstsq_report {
  * of any type and layout, in the context's memory or the host's.  Sketches A once, factors the sketch, and then reads A
  * once in each iteration, for all right-hand sides together; docs/solvers.md has the method.
  *
- * FS_EINVAL: an element of A or B is not finite, or an option has no such value; X is left as it was.  FS_ENOMEM: with
- * the bytes.  A tolerance that cannot be reached is no failure: the report says so. */
+ * The backward error is the least change of A and b that makes X exact: of each column relative to its length, of b
+ * relative to |b|, together relative to the square root of n (Karlson and Walden's estimate).  Where columns are
+ * dependent, changes of A are relative to |A|_F.
+ *
+ * FS_EINVAL: an element of A or B is not finite, or an option has no such value; X is left as it was.  The same where
+ * |A|_F or a column of B is not 0 and not between 1e-140 and 1e140, since squares are then lost: scale it.  FS_ENOMEM:
+ * with the bytes.  A tolerance that cannot be reached is no failure: the report says so. */
 FS_API FS_NODISCARD fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, const fs_matrix *B,
                                        const fs_lstsq_options *options, const fs_matrix *X, fs_lstsq_report *report);
 

@@ -16,8 +16,8 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The headers in include, and the headings of their parts of the page.
 HEADERS = [("flashsketch.h", None), ("flashsketch_files.h", "Files"), ("flashsketch_tasks.h", "Tasks"),
-           ("flashsketch_attribution.h", "Attribution"), ("flashsketch_mpi.h", "MPI"),
-           ("flashsketch_extend.h", "Extending")]
+           ("flashsketch_solvers.h", "Solvers"), ("flashsketch_attribution.h", "Attribution"),
+           ("flashsketch_mpi.h", "MPI"), ("flashsketch_extend.h", "Extending")]
 PAGE = ROOT / "docs" / "api.md"
 
 SECTION = re.compile(r"/\* ([A-Za-z ]+) -+ \*/")

@@ -21,9 +21,8 @@ double fsi_lstsq_clock(void)
 
 /* arguments -------------------------------------------------------------------------------------------------- */
 
-static fs_result check_options(const fsi_lstsq *l)
+static fs_result check_options(const fs_lstsq_options *o)
 {
-    const fs_lstsq_options *o = &l->o;
     FSI_REQUIRE(o->lambda >= 0 && isfinite(o->lambda), "fs_lstsq: lambda = %g, it must be at least 0 and finite",
                 o->lambda);
     FSI_REQUIRE(o->rcond >= 0 && o->rcond < 1, "fs_lstsq: rcond = %g, it must be at least 0 and below 1", o->rcond);
@@ -31,6 +30,8 @@ static fs_result check_options(const fsi_lstsq *l)
                 o->tolerance);
     FSI_REQUIRE(o->max_iterations >= 0, "fs_lstsq: max_iterations = %" PRId64 ", it must be at least 0",
                 o->max_iterations);
+    FSI_REQUIRE(o->measure_error == 0 || o->measure_error == 1, "fs_lstsq: measure_error is %d, it must be 0 or 1",
+                o->measure_error);
     FSI_REQUIRE(o->method >= FS_LSTSQ_AUTO && o->method <= FS_LSTSQ_DIRECT,
                 "fs_lstsq: method is %d, it must be 0 to %d", (int)o->method, (int)FS_LSTSQ_DIRECT);
     return FS_OK;
@@ -46,14 +47,9 @@ static fs_result check_side(const fsi_lstsq *l, const char *name, const fs_matri
     return FS_OK;
 }
 
-static fs_result check(fsi_lstsq *l, fs_context *ctx, const fs_operand *A, const fs_matrix *B,
-                       const fs_lstsq_options *options, const fs_matrix *X, const fs_lstsq_report *report)
+static fs_result check(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X, const fs_lstsq_report *report)
 {
-    const fs_lstsq_options start = FS_LSTSQ_INIT;
-    l->o = start;
-    if (options) FSI_TRY(fs_struct_read("fs_lstsq", "options", options, &l->o, sizeof l->o));
-    FSI_TRY(fsi_operand_init(&l->A, "fs_lstsq", ctx, A, l->o.ranks, l->o.progress));
-    FSI_TRY(check_options(l));
+    FSI_TRY(check_options(&l->o));
     FSI_TRY(fs_matrix_check("fs_lstsq", "B", B));
     FSI_TRY(fs_matrix_check_output("fs_lstsq", "X", X));
     if (report) FSI_TRY(fs_struct_check("fs_lstsq", "report", report, sizeof *report));
@@ -104,11 +100,10 @@ static fs_result place_right_hand_sides(fsi_lstsq *l, const fs_matrix *B)
 
 static fs_result take_memory(fsi_lstsq *l)
 {
-    const int64_t n = l->n, m = l->m, p = l->A.rows < n ? l->A.rows : n;
-    const int tall_svd = l->o.method == FS_LSTSQ_DIRECT && l->A.rows > n;
+    const int64_t n = l->n, m = l->m;
     FSI_REQUIRE(n <= INT32_MAX / 8 && m <= INT32_MAX / n / 8,
                 "fs_lstsq: %" PRId64 " columns and %" PRId64 " right-hand sides are too many", n, m);
-    FSI_TRY(fsi_operand_open(&l->A, n, tall_svd ? l->A.rows : n, p));
+    FSI_TRY(fsi_operand_open(&l->A, n, n, l->A.rows < n ? l->A.rows : n));
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->L));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->P));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m + m, &l->W));
@@ -176,8 +171,7 @@ static fs_result solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
 {
     FSI_TRY(take_memory(l));
     FSI_TRY(place_right_hand_sides(l, B));
-    if (l->A.rows < l->n || l->o.method == FS_LSTSQ_DIRECT) FSI_TRY(fsi_lstsq_factor_direct(l));
-    else FSI_TRY(fsi_lstsq_factor(l));
+    FSI_TRY(l->A.rows < l->n ? fsi_lstsq_factor_wide(l) : fsi_lstsq_factor(l));
     FSI_TRY(fsi_lstsq_iterate(l));
     l->told.rank = l->rank;
     l->told.reads = l->A.reads;
@@ -189,12 +183,15 @@ static fs_result solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
 fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, const fs_matrix *B, const fs_lstsq_options *options,
                    const fs_matrix *X, fs_lstsq_report *report)
 {
+    const fs_lstsq_options start = FS_LSTSQ_INIT;
     fsi_lstsq l;
     memset(&l, 0, sizeof l);
+    l.o = start;
     const double began = fsi_lstsq_clock();
-    fs_result result = check(&l, ctx, A, B, options, X, report);
-    if (!l.A.ctx) return result;
+    if (options) FSI_TRY(fs_struct_read("fs_lstsq", "options", options, &l.o, sizeof l.o));
+    FSI_TRY(fsi_operand_init(&l.A, "fs_lstsq", ctx, A, l.o.ranks, l.o.progress));
     l.told.true_backward_error = NAN;
+    fs_result result = check(&l, B, X, report);
     if (result == FS_OK) result = solve(&l, B, X);
     release_memory(&l);
     result = fsi_operand_close(&l.A, result);

@@ -21,29 +21,42 @@ typedef struct fsi_lstsq {
     double *P, *W;         /* n x m: arguments and results of a read of A */
     double *squares;       /* m, behind W */
     double *host;          /* all vectors below, in host memory */
-    double *values;        /* n: s, the singular values of R, where V is used */
+    double *values;        /* n: s, the singular values of R, where V is used; otherwise the lengths of A's columns */
     double *x, *g;         /* n x m: the solution and A'(b - A x) - lambda x */
     double *z, *s, *p, *q; /* n x m: the correction in the coordinates of N, conjugate gradients' vectors */
     double *residuals, *b_norms, *errors; /* m each */
     double *scratch;                      /* 2 n m + 2 m + n */
-    double norm;                          /* |A|_F, estimated by the sketch where there is one */
+    double norm;                          /* |A|_F, estimated by the sketch until the factor is refined */
     int has_start;                        /* x is the solution of the sketched problem */
+    int is_refined;                       /* the factor is that of A itself, not of a sketch */
     double contraction;                   /* the factor of the error that an iteration is expected to leave */
 } fsi_lstsq;
+
+/* |A|_F and |b| are 0 or between this and its reciprocal: their squares are f64 numbers, with room for factors. */
+#define FSI_LSTSQ_LARGEST 1e140
 
 /* lstsq_factor.c: the preconditioner.  Sets L, N, rank, norm, contraction and told.condition. */
 fs_result fsi_lstsq_factor(fsi_lstsq *l);
 /* y = N v, and v = N'y: m columns of n (y) and rank (v) packed numbers in host memory; y and v may be the same. */
 fs_result fsi_lstsq_from_coordinates(fsi_lstsq *l, const double *v, double *y);
 fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v);
-/* |(A'A + shift^2 I)^-1/2 g_c| for each right-hand side, A's singular values being the factor's. */
-fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double shift, const double *g, double *norms);
+/* |(A'A + shift_c^2 D^2)^-1/2 g_c| for each right-hand side, A's singular values being the factor's; at most twice that
+ * where several right-hand sides share a factorization.  D = diag(values), or where V is used I.  An infinite shift
+ * gives 0; spoils shifts. */
+fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double *shifts, const double *g, double *norms);
+/* values = the lengths of A's columns, from the factor.  Only where V is not used. */
+fs_result fsi_lstsq_measure_columns(fsi_lstsq *l);
+/* Whether |A|_F is finite and its square an f64 number. */
+fs_result fsi_lstsq_check_norm(const fsi_lstsq *l);
+
+/* lstsq_refine.c: replaces the factor by that of A itself, unless A N is singular to rounding.  One read. */
+fs_result fsi_lstsq_refine(fsi_lstsq *l);
 
 /* lstsq_iterate.c: X by conjugate gradients with restarts, in l->x. */
 fs_result fsi_lstsq_iterate(fsi_lstsq *l);
 
-/* lstsq_direct.c: the preconditioner from the singular values of A itself: for d < n, or where that method is chosen. */
-fs_result fsi_lstsq_factor_direct(fsi_lstsq *l);
+/* lstsq_direct.c: the preconditioner where A has fewer rows than columns. */
+fs_result fsi_lstsq_factor_wide(fsi_lstsq *l);
 /* All rows of A, `rows` x n, in f64 and in every rank: columns of A' `ld` apart, to[j + i ld].  One read. */
 fs_result fsi_lstsq_whole(fsi_lstsq *l, double *to, int64_t ld);
 

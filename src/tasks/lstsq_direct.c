@@ -1,7 +1,7 @@
-/* lstsq_direct.c - the preconditioner from the singular values of A itself.
+/* lstsq_direct.c - the rows of A in one place, and for fewer rows than columns the preconditioner from its singular values.
  *
- * A = U s V', whichever of A and A' is taller: with N = V diag(1 / s) of the values that count, A N is orthonormal to
- * rounding, and x = N z is the shortest solution.  The iteration then needs one or two steps. */
+ * A' = V s U': with N = V diag(1 / s) of the values that count, A N is orthonormal to rounding, and x = N z is the
+ * shortest solution.  The iteration then needs one or two steps. */
 #include <math.h>
 #include <string.h>
 
@@ -60,46 +60,34 @@ fs_result fsi_lstsq_whole(fsi_lstsq *l, double *to, int64_t ld)
     return fsi_operand_sum(&l->A, to, l->A.rows * ld);
 }
 
-static fs_result decompose(fsi_lstsq *l, double *Y, double *X, double *Vt)
+/* l->N = V and the values from A', n x d in Y. */
+static fs_result decompose(fsi_lstsq *l, double *Y, double *Ut)
 {
-    const int64_t n = l->n, d = l->A.rows, p = fsi_min(n, d);
-    const fs_memory memory = l->A.ctx->backend->memory;
+    const int64_t n = l->n, d = l->A.rows;
     FSI_TRY(fsi_lstsq_whole(l, Y, n));
     DENSE(&l->A, norm, d * n, Y, &l->norm);
-    FSI_REQUIRE(isfinite(l->norm), "%s: A has an element that is not finite, or too large to be squared", l->A.who);
-    const fs_matrix turned = {Y, n, d, 1, n, 0, 0, FS_F64, memory}, right = {Vt, p, p, 1, p, 0, 0, FS_F64, memory};
-    if (d < n) { /* Y, n x d, is A' = U s V': U has A's right singular vectors */
-        DENSE(&l->A, svd, n, p, Y, n, l->values, Vt);
-        DENSE(&l->A, add, n * p, 1.0, Y, l->N);
-        return FS_OK;
-    }
-    DENSE(&l->A, widen, &turned, X, d);
-    DENSE(&l->A, svd, d, p, X, d, l->values, Vt);
-    DENSE(&l->A, widen, &right, l->N, n);
+    FSI_TRY(fsi_lstsq_check_norm(l));
+    DENSE(&l->A, svd, n, d, Y, n, l->values, Ut);
     return FS_OK;
 }
 
-fs_result fsi_lstsq_factor_direct(fsi_lstsq *l)
+fs_result fsi_lstsq_factor_wide(fsi_lstsq *l)
 {
-    const int64_t n = l->n, d = l->A.rows, p = fsi_min(n, d);
-    double *Y = NULL, *X = NULL, *Vt = NULL;
-    fs_result result = fsi_operand_alloc(&l->A, n * p, &l->N);
-    if (result == FS_OK) result = l->A.dense->zero(l->A.handle, l->N, (size_t)(n * p) * sizeof(double));
-    if (result == FS_OK) result = fsi_operand_alloc(&l->A, n * d, &Y);
-    if (result == FS_OK && d >= n) result = fsi_operand_alloc(&l->A, n * d, &X);
-    if (result == FS_OK) result = fsi_operand_alloc(&l->A, p * p, &Vt);
-    if (result == FS_OK) result = decompose(l, Y, X, Vt);
-    fsi_operand_free(&l->A, Y);
-    fsi_operand_free(&l->A, X);
-    fsi_operand_free(&l->A, Vt);
-    if (result == FS_OK) result = fsi_operand_share(&l->A, l->N, n * p);
-    if (result == FS_OK) result = fsi_operand_share_host(&l->A, l->values, p);
+    const int64_t n = l->n, d = l->A.rows;
+    double *Ut = NULL;
+    fs_result result = fsi_operand_alloc(&l->A, n * d, &l->N);
+    if (result == FS_OK) result = fsi_operand_alloc(&l->A, d * d, &Ut);
+    if (result == FS_OK) result = decompose(l, l->N, Ut);
+    fsi_operand_free(&l->A, Ut);
+    if (result == FS_OK) result = fsi_operand_share(&l->A, l->N, n * d);
+    if (result == FS_OK) result = fsi_operand_share_host(&l->A, l->values, d);
     if (result != FS_OK) return result;
-    for (int64_t i = 0; i < p; i++) l->values[i] = hypot(l->values[i], sqrt(l->o.lambda));
+    for (int64_t i = 0; i < d; i++) l->values[i] = hypot(l->values[i], sqrt(l->o.lambda));
     l->rank = 0;
-    while (l->rank < p && l->values[l->rank] > l->o.rcond * l->values[0]) l->rank++;
+    while (l->rank < d && l->values[l->rank] > l->o.rcond * l->values[0]) l->rank++;
     l->told.condition = l->rank ? l->values[0] / l->values[l->rank - 1] : 1;
     l->told.method = FS_LSTSQ_DIRECT;
+    l->is_refined = 1;
     l->contraction = 0.02;
     return FS_OK;
 }

@@ -4,18 +4,34 @@
 #include <string.h>
 
 #include "base/math.h"
+#include "core/matrix.h"
 #include "core/sketch.h"
 #include "tasks/lstsq.h"
 
 /* Up to this condition the Cholesky factor of A'A in f64 is a preconditioner that needs three or four iterations: it is
  * off by u cond^2 n, 1e-4 n. */
 #define NORMAL_CONDITION 1e6
+/* Where the estimated condition times rcond is above this, singular values decide on the rank: the estimate is low by a
+ * factor of two, the values of a sketch by one of three. */
+#define NEAR_RCOND 0.02
 /* Elements of a panel of A that is widened to f64 at a time; rows of one that need not be. */
 enum { PANEL_ELEMENTS = 1 << 21, PANEL_ROWS = 1 << 16 };
 /* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
 enum { WHOLE_ROWS = 8 };
+/* Rows for each column of a sketch whose factor is refined: A N has a condition number of three. */
+enum { REFINED_SKETCH_ROWS = 4 };
 /* Columns up to which A'A is made where A is read from slices: reading costs more than products there. */
 enum { SLICES_NORMAL_COLUMNS = 2048 };
+
+fs_result fsi_lstsq_check_norm(const fsi_lstsq *l)
+{
+    FSI_REQUIRE(isfinite(l->norm) && l->norm <= FSI_LSTSQ_LARGEST,
+                "%s: |A| is %.3g: A has an element that is not finite, or too large for sums of squares; scale it",
+                l->A.who, l->norm);
+    FSI_REQUIRE(l->norm == 0 || l->norm >= 1 / FSI_LSTSQ_LARGEST,
+                "%s: |A| is %.3g, too small for sums of squares: scale A", l->A.who, l->norm);
+    return FS_OK;
+}
 
 /* the condition of the factor ------------------------------------------------------------------------------------ */
 
@@ -59,8 +75,19 @@ static fs_result estimate_condition(fsi_lstsq *l, double *condition)
     return fsi_operand_share_host(&l->A, condition, 1);
 }
 
-/* N from the singular values of L: R = L' = V s U' has the right singular vectors U.  Where C = Q'(S B) is given, n x m
- * in the backend's memory, x = U s^-1 V'C is the start. */
+/* How many of the first `count` singular values are above rcond times the largest. */
+static int64_t rank_of(const fsi_lstsq *l, int64_t count)
+{
+    int64_t rank = 0;
+    while (rank < count && l->values[rank] > l->o.rcond * l->values[0]) rank++;
+    return rank;
+}
+
+/* N from the singular values of L: R = L' = V s U' has the right singular vectors U.  C = Q'(S B), n x m in the
+ * backend's memory, gives the start, x = U s^-1 V'C.
+ *
+ * Where values that are no rounding errors count as 0, X depends on the very vectors: those of the sketch are refined to
+ * those of A, and the iteration begins with 0. */
 static fs_result decompose(fsi_lstsq *l, double *Vt, const double *C)
 {
     const int64_t n = l->n, m = l->m;
@@ -69,32 +96,51 @@ static fs_result decompose(fsi_lstsq *l, double *Vt, const double *C)
     DENSE(&l->A, svd, n, n, l->N, n, l->values, Vt);
     FSI_TRY(fsi_operand_share(&l->A, l->N, n * n));
     FSI_TRY(fsi_operand_share_host(&l->A, l->values, n));
-    const double *s = l->values, least = l->o.rcond * s[0];
-    l->rank = 0;
-    while (l->rank < n && s[l->rank] > least) l->rank++;
-    l->told.condition = l->rank ? s[0] / s[l->rank - 1] : 1;
-    if (!C || !l->rank) return FS_OK;
+    const double noise = fsi_operand_rcond(&l->A, 0) / 8;
+    int64_t above_noise = 0;
+    int keeps_vectors = 1;
+    while (above_noise < n && l->values[above_noise] > noise * l->values[0]) above_noise++;
+    l->rank = rank_of(l, n);
+    if (l->rank < above_noise && !l->is_refined) {
+        l->rank = above_noise;
+        FSI_TRY(fsi_lstsq_refine(l));
+        keeps_vectors = 0;
+        l->rank = rank_of(l, above_noise);
+    }
+    l->told.condition = l->rank ? l->values[0] / l->values[l->rank - 1] : 1;
+    l->has_start = l->rank && keeps_vectors;
+    if (!l->has_start) return FS_OK;
     DENSE(&l->A, gemm, 0, 0, l->rank, m, n, 1.0, Vt, n, C, n, 0.0, l->W, l->rank);
     DENSE(&l->A, fetch, l->W, (size_t)(l->rank * m) * sizeof(double), l->z);
     return fsi_lstsq_from_coordinates(l, l->z, l->x);
+}
+
+/* decompose, after which V stays only where it leaves columns out. */
+static fs_result look_at_values(fsi_lstsq *l, const double *C)
+{
+    const int64_t n = l->n;
+    double *Vt;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->N));
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n, &Vt));
+    const fs_result result = decompose(l, Vt, C);
+    fsi_operand_free(&l->A, Vt);
+    if (result == FS_OK && l->rank == n) {
+        fsi_operand_free(&l->A, l->N);
+        l->N = NULL;
+    }
+    return result;
 }
 
 /* The rank, and the solution of the sketched problem as the start. */
 static fs_result look_at_rank(fsi_lstsq *l, double *C)
 {
     const int64_t n = l->n, m = l->m;
-    double *Vt;
     l->rank = n;
-    l->has_start = C != NULL;
     FSI_TRY(estimate_condition(l, &l->told.condition));
-    if (l->told.condition * l->o.rcond > 0.02) {
-        FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->N));
-        FSI_TRY(fsi_operand_alloc(&l->A, n * n, &Vt));
-        const fs_result result = decompose(l, Vt, C);
-        fsi_operand_free(&l->A, Vt);
-        FSI_TRY(result);
-        l->has_start = l->has_start && l->rank;
-    } else if (C) {
+    if (l->told.condition * l->o.rcond > NEAR_RCOND || l->o.method == FS_LSTSQ_DIRECT) {
+        FSI_TRY(look_at_values(l, C));
+    } else {
+        l->has_start = 1;
         DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, C, n);
         DENSE(&l->A, fetch, C, (size_t)(n * m) * sizeof(double), l->x);
     }
@@ -137,7 +183,7 @@ static fs_result factor_rows(fsi_lstsq *l, const double *Y, const double *C, int
     const int64_t n = l->n, m = l->m, rows = k + m + (l->o.lambda > 0 ? n : 0);
     double *X = NULL, *F = NULL, *start = NULL;
     DENSE(&l->A, norm, k * n, Y, &l->norm);
-    FSI_REQUIRE(isfinite(l->norm), "%s: A has an element that is not finite, or too large to be squared", l->A.who);
+    FSI_TRY(fsi_lstsq_check_norm(l));
     fs_result result = fsi_operand_alloc(&l->A, rows * (n + m), &X);
     if (result == FS_OK) result = fsi_operand_alloc(&l->A, (n + m) * (n + m), &F);
     if (result == FS_OK) result = fsi_operand_alloc(&l->A, n * m, &start);
@@ -163,6 +209,7 @@ static fs_result whole_right_hand_sides(fsi_lstsq *l, double *to)
 static fs_result factor_whole(fsi_lstsq *l)
 {
     double *Y = NULL, *C = NULL;
+    l->is_refined = 1;
     fs_result result = fsi_operand_alloc(&l->A, l->A.rows * l->n, &Y);
     if (result == FS_OK) result = fsi_operand_alloc(&l->A, l->A.rows * l->m, &C);
     if (result == FS_OK) result = fsi_lstsq_whole(l, Y, l->n);
@@ -198,7 +245,8 @@ static fs_result sketch_right_hand_sides(fsi_lstsq *l, const fs_sketch *S, doubl
     fs_matrix to = fs_row_major(own ? own : C, k, l->m, sum);
     to.memory = l->A.ctx->backend->memory;
     fs_result result = l->A.dense->zero(l->A.handle, to.data, bytes);
-    if (result == FS_OK && l->B.rows) result = fs_apply(l->A.ctx, S, l->A.row0, 1.0, &l->B, 0.0, &to);
+    const fs_matrix B = fsi_matrix_at_lowest(&l->B);
+    if (result == FS_OK && B.rows) result = fs_apply(l->A.ctx, S, l->A.row0, 1.0, &B, 0.0, &to);
     if (result == FS_OK && own) result = l->A.dense->widen(l->A.handle, &to, C, l->m);
     if (result == FS_OK) result = fsi_operand_sum(&l->A, C, k * l->m);
     if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
@@ -223,15 +271,35 @@ static fs_result factor_sketched(fsi_lstsq *l, const fs_sketch *S)
     return result;
 }
 
+/* Reads of A by an iteration with a sketch of `times` n rows: each leaves the share 1 / sqrt(times) of the error. */
+static double reads_of_iteration(const fsi_lstsq *l, double times)
+{
+    return -2 * log2(l->o.tolerance) / log2(fmax(1.2, times));
+}
+
+/* Whether `operations` for each element of A take less time than reading it `reads` times. */
+static int is_cheaper(const fsi_lstsq *l, double operations, double reads)
+{
+    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.25 : 0.2; /* bytes read for an operation */
+    return balance * operations < reads * (double)fs_dtype_size(l->A.dtype);
+}
+
+/* Whether the factor of the sketch is refined to that of A, which leaves two or three iterations: 2 n operations for an
+ * element, which a CPU makes no faster than it reads the element 15 times, but files give it once. */
+static int prefers_refinement(const fsi_lstsq *l) { return l->A.slices.next && l->n <= SLICES_NORMAL_COLUMNS; }
+
 static fs_result factor_sketch(fsi_lstsq *l)
 {
     const fs_sketch *S;
     int own;
-    FSI_TRY(fsi_operand_solver_sketch(&l->A, l->o.sketch, sketch_rows(l), l->o.seed, &S, &own));
+    const double times = prefers_refinement(l) ? REFINED_SKETCH_ROWS : sketch_rows(l);
+    FSI_TRY(fsi_operand_solver_sketch(&l->A, l->o.sketch, times, l->o.seed, &S, &own));
     l->told.k = S->spec.k;
     l->contraction = fmin(0.9, fmax(0.1, sqrt((double)l->n / (double)S->spec.k)));
-    const fs_result result = factor_sketched(l, S);
+    fs_result result = factor_sketched(l, S);
     if (own) fs_sketch_destroy((fs_sketch *)S);
+    if (result == FS_OK && !l->N && prefers_refinement(l)) result = fsi_lstsq_refine(l);
+    if (l->is_refined) l->contraction = fmin(l->contraction, fmax(0.02, 0x1p-46 * l->told.condition));
     return result;
 }
 
@@ -250,7 +318,7 @@ static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, cons
     (void)row0;
     if (sparse) {
         p->saw_sparse = 1;
-        return fs_fail(FS_EUNSUPPORTED, "%s: A'A of a sparse A is not made; choose another method", l->A.who);
+        return fs_fail(FS_EUNSUPPORTED, "%s: the method NORMAL is for dense A: A'A of a sparse A is dense", l->A.who);
     }
     if (dense->dtype == FS_F64 && dense->col_stride == 1 && dense->row_stride >= l->n &&
         dense->row_stride < INT32_MAX) {
@@ -280,19 +348,19 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     fsi_operand_progress(&l->A, 0, "A'A");
     if (result == FS_OK) result = fsi_operand_visit(&l->A, PANEL_ROWS, add_gram, &p);
     fsi_operand_free(&l->A, p.Z);
-    /* Slices of one rank alone may be sparse. */
+    if (result != FS_OK && !p.saw_sparse) return result;
     double sparse = p.saw_sparse;
-    const int may_change = l->o.method == FS_LSTSQ_AUTO;
-    if (!(sparse && may_change)) FSI_TRY(result);
-    if (may_change) FSI_TRY(fsi_operand_sum_host(&l->A, &sparse, 1));
-    if (sparse > 0 && may_change) return FS_OK;
+    FSI_TRY(fsi_operand_sum_host(&l->A, &sparse, 1));
+    if (sparse > 0 && l->o.method == FS_LSTSQ_AUTO) return FS_OK;
+    FSI_TRY(result);
     FSI_TRY(fsi_operand_sum(&l->A, l->L, n * n));
     DENSE(&l->A, diagonal, n, l->L, n, l->W, l->o.lambda);
     DENSE(&l->A, fetch, l->W, (size_t)n * sizeof(double), l->scratch);
     l->norm = 0;
     for (int64_t j = 0; j < n; j++) l->norm += l->scratch[j];
     l->norm = sqrt(l->norm);
-    FSI_REQUIRE(isfinite(l->norm), "%s: A has an element that is not finite, or too large to be squared", l->A.who);
+    if (l->norm < 1 / FSI_LSTSQ_LARGEST) return FS_OK; /* squares are lost; the sketch shows whether A is 0 */
+    FSI_TRY(fsi_lstsq_check_norm(l));
     DENSE(&l->A, potrf, n, l->L, n);
     DENSE(&l->A, wait, &broken);
     double failed = broken;
@@ -302,29 +370,27 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     FSI_TRY(estimate_condition(l, &l->told.condition));
     l->rank = n;
     l->contraction = 0.02;
-    *fits = l->told.condition <= NORMAL_CONDITION;
+    *fits = l->told.condition <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
     return FS_OK;
 }
 
-/* Whether A'A costs less than the reads of A it saves: n operations for an element against its bytes. */
+/* Whether A'A, n operations for an element, costs less than the reads of A it saves. */
 static int prefers_normal(const fsi_lstsq *l)
 {
-    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.5 : 0.2; /* bytes read for an operation */
-    const double iterations = -2 * log2(l->o.tolerance) / log2(sketch_rows(l));
     if (l->o.method != FS_LSTSQ_AUTO) return l->o.method == FS_LSTSQ_NORMAL;
     if (l->A.is_sparse || l->o.sketch) return 0;
     if (l->A.slices.next) return l->n <= SLICES_NORMAL_COLUMNS;
-    return balance * (double)l->n < (iterations - 5) * (double)fs_dtype_size(l->A.dtype);
+    return is_cheaper(l, (double)l->n, reads_of_iteration(l, sketch_rows(l)) - 5);
 }
 
 fs_result fsi_lstsq_factor(fsi_lstsq *l)
 {
-    const int small = l->A.rows <= WHOLE_ROWS * l->n && !l->o.sketch;
+    const int small = (l->A.rows <= WHOLE_ROWS * l->n && !l->o.sketch) || l->o.method == FS_LSTSQ_DIRECT;
     int done = 0;
     l->told.method = FS_LSTSQ_NORMAL;
     if (!small && prefers_normal(l)) FSI_TRY(factor_normal(l, &done));
     if (done) return FS_OK;
-    l->told.method = FS_LSTSQ_ITERATE;
+    l->told.method = small ? FS_LSTSQ_DIRECT : FS_LSTSQ_ITERATE;
     return small ? factor_whole(l) : factor_sketch(l);
 }
 
@@ -364,36 +430,86 @@ fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v)
     return fsi_operand_share_host(&l->A, v, r * m);
 }
 
-/* v = F^-1 g, F F' = L L' + shift^2 I, by the triangular factor of [L'; shift I]. */
-static fs_result divide_by_shifted(fsi_lstsq *l, double shift)
+fs_result fsi_lstsq_measure_columns(fsi_lstsq *l)
+{
+    const int64_t n = l->n;
+    const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    double *R, *squares;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n + n, &R));
+    squares = R + n * n;
+    fs_result result = l->A.dense->widen(l->A.handle, &turned, R, n);
+    if (result == FS_OK) result = l->A.dense->squares(l->A.handle, n, n, R, n, squares);
+    if (result == FS_OK) result = l->A.dense->fetch(l->A.handle, squares, (size_t)n * sizeof *squares, l->values);
+    for (int64_t j = 0; j < n; j++) l->values[j] = sqrt(l->values[j]);
+    fsi_operand_free(&l->A, R);
+    return result == FS_OK ? fsi_operand_share_host(&l->A, l->values, n) : result;
+}
+
+/* v = F^-1 g, F F' = L L' + shift^2 D^2, by the triangular factor of [L'; shift D]; `count` columns in P. */
+static fs_result divide_by_shifted(fsi_lstsq *l, double shift, int64_t count)
 {
     const int64_t n = l->n;
     const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
     double *X, *F = NULL;
-    FSI_TRY(fsi_operand_alloc(&l->A, 3 * n * n, &X));
+    FSI_TRY(fsi_operand_alloc(&l->A, 3 * n * n + n, &X));
     F = X + 2 * n * n;
+    double *D = F + n * n;
     fs_result result = l->A.dense->zero(l->A.handle, X, (size_t)(2 * n * n) * sizeof *X);
+    if (result == FS_OK) result = l->A.dense->send(l->A.handle, l->values, (size_t)n * sizeof *D, D);
     if (result == FS_OK) result = l->A.dense->widen(l->A.handle, &turned, X, 2 * n);
     if (result == FS_OK) result = l->A.dense->diagonal(l->A.handle, n, X + n, 2 * n, NULL, shift);
+    if (result == FS_OK) result = l->A.dense->scale_rows(l->A.handle, n, n, X + n, 2 * n, D);
     if (result == FS_OK) result = l->A.dense->qr(l->A.handle, 2 * n, n, X, 2 * n, F);
-    if (result == FS_OK) result = l->A.dense->trsm(l->A.handle, 1, 0, n, l->m, F, n, l->P, n);
+    if (result == FS_OK) result = l->A.dense->trsm(l->A.handle, 1, 0, n, count, F, n, l->P, n);
     if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
     fsi_operand_free(&l->A, X);
     return result;
 }
 
-fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double shift, const double *g, double *norms)
+/* The norms of all right-hand sides with shifts from `least` to twice that, which are marked as done by a shift of
+ * infinity. */
+static fs_result norms_of_group(fsi_lstsq *l, double least, double *shifts, const double *g, double *norms)
 {
-    const int64_t n = l->n, m = l->m, r = l->N ? l->rank : n;
+    const int64_t n = l->n;
+    const size_t bytes = (size_t)n * sizeof *g;
     double *v = l->scratch;
-    memset(norms, 0, (size_t)m * sizeof *norms);
-    if (!r) return FS_OK;
-    DENSE(&l->A, send, g, (size_t)(n * m) * sizeof *g, l->P);
-    if (l->N) DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
-    else FSI_TRY(divide_by_shifted(l, shift));
-    DENSE(&l->A, fetch, l->N ? l->W : l->P, (size_t)(r * m) * sizeof *v, v);
-    for (int64_t c = 0; c < m; c++)
-        for (int64_t i = 0; i < r; i++)
-            norms[c] = hypot(norms[c], l->N ? v[c * r + i] / hypot(l->values[i], shift) : v[c * r + i]);
+    int64_t count = 0;
+    for (int64_t c = 0; c < l->m; c++)
+        if (shifts[c] <= 2 * least) memcpy(v + count++ * n, g + c * n, bytes);
+    DENSE(&l->A, send, v, (size_t)count * bytes, l->P);
+    FSI_TRY(divide_by_shifted(l, least, count));
+    DENSE(&l->A, fetch, l->P, (size_t)count * bytes, v);
+    for (int64_t c = 0; c < l->m; c++) {
+        if (!(shifts[c] <= 2 * least)) continue;
+        for (int64_t i = 0; i < n; i++) norms[c] = hypot(norms[c], v[i]);
+        shifts[c] = INFINITY;
+        v += n;
+    }
     return FS_OK;
+}
+
+static fs_result norms_by_vectors(fsi_lstsq *l, const double *shifts, const double *g, double *norms)
+{
+    const int64_t n = l->n, m = l->m, r = l->rank;
+    double *v = l->scratch;
+    DENSE(&l->A, send, g, (size_t)(n * m) * sizeof *g, l->P);
+    DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
+    DENSE(&l->A, fetch, l->W, (size_t)(r * m) * sizeof *v, v);
+    for (int64_t c = 0; c < m; c++)
+        for (int64_t i = 0; i < r && isfinite(shifts[c]); i++)
+            norms[c] = hypot(norms[c], v[c * r + i] / hypot(l->values[i], shifts[c]));
+    return FS_OK;
+}
+
+fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double *shifts, const double *g, double *norms)
+{
+    memset(norms, 0, (size_t)l->m * sizeof *norms);
+    if (!l->rank) return FS_OK;
+    if (l->N) return norms_by_vectors(l, shifts, g, norms);
+    for (;;) {
+        double least = INFINITY;
+        for (int64_t c = 0; c < l->m; c++) least = fmin(least, shifts[c]);
+        if (!isfinite(least)) return FS_OK;
+        FSI_TRY(norms_of_group(l, least, shifts, g, norms));
+    }
 }

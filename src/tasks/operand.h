@@ -24,7 +24,7 @@ typedef struct fsi_operand {
     int64_t row0, rows; /* number of the first of them in all of A, rows of all of A */
     fs_dtype dtype;
     int64_t reads;          /* of A so far */
-    int has_failed;         /* a failure was exchanged with the ranks */
+    int has_agreed;         /* the ranks have agreed on a failure, or on the end */
     void *staging, *packed; /* host slices on their way to a GPU: there, and packed in host memory */
     size_t staging_bytes;
 } fsi_operand;
@@ -47,7 +47,7 @@ fs_result fsi_operand_close(fsi_operand *A, fs_result result);
 fs_result fsi_operand_alloc(fsi_operand *A, int64_t count, double **memory);
 void fsi_operand_free(fsi_operand *A, void *memory);
 
-/* Visits A in slices of at most `most` rows (0: any number), in order: one read.  Either `dense` (in the backend's
+/* Visits A in slices of at most `most` rows (0: any number; sparse slices as they come), in order: one read.  Either `dense` (in the backend's
  * memory, offset folded) or `sparse` is set.  row0 counts from this caller's first row. */
 typedef fs_result (*fsi_visit_slice)(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse);
 fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user);
@@ -82,8 +82,8 @@ fs_result fsi_operand_agree(fsi_operand *A, const fs_sketch *S, uint64_t seed, c
 /* Calls the caller's progress function, if there is one. */
 void fsi_operand_progress(const fsi_operand *A, double share, const char *doing);
 
-/* The solver's own S for an A of n columns: kappa = 4 and s = 4 where k allows, rows shuffled, k = `times` n (at least
- * n + 16).  *S is the caller's to destroy.  `given`: the caller's own sketch, checked and used instead; *own tells. */
+/* The solver's own S for an A of n columns: kappa = 4 and s = 4 where k allows (2 and 2 from times = 8 on), rows
+ * shuffled, k = `times` n + 16.  *S is the caller's to destroy.  `given`: the caller's own sketch, checked and used instead; *own tells. */
 fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given, double times, uint64_t seed,
                                     const fs_sketch **S, int *own);
 

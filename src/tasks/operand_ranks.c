@@ -14,7 +14,7 @@ fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count)
 {
     if (!A->ranks.sum) return FS_OK;
     const fs_result result = A->ranks.sum(A->ranks.user, values, count, 0);
-    if (result != FS_OK) A->has_failed = 1;
+    if (result != FS_OK) A->has_agreed = 1;
     return result;
 }
 

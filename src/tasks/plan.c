@@ -2,11 +2,13 @@
  *
  * The error is that of the largest eigenvalue of (S Q)'(S Q), Q an orthonormal basis of n columns.  For a Gaussian S it
  * is (sqrt(k - 1) + sqrt(n))^2 / k - 1 + scale W, scale = (sqrt(k - 1) + sqrt(n)) (1 / sqrt(k - 1) + 1 / sqrt(n))^1/3 / k
- * and W of Tracy and Widom's distribution of real matrices (Johnstone, Annals of Statistics 29, 2001), which a shifted gamma distribution
- * approximates (Chiani, Journal of Multivariate Analysis 129, 2014).  docs/solvers.md compares it with draws.
+ * and W of Tracy and Widom's distribution of real matrices (Johnstone, Annals of Statistics 29, 2001), which a shifted
+ * gamma distribution approximates (Chiani, Journal of Multivariate Analysis 129, 2014).  tests/tasks/plan.c compares it
+ * with draws.
  *
  * The default sketch has that error where no rows of A outweigh the others.  Where n rows do, its error is larger by a
- * factor that grows with k / n and falls with kappa; the factors below bound what docs/solvers.md measured. */
+ * factor that grows with k / n and falls with kappa; the factor below bounds it, as tests/tasks/plan.c
+ * finds. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -48,13 +50,25 @@ static double coherent_factor(double k, double n, double kappa, double tail)
     return 1 + 0.12 * (1 + tail) / kappa * log2(fmax(1, k / n));
 }
 
-static double error_at(int64_t k, int64_t n, double w, double tail, int coherent)
+/* w is Tracy and Widom's variable. */
+static double error_of_columns(int64_t k, int64_t n, double w, double tail, int coherent)
 {
     const double a = sqrt((double)k - 1), b = sqrt((double)n), sum = a + b;
     const double gaussian = (sum * sum + w * sum * cbrt(1 / a + 1 / b)) / (double)k - 1;
     /* A single column has |chi^2_k / k - 1|, of mean sqrt(4 / (pi k)). */
     const double error = fmax(gaussian, sqrt(4 / (3.14159265358979 * (double)k)));
     return coherent ? error * coherent_factor((double)k, (double)n, (double)kappa_of(k, 1), tail) : error;
+}
+
+/* The formula falls with n for small n, where it bounds the error: (w / 6)^1.5 columns, two for a probability of 1e-6,
+ * and some more with the coherent factor.  So many columns have the error of fewer, too. */
+static double error_at(int64_t k, int64_t n, double w, double tail, int coherent)
+{
+    enum { FALLING = 8 };
+    double error = error_of_columns(k, n, w, tail, coherent);
+    for (int64_t fewer = 1; fewer < fsi_min(n, FALLING); fewer++)
+        error = fmax(error, error_of_columns(k, fewer, w, tail, coherent));
+    return error;
 }
 
 typedef struct goal {

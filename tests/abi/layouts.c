@@ -29,6 +29,7 @@ ENUM(fs_sparse_format)
 ENUM(fs_index_type)
 ENUM(fs_multi_sum)
 ENUM(fs_method)
+ENUM(fs_lstsq_method)
 
 int main(void)
 {

@@ -231,14 +231,27 @@ static fs_result report_ridge(void *report) { return fs_ridge(task.w, 1.0, &task
 static fs_result report_coherence(void *report) { return fs_coherence(task.ctx, task.S, &task.A, NULL, report); }
 static fs_result report_ose(void *report) { return fs_ose(task.w, task.S, &task.A, 0, report); }
 
-/* `given` has what `full` has in its bytes after the size, but for times, which differ from call to call: those are
- * the three doubles from `times` on. */
-static void compare_report(const subject *s, size_t times, size_t size, const unsigned char *given,
+/* `given` has what `full` has in its bytes after the size, but for times, which differ from call to call: `count`
+ * doubles from byte `times` on. */
+static void compare_report(const subject *s, size_t times, size_t count, size_t size, const unsigned char *given,
                            const unsigned char *full)
 {
     for (size_t i = sizeof(size_t); i < size; i++)
-        if ((i < times || i >= times + 3 * sizeof(double)) && given[i] != full[i])
+        if ((i < times || i >= times + count * sizeof(double)) && given[i] != full[i])
             fail_msg("%s of %zu bytes: byte %zu differs from that of the full report", s->name, size, i);
+}
+
+static void compare_reports(const subject *s, size_t times, size_t count)
+{
+    unsigned char *full = copy_of(s, s->known);
+    MUST(s->call(full));
+    for (size_t size = sizeof(size_t); size < s->known; size += sizeof(int)) {
+        unsigned char *given = copy_of(s, size);
+        MUST(s->call(given));
+        compare_report(s, times, count, size, given, full);
+        free(given);
+    }
+    free(full);
 }
 
 static void reports_are_filled_as_far_as_they_go(void **state)
@@ -259,18 +272,139 @@ static void reports_are_filled_as_far_as_they_go(void **state)
         {"fs_ose_report", &ose, sizeof ose, 0, 1, report_ose},
     };
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
-        const subject *s = &subjects[i];
-        try_lengths(s);
-        const size_t times = i < 2 ? s->known : offsetof(fs_gram_report, sketch_seconds);
-        unsigned char *full = copy_of(s, s->known);
-        MUST(s->call(full));
-        for (size_t size = sizeof(size_t); size < s->known; size += sizeof(int)) {
-            unsigned char *given = copy_of(s, size);
-            MUST(s->call(given));
-            compare_report(s, times, size, given, full);
-            free(given);
-        }
-        free(full);
+        try_lengths(&subjects[i]);
+        compare_reports(&subjects[i], offsetof(fs_gram_report, sketch_seconds), i < 2 ? 0 : 3);
+    }
+}
+
+/* solvers ---------------------------------------------------------------------------------------------------- */
+
+static int rows_given; /* of the slices */
+static fs_result rewind_rows(void *user)
+{
+    (void)user;
+    rows_given = 0;
+    return FS_OK;
+}
+static fs_result next_rows(void *user, fs_matrix *dense, const fs_sparse **sparse)
+{
+    (void)user, (void)sparse;
+    *dense = fs_row_major((double *)task.A.data + rows_given * N, D / 2, N, FS_F64);
+    rows_given += D / 2;
+    return FS_OK;
+}
+static fs_result sum_of_one(void *user, double *values, int64_t count, int failed)
+{
+    (void)user, (void)values, (void)count;
+    return failed ? fs_fail(FS_EINVAL, "a rank failed") : FS_OK;
+}
+
+static const fs_operand *operand(void)
+{
+    static fs_operand A = FS_OPERAND_INIT;
+    A.dense = &task.A;
+    return &A;
+}
+static fs_result solve_lstsq(const fs_operand *A, const fs_lstsq_options *options, fs_lstsq_report *report)
+{
+    return fs_lstsq(task.ctx, A, &task.B, options, &task.X, report);
+}
+static fs_result factor_qr(const fs_qr_options *options, fs_qr_report *report)
+{
+    static double r[N * N];
+    const fs_matrix R = fs_row_major(r, N, N, FS_F64);
+    return fs_qr(task.ctx, operand(), options, NULL, &R, NULL, report);
+}
+static fs_result factor_svd(const fs_svd_options *options, fs_svd_report *report)
+{
+    static double s[N];
+    return fs_svd(task.ctx, operand(), options, NULL, s, NULL, report);
+}
+static fs_result score_rows(const fs_leverage_options *options, fs_leverage_report *report)
+{
+    static double scores[D];
+    return fs_leverage(task.ctx, operand(), options, scores, report);
+}
+static fs_result plan_sketch(const fs_plan_options *options, fs_plan_report *report)
+{
+    fs_plan_options wanted = FS_PLAN_INIT;
+    fs_plan_report unused = FS_PLAN_REPORT_INIT;
+    wanted.n = N, wanted.error = 0.5;
+    return fs_plan(options ? options : &wanted, report ? report : &unused);
+}
+
+static fs_result take_operand(void *given) { return solve_lstsq(given, NULL, NULL); }
+static fs_result take_slices(void *given)
+{
+    fs_operand A = FS_OPERAND_INIT;
+    A.slices = given;
+    return solve_lstsq(&A, NULL, NULL);
+}
+static fs_result take_ranks(void *given)
+{
+    fs_lstsq_options options = FS_LSTSQ_INIT;
+    options.ranks = given;
+    return solve_lstsq(operand(), &options, NULL);
+}
+static fs_result take_lstsq(void *given) { return solve_lstsq(operand(), given, NULL); }
+static fs_result take_qr(void *given) { return factor_qr(given, NULL); }
+static fs_result take_svd(void *given) { return factor_svd(given, NULL); }
+static fs_result take_leverage(void *given) { return score_rows(given, NULL); }
+static fs_result take_plan(void *given) { return plan_sketch(given, NULL); }
+
+static void options_of_solvers_too(void **state)
+{
+    (void)state;
+    const fs_operand *A = operand();
+    fs_slices slices = FS_SLICES_INIT;
+    slices.rows = D, slices.cols = N, slices.dtype = FS_F64, slices.rewind = rewind_rows, slices.next = next_rows;
+    fs_ranks ranks = FS_RANKS_INIT;
+    ranks.rows = D, ranks.sum = sum_of_one;
+    const fs_lstsq_options lstsq = FS_LSTSQ_INIT;
+    const fs_qr_options qr = FS_QR_INIT;
+    const fs_svd_options svd = FS_SVD_INIT;
+    const fs_leverage_options leverage = FS_LEVERAGE_INIT;
+    fs_plan_options plan = FS_PLAN_INIT;
+    plan.n = N, plan.error = 0.5;
+    const subject subjects[] = {
+        {"fs_operand", A, sizeof *A, END(fs_operand, dense), 0, take_operand},
+        {"fs_slices", &slices, sizeof slices, END(fs_slices, next), 0, take_slices},
+        {"fs_ranks", &ranks, sizeof ranks, END(fs_ranks, sum), 0, take_ranks},
+        {"fs_lstsq_options", &lstsq, sizeof lstsq, sizeof(size_t), 0, take_lstsq},
+        {"fs_qr_options", &qr, sizeof qr, sizeof(size_t), 0, take_qr},
+        {"fs_svd_options", &svd, sizeof svd, sizeof(size_t), 0, take_svd},
+        {"fs_leverage_options", &leverage, sizeof leverage, sizeof(size_t), 0, take_leverage},
+        {"fs_plan_options", &plan, sizeof plan, END(fs_plan_options, error), 0, take_plan},
+    };
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) try_lengths(&subjects[i]);
+}
+
+static fs_result report_lstsq(void *report) { return solve_lstsq(operand(), NULL, report); }
+static fs_result report_qr(void *report) { return factor_qr(NULL, report); }
+static fs_result report_svd(void *report) { return factor_svd(NULL, report); }
+static fs_result report_leverage(void *report) { return score_rows(NULL, report); }
+static fs_result report_plan(void *report) { return plan_sketch(NULL, report); }
+
+static void reports_of_solvers_too(void **state)
+{
+    (void)state;
+    const fs_lstsq_report lstsq = FS_LSTSQ_REPORT_INIT;
+    const fs_qr_report qr = FS_QR_REPORT_INIT;
+    const fs_svd_report svd = FS_SVD_REPORT_INIT;
+    const fs_leverage_report leverage = FS_LEVERAGE_REPORT_INIT;
+    const fs_plan_report plan = FS_PLAN_REPORT_INIT;
+    const subject subjects[] = {
+        {"fs_lstsq_report", &lstsq, sizeof lstsq, 0, 1, report_lstsq},
+        {"fs_qr_report", &qr, sizeof qr, 0, 1, report_qr},
+        {"fs_svd_report", &svd, sizeof svd, 0, 1, report_svd},
+        {"fs_leverage_report", &leverage, sizeof leverage, 0, 1, report_leverage},
+        {"fs_plan_report", &plan, sizeof plan, 0, 1, report_plan},
+    };
+    const size_t times[] = {offsetof(fs_lstsq_report, seconds), offsetof(fs_qr_report, seconds),
+                            offsetof(fs_svd_report, seconds), offsetof(fs_leverage_report, seconds), sizeof plan};
+    for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++) {
+        try_lengths(&subjects[i]);
+        compare_reports(&subjects[i], times[i], i == 0 ? 2 : 1);
     }
 }
 
@@ -373,6 +507,8 @@ int main(void)
         cmocka_unit_test(options_of_other_headers_are_accepted),
         cmocka_unit_test(fields_beyond_an_older_struct_are_not_read),
         cmocka_unit_test(reports_are_filled_as_far_as_they_go),
+        cmocka_unit_test(options_of_solvers_too),
+        cmocka_unit_test(reports_of_solvers_too),
 #ifdef OLDER_WITH_FILES
         cmocka_unit_test(streams_and_panels_too),
 #endif

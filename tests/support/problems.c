@@ -10,6 +10,8 @@ static void (*dgelsd)(const int *, const int *, const int *, double *, const int
                       const double *, int *, double *, const int *, int *, int *);
 static void (*dgesdd)(const char *, const int *, const int *, double *, const int *, double *, double *, const int *,
                       double *, const int *, double *, const int *, int *, int *);
+static void (*sgelsd)(const int *, const int *, const int *, float *, const int *, float *, const int *, float *,
+                      const float *, int *, float *, const int *, int *, int *);
 
 void need_openblas(void)
 {
@@ -17,7 +19,8 @@ void need_openblas(void)
     const char *why = library ? NULL : dlerror();
     if (library) *(void **)&dgelsd = dlsym(library, "dgelsd_");
     if (library) *(void **)&dgesdd = dlsym(library, "dgesdd_");
-    if (!dgelsd || !dgesdd) {
+    if (library) *(void **)&sgelsd = dlsym(library, "sgelsd_");
+    if (!dgelsd || !dgesdd || !sgelsd) {
         fprintf(stderr, "skipped: tasks need OpenBLAS with LAPACK (%s)\n", why ? why : "this one has none");
         exit(77);
     }
@@ -180,4 +183,93 @@ void lapack_singular_values(int64_t rows, int64_t cols, const double *A, double 
     dgesdd("N", &m, &n, copy, &m, values, &none, &one, &none, &one, work, &lwork, iwork, &info);
     assert_int_equal(info, 0);
     free(copy), free(iwork), free(work);
+}
+
+void lapack_singular_vectors(int64_t rows, int64_t cols, const double *A, double *values, double *V)
+{
+    const int m = (int)rows, n = (int)cols, small = m < n ? m : n, ask = -1;
+    double *copy = columns_with(rows, cols, rows, A), *U = room(rows * small, sizeof *U),
+           *Vt = room(cols * small, sizeof *Vt), want = 0;
+    int *iwork = room(8 * (int64_t)small, sizeof *iwork), info = 0;
+    dgesdd("S", &m, &n, copy, &m, values, U, &m, Vt, &small, &want, &ask, iwork, &info);
+    const int lwork = (int)want + 4 * small * small + 7 * small + (m > n ? m : n);
+    double *work = room(lwork, sizeof *work);
+    dgesdd("S", &m, &n, copy, &m, values, U, &m, Vt, &small, work, &lwork, iwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < cols; j++)
+        for (int i = 0; i < small; i++) V[j * small + i] = Vt[i + j * small];
+    free(copy), free(U), free(Vt), free(iwork), free(work);
+}
+
+void lapack_solve_f32(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double rcond, double *X)
+{
+    const int rows = (int)k, cols = (int)n, count = (int)rhs, tall = (int)(k > n ? k : n), ask = -1;
+    double *wide[2] = {columns_with(k, n, k, Y), columns_with(k, rhs, tall, C)};
+    const int64_t counts[2] = {k * n, tall * rhs};
+    float *narrow[2], least = (float)rcond, want = 0, *s = room(tall, sizeof *s);
+    for (int i = 0; i < 2; i++) {
+        narrow[i] = room(counts[i], sizeof(float));
+        for (int64_t e = 0; e < counts[i]; e++) narrow[i][e] = (float)wide[i][e];
+    }
+    int rank = 0, iwant = 0, info = 0;
+    sgelsd(&rows, &cols, &count, narrow[0], &rows, narrow[1], &tall, s, &least, &rank, &want, &ask, &iwant, &info);
+    const int lwork = (int)want;
+    float *work = room(lwork, sizeof *work);
+    int *iwork = room(iwant, sizeof *iwork);
+    sgelsd(&rows, &cols, &count, narrow[0], &rows, narrow[1], &tall, s, &least, &rank, work, &lwork, iwork, &info);
+    assert_int_equal(info, 0);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t c = 0; c < rhs; c++) X[j * rhs + c] = narrow[1][j + c * tall];
+    for (int i = 0; i < 2; i++) free(wide[i]), free(narrow[i]);
+    free(s), free(work), free(iwork);
+}
+
+/* backward errors -------------------------------------------------------------------------------------------- */
+
+/* The least eigenvalue of A A' + f^2 (I - r r' / |r|^2) (Walden, Karlson and Sun, 1995), whose root the error is.  With
+ * c the coordinates of r / |r| in A's left singular vectors and e = 1 - |c|^2, it is the zero below f^2 of
+ *     sum c_i^2 (s_i^2 - z) / (s_i^2 + f^2 - z) - e z / (f^2 - z). */
+static double least_eigenvalue(int64_t count, const double *s, const double *c, double f)
+{
+    double low = 0, high = f * f, e = 1;
+    for (int64_t i = 0; i < count; i++) e -= c[i] * c[i];
+    e = fmax(e, 0);
+    for (int step = 0; step < 200; step++) {
+        const double z = (low + high) / 2;
+        double sum = -e * z / (f * f - z);
+        for (int64_t i = 0; i < count; i++) sum += c[i] * c[i] * (s[i] * s[i] - z) / (s[i] * s[i] + f * f - z);
+        if (sum > 0) low = z;
+        else high = z;
+    }
+    return (low + high) / 2;
+}
+
+double backward_error(int64_t d, int64_t n, const double *A, const double *b, const double *x)
+{
+    const int64_t small = d < n ? d : n;
+    double *s = room(small, sizeof *s), *V = room(n * small, sizeof *V), *c = room(small, sizeof *c);
+    long double *g = room(n, sizeof *g), r2 = 0, b2 = 0, x2 = 0, a2 = 0;
+    for (int64_t j = 0; j < n; j++) g[j] = 0, x2 += (long double)x[j] * x[j];
+    for (int64_t i = 0; i < d; i++) {
+        long double r = b[i];
+        for (int64_t j = 0; j < n; j++) r -= (long double)A[i * n + j] * x[j];
+        for (int64_t j = 0; j < n; j++) g[j] += r * A[i * n + j], a2 += (long double)A[i * n + j] * A[i * n + j];
+        r2 += r * r, b2 += (long double)b[i] * b[i];
+    }
+    lapack_singular_vectors(d, n, A, s, V);
+    const double theta = (double)sqrtl(a2 / b2),
+                 f = theta * (double)(sqrtl(r2 / (1 + (long double)theta * theta * x2)));
+    for (int64_t i = 0; i < small; i++) {
+        long double sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += V[j * small + i] * g[j];
+        c[i] = s[i] > 0 && r2 > 0 ? (double)(sum / (s[i] * sqrtl(r2))) : 0;
+    }
+    const double error = f > 0 ? sqrt(least_eigenvalue(small, s, c, f)) / (double)sqrtl(a2) : 0;
+    free(s), free(V), free(c), free(g);
+    return error;
+}
+
+void expect_at_most(const char *what, double value, double bound)
+{
+    if (!(value <= bound)) fail_msg("%s: %g, at most %g expected", what, value, bound);
 }

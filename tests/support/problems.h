@@ -40,6 +40,18 @@ void lapack_ridge(int64_t k, int64_t n, int64_t rhs, const double *Y, const doub
 /* Singular values of a rows x cols matrix, descending; values has room for the smaller number. */
 void lapack_singular_values(int64_t rows, int64_t cols, const double *A, double *values);
 
+/* The values, and the right singular vectors as the columns of V: cols x min(rows, cols), row-major. */
+void lapack_singular_vectors(int64_t rows, int64_t cols, const double *A, double *values, double *V);
+/* lapack_solve in f32: its matrices rounded, then sgelsd. */
+void lapack_solve_f32(int64_t k, int64_t n, int64_t rhs, const double *Y, const double *C, double rcond, double *X);
+
+/* The backward error of x (n numbers) for min |A x - b|: the least |[dA, theta db]|_F, theta = |A|_F / |b|, over |A|_F,
+ * such that x is the answer for A + dA and b + db, by LAPACK's singular values of A.  Residuals are in long double. */
+double backward_error(int64_t d, int64_t n, const double *A, const double *b, const double *x);
+
+/* Fails the test unless value <= bound. */
+void expect_at_most(const char *what, double value, double bound);
+
 /* Ends the program as skipped where there is no OpenBLAS; otherwise what cmocka said. */
 #define RUN_TASK_TESTS(tests) (need_openblas(), cmocka_run_group_tests((tests), NULL, NULL))
 void need_openblas(void);
