@@ -442,7 +442,7 @@ fs_result fsi_lstsq_measure_columns(fsi_lstsq *l)
     if (result == FS_OK) result = l->A.dense->fetch(l->A.handle, squares, (size_t)n * sizeof *squares, l->values);
     for (int64_t j = 0; j < n; j++) l->values[j] = sqrt(l->values[j]);
     fsi_operand_free(&l->A, R);
-    return result;
+    return result == FS_OK ? fsi_operand_share_host(&l->A, l->values, n) : result;
 }
 
 /* v = F^-1 g, F F' = L L' + shift^2 D^2, by the triangular factor of [L'; shift D]; `count` columns in P. */

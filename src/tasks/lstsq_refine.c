@@ -93,7 +93,7 @@ static fs_result refine_triangle(fsi_lstsq *l, const double *C)
     const fs_result result = l->A.dense->gemm(l->A.handle, 0, 0, n, n, n, 1.0, l->L, n, C, n, 0.0, product, n);
     fsi_operand_free(&l->A, l->L);
     l->L = product;
-    return result;
+    return result == FS_OK ? fsi_operand_share(&l->A, l->L, n * n) : result;
 }
 
 /* diag(s) C = U s' W': the values become s', V becomes V U. */
@@ -104,11 +104,12 @@ static fs_result refine_vectors(fsi_lstsq *l, double *C, double *Wt, double *sca
     DENSE(&l->A, send, l->values, (size_t)r * sizeof(double), scales);
     DENSE(&l->A, scale_rows, r, r, C, r, scales);
     DENSE(&l->A, svd, r, r, C, r, l->values, Wt);
+    FSI_TRY(fsi_operand_share_host(&l->A, l->values, r));
     FSI_TRY(fsi_operand_alloc(&l->A, n * r, &product));
     const fs_result result = l->A.dense->gemm(l->A.handle, 0, 0, n, r, r, 1.0, l->N, n, C, r, 0.0, product, n);
     fsi_operand_free(&l->A, l->N);
     l->N = product;
-    return result;
+    return result == FS_OK ? fsi_operand_share(&l->A, l->N, n * r) : result;
 }
 
 static fs_result refine(gram *g)

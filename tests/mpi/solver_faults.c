@@ -54,6 +54,7 @@ static fs_result run(solver which, fs_context *with, const fs_operand *A, const 
     qr.pivot = which == QR_PIVOTED;
     svd.rank = which == SVD ? 0 : 2;
     svd.oversampling = 2;
+    if (which == SVD_RANGE) svd.power_steps = 5;
     svd.one_read = which == PCA_ONE_READ;
     leverage.exact = which == LEVERAGE_EXACT;
     switch (which) {
