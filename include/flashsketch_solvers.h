@@ -67,8 +67,9 @@ typedef struct fs_ranks {
     int64_t row0; /* the number of this caller's first row in A */
     int64_t rows; /* of all of A */
     fs_result (*sum)(void *user, double *values, int64_t count, int failed);
-    /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  failed: 1 where this caller
-     * has failed, with count 0, whatever the others ask for; every caller then gets a failure, now or in its next call */
+    /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  All callers make the same
+     * calls, the last with count 0.  failed: 1 where this caller has failed, with values NULL and count 0 whatever the
+     * count of the others: every caller's call then returns a failure */
     void *user;
 } fs_ranks;
 #define FS_RANKS_INIT \
