@@ -68,9 +68,10 @@ typedef struct fs_ranks {
     int64_t row0; /* the number of this caller's first row in A */
     int64_t rows; /* of all of A */
     fs_result (*sum)(void *user, double *values, int64_t count, int failed);
-    /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  `failed` is 0, or the
-     * fs_result of this caller's failure, which fs_error_message() explains; where any caller has failed, or counts
-     * differ, every caller gets a failure.  The last call of a solver, successful or not, has count 0 */
+    /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  All callers make the same
+     * calls; the last one of a solver, successful or not, has count 0.  `failed` is 0, or the fs_result of this caller's
+     * failure, which fs_error_message() explains, with values NULL and count 0 whatever the count of the others; where
+     * any caller has failed, or counts differ, every caller's call returns a failure */
     void *user;
 } fs_ranks;
 #define FS_RANKS_INIT \
