@@ -63,8 +63,8 @@ def solve_sparse(
         if lam:
             sketch = numpy.vstack([sketch, root * numpy.eye(edge)])
         cut = max(8.0, edge**0.5) * MACHINE[bool(wide)]
-        # Below that there is nothing but rounding, where X and u m' cancel, as in a constant column.
-        noise = max(8.0, d**0.5) * MACHINE[True] * float(numpy.linalg.norm(mean)) * float(numpy.linalg.norm(A.u))
+        # What is left where X and u m' cancel, as in a constant column: m is a sum of d numbers, one after another.
+        noise = max(8, d) * MACHINE[True] * float(numpy.linalg.norm(mean)) * float(numpy.linalg.norm(A.u))
         N, _ = whitening(sketch, cut, noise)
     solve = _tall(A, N, root) if d >= n else _wide(A, N, root)
     error = tol or MACHINE[bool(wide)] / 16
