@@ -63,7 +63,7 @@ def solve_sparse(
         if lam:
             sketch = numpy.vstack([sketch, root * numpy.eye(edge)])
         cut = max(8.0, edge**0.5) * MACHINE[bool(wide)]
-        # Where X and u m' cancel, as in a constant column, this much is left: m is a sum of d numbers, one after another.
+        # What is left where X and u m' cancel, as in a constant column: m is a sum of d numbers, one after another.
         noise = max(8, d) * MACHINE[True] * float(numpy.linalg.norm(mean)) * float(numpy.linalg.norm(A.u))
         N, _ = whitening(sketch, cut, noise)
     solve = _tall(A, N, root) if d >= n else _wide(A, N, root)
