@@ -152,8 +152,8 @@ struct fs_ranks;
  *     options.ranks = &spread;
  *     if (fs_lstsq(ctx, &operand, &B, &options, &X, &report)) ...     X on every rank, to the bit; or the same error
  *
- * Every row of A must be on one rank, ranks may have none (and then any row0).  *out serves any number of calls on matrices of these rows,
- * as long as `ranks` lives; its sums use the buffers of `ranks`.  They are in the order of ranks or, with ordered = 0,
+ * Every row of A must be on one rank, ranks may have none (and then any row0).  *out serves any number of calls on
+ * matrices of these rows, as long as `ranks` lives; its sums use the buffers of `ranks`.  They are in the order of ranks or, with ordered = 0,
  * in MPI's; the other options do not matter.  docs/scaling.md says what a solver sums.
  *
  * When one rank fails in a solver, all do, with its code and message; where each has failed by itself, as all do when an

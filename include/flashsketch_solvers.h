@@ -69,9 +69,9 @@ typedef struct fs_ranks {
     int64_t rows; /* of all of A */
     fs_result (*sum)(void *user, double *values, int64_t count, int failed);
     /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  All callers make the same
-     * calls; the last one of a solver, successful or not, has count 0.  `failed` is 0, or the fs_result of this caller's
-     * failure, which fs_error_message() explains, with values NULL and count 0 whatever the count of the others; where
-     * any caller has failed, or counts differ, every caller's call returns a failure */
+     * calls, the last with count 0.  failed: 0, or the fs_result of this caller's failure, which fs_error_message()
+     * explains, with values NULL and count 0.  Where any has failed, or counts differ, every caller's call returns a
+     * failure, and the solver returns that */
     void *user;
 } fs_ranks;
 #define FS_RANKS_INIT \
@@ -79,12 +79,10 @@ typedef struct fs_ranks {
         sizeof(fs_ranks), 0, 0, NULL, NULL \
     }
 
-/* One of the calls of fs_multi_run: the work of contexts[index], with the fs_ranks that its solvers get. */
-typedef fs_result (*fs_multi_call)(void *user, int index, fs_context *ctx, const fs_ranks *ranks);
-
 /* Calls `call` once for each context of `multi` (fs_multi_create), all at the same time, each in a thread of its own, the
- * first in the caller's: solvers on a matrix whose rows are spread over several GPUs or CPU contexts of one process.
- * row0[i] and rows[i] are the rows of A that contexts[i] has; each row is in one of them, and a context may have none.
+ * first in the caller's, with the fs_ranks that its solvers get: solvers on a matrix whose rows are spread over several
+ * GPUs or CPU contexts of one process.  row0[i] and rows[i] are the rows of A that contexts[i] has; each row is in one of
+ * them, and a context may have none.
  *
  *     static fs_result solve(void *user, int i, fs_context *ctx, const fs_ranks *ranks)
  *     {
@@ -100,7 +98,9 @@ typedef fs_result (*fs_multi_call)(void *user, int index, fs_context *ctx, const
  * and message, and so does fs_multi_run: "contexts[2]: ...".  FS_ENOMEM where the system has no thread for each
  * context; then nothing was called.  One fs_multi does one thing at a time. */
 FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0, const int64_t *rows,
-                                           fs_multi_call call, void *user);
+                                           fs_result (*call)(void *user, int index, fs_context *ctx,
+                                                             const fs_ranks *ranks),
+                                           void *user);
 
 /* least squares ---------------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* solve.c - the solvers of flashsketch_solvers.h on a matrix whose rows are spread over ranks: sums for fs_ranks.
  *
  * A sum begins with an all-reduce of four numbers: the lowest rank that has failed, the smallest and the largest count,
- * and whether all have failed, as they do where a sum is not finite.  So no rank waits for one that has failed, or that sums something else.  The numbers then are added
+ * and whether all have failed, as they do where a sum is not finite.  So no rank waits for one that has failed, or that
+ * sums something else.  The numbers then are added
  *     in the order of ranks, few: an all-gather, and every rank adds all of them;
  *     in the order of ranks, many: Alltoallv, each rank adds its share, Allgatherv; as reduce.c does with tiles;
  *     in MPI's order: MPI_Reduce to rank 0 and MPI_Bcast.

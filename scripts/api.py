@@ -22,7 +22,6 @@ PAGE = ROOT / "docs" / "api.md"
 
 SECTION = re.compile(r"/\* ([A-Za-z ]+) -+ \*/")
 FUNCTION = re.compile(r"FS_API (?:FS_NODISCARD )?(.*?\b(fs_\w+)\(.*?\))(?: FS_PRINTF\(2, 3\))?;", re.DOTALL)
-CALLBACK = re.compile(r"typedef [\w ]+ \**\(\*(\w+)\)\([^;]*\);")
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
 MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION(?:_\w+)?|FS_COHERENCE_MAX_COLS|FS_THREADS_MAX)\s(.*)",
                    re.DOTALL)
@@ -90,10 +89,9 @@ def items(text):
             comment, chunk = comment_text(chunk[:end]), chunk[end:]
         previous = None
         for declaration in declarations(chunk.strip()):
-            kind, name = next(((kind, match[group]) for kind, group, match in (
-                ("function", 2, FUNCTION.fullmatch(declaration)), ("type", 2, TYPE.fullmatch(declaration)),
-                ("type", 1, CALLBACK.fullmatch(declaration)), ("macro", 1, MACRO.fullmatch(declaration)))
-                if match), (None, None))
+            kind, name = next(((kind, match[2 if kind != "macro" else 1]) for kind, match in (
+                ("function", FUNCTION.fullmatch(declaration)), ("type", TYPE.fullmatch(declaration)),
+                ("macro", MACRO.fullmatch(declaration))) if match), (None, None))
             if not kind:
                 fail(f"this is not understood: {declaration}")
             if previous and previous[0] == kind != "type":  # functions under one comment, macros in one group
@@ -202,7 +200,8 @@ def struct_rows(page, body):
 
 def type_of(page, names, comment, declaration):
     match = TYPE.fullmatch(declaration)
-    kind, name, body = match.groups() if match else ("", names[0], "")
+    assert match  # by items()
+    kind, name, body = match.groups()
     page.add(f"### {name}")
     page.paragraphs(comment, names)
     if not body:

@@ -43,7 +43,7 @@ struct group {
     int64_t meeting; /* meetings that have ended */
     fs_result verdict;
     char message[440]; /* of the last verdict that was a failure */
-    fs_multi_call call;
+    fs_result (*call)(void *user, int index, fs_context *ctx, const fs_ranks *ranks);
     void *user;
     caller callers[];
 };
@@ -210,7 +210,8 @@ static fs_result check_rows(int count, const int64_t *row0, const int64_t *rows,
     return FS_OK;
 }
 
-fs_result fs_multi_run(fs_multi *multi, const int64_t *row0, const int64_t *rows, fs_multi_call call, void *user)
+fs_result fs_multi_run(fs_multi *multi, const int64_t *row0, const int64_t *rows,
+                       fs_result (*call)(void *user, int index, fs_context *ctx, const fs_ranks *ranks), void *user)
 {
     FSI_REQUIRE(multi && row0 && rows && call, "fs_multi_run: %s is NULL",
                 !multi  ? "multi"
