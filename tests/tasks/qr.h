@@ -1,31 +1,43 @@
-#include "factors.h"
+/* qr.h - what the tests of fs_qr share: matrices of a condition, and everything that a factorization is. */
+#ifndef FSI_TESTS_TASKS_QR_H
+#define FSI_TESTS_TASKS_QR_H
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-answer answer_make(int64_t d, int64_t n, fs_dtype dtype)
+#include "tests/support/problems.h"
+#include "tests/support/sources.h"
+
+typedef struct answer {
+    view Q, R;
+    int64_t *pivots;
+    fs_qr_report report;
+} answer;
+
+static inline answer answer_make(int64_t d, int64_t n, fs_dtype dtype)
 {
     const fs_qr_report start = FS_QR_REPORT_INIT;
     answer a = {view_make(ROWS, d, n, dtype), view_make(COLUMNS, n, n, FS_F64), room(n, sizeof(int64_t)), start};
     return a;
 }
-void answer_free(answer *a) { view_free(&a->Q), view_free(&a->R), free(a->pivots); }
+static inline void answer_free(answer *a) { view_free(&a->Q), view_free(&a->R), free(a->pivots); }
 
-fs_qr_options options_of(int pivot)
+static inline fs_qr_options options_of(int pivot)
 {
     fs_qr_options o = FS_QR_INIT;
     o.pivot = pivot, o.seed = 5;
     return o;
 }
 
-fs_result factor(fs_context *ctx, const fs_operand *A, const fs_qr_options *o, answer *a)
+static inline fs_result factor(fs_context *ctx, const fs_operand *A, const fs_qr_options *o, answer *a)
 {
     return fs_qr(ctx, A, o, &a->Q.m, &a->R.m, o->pivot ? a->pivots : NULL, &a->report);
 }
 
-double unorthogonality(const fs_matrix *Q, int64_t rank)
+/* |Q'Q - I|_F, columns from `rank` on being 0; the rounding of its own sums does not count. */
+static inline double unorthogonality(const fs_matrix *Q, int64_t rank)
 {
     double square = 0;
     for (int64_t a = 0; a < Q->cols; a++)
@@ -38,7 +50,8 @@ double unorthogonality(const fs_matrix *Q, int64_t rank)
     return sqrt(square);
 }
 
-double misfit(const fs_matrix *A, const answer *a, int pivoted)
+/* |A(:, J) - Q R|_F over |A|_F. */
+static inline double misfit(const fs_matrix *A, const answer *a, int pivoted)
 {
     double square = 0;
     for (int64_t i = 0; i < A->rows; i++)
@@ -50,7 +63,7 @@ double misfit(const fs_matrix *A, const answer *a, int pivoted)
     return sqrt(square) / fmax(norm_of(A), DBL_MIN);
 }
 
-void expect_triangle(const fs_matrix *R, int64_t rank)
+static inline void expect_triangle(const fs_matrix *R, int64_t rank)
 {
     for (int64_t j = 0; j < R->cols; j++) {
         assert_true(j < rank ? at(R, j, j) > 0 : at(R, j, j) == 0);
@@ -59,7 +72,7 @@ void expect_triangle(const fs_matrix *R, int64_t rank)
     }
 }
 
-void expect_permutation(const int64_t *pivots, int64_t n)
+static inline void expect_permutation(const int64_t *pivots, int64_t n)
 {
     int *seen = room(n, sizeof *seen);
     memset(seen, 0, (size_t)n * sizeof *seen);
@@ -70,7 +83,8 @@ void expect_permutation(const int64_t *pivots, int64_t n)
     free(seen);
 }
 
-view matrix_of(layout how, int64_t d, int64_t n, fs_dtype dtype, double condition)
+/* A of singular values from 1 to 1 / condition in a layout and type. */
+static inline view matrix_of(layout how, int64_t d, int64_t n, fs_dtype dtype, double condition)
 {
     problem p = problem_make(d, n, 1, FS_F64, condition, 0, 11);
     view A = view_make(how, d, n, dtype);
@@ -80,23 +94,15 @@ view matrix_of(layout how, int64_t d, int64_t n, fs_dtype dtype, double conditio
     return A;
 }
 
-static double unit_of(fs_dtype dtype)
+static inline double unit_of(fs_dtype dtype)
 {
     return dtype == FS_F64 ? 0x1p-53 : dtype == FS_F32 ? 0x1p-24 : dtype == FS_F16 ? 0x1p-11 : 0x1p-8;
 }
 /* Of the sums of a type: f32 for 16-bit elements. */
-static double sum_unit_of(fs_dtype dtype) { return dtype == FS_F64 ? 0x1p-53 : 0x1p-24; }
+static inline double sum_unit_of(fs_dtype dtype) { return dtype == FS_F64 ? 0x1p-53 : 0x1p-24; }
 
-view whole_matrix(int64_t d, int64_t n, fs_dtype dtype)
-{
-    view A = view_make(ROWS, d, n, dtype);
-    for (int64_t i = 0; i < d; i++)
-        for (int64_t j = 0; j < n; j++)
-            put(&A.m, i, j, i < n ? i == j : bits_at(9, i * n + j) % 4 ? 0 : whole_at(2, i * n + j, 9));
-    return A;
-}
-
-void expect_factors(const char *what, const fs_matrix *A, const answer *a, int pivot)
+/* Everything that a factorization is.  `what` begins every message. */
+static inline void expect_factors(const char *what, const fs_matrix *A, const answer *a, int pivot)
 {
     const int64_t rank = a->report.rank, n = A->cols;
     assert_true(rank == 0 ? a->report.orthogonality == 0 : a->report.orthogonality > 0 || rank == 1);
@@ -112,7 +118,8 @@ void expect_factors(const char *what, const fs_matrix *A, const answer *a, int p
         expect_below("diagonal of a pivoted R falls", at(&a->R.m, j, j), 2 * at(&a->R.m, j - 1, j - 1));
 }
 
-int64_t check_qr(const char *what, const fs_matrix *A, int pivot, fs_dtype dtype)
+/* Runs fs_qr, Q of type dtype, and checks it; returns the rank. */
+static inline int64_t check_qr(const char *what, const fs_matrix *A, int pivot, fs_dtype dtype)
 {
     fs_context *ctx = context_of(NULL, 0);
     answer a = answer_make(A->rows, A->cols, dtype);
@@ -125,3 +132,5 @@ int64_t check_qr(const char *what, const fs_matrix *A, int pivot, fs_dtype dtype
     fs_context_destroy(ctx);
     return rank;
 }
+
+#endif
