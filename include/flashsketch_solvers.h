@@ -223,7 +223,7 @@ FS_API FS_NODISCARD fs_result fs_qr(fs_context *ctx, const fs_operand *A, const 
 typedef struct fs_svd_options {
     size_t size;          /* sizeof(fs_svd_options): set by FS_SVD_INIT */
     int64_t rank;         /* singular values wanted, r; 0: all min(d, n), by QR */
-    int64_t oversampling; /* columns of the range beyond r; 0: max(10, r / 2) */
+    int64_t oversampling; /* columns of the range beyond r; 0: max(10, r / 2), with one_read max(10, 2 r) */
     int power_steps;      /* 0, 1, 2, ...: each reads A once more and sharpens slowly falling spectra; -1: 2 */
     int one_read;         /* 1: a single read of A (generalised Nystrom); power_steps must be 0 or -1 */
     uint64_t seed;

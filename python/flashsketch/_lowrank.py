@@ -123,9 +123,9 @@ def svd(
 
     With rank None they are computed by QR, to rounding; otherwise by the range of a sketch of A, in which case the
     result has an error beyond that of the best approximation, and its size is estimated.  oversampling: columns of the
-    range beyond rank; None: max(10, rank // 2).  power_steps: each reads A once more and sharpens slowly falling
-    spectra; None: 2.  one_read: a single read of A (generalised Nystrom), without power steps.  seed: of the sketches.
-    progress: as lstsq's.
+    range beyond rank; None: max(10, rank // 2), with one_read max(10, 2 * rank).  power_steps: each reads A once more
+    and sharpens slowly falling spectra; None: 2.  one_read: a single read of A (generalised Nystrom), without power
+    steps.  seed: of the sketches.  progress: as lstsq's.
 
     >>> import numpy as np, flashsketch as fs
     >>> rng = np.random.default_rng(0)

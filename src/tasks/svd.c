@@ -130,7 +130,8 @@ static fs_result check_options(fsi_svd *t)
                 who, o->power_steps, o->rank);
     if (o->power_steps < 0) o->power_steps = o->one_read ? 0 : 2;
     t->r = o->rank ? o->rank : most;
-    const int64_t more = o->oversampling ? o->oversampling : fsi_max(10, t->r / 2);
+    /* One read has no second product with A to make up for a narrow range. */
+    const int64_t more = o->oversampling ? o->oversampling : fsi_max(10, o->one_read ? 2 * t->r : t->r / 2);
     t->l = more < most - t->r ? t->r + more : most;
     t->all = !o->one_read && t->l == most;
     FSI_REQUIRE(t->l <= (INT_MAX - 24) / 4, "%s: %" PRId64 " columns of a basis are more than %d", who, t->l,

@@ -46,11 +46,11 @@ static fs_result solve(const fs_lstsq_options *options, double *x, fs_lstsq_repo
 
 /* tolerance and limits --------------------------------------------------------------------------------------------- */
 
-/* Each tolerance is kept, with fewer iterations the larger it is. */
+/* Each tolerance is kept, with no more iterations the larger it is, and fewer in the end. */
 static void tolerances_are_kept(void **state)
 {
     (void)state;
-    int64_t before = INT64_MAX;
+    int64_t before = INT64_MAX, first = 0;
     for (int exponent = -15; exponent <= -3; exponent += 3) {
         double x[COUNT];
         fs_lstsq_options options = FS_LSTSQ_INIT;
@@ -60,9 +60,11 @@ static void tolerances_are_kept(void **state)
         assert_int_equal(report.converged, 1);
         expect_at_most("estimate", report.backward_error, options.tolerance);
         expect_at_most("measured", report.true_backward_error, 2 * options.tolerance);
-        assert_true(report.iterations < before || (report.iterations == 0 && before == 0));
+        assert_true(report.iterations <= before);
+        if (before == INT64_MAX) first = report.iterations;
         before = report.iterations;
     }
+    assert_true(before < first);
 }
 
 static void a_tolerance_out_of_reach_is_said(void **state)
@@ -79,7 +81,7 @@ static void a_tolerance_out_of_reach_is_said(void **state)
         assert_int_equal(report.converged, 0);
         assert_true(report.iterations < 100);
         if (!strstr(report.note, "rounding") || !strstr(report.note, "1e-25")) fail_msg("note: %s", report.note);
-        expect_at_most("backward error", report.backward_error, usual.backward_error * 1.01);
+        expect_at_most("backward error", report.backward_error, fmax(usual.backward_error, 0x1p-53));
         expect_at_most("residual", report.residual, usual.residual + 0x1p-52 * norm_of(&hard.A) * report.solution);
     }
 }

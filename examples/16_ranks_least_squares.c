@@ -1,9 +1,9 @@
-/* 14_ranks_least_squares.c - least squares to full accuracy where the rows of A and b are spread over MPI ranks.
+/* 16_ranks_least_squares.c - least squares to full accuracy where the rows of A and b are spread over MPI ranks.
  *
  * Each rank has its own samples of a sum of cosines, generated here, and gets all coefficients.  The ranks sum S A once
  * and a few dozen numbers in each iteration; A and b stay where they are.
  *
- *     mpicc 14_ranks_least_squares.c $(pkg-config --cflags --libs flashsketch_mpi) -lm && mpirun -n 4 ./a.out */
+ *     mpicc 16_ranks_least_squares.c $(pkg-config --cflags --libs flashsketch_mpi) -lm && mpirun -n 4 ./a.out */
 #include <flashsketch_mpi.h>
 #include <flashsketch_tasks.h>
 #include <math.h>
