@@ -64,7 +64,8 @@ typedef struct fsi_dense {
      * matrix.  P is n x m, W n x m, both column-major and packed; U is m x rows, packed: U[c + i m].  B is rows x m, of
      * any type, in the backend's memory, its offset folded in; NULL: 0.
      * product: U = (A P)'.  normal: with U = A P - B, W += A'U and squares[c] += |column c of U|^2, in one read of A;
-     * the order of sums depends on A's shape alone, not on threads. */
+     * the order of sums depends on A's shape alone, not on threads.  With B, a backend may make the sums of an f64 A in
+     * more than f64: they are the gradient that a solver ends with. */
     fs_result (*product)(void *handle, const fs_matrix *A, int64_t m, const double *P, double *U);
     fs_result (*normal)(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B, double *W,
                         double *squares);

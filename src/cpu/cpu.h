@@ -33,6 +33,11 @@ typedef struct fsi_cpu_ops {
                      double *u);
     void (*row_sums)(int64_t count, int64_t n, const void *a, fs_dtype dtype, int64_t pitch, const double *u,
                      double *w);
+    /* The same of f64 rows with numbers h + l, whose sums have twice the precision. */
+    void (*row_dots_twice)(int64_t count, int64_t n, const double *a, int64_t pitch, const double *xh, const double *xl,
+                           double *uh, double *ul);
+    void (*row_sums_twice)(int64_t count, int64_t n, const double *a, int64_t pitch, const double *uh, const double *ul,
+                           double *wh, double *wl);
 } fsi_cpu_ops;
 
 /* Memory that grows. */
@@ -80,6 +85,13 @@ void *fsi_cpu_take(fsi_cpu *cpu, fsi_cpu_pool *pool, int64_t bytes);
 /* fs_apply_products, by the apply of cpu's variant (products.c). */
 fs_result fsi_cpu_products(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                            double beta, const fs_matrix *Y);
+
+/* Strips that the rows of a product with A are cut into, each with `sums` doubles of its own: by these alone. */
+int64_t fsi_cpu_strips(int64_t rows, int64_t sums);
+
+/* W += A'(A P - B) of an f64 A with sums of twice the precision (normal_twice.c); otherwise as fsi_cpu_normal. */
+fs_result fsi_cpu_normal_twice(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
+                               double *W, double *squares);
 
 /* The products of dense.h with rows of A (normal.c). */
 fs_result fsi_cpu_product(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const double *P, double *U);

@@ -91,6 +91,7 @@ static void multiply(int64_t n, int64_t tokens, int more, const float *a, const 
 }
 
 #include "cpu/rows.inc.c"
+#include "cpu/rows_twice.inc.c"
 
 const fsi_cpu_ops PASTE(fsi_cpu, VARIANT) = {
     .name = TEXT(VARIANT),
@@ -100,4 +101,6 @@ const fsi_cpu_ops PASTE(fsi_cpu, VARIANT) = {
     .multiply = multiply,
     .row_dots = row_dots,
     .row_sums = row_sums,
+    .row_dots_twice = row_dots_twice,
+    .row_sums_twice = row_sums_twice,
 };

@@ -40,7 +40,7 @@ static layout layout_of(const fs_matrix *A)
     return CONVERTED;
 }
 
-static int64_t strips_of(int64_t rows, int64_t sums)
+int64_t fsi_cpu_strips(int64_t rows, int64_t sums)
 {
     const int64_t fit = SUM_BYTES_MOST / (8 * (sums > 0 ? sums : 1));
     int64_t strips = fsi_div_up(rows, STRIP_ROWS);
@@ -203,7 +203,7 @@ static job dense_job(const fsi_cpu *cpu, const fs_matrix *A, int64_t m, const do
     J.step = STEP_ROWS;
     if (how == BY_COLUMNS) J.step = fsi_max(STEP_LEAST, fsi_min(STEP_MOST, STEP_ELEMENTS / fsi_max(1, J.n)));
     J.per_thread = J.step + (how == CONVERTED ? STEP_ROWS * J.n : J.n);
-    J.strips = strips_of(J.rows, m * J.n);
+    J.strips = fsi_cpu_strips(J.rows, m * J.n);
     return J;
 }
 
@@ -217,6 +217,7 @@ fs_result fsi_cpu_product(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const dou
 fs_result fsi_cpu_normal(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B, double *W,
                          double *squares)
 {
+    if (B && A->dtype == FS_F64) return fsi_cpu_normal_twice(cpu, A, m, P, B, W, squares);
     job J = dense_job(cpu, A, m, P);
     J.B = B;
     return run(cpu, &J, W, squares);
@@ -278,7 +279,7 @@ static job sparse_job(const fsi_cpu *cpu, const fs_sparse *A, int64_t m, const d
                    .m = m,
                    .P = P,
                    .per_thread = m + 8, /* a cache line apart */
-                   .strips = strips_of(A->rows, m * A->cols)};
+                   .strips = fsi_cpu_strips(A->rows, m * A->cols)};
     return J;
 }
 

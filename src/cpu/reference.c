@@ -211,6 +211,28 @@ static void ref_row_sums(int64_t count, int64_t n, const void *a, fs_dtype dtype
         for (int64_t j = 0; j < n; j++) w[j] += fsi_load(a, dtype, i * pitch + j) * u[i];
 }
 
+static void ref_row_dots_twice(int64_t count, int64_t n, const double *a, int64_t pitch, const double *xh,
+                               const double *xl, double *uh, double *ul)
+{
+    for (int64_t i = 0; i < count; i++) {
+        long double sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += (long double)a[i * pitch + j] * ((long double)xh[j] + xl[j]);
+        uh[i] = (double)sum;
+        ul[i] = (double)(sum - uh[i]);
+    }
+}
+static void ref_row_sums_twice(int64_t count, int64_t n, const double *a, int64_t pitch, const double *uh,
+                               const double *ul, double *wh, double *wl)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < n; j++) {
+            const long double sum = (long double)a[i * pitch + j] * ((long double)uh[i] + ul[i]) +
+                                    ((long double)wh[j] + wl[j]);
+            wh[j] = (double)sum;
+            wl[j] = (double)(sum - wh[j]);
+        }
+}
+
 const fsi_cpu_ops fsi_cpu_reference = {
     .name = "ref",
     .apply = ref_apply,
@@ -219,4 +241,6 @@ const fsi_cpu_ops fsi_cpu_reference = {
     .multiply = ref_multiply,
     .row_dots = ref_row_dots,
     .row_sums = ref_row_sums,
+    .row_dots_twice = ref_row_dots_twice,
+    .row_sums_twice = ref_row_sums_twice,
 };

@@ -55,7 +55,24 @@ static double *orthonormal(int64_t rows, int64_t cols, uint64_t seed)
     return Q;
 }
 
-problem problem_make(int64_t d, int64_t n, int64_t rhs, fs_dtype dtype, double condition, double noise, uint64_t seed)
+/* Noise of column c: normals, `orthogonal`: without their part in the range of U; its square. */
+static double *noise_of(int64_t d, int64_t n, const double *U, int64_t rhs, int64_t c, uint64_t seed, int orthogonal,
+                        double *square)
+{
+    double *e = room(d, sizeof *e);
+    for (int64_t i = 0; i < d; i++) e[i] = normal_at(seed, i * rhs + c);
+    for (int64_t l = 0; l < n && orthogonal; l++) {
+        double dot = 0;
+        for (int64_t i = 0; i < d; i++) dot += U[l * d + i] * e[i];
+        for (int64_t i = 0; i < d; i++) e[i] -= dot * U[l * d + i];
+    }
+    *square = 0;
+    for (int64_t i = 0; i < d; i++) *square += e[i] * e[i];
+    return e;
+}
+
+static problem make(int64_t d, int64_t n, int64_t rhs, fs_dtype dtype, double condition, double noise, uint64_t seed,
+                    int orthogonal)
 {
     problem p = {d, n, rhs, fs_row_major(room(d * n, 8), d, n, dtype), fs_row_major(room(d * rhs, 8), d, rhs, dtype)};
     double *U = orthonormal(d, n, seed), *V = orthonormal(n, n, seed + 1);
@@ -67,19 +84,29 @@ problem problem_make(int64_t d, int64_t n, int64_t rhs, fs_dtype dtype, double c
             put(&p.A, i, j, sum);
         }
     for (int64_t c = 0; c < rhs; c++) {
-        double square = 0, error = 0;
+        double square = 0, error, *e = noise_of(d, n, U, rhs, c, seed + 3, orthogonal, &error);
         for (int twice = 0; twice < 2; twice++)
             for (int64_t i = 0; i < d; i++) {
                 double sum = 0;
                 for (int64_t j = 0; j < n; j++) sum += at(&p.A, i, j) * normal_at(seed + 2, j * rhs + c);
-                const double e = normal_at(seed + 3, i * rhs + c);
-                if (twice) put(&p.B, i, c, sum + noise * sqrt(square / error) * e);
-                else square += sum * sum, error += e * e;
+                if (twice) put(&p.B, i, c, sum + noise * sqrt(square / error) * e[i]);
+                else square += sum * sum;
             }
+        free(e);
     }
     free(U);
     free(V);
     return p;
+}
+
+problem problem_make(int64_t d, int64_t n, int64_t rhs, fs_dtype dtype, double condition, double noise, uint64_t seed)
+{
+    return make(d, n, rhs, dtype, condition, noise, seed, 0);
+}
+
+problem problem_make_orthogonal(int64_t d, int64_t n, double condition, double noise, uint64_t seed)
+{
+    return make(d, n, 1, FS_F64, condition, noise, seed, 1);
 }
 
 void problem_free(problem *p)

@@ -14,6 +14,8 @@ typedef struct problem {
     fs_matrix A, B;
 } problem;
 problem problem_make(int64_t d, int64_t n, int64_t rhs, fs_dtype dtype, double condition, double noise, uint64_t seed);
+/* The same in f64 with noise orthogonal to A's range, so that X does not grow with the condition. */
+problem problem_make_orthogonal(int64_t d, int64_t n, double condition, double noise, uint64_t seed);
 void problem_free(problem *p);
 
 /* The context, workspace and sketch of a test; rows k, dtype that of the problem's sums. */

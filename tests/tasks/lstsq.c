@@ -86,6 +86,25 @@ static double gelsds_error(const fs_matrix *A, const fs_matrix *B)
     return error;
 }
 
+/* A residual of a tenth of |b| at conditions where the rounding of A'(b - A x) in f64 would keep the error above 1e-15
+ * and the iteration from ending. */
+static void large_residuals_end_at_rounding(void **state)
+{
+    (void)state;
+    for (double condition = 1e9; condition < 1e13; condition *= 10) {
+        enum { ROWS_OF_A = 8000, COLUMNS_OF_A = 60 };
+        problem p = problem_make_orthogonal(ROWS_OF_A, COLUMNS_OF_A, condition, 0.1, 5);
+        double x[COLUMNS_OF_A];
+        fs_lstsq_options options = FS_LSTSQ_INIT;
+        options.method = FS_LSTSQ_ITERATE;
+        const fs_lstsq_report report = solve(&p.A, &p.B, &options, x);
+        assert_int_equal(report.converged, 1);
+        expect_at_most("backward error", worst_error(&p.A, &p.B, x, 1), 0x1p-52);
+        expect_at_most("iterations", (double)report.iterations, 30);
+        problem_free(&p);
+    }
+}
+
 /* The bar: at most four times gelsd's backward error, measured here; below the rounding unit all are alike. */
 static void expect_gelsds_error(const char *what, const fs_matrix *A, const fs_matrix *B, const double *x, double gelsd)
 {
@@ -390,11 +409,17 @@ static void scales_change_nothing_or_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(backward_errors_are_gelsds), cmocka_unit_test(f32_answers_are_better_than_sgelsds),
-        cmocka_unit_test(graded_and_coherent_rows),   cmocka_unit_test(dependent_columns_have_the_shortest_solution),
-        cmocka_unit_test(rcond_counts_as_in_gelsd),   cmocka_unit_test(nearly_dependent_columns),
-        cmocka_unit_test(every_shape_has_its_answer), cmocka_unit_test(many_right_hand_sides),
-        cmocka_unit_test(ridge_from_nothing_to_all),  cmocka_unit_test(scales_change_nothing_or_are_refused),
+        cmocka_unit_test(large_residuals_end_at_rounding),
+        cmocka_unit_test(backward_errors_are_gelsds),
+        cmocka_unit_test(f32_answers_are_better_than_sgelsds),
+        cmocka_unit_test(graded_and_coherent_rows),
+        cmocka_unit_test(dependent_columns_have_the_shortest_solution),
+        cmocka_unit_test(rcond_counts_as_in_gelsd),
+        cmocka_unit_test(nearly_dependent_columns),
+        cmocka_unit_test(every_shape_has_its_answer),
+        cmocka_unit_test(many_right_hand_sides),
+        cmocka_unit_test(ridge_from_nothing_to_all),
+        cmocka_unit_test(scales_change_nothing_or_are_refused),
     };
     need_openblas();
     return cmocka_run_group_tests(tests, open_context, close_context);
