@@ -23,7 +23,7 @@ fs_operand sparse_operand(const fs_sparse *A)
     return o;
 }
 
-static fs_matrix rows_of(const fs_matrix *A, int64_t row0, int64_t rows)
+fs_matrix rows_of(const fs_matrix *A, int64_t row0, int64_t rows)
 {
     fs_matrix part = *A;
     part.offset += row0 * part.row_stride;
@@ -48,14 +48,15 @@ static fs_result slicer_rewind(void *user)
 static fs_result slicer_next(void *user, fs_matrix *dense, const fs_sparse **sparse)
 {
     slicer *s = user;
-    const int64_t left = s->A->rows - s->at, number = s->at / s->most;
-    if (s->reads == s->fail_read && s->at + s->most >= s->A->rows)
+    const int64_t left = s->A->rows - s->at, number = s->at / s->most + 1;
+    if (s->reads == s->fail_read && (s->fail_slice ? number == s->fail_slice : left <= s->most))
         return fs_fail(FS_EFILE, "row %d cannot be read", (int)s->at);
     const fs_matrix part = rows_of(s->A, s->at, left < s->most ? left : s->most);
     s->at += part.rows;
     let_go(s);
-    if (s->sparse && number % 2) {
-        s->held = sparse_of(&part, (uint64_t)number, number % 4 == 1 ? FS_CSR : FS_CSC, FS_INDEX32);
+    if (s->sparse_every && number % s->sparse_every == 0) {
+        const fs_sparse_format format = number / s->sparse_every % 2 ? FS_CSR : FS_CSC;
+        s->held = sparse_of(&part, (uint64_t)number, format, FS_INDEX32);
         *sparse = &s->held;
     } else {
         *dense = part;
@@ -63,11 +64,11 @@ static fs_result slicer_next(void *user, fs_matrix *dense, const fs_sparse **spa
     return FS_OK;
 }
 
-fs_operand slicer_open(slicer *s, const fs_matrix *A, int64_t most, int sparse)
+fs_operand slicer_open(slicer *s, const fs_matrix *A, int64_t most, int sparse_every)
 {
     const fs_slices start = FS_SLICES_INIT;
     memset(s, 0, sizeof *s);
-    s->A = A, s->most = most, s->sparse = sparse;
+    s->A = A, s->most = most, s->sparse_every = sparse_every;
     s->slices = start;
     s->slices.rows = A->rows, s->slices.cols = A->cols, s->slices.dtype = A->dtype;
     s->slices.rewind = slicer_rewind, s->slices.next = slicer_next, s->slices.user = s;
@@ -79,37 +80,44 @@ void slicer_close(slicer *s) { let_go(s); }
 
 /* ranks ---------------------------------------------------------------------------------------------------------- */
 
-typedef struct team {
+/* One call of run_ranks; a slot is written by its rank before all meet, and read by all before they meet again. */
+typedef struct rank_run {
     pthread_barrier_t barrier;
-    rank_thread *ranks;
     int count;
-    int64_t wanted[MOST_RANKS];
-    int unlike; /* whether ranks once summed different counts */
+    struct {
+        const double *values;
+        int64_t count;
+        int failed;
+        char message[512];
+        int unlike; /* whether this rank once saw different counts; for the caller, at the end */
+    } slots[MOST_RANKS];
     rank_work work;
     void *user;
-} team;
+} rank_run;
 
-/* Where ranks have failed, all get the failure of the first of them. */
-static fs_result team_sum(void *user, double *values, int64_t count, int failed)
+static fs_result sum_of_ranks(void *user, double *values, int64_t count, int failed)
 {
     rank_thread *r = user;
-    team *t = r->team;
-    r->sent = values;
-    r->failed = failed;
-    t->wanted[r->number] = count;
-    if (failed) snprintf(r->message, sizeof r->message, "%s", fs_error_message());
-    pthread_barrier_wait(&t->barrier);
+    rank_run *run = r->run;
+    if (++r->sums == r->fail_sum && !failed) failed = fs_fail(FS_EBACKEND, "sum %d fails", r->sums);
+    run->slots[r->number].values = values;
+    run->slots[r->number].count = count;
+    run->slots[r->number].failed = failed;
+    if (failed) snprintf(run->slots[r->number].message, sizeof run->slots[0].message, "%s", fs_error_message());
+    pthread_barrier_wait(&run->barrier);
     fs_result result = FS_OK;
-    for (int i = t->count - 1; i >= 0; i--)
-        if (t->ranks[i].failed) result = fs_fail((fs_result)t->ranks[i].failed, "rank %d: %s", i, t->ranks[i].message);
-    for (int i = 0; i < t->count && result == FS_OK; i++)
-        if (t->wanted[i] != count) t->unlike = 1, result = fs_fail(FS_EBACKEND, "ranks sum different counts");
+    for (int i = 0; i < run->count && result == FS_OK; i++)
+        if (run->slots[i].failed)
+            result = fs_fail((fs_result)run->slots[i].failed, "rank %d: %s", i, run->slots[i].message);
+    for (int i = 0; i < run->count && result == FS_OK; i++)
+        if (run->slots[i].count != count)
+            run->slots[r->number].unlike = 1, result = fs_fail(FS_EBACKEND, "ranks sum different counts");
     double *sums = room(count + 1, sizeof *sums);
     for (int64_t j = 0; j < count && result == FS_OK; j++) {
         sums[j] = 0;
-        for (int i = 0; i < t->count; i++) sums[j] += t->ranks[i].sent[j];
+        for (int i = 0; i < run->count; i++) sums[j] += run->slots[i].values[j];
     }
-    pthread_barrier_wait(&t->barrier); /* all have read what was sent */
+    pthread_barrier_wait(&run->barrier);
     if (result == FS_OK && count) memcpy(values, sums, (size_t)count * sizeof *values);
     free(sums);
     return result;
@@ -118,7 +126,7 @@ static fs_result team_sum(void *user, double *values, int64_t count, int failed)
 static void *rank_main(void *user)
 {
     rank_thread *r = user;
-    r->result = r->team->work(r, r->team->user);
+    r->result = r->run->work(r, r->run->user);
     if (r->result != FS_OK) snprintf(r->message, sizeof r->message, "%s", fs_error_message());
     return NULL;
 }
@@ -127,24 +135,25 @@ void run_ranks(rank_thread *ranks, int count, const int64_t *begin, const fs_mat
                void *user)
 {
     const fs_ranks start = FS_RANKS_INIT;
-    team t = {.ranks = ranks, .count = count, .work = work, .user = user};
+    rank_run run = {.count = count, .work = work, .user = user};
     pthread_t threads[MOST_RANKS];
     assert_true(count <= MOST_RANKS);
-    assert_int_equal(pthread_barrier_init(&t.barrier, NULL, (unsigned)count), 0);
+    assert_int_equal(pthread_barrier_init(&run.barrier, NULL, (unsigned)count), 0);
     for (int i = 0; i < count; i++) {
         rank_thread *r = &ranks[i];
         memset(r, 0, sizeof *r);
-        r->number = i, r->count = count, r->team = &t;
+        r->number = i, r->count = count, r->run = &run;
         r->A = rows_of(A, begin[i], begin[i + 1] - begin[i]);
         r->ranks = start;
-        r->ranks.row0 = begin[i], r->ranks.rows = A->rows, r->ranks.sum = team_sum, r->ranks.user = r;
+        r->ranks.row0 = begin[i], r->ranks.rows = A->rows, r->ranks.sum = sum_of_ranks, r->ranks.user = r;
         r->ctx = context_of(NULL, 1);
     }
     for (int i = 0; i < count; i++) assert_int_equal(pthread_create(&threads[i], NULL, rank_main, &ranks[i]), 0);
     for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
-    pthread_barrier_destroy(&t.barrier);
-    for (int i = 0; i < count; i++) fs_context_destroy(ranks[i].ctx);
-    if (t.unlike) fail_msg("%d ranks summed different counts of numbers", count);
+    pthread_barrier_destroy(&run.barrier);
+    for (int i = 0; i < count; i++) fs_context_destroy(ranks[i].ctx), ranks[i].run = NULL;
+    for (int i = 0; i < count; i++)
+        if (run.slots[i].unlike) fail_msg("%d ranks summed different counts of numbers", count);
     for (int i = 0; i < count && must; i++)
         if (ranks[i].result != FS_OK) fail_msg("rank %d of %d: %s", i, count, ranks[i].message);
 }

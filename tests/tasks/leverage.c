@@ -263,7 +263,7 @@ static void sparse_and_slices_are_dense(void **state)
             for (int source = 0; source < 4; source++) {
                 fs_sparse sparse = {0};
                 slicer s;
-                fs_operand operand = slicer_open(&s, &A.m, 37, source == 3);
+                fs_operand operand = slicer_open(&s, &A.m, 37, source == 3 ? 2 : 0);
                 if (source < 2) {
                     sparse = sparse_of(&A.m, 5, source ? FS_CSC : FS_CSR, source ? FS_INDEX64 : FS_INDEX32);
                     operand = sparse_operand(&sparse);

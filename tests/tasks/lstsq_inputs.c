@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tests/support/problems.h"
-#include "tests/support/spread.h"
+#include "tests/support/sources.h"
 
 enum { D = 700, N = 12, RHS = 2, COUNT = N * RHS };
 
@@ -36,13 +36,6 @@ static void expect_answer(const char *what, const double *x, const double *want,
     double error = 0, size = 0;
     for (int64_t i = 0; i < COUNT; i++) error = hypot(error, x[i] - want[i]), size = hypot(size, want[i]);
     expect_at_most(what, error / size, slack);
-}
-
-static fs_operand dense_operand(const fs_matrix *A)
-{
-    fs_operand operand = FS_OPERAND_INIT;
-    operand.dense = A;
-    return operand;
 }
 
 /* Well-conditioned whole numbers, small enough for f16: every type has the same A. */
@@ -149,8 +142,7 @@ static void sparse_matrices(void **state)
                     fill(&A.m, &B.m);
                     fs_sparse sparse = sparse_of(&A.m, 3, format % 2 ? FS_CSR : FS_CSC,
                                                  format / 2 ? FS_INDEX64 : FS_INDEX32);
-                    fs_operand operand = FS_OPERAND_INIT;
-                    operand.sparse = &sparse;
+                    const fs_operand operand = sparse_operand(&sparse);
                     const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
                     fs_lstsq_options options = FS_LSTSQ_INIT;
                     fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
@@ -181,10 +173,8 @@ static void slices_of_any_kind(void **state)
                     double x[COUNT], want[COUNT];
                     char what[80];
                     fill(&A.m, &B.m);
-                    sliced s = {.A = &A.m, .most = most[size], .sparse_every = every};
-                    const fs_slices slices = slices_of(&s);
-                    fs_operand operand = FS_OPERAND_INIT;
-                    operand.slices = &slices;
+                    slicer s;
+                    const fs_operand operand = slicer_open(&s, &A.m, most[size], every);
                     const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
                     fs_lstsq_options options = FS_LSTSQ_INIT;
                     fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
@@ -203,7 +193,7 @@ static void slices_of_any_kind(void **state)
                         if (report.reads != s.reads)
                             fail_msg("%s: %d reads, reported %d", what, s.reads, (int)report.reads);
                     }
-                    sliced_free(&s);
+                    slicer_close(&s);
                     view_free(&A), view_free(&B);
                 }
 }
@@ -264,15 +254,15 @@ static void a_slice_that_fails_ends_the_solver(void **state)
     fs_lstsq_options options = FS_LSTSQ_INIT;
     options.tolerance = 1e-25; /* many reads */
     for (int read = 1; read <= 9; read++) {
-        sliced s = {.A = &p.A, .most = 100, .fail_at = read};
-        const fs_slices slices = slices_of(&s);
-        fs_operand operand = FS_OPERAND_INIT;
-        operand.slices = &slices;
+        slicer s;
+        const fs_operand operand = slicer_open(&s, &p.A, 100, 0);
+        s.fail_read = read, s.fail_slice = 2;
         view X = view_make(ROWS, N, RHS, FS_F64);
         view_seal(&X);
-        REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X.m, NULL), FS_EFILE, "disk 7 is gone");
+        REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X.m, NULL), FS_EFILE, "row 100 cannot be read");
         assert_int_equal(s.reads, read);
         expect_untouched("X after a failure", &X);
+        slicer_close(&s);
         view_free(&X);
     }
     problem_free(&p);
@@ -284,72 +274,55 @@ static void a_slice_that_fails_ends_the_solver(void **state)
 /* What can go wrong on one rank. */
 typedef enum trouble { NONE, NAN_IN_A, NULL_A, WRONG_B, FAILING_SLICE, FAILING_SUM } trouble;
 
-/* One call of fs_lstsq on several ranks. */
-typedef struct spread {
-    const fs_matrix *A, *B;
+/* What the ranks of one call of fs_lstsq share. */
+typedef struct shared {
+    const fs_matrix *B;
     fs_lstsq_method method;
-    int count, in_slices;
+    int in_slices;
     trouble trouble; /* on the last rank */
     int at_sum;
-    team team;
     double x[MOST_RANKS][COUNT];
     fs_lstsq_report reports[MOST_RANKS];
-    fs_result results[MOST_RANKS];
-    char messages[MOST_RANKS][200];
-    int sums; /* of the last rank */
-} spread;
+} shared;
 
-/* The first row of a rank; with four ranks or more, the second has none. */
-static int64_t first_row(const spread *s, int rank)
+static fs_result solve_on_rank(rank_thread *r, void *user)
 {
-    if (s->count >= 4 && rank == 2) rank = 1;
-    return s->A->rows * rank / s->count;
-}
-
-static fs_matrix rows_of(const fs_matrix *m, int64_t from, int64_t to)
-{
-    fs_matrix part = *m;
-    part.data = (double *)part.data + from * part.row_stride;
-    part.rows = to - from;
-    return part;
-}
-
-static void solve_on_rank(void *user, int rank)
-{
-    spread *s = user;
-    const int last = rank == s->count - 1;
-    const int64_t from = first_row(s, rank), to = last ? s->A->rows : first_row(s, rank + 1);
-    const trouble mine_is = last ? s->trouble : NONE;
-    fs_matrix A = rows_of(s->A, from, to), B = rows_of(s->B, from, to);
-    const fs_matrix X = fs_row_major(s->x[rank], s->A->cols, B.cols, FS_F64);
-    fs_context_options where = FS_CONTEXT_INIT;
-    fs_context *mine = NULL;
-    where.backend = FS_BACKEND_CPU, where.threads = 1;
-    if (fs_context_create(&mine, &where) != FS_OK) abort();
-    member m;
-    member_make(&m, &s->team, rank, from, s->A->rows);
-    if (mine_is == FAILING_SUM) m.fail_at = s->at_sum;
-    if (mine_is == NULL_A) A.data = NULL;
-    if (mine_is == WRONG_B) B.rows--;
-    sliced pieces = {.A = &A, .most = 50, .fail_at = mine_is == FAILING_SLICE ? 3 : 0};
-    const fs_slices slices = slices_of(&pieces);
-    fs_operand operand = dense_operand(&A);
-    if (s->in_slices) operand.dense = NULL, operand.slices = &slices;
+    shared *s = user;
+    const trouble mine = r->number == r->count - 1 ? s->trouble : NONE;
+    fs_matrix A = r->A, B = rows_of(s->B, r->ranks.row0, A.rows);
+    const fs_matrix X = fs_row_major(s->x[r->number], A.cols, B.cols, FS_F64);
+    if (mine == FAILING_SUM) r->fail_sum = s->at_sum;
+    if (mine == NULL_A) A.data = NULL;
+    if (mine == WRONG_B) B.rows--;
+    slicer slices;
+    const fs_operand sliced = slicer_open(&slices, &A, 50, 0);
+    const fs_operand operand = s->in_slices ? sliced : dense_operand(&A);
+    if (mine == FAILING_SLICE) slices.fail_read = 3, slices.fail_slice = 2;
     fs_lstsq_options options = FS_LSTSQ_INIT;
     const fs_lstsq_report start = FS_LSTSQ_REPORT_INIT;
-    s->reports[rank] = start;
-    options.ranks = &m.ranks, options.method = s->method, options.measure_error = 1;
-    s->results[rank] = fs_lstsq(mine, &operand, &B, &options, &X, &s->reports[rank]);
-    snprintf(s->messages[rank], sizeof s->messages[rank], "%s", fs_error_message());
-    if (last) s->sums = m.sums;
-    fs_context_destroy(mine);
+    s->reports[r->number] = start;
+    options.ranks = &r->ranks, options.method = s->method, options.measure_error = 1;
+    const fs_result result = fs_lstsq(r->ctx, &operand, &B, &options, &X, &s->reports[r->number]);
+    slicer_close(&slices);
+    return result;
 }
 
-static void run_spread(spread *s)
+/* Solves on `count` ranks; with four the second has no rows, with five the third neither. */
+static void solve_on_ranks(rank_thread *ranks, int count, const fs_matrix *A, int must, shared *s)
 {
-    team_make(&s->team, s->count);
-    run_threads(s->count, solve_on_rank, s);
-    team_free(&s->team);
+    int64_t begin[MOST_RANKS + 1];
+    for (int i = 0; i <= count; i++) {
+        const int has_none_before = count >= 4 && i >= 2 && i < count - 1;
+        begin[i] = A->rows * (has_none_before ? 1 : i) / count;
+    }
+    run_ranks(ranks, count, begin, A, must, solve_on_rank, s);
+}
+
+static void expect_failure(const rank_thread *r, fs_result code, const char *word)
+{
+    if (r->result != code || !strstr(r->message, word))
+        fail_msg("rank %d of %d: code %d, \"%s\"; code %d, \"%s\" expected", r->number, r->count, (int)r->result,
+                 r->message, (int)code, word);
 }
 
 static void ranks_have_the_same_answer(void **state)
@@ -363,87 +336,98 @@ static void ranks_have_the_same_answer(void **state)
                     if (in_slices && count >= 4) continue; /* a rank without rows has no slices */
                     problem p = problem_make(D, N, RHS, FS_F64, 1e4, 0.1, 3);
                     p.A.rows = p.B.rows = rows[shape];
-                    spread *s = room(1, sizeof *s);
-                    memset(s, 0, sizeof *s);
-                    s->A = &p.A, s->B = &p.B, s->method = (fs_lstsq_method)method, s->count = count;
-                    s->in_slices = in_slices;
+                    shared s = {.B = &p.B, .method = (fs_lstsq_method)method, .in_slices = in_slices};
+                    rank_thread ranks[MOST_RANKS];
                     double want[COUNT];
                     char what[80];
                     snprintf(what, sizeof what, "%d ranks, %d rows, method %d", count, (int)rows[shape], method);
-                    run_spread(s);
+                    solve_on_ranks(ranks, count, &p.A, 0, &s);
                     reference(&p.A, &p.B, want);
                     for (int r = 0; r < count; r++) {
-                        if (s->results[r] != FS_OK) fail_msg("%s: rank %d: %s", what, r, s->messages[r]);
-                        assert_memory_equal(s->x[r], s->x[0], sizeof s->x[0]);
-                        assert_int_equal(s->reports[r].reads, s->reports[0].reads);
-                        assert_true(s->reports[r].residual == s->reports[0].residual);
+                        if (ranks[r].result != FS_OK) fail_msg("%s: rank %d: %s", what, r, ranks[r].message);
+                        assert_memory_equal(s.x[r], s.x[0], sizeof s.x[0]);
+                        assert_int_equal(s.reports[r].reads, s.reports[0].reads);
+                        assert_true(s.reports[r].residual == s.reports[0].residual);
                     }
-                    expect_answer(what, s->x[0], want, 1e-10);
-                    expect_at_most(what, s->reports[0].true_backward_error, 0x1p-51);
-                    free(s);
+                    expect_answer(what, s.x[0], want, 1e-10);
+                    expect_at_most(what, s.reports[0].true_backward_error, 0x1p-51);
                     problem_free(&p);
                 }
 }
 
-/* A failure on one rank is one on all: at once, with its own message there; none waits for ever. */
+/* A failure on one rank is one on all, with its code and message: at once, and none waits for ever. */
 static void a_rank_that_fails_ends_all(void **state)
 {
     (void)state;
     static const struct {
         trouble trouble;
-        const char *own;
-    } troubles[] = {{NAN_IN_A, "not finite"}, {NULL_A, "data is NULL"}, {WRONG_B, "B is"}, {FAILING_SLICE, "disk 7"}};
+        fs_result code;
+        const char *word;
+    } troubles[] = {{NAN_IN_A, FS_EINVAL, "not finite"},
+                    {NULL_A, FS_EINVAL, "data is NULL"},
+                    {WRONG_B, FS_EINVAL, "B is"},
+                    {FAILING_SLICE, FS_EFILE, "row 50 cannot be read"}};
+    problem p = problem_make(D, N, RHS, FS_F64, 1e4, 0.1, 3);
+    rank_thread ranks[MOST_RANKS];
+    const double last = at(&p.A, D - 1, 2);
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
         for (int count = 1; count <= 3; count++) {
-            problem p = problem_make(D, N, RHS, FS_F64, 1e4, 0.1, 3);
-            spread *s = room(1, sizeof *s);
-            memset(s, 0, sizeof *s);
-            s->A = &p.A, s->B = &p.B, s->count = count, s->trouble = troubles[i].trouble;
-            s->in_slices = s->trouble == FAILING_SLICE;
-            if (s->trouble == NAN_IN_A) put(&p.A, D - 1, 2, NAN);
-            run_spread(s);
-            for (int r = 0; r < count; r++) assert_int_not_equal(s->results[r], FS_OK);
-            assert_non_null(strstr(s->messages[count - 1], troubles[i].own));
-            free(s);
-            problem_free(&p);
+            shared s = {.B = &p.B, .trouble = troubles[i].trouble, .in_slices = troubles[i].trouble == FAILING_SLICE};
+            put(&p.A, D - 1, 2, s.trouble == NAN_IN_A ? NAN : last);
+            solve_on_ranks(ranks, count, &p.A, 0, &s);
+            for (int r = 0; r < count; r++) expect_failure(&ranks[r], troubles[i].code, troubles[i].word);
         }
-    problem p = problem_make(D, N, RHS, FS_F64, 1e4, 0.1, 3);
     int sums = 1;
-    for (int at = 0; at <= sums; at++) {
-        spread *s = room(1, sizeof *s);
-        memset(s, 0, sizeof *s);
-        s->A = &p.A, s->B = &p.B, s->count = 3, s->trouble = at ? FAILING_SUM : NONE, s->at_sum = at;
-        run_spread(s);
-        if (!at) sums = s->sums;
-        for (int r = 0; r < 3; r++) assert_int_equal(s->results[r], at ? FS_EBACKEND : FS_OK);
-        free(s);
+    for (int number = 0; number <= sums; number++) {
+        shared s = {.B = &p.B, .trouble = number ? FAILING_SUM : NONE, .at_sum = number};
+        solve_on_ranks(ranks, 3, &p.A, !number, &s);
+        if (!number) sums = ranks[2].sums;
+        for (int r = 0; r < 3; r++) {
+            assert_int_equal(ranks[r].sums, number ? number : sums);
+            if (number) expect_failure(&ranks[r], FS_EBACKEND, "rank 2: sum");
+        }
     }
     assert_true(sums > 6);
     problem_free(&p);
+}
+
+/* What is wrong with the ranks of solve_wrongly. */
+typedef struct wrong_ranks {
+    const fs_matrix *B;
+    int64_t row0, rows;
+    int no_sum;
+} wrong_ranks;
+static fs_result solve_wrongly(rank_thread *r, void *user)
+{
+    const wrong_ranks *w = user;
+    double x[COUNT];
+    const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
+    const fs_operand operand = dense_operand(&r->A);
+    fs_lstsq_options options = FS_LSTSQ_INIT;
+    r->ranks.row0 = w->row0, r->ranks.rows = w->rows;
+    if (w->no_sum) r->ranks.sum = NULL;
+    options.ranks = &r->ranks;
+    return fs_lstsq(r->ctx, &operand, w->B, &options, &X, NULL);
 }
 
 static void wrong_ranks_are_refused(void **state)
 {
     (void)state;
     view A = view_make(ROWS, D, N, FS_F64), B = view_make(ROWS, D, RHS, FS_F64);
-    double x[COUNT];
     fill(&A.m, &B.m);
-    const fs_operand operand = dense_operand(&A.m);
-    const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
-    team t;
-    member m;
-    team_make(&t, 1);
+    rank_thread rank;
+    static const int64_t all[] = {0, D};
     static const int64_t bad[][2] = {{-1, D}, {1, D}, {0, D - 1}, {5, D + 4}, {0, 0}, {INT64_MAX, INT64_MAX}};
-    fs_lstsq_options options = FS_LSTSQ_INIT;
     for (int i = 0; i < 6; i++) {
-        member_make(&m, &t, 0, bad[i][0], bad[i][1]);
-        options.ranks = &m.ranks;
-        REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X, NULL), FS_EINVAL, "row0", "700 rows");
-        assert_int_equal(m.sums, 1);
+        wrong_ranks w = {.B = &B.m, .row0 = bad[i][0], .rows = bad[i][1]};
+        run_ranks(&rank, 1, all, &A.m, 0, solve_wrongly, &w);
+        expect_failure(&rank, FS_EINVAL, "row0");
+        expect_failure(&rank, FS_EINVAL, "700 rows");
+        assert_int_equal(rank.sums, 1);
     }
-    m.ranks.sum = NULL;
-    REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X, NULL), FS_EINVAL, "sum is NULL");
-    team_free(&t);
+    wrong_ranks w = {.B = &B.m, .rows = D, .no_sum = 1};
+    run_ranks(&rank, 1, all, &A.m, 0, solve_wrongly, &w);
+    expect_failure(&rank, FS_EINVAL, "sum is NULL");
     view_free(&A), view_free(&B);
 }
 

@@ -7,7 +7,7 @@
 
 #include "tests/support/problems.h"
 #include "tests/support/scarce.h"
-#include "tests/support/spread.h"
+#include "tests/support/sources.h"
 
 enum { D = 900, N = 14, RHS = 2, COUNT = N * RHS };
 
@@ -28,17 +28,10 @@ static int close_problem(void **state)
     return 0;
 }
 
-static fs_operand operand_of(const fs_matrix *A)
-{
-    fs_operand operand = FS_OPERAND_INIT;
-    operand.dense = A;
-    return operand;
-}
-
 static fs_result solve(const fs_lstsq_options *options, double *x, fs_lstsq_report *report)
 {
     const fs_lstsq_report start = FS_LSTSQ_REPORT_INIT;
-    const fs_operand operand = operand_of(&hard.A);
+    const fs_operand operand = dense_operand(&hard.A);
     const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
     *report = start;
     return fs_lstsq(ctx, &operand, &hard.B, options, &X, report);
@@ -126,10 +119,8 @@ static void reports_are_true(void **state)
                 problem p = problem_make(D, N, RHS, FS_F64, pow(10, exponent), 0.1, 4);
                 p.A.rows = p.B.rows = rows[shape];
                 double x[COUNT], values[N], *a = doubles_of(&p.A);
-                sliced s = {.A = &p.A, .most = 64};
-                const fs_slices slices = slices_of(&s);
-                fs_operand operand = FS_OPERAND_INIT;
-                operand.slices = &slices;
+                slicer s;
+                const fs_operand operand = slicer_open(&s, &p.A, 64, 0);
                 const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
                 fs_lstsq_options options = FS_LSTSQ_INIT;
                 fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
@@ -161,6 +152,7 @@ static void reports_are_true(void **state)
                 assert_true(report.seconds > 0 && report.sketch_seconds >= 0 && report.sketch_seconds < report.seconds);
                 assert_true((report.sketch_seconds > 0) == (report.k > 0));
                 free(a);
+                slicer_close(&s);
                 problem_free(&p);
             }
 }
@@ -170,7 +162,7 @@ static void reports_and_options_may_be_absent(void **state)
     (void)state;
     double x[COUNT], y[COUNT];
     fs_lstsq_report report;
-    const fs_operand operand = operand_of(&hard.A);
+    const fs_operand operand = dense_operand(&hard.A);
     const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
     MUST(fs_lstsq(ctx, &operand, &hard.B, NULL, &X, NULL));
     const fs_lstsq_options options = FS_LSTSQ_INIT;
@@ -216,7 +208,7 @@ static void bad_sketches_are_survived(void **state)
         spec.d = D, spec.k = N + 1, spec.seed = seed, spec.kappa = 1, spec.s = 1, spec.M = 1;
         fs_sketch *S = sketch_of(&spec);
         double x[N];
-        const fs_operand operand = operand_of(&A.m);
+        const fs_operand operand = dense_operand(&A.m);
         const fs_matrix X = fs_row_major(x, N, 1, FS_F64);
         fs_lstsq_options options = FS_LSTSQ_INIT;
         fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
@@ -240,7 +232,7 @@ static void wrong_arguments_are_refused(void **state)
     (void)state;
     double x[COUNT];
     fs_lstsq_report report;
-    const fs_operand operand = operand_of(&hard.A);
+    const fs_operand operand = dense_operand(&hard.A);
     fs_matrix X = fs_row_major(x, N, RHS, FS_F64), B = hard.B;
     fs_lstsq_options options = FS_LSTSQ_INIT;
     static const double bad[] = {-1, NAN, INFINITY};
@@ -308,7 +300,7 @@ static void numbers_that_are_not_finite_are_refused(void **state)
                     if (kind % 2) put(&A.m, rows[shape] / 2, N - 1, bad[kind / 2]);
                     else put(&B.m, rows[shape] - 1, 2, bad[kind / 2]);
                     view_seal(&X);
-                    fs_operand operand = operand_of(&A.m);
+                    fs_operand operand = dense_operand(&A.m);
                     fs_lstsq_options options = FS_LSTSQ_INIT;
                     options.method = (fs_lstsq_method)method;
                     REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X.m, NULL), FS_EINVAL, "not finite",
@@ -316,7 +308,7 @@ static void numbers_that_are_not_finite_are_refused(void **state)
                     expect_untouched("X", &X);
                     if (dtype <= FS_F64 && method != FS_LSTSQ_NORMAL) {
                         fs_sparse sparse = sparse_of(&A.m, 3, FS_CSR, FS_INDEX32);
-                        operand.dense = NULL, operand.sparse = &sparse;
+                        operand = sparse_operand(&sparse);
                         REFUSED(fs_lstsq(ctx, &operand, &B.m, &options, &X.m, NULL), FS_EINVAL, "not finite");
                         sparse_free(&sparse);
                         expect_untouched("X", &X);
@@ -341,7 +333,7 @@ static void every_run_has_the_same_bits(void **state)
             A.rows = B.rows = rows[shape];
             for (int run = 0; run < 20; run++) {
                 fs_context *threads = context_of(NULL, 1 + run % 4);
-                const fs_operand operand = operand_of(&A);
+                const fs_operand operand = dense_operand(&A);
                 const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
                 fs_lstsq_options options = FS_LSTSQ_INIT;
                 options.method = (fs_lstsq_method)method, options.measure_error = 1;
@@ -388,12 +380,9 @@ static void every_allocation_may_fail(void **state)
             for (int64_t i = 0; i < rows[shape] && kind == 3; i++)
                 put(&A.m, i, 1, at(&A.m, i, 4) + 1e-3 * at(&A.m, i, 1));
             fs_sparse sparse = sparse_of(&A.m, 3, FS_CSC, FS_INDEX32);
-            sliced s = {.A = &A.m, .most = 100};
-            const fs_slices slices = slices_of(&s);
-            fs_operand operand = FS_OPERAND_INIT;
-            if (kind == 1) operand.sparse = &sparse;
-            else if (kind == 2) operand.slices = &slices;
-            else operand.dense = &A.m;
+            slicer s;
+            fs_operand operand = slicer_open(&s, &A.m, 100, 0);
+            if (kind != 2) operand = kind == 1 ? sparse_operand(&sparse) : dense_operand(&A.m);
             int needed = 0;
             for (int done = 0; !done; needed++) {
                 scarce memory = {1 << 20, 0};
@@ -419,6 +408,7 @@ static void every_allocation_may_fail(void **state)
                 view_free(&X);
             }
             assert_true(needed > 8);
+            slicer_close(&s);
             sparse_free(&sparse);
             view_free(&A), view_free(&B);
         }

@@ -48,7 +48,7 @@ static void slices_are_whole(void **state)
             view A = sparse ? whole_matrix(500, 16, FS_F64) : matrix_of(COLUMNS_PADDED, 500, 16, FS_F64, 1e8);
             fs_context *ctx = context_of(NULL, 0);
             slicer s;
-            const fs_operand operand = slicer_open(&s, &A.m, 37, sparse);
+            const fs_operand operand = slicer_open(&s, &A.m, 37, sparse ? 2 : 0);
             const fs_qr_options o = options_of(pivot);
             answer a = answer_make(500, 16, FS_F64);
             MUST(factor(ctx, &operand, &o, &a));
