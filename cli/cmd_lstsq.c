@@ -186,7 +186,7 @@ static const cli_option options[] = {
      "is held in memory.  Given several times, the files are one matrix, joined as those of A are",
      CLI_FILES},
     {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES},
-    {LAMBDA, "lambda", "X", "minimise |A X - B|^2 + X |X|^2, ridge regression", NULL},
+    {LAMBDA, "lambda", "L", "minimise |A X - B|^2 + L |X|^2, ridge regression", NULL},
     {RCOND, "rcond", "X",
      "singular values of A up to X times the largest count as 0 (default: max(8, sqrt(n)) times\n"
      "the machine precision of A's type)",
