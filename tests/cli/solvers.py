@@ -236,7 +236,8 @@ PROPERTIES = (files_and_panels_of_any_size_give_the_same_result, a_pipe_is_a_fil
               elements_of_f32_have_results_of_f32, where_a_rename_fails_all_files_are_as_they_were,
               a_disk_without_room_is_found_before_the_work, a_signal_leaves_nothing, a_file_that_ends_early_is_named,
               q_needs_no_memory)
-probe = subprocess.run([FLASHSKETCH, "qr", "--shape", "1x1", "--dtype", "f32", "-"], input=bytes(4), capture_output=True)
+probe = subprocess.run([FLASHSKETCH, "qr", "--shape", "1x1", "--dtype", "f32", "-"], input=bytes(4),
+                       capture_output=True)
 if b"OpenBLAS" in probe.stderr:
     print("skipped: the solvers need OpenBLAS")
     sys.exit(77)
