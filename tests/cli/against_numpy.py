@@ -2,9 +2,9 @@
 """against_numpy.py - the command flashsketch against NumPy and SciPy.
 
 usage: against_numpy.py FLASHSKETCH.  Y is compared with S A, where S is made by tests/def/definition.py, a program of
-its own; coherence with singular values from LAPACK; lstsq, qr, svd, pca and leverage with LAPACK's answers.  Matrices hold small whole numbers, so only S's scale rounds.
-Files are written by NumPy and, where it is there, SciPy; Y is read by NumPy.  Prints what differs; the exit code is 1
-then."""
+its own; coherence with singular values from LAPACK; lstsq, qr, svd, pca and leverage with LAPACK's answers.  Matrices
+hold small whole numbers, so only S's scale rounds.  Files are written by NumPy and, where it is there, SciPy; Y is read
+by NumPy.  Prints what differs; the exit code is 1 then."""
 import gzip
 import json
 import os
@@ -255,7 +255,8 @@ def solvers():
     np.save("A.npy", easy)
     np.save("B.npy", B)
     run("lstsq", "--rhs", "B.npy", "--lambda", 0.5, "A.npy", "-o", "X.npy")
-    check("lstsq --lambda", np.load("X.npy"), np.linalg.solve(easy.T @ easy + 0.5 * np.eye(20), easy.T @ B), np.float64, 1e-9)
+    exact = np.linalg.solve(easy.T @ easy + 0.5 * np.eye(20), easy.T @ B)
+    check("lstsq --lambda", np.load("X.npy"), exact, np.float64, 1e-9)
 
     for dtype, most in ("f8", 1e-12), ("f4", 1e-5):
         A = (easy + 0.1).astype(dtype)
@@ -280,8 +281,8 @@ def solvers():
         check(("svd, V", dtype), np.load("V.npy"), vt.T * signs, np.dtype(dtype), 100 * most)
         mean = A.astype("f8").mean(axis=0)
         c = np.linalg.svd(A - mean, full_matrices=False)
-        run("pca", "--all", "A.npy", "--mean", "m.npy", "--variances", "v.npy", "--values", "s.npy", "--scores", "T.npy",
-            "--components", "C.npy")
+        run("pca", "--all", "A.npy", "--mean", "m.npy", "--variances", "v.npy", "--values", "s.npy",
+            "--scores", "T.npy", "--components", "C.npy")
         check(("pca, mean", dtype), np.load("m.npy"), mean, np.float64, most)
         check(("pca, values", dtype), np.load("s.npy"), c[1], np.float64, most)
         check(("pca, variances", dtype), np.load("v.npy"), c[1] ** 2 / (D - 1), np.float64, most)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""solvers.py - the commands lstsq, qr, svd, pca and leverage on matrices in files: the same result however A is cut into
-panels and files, the same bits from the same call; several outputs that are in place together or not at all; and a Q that
-needs no memory.
+"""solvers.py - the commands lstsq, qr, svd, pca and leverage on matrices in files: the same result however A is cut
+into panels and files, the same bits from the same call; several outputs that are in place together or not at all; and a
+Q that needs no memory.
 
-usage: solvers.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each property is a function; prints
-which fail, and exits with 1 then."""
+usage: solvers.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each property is a function;
+prints which fail, and exits with 1 then."""
 import array
 import gzip
 import itertools
@@ -79,7 +79,8 @@ def files_and_panels_of_any_size_give_the_same_result():
     pathlib.Path("A.mtx").write_text(f"%%MatrixMarket matrix coordinate real general\n{D} {N} {D * N}\n" +
                                      "\n".join(entries))
     pathlib.Path("A.raw").write_bytes(npy_bytes("A.npy")[128:])
-    ways = [(["A.npy"], ["--memory", 4096]), (["A.npy"], ["--threads", 1]), (shards("s", A, [1, 600, 601], code="d"), []),
+    ways = [(["A.npy"], ["--memory", 4096]), (["A.npy"], ["--threads", 1]),
+            (shards("s", A, [1, 600, 601], code="d"), []),
             (shards("s", A, [1, 600, 601], code="d"), ["--memory", "10K"]),
             (shards("f", A, [700], code="d", fortran=True), ["--memory", "5K"]), (["AT.npy"], ["--batch-major"]),
             (["AT.npy"], ["--batch-major", "--memory", 4096]), (["A.txt"], ["--memory", "10K"]),
@@ -137,7 +138,8 @@ def where_a_rename_fails_all_files_are_as_they_were():
         before = {name: npy_bytes(name) for name in os.listdir()}
         for number in range(1, 6):
             options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
-            env = {**os.environ, "ASAN_OPTIONS": options, "LD_PRELOAD": INTERPOSE, "INTERPOSE": f"rename {number} fail 5"}
+            interpose = {"LD_PRELOAD": INTERPOSE, "INTERPOSE": f"rename {number} fail 5"}
+            env = {**os.environ, "ASAN_OPTIONS": options, **interpose}
             run("pca", "-r", 2, "A.npy", *outputs, env=env, fails=["could not be written (Input/output error)"])
             after = {name: npy_bytes(name) for name in os.listdir()}
             assert after == before, f"rename {number} with {had}: {sorted(before)} became {sorted(after)}"
