@@ -1,10 +1,11 @@
 #!/bin/sh
-# test.sh - builds and tests CMake presets and the Python package, one after the other, and prints the counts.
+# test.sh - builds and tests CMake presets, the Python package, the site and the packages, and prints the counts.
 #
-# usage: test.sh PRESET|python...  All of them are run even when one fails; the exit code is 1 if any did.  JOBS limits
-# the number of compilers and of tests at a time (default: the processors, but at most 4 tests, since a test itself may
-# use all of them).  CUDA selects the GPUs that the preset release builds the CUDA plugin for (scripts/cuda.sh); the
-# other presets build none.
+# usage: test.sh PRESET|python|docs|packages...  All of them are run, one after the other, even when one fails; the exit
+# code is 1 if any did.  python, docs and packages are scripts/test_NAME.sh REPORT, which leave pytest's JUnit report.
+# JOBS limits the number of compilers and of tests at a time (default: the processors, but at most 4 tests, since a test
+# itself may use all of them).  CUDA selects the GPUs that the preset release builds the CUDA plugin for
+# (scripts/cuda.sh); the other presets build none.
 cd "$(dirname "$0")/.." || exit 1
 mkdir -p build
 summary=build/test-summary.txt
@@ -58,32 +59,32 @@ run() {
     return 1
 }
 
-# python_count NAME FILE: a number in the head of a report of pytest, which is one line.
-python_count() { sed -n "s/.*<testsuite [^>]* $1=\"\([0-9]*\)\".*/\1/p" "$2"; }
+# pytest_count NAME FILE: a number in the head of a report of pytest, which is one line.
+pytest_count() { sed -n "s/.*<testsuite [^>]* $1=\"\([0-9]*\)\".*/\1/p" "$2"; }
 
-# The Python package, installed and tested by test_python.sh, counted like a preset.
-run_python() {
+# run_script NAME: scripts/test_NAME.sh, counted like a preset.
+run_script() {
     start=$(date +%s)
-    report=$PWD/build/python.xml log=build/python.log
+    report=$PWD/build/$1.xml log=build/$1.log
     rm -f "$report"
     echo
-    echo "== python: installing and testing"
-    sh scripts/test_python.sh "$report" >$log 2>&1
+    echo "== $1: building and testing"
+    sh "scripts/test_$1.sh" "$report" >"$log" 2>&1
     result=$?
-    cat $log
-    [ $result != 77 ] || { echo "python: skipped, $(tail -n 1 $log)" >>$summary; return 0; }
-    [ -f "$report" ] || { echo "python: the package could not be installed" >>$summary; return 1; }
-    tests=$(python_count tests "$report") skipped=$(python_count skipped "$report")
-    bad=$(($(python_count failures "$report") + $(python_count errors "$report")))
-    printf '%-10s %6d %7d %8d %7d %8d\n' python "$tests" $((tests - bad - skipped)) "$skipped" "$bad" \
+    cat "$log"
+    [ $result != 77 ] || { echo "$1: skipped, $(tail -n 1 "$log")" >>$summary; return 0; }
+    [ -f "$report" ] || { echo "$1: the tests could not be run" >>$summary; return 1; }
+    tests=$(pytest_count tests "$report") skipped=$(pytest_count skipped "$report")
+    bad=$(($(pytest_count failures "$report") + $(pytest_count errors "$report")))
+    printf '%-10s %6d %7d %8d %7d %8d\n' "$1" "$tests" $((tests - bad - skipped)) "$skipped" "$bad" \
         $(($(date +%s) - start)) >>$summary
-    sed -n 's/^SKIPPED \(\[[0-9]*\]\) [^ ]* \(.*\)/    skipped: \1 \2/p' $log | sort -u >>$summary
+    sed -n 's/^SKIPPED \(\[[0-9]*\]\) [^ ]* \(.*\)/    skipped: \1 \2/p' "$log" | sort -u >>$summary
     return $result
 }
 
 for preset; do
-    if [ "$preset" = python ]; then
-        run_python || failed=1
+    if [ -f "scripts/test_$preset.sh" ]; then
+        run_script "$preset" || failed=1
     elif usable "$preset"; then
         run "$preset" || failed=1
     else
