@@ -23,18 +23,15 @@ fs_result fsi_gpu_take(fsi_gpu *gpu, fsi_gpu_pool *pool, int64_t bytes, void **m
         *memory = pool->memory[used - 1];
         return FS_OK;
     }
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    FSI_TRY(fsi_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture), "asking whether the stream is captured"));
-    if (capture != cudaStreamCaptureStatusNone)
-        return gpu->host.fail(FS_EUNSUPPORTED,
-                              "this call needs %lld bytes of scratch and the context has %lld: memory cannot "
-                              "be allocated while the stream is captured, make the call once before",
-                              (long long)bytes, (long long)(used ? pool->bytes[used - 1] : 0));
     /* Doubling keeps the number of outgrown buffers, and what they hold, small. */
     size_t want = (size_t)fsi_max(used > 0 ? 2 * (int64_t)pool->bytes[used - 1] : 0, bytes);
     void *grown = NULL;
-    cudaError_t error = cudaMalloc(&grown, want);
-    if (error != cudaSuccess && want > (size_t)bytes) error = cudaMalloc(&grown, want = (size_t)bytes);
+    cudaError_t error;
+    {
+        allocations_while_capturing allowed;
+        error = cudaMalloc(&grown, want);
+        if (error != cudaSuccess && want > (size_t)bytes) error = cudaMalloc(&grown, want = (size_t)bytes);
+    }
     if (error == cudaErrorMemoryAllocation) {
         cudaGetLastError();
         return gpu->host.fail(FS_ENOMEM, "no %lld bytes of scratch on %s", (long long)bytes, gpu->name);
@@ -42,7 +39,11 @@ fs_result fsi_gpu_take(fsi_gpu *gpu, fsi_gpu_pool *pool, int64_t bytes, void **m
     FSI_TRY(fsi_gpu_check(gpu, error, "allocating scratch"));
     /* Beyond 31 buffers the one before last is old enough to wait for. */
     if (used == (int)(sizeof pool->memory / sizeof pool->memory[0])) {
-        cudaStreamSynchronize(gpu->stream);
+        const fs_result waited = fsi_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "waiting for outgrown scratch");
+        if (waited != FS_OK) {
+            cudaFree(grown);
+            return waited;
+        }
         cudaFree(pool->memory[--pool->count]);
     }
     pool->memory[pool->count] = grown;

@@ -1,9 +1,9 @@
 /* gpu.h - what the files of the CUDA backend share on the host side: its state, memory, launches.
  *
  * One context is one GPU, one stream and one scratch buffer.  Every call is queued on the stream and returns; nothing
- * synchronises, and nothing allocates once the scratch has grown to what the largest call needs, so a call that has run
- * once can be captured into a CUDA graph.  Buffers that scratch has outgrown are kept until the context closes, because
- * kernels in flight and captured graphs may still use them. */
+ * synchronises, and nothing allocates once the scratch has grown to what the largest call needs.  A call can be captured
+ * into a CUDA graph: scratch that it needs is allocated while it is captured.  Buffers that scratch has outgrown are kept
+ * until the context closes, because kernels in flight and captured graphs may still use them. */
 #ifndef FSI_CUDA_RUNTIME_GPU_H
 #define FSI_CUDA_RUNTIME_GPU_H
 
@@ -40,8 +40,7 @@ typedef struct fsi_gpu {
 } fsi_gpu;
 
 /* `bytes` of device scratch, 256-byte aligned, contents undefined, valid for work queued by this call; what earlier
- * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers; while
- * the stream is being captured, growing is FS_EUNSUPPORTED. */
+ * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers. */
 fs_result fsi_gpu_scratch(fsi_gpu *gpu, int64_t bytes, void **memory);
 /* The same of another pool of the context. */
 fs_result fsi_gpu_take(fsi_gpu *gpu, fsi_gpu_pool *pool, int64_t bytes, void **memory);
@@ -62,6 +61,16 @@ public:
         cudaGetDevice(&now);
         if (now != before) cudaSetDevice(before);
     }
+};
+
+/* While it lives, this thread may allocate device memory although a stream is being captured: memory is no work on a
+ * stream, so the graph does not hold it and every replay finds it. */
+class allocations_while_capturing {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+
+public:
+    allocations_while_capturing() { cudaThreadExchangeStreamCaptureMode(&mode); }
+    ~allocations_while_capturing() { cudaThreadExchangeStreamCaptureMode(&mode); }
 };
 
 /* FS_OK, or FS_EBACKEND with what was being done and CUDA's error message. */
