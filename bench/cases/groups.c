@@ -27,6 +27,9 @@ const bench_group bench_groups[] = {
     /* k = 64 is one block of the default height, which kappa > 1 cannot have. */
     {"kappa2", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 2, NONE, 0, matrices, from_256, 32, 1},
     {"kappa4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 1, NONE, 0, matrices, from_256, 32, 1},
+    {"kappa2-s4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 4, ROWS, 0, matrices, from_256, 32, 1},
+    {"kappa4-s4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 4, ROWS, 0, matrices, from_256, 32, 1},
+    {"half-f16-kappa2-s4", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 2, 4, ROWS, 0, matrices, from_256, 32, 1},
     {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
     {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1},
     {"batch-one", 0, 1, FS_F32, FULL, FS_BLOCKPERM, 1, 4, GROUPS, 1, batches, two_k, 1, 1},
