@@ -1,25 +1,26 @@
 /* blockperm.h - BlockPerm-SJLT: column j of S, for every legal (d, k, M, kappa, s).
  *
- * The rows of Y are split into M output blocks, the rows of A into M input blocks h.  Column j belongs to one
- * input block h(j), which the shuffle decides:
- *     none   h(j) = the block of j when [d] is split                  the paper's contiguous blocks
- *     rows   columns are assigned round-robin with a random rotation: the M columns of round q go to M different
- *            blocks, the first to block b_q, the next to b_q + 1, ... modulo M, b_q uniform and independent for each q
- *     groups row groups of 32 columns are assigned, M / c a round, to super-blocks H of c neighbouring blocks; within H
- *            column j goes to block ((j ^ x_l) mod c), x_l a random mask of its row group l.
- * Two columns of one round never share a block, all other pairs do with probability 1/M: at every x at most the
- * variance of the full SJLT.  A random permutation of [d] has nearly the same pair probabilities, but neighbours may
- * share a block, so that 64 consecutive large rows load the blocks unevenly; round-robin assignment loads them evenly.
- * A permutation also costs more: it needs a network (permute.h) in each direction, where the assignment needs one word
- * a round: local row u of block h is column u M + ((h - b_u) mod M).
+ * The rows of Y are split into M output blocks, the rows of A into M input blocks.  The shuffle decides which input block
+ * h and which local row u of it column j is:
+ *     none    contiguous blocks, [d] split in M: u counts from the start of the block
+ *     rows    M successive columns are a round; the column at place i of round u is a local row u of block
+ *             (place_u(i) + shift_u) mod M, so the columns of a round go to M different blocks
+ *     groups  the same with row groups of 32 columns for columns and super-blocks H of c neighbouring blocks for blocks;
+ *             the 32 columns of row group l go to the c blocks of H by class, 32 / c columns each
+ * ways successive rounds are a cycle.  The shifts of a cycle are all different: in a cycle a place meets every block
+ * once, so hot rows side by side or at a stride load the blocks evenly.  With fewer than FSI_CYCLE ways, where a cycle
+ * would hold too little randomness, shifts are independent.
  *
  * Input block h feeds the kappa output blocks g with pi_l(g) = h.  In each of them column j has s nonzeros
- * +-1 / sqrt(kappa s), one in each of the s strata that the block's rows are split into (the row-partitioned
- * SJLT of the paper's proofs; Kane and Nelson's block construction): s distinct rows with no rejection, and
- * the same second moment as s uniform distinct rows.  So every column has exactly kappa s nonzeros.
+ * +-1 / sqrt(kappa s), one in each of the s strata that the rows of the block are split into (the row-partitioned SJLT
+ * of the paper's proofs; Kane and Nelson's block construction).  So every column has exactly kappa s nonzeros.
  *
- * Rows and signs depend on (seed, l, j) alone, not on the block or the local row index: one 32-bit word mostly
- * holds them all (s = 4 in 64 rows: 20 bits), and four neighbouring columns share one Philox call.
+ * W successive local rows of a block, W rows being the smallest stratum, are a window.  Within a window no two columns
+ * have a row in common: stratum t holds column v = u mod W of the window in row (x_t + v) mod its size, x_t random for
+ * each window, block and stratum.  S is an isometry on the columns of a window, and on those of W successive rounds.
+ * Rows and signs of a window are a few random words (one Philox call for 64 rows), at addresses that depend on the block
+ * and the window: column j is generated from (h, u) alone, by any thread or rank.
+ *
  * SJLT is the case M = 1, kappa = 1; CountSketch has s = 1 besides. */
 #ifndef FSI_DEF_BLOCKPERM_H
 #define FSI_DEF_BLOCKPERM_H
@@ -27,7 +28,7 @@
 #include "def/split.h"
 #include "def/wiring.h"
 
-enum { FSI_GROUP_ROWS = 32, FSI_MAX_PER_WORD = 32 };
+enum { FSI_GROUP_ROWS = 32, FSI_MAX_PER_WORD = 32, FSI_CYCLE = 16 };
 enum fsi_def_shuffle { FSI_DEF_NONE = 1, FSI_DEF_ROWS = 2, FSI_DEF_GROUPS = 3 };
 
 typedef struct fsi_blockperm {
@@ -35,23 +36,57 @@ typedef struct fsi_blockperm {
     int64_t d, k, M, kappa, s;
     int64_t interleave;  /* c; 1 unless shuffle is groups */
     int32_t shuffle;     /* enum fsi_def_shuffle */
-    int32_t per_word;    /* nonzeros that one random word holds, at most FSI_MAX_PER_WORD */
-    int64_t words;       /* words of a column for one permutation: ceil(s / per_word) */
-    int32_t accepts[2];  /* whether no word is rejected, for blocks of out.small and out.small + 1 rows */
+    int32_t per_word;    /* digits of a window that one random word holds, at most FSI_MAX_PER_WORD */
+    int64_t words;       /* digit words of a window for one permutation: ceil(s / per_word) */
+    int64_t window;      /* W */
+    int32_t lanes;       /* columns whose signs share a word */
+    int64_t sign_words;  /* ceil(W / lanes): sign words for each digit word */
+    uint32_t quads;      /* Philox calls that hold all words of a window and permutation */
+    int32_t packed;      /* whether fsi_blockperm_quad makes its columns */
+    uint32_t ones, tops; /* of a packed word: the lowest bit of each row, the highest bit of each row */
+    int32_t field;       /* bits of a row and a sign in a packed word */
     fsi_split out;       /* [k] into M output blocks */
     fsi_split in;        /* shuffle none: [d] into M input blocks */
     int64_t units, ways; /* units assigned: d rows to M blocks, or ceil(d / 32) row groups to M / c super-blocks */
+    int32_t way_bits;    /* of ways - 1; 0 with fewer than FSI_CYCLE ways */
+    int32_t run_bits;    /* 2^run_bits runs of 4 places are permuted */
     fsi_split strata[2]; /* a block of out.small, or of out.small + 1, rows into s strata */
     fsi_wiring wiring;
 } fsi_blockperm;
 
-/* How many nonzeros one random word holds when the largest stratum has `part` rows: the largest digit base is twice
- * that, and so many bases multiply to at most 2^32. */
+FSI_DEF int32_t fsi_bits_below(uint64_t n) /* the bits of n - 1 */
+{
+    int32_t bits = 0;
+    while (((uint64_t)1 << bits) < n) bits++;
+    return bits;
+}
+
+/* How many digits one random word holds when the largest stratum has `part` rows: the largest digit base is twice that,
+ * and so many bases multiply to at most 2^32. */
 FSI_DEF int32_t fsi_blockperm_per_word(int64_t part)
 {
-    int32_t width = 1;
-    while (((int64_t)1 << width) < 2 * part) width++;
-    return 32 / width;
+    const int32_t width = fsi_bits_below((uint64_t)(2 * part));
+    return 32 / (width > 1 ? width : 1);
+}
+
+/* The constants of windows. */
+FSI_DEF void fsi_blockperm_set_windows(fsi_blockperm *B)
+{
+    const int64_t rows = B->strata[0].small, together = B->s < FSI_MAX_PER_WORD ? B->s : FSI_MAX_PER_WORD;
+    B->per_word = fsi_blockperm_per_word(fsi_split_size(&B->strata[B->out.larger > 0], 0));
+    B->words = (B->s + B->per_word - 1) / B->per_word;
+    B->window = rows;
+    B->lanes = 32 / (int32_t)(together < B->per_word ? together : B->per_word);
+    B->sign_words = (rows + B->lanes - 1) / B->lanes;
+    B->quads = (uint32_t)((B->words * (1 + B->sign_words) + 3) / 4);
+    B->packed = B->out.larger == 0 && B->strata[0].larger == 0 && (rows & (rows - 1)) == 0 && rows >= 4 &&
+                B->words == 1 && B->lanes % 4 == 0;
+    B->field = fsi_bits_below((uint64_t)(2 * rows));
+    B->ones = B->tops = 0;
+    for (int32_t t = 0; B->packed && t < (int32_t)B->s; t++) {
+        B->ones |= 2u << (32 - B->field * (t + 1));
+        B->tops |= 1u << (31 - B->field * t);
+    }
 }
 
 FSI_DEF fsi_blockperm fsi_blockperm_make(uint64_t seed, int64_t d, int64_t k, int64_t M, int64_t kappa, int64_t s,
@@ -70,184 +105,332 @@ FSI_DEF fsi_blockperm fsi_blockperm_make(uint64_t seed, int64_t d, int64_t k, in
     B.in = fsi_split_make(d, M);
     B.units = shuffle == FSI_DEF_GROUPS ? (d + FSI_GROUP_ROWS - 1) / FSI_GROUP_ROWS : d;
     B.ways = M / interleave;
+    B.way_bits = B.ways >= FSI_CYCLE ? fsi_bits_below((uint64_t)B.ways) : 0;
+    B.run_bits = 0;
+    while (B.ways >= FSI_CYCLE && ((int64_t)8 << B.run_bits) <= B.ways) B.run_bits++;
     B.strata[0] = fsi_split_make(B.out.small, s);
     B.strata[1] = fsi_split_make(B.out.small + 1, s);
     B.wiring = fsi_wiring_make(seed, (uint32_t)M);
-    B.per_word = fsi_blockperm_per_word(fsi_split_size(&B.strata[B.out.larger > 0], 0));
-    B.words = (s + B.per_word - 1) / B.per_word;
-    for (int tall = 0; tall < 2; tall++) {
-        /* The strata have at most two sizes; no word is rejected where both are powers of two. */
-        const int64_t part = B.strata[tall].small, next = part + (B.strata[tall].larger > 0);
-        B.accepts[tall] = (part & (part - 1)) == 0 && (next & (next - 1)) == 0;
-    }
+    fsi_blockperm_set_windows(&B);
     return B;
 }
 
-/* b_q: the rotation of round q. */
-FSI_DEF int64_t fsi_blockperm_rotation(const fsi_blockperm *B, int64_t q)
+/* rounds -------------------------------------------------------------------------------------------------------- */
+
+/* Where the places of a round go: the runs of 4 places numbered below 2^run_bits are permuted by `mask`, a multiple of
+ * 4, then all places are shifted. */
+typedef struct fsi_round {
+    uint32_t shift, mask;
+} fsi_round;
+
+/* A quotient whose operands mostly fit 32 bits, because 64-bit division is slow on GPUs. */
+FSI_DEF uint64_t fsi_quotient(uint64_t x, uint64_t y)
 {
-    return fsi_random_below(B->seed, FSI_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
+    return (x | y) >> 32 ? x / y : (uint64_t)((uint32_t)x / (uint32_t)y);
 }
-/* b_q of rounds 4 i ... 4 i + 3, which share a Philox call unless a word may have to be drawn again. */
-FSI_DEF void fsi_blockperm_rotations(const fsi_blockperm *B, int64_t i, uint32_t *turn)
+
+/* Round number x of a cycle with these random words: x goes through a bijection of [2^way_bits] until it is below ways.
+ * Over all words, two rounds have every pair of different shifts about equally often: the most frequent difference of
+ * shifts has at most twice its share (tests/def/test_blockperm.c). */
+FSI_DEF fsi_round fsi_blockperm_round_of(const fsi_blockperm *B, const fsi_quad *keys, uint32_t x)
 {
+    const uint32_t ways = (uint32_t)B->ways, low = ((uint32_t)1 << (B->way_bits & 31)) - 1;
+    const uint32_t half = (uint32_t)(B->way_bits + 1) / 2, third = (uint32_t)(B->way_bits + 2) / 3;
+    fsi_round r;
+    do {
+        x = (x * (keys->w[0] | 1) + (keys->w[0] >> 16)) & low;
+        x ^= x >> half;
+        x = (x * (keys->w[1] | 1) + (keys->w[1] >> 16)) & low;
+        x ^= x >> third;
+        x = (x * (keys->w[2] | 1) + (keys->w[2] >> 16)) & low;
+        x ^= x >> half;
+        x = (x * (keys->w[3] | 1) + (keys->w[3] >> 16)) & low;
+    } while (x >= ways);
+    r.shift = x;
+    r.mask = B->run_bits ? keys->w[3] >> (32 - B->run_bits) << 2 : 0;
+    return r;
+}
+
+/* Round q. */
+FSI_DEF fsi_round fsi_blockperm_round(const fsi_blockperm *B, int64_t q)
+{
+    if (B->way_bits) {
+        const uint64_t cycle = fsi_quotient((uint64_t)q, (uint64_t)B->ways);
+        const fsi_quad keys = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, cycle, 1, 0);
+        return fsi_blockperm_round_of(B, &keys, (uint32_t)((uint64_t)q - cycle * (uint64_t)B->ways));
+    }
+    fsi_round r;
+    r.shift = fsi_random_below(B->seed, FSI_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
+    r.mask = 0;
+    return r;
+}
+/* Rounds 4 i ... 4 i + 3, which mostly share a Philox call. */
+FSI_DEF void fsi_blockperm_rounds(const fsi_blockperm *B, int64_t i, fsi_round *round)
+{
+    if (B->way_bits) {
+        const uint64_t cycle = fsi_quotient((uint64_t)(4 * i), (uint64_t)B->ways);
+        const uint32_t first = (uint32_t)((uint64_t)(4 * i) - cycle * (uint64_t)B->ways);
+        const fsi_quad keys = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, cycle, 1, 0);
+        for (uint32_t j = 0; j < 4; j++)
+            round[j] = first + j < (uint32_t)B->ways ? fsi_blockperm_round_of(B, &keys, first + j)
+                                                     : fsi_blockperm_round(B, 4 * i + j);
+        return;
+    }
     const fsi_quad quad = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, (uint64_t)i, 0, 0);
     int doubtful = 0;
     for (int j = 0; j < 4; j++) {
         uint32_t rest = quad.w[j];
-        turn[j] = fsi_digit(&rest, (uint32_t)B->ways);
+        round[j].shift = fsi_digit(&rest, (uint32_t)B->ways);
+        round[j].mask = 0;
         doubtful |= rest < (uint32_t)B->ways;
     }
-    for (int j = 0; j < 4 && doubtful; j++) turn[j] = (uint32_t)fsi_blockperm_rotation(B, 4 * i + j);
+    for (int j = 0; j < 4 && doubtful; j++) round[j] = fsi_blockperm_round(B, 4 * i + j);
 }
-/* The block (or super-block) of unit i of a round with rotation b. */
-FSI_DEF int64_t fsi_blockperm_assign(const fsi_blockperm *B, int64_t i, int64_t b)
+/* Round q by few instructions, for code that runs once (fsi_random_quad_rolled). */
+FSI_DEF fsi_round fsi_blockperm_round_rolled(const fsi_blockperm *B, int64_t q)
 {
-    return i + b < B->ways ? i + b : i + b - B->ways;
-}
-/* The inverse: the unit of round u, with rotation b, that block or super-block h gets.  In an incomplete last round the
- * result may be B->units or more: h gets none. */
-FSI_DEF int64_t fsi_blockperm_assigned_from(const fsi_blockperm *B, int64_t h, int64_t u, int64_t b)
-{
-    return u * B->ways + (h >= b ? h - b : h - b + B->ways);
-}
-FSI_DEF int64_t fsi_blockperm_assigned(const fsi_blockperm *B, int64_t h, int64_t u)
-{
-    return fsi_blockperm_assigned_from(B, h, u, fsi_blockperm_rotation(B, u));
+    const uint64_t cycle = B->way_bits ? fsi_quotient((uint64_t)q, (uint64_t)B->ways) : (uint64_t)q >> 2;
+    const fsi_quad quad = fsi_random_quad_rolled(B->seed, FSI_TAG_SHUFFLE, cycle, B->way_bits > 0);
+    if (B->way_bits) return fsi_blockperm_round_of(B, &quad, (uint32_t)((uint64_t)q - cycle * (uint64_t)B->ways));
+    uint32_t rest = fsi_quad_word(quad, (uint64_t)q);
+    fsi_round r;
+    r.shift = fsi_digit(&rest, (uint32_t)B->ways);
+    r.mask = 0;
+    return rest < (uint32_t)B->ways ? fsi_blockperm_round(B, q) : r;
 }
 
-/* The same by fewer instructions (fsi_random_quad_rolled). */
-FSI_DEF int64_t fsi_blockperm_assigned_rolled(const fsi_blockperm *B, int64_t h, int64_t u)
+FSI_DEF uint32_t fsi_blockperm_turned(const fsi_blockperm *B, uint32_t place, uint32_t mask)
 {
-    uint32_t rest = fsi_quad_word(fsi_random_quad_rolled(B->seed, FSI_TAG_SHUFFLE, (uint64_t)u >> 2, 0), (uint64_t)u);
-    const uint32_t turn = fsi_digit(&rest, (uint32_t)B->ways);
-    return rest < (uint32_t)B->ways ? fsi_blockperm_assigned(B, h, u) : fsi_blockperm_assigned_from(B, h, u, turn);
+    return place >> 2 >> B->run_bits ? place : place ^ mask;
+}
+/* The block (or super-block) of the unit at a place of a round. */
+FSI_DEF int64_t fsi_blockperm_assign(const fsi_blockperm *B, int64_t place, fsi_round r)
+{
+    const uint32_t h = fsi_blockperm_turned(B, (uint32_t)place, r.mask) + r.shift;
+    return h < (uint32_t)B->ways ? h : h - (uint32_t)B->ways;
+}
+/* The inverse: the place of a round that block (or super-block) h gets. */
+FSI_DEF uint32_t fsi_blockperm_place(const fsi_blockperm *B, uint32_t h, fsi_round r)
+{
+    return fsi_blockperm_turned(B, h >= r.shift ? h - r.shift : h - r.shift + (uint32_t)B->ways, r.mask);
+}
+/* The unit of round q that block or super-block h gets.  In an incomplete last round the result may be B->units or more:
+ * h gets none. */
+FSI_DEF int64_t fsi_blockperm_assigned_from(const fsi_blockperm *B, int64_t h, int64_t q, fsi_round r)
+{
+    return q * B->ways + fsi_blockperm_place(B, (uint32_t)h, r);
+}
+FSI_DEF int64_t fsi_blockperm_assigned(const fsi_blockperm *B, int64_t h, int64_t q)
+{
+    return fsi_blockperm_assigned_from(B, h, q, fsi_blockperm_round(B, q));
+}
+FSI_DEF int64_t fsi_blockperm_assigned_rolled(const fsi_blockperm *B, int64_t h, int64_t q)
+{
+    return fsi_blockperm_assigned_from(B, h, q, fsi_blockperm_round_rolled(B, q));
 }
 
-/* Shuffle groups: x_l, and the block within its super-block that column j goes to. */
-FSI_DEF uint32_t fsi_blockperm_mask(const fsi_blockperm *B, int64_t line)
+/* columns and local rows ---------------------------------------------------------------------------------------- */
+
+/* Shuffle groups: the random word of a row group, and the class of the column `offset` = 0 ... 31 of it: which block of
+ * its super-block.  Class t has a column in each run of c columns, p = 0 ... 32 / c - 1: a random mask, of which every bit
+ * of p changes random bits, so that columns at any stride are spread over the classes. */
+FSI_DEF uint32_t fsi_blockperm_group_word(const fsi_blockperm *B, int64_t group)
 {
-    return fsi_random_word(B->seed, FSI_TAG_GROUP, (uint64_t)line, 0, 0) >> 27;
+    return fsi_random_word(B->seed, FSI_TAG_GROUP, (uint64_t)group, 0, 0);
 }
-FSI_DEF uint32_t fsi_blockperm_mask_rolled(const fsi_blockperm *B, int64_t line)
+FSI_DEF uint32_t fsi_blockperm_group_word_rolled(const fsi_blockperm *B, int64_t group)
 {
-    return fsi_quad_word(fsi_random_quad_rolled(B->seed, FSI_TAG_GROUP, (uint64_t)line >> 2, 0), (uint64_t)line) >> 27;
+    return fsi_quad_word(fsi_random_quad_rolled(B->seed, FSI_TAG_GROUP, (uint64_t)group >> 2, 0), (uint64_t)group);
 }
-FSI_DEF int64_t fsi_blockperm_class(const fsi_blockperm *B, int64_t j, uint32_t mask)
+/* The mask of run p: bits 27 ... 31 of the word, with bits 5 b ... 5 b + 4 for every bit b of p that is set. */
+FSI_DEF uint32_t fsi_blockperm_mask(uint32_t word, uint32_t p)
 {
-    return (int64_t)(((uint64_t)j ^ mask) & (uint64_t)(B->interleave - 1));
+    uint32_t mask = word >> 27;
+    for (int b = 0; b < 5; b++) mask ^= p >> b & 1 ? word >> 5 * b : 0;
+    return mask & 31;
+}
+FSI_DEF uint32_t fsi_blockperm_class(const fsi_blockperm *B, uint32_t offset, uint32_t word)
+{
+    const uint32_t c = (uint32_t)B->interleave;
+    return (offset ^ fsi_blockperm_mask(word, offset / c)) & (c - 1);
+}
+/* The inverse: the offset of the column of class t in run p. */
+FSI_DEF uint32_t fsi_blockperm_offset(const fsi_blockperm *B, uint32_t t, uint32_t p, uint32_t word)
+{
+    const uint32_t c = (uint32_t)B->interleave;
+    return p * c + ((t ^ fsi_blockperm_mask(word, p)) & (c - 1));
 }
 
-/* h(j), the input block of column j. */
-FSI_DEF int64_t fsi_blockperm_input_block(const fsi_blockperm *B, int64_t j)
+/* Input block h and local row u of a column of S. */
+typedef struct fsi_local {
+    int64_t h, u;
+} fsi_local;
+
+FSI_DEF fsi_local fsi_blockperm_local(const fsi_blockperm *B, int64_t j)
 {
-    if (B->shuffle == FSI_DEF_NONE) return fsi_split_index(&B->in, j);
+    fsi_local at;
+    if (B->shuffle == FSI_DEF_NONE) {
+        at.h = fsi_split_index(&B->in, j);
+        at.u = j - fsi_split_start(&B->in, at.h);
+        return at;
+    }
     const int64_t unit = B->shuffle == FSI_DEF_GROUPS ? j / FSI_GROUP_ROWS : j;
-    const int64_t h = fsi_blockperm_assign(B, unit % B->ways, fsi_blockperm_rotation(B, unit / B->ways));
-    if (B->shuffle == FSI_DEF_ROWS) return h;
-    return h * B->interleave + fsi_blockperm_class(B, j, fsi_blockperm_mask(B, unit));
+    const int64_t q = (int64_t)fsi_quotient((uint64_t)unit, (uint64_t)B->ways);
+    at.h = fsi_blockperm_assign(B, unit - q * B->ways, fsi_blockperm_round(B, q));
+    at.u = q;
+    if (B->shuffle == FSI_DEF_ROWS) return at;
+    const int64_t c = B->interleave, offset = j % FSI_GROUP_ROWS;
+    at.h = at.h * c + fsi_blockperm_class(B, (uint32_t)offset, fsi_blockperm_group_word(B, unit));
+    at.u = q * (FSI_GROUP_ROWS / c) + offset / c;
+    return at;
 }
-
-/* The address e of word q of a column under permutation l = 1 ... kappa. */
-FSI_DEF uint32_t fsi_blockperm_address(const fsi_blockperm *B, int64_t l, int64_t q)
+/* The inverse; past the end of S where block h has no such local row. */
+FSI_DEF int64_t fsi_blockperm_column(const fsi_blockperm *B, int64_t h, int64_t u)
 {
-    return (uint32_t)((l - 1) * B->words + q);
+    if (B->shuffle == FSI_DEF_NONE)
+        return u < fsi_split_size(&B->in, h) ? fsi_split_start(&B->in, h) + u : B->d;
+    if (B->shuffle == FSI_DEF_ROWS) return fsi_blockperm_assigned(B, h, u);
+    const int64_t c = B->interleave, each = FSI_GROUP_ROWS / c, group = fsi_blockperm_assigned(B, h / c, u / each);
+    return group * FSI_GROUP_ROWS + fsi_blockperm_offset(B, (uint32_t)(h % c), (uint32_t)(u % each),
+                                                         fsi_blockperm_group_word(B, group));
 }
 
-/* How many of the s nonzeros word q holds: nonzeros q per_word, q per_word + 1, ... */
+/* nonzeros ------------------------------------------------------------------------------------------------------- */
+
+/* How many of the s nonzeros digit word q of a window holds: nonzeros q per_word, q per_word + 1, ... */
 FSI_DEF int fsi_blockperm_count(const fsi_blockperm *B, int64_t q)
 {
     const int64_t left = B->s - q * B->per_word;
     return (int)(left < B->per_word ? left : B->per_word);
 }
 
-/* Nonzero t of a column whose block of rows is split into the strata `parts`, from its word, which becomes its rest:
- * 2 (row in the block) + (1 if the sign is minus).  A word holds nonzeros q per_word, q per_word + 1, ... in order. */
-FSI_DEF uint32_t fsi_blockperm_next(const fsi_split *parts, int64_t t, uint32_t *word)
+/* Random word n of permutation l of the window of block h that local row u is in. */
+FSI_DEF uint32_t fsi_blockperm_window_word(const fsi_blockperm *B, int64_t h, uint64_t window, int64_t l, int64_t n,
+                                           uint32_t attempt)
+{
+    const uint32_t e = (uint32_t)(l - 1) * B->quads + (uint32_t)(n >> 2);
+    return fsi_quad_word(
+        fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, e, attempt), (uint64_t)n);
+}
+
+/* What nonzeros q per_word, q per_word + 1, ... of a column under a permutation are made from, in order: digits of the
+ * window, signs of the column from the top bit on, every `lanes` bits, and its number in the window. */
+typedef struct fsi_draw {
+    uint32_t digits, signs, turn;
+} fsi_draw;
+
+/* The sum of the digit of stratum t and of the column: 2 (row in the block) + (1 if the sign is minus). */
+FSI_DEF uint32_t fsi_blockperm_code(const fsi_blockperm *B, const fsi_split *parts, int64_t t, fsi_draw *draw)
 {
     /* fsi_split_start and fsi_split_size in 32 bits, which is what GPUs compute with; a block has
      * fewer than 2^31 rows. */
     const uint32_t small = (uint32_t)parts->small, larger = (uint32_t)parts->larger, u = (uint32_t)t;
-    return 2 * (u * small + (u < larger ? u : larger)) + fsi_digit(word, 2 * (small + (u < larger)));
+    const uint32_t size = small + (u < larger), digit = fsi_digit(&draw->digits, 2 * size);
+    const uint32_t sum = (digit >> 1) + draw->turn, row = sum < size ? sum : sum - size;
+    const uint32_t minus = (digit & 1) ^ (draw->signs >> 31);
+    draw->signs = B->lanes < 32 ? draw->signs << B->lanes : 0;
+    return 2 * (u * small + (u < larger ? u : larger) + row) + minus;
 }
 
-/* Decodes word q of n columns in a block of `rows` rows: code[c stride + i] is nonzero q per_word + c of column i, as
- * 2 (row in the block) + (1 if the sign is minus).  The words become their rests; a column whose rest fsi_rejects with
- * the product returned must draw its word again. */
-FSI_DEF uint64_t fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *word, int n, int64_t q, int64_t rows,
-                                      uint32_t *code, int64_t stride)
+/* The digits of word q of a window in blocks of `rows` rows: drawn until they are accepted. */
+FSI_DEF uint32_t fsi_blockperm_digits(const fsi_blockperm *B, int64_t h, uint64_t window, int64_t l, int64_t q,
+                                      int64_t rows)
 {
     const fsi_split *parts = &B->strata[rows - B->out.small];
-    const int count = fsi_blockperm_count(B, q);
-    uint64_t product = 1;
-    for (int c = 0; c < count; c++) {
-        const int64_t t = q * B->per_word + c;
-        uint32_t *to = code + c * stride;
-        for (int i = 0; i < n; i++) to[i] = fsi_blockperm_next(parts, t, &word[i]);
-        product *= 2 * (uint64_t)fsi_split_size(parts, t);
-    }
-    return product;
-}
-
-/* The first draw of word q of column j under permutation l: the word itself where B->accepts. */
-FSI_DEF uint32_t fsi_blockperm_word_once(const fsi_blockperm *B, int64_t j, int64_t l, int64_t q)
-{
-    return fsi_random_word(B->seed, FSI_TAG_COLUMN, (uint64_t)j, fsi_blockperm_address(B, l, q), 0);
-}
-/* The same of four columns. */
-FSI_DEF void fsi_blockperm_words_once(const fsi_blockperm *B, const int64_t *j, int64_t l, int64_t q, uint32_t *word)
-{
-    fsi_random_words(B->seed, FSI_TAG_COLUMN, j, fsi_blockperm_address(B, l, q), word);
-}
-/* Word q of column j under permutation l for a block of `rows` rows, from its first draw: drawn
- * until it is accepted. */
-FSI_DEF uint32_t fsi_blockperm_accepted(const fsi_blockperm *B, uint32_t word, int64_t j, int64_t l, int64_t q,
-                                        int64_t rows)
-{
-    const int tall = rows > B->out.small;
-    if (B->accepts[tall]) return word;
-    for (uint32_t attempt = 1;; attempt++) {
+    for (uint32_t attempt = 0;; attempt++) {
+        const uint32_t word = fsi_blockperm_window_word(B, h, window, l, q, attempt);
         uint32_t rest = word;
         uint64_t product = 1;
+        if (B->packed) return word;
         for (int c = 0; c < fsi_blockperm_count(B, q); c++) {
-            const int64_t t = q * B->per_word + c;
-            fsi_blockperm_next(&B->strata[tall], t, &rest);
-            product *= 2 * (uint64_t)fsi_split_size(&B->strata[tall], t);
+            const uint32_t base = 2 * (uint32_t)fsi_split_size(parts, q * B->per_word + c);
+            fsi_digit(&rest, base);
+            product *= base;
         }
         if (!fsi_rejects(rest, product)) return word;
-        word = fsi_random_word(B->seed, FSI_TAG_COLUMN, (uint64_t)j, fsi_blockperm_address(B, l, q), attempt);
     }
 }
-FSI_DEF uint32_t fsi_blockperm_word(const fsi_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows)
+FSI_DEF uint32_t fsi_blockperm_signs(const fsi_blockperm *B, int64_t h, uint64_t window, uint32_t turn, int64_t l,
+                                     int64_t q)
 {
-    return fsi_blockperm_accepted(B, fsi_blockperm_word_once(B, j, l, q), j, l, q, rows);
+    const uint32_t lanes = (uint32_t)B->lanes;
+    const int64_t n = B->words + q * B->sign_words + turn / lanes;
+    return fsi_blockperm_window_word(B, h, window, l, n, 0) << turn % lanes;
+}
+/* Those of local row u of block h under permutation l, in an output block of `rows` rows. */
+FSI_DEF fsi_draw fsi_blockperm_draw(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q, int64_t rows)
+{
+    const uint64_t window = fsi_quotient((uint64_t)u, (uint64_t)B->window);
+    fsi_draw draw;
+    draw.turn = (uint32_t)((uint64_t)u - window * (uint64_t)B->window);
+    draw.digits = fsi_blockperm_digits(B, h, window, l, q, rows);
+    draw.signs = fsi_blockperm_signs(B, h, window, draw.turn, l, q);
+    return draw;
 }
 
-/* Word q of columns 4 i ... 4 i + 3 before any is drawn again, which none is where B->accepts says so. */
-FSI_DEF fsi_quad fsi_blockperm_quad(const fsi_blockperm *B, int64_t i, int64_t l, int64_t q)
-{
-    return fsi_random_quad(B->seed, FSI_TAG_COLUMN, (uint64_t)i, fsi_blockperm_address(B, l, q), 0);
-}
-
-/* Those of the only word under the only permutation, by keys of B->seed. */
-FSI_DEF fsi_quad fsi_blockperm_only_quad(const fsi_philox_keys *keys, int64_t i)
-{
-    return fsi_philox_by(keys, fsi_random_counter(FSI_TAG_COLUMN, (uint64_t)i, 0, 0));
-}
-
-FSI_DEF fsi_quad fsi_blockperm_quad_rolled(const fsi_blockperm *B, int64_t i, int64_t l, int64_t q)
-{
-    return fsi_random_quad_rolled(B->seed, FSI_TAG_COLUMN, (uint64_t)i, fsi_blockperm_address(B, l, q));
-}
-
-/* The nonzeros of column j that word q of permutation l holds, in an output block of `rows` rows, `stride`
- * apart in code; returns how many. */
-FSI_DEF int fsi_blockperm_nonzeros(const fsi_blockperm *B, int64_t j, int64_t l, int64_t q, int64_t rows,
+/* The nonzeros of local row u of block h that word q of permutation l holds, `stride` apart in code, as
+ * fsi_blockperm_code gives them; returns how many. */
+FSI_DEF int fsi_blockperm_nonzeros(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q, int64_t rows,
                                    uint32_t *code, int64_t stride)
 {
-    uint32_t word = fsi_blockperm_word(B, j, l, q, rows);
-    fsi_blockperm_decode(B, &word, 1, q, rows, code, stride);
-    return fsi_blockperm_count(B, q);
+    fsi_draw draw = fsi_blockperm_draw(B, h, u, l, q, rows);
+    const int count = fsi_blockperm_count(B, q);
+    for (int c = 0; c < count; c++)
+        code[c * stride] = fsi_blockperm_code(B, &B->strata[rows - B->out.small], q * B->per_word + c, &draw);
+    return count;
+}
+
+/* packed words --------------------------------------------------------------------------------------------------- */
+
+/* Where B->packed, a column's nonzeros under a permutation fit one word: from the top, for each stratum, the bits of its
+ * row and the sign.  The next code of a packed word: */
+FSI_DEF uint32_t fsi_packed_code(const fsi_blockperm *B, uint32_t t, uint32_t *word)
+{
+    const uint32_t size = (uint32_t)B->window;
+    return 2 * t * size + fsi_digit(word, 2 * size);
+}
+/* The packed word of the column with these digits, signs and number in the window: rows are added field by field. */
+FSI_DEF uint32_t fsi_blockperm_packed(const fsi_blockperm *B, uint32_t digits, uint32_t signs, uint32_t turn)
+{
+    const uint32_t add = turn * B->ones, sum = ((digits & ~B->tops) + (add & ~B->tops)) ^ ((digits ^ add) & B->tops);
+    if (B->lanes == B->field) return sum ^ (signs >> (B->field - 1) & B->ones >> 1);
+    uint32_t minus = 0;
+    for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
+    return sum ^ minus;
+}
+/* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in, or
+ * begin in. */
+FSI_DEF fsi_quad fsi_blockperm_packed_counter(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+{
+    const uint64_t window = (uint64_t)u >> (B->field - 1);
+    return fsi_random_counter(FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, (uint32_t)(l - 1) * B->quads, 0);
+}
+/* The packed words of these local rows, from that quad. */
+FSI_DEF fsi_quad fsi_blockperm_packed_from(const fsi_blockperm *B, fsi_quad random, int64_t h, int64_t u, int64_t l)
+{
+    const uint32_t turn = (uint32_t)u & ((uint32_t)B->window - 1), n = 1 + turn / (uint32_t)B->lanes;
+    uint32_t signs = fsi_quad_word(random, n);
+    if (n > 3) signs = fsi_blockperm_window_word(B, h, (uint64_t)u >> (B->field - 1), l, n, 0);
+    signs <<= turn % (uint32_t)B->lanes;
+    fsi_quad words;
+    for (uint32_t i = 0; i < 4; i++) words.w[i] = fsi_blockperm_packed(B, random.w[0], signs << i, turn + i);
+    return words;
+}
+FSI_DEF fsi_quad fsi_blockperm_quad(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+{
+    const fsi_quad counter = fsi_blockperm_packed_counter(B, h, u, l);
+    return fsi_blockperm_packed_from(B, fsi_philox(counter, (uint32_t)B->seed, (uint32_t)(B->seed >> 32)), h, u, l);
+}
+/* The same by round keys at hand, and by few instructions. */
+FSI_DEF fsi_quad fsi_blockperm_quad_by(const fsi_blockperm *B, const fsi_philox_keys *keys, int64_t h, int64_t u)
+{
+    return fsi_blockperm_packed_from(B, fsi_philox_by(keys, fsi_blockperm_packed_counter(B, h, u, 1)), h, u, 1);
+}
+FSI_DEF fsi_quad fsi_blockperm_quad_rolled(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+{
+    const fsi_quad c = fsi_blockperm_packed_counter(B, h, u, l);
+    const fsi_quad random = fsi_random_quad_rolled(B->seed, FSI_TAG_COLUMN, (uint64_t)c.w[1] << 32 | c.w[0], c.w[2]);
+    return fsi_blockperm_packed_from(B, random, h, u, l);
 }
 
 #endif

@@ -13,19 +13,21 @@
 #include "def/gauss.h"
 #include "def/srht.h"
 
-#define FSI_DEFINITION_VERSION 1
+#define FSI_DEFINITION_VERSION 2
 
 /* Limits of the addressing in rng.h. */
 #define FSI_MAX_D ((int64_t)1 << 48)
 #define FSI_MAX_K ((int64_t)0x7FFFFFFF)
 
 enum fsi_def_family { FSI_DEF_BLOCKPERM = 1, FSI_DEF_SJLT, FSI_DEF_BLOCKROW, FSI_DEF_SRHT, FSI_DEF_GAUSS };
+enum fsi_def_quality { FSI_DEF_FAST = 1, FSI_DEF_DEFAULT, FSI_DEF_HIGH, FSI_DEF_GAUSSIAN };
 
 /* A user's spec.  0: chosen by fsi_def_defaults. */
 typedef struct fsi_def_spec {
     int64_t d, k, M, kappa, s, interleave;
     uint64_t seed;
     int32_t family, shuffle;
+    int32_t quality; /* enum fsi_def_quality: the rung that chooses kappa and s; nothing where both are given */
 } fsi_def_spec;
 
 typedef struct fsi_def {
@@ -41,9 +43,18 @@ typedef struct fsi_def {
 
 FSI_DEF int64_t fsi_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Fills every field that is 0.  The values give at most the SJLT's variance for every x and the Gaussian's embedding
- * error on ordinary and coherent inputs (docs/definition.md, Which sketch): blocks of at most 64 rows (what one
- * tensor-core tile holds), rows shuffled, kappa = 1, s = 4; row groups spread over up to 16 blocks. */
+/* The rungs: what each costs and how good it is, docs/definition.md, Which sketch. */
+FSI_DEF int64_t fsi_def_rung_kappa(int32_t quality)
+{
+    return quality == FSI_DEF_GAUSSIAN ? 8 : quality == FSI_DEF_HIGH ? 2 : 1;
+}
+FSI_DEF int64_t fsi_def_rung_nonzeros(int32_t quality) /* kappa s */
+{
+    return quality == FSI_DEF_GAUSSIAN ? 32 : quality == FSI_DEF_HIGH ? 16 : quality == FSI_DEF_FAST ? 4 : 8;
+}
+
+/* Fills every field that is 0: blocks of at most 64 rows (what one tensor-core tile holds), rows shuffled, kappa and s by
+ * the rung; row groups spread over up to 16 blocks. */
 FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
 {
     const int sparse = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_SJLT || p->family == FSI_DEF_BLOCKROW;
@@ -63,8 +74,16 @@ FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
                 p->interleave *= 2;
     }
     if (chosen_M && p->interleave > 1) p->M = (p->M + p->interleave - 1) / p->interleave * p->interleave;
-    if (!p->kappa) p->kappa = p->family == FSI_DEF_BLOCKROW ? fsi_min64(2, p->M) : 1;
-    if (!p->s) p->s = !sparse ? 1 : p->family == FSI_DEF_BLOCKROW ? 2 : fsi_min64(4, p->k / p->M);
+    if (!p->quality) p->quality = FSI_DEF_DEFAULT;
+    const int64_t nonzeros = fsi_def_rung_nonzeros(p->quality);
+    if (!p->kappa)
+        p->kappa = p->family == FSI_DEF_BLOCKROW    ? fsi_min64(2, p->M)
+                   : p->family == FSI_DEF_BLOCKPERM ? fsi_min64(fsi_def_rung_kappa(p->quality), p->M)
+                                                    : 1;
+    if (!p->s)
+        p->s = !sparse                         ? 1
+               : p->family == FSI_DEF_BLOCKROW ? 2
+                                               : fsi_min64(nonzeros > p->kappa ? nonzeros / p->kappa : 1, p->k / p->M);
     if (p->s < 1) p->s = 1;
 }
 
@@ -95,12 +114,13 @@ typedef void (*fsi_visitor)(void *user, int64_t i, int64_t j, double value);
 
 FSI_DEF void fsi_visit_blockperm(const fsi_blockperm *B, double scale, int64_t j, fsi_visitor visit, void *user)
 {
-    uint32_t g = (uint32_t)fsi_blockperm_input_block(B, j), code[FSI_MAX_PER_WORD];
+    const fsi_local at = fsi_blockperm_local(B, j);
+    uint32_t g = (uint32_t)at.h, code[FSI_MAX_PER_WORD];
     for (int64_t l = 1; l <= B->kappa; l++) {
         g = fsi_wiring_back(&B->wiring, g);
         const int64_t start = fsi_split_start(&B->out, g), rows = fsi_split_size(&B->out, g);
         for (int64_t q = 0; q < B->words; q++) {
-            const int count = fsi_blockperm_nonzeros(B, j, l, q, rows, code, 1);
+            const int count = fsi_blockperm_nonzeros(B, at.h, at.u, l, q, rows, code, 1);
             for (int c = 0; c < count; c++) visit(user, start + (code[c] >> 1), j, code[c] & 1 ? -scale : scale);
         }
     }

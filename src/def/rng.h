@@ -14,10 +14,10 @@ typedef struct fsi_quad {
 } fsi_quad;
 
 enum fsi_tag {
-    FSI_TAG_COLUMN = 1, /* rows and signs of column j of BlockPerm-SJLT */
-    FSI_TAG_SHUFFLE,    /* rotation b_q of round q of the shuffle */
+    FSI_TAG_COLUMN = 1, /* rows and signs of a window of BlockPerm-SJLT */
+    FSI_TAG_SHUFFLE,    /* shifts of the rounds of the shuffle */
     FSI_TAG_WIRING,     /* a and b of the block permutations */
-    FSI_TAG_GROUP,      /* the class mask of a row group */
+    FSI_TAG_GROUP,      /* the classes of a row group */
     FSI_TAG_SAMPLE,     /* coordinates and signs of row i of FlashBlockRow */
     FSI_TAG_NEIGHBOUR,  /* round keys of the neighbourhood of block row g of FlashBlockRow */
     FSI_TAG_FLIP,       /* sign of column j of the SRHT */
@@ -99,21 +99,6 @@ FSI_DEF uint32_t fsi_quad_word(fsi_quad q, uint64_t i)
 FSI_DEF uint32_t fsi_random_word(uint64_t seed, uint32_t tag, uint64_t i, uint32_t e, uint32_t attempt)
 {
     return fsi_quad_word(fsi_random_quad(seed, tag, i >> 2, e, attempt), i);
-}
-
-/* Words e of four items; the rounds stay a loop, of four independent chains. */
-FSI_DEF void fsi_random_words(uint64_t seed, uint32_t tag, const int64_t *item, uint32_t e, uint32_t *word)
-{
-    uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
-    fsi_quad x[4];
-    for (int i = 0; i < 4; i++) x[i] = fsi_random_counter(tag, (uint64_t)item[i] >> 2, e, 0);
-    FSI_ROLLED for (int round = 0; round < 10; round++)
-    {
-        for (int i = 0; i < 4; i++) x[i] = fsi_philox_round(x[i], key0, key1);
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-    }
-    for (int i = 0; i < 4; i++) word[i] = fsi_quad_word(x[i], (uint64_t)item[i]);
 }
 
 #endif
