@@ -105,7 +105,7 @@ static void draw_background(canvas *c, const panel *p)
 static int64_t permutation_of(const fsi_blockperm *B, int64_t i, int64_t j)
 {
     const uint32_t target = (uint32_t)fsi_split_index(&B->out, i);
-    uint32_t g = fsi_wiring_back(&B->wiring, (uint32_t)fsi_blockperm_input_block(B, j));
+    uint32_t g = fsi_wiring_back(&B->wiring, (uint32_t)fsi_blockperm_local(B, j).h);
     int64_t l = 0;
     for (; g != target; l++) g = fsi_wiring_back(&B->wiring, g);
     return l;

@@ -32,7 +32,7 @@ static int prepare(void *state)
 #pragma omp parallel for schedule(static)
     for (int64_t j = 0; j < B.d; j++)
         for (int64_t q = 0; q < B.words; q++)
-            fsi_blockperm_nonzeros(&B, j, 1, q, B.k, s->code + j * B.s + q * B.per_word, 1);
+            fsi_blockperm_nonzeros(&B, 0, j, 1, q, B.k, s->code + j * B.s + q * B.per_word, 1);
     return 0;
 }
 

@@ -105,7 +105,8 @@ fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_a
                       user.interleave,
                       user.seed,
                       (int32_t)user.family,
-                      (int32_t)user.shuffle};
+                      (int32_t)user.shuffle,
+                      0};
     FSI_REQUIRE(!allocator || !allocator->alloc == !allocator->release,
                 "fs_sketch_create: the allocator needs both alloc and release");
     FSI_TRY(check_ranges(&p));

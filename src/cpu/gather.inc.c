@@ -90,7 +90,7 @@ static void NAME(gather_block)(const NAME(gather) * G, const NAME(columns) * col
             for (int i = 0; i < count; i++) now[i] = fsi_row_at(G->list, panel_row + b->rows[u + i]) * stride;
         for (int i = 0; i < next; i++) then[i] = fsi_row_at(G->list, panel_row + b->rows[u + count + i]) * stride;
         for (int i = 0; i < count; i++) j[i] = G->row0 + panel_row + b->rows[u + i];
-        chunk_fill(c, G->B, l, g, j, now, count);
+        chunk_fill(c, G->B, l, h, g, j, now, count);
         for (int64_t t = 0; t < cols->tiles; t++) {
             const int last_tile = t + 1 == cols->tiles;
             NAME(gather_tile)

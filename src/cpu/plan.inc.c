@@ -30,23 +30,25 @@ static buckets buckets_at(void *memory, int64_t rows)
     return b;
 }
 
-/* h(j) of columns j0 ... j0 + count - 1: fsi_blockperm_input_block, with one look per round and per line. */
+/* The input blocks of columns j0 ... j0 + count - 1, with one look per round and per row group. */
 static void input_blocks(const fsi_blockperm *B, int64_t j0, int64_t count, uint32_t *block)
 {
     if (B->shuffle == FSI_DEF_NONE) {
-        for (int64_t i = 0; i < count; i++) block[i] = (uint32_t)fsi_blockperm_input_block(B, j0 + i);
+        for (int64_t i = 0; i < count; i++) block[i] = (uint32_t)fsi_split_index(&B->in, j0 + i);
         return;
     }
     const int64_t unit_size = B->shuffle == FSI_DEF_GROUPS ? FSI_GROUP_ROWS : 1;
-    int64_t j = j0, unit = j0 / unit_size, round = unit / B->ways, place = unit % B->ways;
-    for (int64_t b = fsi_blockperm_rotation(B, round); j < j0 + count; unit++, place++) {
+    int64_t j = j0, unit = j0 / unit_size, q = unit / B->ways, place = unit % B->ways;
+    for (fsi_round round = fsi_blockperm_round(B, q); j < j0 + count; unit++, place++) {
         if (place == B->ways) {
             place = 0;
-            b = fsi_blockperm_rotation(B, ++round);
+            round = fsi_blockperm_round(B, ++q);
         }
-        const int64_t h = fsi_blockperm_assign(B, place, b), end = fsi_min64((unit + 1) * unit_size, j0 + count);
-        const uint32_t mask = unit_size > 1 ? fsi_blockperm_mask(B, unit) : 0;
-        for (; j < end; j++) block[j - j0] = (uint32_t)(h * B->interleave + fsi_blockperm_class(B, j, mask));
+        const int64_t h = fsi_blockperm_assign(B, place, round), end = fsi_min64((unit + 1) * unit_size, j0 + count);
+        const uint32_t word = unit_size > 1 ? fsi_blockperm_group_word(B, unit) : 0;
+        for (; j < end; j++)
+            block[j - j0] = (uint32_t)(h * B->interleave) +
+                            (unit_size > 1 ? fsi_blockperm_class(B, (uint32_t)(j % FSI_GROUP_ROWS), word) : 0);
     }
 }
 
@@ -64,23 +66,37 @@ static void buckets_fill(const buckets *b, const fsi_blockperm *B, int64_t j0, i
     for (int64_t i = count - 1; i >= 0; i--) b->rows[--b->start[b->block[i]]] = (int32_t)i;
 }
 
-/* code[t stride + i]: nonzero t of column j[i] under permutation l, in output blocks of `rows` rows. */
-static void column_codes(const fsi_blockperm *B, int64_t l, int64_t rows, const int64_t *j, int count, uint32_t *code,
-                         int64_t stride)
+/* code[t stride + i]: nonzero t of column j[i] of input block h under permutation l, in output blocks of `rows` rows.
+ * Neighbours in j are mostly of one window, whose digits are drawn once. */
+static void column_codes(const fsi_blockperm *B, int64_t l, int64_t h, int64_t rows, const int64_t *j, int count,
+                         uint32_t *code, int64_t stride)
 {
     enum { RUN = 128 };
-    uint32_t word[RUN];
-    for (int i0 = 0; i0 < count; i0 += RUN) {
-        const int run = count - i0 < RUN ? count - i0 : RUN;
-        for (int64_t q = 0; q < B->words; q++) {
-            const uint32_t e = fsi_blockperm_address(B, l, q);
-            uint32_t *to = code + q * B->per_word * stride + i0;
-            for (int i = 0; i < run; i++) word[i] = fsi_random_word(B->seed, FSI_TAG_COLUMN, (uint64_t)j[i0 + i], e, 0);
-            const uint64_t product = fsi_blockperm_decode(B, word, run, q, rows, to, stride);
-            for (int i = 0; i < run; i++)
-                if (fsi_rejects(word[i], product)) fsi_blockperm_nonzeros(B, j[i0 + i], l, q, rows, to + i, stride);
+    uint32_t digits[RUN], signs[RUN], turn[RUN];
+    for (int64_t q = 0; q < B->words; q++)
+        for (int i0 = 0; i0 < count; i0 += RUN) {
+            const int run = count - i0 < RUN ? count - i0 : RUN;
+            fsi_draw draw = {0, 0, 0};
+            int64_t first = -1, signed_by = -1; /* the window's first local row; the sign word at hand */
+            uint32_t word = 0;
+            for (int i = 0; i < run; i++) {
+                const int64_t u = fsi_blockperm_local_row(B, h, j[i0 + i]);
+                if (first < 0 || u - first >= B->window || u < first) {
+                    draw = fsi_blockperm_draw(B, h, u, l, q, rows);
+                    first = u - draw.turn;
+                    signed_by = -1;
+                }
+                digits[i] = draw.digits;
+                turn[i] = (uint32_t)(u - first);
+                const int64_t n = fsi_blockperm_sign_word(B, turn[i], q);
+                if (n != signed_by) {
+                    word = fsi_blockperm_window_word(B, h, (uint64_t)(first / B->window), l, n, 0);
+                    signed_by = n;
+                }
+                signs[i] = word << turn[i] % (uint32_t)B->lanes;
+            }
+            fsi_blockperm_decode(B, digits, signs, turn, run, q, rows, code + q * B->per_word * stride + i0, stride);
         }
-    }
 }
 
 /* table[i kappa s + ...]: the kappa s nonzeros of column j0 + i, as 2 (row of S) + (1 if minus). */
@@ -96,11 +112,12 @@ static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32
         input_blocks(B, first, columns, g);
         for (int i = 0; i < columns; i++) {
             uint32_t *to = table + (p * RUN + i) * nonzeros;
+            const int64_t h = g[i], u = fsi_blockperm_local_row(B, h, first + i);
             for (int64_t l = 1; l <= B->kappa; l++) {
                 g[i] = fsi_wiring_back(&B->wiring, g[i]);
                 const int64_t rows = fsi_split_size(&B->out, g[i]), start = fsi_split_start(&B->out, g[i]);
                 for (int64_t q = 0; q < B->words; q++) {
-                    const int held = fsi_blockperm_nonzeros(B, first + i, l, q, rows, code, 1);
+                    const int held = fsi_blockperm_nonzeros(B, h, u, l, q, rows, code, 1);
                     for (int c = 0; c < held; c++) *to++ = code[c] + 2 * (uint32_t)start;
                 }
             }
@@ -155,14 +172,14 @@ static void chunk_order(chunk *c, int64_t rows)
     c->start[c->groups] = at;
 }
 
-/* Fills *c for columns j[0 .. columns), whose rows of A are at where[], and output block g.  When the block has far more
+/* Fills *c for columns j[0 .. columns) of input block h, whose rows of A are at where[], and output block g.  When the block has far more
  * rows than the chunk has nonzeros, sorting would only walk over empty rows: every nonzero is a group of its own. */
-static void chunk_fill(chunk *c, const fsi_blockperm *B, int64_t l, int64_t g, const int64_t *j, const int64_t *where,
-                       int columns)
+static void chunk_fill(chunk *c, const fsi_blockperm *B, int64_t l, int64_t h, int64_t g, const int64_t *j,
+                       const int64_t *where, int columns)
 {
     const int s = (int)B->s, nonzeros = columns * s;
     const int64_t rows = fsi_split_size(&B->out, g);
-    column_codes(B, l, rows, j, columns, c->code, columns);
+    column_codes(B, l, h, rows, j, columns, c->code, columns);
     if (rows > 4 * (int64_t)nonzeros) {
         for (int e = 0; e < nonzeros; e++) {
             c->row[e] = c->code[e] >> 1;

@@ -32,15 +32,17 @@ static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int
     uint32_t h = (uint32_t)g, code[FSI_MAX_PER_WORD];
     for (int64_t l = 1; l <= B->kappa; l++) {
         h = fsi_wiring_next(&B->wiring, h);
-        for (int64_t u = b->start[h]; u < b->start[h + 1]; u++)
+        for (int64_t i = b->start[h]; i < b->start[h + 1]; i++) {
+            const int64_t u = fsi_blockperm_local_row(B, h, C->row0 + b->rows[i]);
             for (int64_t q = first; q < last; q++) {
-                const int count = fsi_blockperm_nonzeros(B, C->row0 + b->rows[u], l, q, rows, code, 1);
+                const int count = fsi_blockperm_nonzeros(B, h, u, l, q, rows, code, 1);
                 for (int t = 0; t < count; t++) {
                     const int64_t r = code[t] >> 1;
                     if (r >= low && r < high)
-                        NAME(sparse_add)(C->A, b->rows[u], code[t] & 1 ? -1 : 1, sums + (r - low) * n);
+                        NAME(sparse_add)(C->A, b->rows[i], code[t] & 1 ? -1 : 1, sums + (r - low) * n);
                 }
             }
+        }
     }
     for (int64_t r = low; r < high; r++)
         NAME(store_row)(C->Y, start + r, 0, n, sums + (r - low) * n, C->scale, C->beta);

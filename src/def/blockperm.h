@@ -261,6 +261,15 @@ FSI_DEF uint32_t fsi_blockperm_offset(const fsi_blockperm *B, uint32_t t, uint32
     return p * c + ((t ^ fsi_blockperm_mask(word, p)) & (c - 1));
 }
 
+/* The local row of column j, which is in input block h. */
+FSI_DEF int64_t fsi_blockperm_local_row(const fsi_blockperm *B, int64_t h, int64_t j)
+{
+    if (B->shuffle == FSI_DEF_NONE) return j - fsi_split_start(&B->in, h);
+    if (B->shuffle == FSI_DEF_ROWS) return (int64_t)fsi_quotient((uint64_t)j, (uint64_t)B->ways);
+    const int64_t q = (int64_t)fsi_quotient((uint64_t)(j / FSI_GROUP_ROWS), (uint64_t)B->ways), c = B->interleave;
+    return q * (FSI_GROUP_ROWS / c) + j % FSI_GROUP_ROWS / c;
+}
+
 /* Input block h and local row u of a column of S. */
 typedef struct fsi_local {
     int64_t h, u;
@@ -271,17 +280,14 @@ FSI_DEF fsi_local fsi_blockperm_local(const fsi_blockperm *B, int64_t j)
     fsi_local at;
     if (B->shuffle == FSI_DEF_NONE) {
         at.h = fsi_split_index(&B->in, j);
-        at.u = j - fsi_split_start(&B->in, at.h);
-        return at;
+    } else {
+        const int64_t unit = B->shuffle == FSI_DEF_GROUPS ? j / FSI_GROUP_ROWS : j;
+        const int64_t q = (int64_t)fsi_quotient((uint64_t)unit, (uint64_t)B->ways);
+        at.h = fsi_blockperm_assign(B, unit - q * B->ways, fsi_blockperm_round(B, q)) * B->interleave;
+        if (B->shuffle == FSI_DEF_GROUPS)
+            at.h += fsi_blockperm_class(B, (uint32_t)(j % FSI_GROUP_ROWS), fsi_blockperm_group_word(B, unit));
     }
-    const int64_t unit = B->shuffle == FSI_DEF_GROUPS ? j / FSI_GROUP_ROWS : j;
-    const int64_t q = (int64_t)fsi_quotient((uint64_t)unit, (uint64_t)B->ways);
-    at.h = fsi_blockperm_assign(B, unit - q * B->ways, fsi_blockperm_round(B, q));
-    at.u = q;
-    if (B->shuffle == FSI_DEF_ROWS) return at;
-    const int64_t c = B->interleave, offset = j % FSI_GROUP_ROWS;
-    at.h = at.h * c + fsi_blockperm_class(B, (uint32_t)offset, fsi_blockperm_group_word(B, unit));
-    at.u = q * (FSI_GROUP_ROWS / c) + offset / c;
+    at.u = fsi_blockperm_local_row(B, at.h, j);
     return at;
 }
 /* The inverse; past the end of S where block h has no such local row. */
@@ -332,39 +338,41 @@ FSI_DEF uint32_t fsi_blockperm_code(const fsi_blockperm *B, const fsi_split *par
     return 2 * (u * small + (u < larger ? u : larger) + row) + minus;
 }
 
-/* The digits of word q of a window in blocks of `rows` rows: drawn until they are accepted. */
-FSI_DEF uint32_t fsi_blockperm_digits(const fsi_blockperm *B, int64_t h, uint64_t window, int64_t l, int64_t q,
-                                      int64_t rows)
+/* Whether digit word q of a window in blocks of `rows` rows must be drawn again. */
+FSI_DEF int fsi_blockperm_redraws(const fsi_blockperm *B, uint32_t word, int64_t q, int64_t rows)
 {
     const fsi_split *parts = &B->strata[rows - B->out.small];
-    for (uint32_t attempt = 0;; attempt++) {
-        const uint32_t word = fsi_blockperm_window_word(B, h, window, l, q, attempt);
-        uint32_t rest = word;
-        uint64_t product = 1;
-        if (B->packed) return word;
-        for (int c = 0; c < fsi_blockperm_count(B, q); c++) {
-            const uint32_t base = 2 * (uint32_t)fsi_split_size(parts, q * B->per_word + c);
-            fsi_digit(&rest, base);
-            product *= base;
-        }
-        if (!fsi_rejects(rest, product)) return word;
+    uint64_t product = 1;
+    if (B->packed) return 0;
+    for (int c = 0; c < fsi_blockperm_count(B, q); c++) {
+        const uint32_t base = 2 * (uint32_t)fsi_split_size(parts, q * B->per_word + c);
+        fsi_digit(&word, base);
+        product *= base;
     }
+    return fsi_rejects(word, product);
 }
-FSI_DEF uint32_t fsi_blockperm_signs(const fsi_blockperm *B, int64_t h, uint64_t window, uint32_t turn, int64_t l,
-                                     int64_t q)
+
+/* The first number of the words with the signs of column `turn` of a window for digit word q. */
+FSI_DEF int64_t fsi_blockperm_sign_word(const fsi_blockperm *B, uint32_t turn, int64_t q)
 {
-    const uint32_t lanes = (uint32_t)B->lanes;
-    const int64_t n = B->words + q * B->sign_words + turn / lanes;
-    return fsi_blockperm_window_word(B, h, window, l, n, 0) << turn % lanes;
+    return B->words + q * B->sign_words + turn / (uint32_t)B->lanes;
 }
-/* Those of local row u of block h under permutation l, in an output block of `rows` rows. */
+
+/* What nonzeros of digit word q of local row u of block h are made from, under permutation l, in an output block of
+ * `rows` rows. */
 FSI_DEF fsi_draw fsi_blockperm_draw(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q, int64_t rows)
 {
     const uint64_t window = fsi_quotient((uint64_t)u, (uint64_t)B->window);
+    const uint32_t e = (uint32_t)(l - 1) * B->quads + (uint32_t)(q >> 2);
+    const fsi_quad quad = fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, e, 0);
     fsi_draw draw;
     draw.turn = (uint32_t)((uint64_t)u - window * (uint64_t)B->window);
-    draw.digits = fsi_blockperm_digits(B, h, window, l, q, rows);
-    draw.signs = fsi_blockperm_signs(B, h, window, draw.turn, l, q);
+    draw.digits = fsi_quad_word(quad, (uint64_t)q);
+    for (uint32_t attempt = 1; fsi_blockperm_redraws(B, draw.digits, q, rows); attempt++)
+        draw.digits = fsi_blockperm_window_word(B, h, window, l, q, attempt);
+    const int64_t n = fsi_blockperm_sign_word(B, draw.turn, q);
+    draw.signs = n >> 2 == q >> 2 ? fsi_quad_word(quad, (uint64_t)n) : fsi_blockperm_window_word(B, h, window, l, n, 0);
+    draw.signs <<= draw.turn % (uint32_t)B->lanes;
     return draw;
 }
 
@@ -378,6 +386,24 @@ FSI_DEF int fsi_blockperm_nonzeros(const fsi_blockperm *B, int64_t h, int64_t u,
     for (int c = 0; c < count; c++)
         code[c * stride] = fsi_blockperm_code(B, &B->strata[rows - B->out.small], q * B->per_word + c, &draw);
     return count;
+}
+
+/* Decodes n draws of digit word q in blocks of `rows` rows, given as arrays: code[c stride + i] is nonzero q per_word + c
+ * of draw i. */
+FSI_DEF void fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *digits, uint32_t *signs, const uint32_t *turn, int n,
+                                  int64_t q, int64_t rows, uint32_t *code, int64_t stride)
+{
+    const fsi_split *parts = &B->strata[rows - B->out.small];
+    const int count = fsi_blockperm_count(B, q);
+    for (int c = 0; c < count; c++) {
+        uint32_t *to = code + c * stride;
+        for (int i = 0; i < n; i++) {
+            fsi_draw draw;
+            draw.digits = digits[i], draw.signs = signs[i], draw.turn = turn[i];
+            to[i] = fsi_blockperm_code(B, parts, q * B->per_word + c, &draw);
+            digits[i] = draw.digits, signs[i] = draw.signs;
+        }
+    }
 }
 
 /* packed words --------------------------------------------------------------------------------------------------- */

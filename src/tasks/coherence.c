@@ -43,9 +43,9 @@ static void at(const basis *b, double share, const char *doing)
 static void sort_rows(basis *b, const fsi_blockperm *B, int64_t *to)
 {
     memset(b->start, 0, (size_t)(b->M + 1) * sizeof *b->start);
-    for (int64_t i = 0; i < b->d; i++) b->start[fsi_blockperm_input_block(B, i) + 1]++;
+    for (int64_t i = 0; i < b->d; i++) b->start[fsi_blockperm_local(B, i).h + 1]++;
     for (int64_t h = 0; h < b->M; h++) b->start[h + 1] += b->start[h];
-    for (int64_t i = 0; i < b->d; i++) to[i] = b->start[fsi_blockperm_input_block(B, i)]++;
+    for (int64_t i = 0; i < b->d; i++) to[i] = b->start[fsi_blockperm_local(B, i).h]++;
     memmove(b->start + 1, b->start, (size_t)b->M * sizeof *b->start);
     b->start[0] = 0;
 }

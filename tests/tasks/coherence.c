@@ -37,7 +37,7 @@ static double block_norm(const fsi_blockperm *B, const fs_matrix *U, const int64
     *energy = 0;
     for (int64_t i = 0; i < D; i++)
         for (int64_t c = 0; c < count; c++)
-            if (fsi_blockperm_input_block(B, i) == blocks[c]) {
+            if (fsi_blockperm_local(B, i).h == blocks[c]) {
                 for (int64_t j = 0; j < N; j++) {
                     rows[have * N + j] = at(U, i, j);
                     *energy += rows[have * N + j] * rows[have * N + j];
