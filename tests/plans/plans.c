@@ -29,7 +29,7 @@ static const char *const memory_names[] = {"packed",   "padded", "odd",         
 
 fsi_blockperm sketch_of_call(const call *c)
 {
-    fsi_def_spec spec = {c->d, c->k, c->M, c->kappa, c->s, c->interleave, 7, FSI_DEF_BLOCKPERM, (int32_t)c->shuffle};
+    fsi_def_spec spec = {c->d, c->k, c->M, c->kappa, c->s, c->interleave, 7, FSI_DEF_BLOCKPERM, (int32_t)c->shuffle, 0};
     fsi_def_defaults(&spec);
     return fsi_def_make(&spec).u.blockperm;
 }
@@ -222,7 +222,7 @@ static const char *fault_of_gather_rows_simt(const fsi_problem *p, const fsi_pla
 {
     if (!p->across || !p->mapped || p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this matrix";
     if (p->n < 128 && p->n % 32) return "no tile of it has whole groups of 128 bytes";
-    if (!p->once || p->shuffle == FSI_DEF_GROUPS || plan->group * p->s > 4) return "it cannot take this sketch";
+    if (!p->packed || p->shuffle == FSI_DEF_GROUPS || plan->group * p->s > 4) return "it cannot take this sketch";
     if (p->kappa % plan->group) return "its permutations do not divide kappa";
     if (plan->length % 128) return "its slices are not whole stages";
     return NULL;

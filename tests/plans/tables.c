@@ -340,9 +340,9 @@ static void another_head_is_refused(void **state)
     char *good = good_text(), *text = room((int64_t)strlen(good) + 100, 1);
     const char *entries = strchr(good, '\n');
     static const char *const heads[] = {"",
-                                        " flashsketch-tuning 6 GPU",
-                                        "flashsketch-tuning 5 GPU",
-                                        "flashsketch-tuning 60 GPU",
+                                        " flashsketch-tuning 7 GPU",
+                                        "flashsketch-tuning 6 GPU",
+                                        "flashsketch-tuning 70 GPU",
                                         "flashsketch-tuning",
                                         "FLASHSKETCH-TUNING 6 GPU"};
     for (int i = 0; i < COUNT(heads); i++) {

@@ -63,16 +63,15 @@ struct list_places {
 };
 
 /* Calls f(i, code) for every nonzero of four local rows, those of `valid`. */
-template <class F> __device__ __forceinline__ void each_nonzero(const fsi_tile_args &a, const fsi_slice &p, int valid,
+template <class F> __device__ __forceinline__ void each_nonzero(const fsi_tile_args &a, int valid,
                                                                 const uint32_t (&words)[4], F f)
 {
-    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
     uint32_t word[4] = {words[0], words[1], words[2], words[3]};
 #pragma unroll 1
     for (int t = 0; t < (int)a.B.s; t++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const uint32_t code = fsi_blockperm_next(&slices, t, &word[i]);
+            const uint32_t code = fsi_packed_code(&a.B, t, &word[i]);
             if (valid >> i & 1) f(i, code);
         }
 }
@@ -106,7 +105,7 @@ template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_sl
         int64_t column[4];
         uint32_t word[4];
         const int valid = number_local_rows(a, p, local_row, lead, column, word);
-        each_nonzero(a, p, valid, word,
+        each_nonzero(a, valid, word,
                      [&](int i, uint32_t code) { atomicOr((uint32_t *)(masks + (code >> 1)) + i, 1u << lane); });
         __syncwarp();
         /* 2. where the lists of the lane's two rows begin */
@@ -124,7 +123,7 @@ template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_sl
         if (lane == 31) begins[HEIGHT] = (uint16_t)(begin + 2 * both);
         __syncwarp();
         /* 3. every nonzero in its place: the address of its row of A, and its sign */
-        each_nonzero(a, p, valid, word, [&](int i, uint32_t code) {
+        each_nonzero(a, valid, word, [&](int i, uint32_t code) {
             const int at = begins[code >> 1] / 2 + bits_before(masks[code >> 1], i, lane);
             lists[at] = (uint16_t)((4 * lane + i) * ROW_BYTES | (i & 1) << 6 | (code & 1));
         });

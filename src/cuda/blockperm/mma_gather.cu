@@ -165,7 +165,7 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
 #pragma unroll
         for (int i = 0; i < S_TILES * S_TILE_BYTES / 16; i += THREADS) s_tiles[i + tid] = make_uint4(0, 0, 0, 0);
         __syncthreads();
-        put_nonzeros<ONE>(a, p, shared + (tid >> 6) * S_TILE_BYTES, tid, row);
+        if (row >= 0) put_nonzeros<ONE>(a, p, shared + (tid >> 6) * S_TILE_BYTES, c + tid);
         if (PRODUCTS) fsi_await_last_kernel();
         __syncthreads();
 #pragma unroll 1

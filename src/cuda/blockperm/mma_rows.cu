@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(GROUPS * 128, GROUPS == 1 ? 2 : 1) mma_rows(co
               steps = chunk_count * (CHUNK / STEP);
     const ring_t r(a, fsi_shared_address(offsets + OFFSETS * CHUNK) + group * STAGES * ring_t::STEP_BYTES,
                    p.column + group * WIDTH);
-    const bool fours = made_by_fours(a, p);
+    const bool fours = made_by_fours(a);
     uint32_t word[4]; /* of the chunk whose rows were numbered last */
     int valid = 0;
 

@@ -3,18 +3,18 @@
  *
  * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 8
  * columns of A the N axis.  Where the strata of a block are powers of two, a nonzero is some bits of its local row's
- * random word (fsi_blockperm_next), so a thread generates its elements of S by comparing those bits with the row it
+ * packed word (fsi_packed_code), so a thread generates its elements of S by comparing those bits with the row it
  * has, two local rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them,
  * VECTOR neighbouring columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, without
  * synchronisation. Warps of a thread block have neighbouring blocks and traverse the same rounds of the row assignment,
- * of which they read all rows together; they synchronise once per span of rounds, whose rotations and random words they
- * compute cooperatively, four neighbouring columns per Philox call.
+ * of which they read all rows together; they synchronise once per span of rounds, whose shifts and random words they
+ * compute cooperatively, four neighbouring local rows of a block per Philox call.
  * Accuracy, Inf and NaN: as in mma_rows.cu; floats are cut into three split terms of bf16, 32 local rows are added on
  * the tensor cores, small terms first, and those sums in float.
  *
  * grid     groups of `size` blocks x tiles of 8 VECTOR columns x slices, in this order, in x
  * threads  WARPS warps: `replicas` sets of a warp for each block of the group, which take 32 local rows in turn
- * shared   of every warp: its ring of elements, and then its sums; rotations of four spans; of every block their words;
+ * shared   of every warp: its ring of elements, and then its sums; rounds of four spans; of every block their words;
  *          of every warp: columns of a chunk's local rows, its slice
  * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle, M <= 2^20, less
  *          than 2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
@@ -24,7 +24,7 @@
 
 namespace {
 
-/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose rotations and words are made
+/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose shifts and words are made
  * together; and of all spans that are kept; from one to another block's words. */
 enum {
     CHUNK = 32,
@@ -112,55 +112,43 @@ template <int BYTES> __device__ __forceinline__ int stage_offset(int offset)
     return offset / LINE * (32 * LINE) + offset % LINE;
 }
 
-/* Local row 0 of a warp: the first of its slice, moved down to a multiple of 4 where four rounds share a call. */
-__device__ __forceinline__ int64_t first_local_row(const fsi_blockperm &B, const fsi_slice &p)
-{
-    return B.shuffle == FSI_DEF_ROWS ? p.first & ~(int64_t)3 : p.first;
-}
-/* Its column of S; columns of other local rows are counted from there. */
+/* Local row 0 of a warp: the first of its slice, moved down to a multiple of 4, since four share a call. */
+__device__ __forceinline__ int64_t first_local_row(const fsi_slice &p) { return p.first & ~(int64_t)3; }
+/* The first column of S of its round, or without shuffle its column; those of other local rows are counted from there. */
 [[maybe_unused]] __device__ __forceinline__ int64_t first_column_of(const fsi_blockperm &B, const fsi_slice &p)
 {
-    return first_local_row(B, p) * (B.shuffle == FSI_DEF_ROWS ? B.M : 1);
+    return B.shuffle == FSI_DEF_ROWS ? first_local_row(p) * B.M : fsi_split_start(&B.in, p.h) + first_local_row(p);
 }
 
-/* Not inlined, so that the loop has its registers to itself: rotations (cyclic shifts) of the span of rounds that
- * begins at `local_row`; */
-[[maybe_unused]] __device__ __noinline__ void make_shift(const fsi_blockperm &B, const fsi_slice &p, unsigned local_row,
-                                                         uint32_t *rotations)
+/* Not inlined, so that the loop has its registers to itself: the rounds of the span that begins at `local_row`; */
+[[maybe_unused]] __device__ __noinline__ void make_rounds(const fsi_blockperm &B, const fsi_slice &p,
+                                                          unsigned local_row, fsi_round *rounds)
 {
-    uint32_t rotation[4];
+    fsi_round four[4];
     if (threadIdx.x >= SPAN / 4) return;
-    fsi_blockperm_rotations(&B, ((first_local_row(B, p) + local_row) >> 2) + threadIdx.x, rotation);
-    *(uint4 *)(rotations + local_row % KEPT + 4 * threadIdx.x) = make_uint4(rotation[0], rotation[1], rotation[2],
-                                                                            rotation[3]);
+    fsi_blockperm_rounds(&B, ((first_local_row(p) + local_row) >> 2) + threadIdx.x, four);
+#pragma unroll
+    for (int i = 0; i < 4; i++) rounds[local_row % KEPT + 4 * threadIdx.x + i] = four[i];
 }
-/* its words, for blocks h0 ... h0 + blocks - 1, of four neighbouring columns at once, M being a multiple of 4; */
+/* its words, for blocks h0 ... h0 + blocks - 1, four neighbouring local rows at once; */
 template <int NONZEROS> __device__ __noinline__ void make_words(const fsi_blockperm &B, const fsi_slice &p,
                                                                 const fsi_philox_keys &keys, uint32_t h0,
-                                                                uint32_t blocks, unsigned local_row,
-                                                                const uint32_t *rotations, uint32_t *words)
+                                                                uint32_t blocks, unsigned local_row, uint32_t *words)
 {
-    const uint32_t M = (uint32_t)B.M;
-    const unsigned quads = min(M / 4, (blocks + 6) / 4), item = threadIdx.x % quads, step = blockDim.x / quads;
-    if (threadIdx.x >= step * quads) return;
-    for (unsigned r = threadIdx.x / quads; r < SPAN; r += step) {
-        const uint32_t first = wrapped(h0 - rotations[local_row % KEPT + r], M), lead = first & 3; /* h0's */
-        const uint32_t member = wrapped(first - lead + 4 * item, 0u - M);
-        const fsi_quad quad = fsi_blockperm_only_quad(&keys,
-                                                      ((first_local_row(B, p) + local_row + r) * M + member) >> 2);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const uint32_t block = wrapped(4 * item + j - lead, M);
-            if (block < blocks) words[block * PITCH + local_row % KEPT + r] = digits<NONZEROS>::laid_out(quad.w[j]);
-        }
+    for (unsigned item = threadIdx.x; item < blocks * (SPAN / 4); item += blockDim.x) {
+        const unsigned block = item / (SPAN / 4), r = item % (SPAN / 4) * 4;
+        const fsi_quad quad = fsi_blockperm_quad_by(&B, &keys, h0 + block, first_local_row(p) + local_row + r);
+        *(uint4 *)(words + block * PITCH + local_row % KEPT + r) = make_uint4(
+            digits<NONZEROS>::laid_out(quad.w[0]), digits<NONZEROS>::laid_out(quad.w[1]),
+            digits<NONZEROS>::laid_out(quad.w[2]), digits<NONZEROS>::laid_out(quad.w[3]));
     }
 }
 /* the word of one local row, where they are not drawn together; */
 template <int NONZEROS> __device__ __noinline__ uint32_t make_word(const fsi_blockperm &B, const fsi_slice &p,
-                                                                   const fsi_philox_keys &keys, uint32_t offset)
+                                                                   const fsi_philox_keys &keys, unsigned local_row)
 {
-    const int64_t column = first_column_of(B, p) + offset;
-    return digits<NONZEROS>::laid_out(fsi_quad_word(fsi_blockperm_only_quad(&keys, column >> 2), (uint64_t)column));
+    const int64_t u = first_local_row(p) + local_row;
+    return digits<NONZEROS>::laid_out(fsi_quad_word(fsi_blockperm_quad_by(&B, &keys, p.h, u & ~(int64_t)3), (uint64_t)u));
 }
 /* and this lane's elements of any chunk, of any strides, zeros of empty local rows; `first` is the chunk's first local
  * row. */
@@ -172,7 +160,7 @@ template <class T, int VECTOR> __device__ __noinline__ void copy_slowly(const fs
 #pragma unroll 1
     for (int i = 0; i < UNITS * 4; i++) {
         const int number = i / 4 * STEP + 4 * (lane & 3) + i % 4;
-        const int64_t local_row = first_local_row(a.B, p) + first + number,
+        const int64_t local_row = first_local_row(p) + first + number,
                       row = first_column_of(a.B, p) + columns[number] - a.row0;
         const bool there = local_row >= p.first && local_row < p.first + p.count && row >= 0 && row < a.rows;
 #pragma unroll
@@ -212,11 +200,12 @@ __device__ __forceinline__ warp_share share_of(const fsi_tile_args &a, int warp,
     return w;
 }
 
-/* Shared memory of a warp: its ring of chunks, in the end its sums; the rotations and words of the thread block, the
+/* Shared memory of a warp: its ring of chunks, in the end its sums; the rounds and words of the thread block, the
  * columns of a chunk's local rows, its slice. */
 struct warp_memory {
     char *ring;
-    uint32_t *rotations, *all_words, *words, *columns;
+    fsi_round *rounds;
+    uint32_t *all_words, *words, *columns;
     fsi_slice *slice;
 };
 
@@ -242,7 +231,7 @@ __device__ __forceinline__ fast_copies fast_copies_of(const fsi_tile_args &a, co
         from = max(from, (a.row0 + w.M - 1) / w.M);
         to = min(to, (a.row0 + a.rows) / w.M);
     }
-    f.inside = (unsigned)(from - first_local_row(a.B, p));
+    f.inside = (unsigned)(from - first_local_row(p));
     f.insides = fast && to - CHUNK >= from ? (unsigned)(to - CHUNK - from) + 1 : 0;
     f.row = (uint64_t)a.data + (uint64_t)((first_column_of(a.B, p) - a.row0) * f.row_stride) +
             (uint64_t)min(w.first_column + VECTOR * g, a.n - VECTOR) * sizeof(T);
@@ -256,10 +245,10 @@ template <int NONZEROS> __device__ __forceinline__ void draw_span(const fsi_tile
 {
     if (together && local_row < count)
         make_words<NONZEROS>(a.B, *m.slice, keys, w.h0, w.M - w.h0 < w.size ? w.M - w.h0 : w.size, local_row,
-                             m.rotations, m.all_words);
+                             m.all_words);
 }
-/* The next span of rounds begins: its rotations and words are there, those of the next are made, and rotations of the
- * one after that.  A chunk is multiplied at most two spans after it was prepared, so four are kept. */
+/* The next span of rounds begins: its rounds and words are there, those of the next are made, and rounds of the one
+ * after that.  A chunk is multiplied at most two spans after it was prepared, so four are kept. */
 template <int NONZEROS> __device__ __forceinline__ void begin_span(const fsi_tile_args &a, const fsi_philox_keys &keys,
                                                                    const warp_share &w, const warp_memory &m,
                                                                    bool together, unsigned count, unsigned &begun)
@@ -267,7 +256,7 @@ template <int NONZEROS> __device__ __forceinline__ void begin_span(const fsi_til
     __syncthreads();
     begun += SPAN;
     draw_span<NONZEROS>(a, keys, w, m, together, count, begun);
-    if (begun + SPAN < count) make_shift(a.B, *m.slice, begun + SPAN, m.rotations);
+    if (begun + SPAN < count) make_rounds(a.B, *m.slice, begun + SPAN, m.rounds);
 }
 
 /* Columns and words of the chunk that begins at local row `first`, and copies of its elements into a stage. */
@@ -279,11 +268,11 @@ __device__ __forceinline__ void prepare_chunk(const fsi_tile_args &a, const fsi_
     enum { BYTES = VECTOR * sizeof(T), LINE = stage_line<BYTES>::value, STAGE_BYTES = CHUNK * 8 * BYTES };
     const int lane = w.lane, q = w.q;
     while (w.shuffled && first >= begun) begin_span<NONZEROS>(a, keys, w, m, together, count, begun);
-    const uint32_t rotation = w.shuffled ? m.rotations[(first + lane) % KEPT] : w.h;
-    const uint32_t column = (first + lane) * w.per_round + wrapped(w.h - rotation, w.M);
+    const uint32_t place = w.shuffled ? fsi_blockperm_place(&a.B, w.h, m.rounds[(first + lane) % KEPT]) : 0;
+    const uint32_t column = (first + lane) * w.per_round + place;
     __syncwarp();
     m.columns[lane] = column;
-    if (!together) m.words[stage * CHUNK + lane] = make_word<NONZEROS>(a.B, *m.slice, keys, column);
+    if (!together) m.words[stage * CHUNK + lane] = make_word<NONZEROS>(a.B, *m.slice, keys, first + lane);
     __syncwarp();
     char *to = m.ring + stage * STAGE_BYTES + lane * LINE;
     if (first - f.inside < f.insides)
@@ -361,8 +350,8 @@ __device__ __forceinline__ void multiply_chunks(const fsi_tile_args &a, const fs
     const unsigned step = w.replicas * CHUNK;
     unsigned begun = 0;
     if (w.shuffled) {
-        make_shift(a.B, *m.slice, 0, m.rotations);
-        if (SPAN < count) make_shift(a.B, *m.slice, SPAN, m.rotations);
+        make_rounds(a.B, *m.slice, 0, m.rounds);
+        if (SPAN < count) make_rounds(a.B, *m.slice, SPAN, m.rounds);
         __syncthreads();
         draw_span<NONZEROS>(a, keys, w, m, together, count, 0);
     }
@@ -448,8 +437,8 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
     warp_memory m;
     m.ring = shared + warp * RING_BYTES;
-    m.rotations = (uint32_t *)(shared + WARPS * RING_BYTES);
-    m.all_words = m.rotations + KEPT, m.columns = m.all_words + WARPS * PITCH + warp * CHUNK;
+    m.rounds = (fsi_round *)(shared + WARPS * RING_BYTES);
+    m.all_words = (uint32_t *)(m.rounds + KEPT), m.columns = m.all_words + WARPS * PITCH + warp * CHUNK;
     fsi_slice *slices = (fsi_slice *)(m.all_words + WARPS * PITCH + WARPS * CHUNK);
     fsi_start_next_kernel();
 
@@ -458,9 +447,9 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
     const fsi_slice p = fsi_slice_at(a, w.h < w.M ? w.h : 0, 1, w.first_column, w.z);
     m.slice = slices + warp;
     if (lane == 0) *m.slice = p;
-    const unsigned count = (unsigned)(p.first + p.count - first_local_row(a.B, p));
+    const unsigned count = (unsigned)(p.first + p.count - first_local_row(p));
     w.per_round = w.shuffled ? w.M : 1;
-    const bool together = w.shuffled && w.M % 4 == 0; /* words are drawn by all warps */
+    const bool together = w.shuffled; /* words are drawn by all warps */
     m.words = m.all_words + (together ? w.block : warp) * PITCH;
     __syncwarp();
 

@@ -19,10 +19,12 @@
     FSI_MMA_SKINNY_FLOAT(X, 1) \
     FSI_MMA_SKINNY_FLOAT(X, 2) \
     FSI_MMA_SKINNY_FLOAT(X, 4) \
-    FSI_MMA_SKINNY_FLOAT(X, 8) X(__half, FS_F16, 2, 4, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 4, 4, 16)
+    FSI_MMA_SKINNY_FLOAT(X, 8) \
+    X(__half, FS_F16, 2, 4, 4, 16) \
+    X(__half, FS_F16, 2, 8, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 4, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 8, 4, 16)
 #endif
 enum { FSI_MMA_SKINNY_COUNT = 0 FSI_MMA_SKINNY(FSI_COUNT_ONE) };
-/* Rounds of a span, and of the spans whose rotations and words are kept; words from block to block; rows of a block; most
+/* Rounds of a span, and of the spans whose shifts and words are kept; words from block to block; rows of a block; most
  * columns and blocks. */
 enum {
     FSI_MMA_SKINNY_SPAN = 256,
@@ -32,12 +34,12 @@ enum {
     FSI_MMA_SKINNY_COLUMNS = 48,
     FSI_MMA_SKINNY_BLOCKS = 1 << 20
 };
-/* Bytes of a warp's ring of chunks of 32 local rows, which holds its sums at the end; and of everything: rotations, and of every
+/* Bytes of a warp's ring of chunks of 32 local rows, which holds its sums at the end; and of everything: rounds, and of every
  * warp its ring, words, positions of 32 local rows, and a slice (tile.cuh). */
 #define FSI_MMA_SKINNY_RING(size, vector, stages) \
     ((stages) * (int)(size) < 8 ? 2048 * (vector) : 256 * (stages) * (vector) * (int)(size))
 #define FSI_MMA_SKINNY_SHARED(size, vector, stages, warps) \
-    (4 * FSI_MMA_SKINNY_KEPT + \
+    (8 * FSI_MMA_SKINNY_KEPT + \
      (warps) * (FSI_MMA_SKINNY_RING(size, vector, stages) + 4 * FSI_MMA_SKINNY_PITCH + 128 + 48))
 
 #endif

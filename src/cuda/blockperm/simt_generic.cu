@@ -92,7 +92,7 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
             const int64_t row = c + i < p.count ? fsi_local_row_source(&a.B, p.h, p.first + c + i, a.row0, a.rows) : -1;
             offsets[i] = row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
             uint32_t *code = codes + i * per_row;
-            if (row >= 0) fsi_local_row_codes(a.B, p.l, ls, tall, row + a.row0, pitch, height, code);
+            if (row >= 0) fsi_local_row_codes(a.B, p.l, ls, tall, p.h, p.first + c + i, pitch, height, code);
             else
                 for (int t = 0; t < per_row; t++) code[t] = nowhere;
         }

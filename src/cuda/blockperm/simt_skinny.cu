@@ -4,15 +4,15 @@
  * Formulation.  With few columns a row of A is short and an input block's rows lie far apart, but the M rows of a round
  * are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size` neighbouring
  * blocks, a warp for each, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
- * memory, ordered by round and block.  Four neighbouring rows share a Philox call; their words are stored in the same
- * order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile of sums of its
+ * memory, ordered by round and block.  Four neighbouring local rows of a block share a Philox call; their words are
+ * stored in the same order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile of sums of its
  * own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each column, take a
  * round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are added in a fixed
  * order at the end.  Without shuffle, a round is the next row of every block.
  *
  * grid     groups of `group_size` blocks x slices, in this order, in x
  * threads  at most 16 warps: `replicas` sets of a warp for each block of the group
- * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, where rounds begin
+ * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, shifts of rounds
  * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, shuffled rows or no shuffle, M <= 2^20; rounds a
  *          multiple of 4 x 32 / lanes, slices of whole chunks */
 #include "cuda/blockperm/simt_skinny_instances.h"
@@ -119,25 +119,26 @@ template <class S> struct memory {
     S *sums;
     char *rows;
     uint32_t *words;
-    int *rotations; /* the member of a round that block h0 gets; 0 without shuffle */
+    fsi_round *rounds;
 };
 template <class S, class T, int NONZEROS>
 __device__ __forceinline__ memory<S> memory_of(const fsi_tile_args &a, const block_group &G, int warps, int rounds,
                                                char *shared)
 {
     memory<S> m;
-    m.row_bytes = G.n * (int)sizeof(T), m.word_count = NONZEROS ? 1 : (int)a.B.words, m.table = rounds * G.pitch;
+    m.row_bytes = G.n * (int)sizeof(T), m.table = rounds * G.pitch;
+    m.word_count = a.B.packed ? 1 : FSI_SIMT_SKINNY_DRAW * (int)a.B.words;
     m.sums = (S *)shared;
     m.rows = (char *)(m.sums + warps * HEIGHT * 32);
     m.words = (uint32_t *)(m.rows + 2 * m.table * m.row_bytes);
-    m.rotations = (int *)(m.words + 2 * m.table * m.word_count);
+    m.rounds = (fsi_round *)(((uintptr_t)(m.words + 2 * m.table * m.word_count) + 7) & ~(uintptr_t)7);
     return m;
 }
 
 /* The units of rows that a thread copies: the same block and unit in every row_step-th round. */
 struct row_share {
     int64_t row_stride;
-    int unit_bytes, unit, step, block, start, member;
+    int unit_bytes, unit, step, block, start;
     int64_t unit_at; /* bytes from the first column */
     column_range range;
 };
@@ -159,7 +160,6 @@ template <class T> __device__ __forceinline__ row_share row_share_of(const fsi_t
     k.start = tid >= at_once * units || k.block >= G.blocks ? rounds : G.shuffled ? row / G.size : row % k.step;
     k.unit_at = across ? k.unit * k.unit_bytes : k.unit * a.col_stride * (int64_t)sizeof(T);
     k.range = range_of(a, G, k.block < G.blocks ? k.block : 0);
-    k.member = G.shuffled ? k.block : 0;
     return k;
 }
 
@@ -178,71 +178,70 @@ __device__ __forceinline__ row_cursor first_rows(const fsi_tile_args &a, const b
     return next;
 }
 
-/* The words that a thread draws in every step-th round: those of four neighbouring columns at once, or of one block. */
+/* The words that a thread draws: of a block, in every step-th round, or four rounds where four share a Philox call;
+ * `u` is the local row of the slice's first round. */
 struct word_share {
-    bool by_quads;
     int item, step, start;
-    int64_t column, block_rows;
+    int64_t u, block_rows;
 };
-__device__ __forceinline__ word_share word_share_of(const fsi_tile_args &a, const block_group &G, bool by_quads,
-                                                    int rounds)
+__device__ __forceinline__ word_share word_share_of(const fsi_tile_args &a, const block_group &G)
 {
     const int tid = threadIdx.x, threads = blockDim.x;
     word_share k;
-    k.by_quads = by_quads;
-    const int quads = G.M / 4 < (G.size + 6) / 4 ? G.M / 4 : (G.size + 6) / 4, items = k.by_quads ? quads : G.size;
-    k.item = tid % items, k.step = threads / items;
-    const bool has_block = !k.by_quads && k.item < G.blocks;
-    k.start = tid < k.step * items && (k.by_quads || has_block) ? tid / items : rounds;
-    k.column = range_of(a, G, has_block ? k.item : 0).column;
-    k.block_rows = a.B.out.small + (has_block && feeds_taller(a, G, k.item));
+    k.item = tid % G.size, k.step = threads / G.size, k.start = tid / G.size;
+    if (k.item >= G.blocks || tid >= k.step * G.size) k.start = -1;
+    const int block = k.start < 0 ? 0 : k.item;
+    k.u = G.shuffled ? G.first_round : range_of(a, G, block).column - fsi_split_start(&a.B.in, G.h0 + block);
+    k.block_rows = a.B.out.small + feeds_taller(a, G, block);
     return k;
 }
 
-/* The rotations of chunk c, as the members of its rounds that block h0 gets. */
-__device__ __forceinline__ void make_rotations(const fsi_tile_args &a, const block_group &G, int rounds, int *rotations,
-                                               int64_t c)
+/* The rounds of chunk c. */
+__device__ __forceinline__ void make_rounds(const fsi_tile_args &a, const block_group &G, int rounds, fsi_round *to,
+                                            int64_t c)
 {
     const int tid = threadIdx.x, threads = blockDim.x;
     const int64_t round = G.first_round + c * rounds;
-    int *rotation = rotations + (int)(c & 1) * rounds;
+    to += (int)(c & 1) * rounds;
     for (int r = 4 * tid - (int)(round & 3); r < rounds; r += 4 * threads) {
-        uint32_t four[4];
-        fsi_blockperm_rotations(&a.B, (round + r) >> 2, four);
+        fsi_round four[4];
+        fsi_blockperm_rounds(&a.B, (round + r) >> 2, four);
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            if (r + j >= 0 && r + j < rounds) rotation[r + j] = (int)wrapped(G.h0 - four[j], G.M);
+            if (r + j >= 0 && r + j < rounds) to[r + j] = four[j];
     }
 }
 
 /* COUNT rows of a chunk, in rounds r, r + step, ...; all addresses before the first copy. */
 template <int BYTES, int COUNT>
-__device__ __forceinline__ void copy_some(const block_group &G, const row_share &k, uint64_t data, const int *rotation,
-                                          uint32_t from, uint32_t there, int next, int &r, char *&at)
+__device__ __forceinline__ void copy_some(const fsi_blockperm &B, const block_group &G, const row_share &k,
+                                          uint64_t data, const fsi_round *rounds, uint32_t from, uint32_t there,
+                                          int next, int &r, char *&at)
 {
     uint32_t column[COUNT];
 #pragma unroll
     for (int u = 0; u < COUNT; u++)
-        column[u] = (r + u * k.step) * G.per_round + wrapped(rotation[r + u * k.step] + k.member, -G.M);
+        column[u] = (r + u * k.step) * G.per_round +
+                    (G.shuffled ? fsi_blockperm_place(&B, G.h0 + k.block, rounds[r + u * k.step]) : 0);
 #pragma unroll
     for (int u = 0; u < COUNT; u++, at += next)
         copy_unit<BYTES>(at, (const char *)(data + (uint64_t)k.row_stride * column[u]), column[u] - from < there);
     r += COUNT * k.step;
 }
 /* The rows of chunk c, the one after the last that was copied, in units of BYTES. */
-template <int BYTES, class S> __device__ __forceinline__ void copy_rows(const block_group &G, const memory<S> &m,
-                                                                        int rounds, const row_share &k,
-                                                                        row_cursor &rows, int64_t c)
+template <int BYTES, class S> __device__ __forceinline__ void copy_rows(const fsi_blockperm &B, const block_group &G,
+                                                                        const memory<S> &m, int rounds,
+                                                                        const row_share &k, row_cursor &rows, int64_t c)
 {
     const uint32_t from = clamped(k.range.low - rows.column), there = clamped(k.range.high - rows.column) - from;
-    const int *rotation = m.rotations + (int)(c & 1) * rounds;
+    const fsi_round *its = m.rounds + (int)(c & 1) * rounds;
     const int entry = (int)(c & 1) * m.table + k.start * G.pitch + k.block;
     char *at = m.rows + entry * m.row_bytes + k.unit * BYTES;
     const int next = k.step * G.pitch * m.row_bytes;
     int r = k.start;
     while (r + (UNROLL - 1) * k.step < rounds)
-        copy_some<BYTES, UNROLL>(G, k, rows.data, rotation, from, there, next, r, at);
-    while (r < rounds) copy_some<BYTES, 1>(G, k, rows.data, rotation, from, there, next, r, at);
+        copy_some<BYTES, UNROLL>(B, G, k, rows.data, its, from, there, next, r, at);
+    while (r < rounds) copy_some<BYTES, 1>(B, G, k, rows.data, its, from, there, next, r, at);
     rows.data += rows.data_step;
     rows.column += (int64_t)rounds * G.per_round;
 }
@@ -252,31 +251,25 @@ template <class S> __device__ __forceinline__ void draw_words(const fsi_tile_arg
                                                               const memory<S> &m, int rounds, const word_share &k,
                                                               int64_t c)
 {
-    const int M = G.M, blocks = G.blocks, pitch = G.pitch, per_round = G.per_round, table = m.table;
-    const int item = k.item, start = k.start, step = k.step;
-    const bool shuffled = G.shuffled, by_quads = k.by_quads;
-    const int64_t column = k.column + c * rounds * per_round;
-    const int *rotation = m.rotations + (int)(c & 1) * rounds;
-    for (int q = 0; q < m.word_count; q++) {
-        uint32_t *list = m.words + ((int)(c & 1) * m.word_count + q) * table;
-        if (by_quads)
-#pragma unroll 2
-            for (int r = start; r < rounds; r += step) {
-                const uint32_t lead = rotation[r] & 3;
-                const uint32_t member = r * M + wrapped(rotation[r] - lead + 4 * item, -M);
-                const fsi_quad quad = fsi_blockperm_quad(&a.B, (column >> 2) + (member >> 2), 1, q);
+    if (k.start < 0) return;
+    const int pitch = G.pitch, item = k.item, h = G.h0 + item;
+    const int64_t u = k.u + c * rounds;
+    uint32_t *list = m.words + (int)(c & 1) * m.word_count * m.table + item;
+    if (a.B.packed) {
+        for (int r = 4 * k.start - (int)(u & 3); r < rounds; r += 4 * k.step) {
+            const fsi_quad quad = fsi_blockperm_quad(&a.B, h, u + r, 1);
 #pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    const uint32_t w = wrapped(4 * item + j - lead, M);
-                    if (w < (uint32_t)blocks) list[r * pitch + w] = quad.w[j];
-                }
-            }
-        else
-            for (int r = start; r < rounds; r += step) {
-                const uint32_t member = r * per_round + (shuffled ? wrapped(rotation[r] + item, -M) : 0);
-                list[r * pitch + item] = fsi_blockperm_word(&a.B, column + member, 1, q, k.block_rows);
-            }
+            for (int j = 0; j < 4; j++)
+                if (r + j >= 0 && r + j < rounds) list[(r + j) * pitch] = quad.w[j];
+        }
+        return;
     }
+    for (int r = k.start; r < rounds; r += k.step)
+        for (int q = 0; q < (int)a.B.words; q++) {
+            const fsi_draw draw = fsi_blockperm_draw(&a.B, h, u + r, 1, q, k.block_rows);
+            uint32_t *to = list + FSI_SIMT_SKINNY_DRAW * q * m.table + r * pitch;
+            to[0] = draw.digits, to[m.table] = draw.signs, to[2 * m.table] = draw.turn;
+        }
 }
 
 /* Rows and words of chunk c. */
@@ -285,10 +278,10 @@ template <class T, class S> __device__ __forceinline__ void produce_chunk(const 
                                                                           const row_share &r, row_cursor &rows,
                                                                           const word_share &w, int64_t c)
 {
-    if (sizeof(T) == 2 && r.unit_bytes == 2) copy_rows<2>(G, m, rounds, r, rows, c);
-    else if (sizeof(T) <= 4 && r.unit_bytes == 4) copy_rows<4>(G, m, rounds, r, rows, c);
-    else if (r.unit_bytes == 8) copy_rows<8>(G, m, rounds, r, rows, c);
-    else copy_rows<16>(G, m, rounds, r, rows, c);
+    if (sizeof(T) == 2 && r.unit_bytes == 2) copy_rows<2>(a.B, G, m, rounds, r, rows, c);
+    else if (sizeof(T) <= 4 && r.unit_bytes == 4) copy_rows<4>(a.B, G, m, rounds, r, rows, c);
+    else if (r.unit_bytes == 8) copy_rows<8>(a.B, G, m, rounds, r, rows, c);
+    else copy_rows<16>(a.B, G, m, rounds, r, rows, c);
     fsi_copy_commit();
     draw_words(a, G, m, rounds, w, c);
 }
@@ -320,8 +313,8 @@ __device__ __forceinline__ sum_share<NONZEROS> sum_share_of(const fsi_tile_args 
     return k;
 }
 
-/* Adds a row by fsi_blockperm_next where strata are powers of two: a digit is the word's next bits, row first, sign
- * last.  The rows are distinct: all loads before the first store. */
+/* Adds a row by its packed word: the next bits of each nonzero are its row, then its sign.  The rows are distinct: all
+ * loads before the first store. */
 template <int NONZEROS, class S>
 __device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, uint32_t word)
 {
@@ -339,16 +332,20 @@ __device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, u
 #pragma unroll
     for (int t = 0; t < NONZEROS; t++) fsi_shared_put(at[t], y[t]);
 }
-/* The same for any strata. */
+/* The same for any number of nonzeros, and any strata. */
 template <int NONZEROS, class S>
-__device__ __forceinline__ void add_by_words(const fsi_tile_args &a, const sum_share<NONZEROS> &k, int word_count,
-                                             int table, S x, const uint32_t *list)
+__device__ __forceinline__ void add_by_words(const fsi_tile_args &a, const sum_share<NONZEROS> &k, int table, S x,
+                                             const uint32_t *list)
 {
     const uint32_t mine = k.mine, pitch_bytes = 32 * sizeof(S);
-    for (int q = 0, t = 0; q < word_count; q++) {
-        uint32_t word = list[q * table];
+    for (int q = 0, t = 0; q < (int)a.B.words; q++, list += FSI_SIMT_SKINNY_DRAW * table) {
+        uint32_t word = list[0];
+        fsi_draw draw;
+        if (!a.B.packed) draw.digits = word, draw.signs = list[table], draw.turn = list[2 * table];
         for (int left = fsi_blockperm_count(&a.B, q); left > 0; left--, t++) {
-            const uint32_t next = fsi_blockperm_next(&k.strata, t, &word), at = mine + (next >> 1) * pitch_bytes;
+            const uint32_t next = a.B.packed ? fsi_packed_code(&a.B, t, &word)
+                                             : fsi_blockperm_code(&a.B, &k.strata, t, &draw);
+            const uint32_t at = mine + (next >> 1) * pitch_bytes;
             S y;
             fsi_shared_get(at, &y);
             fsi_shared_put(at, y + fsi_turned(x, next << 31));
@@ -376,7 +373,7 @@ __device__ __forceinline__ void add_rows(const fsi_tile_args &a, const block_gro
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
             if (NONZEROS) add_by_bits(k, x[u], word[u]);
-            else add_by_words(a, k, m.word_count, m.table, x[u], list + u * lane_groups * pitch);
+            else add_by_words(a, k, m.table, x[u], list + u * lane_groups * pitch);
         row_at += replicas * step * pitch * row_bytes;
         list += replicas * step * pitch;
     }
@@ -416,20 +413,18 @@ template <class T, int NONZEROS> __global__ void __launch_bounds__(512, 1)
     const block_group G = group_of(a, warps);
     const int64_t chunks = count_chunks(a, G, rounds);
     const memory<S> m = memory_of<S, T, NONZEROS>(a, G, warps, rounds, shared);
-    for (int i = tid; i < 2 * rounds && !G.shuffled; i += threads) m.rotations[i] = 0;
     for (int i = tid; i < warps * HEIGHT * 32; i += threads) m.sums[i] = 0;
 
     /* 2. what this thread copies and draws, and what it adds */
     const row_share row = row_share_of<T>(a, G, m.row_bytes, rounds);
-    const bool by_quads = G.shuffled && G.M % 4 == 0 && a.B.accepts[0] && (a.B.out.larger == 0 || a.B.accepts[1]);
-    const word_share word = word_share_of(a, G, by_quads, rounds);
+    const word_share word = word_share_of(a, G);
     row_cursor rows = first_rows(a, G, row, rounds);
     const sum_share<NONZEROS> sum = sum_share_of<NONZEROS>(a, G, m.sums, lanes, warp, lane);
 
-    /* 3. while a chunk is added, the next is produced, and the rotations of the one after that */
+    /* 3. while a chunk is added, the next is produced, and the shifts of the one after that */
     for (int64_t c = -2; c < chunks; c++) {
         if (c >= -1 && c + 1 < chunks) produce_chunk<T>(a, G, m, rounds, row, rows, word, c + 1);
-        if (G.shuffled && c + 2 < chunks) make_rotations(a, G, rounds, m.rotations, c + 2);
+        if (G.shuffled && c + 2 < chunks) make_rounds(a, G, rounds, m.rounds, c + 2);
         if (sum.adds && c >= 0) add_rows<T>(a, G, m, rounds, sum, c);
         fsi_copy_wait<0>();
         __syncthreads();

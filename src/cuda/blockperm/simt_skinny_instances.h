@@ -7,11 +7,11 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* Element type, nonzeros of a local row (4: in four strata of a power of two of rows, equal in all blocks; 0: any). */
+/* Element type, nonzeros of a local row (4, 8: of packed words; 0: any). */
 #ifdef FS_FEW_INSTANCES
 #define FSI_SIMT_SKINNY_OF(X, T, dtype) X(T, dtype, 0)
 #else
-#define FSI_SIMT_SKINNY_OF(X, T, dtype) X(T, dtype, 0) X(T, dtype, 4)
+#define FSI_SIMT_SKINNY_OF(X, T, dtype) X(T, dtype, 0) X(T, dtype, 4) X(T, dtype, 8)
 #endif
 #define FSI_SIMT_SKINNY(X) \
     FSI_SIMT_SKINNY_OF(X, float, FS_F32) \
@@ -24,12 +24,13 @@ enum {
     FSI_SIMT_SKINNY_HEIGHT = 64,
     FSI_SIMT_SKINNY_COLUMNS = 32,
     FSI_SIMT_SKINNY_BLOCKS = 1 << 20,
-    FSI_SIMT_SKINNY_UNROLL = 4
+    FSI_SIMT_SKINNY_UNROLL = 4,
+    FSI_SIMT_SKINNY_DRAW = 3 /* words of a draw: of a packed word, one */
 };
 /* The sums of every warp, bytes of a sum each; two chunks of rounds: `pitch` local rows of a row
- * of A and its random words, and a rotation. */
+ * of A and its random words, and a shift; 8 bytes to align them. */
 #define FSI_SIMT_SKINNY_SHARED(warps, sum, rounds, pitch, row, words) \
     ((int64_t)(warps)*FSI_SIMT_SKINNY_HEIGHT * 32 * (sum) + \
-     2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 4))
+     2 * (int64_t)(rounds) * ((pitch) * ((row) + 4 * (words)) + 8) + 8)
 
 #endif

@@ -2,10 +2,10 @@
  * assigned.
  *
  * Formulation.  Samples (columns of A) are the M axis of the tensor cores, coordinates (rows of A) the K axis, the at
- * most 64 rows of a block the N axis.  A quad, four neighbouring coordinates at a multiple of four, is one Philox call;
- * of floats it is 16 bytes, of two-byte elements half of that.  Where row groups stay whole (C = 1) a quad is four K
- * positions of one block; where a row group is spread over C blocks it is one K position of each of four blocks, in an
- * order that the row group's mask decides.  An S tile is 16 quads.  In a step a warpgroup multiplies 64 samples by an S
+ * most 64 rows of a block the N axis.  A quad is four neighbouring coordinates at a multiple of four: of floats 16 bytes,
+ * of two-byte elements half of that.  Where row groups stay whole (C = 1) a quad is four K positions of one block; where
+ * a row group is spread over C blocks it is one K position of each of four blocks, in an order that the mask of its run
+ * decides.  Four neighbouring local rows of a block share a Philox call.  An S tile is 16 quads.  In a step a warpgroup multiplies 64 samples by an S
  * tile, for one block (C = 1: four K steps of 16) or for four (a K step each):
  *
  *   C = 1, 4     the warpgroups take the halves of 128 samples and share an S tile (SAMPLES = 128), or have an S tile
@@ -52,18 +52,18 @@ __device__ __noinline__ void add_serial(const fsi_tile_args &a, const work &j, f
     for (int item = thread; item < ITEMS; item += CONSUMER_THREADS) {
         const int64_t sample = j.sample + item % SAMPLES;
         const fsi_slice p = block_of_number(a, j, item / SAMPLES);
-        const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
+        const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
         if (sample >= a.n) continue;
         for (int r = 0; r < HEIGHT; r++) mine[r * CONSUMER_THREADS] = 0.0f;
-        for (int64_t local_row = 0; local_row < j.rounds * (FSI_GROUP_ROWS / C); local_row++) {
-            const int64_t row = fsi_local_row_source(&a.B, p.h, j.first * (FSI_GROUP_ROWS / C) + local_row, a.row0,
-                                                     a.rows);
+        for (int64_t i = j.lead * (FSI_GROUP_ROWS / C); i < j.rounds * (FSI_GROUP_ROWS / C); i++) {
+            const int64_t u = j.first * (FSI_GROUP_ROWS / C) + i;
+            const int64_t row = fsi_local_row_source(&a.B, p.h, u, a.row0, a.rows);
             if (row < 0) continue;
             const float x = fsi_widen(((const T *)a.data)[sample * a.col_stride + row]);
             for (int q = 0, t = 0; q < (int)a.B.words; q++) {
-                uint32_t word = fsi_blockperm_word(&a.B, row + a.row0, 1, q, p.block_rows);
+                fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, u, 1, q, p.block_rows);
                 for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++) {
-                    const uint32_t code = fsi_blockperm_next(&slices, t, &word);
+                    const uint32_t code = fsi_blockperm_code(&a.B, &strata, t, &draw);
                     mine[(code >> 1) * CONSUMER_THREADS] += code & 1 ? -x : x;
                 }
             }
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(FSI_WGMMA_GROUPS_THREADS(sizeof(T), C, SAMPLES
 #define SHARED(T, dtype, c, samples, stages, panels) \
     static_assert(FSI_WGMMA_GROUPS_SHARED(sizeof(T), c, stages, panels) == \
                       panels * S_TILE_BYTES + stages * shape<T, c, samples>::STEP_BYTES + 16 * (stages + panels) + 8 + \
-                          8 * stages, \
+                          MASK_BYTES * stages, \
                   "the instance list disagrees");
 FSI_WGMMA_GROUPS(SHARED)
 #define KERNEL(T, dtype, c, samples, stages, panels) (const void *)wgmma_groups<T, c, samples, stages, panels>,

@@ -33,9 +33,11 @@ enum { FSI_WGMMA_GROUPS_COUNT = 0 FSI_WGMMA_GROUPS(FSI_COUNT_ONE) };
  * warps that make S have too few registers then. */
 #define FSI_WGMMA_GROUPS_THREADS(size, c, samples) \
     (!FSI_WGMMA_GROUPS_BOXES(size) && (c) == 1 && (samples) == 128 ? 512 : 384)
+/* Bytes of the masks of a step. */
+#define FSI_WGMMA_GROUPS_MASKS 32
 /* S tiles, the ring, two mbarriers for each of them and one more, masks. */
 #define FSI_WGMMA_GROUPS_SHARED(size, c, stages, panels) \
     ((panels)*8192 + (stages)*FSI_WGMMA_GROUPS_CLUSTER(size, c) * 8192 * (int)(size) + 16 * ((stages) + (panels)) + \
-     8 + 8 * (stages))
+     8 + FSI_WGMMA_GROUPS_MASKS * (stages))
 
 #endif

@@ -110,7 +110,7 @@ __device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T
     static_assert(SETS * OUTS % MAKERS == 0, "a warp comes back to the places of its own sets");
     const int lane = threadIdx.x & 31, out = (threadIdx.x >> 5 & (MAKERS - 1)) % OUTS;
     const int lead = align_local_rows(p);
-    const bool fours = made_by_fours(a, p), few = fours && a.B.s <= 4;
+    const bool fours = made_by_fours(a), few = fours && a.B.s <= 4;
     uint32_t words[AGO][4];
     int valids[AGO];
     for (int t = first_set<OUTS>(before); t < set_count; t += MAKERS / OUTS) {

@@ -90,37 +90,11 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
         }
 }
 
-/* Whether neighbouring local rows are neighbouring columns, the number of a local row being its column: also where one
- * block gets all rows of a round. */
+/* Whether neighbouring local rows are neighbouring columns: also where one block gets all rows of a round. */
 __device__ __forceinline__ bool in_order(const fsi_blockperm &B) { return B.shuffle == FSI_DEF_NONE || B.ways == 1; }
-/* Columns of local rows local_row ... local_row + 3, p.first + local_row a multiple of 4. */
-__device__ __forceinline__ void find_columns(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
-                                             int64_t (&column)[4])
-{
-    const int64_t first = p.first + local_row;
-    uint32_t rotation[4];
-    if (!in_order(a.B)) fsi_blockperm_rotations(&a.B, first >> 2, rotation);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        column[i] = in_order(a.B) ? first + i : fsi_blockperm_assigned_from(&a.B, p.h, first + i, rotation[i]);
-}
-/* Their words.  That is tensor.cuh's number_local_rows in two steps, so that rows are on their way before words are
- * drawn, by keys at hand. */
-__device__ __forceinline__ void draw_words(const fsi_blockperm &B, const fsi_philox_keys &keys,
-                                           const int64_t (&column)[4], uint32_t (&word)[4])
-{
-    if (in_order(B)) {
-        const fsi_quad quad = fsi_blockperm_only_quad(&keys, column[0] >> 2);
-#pragma unroll
-        for (int i = 0; i < 4; i++) word[i] = quad.w[i];
-    } else
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            word[i] = fsi_quad_word(fsi_blockperm_only_quad(&keys, column[i] >> 2), (uint64_t)column[i]);
-}
 
 /* The codes of nonzero t of two local rows: the sign at bit 15 of a half, the row of its stratum from bit 8 on.  A word
- * holds a column's nonzeros in order from its top, row and sign, as fsi_blockperm_next would take them out of it. */
+ * holds a column's nonzeros in order from its top, row and sign, as fsi_packed_code takes them out of it. */
 template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t low, uint32_t high, int t)
 {
     enum { BITS = row_bits<NONZEROS>::value, ROW = ((1 << BITS) - 1) << 8 };
@@ -145,6 +119,7 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
     const uint32_t even = 2 * q * ROW_BYTES + ((chunk ^ (2 * q)) << 4);
     const uint32_t odd = (2 * q + 1) * ROW_BYTES + ((chunk ^ (2 * q + 1)) << 4);
     const int64_t ways = in_order(a.B) ? 1 : a.B.ways;
+    const int64_t start = a.B.shuffle == FSI_DEF_NONE ? fsi_split_start(&a.B.in, p.h) : 0; /* column of local row 0 */
     /* codes of four local rows for a thread in two steps, side by side */
     const uint32_t to_codes = (lane >> 3) * 64 + (lane & 3) * 16 + (lane >> 2 & 1) * 8;
     const auto offset = [=](int i) { /* of local row 4 q + i % 4 of 16 number i / 4 */
@@ -156,10 +131,13 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
         const int64_t local_row = (int64_t)t * UNIT + 4 * lane;
         const int place = t % PLACES;
         int64_t column[4];
-        uint32_t word[4], row[4];
-        find_columns(a, p, local_row, column);
+        uint32_t row[4];
+        if (in_order(a.B))
+#pragma unroll
+            for (int i = 0; i < 4; i++) column[i] = start + p.first + local_row + i;
+        else columns_of_four(a.B, p.h, p.first + local_row, column);
         /* most units have a row in every local row */
-        const int64_t begin = (p.first + t * UNIT) * ways - a.row0, end = begin + UNIT * ways;
+        const int64_t begin = start + (p.first + t * UNIT) * ways - a.row0, end = begin + UNIT * ways;
         const bool whole = t * UNIT >= lead && (t + 1) * UNIT <= p.count && begin >= 0 && end <= a.rows;
         const int valid = whole ? 15 : local_rows_there(a, p, local_row, lead, column);
 #pragma unroll
@@ -182,12 +160,13 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
             }
         if (t == warp) begun();
         fsi_mbarrier_arrive_copied(m.copied(place));
-        draw_words(a.B, keys, column, word);
+        /* words are drawn when rows are on their way, by keys at hand */
+        const fsi_quad quad = fsi_blockperm_quad_by(&a.B, &keys, p.h, p.first + local_row);
         const uint32_t codes = m.codes + place * NONZEROS * CODES_BYTES + to_codes;
 #pragma unroll
         for (int i = 0; i < NONZEROS; i++)
-            fsi_shared_put2(codes + i * CODES_BYTES, code_pair<NONZEROS>(word[0], word[1], i),
-                            code_pair<NONZEROS>(word[2], word[3], i));
+            fsi_shared_put2(codes + i * CODES_BYTES, code_pair<NONZEROS>(quad.w[0], quad.w[1], i),
+                            code_pair<NONZEROS>(quad.w[2], quad.w[3], i));
         __syncwarp();
         if (lane == 0) fsi_mbarrier_arrive(m.drawn(place));
     }

@@ -22,7 +22,9 @@
 #define FSI_WGMMA_ROWS_16BIT(X) FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4)
 #else
 #define FSI_WGMMA_ROWS_16BIT(X) \
-    FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4) FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 4)
+    FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4) \
+    FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 8) \
+    FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 4) FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 8)
 #endif
 enum { FSI_WGMMA_ROWS_16BIT_COUNT = 0 FSI_WGMMA_ROWS_16BIT(FSI_COUNT_ONE) };
 /* Columns of a tile, local rows of a unit, threads of a group. */

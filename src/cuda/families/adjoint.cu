@@ -140,7 +140,7 @@ template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch
         const int64_t row = at < count ? fsi_local_row_source(&a.B, h, first + at, a.row0, a.rows) : -1;
         rows[lane] = row;
         if (row >= 0)
-            fsi_local_row_codes(a.B, 1, kappa, tall, row + a.row0, pitch, (uint32_t)height, codes + lane * code_pitch);
+            fsi_local_row_codes(a.B, 1, kappa, tall, h, first + at, pitch, (uint32_t)height, codes + lane * code_pitch);
         __syncwarp();
         /* 3. each row of X: gather, scale once, store once */
 #pragma unroll 2
@@ -169,19 +169,19 @@ template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const 
     const int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x, j = row + a.row0;
     if (row >= a.rows) return;
     const int64_t first = blockIdx.y * a.length, last = first + a.length < a.n ? first + a.length : a.n;
-    uint32_t h = (uint32_t)fsi_blockperm_input_block(&a.B, j);
-    enum { AT_ONCE = 8 }; /* columns whose sums are made together, so that a word is decoded once for all of them */
+    const fsi_local local = fsi_blockperm_local(&a.B, j);
+    enum { AT_ONCE = 8 }; /* columns whose sums are made together, so that a draw is decoded once for all of them */
     for (int64_t c = first; c < last; c += AT_ONCE) {
         S sum[AT_ONCE] = {};
-        uint32_t g = h;
+        uint32_t g = (uint32_t)local.h;
         for (int l = 1; l <= a.B.kappa; l++) {
             g = fsi_wiring_back(&a.B.wiring, g);
             const int64_t start = fsi_split_start(&a.B.out, g), block = fsi_split_size(&a.B.out, g);
-            const fsi_split slices = a.B.strata[block > a.B.out.small];
+            const fsi_split strata = a.B.strata[block > a.B.out.small];
             for (int64_t q = 0, t = 0; q < a.B.words; q++) {
-                uint32_t word = fsi_blockperm_word(&a.B, j, l, q, block);
+                fsi_draw draw = fsi_blockperm_draw(&a.B, local.h, local.u, l, q, block);
                 for (int i = fsi_blockperm_count(&a.B, q); i > 0; i--, t++) {
-                    const uint32_t code = fsi_blockperm_next(&slices, t, &word);
+                    const uint32_t code = fsi_blockperm_code(&a.B, &strata, t, &draw);
 #pragma unroll
                     for (int v = 0; v < AT_ONCE; v++)
                         if (c + v < last) {
@@ -215,7 +215,8 @@ template <class T> fs_result launch(fsi_gpu *gpu, const fsi_blockperm *B, int64_
         return FSI_LAUNCHED(gpu, "the adjoint");
     }
     enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
-    void (*kernel)(const adjoint_args<T>) = plan.straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
+    void (*kernel)(const adjoint_args<T>) = plan.straight && B->kappa * B->s == 8 ? blocks<T, WIDE, 1, 8>
+                                            : plan.straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
                                             : plan.straight                       ? blocks<T, WIDE, 1, 0>
                                             : plan.vector == WIDE                 ? blocks<T, WIDE, 0, 0>
                                                                                   : blocks<T, 1, 0, 0>;

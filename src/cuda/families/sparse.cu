@@ -90,12 +90,13 @@ static __device__ void add_blockperm(const sparse_call &C, const slice_sums<Sum>
         int nonzeros = 0;
         if (mine) {
             const int64_t l = w % each / B->words + 1, q = w % each % B->words;
-            uint32_t g = (uint32_t)fsi_blockperm_input_block(B, column);
+            const fsi_local local = fsi_blockperm_local(B, column);
+            uint32_t g = (uint32_t)local.h;
             for (int64_t step = 0; step < l; step++) g = fsi_wiring_back(&B->wiring, g);
             const int64_t rows = fsi_split_size(&B->out, g);
             start = fsi_split_start(&B->out, g) - Y.first;
             if (start < Y.rows && start + rows > 0)
-                nonzeros = fsi_blockperm_nonzeros(B, column, l, q, rows, Y.stage + lane * B->per_word, 1);
+                nonzeros = fsi_blockperm_nonzeros(B, local.h, local.u, l, q, rows, Y.stage + lane * B->per_word, 1);
         }
         __syncwarp();
         /* 2. Word by word, a lane for each nonzero. */

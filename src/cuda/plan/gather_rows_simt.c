@@ -17,7 +17,7 @@ static const struct {
 
 static int gather_rows_simt_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
-    return p->across && p->mapped && p->block_rows <= 64 && p->once && p->shuffle != FSI_DEF_GROUPS &&
+    return p->across && p->mapped && p->block_rows <= 64 && p->packed && p->shuffle != FSI_DEF_GROUPS &&
            fsi_permutations_together(p) * p->s <= 4 && gpu->shared >= FSI_GATHER_ROWS_SIMT_SHARED;
 }
 

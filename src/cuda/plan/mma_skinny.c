@@ -20,7 +20,7 @@ static const struct mma_skinny_instance {
 static int mma_skinny_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->n <= FSI_MMA_SKINNY_COLUMNS && p->kappa == 1 && p->once && p->block_rows == FSI_MMA_SKINNY_HEIGHT &&
+    return p->n <= FSI_MMA_SKINNY_COLUMNS && p->kappa == 1 && p->packed && p->block_rows == FSI_MMA_SKINNY_HEIGHT &&
            p->k == p->M * FSI_MMA_SKINNY_HEIGHT && p->M <= FSI_MMA_SKINNY_BLOCKS && p->shuffle != FSI_DEF_GROUPS;
 }
 

@@ -35,7 +35,7 @@ typedef struct fsi_problem {
     int aligned;      /* every row (or column) of it starts at a multiple of 16 bytes */
     int whole;        /* and is a multiple of 16 bytes long */
     int mapped;       /* a tensor map of sm_90 can describe it (tensor_maps.cuh) */
-    int once;         /* the nonzeros of a column under a permutation are one random word, never redrawn */
+    int packed;       /* the nonzeros of a column under a permutation are a packed word (def/blockperm.h) */
     fsi_input_kind input;
 } fsi_problem;
 

@@ -31,6 +31,6 @@ fsi_problem fsi_problem_of(const fsi_blockperm *S, int64_t row0, const fs_matrix
     const int describable = A->rows > 0 && A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
     if (p.across) p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;
     else p.mapped = p.down && A->col_stride > 0 && p.aligned && describable && pitch < (int64_t)1 << 40;
-    p.once = S->words == 1 && S->accepts[0] && (S->out.larger == 0 || S->accepts[1]);
+    p.packed = S->packed;
     return p;
 }

@@ -25,11 +25,9 @@ static int simt_skinny_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 
 static int instance_of(const fsi_problem *p)
 {
-    const int four = p->s == 4 && p->k % p->M == 0 && p->block_rows % 4 == 0 &&
-                     (p->block_rows & (p->block_rows - 1)) == 0;
     int found = 0;
     for (int i = 0; i < FSI_SIMT_SKINNY_COUNT; i++)
-        if (table[i].dtype == p->dtype && (table[i].nonzeros == 0 || four)) found = i;
+        if (table[i].dtype == p->dtype && (table[i].nonzeros == 0 || (p->packed && table[i].nonzeros == p->s))) found = i;
     return found;
 }
 
@@ -37,7 +35,8 @@ static int instance_of(const fsi_problem *p)
 static int64_t shared_of(const fsi_problem *p, int64_t warps, int64_t each, int64_t rounds)
 {
     const int64_t sum_bytes = p->dtype == FS_F64 ? 8 : 4;
-    const int64_t words = fsi_div_up(p->s, fsi_blockperm_per_word(fsi_div_up(p->block_rows, p->s)));
+    const int64_t draws = fsi_div_up(p->s, fsi_blockperm_per_word(fsi_div_up(p->block_rows, p->s)));
+    const int64_t words = p->packed ? 1 : FSI_SIMT_SKINNY_DRAW * draws;
     return FSI_SIMT_SKINNY_SHARED(warps, sum_bytes, rounds, each | 1, p->n * fsi_dtype_size(p->dtype), words);
 }
 

@@ -27,7 +27,7 @@ static int read_entry(const char *line, entry *e)
     memset(e, 0, sizeof *e);
     if (sscanf(line, FSI_TUNING_PROBLEM ": " FSI_TUNING_PLAN("31[a-z0-9_]") "%n", &p->rows, &p->n, &p->k, &p->M,
                &p->kappa, &p->s, &p->interleave, &p->block_rows, &p->local_rows, &shuffle, &dtype, &precision,
-               &p->across, &p->down, &p->aligned, &p->whole, &p->mapped, &p->once, kernel, &plan->instance,
+               &p->across, &p->down, &p->aligned, &p->whole, &p->mapped, &p->packed, kernel, &plan->instance,
                &plan->slices, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared,
                &plan->cluster, &end) != 28 ||
         end == 0 || (line[end] && line[end] != '\n'))
@@ -45,7 +45,7 @@ static int same_problem(const fsi_problem *a, const fsi_problem *b)
            a->interleave == b->interleave && a->block_rows == b->block_rows && a->local_rows == b->local_rows &&
            a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
            a->down == b->down && a->aligned == b->aligned && a->whole == b->whole && a->mapped == b->mapped &&
-           a->once == b->once && a->input == b->input;
+           a->packed == b->packed && a->input == b->input;
 }
 int fsi_tuning_find(const fsi_tuning *table, const fsi_problem *p, fsi_plan *plan)
 {

@@ -6,11 +6,11 @@
 
 #include <inttypes.h>
 
-#define FSI_TUNING_HEAD "flashsketch-tuning 6"
+#define FSI_TUNING_HEAD "flashsketch-tuning 7"
 #define FSI_TUNING_PROBLEM \
     "rows=%" SCNd64 " n=%" SCNd64 " k=%" SCNd64 " M=%" SCNd64 " kappa=%" SCNd64 " s=%" SCNd64 " interleave=%" SCNd64 \
     " block_rows=%" SCNd64 " local_rows=%" SCNd64 " shuffle=%d dtype=%d precision=%d across=%d" \
-    " down=%d aligned=%d whole=%d mapped=%d once=%d"
+    " down=%d aligned=%d whole=%d mapped=%d packed=%d"
 /* name: the conversion of the kernel's name. */
 #define FSI_TUNING_PLAN(name) \
     "kernel=%" name " instance=%d slices=%d length=%" SCNd64 " threads=%d team=%d chunk=%d group=%d" \

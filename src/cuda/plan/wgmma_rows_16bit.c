@@ -26,7 +26,7 @@ static const struct wgmma_rows_16bit_instance {
 static int wgmma_rows_16bit_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->across && p->mapped && p->kappa == 1 && p->once && p->block_rows == 64 && p->k == p->M * 64 &&
+    return p->across && p->mapped && p->kappa == 1 && p->packed && p->block_rows == 64 && p->k == p->M * 64 &&
            p->shuffle != FSI_DEF_GROUPS && p->n <= 65535 * (int64_t)FSI_WGMMA_ROWS_16BIT_COLUMNS;
 }
 

@@ -63,7 +63,7 @@ __device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, cons
     int stage = at.stage, parity = at.parity;
     for (int t = 0; t < stage_count; t += AHEAD) {
         const int64_t local_row = (int64_t)(t + lane / ROWS) * STAGE + warp * ROWS + lane % ROWS;
-        const int64_t row = together ? p.first + local_row - a.row0
+        const int64_t row = together ? fsi_split_start(&a.B.in, p.h) + p.first + local_row - a.row0
                             : local_row >= lead && local_row < p.count
                                 ? fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows)
                                 : -1;

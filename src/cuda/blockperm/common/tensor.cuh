@@ -200,22 +200,22 @@ template <int ONE> __device__ __forceinline__ void put_one(uint8_t *s_tile, int 
     const uint32_t at = (code >> 1) * 128 + k * 2;
     *(uint16_t *)(s_tile + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
 }
-/* The nonzeros of a local row, of any sketch; none where its row is -1. */
+/* The nonzeros of local row `local_row` of the slice, of any sketch, in an S tile. */
 template <int ONE> __device__ __forceinline__ void put_nonzeros(const fsi_tile_args &a, const fsi_slice &p,
-                                                                uint8_t *s_tile, int local_row, int64_t row)
+                                                                uint8_t *s_tile, int64_t local_row)
 {
-    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
-    for (int q = 0, t = 0; row >= 0 && q < (int)a.B.words; q++) {
-        uint32_t word = fsi_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
+    const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
+    for (int q = 0, t = 0; q < (int)a.B.words; q++) {
+        fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, p.first + local_row, p.l, q, p.block_rows);
         for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++)
-            put_one<ONE>(s_tile, local_row & 63, fsi_blockperm_next(&slices, t, &word));
+            put_one<ONE>(s_tile, (int)local_row & 63, fsi_blockperm_code(&a.B, &strata, t, &draw));
     }
 }
 template <int ONE> __device__ __forceinline__ void put_local_row(const fsi_tile_args &a, const fsi_slice &p,
                                                                  uint8_t *s_tile, int64_t local_row)
 {
-    const int64_t row = local_row < p.count ? fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows) : -1;
-    put_nonzeros<ONE>(a, p, s_tile, (int)local_row, row);
+    if (local_row < p.count && fsi_local_row_source(&a.B, p.h, p.first + local_row, a.row0, a.rows) >= 0)
+        put_nonzeros<ONE>(a, p, s_tile, local_row);
 }
 
 /* Bits of a row in one of NONZEROS slices of a block of 64 rows. */
@@ -224,11 +224,11 @@ template <int NONZEROS> struct row_bits {
     static_assert(NONZEROS << value == HEIGHT, "NONZEROS must be 1, 2, 4 or 8");
 };
 
-/* Four neighbouring local rows of the usual sketches, whose columns need one word that is never drawn again, are made
- * together: random words come four at a time, and chains of instructions overlap. */
-__device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a, const fsi_slice &p)
+/* Four neighbouring local rows of the usual sketches, whose columns are packed words, are made together: they share a
+ * Philox call, and chains of instructions overlap. */
+__device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a)
 {
-    return a.B.shuffle != FSI_DEF_GROUPS && a.B.words == 1 && a.B.accepts[p.block_rows > a.B.out.small];
+    return a.B.shuffle != FSI_DEF_GROUPS && a.B.packed;
 }
 /* Which of local rows local_row ... local_row + 3, the first `lead` of the slice left out, hold a row, as bits. */
 __device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
@@ -241,23 +241,30 @@ __device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fs
             valid |= 1 << i;
     return valid;
 }
+/* Columns of local rows first ... first + 3 of block h, first a multiple of 4; no shuffle of groups. */
+__device__ __forceinline__ void columns_of_four(const fsi_blockperm &B, uint32_t h, int64_t first, int64_t (&column)[4])
+{
+    if (B.shuffle == FSI_DEF_NONE) {
+        const int64_t start = fsi_split_start(&B.in, h);
+#pragma unroll
+        for (int i = 0; i < 4; i++) column[i] = start + first + i;
+    } else {
+        fsi_round round[4];
+        fsi_blockperm_rounds(&B, first >> 2, round);
+#pragma unroll
+        for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&B, h, first + i, round[i]);
+    }
+}
 /* Columns and words of local rows local_row ... local_row + 3, p.first + local_row a multiple of 4; returns which of
  * them hold a row, as bits. */
 __device__ __forceinline__ int number_local_rows(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
                                                  int lead, int64_t (&column)[4], uint32_t (&word)[4])
 {
     const int64_t first = p.first + local_row;
-    if (a.B.shuffle == FSI_DEF_NONE) {
-        const fsi_quad quad = fsi_blockperm_quad(&a.B, first >> 2, p.l, 0);
+    const fsi_quad quad = fsi_blockperm_quad(&a.B, p.h, first, p.l);
+    columns_of_four(a.B, p.h, first, column);
 #pragma unroll
-        for (int i = 0; i < 4; i++) column[i] = first + i, word[i] = quad.w[i];
-    } else {
-        uint32_t rotation[4];
-        fsi_blockperm_rotations(&a.B, first >> 2, rotation);
-#pragma unroll
-        for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&a.B, p.h, first + i, rotation[i]);
-        fsi_blockperm_words_once(&a.B, column, p.l, 0, word);
-    }
+    for (int i = 0; i < 4; i++) word[i] = quad.w[i];
     return local_rows_there(a, p, local_row, lead, column);
 }
 /* Their nonzeros, or NOTHING instead. */
@@ -265,11 +272,10 @@ template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile
                                                                   uint8_t *s_tile, int local_row, int valid,
                                                                   uint32_t (&word)[4])
 {
-    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
     for (int t = 0; t < (int)a.B.s; t++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const uint32_t code = fsi_blockperm_next(&slices, t, &word[i]);
+            const uint32_t code = fsi_packed_code(&a.B, t, &word[i]);
             if (valid >> i & 1) put_one<ONE>(s_tile, (local_row & 63) + i, code);
         }
 }
@@ -363,7 +369,7 @@ template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_seria
                                                                                   const fsi_slice &p, int64_t column,
                                                                                   float *mine, int width)
 {
-    const fsi_split slices = a.B.strata[p.block_rows > a.B.out.small];
+    const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
     for (int r = 0; r < HEIGHT; r++) mine[r * width] = 0.0f;
     for (int64_t i = 0; i < p.count; i++) {
         const int64_t row = fsi_local_row_source(&a.B, p.h, p.first + i, a.row0, a.rows);
@@ -377,9 +383,9 @@ template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_seria
             x = from < 0 ? fsi_no_row() : fsi_widen(((const T *)a.data)[from * a.row_stride + column * a.col_stride]);
         }
         for (int q = 0, t = 0; q < (int)a.B.words; q++) {
-            uint32_t word = fsi_blockperm_word(&a.B, row + a.row0, p.l, q, p.block_rows);
+            fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, p.first + i, p.l, q, p.block_rows);
             for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++) {
-                const uint32_t code = fsi_blockperm_next(&slices, t, &word);
+                const uint32_t code = fsi_blockperm_code(&a.B, &strata, t, &draw);
                 mine[(code >> 1) * width] += code & 1 ? -x : x;
             }
         }

@@ -43,9 +43,6 @@ static __device__ __forceinline__ int64_t fsi_source_row(const fsi_tile_args &a,
 /* What is read of such a row: the sums it would go to become NaN. */
 static __device__ __forceinline__ float fsi_no_row(void) { return __uint_as_float(0x7FC00000u); }
 
-/* The one of x and x + by, by = M or -M, that is a member of a round: the other is, unsigned, M or more. */
-static __device__ __forceinline__ uint32_t wrapped(uint32_t x, uint32_t by) { return min(x, x + by); }
-
 /* The output block that permutation l = 1 ... kappa sends input block h to. */
 static __device__ __forceinline__ uint32_t fsi_output_block(const fsi_blockperm &B, uint32_t h, int l)
 {
@@ -130,18 +127,18 @@ static __device__ __forceinline__ fsi_output fsi_partial_sums(const fsi_tile_arg
     return out;
 }
 
-/* The nonzeros of a column of S as codes: pitch (row in a stack of `ls` output blocks of `height` rows), sign in
+/* The nonzeros of local row u of block h as codes: pitch (row in a stack of `ls` output blocks of `height` rows), sign in
  * bit 31.  tall[l] says whether block l of the stack is one of the taller ones. */
 static __device__ __forceinline__ void fsi_local_row_codes(const fsi_blockperm &B, int first_l, int ls,
-                                                           const uint8_t *tall, int64_t column, uint32_t pitch,
+                                                           const uint8_t *tall, uint32_t h, int64_t u, uint32_t pitch,
                                                            uint32_t height, uint32_t *code)
 {
     for (int l = 0; l < ls; l++) {
-        const fsi_split slices = B.strata[tall[l]];
+        const fsi_split strata = B.strata[tall[l]];
         for (int q = 0, t = 0; q < (int)B.words; q++) {
-            uint32_t word = fsi_blockperm_word(&B, column, first_l + l, q, B.out.small + tall[l]);
+            fsi_draw draw = fsi_blockperm_draw(&B, h, u, first_l + l, q, B.out.small + tall[l]);
             for (int c = fsi_blockperm_count(&B, q); c > 0; c--, t++) {
-                const uint32_t next = fsi_blockperm_next(&slices, t, &word);
+                const uint32_t next = fsi_blockperm_code(&B, &strata, t, &draw);
                 *code++ = (l * height + (next >> 1)) * pitch | next << 31;
             }
         }

@@ -26,19 +26,19 @@ __device__ void copy_groups(const fsi_tile_args &a, const work &j,
         const int64_t round = (int64_t)(warp + (pass + lane / sh::GROUPS) * COPY_WARPS) * sh::GROUPS +
                               lane % sh::GROUPS;
         const int64_t group = fsi_blockperm_assigned_rolled(&a.B, j.H, j.first + round);
-        const int64_t start = round < j.rounds ? group * FSI_GROUP_ROWS - a.row0 : a.rows;
-        const uint32_t mask = C > 1 ? fsi_blockperm_mask_rolled(&a.B, group) : 0;
+        const int64_t start = round >= j.lead && round < j.rounds ? group * FSI_GROUP_ROWS - a.row0 : a.rows;
+        const uint32_t word = C > 1 ? fsi_blockperm_group_word_rolled(&a.B, group) : 0;
         for (int k = 0; k < AHEAD; k++) {
             const int step = warp + (pass + k) * COPY_WARPS, stage = step % STAGES;
             if (step >= step_count) break;
             /* The instruction fetches of the first S tile compete with copies for memory: one step has to do. */
             if (step > 0 && step < 2 * COPY_WARPS) fsi_mbarrier_wait(m.begun(), 0);
             fsi_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
-            if (C > 1 && lane / sh::GROUPS == k) m.masks[stage * 8 + lane % sh::GROUPS] = (uint8_t)mask;
+            if (C > 1 && lane / sh::GROUPS == k) put_masks<T, C>(m.masks + stage * MASK_BYTES, lane % sh::GROUPS, word);
 #pragma unroll 1
             for (int l = 0; l < sh::GROUPS; l++) {
                 const int from = k * sh::GROUPS + l;
-                const uint32_t its = C > 4 ? __shfl_sync(~0u, mask, from) : 0;
+                const uint32_t its = C > 4 ? __shfl_sync(~0u, word, from) : 0;
                 const int64_t row = __shfl_sync(~0u, start, from) + sh::CHUNK * chunk_at<C>(unit, j.half, its);
                 const bool there = row >= 0 && row < a.rows;
                 const int valid = there ? samples : 0;
@@ -80,15 +80,16 @@ __device__ void copy_boxes(const fsi_tile_args &a, const CUtensorMap &map, const
                               lane % sh::GROUPS;
         const int64_t group = fsi_blockperm_assigned_rolled(&a.B, j.H, j.first + round);
         const int64_t row = group * FSI_GROUP_ROWS - a.row0;
-        const int start = (int)(round < j.rounds && row > -FSI_GROUP_ROWS && row < a.rows ? row : behind);
-        const uint32_t mask = C > 1 ? fsi_blockperm_mask_rolled(&a.B, group) : 0;
+        const bool there = round >= j.lead && round < j.rounds && row > -FSI_GROUP_ROWS && row < a.rows;
+        const int start = (int)(there ? row : behind);
+        const uint32_t word = C > 1 ? fsi_blockperm_group_word_rolled(&a.B, group) : 0;
 #pragma unroll 1
         for (int k = 0; k < AHEAD && warp + (pass + k) * COPY_WARPS < step_count; k++) {
             const int step = warp + (pass + k) * COPY_WARPS, stage = step % STAGES;
             const uint32_t to = m.steps + stage * sh::STEP_BYTES + own * SAMPLES * 128;
             if (step > 0 && step < 2 * COPY_WARPS) fsi_mbarrier_wait(m.begun(), 0);
             fsi_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
-            if (C > 1 && lane / sh::GROUPS == k) m.masks[stage * 8 + lane % sh::GROUPS] = (uint8_t)mask;
+            if (C > 1 && lane / sh::GROUPS == k) put_masks<T, C>(m.masks + stage * MASK_BYTES, lane % sh::GROUPS, word);
             int starts[SHARE];
 #pragma unroll
             for (int l = 0; l < SHARE; l++) starts[l] = __shfl_sync(~0u, start, k * sh::GROUPS + own + l);

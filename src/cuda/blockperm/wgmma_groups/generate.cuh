@@ -28,56 +28,49 @@ __device__ __forceinline__ void pass_on_pair(const memory<STAGES, S_TILES, STEP_
     }
 }
 
-/* A generator warp: of the two, each has every second pair of neighbouring S tiles, and a lane a quad.  Each lane
- * computes one row group, of the next AHEAD pairs of its warp.  Words are drawn before the S tiles are waited for;
- * while these are cleared and written, the other warp's are multiplied. */
+/* A lane's four local rows of an S tile, 4 w ... 4 w + 3 of `block` of the warpgroup's: they share a Philox call. */
+template <class T, int C> struct local_quad {
+    typedef shape<T, C, 64> sh;
+    int block, w;
+    __device__ __forceinline__ explicit local_quad(int item) : block(C == 1 ? 0 : item & 3), w(C == 1 ? item : item >> 2)
+    {
+    }
+    /* The first local row of the tile's row groups that a quad begins in, as one of all rows of the block. */
+    __device__ __forceinline__ int64_t first(int64_t round) const { return round * (FSI_GROUP_ROWS / C) + 4 * w; }
+    /* Where the K position of local row i is in the tile's rows. */
+    __device__ __forceinline__ uint32_t position(int i) const
+    {
+        const int group = C == 1 ? 0 : C == 4 ? w >> 1 : C == 8 ? w : 2 * w + (i >> 1);
+        const int run = C == 4 ? 4 * (w & 1) + i : C == 8 ? i : i & 1;
+        const int quad = C == 1 ? w : group * sh::TILE_QUADS + swizzled_run<T, C>(run, group);
+        const int q = C == 1 ? quad & 3 : quad >> 2, e = C == 1 ? i : quad & 3;
+        return 2 * ((C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1));
+    }
+};
+
+/* A generator warp: of the two, each has every second pair of neighbouring S tiles, and a lane four local rows of a
+ * block.  Words are drawn before the S tiles are waited for; while these are cleared and written, the other warp's are
+ * multiplied. */
 template <class T, int C, int SAMPLES, int STAGES, int S_TILES>
 __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
                              const memory<STAGES, S_TILES, shape<T, C, SAMPLES>::STEP_BYTES> &m, uint8_t *tiles,
                              int tile_count)
 {
     typedef shape<T, C, SAMPLES> sh;
-    enum {
-        ONE = in_halves<T>::value ? F16_ONE : BF16_ONE,
-        GROUPS = C == 16 ? 8 : 4, /* of two S tiles */
-        AHEAD = 32 / GROUPS
-    };
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (GENERATOR_WARPS - 1);
-    const int quad = lane & 15, second = lane >> 4;
+    enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, GROUPS = C == 16 ? 8 : 4 /* of two S tiles */ };
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (GENERATOR_WARPS - 1), second = lane >> 4;
     const int side = sh::STEP_TILES == 2 ? second : 0; /* the warpgroup that the S tile is for, if it is one */
-    const int q = C == 1 ? quad & 3 : quad >> 2;
-    uint32_t tall = 0;   /* which of the S tile's blocks are the taller ones */
-    bool accepts = true; /* whether every word is good for all of them */
-    for (int t = 0; t < sh::BLOCKS; t++) {
-        const int taller = block_of_number(a, j, (C < 8 ? 0 : 4 * side) + t).block_rows > a.B.out.small;
-        tall |= (uint32_t)taller << t;
-        accepts = accepts && a.B.accepts[taller];
-    }
-    /* The block of column i of the quad, as a bit of `tall`. */
-    const auto block_of = [](int i, uint32_t mask) { return C == 1 ? 0 : i ^ (int)(mask & 3); };
-    int64_t ahead = 0;
-    uint32_t masks = 0;
-    for (int pass = warp, number = 0; 2 * pass < tile_count; pass += GENERATOR_WARPS, number++) {
-        /* 1. the quad and the first words of its columns */
-        if (number % AHEAD == 0) {
-            const int64_t round = (int64_t)(pass + lane / GROUPS * GENERATOR_WARPS) * GROUPS + lane % GROUPS;
-            ahead = fsi_blockperm_assigned_rolled(&a.B, j.H, j.first + round);
-            masks = C > 1 ? fsi_blockperm_mask_rolled(&a.B, ahead) : 0;
-        }
-        const int from = number % AHEAD * GROUPS + quad / sh::TILE_QUADS + (C < 8 ? second * sh::TILE_GROUPS : 0);
-        const int64_t group = __shfl_sync(~0u, ahead, from);
-        const uint32_t mask = C > 1 ? __shfl_sync(~0u, masks, from) : 0;
-        const int64_t column = group * FSI_GROUP_ROWS +
-                               4 * quad_of<T, C>(quad % sh::TILE_QUADS, quad / sh::TILE_QUADS, j.half, side, mask);
-        fsi_quad words = fsi_blockperm_quad_rolled(&a.B, column >> 2, 1, 0);
-        fsi_split slices[4];
-        uint32_t at[4]; /* of the column's K position */
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int block = block_of(i, mask), e = C == 1 ? i : quad & 3;
-            at[i] = 2 * ((C == 1 ? quad >> 2 : block) * 16 + 2 * q + (e & 1) + 8 * (e >> 1));
-            slices[i] = a.B.strata[tall >> block & 1];
-        }
+    const local_quad<T, C> mine(lane & 15);
+    const int number = (C < 8 ? 0 : 4 * side) + mine.block;
+    const int64_t h = j.first_block + number;
+    const int rows = block_of_number(a, j, number).block_rows;
+    const fsi_split strata = a.B.strata[rows > a.B.out.small];
+    for (int pass = warp; 2 * pass < tile_count; pass += GENERATOR_WARPS) {
+        /* 1. the words of four local rows */
+        const int64_t round = j.first + (int64_t)pass * GROUPS + (C < 8 ? second * sh::TILE_GROUPS : 0);
+        const int64_t u = mine.first(round);
+        fsi_quad words;
+        if (a.B.packed) words = fsi_blockperm_quad_rolled(&a.B, h, u, 1);
 
         /* 2. two empty S tiles */
         const int first = 2 * pass % S_TILES, parity = 2 * pass / S_TILES & 1 ^ 1;
@@ -87,26 +80,23 @@ __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
         clear_pair(pair, lane);
 
         /* 3. +-1 for every nonzero */
+        const auto put = [&](int i, uint32_t code) {
+            const uint32_t row = code >> 1;
+            *(uint16_t *)(s_tile + row * 128 + (mine.position(i) ^ (row & 7) << 4)) = (uint16_t)(ONE | code << 15);
+        };
+        if (a.B.packed)
 #pragma unroll 1
-        for (int w = 0, t = 0;;) {
-            if (!accepts)
-#pragma unroll 1
-                for (int i = 0; i < 4; i++) {
-                    /* the words go round, so that there is one copy of this */
-                    const int64_t rows = a.B.out.small + (tall >> block_of(i, mask) & 1);
-                    const uint32_t word = fsi_blockperm_accepted(&a.B, words.w[0], column + i, 1, w, rows);
-                    words.w[0] = words.w[1], words.w[1] = words.w[2], words.w[2] = words.w[3], words.w[3] = word;
-                }
-#pragma unroll 1
-            for (int c = fsi_blockperm_count(&a.B, w); c > 0; c--, t++)
+            for (int t = 0; t < (int)a.B.s; t++)
 #pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const uint32_t code = fsi_blockperm_next(&slices[i], t, &words.w[i]), row = code >> 1;
-                    *(uint16_t *)(s_tile + row * 128 + (at[i] ^ (row & 7) << 4)) = (uint16_t)(ONE | code << 15);
-                }
-            if (++w == (int)a.B.words) break;
-            words = fsi_blockperm_quad_rolled(&a.B, column >> 2, 1, w);
-        }
+                for (int i = 0; i < 4; i++) put(i, fsi_packed_code(&a.B, t, &words.w[i]));
+        else
+#pragma unroll 1
+            for (int n = 0; n < 4 * (int)a.B.words; n++) {
+                const int i = n & 3, q = n >> 2;
+                fsi_draw draw = fsi_blockperm_draw(&a.B, h, u + i, 1, q, rows);
+                for (int c = 0; c < fsi_blockperm_count(&a.B, q); c++)
+                    put(i, fsi_blockperm_code(&a.B, &strata, (int64_t)q * a.B.per_word + c, &draw));
+            }
         pass_on_pair(m, first, lane, pass == 0);
     }
 }

@@ -31,9 +31,11 @@ template <class T, int C, int SAMPLES> struct shape {
         STEP_BYTES = SAMPLES * GROUPS * UNITS * 16
     };
 };
+/* Bytes of the masks of a step: one for every run of C coordinates of its row groups, at most 32. */
+enum { MASK_BYTES = FSI_WGMMA_GROUPS_MASKS };
 
-/* Shared memory: S tiles, steps, four sets of mbarriers and one that signals that S has begun, the masks of eight row
- * groups of every step. */
+/* Shared memory: S tiles, steps, four sets of mbarriers and one that signals that S has begun, the masks of every
+ * step. */
 template <int STAGES, int S_TILES, int STEP_BYTES> struct memory {
     uint32_t tiles, steps, barriers;
     uint8_t *masks;
@@ -52,10 +54,12 @@ template <int STAGES, int S_TILES, int STEP_BYTES> struct memory {
 };
 
 /* What a thread block works on: blocks from `first_block` on, which with C = 16 are a half of super-block H, samples
- * from `sample` on, and rounds first ... first + rounds - 1, which are slice z: a row group of super-block H each. */
+ * from `sample` on, and rounds first ... first + rounds - 1, which are slice z: a row group of super-block H each.  With
+ * C = 16, where two row groups have four local rows of a block, `first` is even, and the first `lead` rounds are
+ * another slice's. */
 struct work {
     uint32_t H;
-    int half, z;
+    int half, z, lead;
     int64_t first_block, sample, first, rounds;
 };
 template <int C, int SAMPLES> __device__ __forceinline__ work work_of(const fsi_tile_args &a)
@@ -74,24 +78,40 @@ template <int C, int SAMPLES> __device__ __forceinline__ work work_of(const fsi_
     const int64_t length = a.length / local_rows, from = j.z * length, left = a.local_rows.count / local_rows - from;
     j.first = a.local_rows.first / local_rows + from;
     j.rounds = left < 0 ? 0 : left < length ? left : length;
+    j.lead = C == 16 ? (int)(j.first & 1) : 0;
+    j.first -= j.lead;
+    j.rounds += j.lead;
     return j;
 }
-/* The quad of row group `group` that an S tile of warpgroup `side` has as number `index` of its TILE_QUADS.  They are
- * swizzled so that lanes that read the same index of neighbouring row groups of a tensor map's box read different
- * banks. */
-template <class T, int C>
-__device__ __forceinline__ int quad_of(int index, int group, int half, int side, uint32_t mask)
+/* Which of the quads for given blocks that an S tile has of row group `group` is the one of a run of C coordinates, and
+ * the other way round.  They are swizzled so that lanes that read the same index of neighbouring row groups of a tensor
+ * map's box read different banks. */
+template <class T, int C> __device__ __forceinline__ int swizzled_run(int index, int group)
+{
+    if (!FSI_WGMMA_GROUPS_BOXES(sizeof(T))) return index;
+    return index ^ (C == 4 ? group & 1 : C == 8 ? group & 3 : C == 16 ? group >> 1 & 1 : 0);
+}
+/* The masks of a row group, number `group` of a step, go to shared memory in the order of the quads. */
+template <class T, int C> __device__ __forceinline__ void put_masks(uint8_t *masks, int group, uint32_t word)
+{
+    enum { RUNS = FSI_GROUP_ROWS / C };
+#pragma unroll
+    for (int i = 0; i < RUNS; i++)
+        masks[group * RUNS + i] = (uint8_t)fsi_blockperm_mask(word, (uint32_t)swizzled_run<T, C>(i, group));
+}
+/* The quad of row group `group` that an S tile of warpgroup `side` has as number `index` of its TILE_QUADS, if the mask
+ * of its run is 0. */
+template <class T, int C> __device__ __forceinline__ int quad_of(int index, int group, int half, int side)
 {
     const int sides = C < 8 ? 1 : C / 4; /* a quad of every so many is for four given blocks */
-    if (FSI_WGMMA_GROUPS_BOXES(sizeof(T)))
-        index ^= C == 4 ? group & 1 : C == 8 ? group & 3 : C == 16 ? group >> 1 & 1 : 0;
-    return C < 8 ? index : (sides * index + 2 * half + side) ^ ((int)mask >> 2 & (sides - 1));
+    const int run = swizzled_run<T, C>(index, group);
+    return C < 8 ? run : sides * run + 2 * half + side;
 }
 
-/* The 16 bytes of a row group of two-byte elements that are copied to a unit. */
-template <int C> __device__ __forceinline__ int chunk_at(int unit, int half, uint32_t mask)
+/* The 16 bytes of a row group of two-byte elements that are copied to a unit; with C = 16 a unit is a run's half. */
+template <int C> __device__ __forceinline__ int chunk_at(int unit, int half, uint32_t word)
 {
-    return C == 16 ? 2 * unit + (half ^ ((int)mask >> 3 & 1)) : unit;
+    return C == 16 ? 2 * unit + (half ^ (int)(fsi_blockperm_mask(word, (uint32_t)unit) >> 3 & 1)) : unit;
 }
 
 /* Where unit `unit` of a row group and sample is in a step.  Units are swizzled within 128 bytes so that both the eight

@@ -52,7 +52,7 @@ template <class T, int C, int SAMPLES> __device__ __forceinline__ int group_of(i
 template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t first_unit(int half, int side)
 {
     const int q = threadIdx.x & 3, group = group_of<T, C, SAMPLES>(0, side);
-    const int quad = quad_of<T, C>(C == 1 ? q : C == 4 ? 4 * (q & 1) : 0, group, half, side, 0);
+    const int quad = quad_of<T, C>(C == 1 ? q : C == 4 ? 4 * (q & 1) : 0, group, half, side);
     return unit_address<T, C, SAMPLES>(group, sample_of<T, C, SAMPLES>(side), quad) + (C == 16 ? 4 * (q & 2) : 0);
 }
 
@@ -60,9 +60,9 @@ template <class T, int C, int SAMPLES> __device__ __forceinline__ uint32_t first
 template <class T, int C, int SAMPLES> struct source {
     typedef shape<T, C, SAMPLES> sh;
     uint32_t from;  /* the step; of floats first_unit in it */
-    uint32_t masks; /* of the row group that its quads are in; with C = 16 they are in two, a byte each */
+    uint32_t masks; /* of the runs that its quads are in, a byte each */
     int side;
-    __device__ __forceinline__ int mask(int i) const { return (int)(C == 16 ? masks >> 8 * (i >> 1) : masks); }
+    __device__ __forceinline__ int mask(int i) const { return (int)(masks >> 8 * i); }
     /* Quad i of floats, of sample v.  Quads of a row group, and those of different masks, differ in bits of their unit.
      * With C = 16 it is a random one of four quads of a row group.  So 16 lanes read half of it at a time, of four
      * samples, and thereby use each 16 bytes of the banks twice; lanes that use the same have read the same index of
@@ -133,7 +133,7 @@ __device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float
 #pragma unroll
         for (int h = 0; h < 2 && C > 1; h++) {
             /* quads 4 q + 2 h and the next one: a pair of K positions */
-            const int mask = s.mask(2 * h);
+            const int of_a = s.mask(2 * h), of_b = s.mask(2 * h + 1);
             uint2 a, b;
             if (C == 4) {
                 const float4 y = fsi_shared_float4(unit_at(2 * h, 2 * (q & 1) + h));
@@ -141,16 +141,16 @@ __device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float
                 b = make_uint2(__float_as_uint(y.z), __float_as_uint(y.w));
             } else {
                 const int unit = C == 8 ? 2 * h : 0;
-                const uint32_t half = 8 * (s.side ^ (mask >> 2 & 1));
-                a = fsi_shared_uint2(unit_at(2 * h, unit) + half);
-                b = fsi_shared_uint2(unit_at(2 * h, unit + 1) + half);
+                a = fsi_shared_uint2(unit_at(2 * h, unit) + 8 * (s.side ^ (of_a >> 2 & 1)));
+                b = fsi_shared_uint2(unit_at(2 * h, unit + 1) + 8 * (s.side ^ (of_b >> 2 & 1)));
             }
-            const uint32_t a0 = mask & 2 ? a.y : a.x, a2 = mask & 2 ? a.x : a.y;
-            const uint32_t b0 = mask & 2 ? b.y : b.x, b2 = mask & 2 ? b.x : b.y;
-            const uint32_t e0 = fsi_bytes<0x5410>(a0, b0), e1 = fsi_bytes<0x7632>(a0, b0);
-            const uint32_t e2 = fsi_bytes<0x5410>(a2, b2), e3 = fsi_bytes<0x7632>(a2, b2);
-            to.of[0][0][2 * h + v] = mask & 1 ? e1 : e0, to.of[0][1][2 * h + v] = mask & 1 ? e0 : e1;
-            to.of[0][TILES - 2][2 * h + v] = mask & 1 ? e3 : e2, to.of[0][TILES - 1][2 * h + v] = mask & 1 ? e2 : e3;
+            const uint32_t a0 = of_a & 2 ? a.y : a.x, a2 = of_a & 2 ? a.x : a.y;
+            const uint32_t b0 = of_b & 2 ? b.y : b.x, b2 = of_b & 2 ? b.x : b.y;
+            /* Which half of each is that of the first block; the other halves are the second's. */
+            const uint32_t halves = (of_a & 1 ? 0x32 : 0x10) | (of_b & 1 ? 0x7600 : 0x5400);
+            to.of[0][0][2 * h + v] = __byte_perm(a0, b0, halves), to.of[0][1][2 * h + v] = __byte_perm(a0, b0, halves ^ 0x2222);
+            to.of[0][TILES - 2][2 * h + v] = __byte_perm(a2, b2, halves);
+            to.of[0][TILES - 1][2 * h + v] = __byte_perm(a2, b2, halves ^ 0x2222);
         }
     }
 }
@@ -223,25 +223,22 @@ template <class T, int C, int SAMPLES, int STAGES, int S_TILES> struct position 
     typedef memory<STAGES, S_TILES, sh::STEP_BYTES> memory_t;
     const memory_t &m;
     int side, stage, parity;
-    uint32_t unit, group; /* of quad 0 */
+    uint32_t unit, first_mask; /* of quad 0 */
     __device__ __forceinline__ position(const memory_t &m, int half)
         : m(m), side((int)(threadIdx.x - sh::PRODUCER_THREADS) >> 7), stage(0), parity(0)
     {
         unit = sizeof(T) == 4 ? first_unit<T, C, SAMPLES>(half, side) : 0;
-        group = (uint32_t)group_of<T, C, SAMPLES>(0, side);
-        asm volatile("" : "+r"(unit), "+r"(group)); /* not to be recomputed for every step */
+        first_mask = (sh::APART ? side * sh::TILE_GROUPS * (FSI_GROUP_ROWS / C) : 0) + 4 * (threadIdx.x & 3);
+        asm volatile("" : "+r"(unit), "+r"(first_mask)); /* not to be recomputed for every step */
         /* Then the warpgroups have S tiles of their own, whose addresses wgmma takes from uniform registers. */
         if (sh::STEP_TILES == 2) side = __shfl_sync(~0u, side, 0);
     }
     __device__ __forceinline__ source<T, C, SAMPLES> wait_for_step() const
     {
         fsi_mbarrier_wait(m.step_full(stage), parity);
-        const uint8_t *mask = m.masks + stage * 8 + group;
+        const uint8_t *masks = m.masks + stage * MASK_BYTES + first_mask;
         const source<T, C, SAMPLES> s = {m.steps + stage * sh::STEP_BYTES + unit,
-                                         C == 1    ? 0u
-                                         : C == 16 ? *(const uint16_t *)mask
-                                                   : *mask,
-                                         side};
+                                         C == 1 ? 0u : *(const uint32_t *)masks, side};
         return s;
     }
     __device__ __forceinline__ void leave_step()
