@@ -72,7 +72,7 @@ FSI_DEF int32_t fsi_blockperm_per_word(int64_t part)
 /* The constants of windows. */
 FSI_DEF void fsi_blockperm_set_windows(fsi_blockperm *B)
 {
-    const int64_t rows = B->strata[0].small, together = B->s < FSI_MAX_PER_WORD ? B->s : FSI_MAX_PER_WORD;
+    const int64_t rows = B->strata[0].small, together = B->s < FSI_MAX_PER_WORD ? B->s : (int64_t)FSI_MAX_PER_WORD;
     B->per_word = fsi_blockperm_per_word(fsi_split_size(&B->strata[B->out.larger > 0], 0));
     B->words = (B->s + B->per_word - 1) / B->per_word;
     B->window = rows;
