@@ -17,7 +17,8 @@
  *
  * W successive local rows of a block, W rows being the smallest stratum, are a window.  Within a window no two columns
  * have a row in common: stratum t holds column v = u mod W of the window in row (x_t + v) mod its size, x_t random for
- * each window, block and stratum.  S is an isometry on the columns of a window, and on those of W successive rounds.
+ * each window, block and stratum.  So S is an isometry on the columns of a window, and for kappa = 1 on those of W
+ * rounds w W ... w W + W - 1.
  * Rows and signs of a window are a few random words (one Philox call for 64 rows), at addresses that depend on the block
  * and the window: column j is generated from (h, u) alone, by any thread or rank.
  *
@@ -42,7 +43,7 @@ typedef struct fsi_blockperm {
     int32_t lanes;       /* columns whose signs share a word */
     int64_t sign_words;  /* ceil(W / lanes): sign words for each digit word */
     uint32_t quads;      /* Philox calls that hold all words of a window and permutation */
-    int32_t packed;      /* whether fsi_blockperm_quad makes its columns */
+    int32_t packed;      /* whether fsi_blockperm_quad makes its columns: their words fit one, those of a window a call */
     uint32_t ones, tops; /* of a packed word: the lowest bit of each row, the highest bit of each row */
     int32_t field;       /* bits of a row and a sign in a packed word */
     fsi_split out;       /* [k] into M output blocks */
@@ -80,7 +81,7 @@ FSI_DEF void fsi_blockperm_set_windows(fsi_blockperm *B)
     B->sign_words = (rows + B->lanes - 1) / B->lanes;
     B->quads = (uint32_t)((B->words * (1 + B->sign_words) + 3) / 4);
     B->packed = B->out.larger == 0 && B->strata[0].larger == 0 && (rows & (rows - 1)) == 0 && rows >= 4 &&
-                B->words == 1 && B->lanes % 4 == 0;
+                B->words == 1 && B->lanes % 4 == 0 && B->quads == 1;
     B->field = fsi_bits_below((uint64_t)(2 * rows));
     B->ones = B->tops = 0;
     for (int32_t t = 0; B->packed && t < (int32_t)B->s; t++) {
@@ -129,62 +130,84 @@ FSI_DEF uint64_t fsi_quotient(uint64_t x, uint64_t y)
     return (x | y) >> 32 ? x / y : (uint64_t)((uint32_t)x / (uint32_t)y);
 }
 
-/* Round number x of a cycle with these random words: x goes through a bijection of [2^way_bits] until it is below ways.
- * Over all words, two rounds have every pair of different shifts about equally often: the most frequent difference of
- * shifts has at most twice its share (tests/def/test_blockperm.c). */
+/* A bijection of [2^way_bits], by the random words of a cycle. */
+FSI_DEF uint32_t fsi_blockperm_mix(const fsi_blockperm *B, const fsi_quad *keys, uint32_t x)
+{
+    const uint32_t low = ((uint32_t)1 << (B->way_bits & 31)) - 1;
+    const uint32_t half = (uint32_t)(B->way_bits + 1) / 2, third = (uint32_t)(B->way_bits + 2) / 3;
+    x = (x * (keys->w[0] | 1) + (keys->w[0] >> 16)) & low;
+    x ^= x >> half;
+    x = (x * (keys->w[1] | 1) + (keys->w[1] >> 16)) & low;
+    x ^= x >> third;
+    x = (x * (keys->w[2] | 1) + (keys->w[2] >> 16)) & low;
+    x ^= x >> half;
+    return (x * (keys->w[3] | 1) + (keys->w[3] >> 16)) & low;
+}
+/* Round number x of a cycle with these random words: x goes through the bijection until it is below ways.  Over all
+ * words, a difference of the shifts of two rounds has at most about twice its share (tests/def/test_shuffle.c). */
 FSI_DEF fsi_round fsi_blockperm_round_of(const fsi_blockperm *B, const fsi_quad *keys, uint32_t x)
 {
-    const uint32_t ways = (uint32_t)B->ways, low = ((uint32_t)1 << (B->way_bits & 31)) - 1;
-    const uint32_t half = (uint32_t)(B->way_bits + 1) / 2, third = (uint32_t)(B->way_bits + 2) / 3;
     fsi_round r;
-    do {
-        x = (x * (keys->w[0] | 1) + (keys->w[0] >> 16)) & low;
-        x ^= x >> half;
-        x = (x * (keys->w[1] | 1) + (keys->w[1] >> 16)) & low;
-        x ^= x >> third;
-        x = (x * (keys->w[2] | 1) + (keys->w[2] >> 16)) & low;
-        x ^= x >> half;
-        x = (x * (keys->w[3] | 1) + (keys->w[3] >> 16)) & low;
-    } while (x >= ways);
+    do x = fsi_blockperm_mix(B, keys, x);
+    while (x >= (uint32_t)B->ways);
     r.shift = x;
     r.mask = B->run_bits ? keys->w[3] >> (32 - B->run_bits) << 2 : 0;
     return r;
 }
 
-/* Round q. */
-FSI_DEF fsi_round fsi_blockperm_round(const fsi_blockperm *B, int64_t q)
+/* The cycle of round q, and which of its rounds q is. */
+FSI_DEF uint64_t fsi_blockperm_cycle(const fsi_blockperm *B, int64_t q, uint32_t *number)
 {
-    if (B->way_bits) {
-        const uint64_t cycle = fsi_quotient((uint64_t)q, (uint64_t)B->ways);
-        const fsi_quad keys = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, cycle, 1, 0);
-        return fsi_blockperm_round_of(B, &keys, (uint32_t)((uint64_t)q - cycle * (uint64_t)B->ways));
-    }
+    const uint64_t cycle = fsi_quotient((uint64_t)q, (uint64_t)B->ways);
+    *number = (uint32_t)((uint64_t)q - cycle * (uint64_t)B->ways);
+    return cycle;
+}
+/* Round q where there are no cycles. */
+FSI_DEF fsi_round fsi_blockperm_lone_round(const fsi_blockperm *B, int64_t q)
+{
     fsi_round r;
     r.shift = fsi_random_below(B->seed, FSI_TAG_SHUFFLE, (uint64_t)q, 0, (uint32_t)B->ways);
     r.mask = 0;
     return r;
 }
-/* Rounds 4 i ... 4 i + 3, which mostly share a Philox call. */
+/* Round q. */
+FSI_DEF fsi_round fsi_blockperm_round(const fsi_blockperm *B, int64_t q)
+{
+    uint32_t number;
+    if (!B->way_bits) return fsi_blockperm_lone_round(B, q);
+    const uint64_t cycle = fsi_blockperm_cycle(B, q, &number);
+    const fsi_quad keys = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, cycle, 1, 0);
+    return fsi_blockperm_round_of(B, &keys, number);
+}
+/* Rounds 4 i ... 4 i + 3, which mostly share a Philox call; their chains of instructions overlap. */
 FSI_DEF void fsi_blockperm_rounds(const fsi_blockperm *B, int64_t i, fsi_round *round)
 {
+    const uint32_t ways = (uint32_t)B->ways;
+    uint32_t first = 0, x[4];
+    const uint64_t item = B->way_bits ? fsi_blockperm_cycle(B, 4 * i, &first) : (uint64_t)i;
+    const fsi_quad random = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, item, B->way_bits > 0, 0);
     if (B->way_bits) {
-        const uint64_t cycle = fsi_quotient((uint64_t)(4 * i), (uint64_t)B->ways);
-        const uint32_t first = (uint32_t)((uint64_t)(4 * i) - cycle * (uint64_t)B->ways);
-        const fsi_quad keys = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, cycle, 1, 0);
+        const uint32_t mask = B->run_bits ? random.w[3] >> (32 - B->run_bits) << 2 : 0;
+        /* Rounds of the next cycle come below: what their walk would begin with here may be on no way back. */
+        for (uint32_t j = 0; j < 4; j++) x[j] = fsi_blockperm_mix(B, &random, first + j < ways ? first + j : 0);
+        for (int j = 0; j < 4; j++) {
+            while (x[j] >= ways) x[j] = fsi_blockperm_mix(B, &random, x[j]);
+            round[j].shift = x[j], round[j].mask = mask;
+        }
+        if (first + 3 < ways) return;
+        const fsi_quad next = fsi_random_quad_rolled(B->seed, FSI_TAG_SHUFFLE, item + 1, 1);
         for (uint32_t j = 0; j < 4; j++)
-            round[j] = first + j < (uint32_t)B->ways ? fsi_blockperm_round_of(B, &keys, first + j)
-                                                     : fsi_blockperm_round(B, 4 * i + j);
+            if (first + j >= ways) round[j] = fsi_blockperm_round_of(B, &next, first + j - ways);
         return;
     }
-    const fsi_quad quad = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, (uint64_t)i, 0, 0);
     int doubtful = 0;
     for (int j = 0; j < 4; j++) {
-        uint32_t rest = quad.w[j];
-        round[j].shift = fsi_digit(&rest, (uint32_t)B->ways);
+        uint32_t rest = random.w[j];
+        round[j].shift = fsi_digit(&rest, ways);
         round[j].mask = 0;
-        doubtful |= rest < (uint32_t)B->ways;
+        doubtful |= rest < ways;
     }
-    for (int j = 0; j < 4 && doubtful; j++) round[j] = fsi_blockperm_round(B, 4 * i + j);
+    for (int j = 0; j < 4 && doubtful; j++) round[j] = fsi_blockperm_lone_round(B, 4 * i + j);
 }
 /* Round q by few instructions, for code that runs once (fsi_random_quad_rolled). */
 FSI_DEF fsi_round fsi_blockperm_round_rolled(const fsi_blockperm *B, int64_t q)
@@ -196,7 +219,7 @@ FSI_DEF fsi_round fsi_blockperm_round_rolled(const fsi_blockperm *B, int64_t q)
     fsi_round r;
     r.shift = fsi_digit(&rest, (uint32_t)B->ways);
     r.mask = 0;
-    return rest < (uint32_t)B->ways ? fsi_blockperm_round(B, q) : r;
+    return rest < (uint32_t)B->ways ? fsi_blockperm_lone_round(B, q) : r;
 }
 
 FSI_DEF uint32_t fsi_blockperm_turned(const fsi_blockperm *B, uint32_t place, uint32_t mask)
@@ -424,20 +447,18 @@ FSI_DEF uint32_t fsi_blockperm_packed(const fsi_blockperm *B, uint32_t digits, u
     for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
     return sum ^ minus;
 }
-/* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in, or
- * begin in. */
+/* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in. */
 FSI_DEF fsi_quad fsi_blockperm_packed_counter(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
 {
     const uint64_t window = (uint64_t)u >> (B->field - 1);
     return fsi_random_counter(FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, (uint32_t)(l - 1) * B->quads, 0);
 }
 /* The packed words of these local rows, from that quad. */
-FSI_DEF fsi_quad fsi_blockperm_packed_from(const fsi_blockperm *B, fsi_quad random, int64_t h, int64_t u, int64_t l)
+FSI_DEF fsi_quad fsi_blockperm_packed_from(const fsi_blockperm *B, fsi_quad random, int64_t u)
 {
-    const uint32_t turn = (uint32_t)u & ((uint32_t)B->window - 1), n = 1 + turn / (uint32_t)B->lanes;
-    uint32_t signs = fsi_quad_word(random, n);
-    if (n > 3) signs = fsi_blockperm_window_word(B, h, (uint64_t)u >> (B->field - 1), l, n, 0);
-    signs <<= turn % (uint32_t)B->lanes;
+    /* lanes is a power of two, 32 / s */
+    const uint32_t turn = (uint32_t)u & ((uint32_t)B->window - 1), lanes = (uint32_t)B->lanes;
+    const uint32_t signs = fsi_quad_word(random, 1 + turn / lanes) << (turn & (lanes - 1));
     fsi_quad words;
     for (uint32_t i = 0; i < 4; i++) words.w[i] = fsi_blockperm_packed(B, random.w[0], signs << i, turn + i);
     return words;
@@ -445,18 +466,18 @@ FSI_DEF fsi_quad fsi_blockperm_packed_from(const fsi_blockperm *B, fsi_quad rand
 FSI_DEF fsi_quad fsi_blockperm_quad(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
 {
     const fsi_quad counter = fsi_blockperm_packed_counter(B, h, u, l);
-    return fsi_blockperm_packed_from(B, fsi_philox(counter, (uint32_t)B->seed, (uint32_t)(B->seed >> 32)), h, u, l);
+    return fsi_blockperm_packed_from(B, fsi_philox(counter, (uint32_t)B->seed, (uint32_t)(B->seed >> 32)), u);
 }
 /* The same by round keys at hand, and by few instructions. */
 FSI_DEF fsi_quad fsi_blockperm_quad_by(const fsi_blockperm *B, const fsi_philox_keys *keys, int64_t h, int64_t u)
 {
-    return fsi_blockperm_packed_from(B, fsi_philox_by(keys, fsi_blockperm_packed_counter(B, h, u, 1)), h, u, 1);
+    return fsi_blockperm_packed_from(B, fsi_philox_by(keys, fsi_blockperm_packed_counter(B, h, u, 1)), u);
 }
 FSI_DEF fsi_quad fsi_blockperm_quad_rolled(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
 {
     const fsi_quad c = fsi_blockperm_packed_counter(B, h, u, l);
     const fsi_quad random = fsi_random_quad_rolled(B->seed, FSI_TAG_COLUMN, (uint64_t)c.w[1] << 32 | c.w[0], c.w[2]);
-    return fsi_blockperm_packed_from(B, random, h, u, l);
+    return fsi_blockperm_packed_from(B, random, u);
 }
 
 #endif

@@ -1,8 +1,8 @@
 """definition.py - S in NumPy: docs/definition.md in executable form, to be read, and a second witness of the vectors.
 sketch(...) gives the nonzeros of columns col0 ... col0 + cols - 1 as arrays of rows, columns and values, the draws of
-FlashBlockRow not merged; digest(...) is their fingerprint.  Whole numbers are uint64 arrays and wrap as in C."""
+FlashBlockRow not merged; digest(...) is their fingerprint.  Integers are uint64 arrays and wrap as in C."""
 import numpy as np
-COLUMN, SHUFFLE, WIRING, LINE, SAMPLE, NEIGHBOUR, FLIP, PICK, NORMAL = range(1, 10)
+COLUMN, SHUFFLE, WIRING, GROUP, SAMPLE, NEIGHBOUR, FLIP, PICK, NORMAL = range(1, 10)
 u64, f32, LOW = np.uint64, np.float32, 2**32 - 1
 def ceil(a, b): return -(-a // b)
 def philox(seed, tag, item, e, attempt=0):  # the four words at address (tag, item, e, attempt)
@@ -35,16 +35,36 @@ def wiring(seed, M):  # a and b of f(x) = (a x + b) mod M
     draw = lambda item, e, b: int(digits(seed, WIRING, np.array([item], u64), e, [b])[0, 0])
     step = int(np.prod([p for p in range(2, M + 1) if M % p == 0 and all(p % q for q in range(2, p))])) << (M % 4 == 0)
     return 1 + step * draw(0, 0, M // step), next(b for b in (draw(1, e, M) for e in range(9**9)) if np.gcd(b, M) == 1)
-def blockperm(d, k, M, kappa, s, shuffle, c, seed, j):  # SJLT too
+def rounds(seed, ways, q):  # shift and mask of each round, and how many places the mask permutes
+    if ways < 16: return digits(seed, SHUFFLE, q, 0, [ways])[0], 0 * q, 0
+    keys, bits, runs = philox(seed, SHUFFLE, q // ways, 1), (ways - 1).bit_length(), 1 << ways.bit_length() - 3
+    shifts, x = (ceil(bits, 2), ceil(bits, 3), ceil(bits, 2), bits), q % ways + 2**bits  # outside, to begin
+    while (y := x).max(initial=0) >= ways:
+        for w, shift in zip(keys, shifts): y = (z := y * (w | 1) + (w >> 16) & 2**bits - 1) ^ z >> shift
+        x = np.where(x >= ways, y, x)
+    return x, (keys[3] * runs >> 32) * 4, 4 * runs
+def local(d, M, shuffle, c, seed, j):  # input block and local row of column j
+    if shuffle == "none": return part(d, M, j), j - start(d, M, part(d, M, j))
     unit, ways = (j // 32 if shuffle == "groups" else j), M // c
-    g = part(d, M, j) if shuffle == "none" else (unit + digits(seed, SHUFFLE, unit // ways, 0, [ways])[0]) % ways * c
-    if shuffle == "groups": g = g + ((j ^ word(seed, LINE, unit, 0) >> 27) & c - 1)
-    (a, b), per_word = wiring(seed, M), 32 // (2 * ceil(ceil(k, M), s) - 1).bit_length()
-    for l, q in np.ndindex(kappa, ceil(s, per_word)):
+    (shift, mask, turned), place = rounds(seed, ways, unit // ways), unit % ways
+    H = (np.where(place < turned, place ^ mask, place) + shift) % ways
+    if shuffle == "rows": return H, unit // ways
+    w, run = word(seed, GROUP, unit, 0), j % 32 // c
+    for b in range(5): j = j ^ (run >> b & 1) * (w >> 5 * b)
+    return H * c + ((j ^ w >> 27) & c - 1), unit // ways * (32 // c) + run
+def blockperm(d, k, M, kappa, s, shuffle, c, seed, j):  # SJLT too
+    (h, u), (a, b), W = local(d, M, shuffle, c, seed, j), wiring(seed, M), k // M // s
+    per_word = 32 // (2 * ceil(ceil(k, M), s) - 1).bit_length()
+    words, lanes = ceil(s, per_word), 32 // min(s, per_word)
+    address, v, quads, g = 4 * (u // W * M + h), u % W, ceil(words * (1 + ceil(W, lanes)), 4), h
+    for l, q in np.ndindex(kappa, words):
         if q == 0: g = pow(a, -1, M) * (g + (M - b)) % M
-        rows, ts = size(k, M, g), range(q * per_word, min(s, (q + 1) * per_word))
-        codes = digits(seed, COLUMN, j, l * ceil(s, per_word) + q, [2 * size(rows, s, t) for t in ts])
-        for t, x in zip(ts, codes): yield start(k, M, g) + start(rows, s, t) + x // 2, j, (-1.0)**x / np.sqrt(kappa * s)
+        rows, n, ts = size(k, M, g), words + q * ceil(W, lanes) + v // lanes, range(s)[q * per_word:][:per_word]
+        codes = digits(seed, COLUMN, address + q % 4, l * quads + q // 4, [2 * size(rows, s, t) for t in ts])
+        signs = word(seed, COLUMN, address + n % 4, l * quads + n // 4)
+        for t, x in zip(ts, codes):
+            row, minus = (x // 2 + v) % size(rows, s, t), x ^ signs >> 31 - v % lanes - (t - ts[0]) * lanes
+            yield start(k, M, g) + start(rows, s, t) + row, j, (-1.0)**(minus & 1) / np.sqrt(kappa * s)
 def blockrow(d, k, M, kappa, s, shuffle, c, seed, columns):
     for g, e in np.ndindex(M, kappa * s):
         i = np.arange(start(k, M, g), start(k, M, g + 1), dtype=u64)

@@ -38,6 +38,7 @@ static int read_vector(const char *line, vector *v)
                               family, &p->d, &p->k, &p->M, &p->kappa, &p->s, shuffle, &p->interleave, &p->seed,
                               &v->col0, &v->cols, &v->digest);
     if (fields != 12) return 0;
+    p->quality = 0;
     p->family = number_of(family, families, 5);
     p->shuffle = number_of(shuffle, shuffles, 3);
     return p->family && p->shuffle && v->col0 >= 0 && v->cols >= 1 && v->col0 + v->cols <= p->d;
@@ -46,7 +47,7 @@ static int read_vector(const char *line, vector *v)
 static void print_vector(const vector *v, uint64_t digest)
 {
     const fsi_def_spec *p = &v->spec;
-    printf("%-9s %15" PRId64 " %10" PRId64 " %2" PRId64 " %2" PRId64 " %2" PRId64 " %-5s %2" PRId64,
+    printf("%-9s %15" PRId64 " %10" PRId64 " %7" PRId64 " %2" PRId64 " %2" PRId64 " %-6s %2" PRId64,
            families[p->family - 1], p->d, p->k, p->M, p->kappa, p->s, shuffles[p->shuffle - 1], p->interleave);
     printf(" 0x%016" PRIx64 " %15" PRId64 " %4" PRId64 " 0x%016" PRIx64 "\n", p->seed, v->col0, v->cols, digest);
 }

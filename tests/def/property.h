@@ -79,7 +79,7 @@ static inline void check_mean(double found, double truth, double error, const ch
 static inline fsi_def_spec blockperm_spec(int64_t d, int64_t k, int64_t M, int64_t kappa, int64_t s, int32_t shuffle,
                                           int64_t interleave, uint64_t seed)
 {
-    const fsi_def_spec spec = {d, k, M, kappa, s, interleave, seed, FSI_DEF_BLOCKPERM, shuffle};
+    const fsi_def_spec spec = {d, k, M, kappa, s, interleave, seed, FSI_DEF_BLOCKPERM, shuffle, 0};
     return spec;
 }
 

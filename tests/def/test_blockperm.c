@@ -1,7 +1,8 @@
-/* test_blockperm.c - the columns of BlockPerm-SJLT and SJLT: how many nonzeros, where, and of which sign. */
+/* test_blockperm.c - the columns of BlockPerm-SJLT and SJLT: how many nonzeros, where, and of which sign; windows, and
+ * packed words. */
 #include "property.h"
 
-enum { MOST = 4096 };
+enum { MOST = 8192 };
 
 /* The nonzeros of one column in the order they are visited. */
 typedef struct column {
@@ -18,14 +19,14 @@ static void collect(void *user, int64_t i, int64_t j, double value)
 }
 
 /* In each of the kappa output blocks that read the input block of column j there is one nonzero +-1 / sqrt(kappa s) in
- * each of s parts, and there is none elsewhere. */
+ * each of s strata, and there is none elsewhere. */
 static void check_column(const fsi_def_spec *p, const fsi_blockperm *B, int64_t j)
 {
     static column c;
     static unsigned char taken[MOST];
     const fsi_def S = fsi_def_make(p);
     const double scale = 1.0 / sqrt((double)(p->kappa * p->s));
-    const int64_t home = fsi_blockperm_input_block(B, j);
+    const int64_t home = fsi_blockperm_local(B, j).h;
     c.count = 0;
     fsi_def_visit(&S, j, j + 1, collect, &c);
     HOLDS(c.count == p->kappa * p->s, "column " I64 " of d = " I64 ", k = " I64 " has " I64 " nonzeros", j, p->d, p->k,
@@ -40,15 +41,15 @@ static void check_column(const fsi_def_spec *p, const fsi_blockperm *B, int64_t 
               "column " I64 " is in input block " I64 ", its row " I64 " in output block " I64
               ", whose neighbour number " I64 " is " U32,
               j, home, i, g, l, h);
-        const fsi_split parts = fsi_split_make(fsi_split_size(&B->out, g), p->s);
-        const int64_t t = fsi_split_index(&parts, i - fsi_split_start(&B->out, g)), slot = (l - 1) * p->s + t;
-        HOLDS(!taken[slot], "column " I64 ": two nonzeros in part " I64 " of output block " I64, j, t, g);
-        taken[slot] = 1;
+        const fsi_split strata = fsi_split_make(fsi_split_size(&B->out, g), p->s);
+        const int64_t t = fsi_split_index(&strata, i - fsi_split_start(&B->out, g)), at = (l - 1) * p->s + t;
+        HOLDS(!taken[at], "column " I64 ": two nonzeros in stratum " I64 " of output block " I64, j, t, g);
+        taken[at] = 1;
         HOLDS(c.value[n] == scale || c.value[n] == -scale, "column " I64 ": %g, not +-%g", j, c.value[n], scale);
     }
 }
 
-static void every_column_has_kappa_s_nonzeros_one_in_each_part(void **state)
+static void every_column_has_kappa_s_nonzeros_one_in_each_stratum(void **state)
 {
     static const struct {
         int64_t d, k, M, kappa, s, interleave;
@@ -62,7 +63,8 @@ static void every_column_has_kappa_s_nonzeros_one_in_each_part(void **state)
         {1001, 999, 1, 1, 17, 1, FSI_DEF_NONE},     {333, 1024, 16, 16, 3, 1, FSI_DEF_ROWS},
         {4099, 1000, 16, 2, 2, 1, FSI_DEF_GROUPS},  {4099, 1000, 24, 3, 4, 8, FSI_DEF_GROUPS},
         {1057, 2100, 32, 1, 4, 32, FSI_DEF_GROUPS}, {70, 300, 64, 3, 3, 8, FSI_DEF_GROUPS},
-        {31, 128, 2, 2, 4, 2, FSI_DEF_GROUPS},
+        {31, 128, 2, 2, 4, 2, FSI_DEF_GROUPS},      {9000, 1024, 16, 1, 8, 1, FSI_DEF_ROWS},
+        {9000, 6400, 100, 2, 8, 1, FSI_DEF_ROWS},   {9000, 4096, 2, 2, 2, 1, FSI_DEF_ROWS},
     };
     (void)state;
     for (int n = 0; n < COUNT(specs); n++)
@@ -75,63 +77,236 @@ static void every_column_has_kappa_s_nonzeros_one_in_each_part(void **state)
         }
 }
 
-/* 2 (row in its part) + sign of nonzero t of column j under permutation l, and the number of such codes. */
-static int64_t code_of(const fsi_blockperm *B, int64_t j, int64_t l, int64_t t, int64_t rows, int64_t *codes)
+/* One nonzero of a local row: of local row u of block h, in stratum t, under permutation l. */
+typedef struct entry {
+    int64_t h, u, l, t;
+} entry;
+
+/* Its code in its stratum, 2 (row in the stratum) + (1 if the sign is minus), and the number of such codes. */
+static int64_t code_of(const fsi_blockperm *B, entry at, int64_t rows, int64_t *codes)
 {
     uint32_t code[FSI_MAX_PER_WORD];
-    const fsi_split parts = fsi_split_make(rows, B->s);
-    fsi_blockperm_nonzeros(B, j, l, t / B->per_word, rows, code, 1);
-    *codes = 2 * fsi_split_size(&parts, t);
-    return (int64_t)code[t % B->per_word] - 2 * fsi_split_start(&parts, t);
+    const fsi_split strata = fsi_split_make(rows, B->s);
+    fsi_blockperm_nonzeros(B, at.h, at.u, at.l, at.t / B->per_word, rows, code, 1);
+    *codes = 2 * fsi_split_size(&strata, at.t);
+    const int64_t found = (int64_t)code[at.t % B->per_word] - 2 * fsi_split_start(&strata, at.t);
+    HOLDS(found >= 0 && found < *codes, "code " I64 " of " I64, found, *codes);
+    return found;
 }
 
-/* Which of the pairs of nonzeros is looked at together: (t, l, j) and (t, l, j) plus this. */
-typedef struct neighbour {
-    int64_t t, l, j;
-} neighbour;
-
-/* Rows and signs are uniform together (all codes of a part equally likely), and independent of those of another
- * nonzero: all pairs of codes equally likely. */
-static void check_codes(const fsi_blockperm *B, int64_t t, int64_t rows, neighbour by)
+/* Rows and signs are uniform together (all codes of a stratum equally likely), and independent of those of a nonzero
+ * in another window, block, stratum or permutation: all pairs of codes equally likely.  `by` is what is added to h, l
+ * and t, and in u the number of windows. */
+static void check_codes(const fsi_blockperm *B, int64_t t, int64_t rows, entry by)
 {
-    enum { COLUMNS = 40000 };
+    enum { WINDOWS = 40000 };
     static int64_t one[MOST], both[MOST];
     int64_t codes = 0, others = 0;
     memset(one, 0, sizeof one);
     memset(both, 0, sizeof both);
-    for (int64_t j = 0; j < COLUMNS; j++) {
-        const int64_t a = code_of(B, j, 1, t, rows, &codes);
-        const int64_t b = code_of(B, j + by.j, 1 + by.l, t + by.t, rows, &others);
-        HOLDS(a >= 0 && a < codes && b >= 0 && b < others, "codes " I64 " and " I64, a, b);
+    for (int64_t w = 0; w < WINDOWS; w++) {
+        const entry at = {w % B->M, w * B->window + w * 7 % B->window, 1, t};
+        const entry other = {(at.h + by.h) % B->M, at.u + by.u * B->window, at.l + by.l, at.t + by.t};
+        const int64_t a = code_of(B, at, rows, &codes), b = code_of(B, other, rows, &others);
         one[a]++;
         both[a * others + b]++;
     }
-    check_uniform(one, codes, "rows and signs of part " I64 " in " I64 " rows", t, rows);
+    check_uniform(one, codes, "rows and signs of stratum " I64 " in " I64 " rows", t, rows);
     check_uniform(both, codes * others,
-                  "rows and signs of part " I64 " in " I64 " rows with those " I64 " parts, " I64
-                  " permutations and " I64 " columns on",
-                  t, rows, by.t, by.l, by.j);
+                  "rows and signs of stratum " I64 " in " I64 " rows with those " I64 " blocks, " I64 " windows, " I64
+                  " permutations and " I64 " strata on",
+                  t, rows, by.h, by.u, by.l, by.t);
 }
 
-static void rows_and_signs_are_uniform_and_independent(void **state)
+/* Blocks of k / M rows, and what their strata are like. */
+static const struct {
+    int64_t k, M, s;
+} blocks[] = {
+    {64, 1, 4},  {64, 4, 4},  {107, 6, 5}, {769, 3, 32}, /* one digit word, unequal strata, several words */
+    {55, 5, 1},  {90, 1, 9},  {33, 1, 33}, {111, 3, 7},  /* one stratum; s = k */
+    {256, 4, 8}, {150, 6, 4}, {60, 2, 3},  {128, 2, 32}, /* the default; 4 columns do not divide a sign word; W = 2 */
+};
+
+static void rows_and_signs_are_uniform_and_independent_across_windows(void **state)
 {
-    static const struct {
-        int64_t k, M, s;
-    } specs[] = {{64, 1, 4}, {64, 4, 4}, {107, 6, 5}, {769, 3, 32}, {55, 5, 1}, {90, 1, 9}, {33, 1, 33}, {111, 3, 7}};
-    static const neighbour by[] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {0, 0, 2}, {0, 0, 4}, {2, 1, 3}};
+    static const entry by[] = {{0, 1, 0, 0}, {0, 2, 0, 0}, {1, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1},
+                               {0, 0, 0, 2}, {0, 0, 0, 4}, {0, 2, 1, 3}, {1, 1, 0, 0}, {1, 0, 1, 0}};
     (void)state;
-    for (int n = 0; n < COUNT(specs); n++) {
-        const int64_t M = specs[n].M, s = specs[n].s, most = (specs[n].k + M - 1) / M, kappa = M < 2 ? M : 2;
-        const fsi_blockperm B = fsi_blockperm_make(11 + (uint64_t)n, 50000, specs[n].k, M, kappa, s, FSI_DEF_NONE, 1);
+    for (int n = 0; n < COUNT(blocks); n++) {
+        const int64_t M = blocks[n].M, s = blocks[n].s, most = (blocks[n].k + M - 1) / M, kappa = M < 2 ? M : 2;
+        const fsi_blockperm B = fsi_blockperm_make(11 + (uint64_t)n, 50000, blocks[n].k, M, kappa, s, FSI_DEF_NONE, 1);
         for (int i = 0; i < COUNT(by); i++) {
-            if (by[i].t >= s || (by[i].l && M == 1)) continue;
+            if (by[i].t >= s || ((by[i].l || by[i].h) && M == 1)) continue;
             check_codes(&B, 0, most, by[i]);
-            if (specs[n].k % M) check_codes(&B, s - 1 - by[i].t, most - 1, by[i]);
+            if (blocks[n].k % M) check_codes(&B, s - 1 - by[i].t, most - 1, by[i]);
         }
     }
 }
 
-/* Each whole row of S: the nonzeros in it and their signs, for blocks and parts of equal size. */
+/* Digit words that leave a remainder are drawn again: without that, codes below 3 2^29 would have 3 : 3 : 2 words mod
+ * 3, and codes below 2^31 + 2 one or two words each. */
+static void large_strata_are_unbiased(void **state)
+{
+    enum { WINDOWS = 30000 };
+    static const int64_t sizes[] = {(int64_t)3 << 28, ((int64_t)1 << 30) + 1};
+    (void)state;
+    for (int n = 0; n < COUNT(sizes); n++) {
+        const fsi_blockperm B = fsi_blockperm_make(9, FSI_MAX_D, sizes[n], 1, 1, 1, FSI_DEF_NONE, 1);
+        int64_t remainder[3] = {0}, place[16] = {0};
+        for (int64_t w = 0; w < WINDOWS; w++) {
+            const entry at = {0, w * B.window, 1, 0};
+            int64_t codes;
+            const int64_t code = code_of(&B, at, sizes[n], &codes);
+            remainder[code % 3]++;
+            place[code * 16 / codes]++;
+        }
+        check_uniform(remainder, 3, "codes of strata of " I64 " rows, modulo 3", sizes[n]);
+        check_uniform(place, 16, "codes of strata of " I64 " rows", sizes[n]);
+    }
+}
+
+/* In each stratum the W columns of a window have W different rows: row (x + v) mod size, x the row of column 0. */
+static void columns_of_a_window_have_different_rows(void **state)
+{
+    (void)state;
+    for (int n = 0; n < COUNT(blocks); n++) {
+        const int64_t M = blocks[n].M, s = blocks[n].s;
+        const fsi_blockperm B = fsi_blockperm_make(5, 50000, blocks[n].k, M, M, s, FSI_DEF_NONE, 1);
+        HOLDS(B.window == blocks[n].k / M / s, "windows of " I64 " columns", B.window);
+        for (int64_t w = 0; w < 60; w++)
+            for (int64_t t = 0; t < s; t++) {
+                unsigned char taken[128] = {0};
+                const int64_t rows = blocks[n].k / M + (w & 1 && blocks[n].k % M), l = 1 + w % M;
+                for (int64_t v = 0; v < B.window; v++) {
+                    const entry first = {w % M, w * B.window, l, t}, at = {w % M, w * B.window + v, l, t};
+                    int64_t codes;
+                    const int64_t x = code_of(&B, first, rows, &codes) / 2, row = code_of(&B, at, rows, &codes) / 2;
+                    HOLDS(row == (x + v) % (codes / 2), "row " I64 ", column 0 has " I64 " of " I64, row, x, codes / 2);
+                    HOLDS(!taken[row], "two columns of a window in row " I64 " of stratum " I64, row, t);
+                    taken[row] = 1;
+                }
+            }
+    }
+}
+
+/* Signs of two columns of a window, in the same stratum or others, and the row of the first: all equally likely. */
+static void signs_in_a_window_are_independent(void **state)
+{
+    enum { WINDOWS = 20000 };
+    static int64_t count[MOST];
+    (void)state;
+    for (int n = 0; n < COUNT(blocks); n++) {
+        const int64_t M = blocks[n].M, s = blocks[n].s;
+        const fsi_blockperm B = fsi_blockperm_make(6, 50000, blocks[n].k, M, 1, s, FSI_DEF_NONE, 1);
+        const int64_t columns[] = {1, 2, B.lanes - 1, B.lanes, B.window - 1}, strata[] = {0, 1, s - 1};
+        for (int i = 0; i < COUNT(columns); i++)
+            for (int j = 0; j < COUNT(strata); j++) {
+                const int64_t dv = columns[i], dt = strata[j];
+                int64_t codes = 0, others;
+                if (dv < 1 || dv >= B.window || dt >= s) continue;
+                memset(count, 0, sizeof count);
+                for (int64_t w = 0; w < WINDOWS; w++) {
+                    const int64_t u = w * B.window + w * 5 % (B.window - dv);
+                    const entry at = {0, u, 1, 0}, other = {0, u + dv, 1, dt};
+                    const int64_t a = code_of(&B, at, blocks[n].k / M, &codes);
+                    count[2 * a + code_of(&B, other, blocks[n].k / M, &others) % 2]++;
+                }
+                check_uniform(count, 2 * codes,
+                              "k / M = " I64 ", s = " I64 ": signs " I64 " columns and " I64 " strata on",
+                              blocks[n].k / M, s, dv, dt);
+            }
+    }
+}
+
+/* All signs of a window, W columns by s strata: over enough windows these vectors of bits have full rank modulo 2, so
+ * no product of signs of a window is constant. */
+static void no_signs_of_a_window_are_products_of_others(void **state)
+{
+    enum { BITS = 320, WORDS = BITS / 64, MORE = 64 };
+    (void)state;
+    for (int n = 0; n < COUNT(blocks); n++) {
+        const int64_t M = blocks[n].M, s = blocks[n].s;
+        const fsi_blockperm B = fsi_blockperm_make(8, 50000, blocks[n].k, M, 1, s, FSI_DEF_NONE, 1);
+        const int64_t bits = B.window * s;
+        static uint64_t basis[BITS][WORDS];
+        int64_t rank = 0;
+        assert_true(bits <= BITS);
+        memset(basis, 0, sizeof basis);
+        for (int64_t w = 0; w < bits + MORE; w++) {
+            uint64_t x[WORDS] = {0};
+            for (int64_t b = 0; b < bits; b++) {
+                const entry at = {w % M, w * B.window + b / s, 1, b % s};
+                int64_t codes;
+                x[b / 64] |= (uint64_t)(code_of(&B, at, blocks[n].k / M, &codes) & 1) << b % 64;
+            }
+            for (int64_t b = 0; b < bits; b++) {
+                if (!(x[b / 64] >> b % 64 & 1)) continue;
+                const int pivot = (int)(basis[b][b / 64] >> b % 64 & 1);
+                if (!pivot) {
+                    memcpy(basis[b], x, sizeof x);
+                    rank++;
+                    break;
+                }
+                for (int i = 0; i < WORDS; i++) x[i] ^= basis[b][i];
+            }
+        }
+        HOLDS(rank == bits, "k / M = " I64 ", s = " I64 ": the " I64 " signs of a window have rank " I64,
+              blocks[n].k / M, s, bits, rank);
+    }
+}
+
+typedef struct support {
+    int64_t count;
+    unsigned char taken[MOST];
+} support;
+
+static void take(void *user, int64_t i, int64_t j, double value)
+{
+    support *x = (support *)user;
+    (void)value;
+    HOLDS(!x->taken[i], "column " I64 " has row " I64 " in common with another of its window", j, i);
+    x->taken[i] = 1;
+    x->count++;
+}
+
+static const struct {
+    int64_t k, M, kappa, s, interleave;
+    int32_t shuffle;
+} shuffled[] = {
+    {512, 8, 1, 8, 1, FSI_DEF_ROWS},    {107, 6, 1, 5, 1, FSI_DEF_ROWS},     {1024, 16, 1, 8, 1, FSI_DEF_ROWS},
+    {2500, 100, 1, 3, 1, FSI_DEF_ROWS}, {512, 8, 3, 4, 1, FSI_DEF_ROWS},     {107, 6, 2, 5, 1, FSI_DEF_NONE},
+    {300, 1, 1, 7, 1, FSI_DEF_NONE},    {2048, 32, 2, 4, 8, FSI_DEF_GROUPS}, {1000, 16, 1, 8, 4, FSI_DEF_GROUPS},
+};
+
+/* Columns of a window of a block are orthogonal with disjoint supports, for every kappa.  With kappa = 1 and shuffled
+ * rows so are those of all W rounds that windows are made of, and they fill all of S where everything divides. */
+static void S_is_an_isometry_on_windows(void **state)
+{
+    static support x;
+    (void)state;
+    for (int n = 0; n < COUNT(shuffled); n++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            const fsi_def_spec p = blockperm_spec(60000, shuffled[n].k, shuffled[n].M, shuffled[n].kappa, shuffled[n].s,
+                                                  shuffled[n].shuffle, shuffled[n].interleave, seed);
+            const fsi_def S = fsi_def_make(&p);
+            const fsi_blockperm *B = &S.u.blockperm;
+            const int rounds = p.kappa == 1 && p.shuffle == FSI_DEF_ROWS;
+            for (int64_t w = 0; w < 12; w++) {
+                memset(&x, 0, sizeof x);
+                for (int64_t h = 0; h < p.M; h++) {
+                    for (int64_t u = w * B->window; u < (w + 1) * B->window; u++) {
+                        const int64_t j = fsi_blockperm_column(B, h, u);
+                        if (j < p.d) fsi_def_visit(&S, j, j + 1, take, &x);
+                    }
+                    if (!rounds) memset(&x, 0, sizeof x);
+                }
+                HOLDS(!rounds || x.count == B->window * p.M * p.s, I64 " nonzeros in W rounds", x.count);
+                HOLDS(!rounds || p.k % (p.M * p.s) || x.count == p.k, I64 " of " I64 " rows in W rounds", x.count, p.k);
+            }
+        }
+}
+
+/* Each whole row of S: the nonzeros in it and their signs, for blocks and strata of equal size. */
 static void rows_of_S_are_equally_full_and_signs_balance(void **state)
 {
     enum { D = 20000, K = 240 };
@@ -142,10 +317,11 @@ static void rows_of_S_are_equally_full_and_signs_balance(void **state)
         const fsi_blockperm B = fsi_blockperm_make(3, D, K, 8, 2, 5, shuffles[n], 1);
         memset(count, 0, sizeof count);
         for (int64_t j = 0; j < D; j++) {
-            uint32_t g = (uint32_t)fsi_blockperm_input_block(&B, j), code[FSI_MAX_PER_WORD];
+            const fsi_local at = fsi_blockperm_local(&B, j);
+            uint32_t g = (uint32_t)at.h, code[FSI_MAX_PER_WORD];
             for (int64_t l = 1; l <= 2; l++) {
                 g = fsi_wiring_back(&B.wiring, g);
-                const int c = fsi_blockperm_nonzeros(&B, j, l, 0, 30, code, 1);
+                const int c = fsi_blockperm_nonzeros(&B, at.h, at.u, l, 0, 30, code, 1);
                 HOLDS(c == 5, "%d nonzeros in one word, not 5", c);
                 for (int t = 0; t < c; t++) count[60 * g + code[t]]++;
             }
@@ -154,107 +330,69 @@ static void rows_of_S_are_equally_full_and_signs_balance(void **state)
     }
 }
 
-static const struct {
-    int64_t d, M;
-} sizes[] = {{1, 1}, {1, 4}, {5, 10}, {100, 7}, {1003, 6}, {4096, 64}, {9999, 100}};
-
-static void input_blocks_differ_in_size_by_at_most_one(void **state)
+/* The packed words of local rows u ... u + 3 hold what fsi_blockperm_nonzeros gives, and all forms are the same. */
+static void check_packed(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
 {
-    (void)state;
-    for (int n = 0; n < COUNT(sizes); n++)
-        for (int32_t shuffle = FSI_DEF_NONE; shuffle <= FSI_DEF_ROWS; shuffle++) {
-            const fsi_blockperm B = fsi_blockperm_make(17, sizes[n].d, 1000, sizes[n].M, 1, 1, shuffle, 1);
-            int64_t size[100] = {0}, last = 0;
-            for (int64_t j = 0; j < sizes[n].d; j++) {
-                const int64_t h = fsi_blockperm_input_block(&B, j);
-                HOLDS(h >= 0 && h < sizes[n].M, "column " I64 " in block " I64, j, h);
-                HOLDS(shuffle == FSI_DEF_ROWS || h >= last, "column " I64 " in block " I64 " after " I64, j, h, last);
-                last = h;
-                size[h]++;
-            }
-            for (int64_t h = 0; h < sizes[n].M; h++)
-                HOLDS(shuffle == FSI_DEF_NONE
-                          ? size[h] == fsi_split_size(&B.in, h)
-                          : size[h] - sizes[n].d / sizes[n].M == 0 || size[h] - sizes[n].d / sizes[n].M == 1,
-                      "d = " I64 ", shuffle %d: block " I64 " has " I64 " columns", sizes[n].d, shuffle, h, size[h]);
-        }
-}
-
-/* A round of M neighbours goes to M different blocks, rounds begin at every block equally often and independently, and
- * fsi_blockperm_assigned finds back who went where. */
-static void columns_are_dealt_in_rounds(void **state)
-{
-    (void)state;
-    for (int n = 0; n < COUNT(sizes); n++) {
-        const fsi_blockperm B = fsi_blockperm_make(18, sizes[n].d, 1000, sizes[n].M, 1, 1, FSI_DEF_ROWS, 1);
-        for (int64_t j = 0; j < sizes[n].d; j++) {
-            const int64_t h = fsi_blockperm_input_block(&B, j), back = fsi_blockperm_assigned(&B, h, j / sizes[n].M);
-            HOLDS(back == j, "column " I64 " goes to block " I64 ", which says it got " I64, j, h, back);
-        }
+    const fsi_philox_keys keys = fsi_philox_keys_of(B->seed);
+    const fsi_quad quad = fsi_blockperm_quad(B, h, u, l), rolled = fsi_blockperm_quad_rolled(B, h, u, l);
+    assert_memory_equal(&quad, &rolled, sizeof quad);
+    if (l == 1) {
+        const fsi_quad by = fsi_blockperm_quad_by(B, &keys, h, u);
+        assert_memory_equal(&quad, &by, sizeof quad);
     }
-    enum { M = 12, ROUNDS = 60000 };
-    const fsi_blockperm B = fsi_blockperm_make(19, (int64_t)M * ROUNDS, 1000, M, 1, 1, FSI_DEF_ROWS, 1);
-    int64_t begin[M] = {0}, pair[M * M] = {0};
-    for (int64_t q = 0; q < ROUNDS; q++) {
-        begin[fsi_blockperm_rotation(&B, q)]++;
-        if (q) pair[fsi_blockperm_rotation(&B, q - 1) * M + fsi_blockperm_rotation(&B, q)]++;
-    }
-    check_uniform(begin, M, "begin of a round of %d", M);
-    check_uniform(pair, M * M, "begins of neighbouring rounds of %d", M);
-}
-
-/* What is made four at a time is what is made alone, also where words are drawn again: of 3 2^29 + 1 ways often. */
-static void four_rounds_and_four_columns_share_a_call(void **state)
-{
-    (void)state;
-    static const int64_t ways[] = {1, 2, 3, 16, 1000, 65537, ((int64_t)3 << 29) + 1};
-    fsi_blockperm B = fsi_blockperm_make(11, 1 << 20, 1024, 16, 2, 4, FSI_DEF_ROWS, 1);
-    for (int64_t i = 0; i < 500; i++) {
-        for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-            uint32_t turn[4];
-            B.ways = ways[w];
-            fsi_blockperm_rotations(&B, i, turn);
-            for (int j = 0; j < 4; j++) assert_int_equal(turn[j], fsi_blockperm_rotation(&B, 4 * i + j));
+    for (int i = 0; i < 4; i++) {
+        uint32_t word = quad.w[i], code[FSI_MAX_PER_WORD];
+        const int count = fsi_blockperm_nonzeros(B, h, u + i, l, 0, B->out.small, code, 1);
+        HOLDS(count == B->s, "%d nonzeros in a word, not " I64, count, B->s);
+        for (uint32_t t = 0; t < (uint32_t)count; t++) {
+            const uint32_t packed = fsi_packed_code(B, t, &word);
+            HOLDS(packed == code[t],
+                  "k / M = " I64 ", s = " I64 ", local row " I64 " of block " I64 ", stratum " U32 ": code " U32
+                  " in the packed word, " U32 " in the nonzeros",
+                  B->out.small, B->s, u + i, h, t, packed, code[t]);
         }
-        const fsi_quad quad = fsi_blockperm_quad(&B, i, 2, 0);
-        for (int j = 0; j < 4; j++) assert_int_equal(quad.w[j], fsi_blockperm_word(&B, 4 * i + j, 2, 0, 64));
     }
 }
 
-/* The short forms that GPUs run give the same bits, also where a turn is drawn again. */
-static void rolled_forms_give_the_same_bits(void **state)
+static void packed_words_are_the_nonzeros(void **state)
 {
+    static const struct {
+        int64_t rows, s;
+        int packed;
+    } cases[] = {
+        {64, 1, 1}, {64, 2, 1},  {64, 4, 1},  {64, 8, 1},   {64, 16, 0},  {64, 32, 0},  {64, 64, 0},   {64, 3, 0},
+        {48, 4, 0}, {48, 3, 0},  {80, 5, 0},  {96, 6, 0},   {32, 4, 1},   {32, 8, 1},   {16, 4, 1},    {8, 4, 0},
+        {4, 1, 1},  {96, 4, 0},  {96, 3, 0},  {128, 8, 0},  {256, 4, 0},  {128, 1, 0}, {65536, 1, 0},
+    };
     (void)state;
-    static const int64_t ways[] = {1, 3, 1000, ((int64_t)3 << 29) + 1};
-    fsi_blockperm B = fsi_blockperm_make(0xFEDCBA9876543213u, 1 << 20, 1024, 16, 2, 4, FSI_DEF_GROUPS, 1);
-    const fsi_philox_keys keys = fsi_philox_keys_of(B.seed);
-    for (int64_t i = 0; i < 500; i++) {
-        const int64_t columns[] = {i, 77 * i + 1, ((int64_t)1 << 47) + 3 * i, i * i + 2};
-        uint32_t words[4];
-        for (int w = 0; w < COUNT(ways); w++) {
-            B.ways = ways[w];
-            assert_int_equal(fsi_blockperm_assigned_rolled(&B, 0, i), fsi_blockperm_assigned(&B, 0, i));
+    for (int n = 0; n < COUNT(cases); n++) {
+        const int64_t k = 8 * cases[n].rows;
+        const uint64_t seed = 0xFEDCBA9876543210u + (uint64_t)n;
+        const fsi_blockperm B = fsi_blockperm_make(seed, FSI_MAX_D, k, 8, 3, cases[n].s, FSI_DEF_ROWS, 1);
+        const fsi_blockperm uneven = fsi_blockperm_make(seed, FSI_MAX_D, k + 1, 8, 3, cases[n].s, FSI_DEF_ROWS, 1);
+        HOLDS(B.packed == cases[n].packed && !uneven.packed,
+              I64 " rows, s = " I64 ": packed is %d, %d in uneven blocks", cases[n].rows, cases[n].s, B.packed,
+              uneven.packed);
+        for (int64_t i = 0; B.packed && i < 600; i++) {
+            check_packed(&B, i % 8, 4 * i, 1 + i % 3);
+            check_packed(&B, i % 8, 4 * (i * i * i * 31 + 7 * i), 1 + i % 3);
+            check_packed(&B, i % 8, FSI_MAX_D / 8 - 4 - 4 * i, 1);
         }
-        assert_int_equal(fsi_blockperm_mask_rolled(&B, i), fsi_blockperm_mask(&B, i));
-        const fsi_quad plain = fsi_blockperm_quad(&B, i, 2, 0), rolled = fsi_blockperm_quad_rolled(&B, i, 2, 0);
-        assert_memory_equal(&plain, &rolled, sizeof plain);
-        const fsi_quad first = fsi_blockperm_quad(&B, i, 1, 0), only = fsi_blockperm_only_quad(&keys, i);
-        assert_memory_equal(&first, &only, sizeof first);
-        fsi_blockperm_words_once(&B, columns, 2, 0, words);
-        for (int j = 0; j < 4; j++) assert_int_equal(words[j], fsi_blockperm_word_once(&B, columns[j], 2, 0));
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_column_has_kappa_s_nonzeros_one_in_each_part),
-        cmocka_unit_test(rows_and_signs_are_uniform_and_independent),
+        cmocka_unit_test(every_column_has_kappa_s_nonzeros_one_in_each_stratum),
+        cmocka_unit_test(rows_and_signs_are_uniform_and_independent_across_windows),
+        cmocka_unit_test(large_strata_are_unbiased),
+        cmocka_unit_test(columns_of_a_window_have_different_rows),
+        cmocka_unit_test(signs_in_a_window_are_independent),
+        cmocka_unit_test(no_signs_of_a_window_are_products_of_others),
+        cmocka_unit_test(S_is_an_isometry_on_windows),
         cmocka_unit_test(rows_of_S_are_equally_full_and_signs_balance),
-        cmocka_unit_test(input_blocks_differ_in_size_by_at_most_one),
-        cmocka_unit_test(columns_are_dealt_in_rounds),
-        cmocka_unit_test(four_rounds_and_four_columns_share_a_call),
-        cmocka_unit_test(rolled_forms_give_the_same_bits),
+        cmocka_unit_test(packed_words_are_the_nonzeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,7 @@ static void norms_are_right_on_average_where_M_does_not_divide_d(void **state)
             }
             for (uint64_t seed = 0; seed < SEEDS; seed++) {
                 const fsi_def_spec p = {specs[n].d, specs[n].k, specs[n].M,       specs[n].kappa, specs[n].s,
-                                        1,          seed,       FSI_DEF_BLOCKROW, FSI_DEF_NONE};
+                                        1,          seed,       FSI_DEF_BLOCKROW, FSI_DEF_NONE,   0};
                 const fsi_def S = fsi_def_make(&p);
                 double y[20] = {0}, found = 0.0;
                 product Sx = {x, y};

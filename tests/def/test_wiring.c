@@ -1,4 +1,4 @@
-/* test_wiring.c - the block wiring: one cycle through all blocks, drawn from all such maps with equal chances. */
+/* test_wiring.c - the block permutations: one cycle through all blocks, drawn from all such maps with equal chances. */
 #include "property.h"
 
 enum { MOST = 256 };
@@ -57,7 +57,7 @@ static void back_inverts_next(void **state)
 }
 
 /* The step between multipliers is right for every M: 1 + step t has the full period, all others have not.  So the
- * wiring can only be a rotation exactly when M is square-free or four times an odd square-free number. */
+ * block permutations are always cyclic shifts exactly when M is square-free or four times an odd square-free one. */
 static void the_multipliers_are_those_of_the_full_period(void **state)
 {
     (void)state;
