@@ -20,6 +20,11 @@ static void NAME(sparse_add)(const fs_sparse *A, int64_t i, SUM sign, SUM *sums)
         sums[fsi_index_load(A->index, A->index_type, e)] += sign * TO_SUM(value[e]);
 }
 
+static int NAME(sparse_is_empty)(const fs_sparse *A, int64_t i)
+{
+    return fsi_index_load(A->ptr, A->index_type, i) == fsi_index_load(A->ptr, A->index_type, i + 1);
+}
+
 static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int64_t g, int64_t part, SUM *sums)
 {
     const fsi_blockperm *B = C->B;
@@ -32,7 +37,8 @@ static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int
     uint32_t h = (uint32_t)g, code[FSI_MAX_PER_WORD];
     for (int64_t l = 1; l <= B->kappa; l++) {
         h = fsi_wiring_next(&B->wiring, h);
-        for (int64_t u = b->start[h]; u < b->start[h + 1]; u++)
+        for (int64_t u = b->start[h]; u < b->start[h + 1]; u++) {
+            if (NAME(sparse_is_empty)(C->A, b->rows[u])) continue; /* before its random words are drawn */
             for (int64_t q = first; q < last; q++) {
                 const int count = fsi_blockperm_nonzeros(B, C->row0 + b->rows[u], l, q, rows, code, 1);
                 for (int t = 0; t < count; t++) {
@@ -41,6 +47,7 @@ static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int
                         NAME(sparse_add)(C->A, b->rows[u], code[t] & 1 ? -1 : 1, sums + (r - low) * n);
                 }
             }
+        }
     }
     for (int64_t r = low; r < high; r++)
         NAME(store_row)(C->Y, start + r, 0, n, sums + (r - low) * n, C->scale, C->beta);
