@@ -57,13 +57,17 @@ static int orthonormalize(const lapack *l, quality_matrix *m)
     return info != 0;
 }
 
-/* A unit vector orthogonal to Q; "twice is enough". */
+/* A unit vector orthogonal to Q, in the rows of Q and NOISY_ROWS others, so that a draw needs few columns of S; "twice is
+ * enough". */
 static double *make_residual(const quality_matrix *m)
 {
-    double *r = malloc(sizeof *r * (size_t)m->d), norm = 0;
+    enum { NOISY_ROWS = 1024 };
+    double *r = calloc((size_t)m->d, sizeof *r), norm = 0;
     uint64_t state = m->seed ^ 0x7265736964756C73u;
     if (!r) return NULL;
-    for (int64_t i = 0; i < m->d; i++) r[i] = random_student(&state, 1.5);
+    for (int64_t i = 0; i < m->count; i++) r[m->rows[i]] = random_student(&state, 1.5);
+    for (int64_t i = 0; i < NOISY_ROWS && m->count < m->d; i++)
+        r[random_below(&state, m->d)] = random_student(&state, 1.5);
     for (int64_t pass = 0; pass < 2 * m->n; pass++) {
         const double *q = m->A + pass % m->n * m->count;
         double dot = 0;
@@ -106,7 +110,7 @@ static int make_sparse(quality_matrix *m, const double *r, int64_t nonzeros)
             const double x = m->A[j * m->count + from[i]];
             if (x != 0) m->index[at] = (int32_t)j, m->value[at++] = x;
         }
-        m->index[at] = (int32_t)m->n, m->value[at++] = r[i];
+        if (r[i] != 0) m->index[at] = (int32_t)m->n, m->value[at++] = r[i];
     }
     m->ptr[m->d] = (int32_t)at;
     m->sparse = (fs_sparse){FS_CSR, FS_INDEX32, m->d, m->n + 1, at, m->ptr, m->index, m->value, FS_F64, FS_MEMORY_HOST};

@@ -37,8 +37,6 @@ static int out_of_time(grid *g)
     return g->stopped;
 }
 
-int64_t quality_k(int64_t n, double ratio) { return (int64_t)ceil(ratio * (double)n - 1e-9); }
-
 /* lines ------------------------------------------------------------------------------------------------------ */
 
 static void start_line(nla_line *l, const char *cell, const char *what)

@@ -7,7 +7,8 @@
  *   error     max(1 - smallest, largest - 1) of the eigenvalues of (S Q)'S Q: the embedding error
  *   smallest  the smallest of these eigenvalues; the draw is singular below QUALITY_SINGULAR
  *   residual  |A x - b| / |A x* - b| of sketch-and-solve with b - A x* = r: sqrt(1 + |y|^2), y minimises |S Q y - S r|.
- *             r is Student's t with 1.5 degrees of freedom: a few of its entries carry it.  None where S Q is singular
+ *             r is Student's t with 1.5 degrees of freedom, in the rows of Q and 1024 others: few of its entries carry
+ *             it.  None where S Q is singular
  *
  * The Gaussian's distribution does not depend on the input.  It is drawn once for each n and k, from the bidiagonal form
  * of its S Q (gaussian.c), thousands of times.
@@ -45,6 +46,8 @@ int quality_spec(const quality_rung *rung, int64_t d, int64_t k, uint64_t seed, 
 void quality_spec_label(const fs_spec *spec, char *text, size_t bytes);
 /* The names of all rungs that have this S, between spaces. */
 void quality_spec_rungs(const fs_spec *spec, char *text, size_t bytes);
+/* The smallest k with k / n not below a ratio. */
+int64_t quality_k(int64_t n, double ratio);
 /* M of a spec; of families without blocks what the default has at this k. */
 int64_t quality_blocks(const fs_spec *spec);
 
@@ -178,8 +181,6 @@ typedef struct quality_options {
     double seconds;
 } quality_options;
 
-/* The smallest k with k / n not below a ratio. */
-int64_t quality_k(int64_t n, double ratio);
 int quality_grid(const quality_options *o);
 
 #endif

@@ -1,5 +1,6 @@
 /* rungs.c - the rungs that `fsbench quality` compares: the one table of them. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "quality.h"
@@ -68,5 +69,7 @@ void quality_spec_rungs(const fs_spec *spec, char *text, size_t bytes)
         if (used >= bytes) return;
     }
 }
+
+int64_t quality_k(int64_t n, double ratio) { return (int64_t)ceil(ratio * (double)n - 1e-9); }
 
 int64_t quality_blocks(const fs_spec *spec) { return spec->family == FS_BLOCKPERM ? spec->M : (spec->k + 63) / 64; }
