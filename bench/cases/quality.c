@@ -71,6 +71,8 @@ static int take_n(quality_options *o, const char *text)
     if (o->n_count >= QUALITY_LIST || whole(text, &end, 16, QUALITY_MOST_N, &o->n[o->n_count]) || *end ||
         o->n[o->n_count] % 16)
         return wrong("--n", text, "a multiple of 16 up to 1024");
+    for (int i = 0; i < o->n_count; i++)
+        if (o->n[i] == o->n[o->n_count]) return 0; /* named twice */
     o->n_count++;
     return 0;
 }
@@ -80,6 +82,8 @@ static int take_k(quality_options *o, const char *text)
     const double ratio = strtod(text, &end);
     if (o->ratio_count >= QUALITY_LIST || end == text || *end || !(ratio > 1 && ratio <= 256))
         return wrong("--k", text, "a multiple of n, above 1 and at most 256");
+    for (int i = 0; i < o->ratio_count; i++)
+        if (o->ratios[i] == ratio) return 0;
     o->ratios[o->ratio_count++] = ratio;
     return 0;
 }
