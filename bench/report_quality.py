@@ -3,9 +3,10 @@
 
     python3 bench/report_quality.py [--results bench/results] [--page docs/quality.md]
 
-The records are MACHINE/quality.jsonl; errors depend on S and the input, not on the machine, so all are put together.  Of a
-cell that was measured twice, and of a rung whose spec has changed, the later line counts; lines of an earlier version of
-the definition do not.  The text goes between the page's markers, the figure into the folder images beside it.
+The records are MACHINE/quality.jsonl; errors depend on S and the input, not on the machine, so all are put together.
+Of a cell that was measured twice, and of a rung whose spec has changed, the later line counts; lines of an earlier
+version of the definition do not.  The text goes between the page's markers, the figure into the folder images beside
+it.
 """
 import argparse
 import json
@@ -79,7 +80,7 @@ class Cell:
 
 
 class Records:
-    """cells[rung][input][n, k / n] and tails[rung][shape, k]."""
+    """cells[rung][input][n, k / n], tails[rung][shape, k] and ranks[rung][input, n, k / n], singular draws of draws."""
 
     def __init__(self, paths):
         self.lines = []
@@ -87,7 +88,7 @@ class Records:
             for number, text in enumerate(path.read_text().splitlines(), 1):
                 try:
                     line = json.loads(text)
-                    if line["what"] not in ("gaussian", "embedding", "tail"):
+                    if line["what"] not in ("gaussian", "embedding", "tail", "rank"):
                         raise KeyError(line["what"])
                     self.lines.append(line)
                 except (json.JSONDecodeError, KeyError, TypeError) as error:
@@ -103,7 +104,10 @@ class Records:
             for cells in inputs.values():
                 for (n, _), cell in list(cells.items()):
                     cell.finish(self.gaussian[n, cell.line["k"]])
-        self.tails, self.sjlt = {}, {}
+        self.tails, self.sjlt, self.ranks = {}, {}, {}
+        for line in self.lines:
+            if line["what"] == "rank":
+                self.add_rank(line)
         for line in self.lines:
             if line["what"] == "tail":
                 key = (line["shape"], line["k"])
@@ -121,6 +125,16 @@ class Records:
             if key not in cells or any(cells[key].line[f] != line[f] for f in ("cell", "d")):
                 cells[key] = Cell(line)
             cells[key].add(line)
+
+    def add_rank(self, line):
+        key = (line["input"], line["n"], line["ratio"])
+        for rung in line["rungs"].split():
+            cells = self.ranks.setdefault(rung, {})
+            if key not in cells or cells[key]["cell"] != line["cell"]:
+                cells[key] = {"cell": line["cell"], "seeds": set(), "singular": 0}
+            if not cells[key]["seeds"] & set(line["seeds"]):
+                cells[key]["seeds"] |= set(line["seeds"])
+                cells[key]["singular"] += line["singular"]
 
     def group(self, name):
         """By where the large rows are, if there are any."""
@@ -176,7 +190,10 @@ def bars_section(records):
             line(rung, f"{what}; 95th percentile, 2 n ≤ k ≤ {most} n", p95, [(c.p95, place(*at)) for c, *at in found])
     for rung, ratio, bar in SINGULAR_BARS:
         line(rung, f"share of singular draws, k = {ratio:g} n", bar,
-             [(c.singular, place(*at)) for c, *at in records.all(rung, least=ratio, most=ratio)], "{:.1%}")
+             [(c.singular, place(*at)) for c, *at in records.all(rung, least=ratio, most=ratio)], "{:.2%}")
+    line("default", "share of singular draws, n = 1024 and 4096, k = 2 n", 0.0,
+         [(cell["singular"] / len(cell["seeds"]), place(*key)) for key, cell in records.ranks.get("default", {}).items()
+          if key[2] == 2], "{:.2%}")
     found = tail_ratios(records, "default")
     line("default", "99.9 % quantile of ‖Sx‖² − 1 over the SJLT's", TAIL_BAR,
          [(ratios[0], f"{shape}, k = {k}") for (shape, k), ratios in found.items()])
@@ -196,8 +213,8 @@ def summary_section(records):
         found = [cell for cell, *_ in records.all(rungs[0]) if cell.residual]
         row.append(f"{max(c.residual for c in found):.2f} / {max(c.residual_p95 for c in found):.2f}" if found else "")
         rows.append(row)
-    head = ["rung", "S"] + list(GROUPS) + [f"singular, k = {r} n" for r in ("1.1", "1.25", "1.5", "2")]
-    return table(head + ["residual"], rows)
+    singular = [f"singular, k = {ratio} n" for ratio in ("1.1", "1.25", "1.5", "2")]
+    return table(["rung", "S"] + list(GROUPS) + singular + ["residual"], rows)
 
 
 def rung_section(records, rungs):
@@ -218,8 +235,8 @@ def rung_section(records, rungs):
         rows.append(row)
     rest = order[SHOWN:]
     if rest:
-        rows.append([f"{len(rest)} others", f"≤ {max(worst[r][0] for r in rest):.2f} / {max(worst[r][1] for r in rest):.2f}"]
-                    + [""] * len(columns))
+        largest = f"≤ {max(worst[r][0] for r in rest):.2f} / {max(worst[r][1] for r in rest):.2f}"
+        rows.append([f"{len(rest)} others", largest] + [""] * len(columns))
     text = table(["input", "largest"] + [f"{n}, {ratio:g} n" for n, ratio in columns], rows)
     return f"**{titled(rungs)}** ({spec_of(records, rungs[0])}): mean / 95th percentile\n\n{text}"
 
@@ -241,6 +258,17 @@ def singular_section(records):
                        + f"; {min(c.smallest for c, *_ in found):.2f}")
         rows.append(row)
     return table(["rung"] + [f"k = {ratio:g} n" for ratio in ratios], rows) if ratios else ""
+
+
+def ranks_section(records):
+    keys = list(dict.fromkeys(key for cells in records.ranks.values() for key in cells))
+    rows = []
+    for rungs in records.rungs():
+        cells = records.ranks.get(rungs[0], {})
+        if cells:
+            found = [cells.get(key) for key in keys]
+            rows.append([titled(rungs)] + [f"{c['singular']} of {len(c['seeds'])}" if c else "" for c in found])
+    return table(["rung"] + [f"{name}, n = {n}, k = {ratio:g} n" for name, n, ratio in keys], rows) if rows else ""
 
 
 def tail_ratios(records, rung):
@@ -307,8 +335,8 @@ def figure(records, path, n=256):
                 ax.set_xlabel("k / n")
         axes[0][0].set_ylabel("mean")
         axes[1][0].set_ylabel("95th percentile")
-    fig.suptitle(f"embedding error over a dense Gaussian's, the worst input of each group, n = {n}", fontsize=10, x=0.01,
-                 ha="left")
+    fig.suptitle(f"embedding error over a dense Gaussian's, the worst input of each group, n = {n}", fontsize=10,
+                 x=0.01, ha="left")
     fig.legend(list(drawn.values()), list(drawn), loc="lower center", ncol=len(drawn), frameon=False, fontsize=8.5)
     fig.tight_layout(rect=(0.0, 0.05, 1, 1))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -340,17 +368,22 @@ def section(results, images):
         parts.append(f"![embedding errors over the Gaussian's](images/{picture.name})")
     if records.cells:
         parts += ["### Rungs\n\nThe largest of each group of inputs, 2 n ≤ k ≤ 16 n, mean / 95th percentile over the "
-                  "Gaussian's; the largest share of singular draws; the largest residual of sketch-and-solve, mean / 95th "
-                  "percentile over the Gaussian's.\n\n" + summary_section(records)]
+                  "Gaussian's; the largest share of singular draws; the largest residual of sketch-and-solve, mean / "
+                  "95th percentile over the Gaussian's.\n\n" + summary_section(records)]
         parts.append("### Bars\n\n" + bars_section(records))
         parts.append("### Inputs, the worst first\n\nColumns are n and k.\n\n"
                      + "\n\n".join(rung_section(records, rungs) for rungs in records.rungs()))
-        parts.append("### Few rows of S\n\nThe largest share of singular draws, and the median of the smallest eigenvalue "
-                     "over the Gaussian's, each at the input and n where it is worst.\n\n" + singular_section(records))
+        parts.append("### Few rows of S\n\nThe largest share of singular draws, and the median of the smallest "
+                     "eigenvalue over the Gaussian's, each at the input and n where it is worst.\n\n"
+                     + singular_section(records))
+    ranks = ranks_section(records)
+    if ranks:
+        parts.append("Singular draws of many unit rows:\n\n" + ranks)
     tails = tails_section(records)
     if tails:
-        parts.append("### Tails\n\n‖Sx‖² − 1 of unit vectors x with equal nonzeros, over that of the SJLT with κ s nonzeros "
-                     "a column: 99.9 % quantile / mean of the largest thousandth; kurtosis, in brackets the SJLT's.\n\n"
+        parts.append("### Tails\n\n‖Sx‖² − 1 of unit vectors x with equal nonzeros, over that of the SJLT with κ s "
+                     "nonzeros a column: 99.9 % quantile / mean of the largest thousandth; kurtosis, in brackets the "
+                     "SJLT's.\n\n"
                      + tails)
     return "\n\n".join(parts)
 

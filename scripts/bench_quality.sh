@@ -1,14 +1,14 @@
 #!/bin/sh
-# bench_quality.sh - measures embedding errors on hard inputs beside a dense Gaussian, the worst inputs first, and writes
-# the record and docs/quality.md.
+# bench_quality.sh - measures embedding errors on hard inputs beside a dense Gaussian, the worst inputs first, and
+# writes the record and docs/quality.md.
 #
 # usage: bench_quality.sh [SECONDS]   (default 1800; the build included)
 #
-# Builds fsbench and continues bench/results/MACHINE/quality.jsonl, MACHINE being the name of the CPU with its threads, as
-# a word: amd-epyc-2threads.  Lines are written as cells are finished and finished cells are not measured again, so the
-# time may run out at any point and a second run goes on from there; RESTART=1 begins a new record.  DATA lists files as
-# `fsbench quality --data` takes them: file:A.npy,fashion.  THREADS (2) are those of the CPU, JOBS limits the compilers at
-# a time, FS_COMMIT names what is measured where git cannot.
+# Builds fsbench and continues bench/results/MACHINE/quality.jsonl, MACHINE being the name of the CPU with its threads,
+# as a word: amd-epyc-2threads.  Lines are written as cells are finished and finished cells are not measured again, so
+# the time may run out at any point and a second run goes on from there; RESTART=1 begins a new record.  DATA lists
+# files as `fsbench quality --data` takes them: file:A.npy,fashion.  THREADS (2) are those of the CPU, JOBS limits the
+# compilers at a time, FS_COMMIT names what is measured where git cannot.
 set -eu
 cd "$(dirname "$0")/.."
 began=$(date +%s)
@@ -39,7 +39,8 @@ grid() {
         return 0
     fi
     echo "-- $(left) s left: $*"
-    $build/bench/fsbench quality --quiet --threads "$threads" --seconds "$(left)" --commit "$commit" --record "$record" \
+    $build/bench/fsbench quality --quiet --threads "$threads" --seconds "$(left)" --commit "$commit" --record "$record"
+    \
         "$@" || echo "bench_quality.sh: '$*' ended with exit code $?" >&2
 }
 
@@ -49,6 +50,8 @@ grid --part embedding --case $worst --n 64,256 --k 1.25,1.5,2,8,16 --seeds 0-19
 grid --part embedding --seeds 0-19
 [ -z "${DATA-}" ] || grid --part embedding --data "$DATA" --seeds 0-19
 grid --part tails
+grid --part rank --seeds 0-63
+grid --part rank --rung fast,default --seeds 0-999
 # Rare singular draws, then more seeds, for the 95th percentiles.
 grid --part embedding --case scattered,stride-M,side-by-side --n 128,256 --k 1.5,2 --rung default,high,gaussian \
     --seeds 0-999

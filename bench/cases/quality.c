@@ -19,7 +19,7 @@ static int usage(FILE *to, int code)
         "options:\n"
         "  --record FILE    continue this file (default: lines go to stdout)\n"
         "  --seconds S      no cell begins after so many seconds (default: no limit)\n"
-        "  --part LIST      embedding, tails (default: both)\n"
+        "  --part LIST      embedding, tails, rank (default: all)\n"
         "  --case LIST      inputs: names, or parts of names (default: all)\n"
         "  --data LIST      files, as KIND:PATH of 'fsbench randnla'; without --case only these\n"
         "  --rung LIST      (default: those that are not marked)\n"
@@ -37,12 +37,12 @@ static int usage(FILE *to, int code)
         fprintf(to, "%s%s", i % 6 == 0 ? "\n  " : " ", quality_inputs[i].name);
     fprintf(
         to,
-        "\n\nfields of a line: cell, what (gaussian, embedding or tail); of embeddings input, group, d, n, k, ratio\n"
+        "\n\nfields of a line: cell, what (gaussian, embedding, tail or rank); of embeddings input, group, d, n, k, ratio\n"
         "  (k / n), rungs (all that have this S), family, M, kappa, s, shuffle, leverage (the largest), and for each\n"
         "  of the seeds error, smallest (eigenvalue), residual; of the Gaussian draws, error (the mean), deviation,\n"
         "  p95, smallest (the median), residual, residual_p95; of tails shape, blocks (M of the shape), draws,\n"
-        "  deviation, kurtosis, q99, q999 (of |S x|^2 - 1), top (mean of its largest thousandth); definition, machine,\n"
-        "  threads, commit, date (bench/quality/quality.h says what they are)\n");
+        "  deviation, kurtosis, q99, q999 (of |S x|^2 - 1), top (mean of its largest thousandth); of ranks\n"
+        "  singular (draws); definition, machine, threads, commit, date (bench/quality/quality.h says what they are)\n");
     return code;
 }
 
@@ -110,9 +110,12 @@ static int take_rung(quality_options *o, const char *text)
 }
 static int take_part(quality_options *o, const char *text)
 {
-    const unsigned part = !strcmp(text, "embedding") ? QUALITY_EMBEDDING : !strcmp(text, "tails") ? QUALITY_TAILS : 0;
+    const unsigned part = !strcmp(text, "embedding") ? QUALITY_EMBEDDING
+                          : !strcmp(text, "tails")   ? QUALITY_TAILS
+                          : !strcmp(text, "rank")    ? QUALITY_RANK
+                                                     : 0;
     o->parts |= part;
-    return part ? 0 : wrong("--part", text, "embedding or tails");
+    return part ? 0 : wrong("--part", text, "embedding, tails or rank");
 }
 static int take_data(quality_options *o, const char *text)
 {
@@ -148,7 +151,7 @@ static void defaults(quality_options *o)
     static const double ratios[] = {1.1, 1.25, 1.5, 2, 4, 8, 16};
     if (!o->n_count) o->n_count = 4, memcpy(o->n, n, sizeof n);
     if (!o->ratio_count) o->ratio_count = 7, memcpy(o->ratios, ratios, sizeof ratios);
-    if (!o->parts) o->parts = QUALITY_EMBEDDING | QUALITY_TAILS;
+    if (!o->parts) o->parts = QUALITY_EMBEDDING | QUALITY_TAILS | QUALITY_RANK;
 }
 
 int bench_quality(int argc, char **argv)

@@ -57,8 +57,8 @@ static int orthonormalize(const lapack *l, quality_matrix *m)
     return info != 0;
 }
 
-/* A unit vector orthogonal to Q, in the rows of Q and NOISY_ROWS others, so that a draw needs few columns of S; "twice is
- * enough". */
+/* A unit vector orthogonal to Q, in the rows of Q and NOISY_ROWS others, so that a draw needs few columns of S; "twice
+ * is enough". */
 static double *make_residual(const quality_matrix *m)
 {
     enum { NOISY_ROWS = 1024 };

@@ -2,8 +2,8 @@
  *
  * S Q is k x n of i.i.d. N(0, 1 / k), whatever Q.  k (S Q)'S Q has the eigenvalues of B B', B lower bidiagonal of
  * independent chi's: k, k - 1, ..., k - n + 1 degrees of freedom on the diagonal, n - 1, ..., 1 below it (Dumitriu and
- * Edelman, "Matrix models for beta ensembles", 2002): n^2 operations a draw.  S r is independent of S Q, so that |y|^2 is
- * the sum of g_i^2 / (k lambda_i) over the eigenvalues, g normal. */
+ * Edelman, "Matrix models for beta ensembles", 2002): n^2 operations a draw.  S r is independent of S Q, so that |y|^2
+ * is the sum of g_i^2 / (k lambda_i) over the eigenvalues, g normal. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* grid.c - the cells of `fsbench quality`: inputs, n, k and rungs, then tails; and the lines of the record. */
+/* grid.c - the cells of `fsbench quality`: inputs, n, k and rungs; tails; ranks.  And the lines of the record. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ typedef struct grid {
     int steps, done, failed, stopped;
 } grid;
 
-/* Whether a name is in a list between commas: as a whole, or, where no name of all is, as a part.  "": every name is. */
+/* Whether a name is in a list between commas; every name is in "". */
 static int in_list(const char *list, const char *name)
 {
     for (const char *at = list; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
@@ -169,6 +169,11 @@ static int run_cell(grid *g, subject *s, const quality_rung *rung, int64_t n, do
     return 0;
 }
 
+static int is_chosen(const grid *g, int rung)
+{
+    return *g->o->rungs ? in_list(g->o->rungs, quality_rungs[rung].name) : !quality_rungs[rung].on_request;
+}
+
 /* Whether a rung has the S of an earlier one that is measured too. */
 static int is_repeated(const grid *g, int rung, int64_t k)
 {
@@ -177,17 +182,12 @@ static int is_repeated(const grid *g, int rung, int64_t k)
     if (quality_spec(&quality_rungs[rung], SOME_ROWS, k, 0, &spec)) return 0;
     quality_spec_label(&spec, label, sizeof label);
     for (int i = 0; i < rung; i++) {
-        if (!in_list(g->o->rungs, quality_rungs[i].name) || quality_rungs[i].family != spec.family) continue;
+        if (!is_chosen(g, i) || quality_rungs[i].family != spec.family) continue;
         if (quality_spec(&quality_rungs[i], SOME_ROWS, k, 0, &spec)) continue;
         quality_spec_label(&spec, other, sizeof other);
         if (!strcmp(label, other)) return 1;
     }
     return 0;
-}
-
-static int is_chosen(const grid *g, int rung)
-{
-    return *g->o->rungs ? in_list(g->o->rungs, quality_rungs[rung].name) : !quality_rungs[rung].on_request;
 }
 
 static void run_subject(grid *g, subject *s)
@@ -258,6 +258,65 @@ static void run_tails(grid *g)
             }
 }
 
+/* ranks ------------------------------------------------------------------------------------------------------ */
+
+static const struct rank_shape {
+    int64_t n;
+    double ratio;
+} rank_shapes[] = {{1024, 1.5}, {1024, 2}, {1024, 4}, {4096, 2}};
+enum { RANK_SHAPES = sizeof rank_shapes / sizeof rank_shapes[0] };
+
+static int run_rank(grid *g, const quality_rung *rung, const struct rank_shape *shape, int scattered)
+{
+    const nla_options *o = &g->o->common;
+    const char *input = scattered ? "scattered" : "side-by-side";
+    char label[96], cell[CELL], rungs[128];
+    int seeds[QUALITY_LINE_SEEDS], singular;
+    double values[QUALITY_LINE_SEEDS];
+    fs_spec spec;
+    nla_line l;
+    if (quality_spec(rung, SOME_ROWS, quality_k(shape->n, shape->ratio), 0, &spec)) return 1;
+    quality_spec_label(&spec, label, sizeof label);
+    snprintf(cell, sizeof cell, "quality/rank/v%d/%s/n%" PRId64 "/k%" PRId64 "/%s", fs_definition_version(), input,
+             shape->n, spec.k, label);
+    for (int first = o->first_seed; first <= o->last_seed && !out_of_time(g);) {
+        int count = 0;
+        for (; first <= o->last_seed && count < QUALITY_LINE_SEEDS; first++)
+            if (!nla_record_has(&g->record, cell, first)) seeds[count++] = first;
+        if (!count) break;
+        if (quality_rank(&g->l, &spec, shape->n, scattered, seeds, count, o->threads, &singular)) return 1;
+        start_line(&l, cell, "rank");
+        nla_line_word(&l, "input", input);
+        nla_line_whole(&l, "n", shape->n);
+        nla_line_whole(&l, "k", spec.k);
+        nla_line_number(&l, "ratio", shape->ratio);
+        quality_spec_rungs(&spec, rungs, sizeof rungs);
+        nla_line_word(&l, "rungs", rungs);
+        spec_fields(&l, &spec);
+        for (int i = 0; i < count; i++) values[i] = seeds[i];
+        nla_line_numbers(&l, "seeds", values, count);
+        nla_line_whole(&l, "singular", singular);
+        if (end_line(g, &l)) return 1;
+    }
+    return 0;
+}
+
+static void run_ranks(grid *g)
+{
+    for (int i = 0; i < RANK_SHAPES; i++)
+        for (int scattered = 0; scattered < 2; scattered++)
+            for (int r = 0; r < quality_rung_count; r++) {
+                const quality_rung *rung = &quality_rungs[r];
+                if (!is_chosen(g, r)) continue;
+                progress_at(&g->bar, (double)g->done++ / g->steps, "ranks: n %" PRId64 ", %s", rank_shapes[i].n,
+                            rung->name);
+                if ((rung->family != FS_BLOCKPERM && rung->family != FS_SJLT) ||
+                    is_repeated(g, r, quality_k(rank_shapes[i].n, rank_shapes[i].ratio)))
+                    continue;
+                g->failed |= run_rank(g, rung, &rank_shapes[i], scattered);
+            }
+}
+
 /* all -------------------------------------------------------------------------------------------------------- */
 
 static int open_grid(grid *g)
@@ -275,6 +334,7 @@ static int count_steps(const grid *g, int cases)
     for (int r = 0; r < quality_rung_count; r++) rungs += is_chosen(g, r);
     if (g->o->parts & QUALITY_EMBEDDING) steps += cases * g->o->n_count * g->o->ratio_count * rungs;
     if (g->o->parts & QUALITY_TAILS) steps += quality_shape_count * TAIL_KS * rungs;
+    if (g->o->parts & QUALITY_RANK) steps += RANK_SHAPES * 2 * rungs;
     return steps ? steps : 1;
 }
 
@@ -307,6 +367,7 @@ int quality_grid(const quality_options *o)
         g.bar = progress_start(1, o->common.quiet);
         if (o->parts & QUALITY_EMBEDDING) run_embeddings(&g);
         if (o->parts & QUALITY_TAILS) run_tails(&g);
+        if (o->parts & QUALITY_RANK) run_ranks(&g);
         progress_end(&g.bar);
         if (g.stopped) fprintf(stderr, "fsbench: the time is up; the same command goes on with the rest\n");
     }

@@ -25,7 +25,8 @@ static void unit_rows(quality_matrix *m)
     m->orthonormal = 1;
 }
 
-/* `count` different indices below `bound` for the rows, in random order, each times `step`; row i then gets i mod step. */
+/* `count` different indices below `bound` for the rows, in random order, each times `step`; row i then gets
+ * i mod step. */
 static int scatter(quality_matrix *m, int64_t step)
 {
     const int64_t bound = m->d / step;

@@ -1,5 +1,5 @@
-/* quality.h - the parts of `fsbench quality`: how well a sketch embeds the columns of inputs that are hard for it, beside
- * a dense Gaussian of the same shape.
+/* quality.h - the parts of `fsbench quality`: how well a sketch embeds the columns of inputs that are hard for it,
+ * beside a dense Gaussian of the same shape.
  *
  * An input is an orthonormal basis Q (d x n) of the columns of a matrix and a unit residual r orthogonal to it.  A draw
  * is one seed: Z = S [Q r], in f64, and of it
@@ -10,14 +10,16 @@
  *             r is Student's t with 1.5 degrees of freedom, in the rows of Q and 1024 others: few of its entries carry
  *             it.  None where S Q is singular
  *
- * The Gaussian's distribution does not depend on the input.  It is drawn once for each n and k, from the bidiagonal form
- * of its S Q (gaussian.c), thousands of times.
+ * The Gaussian's distribution does not depend on the input.  It is drawn once for each n and k, from the bidiagonal
+ * form of its S Q (gaussian.c), thousands of times.
  *
- * Some inputs have their large rows at distances that depend on the number of blocks M: then on that of the sketch which
- * is measured, so that each rung meets the input that is worst for itself.
+ * Some inputs have their large rows at distances that depend on the number of blocks M: then on that of the sketch
+ * which is measured, so that each rung meets the input that is worst for itself.
  *
- * Tails are of |S x|^2 for x with few nonzeros in rows that the assignment to blocks treats alike, beside an SJLT with as
- * many nonzeros a column (tails.c). */
+ * Ranks are of more unit rows, 1024 and 4096: only whether a draw is singular (rank.c).
+ *
+ * Tails are of |S x|^2 for x with few nonzeros in rows that the assignment to blocks treats alike, beside an SJLT with
+ * as many nonzeros a column (tails.c). */
 #ifndef FSI_BENCH_QUALITY_QUALITY_H
 #define FSI_BENCH_QUALITY_QUALITY_H
 
@@ -39,8 +41,9 @@ typedef struct quality_rung {
 extern const quality_rung quality_rungs[];
 extern const int quality_rung_count;
 
-/* The full spec of a rung at a shape.  Where a shape has fewer blocks than kappa, kappa becomes their number and s grows,
- * so that a column keeps kappa s nonzeros as far as a block has rows for them.  0, or 1 after printing an error message. */
+/* The full spec of a rung at a shape.  Where a shape has fewer blocks than kappa, kappa becomes their number and s
+ * grows, so that a column keeps kappa s nonzeros as far as a block has rows for them.  0, or 1 after printing an error
+ * message. */
 int quality_spec(const quality_rung *rung, int64_t d, int64_t k, uint64_t seed, fs_spec *spec);
 /* "blockperm-M64-1-4-rows": the part of a cell's name that is S. */
 void quality_spec_label(const fs_spec *spec, char *text, size_t bytes);
@@ -89,8 +92,8 @@ typedef struct quality_input {
 extern const quality_input quality_inputs[]; /* the worst for shuffled rows first */
 extern const int quality_input_count;
 
-/* Makes [Q r] of an input; M counts only where the input depends on it.  0, or 1 after printing an error message; free it
- * all the same. */
+/* Makes [Q r] of an input; M counts only where the input depends on it.  0, or 1 after printing an error message; free
+ * it all the same. */
 int quality_matrix_make(const lapack *l, const quality_input *input, int64_t n, int64_t M, quality_matrix *m);
 /* The same of n columns, drawn at random, of a file.  2: the file has fewer columns that are not zero. */
 int quality_matrix_read(const lapack *l, const data_source *source, int64_t n, quality_matrix *m);
@@ -167,9 +170,16 @@ const char *quality_shape_name(int shape);
 /* Of x of a shape, its rows placed by M, over seeds and places.  0, or 1 after printing an error message. */
 int quality_tail_of(int shape, const fs_spec *spec, int64_t M, int64_t draws, int threads, quality_tail *out);
 
+/* rank.c ----------------------------------------------------------------------------------------------------- */
+
+/* How many draws of the seeds in a list lose a rank of n unit rows, side by side or scattered.  0, or 1 after printing
+ * an error message. */
+int quality_rank(const lapack *l, const fs_spec *spec, int64_t n, int scattered, const int *seeds, int seed_count,
+                 int threads, int *singular);
+
 /* grid.c ----------------------------------------------------------------------------------------------------- */
 
-enum quality_part { QUALITY_EMBEDDING = 1, QUALITY_TAILS = 2 };
+enum quality_part { QUALITY_EMBEDDING = 1, QUALITY_TAILS = 2, QUALITY_RANK = 4 };
 
 typedef struct quality_options {
     nla_options common; /* threads, quiet, commit, record, sources, first_seed, last_seed */

@@ -1,8 +1,8 @@
 /* quality.c - a reduced `fsbench quality`: that no rung embeds worse than the limits below, on inputs that are hard for
  * it; and that its inputs and the Gaussian's distribution are what they should be.
  *
- * Seeds are fixed, so a ratio changes only with S or with the inputs.  Limits are what the definition reaches, and 2 to 3
- * percent. */
+ * Seeds are fixed, so a ratio changes only with S or with the inputs.  Limits are what the definition reaches, and 2 to
+ * 3 percent. */
 #include "bench/quality/quality.h"
 
 #include <math.h>

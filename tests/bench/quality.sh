@@ -100,7 +100,7 @@ echo 'not a record' >other.jsonl
 refused "other.jsonl: line 1 is not a line of 'fsbench quality'" grid other.jsonl
 refused "'magic' is not an input" "$fsbench" quality --case magic
 refused "'magic' is not a rung" "$fsbench" quality --rung magic
-refused "'some' is not embedding or tails" "$fsbench" quality --part some
+refused "'some' is not embedding, tails or rank" "$fsbench" quality --part some
 refused "'33' is not a multiple of 16" "$fsbench" quality --n 33
 refused "'1' is not a multiple of n, above 1" "$fsbench" quality --k 1
 refused "'3-1' is not FIRST-LAST" "$fsbench" quality --seeds 3-1

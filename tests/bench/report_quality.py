@@ -50,23 +50,34 @@ with tempfile.TemporaryDirectory() as temporary:
 
     # A bar holds at its value and not beyond; of several inputs the worst counts, leverage makes the group.
     for error, expected in ((0.575, "yes"), (0.58, "**no**")):
-        said = verdicts(embedding(name="a", group="regular"), embedding(name="b", group="regular", error=(error, error)))
+        said = verdicts(embedding(name="a", group="regular"),
+                        embedding(name="b", group="regular", error=(error, error)))
         key = next(k for k in said if "side by side" in k[1] and "mean" in k[1])
         expect(said[key][1] == expected, f"at {error / 0.5} times the Gaussian's error: {said}")
     said = verdicts(embedding(name="a", group="regular", leverage=0.2, error=(0.53, 0.53)))
-    expect([v[1] for k, v in said.items() if "spread" in k[1] and "mean" in k[1]] == ["**no**"], f"leverage 0.2: {said}")
+    expect([v[1] for k, v in said.items() if "spread" in k[1] and "mean" in k[1]] == ["**no**"],
+           f"leverage 0.2: {said}")
     said = verdicts(embedding(name="a", group="spread", leverage=0.9, error=(0.9, 0.9)))
     expect(not any("spread" in k[1] for k in said), f"leverage 0.9 is spread: {said}")
     said = verdicts(embedding(ratio=1.5, smallest=0.0), embedding(ratio=1.5, seeds=(2, 3)))
-    expect([v for k, v in said.items() if "k = 1.5 n" in k[1]] == [("50.0%", "**no**")], f"half the draws singular: {said}")
+    expect([v for k, v in said.items() if "k = 1.5 n" in k[1]] == [("50.00%", "**no**")],
+           f"half the draws singular: {said}")
     for q999, expected in ((0.24, "yes"), (0.25, "**no**")):
-        said = verdicts(embedding(), tail("default", "blockperm", 2, 4, q999, 0.1), tail("sjlt8", "sjlt", 1, 8, 0.2, 0.1))
+        said = verdicts(embedding(), tail("default", "blockperm", 2, 4, q999, 0.1),
+                        tail("sjlt8", "sjlt", 1, 8, 0.2, 0.1))
         expect([v[1] for k, v in said.items() if "‖Sx‖" in k[1]] == [expected], f"{q999} over 0.2: {said}")
 
+    said = verdicts(embedding(), {"what": "rank", "cell": "r", "input": "scattered", "n": 4096, "k": 8192, "ratio": 2,
+                                  "rungs": "fast default", "seeds": [0, 1, 2, 3], "singular": 1, **COMMON})
+    expect([v for k, v in said.items() if "4096" in k[1]] == [("25.00%", "**no**")], f"a draw of four singular: {said}")
+
     # Seeds of several lines are put together, a line that comes again replaces, and so do a later spec and definition.
-    cell = records(GAUSSIAN, embedding(), embedding(seeds=(1, 2), error=(1.0, 1.5))).cells["default"]["scattered"][32, 2]
+    def only(*lines):
+        return records(GAUSSIAN, *lines).cells["default"]["scattered"][32, 2]
+
+    cell = only(embedding(), embedding(seeds=(1, 2), error=(1.0, 1.5)))
     expect((cell.count, cell.mean) == (3, 2.0), f"{cell.count} seeds of mean {cell.mean}")
-    cell = records(GAUSSIAN, embedding(), embedding(cell="other", error=(1.0, 1.0))).cells["default"]["scattered"][32, 2]
+    cell = only(embedding(), embedding(cell="other", error=(1.0, 1.0)))
     expect((cell.count, cell.mean) == (2, 2.0), f"an earlier spec counts: {cell.mean}")
     newer = {"definition": 2}
     cells = records(GAUSSIAN, embedding(name="old"), {**GAUSSIAN, **newer}, {**embedding(), **newer}).cells["default"]
@@ -87,8 +98,8 @@ with tempfile.TemporaryDirectory() as temporary:
     subprocess.run(command, check=True)
     text = page.read_text()
     expect(text.startswith("head\n") and text.endswith("tail\n") and "\nold\n" not in text, "the page lost its text")
-    for part in ("commit test", "### Rungs", "### Bars", "### Inputs, the worst first", "### Few rows of S", "| scattered |",
-                 "(images/quality.svg)"):
+    for part in ("commit test", "### Rungs", "### Bars", "### Inputs, the worst first", "### Few rows of S",
+                 "| scattered |", "(images/quality.svg)"):
         expect(part in text, f"the page lacks '{part}'")
     expect("<svg" in (page.parent / "images" / "quality.svg").read_text()[:1000], "there is no figure")
     subprocess.run(command, check=True)
