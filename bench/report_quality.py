@@ -305,7 +305,7 @@ def figure(records, path, n=256):
     plt = pyplot()
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-    fig, axes = plt.subplots(2, len(groups), figsize=(max(3.4 * len(groups), 6.0), 6.2), squeeze=False, sharex=True,
+    fig, axes = plt.subplots(2, len(groups), figsize=(max(2.9 * len(groups), 6.0), 5.8), squeeze=False, sharex=True,
                              sharey="row")
     drawn = {}
     for column, group in enumerate(groups):

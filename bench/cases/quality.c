@@ -25,7 +25,7 @@ static int usage(FILE *to, int code)
         "  --rung LIST      (default: those that are not marked)\n"
         "  --n LIST         columns, multiples of 16 (default: 32,64,128,256)\n"
         "  --k LIST         rows of S over n (default: 1.1,1.25,1.5,2,4,8,16)\n"
-        "  --seeds A-B      (default: 0-19)\n"
+        "  --seeds A-B      (default: 0-39)\n"
         "  --threads N      threads, at most %d (default: OpenMP's)\n"
         "  --commit TEXT    what to write down as the commit\n"
         "  --quiet          no progress bar\n\nrungs (* measured where it is named):",
@@ -173,7 +173,7 @@ int bench_quality(int argc, char **argv)
                                           {NULL, 0, NULL, 0}};
     quality_options *o = calloc(1, sizeof *o);
     if (!o) return 1;
-    o->common = (nla_options){.commit = "unknown", .threads = omp_get_max_threads(), .last_seed = 19};
+    o->common = (nla_options){.commit = "unknown", .threads = omp_get_max_threads(), .last_seed = 39};
     if (o->common.threads > MOST_THREADS) o->common.threads = MOST_THREADS;
     o->seconds = INFINITY;
     int code = 0, letter;
