@@ -100,18 +100,21 @@ typedef struct subject {
     const quality_input *input; /* NULL: a file */
     const data_source *source;
     char name[80];
-    int made, by_blocks;
+    int by_blocks;
+    int64_t n, M; /* that m was made for; n 0: none */
+    int code;     /* of making it */
     quality_matrix m;
 } subject;
 
 /* 2: a file without so many columns. */
 static int make_subject(grid *g, subject *s, int64_t n, int64_t M)
 {
-    if (s->made && s->m.n == n && (!s->by_blocks || s->m.M == M)) return 0;
-    if (s->made) quality_matrix_free(&s->m);
-    s->made = 1;
-    return s->input ? quality_matrix_make(&g->l, s->input, n, M, &s->m)
-                    : quality_matrix_read(&g->l, s->source, n, &s->m);
+    if (s->n == n && (!s->by_blocks || s->M == M)) return s->code;
+    quality_matrix_free(&s->m);
+    s->n = n, s->M = M;
+    s->code = s->input ? quality_matrix_make(&g->l, s->input, n, M, &s->m)
+                       : quality_matrix_read(&g->l, s->source, n, &s->m);
+    return s->code;
 }
 
 static int write_cell(grid *g, const subject *s, const fs_spec *spec, double ratio, const char *cell, const int *seeds,
@@ -202,12 +205,12 @@ static void run_subject(grid *g, subject *s)
                             k, quality_rungs[r].name);
                 if (out_of_time(g) || is_repeated(g, r, k)) continue;
                 const int code = run_cell(g, s, &quality_rungs[r], n, o->ratios[b]);
-                if (code == 1) {
+                if (code == 1) { /* 2: nothing to measure */
                     fprintf(stderr, "fsbench: %s, n = %" PRId64 ", k = %" PRId64 " has no result\n", s->name, n, k);
                     g->failed = 1;
                 }
             }
-    if (s->made) quality_matrix_free(&s->m);
+    quality_matrix_free(&s->m);
 }
 
 /* tails ------------------------------------------------------------------------------------------------------ */

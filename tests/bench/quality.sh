@@ -85,6 +85,9 @@ awk 'BEGIN { srand(1); print "%%MatrixMarket matrix array real general"; print 3
 if "$fsbench" quality --quiet --part embedding --n 32 --k 2 --rung default --seeds 0-1 --data file:tall.mtx \
     --record data.jsonl 2>said; then
     count data.jsonl '"input": "data-tall.mtx", "group": "file", "d": 300' 1
+    "$fsbench" quality --quiet --part embedding --n 32,64 --k 2 --rung default,high,sjlt4 --seeds 0-1 \
+        --data file:tall.mtx --record data.jsonl
+    count data.jsonl '"input"' 3 # there are no 64 columns
 else
     grep -q "has no readers of files" said || fail "$(cat said)"
 fi
