@@ -46,7 +46,8 @@ TAIL_BAR = 1.2
 # Rungs of the figure: colour, marker.
 STYLES = {
     "fast": ("#E69F00", "s"), "default": ("#D55E00", "o"), "high": ("#CC79A7", "D"), "gaussian": ("#009E73", "P"),
-    "sjlt4": ("#0072B2", "^"), "sjlt8": ("#56B4E9", "v"), "srht": ("#999999", "x"), "dense": ("#000000", "*"),
+    "sjlt4": ("#0072B2", "^"), "sjlt8": ("#56B4E9", "v"), "groups": ("#66C2A5", "p"),
+    "contiguous": ("#B8860B", "<"), "srht": ("#999999", "x"), "dense": ("#000000", "*"),
 }
 
 

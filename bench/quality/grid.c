@@ -254,7 +254,7 @@ static void run_tails(grid *g)
                             quality_shape_name(shape), tail_k[i], rung->name);
                 if (rung->family != FS_BLOCKPERM || is_repeated(g, r, tail_k[i])) continue;
                 int bad = quality_spec(rung, SOME_ROWS, tail_k[i], 0, &spec) || run_tail(g, shape, &spec, spec.M);
-                const quality_rung beside = {"", FS_SJLT, 0, spec.kappa * spec.s, 0};
+                const quality_rung beside = {.name = "", FS_SJLT, .s = spec.kappa * spec.s};
                 const int64_t M = spec.M;
                 bad = bad || quality_spec(&beside, SOME_ROWS, tail_k[i], 0, &spec) || run_tail(g, shape, &spec, M);
                 g->failed |= bad;

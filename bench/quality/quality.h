@@ -37,6 +37,7 @@ typedef struct quality_rung {
     fs_family family;
     int64_t kappa, s; /* 0: the library's default */
     int on_request;   /* measured only where it is named */
+    fs_shuffle shuffle;
 } quality_rung;
 extern const quality_rung quality_rungs[];
 extern const int quality_rung_count;

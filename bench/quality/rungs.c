@@ -6,15 +6,17 @@
 #include "quality.h"
 
 const quality_rung quality_rungs[] = {
-    {"fast", FS_BLOCKPERM, 1, 4, 0},
-    {"default", FS_BLOCKPERM, 0, 0, 0},
-    {"high", FS_BLOCKPERM, 2, 4, 0},
-    {"gaussian", FS_BLOCKPERM, 8, 4, 0},
+    {.name = "fast", FS_BLOCKPERM, .kappa = 1, .s = 4},
+    {.name = "default", FS_BLOCKPERM},
+    {.name = "high", FS_BLOCKPERM, .kappa = 2, .s = 4},
+    {.name = "gaussian", FS_BLOCKPERM, .kappa = 8, .s = 4},
     /* To compare with. */
-    {"sjlt4", FS_SJLT, 0, 4, 0},
-    {"sjlt8", FS_SJLT, 0, 8, 0},
-    {"srht", FS_SRHT, 0, 0, 1},
-    {"dense", FS_GAUSSIAN, 0, 0, 1},
+    {.name = "sjlt4", FS_SJLT, .s = 4},
+    {.name = "sjlt8", FS_SJLT, .s = 8},
+    {.name = "groups", FS_BLOCKPERM, .shuffle = FS_SHUFFLE_GROUPS, .on_request = 1},
+    {.name = "contiguous", FS_BLOCKPERM, .shuffle = FS_SHUFFLE_NONE, .on_request = 1},
+    {.name = "srht", FS_SRHT, .on_request = 1},
+    {.name = "dense", FS_GAUSSIAN, .on_request = 1},
 };
 const int quality_rung_count = sizeof quality_rungs / sizeof quality_rungs[0];
 
@@ -31,7 +33,7 @@ static int resolve(fs_spec *spec)
 int quality_spec(const quality_rung *rung, int64_t d, int64_t k, uint64_t seed, fs_spec *spec)
 {
     *spec = (fs_spec)FS_SPEC_INIT;
-    spec->family = rung->family, spec->d = d, spec->k = k, spec->seed = seed;
+    spec->family = rung->family, spec->d = d, spec->k = k, spec->seed = seed, spec->shuffle = rung->shuffle;
     if (rung->family == FS_BLOCKPERM && rung->kappa) {
         if (resolve(spec)) return 1;
         const int64_t M = spec->M, kappa = rung->kappa < M ? rung->kappa : M, rows = k / M;
@@ -47,8 +49,8 @@ void quality_spec_label(const fs_spec *spec, char *text, size_t bytes)
 {
     const char *family = fs_family_name(spec->family);
     if (spec->family == FS_BLOCKPERM)
-        snprintf(text, bytes, "%s-M%" PRId64 "-%" PRId64 "-%" PRId64 "-%s", family, spec->M, spec->kappa, spec->s,
-                 bench_shuffle_name(spec->shuffle));
+        snprintf(text, bytes, "%s-M%" PRId64 "-%" PRId64 "-%" PRId64 "-%s%.0" PRId64, family, spec->M, spec->kappa,
+                 spec->s, bench_shuffle_name(spec->shuffle), spec->shuffle == FS_SHUFFLE_GROUPS ? spec->interleave : 0);
     else if (spec->family == FS_SJLT) snprintf(text, bytes, "%s-%" PRId64, family, spec->s);
     else snprintf(text, bytes, "%s", family);
 }
