@@ -42,6 +42,7 @@ BARS = [
 ]
 SINGULAR_BARS = [("gaussian", 1.25, 0.0), ("default", 1.5, 0.001), ("default", 2, 0.0)]
 TAIL_BAR = 1.2
+MANY = 200  # draws: where some cells have as many, shares of singular draws are of these alone
 
 # Rungs of the figure: colour, marker.
 STYLES = {
@@ -157,6 +158,11 @@ class Records:
                 for (n, ratio), cell in cells.items() if least <= ratio <= most]
 
 
+def counted(found):
+    """Those of (cell, ...) in which a share of singular draws means something."""
+    return [at for at in found if at[0].count >= MANY] or found
+
+
 def titled(rungs):
     return ", ".join(f"`{rung}`" for rung in rungs)
 
@@ -191,13 +197,16 @@ def bars_section(records):
             line(rung, f"{what}; 95th percentile, 2 n ≤ k ≤ {most} n", p95, [(c.p95, place(*at)) for c, *at in found])
     for rung, ratio, bar in SINGULAR_BARS:
         line(rung, f"share of singular draws, k = {ratio:g} n", bar,
-             [(c.singular, place(*at)) for c, *at in records.all(rung, least=ratio, most=ratio)], "{:.2%}")
+             [(c.singular, f"{place(*at)}, {c.count} draws")
+              for c, *at in counted(records.all(rung, least=ratio, most=ratio))], "{:.2%}")
     line("default", "share of singular draws, n = 1024 and 4096, k = 2 n", 0.0,
          [(cell["singular"] / len(cell["seeds"]), place(*key)) for key, cell in records.ranks.get("default", {}).items()
           if key[2] == 2], "{:.2%}")
-    found = tail_ratios(records, "default")
-    line("default", "99.9 % quantile of ‖Sx‖² − 1 over the SJLT's", TAIL_BAR,
-         [(ratios[0], f"{shape}, k = {k}") for (shape, k), ratios in found.items()])
+    for rung in ("default", "high", "gaussian"):
+        found = tail_ratios(records, rung)
+        for i, what in enumerate(("99.9 % quantile", "mean of the largest thousandth")):
+            line(rung, f"{what} of ‖Sx‖² − 1 over the SJLT's", TAIL_BAR,
+                 [(ratios[i], f"{shape}, k = {k}") for (shape, k), ratios in found.items()])
     return table(["rung", "what, over the Gaussian's", "bar", "largest", "where", "holds"], rows) if rows else ""
 
 
@@ -209,8 +218,8 @@ def summary_section(records):
             found = [cell for cell, *_ in records.all(rungs[0], (group,))]
             row.append(f"{max(c.mean for c in found):.2f} / {max(c.p95 for c in found):.2f}" if found else "")
         for ratio in (1.1, 1.25, 1.5, 2):
-            found = [cell.singular for cell, *_ in records.all(rungs[0], least=ratio, most=ratio)]
-            row.append(f"{max(found):.0%}" if found else "")
+            found = [cell.singular for cell, *_ in counted(records.all(rungs[0], least=ratio, most=ratio))]
+            row.append(f"{100 * max(found):.3g} %" if found else "")
         found = [cell for cell, *_ in records.all(rungs[0]) if cell.residual]
         row.append(f"{max(c.residual for c in found):.2f} / {max(c.residual_p95 for c in found):.2f}" if found else "")
         rows.append(row)
@@ -254,9 +263,9 @@ def singular_section(records):
             if not found:
                 row.append("")
                 continue
-            share, name, n = max((c.singular, name, n) for c, name, n, _ in found)
-            row.append(f"{share:.0%}" + (f" ({name}, n = {n})" if share else "")
-                       + f"; {min(c.smallest for c, *_ in found):.2f}")
+            share, count, name, n = max((c.singular, c.count, name, n) for c, name, n, _ in found)
+            row.append((f"{share * count:.0f} of {count} ({name}, n = {n})" if share else "none")
+                       + f"; {max(0.0, min(c.smallest for c, *_ in found)):.2f}")
         rows.append(row)
     return table(["rung"] + [f"k = {ratio:g} n" for ratio in ratios], rows) if ratios else ""
 
