@@ -32,7 +32,7 @@ static int32_t root_of(columns *c, int32_t j)
 static int columns_open(columns *c, int64_t n, const fs_spec *spec)
 {
     *c = (columns){.n = n, .k = spec->k, .each = (spec->kappa ? spec->kappa : 1) * spec->s};
-    c->row = malloc(sizeof *c->row * (size_t)(n * c->each));
+    c->row = calloc((size_t)(n * c->each), sizeof *c->row);
     c->value = malloc(sizeof *c->value * (size_t)(n * c->each));
     c->parent = malloc(sizeof *c->parent * (size_t)n);
     c->last = malloc(sizeof *c->last * (size_t)spec->k);
