@@ -39,9 +39,8 @@ grid() {
         return 0
     fi
     echo "-- $(left) s left: $*"
-    $build/bench/fsbench quality --quiet --threads "$threads" --seconds "$(left)" --commit "$commit" --record "$record"
-    \
-        "$@" || echo "bench_quality.sh: '$*' ended with exit code $?" >&2
+    $build/bench/fsbench quality --quiet --threads "$threads" --seconds "$(left)" --commit "$commit" \
+        --record "$record" "$@" || echo "bench_quality.sh: '$*' ended with exit code $?" >&2
 }
 
 # What the bars speak of first: a minute or two.
