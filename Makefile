@@ -11,7 +11,7 @@ setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build cuda demo test test-quick test-python lint fuzz test-device bench bench-cuda bench-grass \
-	bench-mpi bench-randnla bench-solve install clean
+	bench-mpi bench-quality bench-randnla bench-solve install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -81,6 +81,9 @@ bench-mpi: ## measure MPI ranks against threads: 2 ranks, or RANKS="1 2 4 8"; on
 		OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none \
 		mpirun -n $$ranks $(release)/bench/fsbench_mpi \
 		--commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" || exit 1; done
+
+bench-quality: ## embedding errors on hard inputs over a Gaussian's, into bench/results/CPU and docs/quality.md (SECONDS=1800)
+	@sh scripts/bench_quality.sh $(or $(SECONDS),1800)
 
 bench-randnla: ## the paper's RandNLA grid on this machine's GPU, continued in bench/results/GPU/randnla.jsonl (SECONDS=360)
 	@sh scripts/bench_randnla.sh $(or $(SECONDS),360)

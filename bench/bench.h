@@ -53,6 +53,7 @@ int bench_tasks(const bench_options *options);
 int bench_randnla(int argc, char **argv);
 int bench_grass(int argc, char **argv);
 int bench_solve(int argc, char **argv);
+int bench_quality(int argc, char **argv);
 
 #ifdef __cplusplus
 }

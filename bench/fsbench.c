@@ -1,6 +1,6 @@
 /* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares
- * methods by time and error, `fsbench grass` projections of gradients, `fsbench solve` solvers to full accuracy; one JSON
- * object a line.
+ * methods by time and error, `fsbench grass` projections of gradients, `fsbench solve` solvers to full accuracy, `fsbench quality`
+ * embedding errors on hard inputs; one JSON object a line.
  *
  * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
  * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
@@ -78,6 +78,7 @@ static int usage(FILE *to, int code)
     fprintf(to, "  randnla  the paper's tasks, methods and data: errors and times; see 'fsbench randnla --help'\n");
     fprintf(to, "  grass    gradients to features, as in GraSS: times; see 'fsbench grass --help'\n");
     fprintf(to, "  solve    least squares, QR and singular values against LAPACK's; see 'fsbench solve --help'\n");
+    fprintf(to, "  quality  embedding errors over a dense Gaussian's on hard inputs; see 'fsbench quality --help'\n");
     fprintf(
         to,
         "\noptions:\n"
@@ -109,6 +110,7 @@ int main(int argc, char **argv)
                                           {NULL, 0, NULL, 0}};
     if (argc > 1 && !strcmp(argv[1], "randnla")) return run_own(bench_randnla, argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "solve")) return run_own(bench_solve, argc - 1, argv + 1);
+    if (argc > 1 && !strcmp(argv[1], "quality")) return run_own(bench_quality, argc - 1, argv + 1);
     if (argc > 1 && !strcmp(argv[1], "grass")) return run_own(bench_grass, argc - 1, argv + 1);
     bench_options options = {NULL, "unknown", NULL, omp_get_max_threads(), 15};
     int letter;

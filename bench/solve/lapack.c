@@ -15,7 +15,8 @@ static const struct {
     {offsetof(lapack_functions, geqrf), "geqrf_"}, {offsetof(lapack_functions, orgqr), "orgqr_"},
     {offsetof(lapack_functions, geqp3), "geqp3_"}, {offsetof(lapack_functions, gels), "gels_"},
     {offsetof(lapack_functions, gelsd), "gelsd_"}, {offsetof(lapack_functions, gelsy), "gelsy_"},
-    {offsetof(lapack_functions, gesdd), "gesdd_"},
+    {offsetof(lapack_functions, gesdd), "gesdd_"}, {offsetof(lapack_functions, syevd), "syevd_"},
+    {offsetof(lapack_functions, sterf), "sterf_"},
 };
 
 static int look_up(lapack *l, char letter, lapack_functions *to)

@@ -30,6 +30,9 @@ typedef struct lapack_functions {
                   int *pivots, const void *rcond, int *rank, void *work, const int *lwork, int *info);
     void (*gesdd)(const char *job, const int *m, const int *n, void *A, const int *lda, void *s, void *U,
                   const int *ldu, void *Vt, const int *ldvt, void *work, const int *lwork, int *iwork, int *info);
+    void (*syevd)(const char *job, const char *uplo, const int *n, void *A, const int *lda, void *values, void *work,
+                  const int *lwork, int *iwork, const int *liwork, int *info);
+    void (*sterf)(const int *n, void *diagonal, void *beside, int *info);
 } lapack_functions;
 
 typedef struct lapack {

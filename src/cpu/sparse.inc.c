@@ -20,6 +20,11 @@ static void NAME(sparse_add)(const fs_sparse *A, int64_t i, SUM sign, SUM *sums)
         sums[fsi_index_load(A->index, A->index_type, e)] += sign * TO_SUM(value[e]);
 }
 
+static int NAME(sparse_is_empty)(const fs_sparse *A, int64_t i)
+{
+    return fsi_index_load(A->ptr, A->index_type, i) == fsi_index_load(A->ptr, A->index_type, i + 1);
+}
+
 static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int64_t g, int64_t part, SUM *sums)
 {
     const fsi_blockperm *B = C->B;
@@ -33,6 +38,7 @@ static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int
     for (int64_t l = 1; l <= B->kappa; l++) {
         h = fsi_wiring_next(&B->wiring, h);
         for (int64_t i = b->start[h]; i < b->start[h + 1]; i++) {
+            if (NAME(sparse_is_empty)(C->A, b->rows[i])) continue; /* before its random words are drawn */
             const int64_t u = fsi_blockperm_local_row(B, h, C->row0 + b->rows[i]);
             for (int64_t q = first; q < last; q++) {
                 const int count = fsi_blockperm_nonzeros(B, h, u, l, q, rows, code, 1);
