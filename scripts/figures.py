@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""figures.py - draws the pictures that explain: docs/images/how.svg and docs/images/blocks.svg.
+"""figures.py - draws the pictures that explain, docs/images/how.svg and docs/images/blocks.svg, and the site's icon.
 
 usage: figures.py            writes them
        figures.py --check    writes nothing; exits with 1 and names those that differ
@@ -11,7 +11,8 @@ import sys
 import drawing
 from drawing import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PINK, Picture
 
-IMAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "images"
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
+IMAGES, SITE = DOCS / "images", DOCS / "site" / "static"
 BLOCK = [BLUE, ORANGE, GREEN, PINK]  # a colour for each input block
 PALE = ["#dbe9f4", "#f9e3d3", "#d6efe6", "#f6e6ef"]
 
@@ -101,11 +102,19 @@ def blocks():
     return picture.svg()
 
 
+def icon():
+    """Four nonzeros of S."""
+    picture = Picture(64, 64, "FlashSketch")
+    for number, (x, y) in enumerate([(10, 22), (22, 46), (34, 10), (46, 34)]):
+        picture.rect(x, y, 10, 10, BLOCK[number])
+    return picture.svg()
+
+
 def main(arguments):
     if arguments not in ([], ["--check"]):
         sys.exit("usage: figures.py [--check]")
-    made = {"how.svg": how(), "blocks.svg": blocks()}
-    stale = [path for name, text in made.items() if (path := drawing.put(IMAGES / name, text, bool(arguments)))]
+    made = {IMAGES / "how.svg": how(), IMAGES / "blocks.svg": blocks(), SITE / "icon.svg": icon()}
+    stale = [path for file, text in made.items() if (path := drawing.put(file, text, bool(arguments)))]
     if stale:
         sys.exit(f"{', '.join(path.name for path in stale)}: not what scripts/figures.py draws; run it")
 
