@@ -1,4 +1,4 @@
-"""The configuration of Sphinx for the site; scripts/docs.sh builds it from pages that scripts/site_pages.py collects."""
+"""The configuration of Sphinx; scripts/docs.sh builds the site from pages that scripts/site_pages.py collects."""
 
 import pathlib
 import re

@@ -130,7 +130,8 @@ def test_the_search_finds(browser, address):
     browser.size(1280, 900)
     browser.open(address + "search.html?q=leverage")
     for _ in range(100):
-        if titles := browser.evaluate("Array.from(document.querySelectorAll('#search-results li a'), a => a.innerText)"):
+        titles = browser.evaluate("Array.from(document.querySelectorAll('#search-results li a'), a => a.innerText)")
+        if titles:
             break
         browser.evaluate("new Promise(done => setTimeout(done, 100))")
     assert any("Solvers" in title for title in titles), titles
