@@ -72,7 +72,8 @@ static void man_page(const cli_command *command)
 {
     fputs(".TH FLASHSKETCH\\-", stdout);
     for (const char *at = command->name; *at; at++) putchar(toupper((unsigned char)*at));
-    printf(" 1 \"\" \"FlashSketch %s\" \"User Commands\"\n.SH NAME\nflashsketch\\-%s \\- ", fs_version(), command->name);
+    printf(" 1 \"\" \"FlashSketch %s\" \"User Commands\"\n.SH NAME\nflashsketch\\-%s \\- ", fs_version(),
+           command->name);
     roff(command->summary);
     fputs("\n.SH SYNOPSIS\n", stdout);
     for (const char *at = command->arguments, *end; *at; at = end + strspn(end, "\n ")) {
