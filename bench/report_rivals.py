@@ -92,7 +92,7 @@ def sketch_rows():
 def solver_rows():
     lines = [json.loads(line) for line in (RESULTS / "amd-epyc-2threads" / "solve.jsonl").read_text().splitlines()]
     cells = {r["cell"]: r for r in lines}  # the later line counts
-    problems = {}
+    problems: dict[tuple, dict] = {}
     for r in cells.values():
         if r["dtype"] == "f64" and r["outcome"] == "solved":
             problems.setdefault((r["task"], r["d"], r["n"], r["cond"]), {})[r["method"]] = r

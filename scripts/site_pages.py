@@ -111,7 +111,7 @@ class Site:
         images.symlink_to(ROOT / "docs" / "images")
 
     def source_pages(self):
-        done = set()
+        done: set[pathlib.Path] = set()
         while left := sorted(self.sources - done):
             for path in left:
                 done.add(path)
