@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what README.md shows of third-party baselines: docs/images/rivals.svg and the table between its markers.
+"""Writes what README.md and the documents show of third-party baselines: pictures and the table between its markers.
 
     python3 bench/report_rivals.py            writes the picture, the table and what the calculator of the site knows
     python3 bench/report_rivals.py --check    writes nothing; exits with 1 and names what is not as the records say
@@ -43,11 +43,18 @@ SOLVERS = [("lstsq", "least squares", ("gelsd",)), ("qr", "QR", ("geqrf",)), ("p
            ("svd", "all singular values", ("gesdd",))]
 
 
+def records_of_ours():
+    return [r for r in read_times([RESULTS / "h200" / "cuda.jsonl"]) if r["case"] == f"rows-s{NONZEROS}-rows"]
+
+
+def records_of_theirs():
+    return json.loads((RESULTS / "h200" / "peers.json").read_text())["rows"]
+
+
 def times():
     """{k: milliseconds} of our default, and {field: {k: milliseconds}} of the others, at SHAPE; what made ours."""
-    records = [r for r in read_times([RESULTS / "h200" / "cuda.jsonl"])
-               if r["case"] == f"rows-s{NONZEROS}-rows" and (r["d"], r["n"]) == SHAPE]
-    rows = [r for r in json.loads((RESULTS / "h200" / "peers.json").read_text())["rows"] if (r["d"], r["n"]) == SHAPE]
+    records = [r for r in records_of_ours() if (r["d"], r["n"]) == SHAPE]
+    rows = [r for r in records_of_theirs() if (r["d"], r["n"]) == SHAPE]
     others = {field: {r["k"]: r[field] for r in rows} for _, field, _, _, _ in RIVALS}
     return {r["k"]: r["ms"] for r in records}, others, records
 
@@ -75,6 +82,41 @@ def chart():
         picture.line([(x, y), (x + 26, y)], colour, 2.6 if marker == "o" else 1.5)
         picture.marker(x + 13, y, marker, colour)
         picture.text(x + 33, y + 4, name, 11.5, bold=marker == "o")
+    return picture.svg()
+
+
+def legend(picture, lines, left, top):
+    """A line of (name, colour, marker, width) each, below one another."""
+    for number, (name, colour, marker, width) in enumerate(lines):
+        y = top + 26 * number
+        picture.line([(left, y), (left + 26, y)], colour, width, "" if marker else "5 4")
+        if marker:
+            picture.marker(left + 13, y, marker, colour)
+        picture.text(left + 34, y + 4, name, 11.5, bold=marker == "o")
+
+
+def sizes():
+    """Time against the size of A at one k."""
+    k = 1024
+    picture = Picture(860, 400, "Time against the size of A on an H200: FlashSketch and other sketches")
+    picture.text(16, 24, f"Sketching A in f32 to k = {k} rows on an H200: time against the size of A.", 12)
+    axes = Axes(picture, (62, 60, 420, 280), (50, 650), (0.015, 15))
+    axes.frame((64, 128, 256, 512), (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10), "time, ms")
+    picture.text(272, 378, "A, MiB", 11.5, GREY, "middle")
+
+    def points(rows, field):
+        return sorted((4 * r["d"] * r["n"] / 2**20, r[field]) for r in rows if r["k"] == k)
+
+    ours = records_of_ours()
+    lines = []
+    for name, field, _, colour, marker in RIVALS:
+        axes.series(points(records_of_theirs(), field), colour, marker, 1.5)
+        lines.append((name, colour, marker, 1.5))
+    axes.series(points(ours, "ms"), ORANGE, "o", 2.6)
+    picture.line([axes.at(*point) for point in points(ours, "floor_ms")], GREY, 1.5, "5 4")
+    lines = [("reading A and writing Y: the lower bound", GREY, "", 1.5),
+             (f"FlashSketch, default, κ = 1, s = {NONZEROS}", ORANGE, "o", 2.6), *lines]
+    legend(picture, lines, 520, 84)
     return picture.svg()
 
 
@@ -143,7 +185,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; name what differs")
     check = parser.parse_args().check
-    differing = [drawing.put(ROOT / "docs" / "images" / "rivals.svg", chart(), check),
+    images = ROOT / "docs" / "images"
+    differing = [drawing.put(images / "rivals.svg", chart(), check), drawing.put(images / "sizes.svg", sizes(), check),
                  drawing.put(ROOT / "docs" / "site" / "static" / "measured.js", calculator(), check)]
     for name, (page, made) in PAGES.items():
         differing.append(drawing.put(page, filled(page, name, made()), check))

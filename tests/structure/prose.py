@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""prose.py - README is short and narrow, and documents have no word that docs/glossary.md retires.
+"""prose.py - README is short and narrow; documents have short sentences and no word that docs/glossary.md retires.
 
 usage: prose.py [--root TREE]
 
@@ -12,6 +12,7 @@ import tree
 import words
 
 COLUMNS, LINES, WORDS, NUMBERS = 120, 160, 1300, 3  # of README; numbers: of a paragraph
+LONGEST = 55  # words of a sentence, in any page
 FOLDERS = ("docs", "src", "bench")
 TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
 HEADERS = ("include",)
@@ -81,6 +82,22 @@ def retired(root):
     return problems
 
 
+def long_sentences(root):
+    """Sentences of more than LONGEST words; a colon and a semicolon end one too, an item of a list begins one."""
+    problems = []
+    for path in pages(root):
+        if path.suffix != ".md":
+            continue
+        text = prose_of(path, (root / path).read_text(encoding="utf-8"))
+        text = re.sub(r"^(?:\||#|<).*$", "", text, flags=re.MULTILINE)
+        for paragraph in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) ", text):
+            for sentence in re.split(r"(?<=[.!?:;])\s+", paragraph):
+                if len(sentence.split()) > LONGEST:
+                    problems.append(f"{path}: a sentence of {len(sentence.split())} words, at most {LONGEST}: "
+                                    f"{' '.join(sentence.split()[:8])} ...")
+    return problems
+
+
 def readme(root):
     file = root / "README.md"
     if not file.is_file():
@@ -114,7 +131,7 @@ def uncovered(root):
 
 
 def check(root):
-    return readme(root) + retired(root) + uncovered(root)
+    return readme(root) + retired(root) + long_sentences(root) + uncovered(root)
 
 
 def main():

@@ -128,8 +128,15 @@ class Planted(unittest.TestCase):
         self.write("include/flashsketch.h", "int peers; /* the floor */\n")
         self.assertEqual(len(prose.check(self.root)), 1)
 
+    def test_a_long_sentence_is_found(self):
+        self.write("docs/page.md", "Word, " * prose.LONGEST + "end.\n")
+        self.assertEqual(len(prose.check(self.root)), 1)
+        half = "Word, " * (prose.LONGEST // 2) + "end."
+        self.write("docs/page.md", f"{half} {half}\n")
+        self.assertEqual(prose.check(self.root), [])
+
     def test_readme_has_limits(self):
-        for text, part in (("x" * 121, "121 columns"), ("a\n" * 161, "161 lines"), ("some words " * 700, "words"),
+        for text, part in (("x" * 121, "121 columns"), ("a.\n" * 161, "161 lines"), ("some words. " * 700, "words"),
                            ("1, 2, 3 and 4", "4 numbers")):
             with self.subTest(part):
                 lines = [text] if len(text) < 122 else text.split(" ")
