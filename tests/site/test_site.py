@@ -22,6 +22,7 @@ PHONE = 390
 # What a page has: links, names of its elements, and whether it is wider than the screen.
 LOOK = """({links: Array.from(document.querySelectorAll('a[href]'), a => a.href),
             images: Array.from(document.images).filter(i => !i.naturalWidth).map(i => i.src),
+            own: Array.from(document.querySelectorAll('article [id]'), e => e.id),
             ids: Array.from(document.querySelectorAll('[id]'), e => e.id),
             title: document.title, words: document.body.innerText.length})"""
 
@@ -71,6 +72,11 @@ def test_pages_report_no_errors(looks):
 
 def test_pages_have_a_title_and_text(looks):
     assert not [page for page, look in looks.items() if not look["title"] or look["words"] < 100]
+
+
+def test_every_name_of_a_page_is_given_once(looks):
+    twice = {page: {name for name in look["own"] if look["own"].count(name) > 1} for page, look in looks.items()}
+    assert not {page: names for page, names in twice.items() if names}
 
 
 def test_images_are_shown(looks):

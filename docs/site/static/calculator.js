@@ -139,6 +139,6 @@ function calculator(place) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-    const place = document.getElementById("calculator");
+    const place = document.getElementById("sketch-calculator");
     if (place) calculator(place);
 });
