@@ -1,6 +1,6 @@
 # Makefile - the commands of README.md.  Each target installs its packages, configures and builds; the rest is CMake.
 PREFIX ?= /usr/local
-# What `make setup` installs for: build, demo, bench, test, python or lint.
+# What `make setup` installs for: build, demo, bench, test, python, docs or lint.
 FOR ?= test
 # SETUP=no: no target installs packages.
 SETUP ?= yes
@@ -10,8 +10,8 @@ release := build/release
 setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build cuda demo test test-quick test-python lint fuzz test-device bench bench-cuda bench-grass \
-	bench-mpi bench-quality bench-randnla bench-solve install clean
+.PHONY: help setup build cuda demo docs test test-quick test-python test-docs lint fuzz test-device bench bench-cuda \
+	bench-grass bench-mpi bench-quality bench-randnla bench-solve install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -20,7 +20,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf '  %-13s %s\n' "$$name" "$$what"; done
 
-setup: ## install the Debian packages of the tests, or FOR=build|demo|bench|python|lint; other targets do it themselves
+setup: ## install the Debian packages of the tests, or FOR=build|demo|bench|python|docs|lint; other targets do it themselves
 	@[ "$(SETUP)" = no ] || sh scripts/setup.sh $(FOR)
 
 build: ## the library and the command flashsketch, in build/release; the CUDA plugin for this machine's GPU, if any
@@ -37,9 +37,14 @@ demo: ## compare every sketch on a real matrix: two tables and a picture, in a m
 	@$(MAKE) --no-print-directory build
 	@$(release)/cli/flashsketch demo --output build/demo.svg
 
-test: ## all tests, a quarter of an hour: gcc, clang, address, undefined-behaviour and thread sanitizers, Python
+docs: ## the site, in build/site: the documents, the headers' and Python's reference, with a search
+	@$(setup)docs
+	@$(MAKE) --no-print-directory build
+	@sh scripts/docs.sh || [ $$? = 77 ]
+
+test: ## all tests, a quarter of an hour: gcc, clang, address, undefined-behaviour and thread sanitizers, Python, the site
 	@$(setup)test
-	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python
+	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python docs
 
 test-quick: ## the tests with gcc alone
 	@$(setup)test
@@ -56,6 +61,10 @@ fuzz: ## the fuzzers of the readers of files, ten minutes each (SECONDS=...); ne
 test-python: ## the tests of the Python package, installed into a virtual environment
 	@$(setup)python
 	@sh scripts/test.sh python
+
+test-docs: ## the site, every page opened in Chromium
+	@$(setup)docs
+	@sh scripts/test.sh docs
 
 test-device: ## the tests of the CUDA backend on this machine's GPU; replaces tests/device/RECORD.md
 	@sh tests/device/run

@@ -137,7 +137,7 @@ def grid_section(records, cases):
         floor = statistics.median(r["floor_ms"] for r in by_k.values())
         cells = [f"{time_text(by_k[k]['ms'])} ms, {ratio_text(by_k[k])}" if k in by_k else "" for k in ks]
         rows.append([case, f"{d} × {n}", f"{time_text(floor)} ms"] + cells)
-    return table(["case", "d × n", "floor"] + [f"k = {k}" for k in ks], rows)
+    return table(["case", "d × n", "lower bound"] + [f"k = {k}" for k in ks], rows)
 
 
 def list_section(records, cases):
@@ -147,7 +147,7 @@ def list_section(records, cases):
                      time_text(r["ms"]), ratio_text(r), f"{r['bytes_per_s'] / 1e12:.2f}", f"{r['call_us']:.0f}"])
     if not rows:
         return "Not measured."
-    return table(["case", "d × n", "k", "type", "floor, ms", "ms", "ratio", "TB/s", "host, µs"], rows)
+    return table(["case", "d × n", "k", "type", "bound, ms", "ms", "ratio", "TB/s", "host, µs"], rows)
 
 
 def peers_section(records):
@@ -191,7 +191,7 @@ THEIRS = [
     ("gaussian_tf32", "dense Gaussian, TF32, S ready"),
 ]
 
-THEIR_PAGE = """**Other people's programs themselves**, timed in PyTorch on an H200 with the same driver and CUDA, each
+THEIR_PAGE = """**Third-party programs themselves**, timed in PyTorch on an H200 with the same driver and CUDA, each
 over our default at the same k, k = {first} … {last} ([`peers.json`](../bench/results/{path}) has the times, and what
 each is). Our own implementations above are faster than most of these, and the harder test. Over the read alone, a dense
 product in f32 takes {gaussian} times at k = {first}, and the paper's kernel with κ = s = 1 {lightest} times: nothing
@@ -201,7 +201,7 @@ can be more times as fast than that.
 
 
 def theirs_section(records, path):
-    """Times of other people's programs over that of our default, a column a shape."""
+    """Times of third-party baselines over that of our default, a column a shape."""
     ours = {(r["d"], r["n"], r["k"]): r for r in records if r["case"] == "rows-s4-rows"}
     theirs = json.loads(path.read_text())["rows"] if path.exists() else []
     both = [(r, ours[key]) for r in theirs if (key := (r["d"], r["n"], r["k"])) in ours]
@@ -280,9 +280,10 @@ PAGE = """# Performance
 
 This page is written by `bench/report.py` from the records in [`bench/results`](../bench/results); edit those, not this.
 
-A sketch must read A and write Y. The time to do just that, by the fastest of sixteen kernels that only read and write,
-is the **floor**; the **ratio** is the sketch's time over the floor's, measured in turns in the same run. 1 is the best
-there is. FlashBlockRow's floor reads only the rows it samples, the adjoint's writes d × n values.
+A sketch must read A and write Y. The time to do only that, by the fastest of sixteen kernels that only read and write,
+is the **lower bound**; the **ratio** is the sketch's time over that of the lower bound, measured alternately in the
+same run. 1 is the best there is. The lower bound of FlashBlockRow reads only the rows it samples; that of the adjoint
+writes d × n values.
 
 ## On a GPU
 
@@ -334,9 +335,9 @@ n samples of d contiguous coordinates, row groups of 32 shuffled, each spread ov
 
 ### A in host memory
 
-8 GiB stream through the GPU; the floor is a plain copy from pinned memory to the GPU. Pageable memory is copied by the
-host's cores first. In the run of all other lines others used those cores too, and it was 0.50 of the copy rate; what
-stands here was measured by itself on another machine, the same day and with the same code.
+8 GiB stream through the GPU; the lower bound is a plain copy from pinned memory to the GPU. Pageable memory is copied
+by the host's cores first. In the run of all other lines others used those cores too, and it was 0.50 of the copy rate;
+what stands here was measured by itself on another machine, the same day and with the same code.
 
 {host}
 
@@ -357,14 +358,14 @@ S: what is measured includes making it. The kernel of Algorithm 1 and the scatte
 
 ## On a CPU
 
-The floor reads A and writes Y with the same threads: `fsbench cpu`.
+The lower bound reads A and writes Y with the same threads: `fsbench cpu`.
 
 {cpu}
 
 ## Files on a CPU
 
 A file of 4 GiB, f32, 2097152 × 512, in the page cache, or put out of it before every measurement (`cold`), is read in
-panels and sketched: `fsbench stream`. The floors are reading it with the same threads: the same panels into memory, or
+panels and sketched: `fsbench stream`. The lower bounds read it with the same threads: the same panels into memory, or
 (`small`) everything into a mebibyte for each thread, which stays in that core's cache; nothing reads a file faster. The
 last two columns are ratios of CPU times, of all threads together: they mean more on a machine that others use.
 

@@ -106,7 +106,7 @@ def bars_section(times):
             line(f"{CASES[case].lower()}: {NAMES[peer]}, at least {bar:g} times our default's time",
                  [ratio(case, k, peer, OURS) for k in times.ks], lambda v, bar=bar: v >= bar, lambda v: f"{v:.2f}×")
     found = [times.right("all", k, OURS) for k in times.ks]
-    line(f"all coordinates: {NAMES[OURS].replace('**', '')}, at most {FLOOR_BAR:g} times the floor",
+    line(f"all coordinates: {NAMES[OURS].replace('**', '')}, at most {FLOOR_BAR:g} times the lower bound",
          [r["ms"] / r["floor_ms"] if r else None for r in found], lambda v: v <= FLOOR_BAR, lambda v: f"{v:.2f}")
     return table(["bar"] + [f"k = {k}" for k in times.ks] + ["holds"], rows)
 
@@ -114,11 +114,11 @@ def bars_section(times):
 def times_section(times, case):
     """One line a method: milliseconds, times the floor, and how many times as long as ours."""
     ours, rows = OURS, []
-    for source, what in (("gradients", ""), ("layers", ", of inputs and slopes")):
+    for source, what in (("gradients", ""), ("layers", ", of inputs and output gradients")):
         floors = {k: [r["floor_ms"] for r in times.lines
                       if (r["case"], r["k"], r.get("from", "gradients")) == (case, k, source)] for k in times.ks}
         if any(floors.values()):
-            rows.append(["the floor" + what] + [time_text(statistics.median(floors[k])) if floors[k] else ""
+            rows.append(["the lower bound" + what] + [time_text(statistics.median(floors[k])) if floors[k] else ""
                                                 for k in times.ks])
     for name in times.methods(case):
         cells = []
@@ -132,7 +132,7 @@ def times_section(times, case):
                 cells.append(f"{time_text(r['ms'])}, {r['ms'] / r['floor_ms']:.2f}"
                              + (f", {r['ms'] / base['ms']:.1f}×" if base and name != ours else ""))
         rows.append([NAMES[name]] + cells)
-    return table(["ms, over the floor, over ours"] + [f"k = {k}" for k in times.ks], rows)
+    return table(["ms, over the bound, over ours"] + [f"k = {k}" for k in times.ks], rows)
 
 
 def parts_section(times, case):
@@ -324,13 +324,14 @@ device's memory, one gradient after the other, and no batch is in L2 beforehand.
 mask's list in one call; the others gather the masked coordinates first and, where they take rows, transpose before
 and after; that is one sequence, timed as a whole with S made beforehand, and its parts alone are shown below. In
 “masked, ours from layers” the gradients are those of the experiment's perceptron: this library gets the inputs and
-the slopes of its three layers, of which gradients are products, and the same mask (`fs_apply_products`), so that no
-gradient is formed; the others get gradients that are already there, and forming them is not counted against them. The
-floor reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and slopes, and writes the
-features; it is the same for every sketch, although FlashBlockRow reads less. Gather, transposes, scatter-add,
-Algorithm 1 and the Hadamard transform are our own implementations ([`bench/grass`](../bench/grass),
-[`bench/baselines`](../bench/baselines)); where blocks must be whole, Algorithm 1 gets rows of zeros. Every result is
-compared with features made in double on the CPU. `make bench-grass` measures on a GPU, `fsbench grass` on a CPU."""
+the output gradients of its three layers, of which gradients are products, and the same mask (`fs_apply_products`), so
+that no gradient is formed; the others get gradients that are already there, and forming them is not counted against
+them. The lower bound reads the 32-byte sectors that hold a coordinate which is kept, or all inputs and output
+gradients, and writes the features; it is the same for every sketch, although FlashBlockRow reads less. Gather,
+transposes, scatter-add, Algorithm 1 and the Hadamard transform are our own implementations
+([`bench/grass`](../bench/grass), [`bench/baselines`](../bench/baselines)); where blocks must be whole, Algorithm 1 gets
+rows of zeros. Every result is compared with features made in double on the CPU. `make bench-grass` measures on a GPU,
+`fsbench grass` on a CPU."""
 
 
 def machine_section(folder, scores, images):
@@ -350,7 +351,7 @@ def machine_section(folder, scores, images):
     for case, name in CASES.items():
         if not times.methods(case):
             continue
-        parts.append(f"**{name}**: milliseconds; over the floor; over our time in the line "
+        parts.append(f"**{name}**: milliseconds; over the lower bound; over our time in the line "
                      f"“{NAMES[OURS].replace('**', '')}”.\n\n" + times_section(times, case))
         alone = parts_section(times, case)
         if alone:
@@ -366,7 +367,7 @@ def machine_section(folder, scores, images):
     try:
         if figure(times, scores, values("machine"), path):
             parts.append("Scores are those of the same S, or of the same distribution (Algorithm 1); "
-                         "hollow markers are peers."
+                         "hollow markers are third-party baselines."
                          f"\n\n{picture}")
     except ImportError:
         print("report.py: Matplotlib is not installed, so figures stay as they are (Debian: python3-matplotlib)",

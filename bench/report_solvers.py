@@ -111,7 +111,7 @@ def times_section(problems):
                          f"**{milliseconds(ours)}** ({ours['reads']:.0f} reads{', ' + way if way else ''})"]
                         + [ratio(lines.get(p), ours) for p in peers])
         if rows:
-            parts.append(f"**{title[0].upper()}{title[1:]}**, ms; of a peer in brackets its time over ours.\n\n"
+            parts.append(f"**{title[0].upper()}{title[1:]}**, ms; in brackets the time of LAPACK's over ours.\n\n"
                          + table(["d × n", "type", "cond", "read", "FlashSketch"] + [f"`{p}`" for p in peers], rows))
     return "\n\n".join(parts)
 

@@ -43,7 +43,7 @@ int cli_find(const char *name, const cli_command **command);
 /* The option as it is written, "  -o, --output FILE": for the help and the man page.  Returns its length. */
 int cli_option_text(const cli_option *option, char *text, int bytes);
 
-/* Prints a document made from the tables: "man", "bash" or "zsh".  Returns the exit code. */
+/* Prints a document made from the tables: "man", "man-NAME" for a command, "bash" or "zsh".  Returns the exit code. */
 int cli_document(const char *name);
 
 extern const cli_command sketch_command, add_command, lstsq_command, qr_command, svd_command, pca_command,

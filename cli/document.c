@@ -1,5 +1,6 @@
-/* document.c - the man page and the completions, made from the commands' tables: --help, man and the shells say the
+/* document.c - the man pages and the completions, made from the commands' tables: --help, man and the shells show the
  * same.  The build calls 'flashsketch --document NAME' for each and installs what it prints. */
+#include <ctype.h>
 #include <flashsketch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,11 +38,8 @@ static void man_usage(const cli_command *command)
     if (strchr(command->arguments, '\n')) fputs(".PP\n", stdout);
 }
 
-static void man_command(const cli_command *command)
+static void man_options(const cli_command *command)
 {
-    man_usage(command);
-    roff(command->text);
-    putchar('\n');
     for (const cli_option *option = command->options; option->code; option++) {
         char left[64];
         cli_option_text(option, left, sizeof left);
@@ -51,10 +49,57 @@ static void man_command(const cli_command *command)
         roff(option->text);
         putchar('\n');
     }
+}
+
+static void man_command(const cli_command *command)
+{
+    man_usage(command);
+    roff(command->text);
+    putchar('\n');
+    man_options(command);
     if (!command->notes) return;
     fputs(".PP\n", stdout);
     roff(command->notes);
     putchar('\n');
+}
+
+static const char EXIT_STATUS[] =
+    ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong command line. After 1 and 2 an error message on standard error\n"
+    "says what to do, and no output file has been made or changed.\n";
+
+/* The page of one command, flashsketch-NAME(1). */
+static void man_page(const cli_command *command)
+{
+    fputs(".TH FLASHSKETCH\\-", stdout);
+    for (const char *at = command->name; *at; at++) putchar(toupper((unsigned char)*at));
+    printf(" 1 \"\" \"FlashSketch %s\" \"User Commands\"\n.SH NAME\nflashsketch\\-%s \\- ", fs_version(),
+           command->name);
+    roff(command->summary);
+    fputs("\n.SH SYNOPSIS\n", stdout);
+    for (const char *at = command->arguments, *end; *at; at = end + strspn(end, "\n ")) {
+        char line[160];
+        end = at + strcspn(at, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+        if (at == command->arguments) printf(".B flashsketch %s\n", command->name);
+        else fputs(".br\n", stdout);
+        roff(line);
+        putchar('\n');
+    }
+    if (!*command->arguments) printf(".B flashsketch %s\n", command->name);
+    fputs(".SH DESCRIPTION\n", stdout);
+    roff(command->text);
+    putchar('\n');
+    if (command->notes) {
+        fputs(".PP\n", stdout);
+        roff(command->notes);
+        putchar('\n');
+    }
+    fputs(".SH OPTIONS\n", stdout);
+    man_options(command);
+    fputs(".TP\n.B \\-h, \\-\\-help\nprint this and exit\n", stdout);
+    fputs(EXIT_STATUS, stdout);
+    fputs(".SH SEE ALSO\n.BR flashsketch (1),\nwhich has the formats of files, environment variables and examples\n",
+          stdout);
 }
 
 static void man(void)
@@ -83,10 +128,10 @@ static void man(void)
           ".TP\n.B FLASHSKETCH_GRASS_CUDA_PLUGIN\nthe path of the plugin that trains models on a GPU, for grass\n"
           ".TP\n.B FLASHSKETCH_TUNING\na table of measured kernel choices for a GPU\n"
           ".TP\n.B TMPDIR\nthe folder (otherwise /tmp) that a pipe is copied to where it cannot be read in order\n"
-          ".TP\n.B OMP_NUM_THREADS\nthe number of CPU threads\n"
-          ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong command line. After 1 and 2 an error message on standard error\n"
-          "says what to do, and no output file has been made or changed.\n"
-          ".SH EXAMPLES\n"
+          ".TP\n.B OMP_NUM_THREADS\nthe number of CPU threads\n",
+          stdout);
+    fputs(EXIT_STATUS, stdout);
+    fputs(".SH EXAMPLES\n"
           ".nf\n"
           "flashsketch sketch \\-k 400 \\-\\-seed 7 A.npy \\-o Y.npy\n"
           "flashsketch sketch \\-k 4096 \\-\\-batch\\-major \\-\\-shuffle groups grads.npy \\-o Y.npy\n"
@@ -95,8 +140,11 @@ static void man(void)
           "flashsketch plan \\-n 100 \\-\\-error 0.3\n"
           "flashsketch coherence \\-k 1024 \\-\\-kappa 4 \\-\\-shuffle none A.mtx.gz\n"
           "flashsketch check\n"
-          ".fi\n",
+          ".fi\n"
+          ".SH SEE ALSO\n",
           stdout);
+    for (int i = 0; cli_commands[i]; i++)
+        printf(".BR flashsketch\\-%s (1)%s\n", cli_commands[i]->name, cli_commands[i + 1] ? "," : "");
 }
 
 /* completions ------------------------------------------------------------------------------------------------ */
@@ -196,7 +244,12 @@ static void zsh(void)
 
 int cli_document(const char *name)
 {
-    if (!strcmp(name, "man")) man();
+    const cli_command *command = NULL;
+    if (!strncmp(name, "man-", 4)) {
+        const int found = cli_find(name + 4, &command);
+        if (found) return found;
+        man_page(command);
+    } else if (!strcmp(name, "man")) man();
     else if (!strcmp(name, "bash")) bash();
     else if (!strcmp(name, "zsh")) zsh();
     else return cli_usage(NULL, "--document makes man, bash or zsh, not '%s'", name);

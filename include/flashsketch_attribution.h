@@ -91,7 +91,7 @@ typedef struct fs_attribution_layer {
 } fs_attribution_layer;
 
 /* fs_attribution_project and fs_attribution_add of `parts` layers, in the order of options.parameters, without their gradients
- * being formed: the features are the same up to rounding, and on whole numbers exactly.  An example with fewer tokens
+ * being formed: the features are the same up to rounding, and on integers exactly.  An example with fewer tokens
  * than the others has output gradients of 0 at those that it lacks.
  *
  * Parts that follow each other with the same number of tokens are one fs_apply_products, and a matrix that several of

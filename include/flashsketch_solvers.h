@@ -133,7 +133,7 @@ typedef struct fs_lstsq_options {
         sizeof(fs_lstsq_options), 0, 0, 0, 0, FS_LSTSQ_AUTO, NULL, 0, 0, NULL, NULL \
     }
 
-/* What fs_lstsq tells; norms are Frobenius norms over all right-hand sides. */
+/* What fs_lstsq reports; norms are Frobenius norms over all right-hand sides. */
 typedef struct fs_lstsq_report {
     size_t size;
     fs_lstsq_method method;
@@ -190,7 +190,7 @@ typedef struct fs_qr_options {
         sizeof(fs_qr_options), 0, 0, NULL, 0, NULL, NULL \
     }
 
-/* What fs_qr tells. */
+/* What fs_qr reports. */
 typedef struct fs_qr_report {
     size_t size;
     int64_t k;            /* rows of S; 0: no sketch */
@@ -235,7 +235,7 @@ typedef struct fs_svd_options {
         sizeof(fs_svd_options), 0, 0, -1, 0, 0, NULL, NULL \
     }
 
-/* What fs_svd and fs_pca tell. */
+/* What fs_svd and fs_pca report. */
 typedef struct fs_svd_report {
     size_t size;
     int64_t rank;   /* r, of s, U and V */
@@ -291,7 +291,7 @@ typedef struct fs_leverage_options {
         sizeof(fs_leverage_options), 0, 0, 0, NULL, 0, NULL, NULL \
     }
 
-/* What fs_leverage tells. */
+/* What fs_leverage reports. */
 typedef struct fs_leverage_report {
     size_t size;
     int64_t rank;   /* of A, the sum of exact scores */

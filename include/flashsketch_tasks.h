@@ -98,7 +98,7 @@ typedef struct fs_gram_report {
  * H is A'A as Y shows it; high is the quantile of a chi-square variable with as many degrees of freedom as H and the
  * fourth moment of the rows of Y show.  At most 1 of 100 draws of S has a larger error, for every family but
  * FS_BLOCKROW and FS_SRHT, whose confidence is 0; low is 0 but for FS_GAUSSIAN, because where a few rows of A outweigh
- * all others the error of a sparse S is smaller, by any factor.  S is the one that made Y, and tells its blocks; NULL:
+ * all others the error of a sparse S is smaller, by any factor.  S is the one that made Y, and has its blocks; NULL:
  * Y is taken as one block, and the confidence is 0.
  *
  * FS_EINVAL: Y has an element that is not finite; G is left as it was.  Y = 0 gives G = 0 and an error of 0. */
@@ -110,7 +110,7 @@ FS_API FS_NODISCARD fs_result fs_gram_error(fs_workspace *w, const fs_matrix *A,
 
 /* subspace embeddings --------------------------------------------------------------------------------------- */
 
-/* What fs_ose tells of S on the range of an orthonormal Q, d x n. */
+/* What fs_ose reports of S on the range of an orthonormal Q, d x n. */
 typedef struct fs_ose_report {
     size_t size;
     double sketch_seconds;       /* of S Q */
@@ -150,7 +150,7 @@ typedef enum fs_method {
     FS_METHOD_SVD = 2       /* singular values of Y in f64: where Cholesky's pivots are too small, or rcond is given */
 } fs_method;
 
-/* What fs_ridge and fs_solve tell; norms are Frobenius norms over all right-hand sides. */
+/* What fs_ridge and fs_solve report; norms are Frobenius norms over all right-hand sides. */
 typedef struct fs_fit_report {
     size_t size;
     double sketch_seconds; /* of the last fs_task_sketch */
@@ -190,10 +190,10 @@ typedef struct fs_fit_report {
  * 0, and the note says why.
  *
  * Act on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a
- * high too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and tell
+ * high too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and show
  * nothing: residual is NaN; fs_residual knows.
  *
- * A rank below n where k >= n has two causes, which Y alone cannot tell apart: A has dependent columns, or S has lost a
+ * A rank below n where k >= n has two causes, which Y alone cannot distinguish: A has dependent columns, or S has lost a
  * direction of A, and with it any part of X.  The second happens to sparse S below k = 1.5 n or so where n rows of A
  * outweigh all others, and is rare from 2 n on; the note has the numbers.
  *

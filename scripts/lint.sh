@@ -5,7 +5,7 @@
 #     format      C and CUDA sources have the layout of .clang-format; --fix rewrites them
 #     tidy        clang-tidy finds nothing in the C sources of the library, the command and the MPI layer
 #     python      ruff and mypy find nothing in the Python sources; --fix lets ruff repair what it can
-#     structure   the checks of tests/structure: includes, lengths, words
+#     structure   the checks of tests/structure: includes, lengths, words, prose
 #
 # --install puts the tools of lint.txt into a virtual environment, build/lint, unless they are there.
 #
@@ -82,7 +82,7 @@ check_python() {
 
 check_structure() {
     found=0
-    for check in includes lengths words; do python3 -B tests/structure/$check.py || found=1; done
+    for check in includes lengths words prose; do python3 -B tests/structure/$check.py || found=1; done
     return $found
 }
 

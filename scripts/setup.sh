@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup.sh - installs the Debian packages that a target of the Makefile needs.
 #
-# usage: setup.sh build|demo|bench|solve|test|python|lint.  As root it installs what is missing; otherwise it prints the
+# usage: setup.sh build|demo|bench|solve|test|python|docs|lint.  As root it installs what is missing; otherwise it prints the
 # command that does, and fails if a needed package is missing.  A wanted package that is missing is no failure: tests
 # are skipped or builds are slower without it, and a line reports it.
 set -eu
@@ -19,18 +19,22 @@ solve) want="libopenblas0 python3-matplotlib python3-scipy python3-sklearn" ;;
 test)
     need="$need libcmocka-dev pkg-config libopenblas0"
     want="libopenblas-dev python3-numpy python3-scipy python3-matplotlib clang libclang-rt-dev libomp-dev python3-venv"
-    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev dataset-fashion-mnist clang-format ccache"
+    want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev dataset-fashion-mnist clang-format ccache chromium"
     ;;
 python)
     need="$need libopenblas0"
     want="python3-venv"
+    ;;
+docs)
+    need="$need python3"
+    want="python3-venv chromium"
     ;;
 lint)
     need="$need python3"
     want="libcmocka-dev libopenmpi-dev python3-venv clang-format clang-tidy libomp-dev"
     ;;
 *)
-    echo "usage: setup.sh build|demo|bench|solve|test|python|lint" >&2
+    echo "usage: setup.sh build|demo|bench|solve|test|python|docs|lint" >&2
     exit 2
     ;;
 esac

@@ -49,10 +49,10 @@ class Attributor:
     coordinates.  examples: N, how many training examples there are.  k: numbers of a feature.  mask: coordinates that
     are kept, drawn at random from the seed, `run` neighbours together (8 floats are a GPU's least read); 0: all.
     scale: of the features; 0: 1 / sqrt(all parameters).  The rest is the sketch's, as fs.Sketch takes it: seed, family,
-    kappa, s, ...; where no shuffle is given whole lines of 32 coordinates are shuffled.
+    kappa, s, ...; where no shuffle is given row groups of 32 coordinates are shuffled.
 
-    like: an array of the framework, and in the memory, that gradients will come in; not given: parameters that are
-    tensors tell, numbers mean host memory.  On a GPU work is queued on the framework's stream that was current when the
+    like: an array of the framework, and in the memory, that gradients will come in; not given: a parameter that is a
+    tensor, otherwise host memory.  On a GPU work is queued on the framework's stream that was current when the
     attributor was made, which has to live on; with another one current a call waits for the GPU.
 
     A batch of gradients of n examples is a dict or a list like `parameters`, of arrays n x the shape of a parameter, as

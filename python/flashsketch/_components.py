@@ -23,9 +23,9 @@ class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
     n_components: how many components; None: all; a number above 0 and below 1: as many as explain more than this share
     of the variance; "mle": as many as Minka's estimate finds.  whiten: components of unit variance.  svd_solver:
     "full" computes all singular values, "randomized" those that are wanted, by the range of a sketch; "auto" takes the
-    second for a whole number of components below 80 % of the smaller side, where that is above 500.  n_oversamples:
+    second for an integer number of components below 80 % of the smaller side, where that is above 500.  n_oversamples:
     columns of the range beyond n_components; None: max(10, n_components // 2).  iterated_power: power steps, "auto": 2.
-    random_state: a whole number is the seed.
+    random_state: an integer is the seed.
 
     Attributes after fit: components_, explained_variance_, explained_variance_ratio_, singular_values_, mean_,
     n_components_, n_samples_, noise_variance_, n_features_in_, feature_names_in_; error_ (|X - mean - its
@@ -223,7 +223,7 @@ class FlashTruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     """The largest singular values without centring: a drop-in for sklearn.decomposition.TruncatedSVD.
 
     n_components: how many, at most min(n_samples, n_features).  n_iter: power steps, each of which reads X once more.
-    n_oversamples: columns of the range beyond n_components.  random_state: a whole number is the seed.
+    n_oversamples: columns of the range beyond n_components.  random_state: an integer is the seed.
 
     Attributes after fit: components_, explained_variance_, explained_variance_ratio_, singular_values_, n_features_in_,
     feature_names_in_; error_ (|X - its approximation|, Frobenius) with error_low_ and error_high_, between which it

@@ -251,7 +251,7 @@ _precision = "full"
 
 
 def configure(*, threads: Optional[int] = None, precision: Optional[str] = None) -> None:
-    """Says how products are made from now on, in the whole process.
+    """Sets how products are computed from now on, in the whole process.
 
     threads: on a CPU, at most 1024; 0, the default, is OpenMP's own number (the variable OMP_NUM_THREADS).  The result
     does not depend on it.  A process that a fork made always works with one thread, because GNU's OpenMP cannot start

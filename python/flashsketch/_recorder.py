@@ -1,7 +1,8 @@
 """What the gradients of a PyTorch model's linear layers are made of, recorded while the model runs.
 
 Hooks behind the layers note their inputs and where their outputs are in autograd's graph; then one backward pass over
-the batch gives the slopes at all of these outputs at once.  It makes no gradient of a parameter, and writes no .grad.
+the batch gives the gradients of all of these outputs at once.  It computes no gradient of a parameter and writes no
+.grad.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class Recorder:
             module: [self._pair(module, *call[:2], next(found), len(values)) for call in of]
             for module, of in calls.items()
         }
-        together: Dict[Tuple[Module, ...], Tuple[Tensor, Tensor]] = {}  # so that weight and bias share their slopes
+        together: Dict[Tuple[Module, ...], Tuple[Tensor, Tensor]] = {}  # so that weight and bias share them
         parts: Dict[str, Any] = {}
         for name in self.parameters:
             if name in self.others:
@@ -129,7 +130,7 @@ class Recorder:
     def _pair(
         self, module: Module, inputs: Tensor, version: int, slopes: Optional[Tensor], examples: int
     ) -> Tuple[Tensor, Tensor]:
-        """Slopes and inputs of one call, looked at."""
+        """Output gradients and inputs of one call, checked."""
         name = self._names[module]
         if slopes is None:
             raise ValueError(

@@ -198,7 +198,7 @@ class Sketch(_Operator):
         return _unpickle, (self._key, definition_version)
 
     def digest(self) -> int:
-        """64 bits that tell sketches apart: equal on every machine for equal sketches.  Costs a pass over S.
+        """64 bits that distinguish sketches: equal on every machine for equal sketches.  Costs a pass over S.
 
         >>> import flashsketch as fs
         >>> fs.Sketch(k=128, d=1000, seed=1).digest() == fs.Sketch(k=128, d=1000, seed=1).digest()

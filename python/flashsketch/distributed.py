@@ -1,9 +1,9 @@
-"""Tensors whose rows are spread over the ranks of torch.distributed: every rank sketches its own, and only Y moves.
+"""Tensors whose rows are spread over the ranks of torch.distributed: every rank sketches its own, and only Y is sent.
 
     Y = flashsketch.distributed.all_reduce(S, A)          # A: this rank's rows; Y = S A of all of them, on every rank
     Y = flashsketch.distributed.reduce_scatter(S, A)      # some rows of Y on every rank; `rows` says which
 
-Parts of Y are float32 (float64 for float64) until they have been summed, for half types too, and are rounded once.
+Partial results are float32 (float64 for float64) until they have been summed, for half types too, and are rounded once.
 What one rank gets wrong raises the same exception on all of them: no rank waits for it.  The order of the sum is the
 backend's (NCCL, gloo).
 """

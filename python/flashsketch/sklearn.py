@@ -33,7 +33,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     library's own sketch for batches, 4 nonzeros a column; a number from above 0 to 1 is an SJLT with that part of each
     column nonzero.  eps: the distortion that "auto" allows.  dense_output: False gives a sparse result for sparse X.
     compute_inverse_components: also makes the pseudo-inverse in `fit` (k x d numbers) for `inverse_transform`.
-    random_state: a whole number is the sketch's seed.
+    random_state: an integer is the seed of the sketch.
 
     Attributes after fit: sketch_ (a flashsketch.Sketch), n_components_, density_, n_features_in_, components_ (S
     written out, made when it is asked for), inverse_components_.

@@ -24,7 +24,13 @@ def anchors(path):
 
 links, bad = 0, 0
 for document in DOCUMENTS:
-    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(document.read_text(encoding="utf-8"))):
+    text = without_code(document.read_text(encoding="utf-8"))
+    names = dict(re.findall(r"^\[([^]]+)\]: (\S+)$", text, re.MULTILINE))  # [name]: target
+    for used in re.findall(r"\]\[([^]]+)\]", text):
+        if used not in names:
+            print(f"{document.relative_to(ROOT)}: [{used}] is not defined")
+            bad += 1
+    for target in [*re.findall(r"\]\(([^)\s]+)\)", text), *names.values()]:
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")

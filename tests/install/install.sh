@@ -42,6 +42,13 @@ prefix)
     test -f "$(libdir "$prefix")/libflashsketch_files.so"
     "$prefix/bin/flashsketch" version
     grep -q '^.SH NAME' "$prefix/share/man/man1/flashsketch.1"
+    for command in $("$prefix/bin/flashsketch" help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
+        page=$prefix/share/man/man1/flashsketch-$command.1
+        grep -q "^flashsketch\\\\-$command" "$page" && grep -q '^.SH OPTIONS' "$page" ||
+            { echo "$page is no man page of $command"; exit 1; }
+        ! command -v man >/dev/null || [ -z "$(MANWIDTH=100 man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null)" ] ||
+            { echo "$page has errors"; exit 1; }
+    done
     grep -q '^complete -F _flashsketch flashsketch' "$prefix/share/bash-completion/completions/flashsketch"
     grep -q '^#compdef flashsketch' "$prefix/share/zsh/site-functions/_flashsketch"
     ;;

@@ -85,17 +85,26 @@ def test_files_of_the_package_safetensors_are_read_by_the_command():
     assert told.returncode == 0, told.stderr
 
 
-def test_what_readme_shows_works(tmp_path):
-    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert blocks, "README.md shows no Python"
-    for block in blocks:
-        for module in re.findall(r"^import (\w+)|^from (\w+)", block, re.MULTILINE):
-            if (name := module[0] or module[1]) != "flashsketch":
-                pytest.importorskip(name)
-        told = run(sys.executable, "-c", block, cwd=tmp_path)
-        assert told.returncode == 0, told.stderr
-        promised = re.findall(r"^print\(.*\)\s+# (.*)$", block, re.MULTILINE)
-        assert told.stdout.splitlines() == promised
+def pages_with_python():
+    """README and the pages of docs with blocks ```python that need nothing from outside: docs/solvers.md begins with an
+    A of the reader's, docs/attribution.md with a model, docs/sketches.md with a file (below)."""
+    others = {"solvers.md", "attribution.md", "sketches.md"}
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "guides").glob("*.md")]
+    return [ROOT / "README.md", *(p for p in sorted(pages) if (p.name not in others or p.parent.name == "guides")
+                                  and "\n```python\n" in p.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize("page", pages_with_python(), ids=lambda path: path.stem)
+def test_what_a_page_shows_runs(page, tmp_path):
+    """All blocks ```python of a page are one program; a line `print(...)  # text` prints that text."""
+    program = "".join(re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
+    for module in re.findall(r"^import (\w+)|^from (\w+)", program, re.MULTILINE):
+        if (name := module[0] or module[1]) != "flashsketch":
+            pytest.importorskip(name)
+    told = run(sys.executable, "-c", program, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    promised = re.findall(r"^print\(.*\)\s+# (.*)$", program, re.MULTILINE)
+    assert told.stdout.splitlines() == promised
 
 
 @pytest.mark.parametrize(

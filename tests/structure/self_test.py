@@ -6,6 +6,7 @@ import unittest
 
 import includes
 import lengths
+import prose
 import words
 
 # A tree that follows every rule; "" is an empty file.
@@ -70,6 +71,7 @@ class Planted(unittest.TestCase):
         self.assertEqual(includes.check(self.root, {}), [])
         self.assertEqual(lengths.check(self.root, {}), [])
         self.assertEqual(words.check(self.root, {}), [])
+        self.assertEqual(prose.check(self.root), [])
 
     def test_every_planted_include_is_reported_with_its_line(self):
         for path, line, part in PLANTED:
@@ -110,6 +112,45 @@ class Planted(unittest.TestCase):
                 self.assertTrue(problems[0].startswith(f'cli/main.c:1: "{word}"'), problems)
                 self.assertEqual(words.check(self.root, {"cli/main.c": 1}), [])
                 self.assertEqual(len(words.check(self.root, {"cli/main.c": 2})), 1)
+
+    def test_a_retired_word_is_found_in_prose_and_not_in_code(self):
+        for line in ("Other people's programs", "a whole number", "the peers", "rows are dealt", "the the report"):
+            with self.subTest(line):
+                self.write("docs/page.md", f"Text.\n{line}\n")
+                problems = prose.check(self.root)
+                self.assertEqual(len(problems), 1, problems)
+                self.assertTrue(problems[0].startswith("docs/page.md:2: "), problems)
+        for line in ("```\na peer\n```", "the `floor` of it", "[link](peers.json)", "floor(k / M)", "    floor = 1"):
+            with self.subTest(line):
+                self.write("docs/page.md", line + "\n")
+                self.assertEqual(prose.check(self.root), [])
+        self.write("docs/page.md", "")
+        self.write("include/flashsketch.h", "int peers; /* the floor */\n")
+        self.assertEqual(len(prose.check(self.root)), 1)
+
+    def test_a_long_sentence_is_found(self):
+        self.write("docs/page.md", "Word, " * prose.LONGEST + "end.\n")
+        self.assertEqual(len(prose.check(self.root)), 1)
+        half = "Word, " * (prose.LONGEST // 2) + "end."
+        self.write("docs/page.md", f"{half} {half}\n")
+        self.assertEqual(prose.check(self.root), [])
+
+    def test_readme_has_limits(self):
+        for text, part in (("x" * 121, "121 columns"), ("a.\n" * 161, "161 lines"), ("some words. " * 700, "words"),
+                           ("1, 2, 3 and 4", "4 numbers")):
+            with self.subTest(part):
+                lines = [text] if len(text) < 122 else text.split(" ")
+                self.write("README.md", text if "\n" in text else "\n".join(
+                    [" ".join(lines[i : i + 9]) for i in range(0, len(lines), 9)]) + "\n")
+                problems = prose.check(self.root)
+                self.assertEqual(len(problems), 1, problems)
+                self.assertIn(part, problems[0])
+
+    def test_a_word_that_the_glossary_retires_needs_a_rule(self):
+        self.write("docs/glossary.md", "## Words we do not use\n\n| not | but |\n|---|---|\n| peers | baselines |\n")
+        self.assertEqual(prose.check(self.root), [])
+        self.write("docs/glossary.md", "## Words we do not use\n\n| not | but |\n|---|---|\n| gizmo | device |\n")
+        self.assertEqual(len(prose.check(self.root)), 1)
 
 
 if __name__ == "__main__":
