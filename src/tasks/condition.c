@@ -4,6 +4,7 @@
  * matrix, so that vectors neither overflow nor, in so few steps, vanish, and no step waits for the last one's length. */
 #include "tasks/condition.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "base/math.h"
@@ -27,23 +28,30 @@ fs_result fsi_invert(fsi_operand *A, int64_t n, const double *T, int64_t ld, dou
     return FS_OK;
 }
 
-/* T's rows over their lengths; `work` has n x n numbers and n. */
+/* T's rows over what `there` says: lengths (squared), or entries of the diagonal. */
+static fs_result divide_rows(fsi_operand *A, int64_t n, double *T, double *there, int squared)
+{
+    const fs_allocator *memory = &A->ctx->allocator;
+    double *host = memory->alloc(memory->user, (size_t)n * sizeof *host);
+    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for %" PRId64 " lengths", A->who, n);
+    fs_result result = A->dense->fetch(A->handle, there, (size_t)n * sizeof *host, host);
+    for (int64_t i = 0; i < n; i++) host[i] = host[i] > 0 ? 1 / (squared ? sqrt(host[i]) : host[i]) : 0;
+    if (result == FS_OK) result = A->dense->send(A->handle, host, (size_t)n * sizeof *host, there);
+    memory->release(memory->user, host);
+    return result == FS_OK ? A->dense->scale_rows(A->handle, n, n, T, n, there) : result;
+}
+
+/* T's rows over their lengths; `work` has n x n numbers and n.  The squares of lengths need not be f64 numbers, but
+ * those of lengths over entries of the diagonal are, which are at least 1. */
 static fs_result scale(fsi_operand *A, int64_t n, double *T, double *work)
 {
     const fs_matrix turned = {T, n, n, 1, n, 0, 0, FS_F64, A->ctx->backend->memory};
-    double *there = work + n * n, *host;
-    const fs_allocator *memory = &A->ctx->allocator;
+    double *lengths = work + n * n;
+    DENSE(A, diagonal, n, T, n, lengths, 0.0);
+    FSI_TRY(divide_rows(A, n, T, lengths, 0));
     DENSE(A, widen, &turned, work, n);
-    DENSE(A, squares, n, n, work, n, there);
-    host = memory->alloc(memory->user, (size_t)n * sizeof *host);
-    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for %lld lengths", A->who, (long long)n);
-    fs_result result = A->dense->fetch(A->handle, there, (size_t)n * sizeof *host, host);
-    for (int64_t i = 0; i < n; i++) host[i] = host[i] > 0 ? 1 / sqrt(host[i]) : 0;
-    if (result == FS_OK) result = A->dense->send(A->handle, host, (size_t)n * sizeof *host, there);
-    memory->release(memory->user, host);
-    FSI_TRY(result);
-    DENSE(A, scale_rows, n, n, T, n, there);
-    return FS_OK;
+    DENSE(A, squares, n, n, work, n, lengths);
+    return divide_rows(A, n, T, lengths, 1);
 }
 
 /* The largest singular value of M, n x n packed; x and y have n numbers. */
@@ -68,7 +76,7 @@ static fs_result start(fsi_operand *A, int64_t n, double *x)
 {
     const fs_allocator *memory = &A->ctx->allocator;
     double *host = memory->alloc(memory->user, (size_t)(2 * n) * sizeof *host);
-    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for %lld numbers", A->who, (long long)n);
+    if (!host) return fs_fail(FS_ENOMEM, "%s: no memory for %" PRId64 " numbers", A->who, n);
     for (int64_t i = 0; i < n; i++)
         host[i] = host[n + i] = (double)((uint32_t)(i + 1) * 2654435761u >> 8) * 0x1p-23 - 1;
     const fs_result result = A->dense->send(A->handle, host, (size_t)(2 * n) * sizeof *host, x);

@@ -119,24 +119,30 @@ static dim3 tile_grid(int64_t rows, int64_t cols)
         for (int64_t j = blockIdx.x * (int64_t)ACROSS + threadIdx.x; j < (cols); j += (int64_t)gridDim.x * ACROSS)
 
 template <class T>
-static __global__ void widen_kernel(fsi_input<T> from, int64_t rows, int64_t cols, double *to, int64_t ld)
+static __global__ void widen_kernel(fsi_input<T> from, int64_t rows, int64_t cols, const int64_t *order, double *to,
+                                    int64_t ld)
 {
-    FOR_TILE(i, rows, j, cols) to[j + i * ld] = (double)from.at(i, j);
+    FOR_TILE(i, rows, j, cols) to[j + i * ld] = (double)from.at(i, order ? order[j] : j);
 }
-template <class T> static fs_result widen(gpu_dense *h, const fs_matrix *from, double *to, int64_t ld)
+template <class T>
+static fs_result widen(gpu_dense *h, const fs_matrix *from, const int64_t *order, double *to, int64_t ld)
 {
     widen_kernel<T><<<tile_grid(from->rows, from->cols), dim3(ACROSS, DOWN), 0, h->gpu->stream>>>(
-        fsi_input_of<T>(from), from->rows, from->cols, to, ld);
+        fsi_input_of<T>(from), from->rows, from->cols, order, to, ld);
     return FSI_LAUNCHED(h->gpu, "widening a matrix");
 }
-static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
+static fs_result dense_widen_columns(void *handle, const fs_matrix *from, const int64_t *order, double *to, int64_t ld)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (from->rows == 0 || from->cols == 0) return FS_OK;
-#define WIDEN(T) widen<T>(h, from, to, ld)
+#define WIDEN(T) widen<T>(h, from, order, to, ld)
     return FSI_BY_DTYPE(from->dtype, WIDEN);
 #undef WIDEN
+}
+static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
+{
+    return dense_widen_columns(handle, from, NULL, to, ld);
 }
 
 static __global__ void narrow_kernel(const double *from, int64_t ld, int symmetric, fsi_output to, int64_t rows,
@@ -458,6 +464,7 @@ const fsi_dense fsi_gpu_dense = {
     .alloc = dense_alloc,
     .release = dense_release,
     .widen = dense_widen,
+    .widen_columns = dense_widen_columns,
     .narrow = dense_narrow,
     .fetch = dense_fetch,
     .send = dense_send,
