@@ -48,7 +48,7 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
  * L1 is final. */
 fs_result fsi_basis_orthogonalize(fsi_basis *b);
 
-/* The panel of rows.Z becomes rows of Q, r of its n numbers in each column. */
+/* The panel of rows.Z becomes rows of Q, r of its n numbers in each column; rows.Z may be other memory afterwards. */
 fs_result fsi_basis_divide(fsi_basis *b, int64_t rows);
 
 /* R' of A(:, J) = Q R into host, n x n packed: rows of R from r on 0. */

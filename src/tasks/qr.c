@@ -107,11 +107,11 @@ static fs_result write_panel(void *user, int64_t row0, int64_t rows)
     qr *q = user;
     fsi_operand *A = &q->A;
     const int64_t n = A->n, r = q->basis.r, m = q->probes;
-    double *Z = q->basis.rows.Z;
     fs_matrix part = q->at;
     part.data = (char *)part.data + row0 * part.row_stride * fsi_dtype_size(part.dtype);
     part.rows = rows;
     FSI_TRY(fsi_basis_divide(&q->basis, rows));
+    double *Z = q->basis.rows.Z; /* not before: dividing may exchange it */
     if (q->mask) DENSE(A, scale_rows, n, rows, Z, n, q->mask);
     if (r) {
         DENSE(A, gemm, 1, 0, m, rows, r, 1.0, q->P, r, Z, n, 0.0, q->U, m);

@@ -292,6 +292,7 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
     on_device here(h->gpu->device);
     FSI_TRY(fsi_linalg_follow(h->gpu));
     const double one = 1;
+    if (k >= 2 * n) return fsi_gpu_gram(handle, 0, n, k, X, ldx, beta, G, ldg);
     return good(h, h->lib->dsyrk(h->lib->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg), "syrk");
 }
 

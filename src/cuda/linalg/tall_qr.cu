@@ -6,7 +6,6 @@
  * about 1 or more, so that X'X has no reliable factor, the diagonal is made larger by the share 8 p u first: X C'^-1 has
  * then a condition number of at most sqrt(8 p u) cond(X) (shifted Cholesky QR: Fukaya, Kannan, Nakatsukasa, Yamamoto and
  * Yanagisawa, 2020).  As a share of the diagonal the shift does not depend on the scale of columns. */
-#include "cuda/linalg/libraries.h"
 #include "cuda/linalg/products.h"
 
 namespace {
@@ -31,16 +30,9 @@ typedef struct tall {
 /* G = X'X, its lower triangle, zeros above; *off = |G - I|_F of that. */
 fs_result make_gram(const tall *t, double *off)
 {
-    fsi_gpu *gpu = ((fsi_gpu_handle *)t->handle)->gpu;
     const fsi_dense *dense = &fsi_gpu_dense;
-    const double one = 1, zero = 0;
-    const int p = (int)t->p;
     FSI_TRY(dense->zero(t->handle, t->G, (size_t)(t->p * t->p) * sizeof *t->G));
-    FSI_TRY(fsi_linalg_follow(gpu));
-    FSI_TRY(fsi_linalg_check(gpu,
-                             gpu->linalg->dsyrk(gpu->linalg->blas, LOWER, OP_T, p, (int)t->m, &one, t->X, (int)t->ld,
-                                                &zero, t->G, p),
-                             "syrk"));
+    FSI_TRY(fsi_gpu_gram(t->handle, 1, t->p, t->m, t->X, t->ld, 0.0, t->G, t->p));
     FSI_TRY(dense->diagonal(t->handle, t->p, t->G, t->p, NULL, -1.0));
     FSI_TRY(dense->norm(t->handle, t->p * t->p, t->G, off));
     return dense->diagonal(t->handle, t->p, t->G, t->p, t->diagonals, 1.0);
