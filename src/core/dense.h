@@ -24,6 +24,8 @@ typedef struct fsi_dense {
 
     /* to[j + i ld] = from(i, j); `from` is a view in the backend's memory, of any type, its offset folded in. */
     fs_result (*widen)(void *handle, const fs_matrix *from, double *to, int64_t ld);
+    /* to[j + i ld] = from(i, order[j]); order is in the backend's memory, a number for each column of `from`. */
+    fs_result (*widen_columns)(void *handle, const fs_matrix *from, const int64_t *order, double *to, int64_t ld);
     /* to(i, j) = from[j + i ld]; where `symmetric`, from's lower triangle is all there is. */
     fs_result (*narrow)(void *handle, const double *from, int64_t ld, int symmetric, const fs_matrix *to);
     fs_result (*fetch)(void *handle, const void *from, size_t bytes, void *host);

@@ -109,6 +109,15 @@ static void dense_release(void *handle, void *memory) { give(handle, memory); }
 
 /* copies ----------------------------------------------------------------------------------------------------- */
 
+static fs_result dense_widen_columns(void *handle, const fs_matrix *from, const int64_t *order, double *to, int64_t ld)
+{
+    const cpu_dense *h = handle;
+#pragma omp parallel for num_threads(threads_for(h, from->rows * from->cols)) schedule(static)
+    for (int64_t i = 0; i < from->rows; i++)
+        for (int64_t j = 0; j < from->cols; j++)
+            to[j + i * ld] = fsi_load(from->data, from->dtype, i * from->row_stride + order[j] * from->col_stride);
+    return FS_OK;
+}
 static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
 {
     const cpu_dense *h = handle;
@@ -336,6 +345,7 @@ const fsi_dense fsi_cpu_dense = {
     .alloc = dense_alloc,
     .release = dense_release,
     .widen = dense_widen,
+    .widen_columns = dense_widen_columns,
     .narrow = dense_narrow,
     .fetch = dense_copy,
     .send = dense_copy,

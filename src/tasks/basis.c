@@ -11,6 +11,7 @@
 
 #include "base/math.h"
 #include "core/sketch.h"
+#include "tasks/condition.h"
 #include "tasks/triangle.h"
 
 /* Condition of A L1'^-1 up to which one Cholesky step leaves errors of rounding alone; and steps at most. */
@@ -18,6 +19,47 @@ static const double GOOD_F64 = 12, GOOD_F32 = 1000;
 enum { STEPS = 5 };
 
 static int is_f64(const fsi_basis *b) { return b->A->dtype == FS_F64; }
+static int in_host(const fsi_basis *b) { return b->A->ctx->backend->memory == FS_MEMORY_HOST; }
+
+/* division ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a product with the inverse of a triangle may take the place of a substitution: its residual is u times the
+ * condition, which is far below the rounding of an f32 A.  On a CPU a substitution is as fast. */
+static int may_invert(const fsi_basis *b)
+{
+    return !in_host(b) && b->r == b->A->n && b->scaled <= (is_f64(b) ? 16 : 0x1p23);
+}
+
+/* N = T^-1 where that may be used, T n x n. */
+static fs_result prepare_division(fsi_basis *b, const double *T)
+{
+    fsi_operand_free(b->A, b->N);
+    b->N = NULL;
+    return may_invert(b) ? fsi_invert(b->A, b->A->n, T, b->A->n, &b->N) : FS_OK;
+}
+
+/* The panel times N, whose zeros are skipped in steps of BLOCK rows. */
+static fs_result multiply(fsi_basis *b, int64_t rows)
+{
+    enum { BLOCK = 256 };
+    const int64_t n = b->A->n;
+    double *Z = b->rows.Z;
+    if (!b->spare) FSI_TRY(fsi_operand_alloc(b->A, n * b->rows.most, &b->spare));
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t height = fsi_min(BLOCK, n - i);
+        DENSE(b->A, gemm, 0, 0, height, rows, i + height, 1.0, b->N + i, n, Z, n, 0.0, b->spare + i, n);
+    }
+    b->rows.Z = b->spare;
+    b->spare = Z;
+    return FS_OK;
+}
+
+static fs_result divide(fsi_basis *b, int64_t rows, const double *T)
+{
+    if (b->N) return multiply(b, rows);
+    DENSE(b->A, trsm, 1, 0, b->r, rows, T, b->A->n, b->rows.Z, b->A->n);
+    return FS_OK;
+}
 
 /* the sketch ------------------------------------------------------------------------------------------------- */
 
@@ -57,11 +99,10 @@ static fs_result factor(fsi_basis *b, int64_t m, double *Y)
     if (result == FS_OK) result = A->dense->wait(A->handle, NULL);
     fsi_operand_free(A, X);
     FSI_TRY(result);
-    FSI_TRY(fsi_operand_share(A, b->L1, A->n * A->n));
-    return A->dense->fetch(A->handle, b->L1, (size_t)(A->n * A->n) * sizeof(double), b->host);
+    return fsi_operand_share(A, b->L1, A->n * A->n);
 }
 
-/* L1 and its copy in host, unpivoted. */
+/* L1, unpivoted. */
 static fs_result sketch_and_factor(fsi_basis *b, const fsi_basis_options *o)
 {
     fsi_operand *A = b->A;
@@ -79,11 +120,12 @@ static fs_result sketch_and_factor(fsi_basis *b, const fsi_basis_options *o)
     return result;
 }
 
-/* The upper triangle of the pivoted QR of R, whose transpose is in host, takes its place there. */
-static fs_result pivot(fsi_basis *b)
+/* host = the upper triangle of the pivoted QR of R = T', T n x n in the backend's memory. */
+static fs_result pivot(fsi_basis *b, const double *T)
 {
     const int64_t n = b->A->n;
     void *memory = NULL;
+    DENSE(b->A, fetch, T, (size_t)(n * n) * sizeof(double), b->host);
     if (!b->pivots) FSI_TRY(fsi_rows_host(b->A, n, sizeof(int64_t), &memory));
     if (memory) b->pivots = memory;
     double *R = b->host;
@@ -93,10 +135,10 @@ static fs_result pivot(fsi_basis *b)
     return FS_OK;
 }
 
-fs_result fsi_basis_dependent(fsi_basis *b)
+fs_result fsi_basis_dependent(fsi_basis *b, const double *T)
 {
     const int64_t n = b->A->n;
-    FSI_TRY(pivot(b));
+    FSI_TRY(pivot(b, T));
     const int64_t rank = fsi_min(n - 1, fsi_triangle_rank(n, b->host, fsi_operand_rcond(b->A, 0)));
     return fs_fail(FS_EINVAL,
                    "%s: the columns of A are dependent to rounding: %" PRId64 " of %" PRId64
@@ -109,7 +151,7 @@ static fs_result truncate(fsi_basis *b, double rcond)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n;
-    FSI_TRY(pivot(b));
+    FSI_TRY(pivot(b, b->L1));
     b->r = fsi_triangle_rank(n, b->host, rcond);
     double *R = b->host;
     for (int64_t j = 0; j < n; j++)
@@ -117,8 +159,77 @@ static fs_result truncate(fsi_basis *b, double rcond)
     for (int64_t j = b->r; j < n; j++) R[j + j * n] = 0;
     DENSE(A, send, R, (size_t)(n * n) * sizeof(double), b->L1);
     if (b->r > 0 && b->r < n) FSI_TRY(fsi_operand_alloc(A, b->r * (n - b->r), &b->W));
+    b->is_final = b->is_final && b->r == n;
     fsi_rows_close(&b->rows);
     return fsi_rows_open(&b->rows, A, b->pivots);
+}
+
+/* the factor of A'A ------------------------------------------------------------------------------------------- */
+
+static fs_result square_panel(void *user, int64_t row0, int64_t rows)
+{
+    fsi_basis *b = user;
+    (void)row0;
+    DENSE(b->A, syrk, b->A->n, rows, b->rows.Z, b->A->n, 1.0, b->G, b->A->n);
+    return FS_OK;
+}
+
+/* T = the Cholesky factor of G with `shift` on its first r diagonal entries; *broken: it has none. */
+static fs_result factor_gram(fsi_basis *b, double shift, double *T, int *broken)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n, r = b->r;
+    DENSE(A, zero, T, (size_t)(n * n) * sizeof(double));
+    DENSE(A, add, n * n, 1.0, b->G, T);
+    if (shift > 0) DENSE(A, diagonal, r, T, n, NULL, shift);
+    DENSE(A, potrf, r, T, n);
+    DENSE(A, wait, broken);
+    double failed = *broken;
+    FSI_TRY(fsi_operand_share_host(A, &failed, 1));
+    *broken = failed != 0;
+    return *broken ? FS_OK : fsi_operand_share(A, T, n * n);
+}
+
+static fs_result size_of_gram(fsi_basis *b, double *size)
+{
+    DENSE(b->A, norm, b->A->n * b->A->n, b->G, size);
+    FSI_REQUIRE(isfinite(*size), "%s: A has elements that are not finite, or so large that their sums are not",
+                b->A->who);
+    return FS_OK;
+}
+
+/* L1 from A'A where A L1'^-1 is then orthonormal to the rounding of f32: is_final. */
+static fs_result square_and_factor(fsi_basis *b)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n;
+    int broken;
+    double size;
+    DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
+    FSI_TRY(fsi_rows_visit(&b->rows, square_panel, b));
+    FSI_TRY(fsi_operand_sum(A, b->G, n * n));
+    FSI_TRY(size_of_gram(b, &size));
+    FSI_TRY(factor_gram(b, 0, b->L1, &broken));
+    if (broken) return FS_OK;
+    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
+    b->is_final = b->scaled * b->scaled * 0x1p-53 <= 0x1p-24 * sqrt((double)n);
+    if (!b->is_final) return FS_OK;
+    DENSE(A, zero, b->L2, (size_t)(n * n) * sizeof(double));
+    DENSE(A, diagonal, n, b->L2, n, NULL, 1.0);
+    return FS_OK;
+}
+
+static fs_result take_memory(fsi_basis *b)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n;
+    void *memory = NULL;
+    FSI_TRY(fsi_rows_host(A, n * n + 3 * n, sizeof(double), &memory));
+    b->host = memory;
+    FSI_TRY(fsi_operand_alloc(A, n * n, &b->L1));
+    FSI_TRY(fsi_operand_alloc(A, n * n, &b->L2));
+    FSI_TRY(fsi_operand_alloc(A, n * n, &b->G));
+    return fsi_rows_open(&b->rows, A, NULL);
 }
 
 fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options *o)
@@ -127,21 +238,20 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
     memset(b, 0, sizeof *b);
     b->A = A;
     b->r = n;
-    void *memory = NULL;
-    FSI_TRY(fsi_rows_host(A, n * n + 3 * n, sizeof(double), &memory));
-    b->host = memory;
-    FSI_TRY(fsi_operand_alloc(A, n * n, &b->L1));
-    FSI_TRY(fsi_operand_alloc(A, n * n, &b->L2));
-    FSI_TRY(fsi_operand_alloc(A, n * n, &b->G));
-    FSI_TRY(fsi_rows_open(&b->rows, A, NULL));
+    FSI_TRY(take_memory(b));
     fsi_operand_progress(A, 0, "sketch");
-    FSI_TRY(sketch_and_factor(b, o));
-    if (o->pivoting == FSI_PIVOT_ALWAYS) return truncate(b, o->rcond);
+    if (o->may_square && !is_f64(b) && !in_host(b) && !A->is_sparse && !o->sketch) FSI_TRY(square_and_factor(b));
+    if (!b->is_final) FSI_TRY(sketch_and_factor(b, o));
+    if (o->pivoting == FSI_PIVOT_ALWAYS) {
+        FSI_TRY(truncate(b, o->rcond));
+        return b->is_final || b->r < n ? FS_OK : fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL);
+    }
+    if (b->is_final) return FS_OK;
     /* An f32 sketch has fewer digits than the factor of A: what rounding made of it is seen later, in R itself. */
     const double limit = o->pivoting == FSI_PIVOT_DEPENDENT || is_f64(b) ? o->rcond : 0x1p-40;
-    const int dependent = !(fsi_triangle_condition(n, b->host, 1, b->host + n * n) * limit < 1);
-    if (!dependent) return FS_OK;
-    return o->pivoting == FSI_PIVOT_NEVER ? fsi_basis_dependent(b) : truncate(b, o->rcond);
+    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
+    if (b->scaled * limit < 1) return FS_OK;
+    return o->pivoting == FSI_PIVOT_NEVER ? fsi_basis_dependent(b, b->L1) : truncate(b, o->rcond);
 }
 
 /* the Gram matrix -------------------------------------------------------------------------------------------- */
@@ -150,10 +260,10 @@ static fs_result gram_panel(void *user, int64_t row0, int64_t rows)
 {
     fsi_basis *b = user;
     fsi_operand *A = b->A;
-    double *Z = b->rows.Z;
     const int64_t n = A->n, r = b->r;
     (void)row0;
-    DENSE(A, trsm, 1, 0, r, rows, b->L1, n, Z, n);
+    FSI_TRY(divide(b, rows, b->L1));
+    const double *Z = b->rows.Z;
     DENSE(A, syrk, r, rows, Z, n, 1.0, b->G, n);
     if (b->W) DENSE(A, gemm, 0, 1, r, n - r, rows, 1.0, Z, n, Z + r, n, 1.0, b->W, r);
     return FS_OK;
@@ -163,46 +273,43 @@ static fs_result gram_panel(void *user, int64_t row0, int64_t rows)
  * matrix for the next step (shifted Cholesky QR: Fukaya, Kannan, Nakatsukasa, Yamamoto and Yanagisawa, 2020). */
 static fs_result cholesky(fsi_basis *b, int *broken)
 {
-    fsi_operand *A = b->A;
-    const int64_t n = A->n, r = b->r;
     double size;
-    DENSE(A, norm, n * n, b->G, &size);
-    FSI_REQUIRE(isfinite(size), "%s: A has elements that are not finite, or so large that their sums are not", A->who);
-    for (int shifted = 0; shifted < 2; shifted++) {
-        DENSE(A, zero, b->L2, (size_t)(n * n) * sizeof(double));
-        DENSE(A, add, n * n, 1.0, b->G, b->L2);
-        if (shifted) DENSE(A, diagonal, r, b->L2, n, NULL, 12 * 0x1p-52 * (double)r * size);
-        DENSE(A, potrf, r, b->L2, n);
-        DENSE(A, wait, broken);
-        double failed = *broken;
-        FSI_TRY(fsi_operand_share_host(A, &failed, 1));
-        *broken = failed != 0;
-        if (!*broken) return fsi_operand_share(A, b->L2, n * n);
-    }
-    return FS_OK;
+    FSI_TRY(size_of_gram(b, &size));
+    FSI_TRY(factor_gram(b, 0, b->L2, broken));
+    return *broken ? factor_gram(b, 12 * 0x1p-52 * (double)b->r * size, b->L2, broken) : FS_OK;
 }
 
-/* L = L1 L2 into G, and packed into host. */
+/* G = L1 L2. */
 static fs_result merge(fsi_basis *b)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n, r = b->r;
     DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
     DENSE(A, gemm, 0, 0, r, r, r, 1.0, b->L1, n, b->L2, n, 0.0, b->G, n);
-    FSI_TRY(fsi_operand_share(A, b->G, n * n));
-    DENSE(A, fetch, b->G, (size_t)(n * n) * sizeof(double), b->host);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < j; i++) b->host[i + j * n] = 0;
-    return FS_OK;
+    return fsi_operand_share(A, b->G, n * n);
 }
 
-/* The condition of the leading r x r part of a matrix in the backend's memory, columns n apart. */
-static fs_result condition_of(fsi_basis *b, const double *L, double *condition)
+/* L2, until it is good; *condition is that of the last one. */
+static fs_result improve(fsi_basis *b, int *broken, double *condition)
 {
-    const int64_t n = b->A->n, r = b->r;
-    DENSE(b->A, fetch, L, (size_t)(n * n) * sizeof(double), b->host);
-    for (int64_t j = 1; j < r; j++) memmove(b->host + j * r, b->host + j * n, (size_t)r * sizeof(double));
-    *condition = fsi_triangle_condition(r, b->host, 0, b->host + n * n);
+    fsi_operand *A = b->A;
+    const int64_t n = A->n, r = b->r;
+    const fs_matrix merged = {b->G, n, n, n, 1, 0, 0, FS_F64, A->ctx->backend->memory};
+    for (int step = 0; step < STEPS; step++) {
+        fsi_operand_progress(A, 0.2 + 0.05 * step, "Gram matrix");
+        FSI_TRY(prepare_division(b, b->L1));
+        DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
+        if (b->W) DENSE(A, zero, b->W, (size_t)(r * (n - r)) * sizeof(double));
+        FSI_TRY(fsi_rows_visit(&b->rows, gram_panel, b));
+        FSI_TRY(fsi_operand_sum(A, b->G, n * n));
+        if (b->W) FSI_TRY(fsi_operand_sum(A, b->W, r * (n - r)));
+        FSI_TRY(cholesky(b, broken));
+        if (*broken) return FS_OK;
+        FSI_TRY(fsi_condition(A, r, b->L2, n, 0, condition, NULL));
+        if (*condition <= (is_f64(b) ? GOOD_F64 : GOOD_F32)) return FS_OK;
+        FSI_TRY(merge(b));
+        DENSE(A, widen, &merged, b->L1, n);
+    }
     return FS_OK;
 }
 
@@ -213,36 +320,25 @@ fs_result fsi_basis_orthogonalize(fsi_basis *b)
     int broken = 0;
     double condition = INFINITY;
     if (!r) return FS_OK;
-    for (int step = 0; step < STEPS; step++) {
-        fsi_operand_progress(A, 0.2 + 0.05 * step, "Gram matrix");
-        DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
-        if (b->W) DENSE(A, zero, b->W, (size_t)(r * (n - r)) * sizeof(double));
-        FSI_TRY(fsi_rows_visit(&b->rows, gram_panel, b));
-        FSI_TRY(fsi_operand_sum(A, b->G, n * n));
-        if (b->W) FSI_TRY(fsi_operand_sum(A, b->W, r * (n - r)));
-        FSI_TRY(cholesky(b, &broken));
-        if (broken) break;
-        FSI_TRY(condition_of(b, b->L2, &condition));
-        if (condition <= (is_f64(b) ? GOOD_F64 : GOOD_F32)) break;
-        FSI_TRY(merge(b));
-        DENSE(A, send, b->host, (size_t)(n * n) * sizeof(double), b->L1);
+    if (!b->is_final) {
+        FSI_TRY(improve(b, &broken, &condition));
+        if (broken || condition > 1e6) return fsi_basis_dependent(b, b->L1);
     }
-    if (broken || condition > 1e6) {
-        DENSE(A, fetch, b->L1, (size_t)(n * n) * sizeof(double), b->host);
-        return fsi_basis_dependent(b);
+    if (b->W) {
+        DENSE(A, trsm, 1, 0, r, n - r, b->L2, n, b->W, r);
+        FSI_TRY(fsi_operand_share(A, b->W, r * (n - r)));
     }
-    if (!b->W) return FS_OK;
-    DENSE(A, trsm, 1, 0, r, n - r, b->L2, n, b->W, r);
-    return fsi_operand_share(A, b->W, r * (n - r));
+    FSI_TRY(merge(b));
+    fsi_operand_free(A, b->N);
+    b->N = NULL;
+    return fsi_condition(A, r, b->G, n, 0, &b->condition, may_invert(b) ? &b->N : NULL);
 }
 
 fs_result fsi_basis_divide(fsi_basis *b, int64_t rows)
 {
-    const int64_t n = b->A->n;
     if (!b->r) return FS_OK;
-    DENSE(b->A, trsm, 1, 0, b->r, rows, b->L1, n, b->rows.Z, n);
-    DENSE(b->A, trsm, 1, 0, b->r, rows, b->L2, n, b->rows.Z, n);
-    return FS_OK;
+    FSI_TRY(divide(b, rows, b->L1)); /* by both at once, where N is used */
+    return b->N ? FS_OK : divide(b, rows, b->L2);
 }
 
 fs_result fsi_basis_triangle(fsi_basis *b)
@@ -250,7 +346,9 @@ fs_result fsi_basis_triangle(fsi_basis *b)
     const int64_t n = b->A->n, r = b->r;
     memset(b->host, 0, (size_t)(n * n) * sizeof(double));
     if (!r) return FS_OK;
-    FSI_TRY(merge(b));
+    DENSE(b->A, fetch, b->G, (size_t)(n * n) * sizeof(double), b->host);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < j; i++) b->host[i + j * n] = 0;
     if (!b->W) return FS_OK;
     void *memory = NULL;
     FSI_TRY(fsi_rows_host(b->A, r * (n - r), sizeof(double), &memory));
@@ -266,10 +364,8 @@ void fsi_basis_close(fsi_basis *b)
 {
     if (!b->A) return;
     fsi_rows_close(&b->rows);
-    fsi_operand_free(b->A, b->L1);
-    fsi_operand_free(b->A, b->L2);
-    fsi_operand_free(b->A, b->G);
-    fsi_operand_free(b->A, b->W);
+    double *const all[] = {b->L1, b->L2, b->G, b->N, b->spare, b->W};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fsi_operand_free(b->A, all[i]);
     fsi_rows_release(b->A, b->pivots);
     fsi_rows_release(b->A, b->host);
     memset(b, 0, sizeof *b);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -78,22 +79,27 @@ static fs_result check(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X, con
 
 /* memory ----------------------------------------------------------------------------------------------------- */
 
-/* B where products with A take it: the caller's own, or a packed copy in the backend's memory. */
+/* B where products with A take it: the caller's own, or a packed copy in the backend's memory, of the same type and with
+ * the same neighbours, so that kernels do the same with it. */
 static fs_result place_right_hand_sides(fsi_lstsq *l, const fs_matrix *B)
 {
     l->B = fsi_matrix_at_origin(B);
     if (B->memory == l->A.ctx->backend->memory) return FS_OK;
-    const size_t bytes = (size_t)(B->rows * B->cols) * sizeof(double);
+    const size_t each = (size_t)fs_dtype_size(B->dtype), bytes = (size_t)(B->rows * B->cols) * each;
     const fs_allocator *memory = &l->A.ctx->allocator;
-    double *packed = memory->alloc(memory->user, bytes ? bytes : 1);
+    const int down = llabs(B->row_stride) < llabs(B->col_stride);
+    const int64_t across = down ? B->rows : 1, along = down ? 1 : B->cols;
+    char *packed = memory->alloc(memory->user, bytes ? bytes : 1);
     if (!packed) return fs_fail(FS_ENOMEM, "fs_lstsq: no memory for %zu bytes of B", bytes);
     for (int64_t i = 0; i < B->rows; i++)
         for (int64_t c = 0; c < B->cols; c++)
-            packed[i * B->cols + c] = fsi_load(l->B.data, l->B.dtype, i * l->B.row_stride + c * l->B.col_stride);
+            memcpy(packed + (size_t)(i * along + c * across) * each,
+                   (const char *)l->B.data + (i * l->B.row_stride + c * l->B.col_stride) * (int64_t)each, each);
     fs_result result = l->A.dense->alloc(l->A.handle, bytes ? bytes : 1, &l->B_copy);
     if (result == FS_OK) result = l->A.dense->send(l->A.handle, packed, bytes, l->B_copy);
     memory->release(memory->user, packed);
-    l->B = fs_row_major(l->B_copy, B->rows, B->cols, FS_F64);
+    l->B = down ? fs_col_major(l->B_copy, B->rows, B->cols, B->dtype)
+                : fs_row_major(l->B_copy, B->rows, B->cols, B->dtype);
     l->B.memory = l->A.ctx->backend->memory;
     return result;
 }
@@ -103,9 +109,10 @@ static fs_result take_memory(fsi_lstsq *l)
     const int64_t n = l->n, m = l->m;
     FSI_REQUIRE(n <= INT32_MAX / 8 && m <= INT32_MAX / n / 8,
                 "fs_lstsq: %" PRId64 " columns and %" PRId64 " right-hand sides are too many", n, m);
-    FSI_TRY(fsi_operand_open(&l->A, n, n, l->A.rows < n ? l->A.rows : n));
+    FSI_TRY(fsi_operand_open(&l->A, n + m, n, l->A.rows < n ? l->A.rows : n)); /* qr of [Y C] has n + m columns */
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->L));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->P));
+    FSI_TRY(fsi_operand_alloc(&l->A, n * m, &l->S));
     FSI_TRY(fsi_operand_alloc(&l->A, n * m + m, &l->W));
     l->squares = l->W + n * m;
     const int64_t vectors = 8 * n * m + 5 * m + 2 * n;
@@ -128,7 +135,7 @@ static fs_result take_memory(fsi_lstsq *l)
 
 static void release_memory(fsi_lstsq *l)
 {
-    double *const all[] = {l->L, l->N, l->P, l->W};
+    double *const all[] = {l->L, l->N, l->inverse, l->normal, l->P, l->S, l->W};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) fsi_operand_free(&l->A, all[i]);
     fsi_operand_free(&l->A, l->B_copy);
     if (l->host) l->A.ctx->allocator.release(l->A.ctx->allocator.user, l->host);

@@ -18,7 +18,10 @@ typedef struct fsi_lstsq {
     int64_t rank;          /* columns of N */
     double *L;             /* R', n x n; backend's memory, as all until `host` */
     double *N;             /* V, n x rank; NULL: N = R^-1 */
+    double *inverse;       /* L^-1, n x n, where N = R^-1 and products with it are as good as substitutions; or NULL */
+    double *normal;        /* D^-1 L L'D^-1, n x n, lower, and n numbers: 1 / D; made with D = diag(values) */
     double *P, *W;         /* n x m: arguments and results of a read of A */
+    double *S;             /* n x m: N p */
     double *squares;       /* m, behind W */
     double *host;          /* all vectors below, in host memory */
     double *values;        /* n: s, the singular values of R, where V is used; otherwise the lengths of A's columns */
@@ -40,14 +43,18 @@ fs_result fsi_lstsq_factor(fsi_lstsq *l);
 /* y = N v, and v = N'y: m columns of n (y) and rank (v) packed numbers in host memory; y and v may be the same. */
 fs_result fsi_lstsq_from_coordinates(fsi_lstsq *l, const double *v, double *y);
 fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v);
+/* q = N'(A'A + lambda) N p: m columns of rank packed numbers in host memory.  One read. */
+fs_result fsi_lstsq_normal(fsi_lstsq *l, const double *p, double *q);
+/* Whether |A|_F is finite and its square an f64 number. */
+fs_result fsi_lstsq_check_norm(const fsi_lstsq *l);
+
+/* lstsq_error.c */
 /* |(A'A + shift_c^2 D^2)^-1/2 g_c| for each right-hand side, A's singular values being the factor's; at most twice that
  * where several right-hand sides share a factorization.  D = diag(values), or where V is used I.  An infinite shift
  * gives 0; spoils shifts. */
 fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double *shifts, const double *g, double *norms);
-/* values = the lengths of A's columns, from the factor.  Only where V is not used. */
+/* values = the lengths of A's columns, from the factor, and `normal`.  Only where V is not used. */
 fs_result fsi_lstsq_measure_columns(fsi_lstsq *l);
-/* Whether |A|_F is finite and its square an f64 number. */
-fs_result fsi_lstsq_check_norm(const fsi_lstsq *l);
 
 /* lstsq_refine.c: replaces the factor by that of A itself, unless A N is singular to rounding.  One read. */
 fs_result fsi_lstsq_refine(fsi_lstsq *l);

@@ -6,16 +6,19 @@
 #include "base/math.h"
 #include "core/matrix.h"
 #include "core/sketch.h"
+#include "tasks/condition.h"
 #include "tasks/lstsq.h"
 
 /* Up to this condition the Cholesky factor of A'A in f64 is a preconditioner that needs three or four iterations: it is
  * off by u cond^2 n, 1e-4 n. */
 #define NORMAL_CONDITION 1e6
 /* Where the estimated condition times rcond is above this, singular values decide on the rank: the estimate is low by a
- * factor of two, the values of a sketch by one of three. */
-#define NEAR_RCOND 0.02
-/* Elements of a panel of A that is widened to f64 at a time; rows of one that need not be. */
-enum { PANEL_ELEMENTS = 1 << 21, PANEL_ROWS = 1 << 16 };
+ * third, and that of a sketch by a factor of three more. */
+#define NEAR_RCOND 0.5
+#define NEAR_RCOND_OF_SKETCH 0.1
+/* Elements of a panel of A that is widened to f64 at a time, for caches of a CPU and to keep a GPU busy; rows of one that
+ * need not be. */
+enum { PANEL_HOST = 1 << 21, PANEL_DEVICE = 1 << 23, PANEL_ROWS = 1 << 16 };
 /* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
 enum { WHOLE_ROWS = 8 };
 /* Rows for each column of a sketch whose factor is refined: A N has a condition number of three. */
@@ -35,44 +38,18 @@ fs_result fsi_lstsq_check_norm(const fsi_lstsq *l)
 
 /* the condition of the factor ------------------------------------------------------------------------------------ */
 
-/* v /= |v|; the norm in *norm.  v is in the backend's memory, n numbers. */
-static fs_result normalize(fsi_lstsq *l, double *v, double *norm)
-{
-    double *host = l->scratch;
-    const size_t bytes = (size_t)l->n * sizeof *host;
-    DENSE(&l->A, fetch, v, bytes, host);
-    *norm = 0;
-    for (int64_t i = 0; i < l->n; i++) *norm = hypot(*norm, host[i]);
-    for (int64_t i = 0; i < l->n; i++) host[i] /= *norm;
-    DENSE(&l->A, send, host, bytes, v);
-    return FS_OK;
-}
+/* Up to this condition of R, products with its inverse are taken in place of substitutions: what they lose beside those,
+ * u times the condition of a correction, a restart makes good. */
+#define INVERSE_CONDITION 1e8
 
-/* Extreme singular values of L by a few steps of power and inverse iteration: sigma_max from below, sigma_min from
- * above, both mostly within a factor of two. */
-static fs_result estimate_condition(fsi_lstsq *l, double *condition)
+/* told.condition from L, and its inverse where that will do. */
+static fs_result estimate_condition(fsi_lstsq *l)
 {
-    enum { STEPS = 5 };
-    const int64_t n = l->n;
-    double largest = 0, inverse = 0, norm;
-    for (int inverted = 0; inverted < 2; inverted++) {
-        for (int64_t i = 0; i < n; i++) l->scratch[i] = (double)((uint32_t)(i + 1) * 2654435761u) / 4294967296.0 - 0.5;
-        DENSE(&l->A, send, l->scratch, (size_t)n * sizeof(double), l->P);
-        for (int step = 0; step < STEPS; step++) {
-            FSI_TRY(normalize(l, l->P, &norm));
-            if (inverted) {
-                DENSE(&l->A, trsm, 1, 0, n, 1, l->L, n, l->P, n);
-                DENSE(&l->A, trsm, 1, 1, n, 1, l->L, n, l->P, n);
-            } else {
-                DENSE(&l->A, gemm, 1, 0, n, 1, n, 1.0, l->L, n, l->P, n, 0.0, l->W, n);
-                DENSE(&l->A, gemm, 0, 0, n, 1, n, 1.0, l->L, n, l->W, n, 0.0, l->P, n);
-            }
-        }
-        FSI_TRY(normalize(l, l->P, inverted ? &inverse : &largest));
-    }
-    *condition = sqrt(largest) * sqrt(inverse);
-    if (isnan(*condition) || largest == 0) *condition = INFINITY;
-    return fsi_operand_share_host(&l->A, condition, 1);
+    FSI_TRY(fsi_condition(&l->A, l->n, l->L, l->n, 0, &l->told.condition, &l->inverse));
+    if (l->told.condition <= INVERSE_CONDITION) return fsi_operand_share(&l->A, l->inverse, l->n * l->n);
+    fsi_operand_free(&l->A, l->inverse);
+    l->inverse = NULL;
+    return FS_OK;
 }
 
 /* How many of the first `count` singular values are above rcond times the largest. */
@@ -136,8 +113,9 @@ static fs_result look_at_rank(fsi_lstsq *l, double *C)
 {
     const int64_t n = l->n, m = l->m;
     l->rank = n;
-    FSI_TRY(estimate_condition(l, &l->told.condition));
-    if (l->told.condition * l->o.rcond > NEAR_RCOND || l->o.method == FS_LSTSQ_DIRECT) {
+    FSI_TRY(estimate_condition(l));
+    const double near_rcond = l->is_refined ? NEAR_RCOND : NEAR_RCOND_OF_SKETCH;
+    if (l->told.condition * l->o.rcond > near_rcond || l->o.method == FS_LSTSQ_DIRECT) {
         FSI_TRY(look_at_values(l, C));
     } else {
         l->has_start = 1;
@@ -307,6 +285,7 @@ static fs_result factor_sketch(fsi_lstsq *l)
 
 typedef struct gram_pass {
     fsi_lstsq *l;
+    int64_t most; /* rows of Z */
     double *Z;
     int saw_sparse;
 } gram_pass;
@@ -325,11 +304,10 @@ static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, cons
         DENSE(&l->A, syrk, l->n, dense->rows, dense->data, dense->row_stride, 1.0, l->L, l->n);
         return FS_OK;
     }
-    const int64_t most = fsi_max(64, PANEL_ELEMENTS / l->n);
-    for (int64_t i = 0; i < dense->rows; i += most) {
+    for (int64_t i = 0; i < dense->rows; i += p->most) {
         fs_matrix part = *dense;
         part.data = (char *)part.data + i * part.row_stride * (int64_t)fs_dtype_size(part.dtype);
-        part.rows = fsi_min(most, dense->rows - i);
+        part.rows = fsi_min(p->most, dense->rows - i);
         DENSE(&l->A, widen, &part, p->Z, l->n);
         DENSE(&l->A, syrk, l->n, part.rows, p->Z, l->n, 1.0, l->L, l->n);
     }
@@ -340,13 +318,14 @@ static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, cons
 static fs_result factor_normal(fsi_lstsq *l, int *fits)
 {
     const int64_t n = l->n;
-    gram_pass p = {l, NULL, 0};
+    const int in_host = l->A.ctx->backend->memory == FS_MEMORY_HOST;
+    gram_pass p = {l, fsi_max(64, (in_host ? PANEL_HOST : PANEL_DEVICE) / n), NULL, 0};
     int broken;
     *fits = 0;
-    FSI_TRY(fsi_operand_alloc(&l->A, n * fsi_max(64, PANEL_ELEMENTS / n), &p.Z));
+    FSI_TRY(fsi_operand_alloc(&l->A, n * p.most, &p.Z));
     fs_result result = l->A.dense->zero(l->A.handle, l->L, (size_t)(n * n) * sizeof(double));
     fsi_operand_progress(&l->A, 0, "A'A");
-    if (result == FS_OK) result = fsi_operand_visit(&l->A, PANEL_ROWS, add_gram, &p);
+    if (result == FS_OK) result = fsi_operand_visit(&l->A, in_host ? PANEL_ROWS : 0, add_gram, &p);
     fsi_operand_free(&l->A, p.Z);
     if (result != FS_OK && !p.saw_sparse) return result;
     double sparse = p.saw_sparse;
@@ -367,10 +346,13 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
     if (failed != 0) return FS_OK;
     FSI_TRY(fsi_operand_share(&l->A, l->L, n * n));
-    FSI_TRY(estimate_condition(l, &l->told.condition));
+    FSI_TRY(estimate_condition(l));
     l->rank = n;
     l->contraction = 0.02;
     *fits = l->told.condition <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
+    if (*fits) return FS_OK;
+    fsi_operand_free(&l->A, l->inverse);
+    l->inverse = NULL;
     return FS_OK;
 }
 
@@ -396,120 +378,77 @@ fs_result fsi_lstsq_factor(fsi_lstsq *l)
 
 /* the preconditioner at work ---------------------------------------------------------------------------------------- */
 
-/* Both use P and W of the backend's memory, which no read of A needs meanwhile. */
+/* y = N v and v = N'y, in the backend's memory: packed columns, n of y and rank of v, `from` may be spoilt.  Where V is
+ * used, without the scales 1 / values, which are in host memory. */
+static fs_result multiply(fsi_lstsq *l, double *from, double *to)
+{
+    const int64_t n = l->n, m = l->m;
+    if (l->N) {
+        DENSE(&l->A, gemm, 0, 0, n, m, l->rank, 1.0, l->N, n, from, l->rank, 0.0, to, n);
+    } else if (l->inverse) {
+        DENSE(&l->A, gemm, 1, 0, n, m, n, 1.0, l->inverse, n, from, n, 0.0, to, n);
+    } else {
+        DENSE(&l->A, zero, to, (size_t)(n * m) * sizeof *to);
+        DENSE(&l->A, add, n * m, 1.0, from, to);
+        DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, to, n);
+    }
+    return FS_OK;
+}
+static fs_result multiply_transposed(fsi_lstsq *l, double *from, double *to)
+{
+    const int64_t n = l->n, m = l->m;
+    if (l->N) {
+        DENSE(&l->A, gemm, 1, 0, l->rank, m, n, 1.0, l->N, n, from, n, 0.0, to, l->rank);
+    } else if (l->inverse) {
+        DENSE(&l->A, gemm, 0, 0, n, m, n, 1.0, l->inverse, n, from, n, 0.0, to, n);
+    } else {
+        DENSE(&l->A, zero, to, (size_t)(n * m) * sizeof *to);
+        DENSE(&l->A, add, n * m, 1.0, from, to);
+        DENSE(&l->A, trsm, 1, 0, n, m, l->L, n, to, n);
+    }
+    return FS_OK;
+}
+
+/* to = v / values, where V is used. */
+static void scale_coordinates(const fsi_lstsq *l, const double *v, double *to)
+{
+    const int64_t r = l->rank;
+    for (int64_t c = 0; c < l->m && l->N; c++)
+        for (int64_t i = 0; i < r; i++) to[c * r + i] = v[c * r + i] / l->values[i];
+}
+
+/* All use P, S and W of the backend's memory, which no read of A needs meanwhile. */
 fs_result fsi_lstsq_from_coordinates(fsi_lstsq *l, const double *v, double *y)
 {
-    const int64_t n = l->n, r = l->rank, m = l->m;
-    if (!l->N) {
-        DENSE(&l->A, send, v, (size_t)(n * m) * sizeof *v, l->P);
-        DENSE(&l->A, trsm, 1, 1, n, m, l->L, n, l->P, n);
-        DENSE(&l->A, fetch, l->P, (size_t)(n * m) * sizeof *v, y);
-        return FS_OK;
-    }
-    for (int64_t c = 0; c < m; c++)
-        for (int64_t i = 0; i < r; i++) y[c * r + i] = v[c * r + i] / l->values[i];
-    DENSE(&l->A, send, y, (size_t)(r * m) * sizeof *v, l->P);
-    DENSE(&l->A, gemm, 0, 0, n, m, r, 1.0, l->N, n, l->P, r, 0.0, l->W, n);
-    DENSE(&l->A, fetch, l->W, (size_t)(n * m) * sizeof *v, y);
+    const size_t coordinates = (size_t)(l->rank * l->m) * sizeof *v, whole = (size_t)(l->n * l->m) * sizeof *v;
+    scale_coordinates(l, v, y);
+    DENSE(&l->A, send, l->N ? y : v, coordinates, l->P);
+    FSI_TRY(multiply(l, l->P, l->S));
+    DENSE(&l->A, fetch, l->S, whole, y);
     return FS_OK;
 }
 
 fs_result fsi_lstsq_to_coordinates(fsi_lstsq *l, const double *y, double *v)
 {
-    const int64_t n = l->n, r = l->rank, m = l->m;
-    DENSE(&l->A, send, y, (size_t)(n * m) * sizeof *v, l->P);
-    if (!l->N) {
-        DENSE(&l->A, trsm, 1, 0, n, m, l->L, n, l->P, n);
-        DENSE(&l->A, fetch, l->P, (size_t)(n * m) * sizeof *v, v);
-        return fsi_operand_share_host(&l->A, v, n * m);
-    }
-    DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
-    DENSE(&l->A, fetch, l->W, (size_t)(r * m) * sizeof *v, v);
-    for (int64_t c = 0; c < m; c++)
-        for (int64_t i = 0; i < r; i++) v[c * r + i] /= l->values[i];
-    return fsi_operand_share_host(&l->A, v, r * m);
+    const size_t coordinates = (size_t)(l->rank * l->m) * sizeof *v, whole = (size_t)(l->n * l->m) * sizeof *v;
+    DENSE(&l->A, send, y, whole, l->P);
+    FSI_TRY(multiply_transposed(l, l->P, l->S));
+    DENSE(&l->A, fetch, l->S, coordinates, v);
+    scale_coordinates(l, v, v);
+    return fsi_operand_share_host(&l->A, v, l->rank * l->m);
 }
 
-fs_result fsi_lstsq_measure_columns(fsi_lstsq *l)
+fs_result fsi_lstsq_normal(fsi_lstsq *l, const double *p, double *q)
 {
-    const int64_t n = l->n;
-    const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
-    double *R, *squares;
-    FSI_TRY(fsi_operand_alloc(&l->A, n * n + n, &R));
-    squares = R + n * n;
-    fs_result result = l->A.dense->widen(l->A.handle, &turned, R, n);
-    if (result == FS_OK) result = l->A.dense->squares(l->A.handle, n, n, R, n, squares);
-    if (result == FS_OK) result = l->A.dense->fetch(l->A.handle, squares, (size_t)n * sizeof *squares, l->values);
-    for (int64_t j = 0; j < n; j++) l->values[j] = sqrt(l->values[j]);
-    fsi_operand_free(&l->A, R);
-    return result == FS_OK ? fsi_operand_share_host(&l->A, l->values, n) : result;
-}
-
-/* v = F^-1 g, F F' = L L' + shift^2 D^2, by the triangular factor of [L'; shift D]; `count` columns in P. */
-static fs_result divide_by_shifted(fsi_lstsq *l, double shift, int64_t count)
-{
-    const int64_t n = l->n;
-    const fs_matrix turned = {l->L, n, n, 1, n, 0, 0, FS_F64, l->A.ctx->backend->memory};
-    double *X, *F = NULL;
-    FSI_TRY(fsi_operand_alloc(&l->A, 3 * n * n + n, &X));
-    F = X + 2 * n * n;
-    double *D = F + n * n;
-    fs_result result = l->A.dense->zero(l->A.handle, X, (size_t)(2 * n * n) * sizeof *X);
-    if (result == FS_OK) result = l->A.dense->send(l->A.handle, l->values, (size_t)n * sizeof *D, D);
-    if (result == FS_OK) result = l->A.dense->widen(l->A.handle, &turned, X, 2 * n);
-    if (result == FS_OK) result = l->A.dense->diagonal(l->A.handle, n, X + n, 2 * n, NULL, shift);
-    if (result == FS_OK) result = l->A.dense->scale_rows(l->A.handle, n, n, X + n, 2 * n, D);
-    if (result == FS_OK) result = l->A.dense->qr(l->A.handle, 2 * n, n, X, 2 * n, F);
-    if (result == FS_OK) result = l->A.dense->trsm(l->A.handle, 1, 0, n, count, F, n, l->P, n);
-    if (result == FS_OK) result = l->A.dense->wait(l->A.handle, NULL);
-    fsi_operand_free(&l->A, X);
-    return result;
-}
-
-/* The norms of all right-hand sides with shifts from `least` to twice that, which are marked as done by a shift of
- * infinity. */
-static fs_result norms_of_group(fsi_lstsq *l, double least, double *shifts, const double *g, double *norms)
-{
-    const int64_t n = l->n;
-    const size_t bytes = (size_t)n * sizeof *g;
-    double *v = l->scratch;
-    int64_t count = 0;
-    for (int64_t c = 0; c < l->m; c++)
-        if (shifts[c] <= 2 * least) memcpy(v + count++ * n, g + c * n, bytes);
-    DENSE(&l->A, send, v, (size_t)count * bytes, l->P);
-    FSI_TRY(divide_by_shifted(l, least, count));
-    DENSE(&l->A, fetch, l->P, (size_t)count * bytes, v);
-    for (int64_t c = 0; c < l->m; c++) {
-        if (!(shifts[c] <= 2 * least)) continue;
-        for (int64_t i = 0; i < n; i++) norms[c] = hypot(norms[c], v[i]);
-        shifts[c] = INFINITY;
-        v += n;
-    }
-    return FS_OK;
-}
-
-static fs_result norms_by_vectors(fsi_lstsq *l, const double *shifts, const double *g, double *norms)
-{
-    const int64_t n = l->n, m = l->m, r = l->rank;
-    double *v = l->scratch;
-    DENSE(&l->A, send, g, (size_t)(n * m) * sizeof *g, l->P);
-    DENSE(&l->A, gemm, 1, 0, r, m, n, 1.0, l->N, n, l->P, n, 0.0, l->W, r);
-    DENSE(&l->A, fetch, l->W, (size_t)(r * m) * sizeof *v, v);
-    for (int64_t c = 0; c < m; c++)
-        for (int64_t i = 0; i < r && isfinite(shifts[c]); i++)
-            norms[c] = hypot(norms[c], v[c * r + i] / hypot(l->values[i], shifts[c]));
-    return FS_OK;
-}
-
-fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double *shifts, const double *g, double *norms)
-{
-    memset(norms, 0, (size_t)l->m * sizeof *norms);
-    if (!l->rank) return FS_OK;
-    if (l->N) return norms_by_vectors(l, shifts, g, norms);
-    for (;;) {
-        double least = INFINITY;
-        for (int64_t c = 0; c < l->m; c++) least = fmin(least, shifts[c]);
-        if (!isfinite(least)) return FS_OK;
-        FSI_TRY(norms_of_group(l, least, shifts, g, norms));
-    }
+    const int64_t count = l->n * l->m;
+    const size_t coordinates = (size_t)(l->rank * l->m) * sizeof *p;
+    scale_coordinates(l, p, q);
+    DENSE(&l->A, send, l->N ? q : p, coordinates, l->P);
+    FSI_TRY(multiply(l, l->P, l->S));
+    FSI_TRY(fsi_operand_normal(&l->A, l->m, l->S, NULL, l->W, l->squares));
+    if (l->o.lambda > 0) DENSE(&l->A, add, count, l->o.lambda, l->S, l->W);
+    FSI_TRY(multiply_transposed(l, l->W, l->P));
+    DENSE(&l->A, fetch, l->P, coordinates, q);
+    scale_coordinates(l, q, q);
+    return fsi_operand_share_host(&l->A, q, l->rank * l->m);
 }

@@ -35,24 +35,21 @@ static double dot(int64_t n, const double *x, const double *y)
     return sum;
 }
 
-/* W = A'(A P - B), fetched to `to`; P is sent from `from`. */
-static fs_result read_once(fsi_lstsq *l, const double *from, const fs_matrix *B, double *to)
+static void announce(const fsi_lstsq *l)
 {
-    const size_t bytes = (size_t)(l->n * l->m) * sizeof(double);
     char doing[64];
     snprintf(doing, sizeof doing, "iteration %d, read %d of A", (int)l->told.iterations, (int)l->A.reads + 1);
     fsi_operand_progress(&l->A, fmin(1, (double)l->told.iterations / (double)l->o.max_iterations), doing);
-    DENSE(&l->A, send, from, bytes, l->P);
-    FSI_TRY(fsi_operand_normal(&l->A, l->m, l->P, B, l->W, l->squares));
-    DENSE(&l->A, fetch, l->W, bytes, to);
-    return FS_OK;
 }
 
 /* g = A'(b - A x) - lambda x, residuals = |A x - b|. */
 static fs_result true_gradient(fsi_lstsq *l)
 {
     const int64_t count = l->n * l->m;
-    FSI_TRY(read_once(l, l->x, &l->B, l->g));
+    announce(l);
+    DENSE(&l->A, send, l->x, (size_t)count * sizeof(double), l->P);
+    FSI_TRY(fsi_operand_normal(&l->A, l->m, l->P, &l->B, l->W, l->squares));
+    DENSE(&l->A, fetch, l->W, (size_t)count * sizeof(double), l->g);
     for (int64_t i = 0; i < count; i++) l->g[i] = -l->g[i] - l->o.lambda * l->x[i];
     DENSE(&l->A, fetch, l->squares, (size_t)l->m * sizeof(double), l->residuals);
     for (int64_t c = 0; c < l->m; c++) l->residuals[c] = sqrt(l->residuals[c]);
@@ -118,10 +115,8 @@ static fs_result backward_errors(fsi_lstsq *l, double *largest)
 static fs_result step(fsi_lstsq *l, double *gamma, const double *goal, int64_t *active)
 {
     const int64_t r = l->rank;
-    FSI_TRY(fsi_lstsq_from_coordinates(l, l->p, l->scratch));
-    FSI_TRY(read_once(l, l->scratch, NULL, l->q));
-    for (int64_t i = 0; i < l->n * l->m && l->o.lambda > 0; i++) l->q[i] += l->o.lambda * l->scratch[i];
-    FSI_TRY(fsi_lstsq_to_coordinates(l, l->q, l->q));
+    announce(l);
+    FSI_TRY(fsi_lstsq_normal(l, l->p, l->q));
     *active = 0;
     for (int64_t c = 0; c < l->m; c++) {
         double *z = l->z + c * r, *s = l->s + c * r, *p = l->p + c * r, *q = l->q + c * r;
@@ -173,27 +168,69 @@ static double reduction_for(const fsi_lstsq *l, double error)
     return fmin(0.1, fmax(fmax(wanted, 0x1p-27), rounding));
 }
 
-/* squares[c] = |B_c|^2 of this caller's rows, nonzeros[c] how many of its elements are not 0. */
-static fs_result squares_of_columns(fsi_lstsq *l, const fs_matrix *B, double *squares, double *nonzeros)
+/* A panel of B: each column in pieces of CHUNK rows, the last one filled up with zeros. */
+enum { CHUNK = 1024, PANEL = 1 << 22 };
+typedef struct right_panel {
+    int64_t rows, padded; /* padded: rows rounded up to CHUNK */
+    double *columns;      /* padded x m, in the backend's memory */
+    double *sums;         /* padded / CHUNK x m, there too */
+    double *host;         /* room for the sums, and for a column */
+} right_panel;
+
+/* squares[c] += |column c|^2.  A column with a sum of 0 has its elements looked at: nonzeros[c] += those that are not 0. */
+static fs_result add_panel(fsi_lstsq *l, const right_panel *p, double *squares, double *nonzeros)
 {
-    enum { ROWS = 4096 };
-    const int64_t m = l->m, most = fsi_max(1, fsi_min(ROWS, l->n)); /* columns of B' that fit W, n x m */
-    memset(squares, 0, (size_t)m * sizeof *squares);
-    memset(nonzeros, 0, (size_t)m * sizeof *nonzeros);
-    for (int64_t i = 0; i < B->rows; i += most) {
-        fs_matrix part = *B;
-        part.data = (char *)part.data + i * part.row_stride * (int64_t)fs_dtype_size(part.dtype);
-        part.rows = fsi_min(most, B->rows - i);
-        DENSE(&l->A, widen, &part, l->W, m);
-        DENSE(&l->A, fetch, l->W, (size_t)(part.rows * m) * sizeof(double), l->scratch);
-        for (int64_t r = 0; r < part.rows; r++)
-            for (int64_t c = 0; c < m; c++) {
-                const double b = l->scratch[r * m + c];
-                squares[c] += b * b;
-                nonzeros[c] += b != 0;
-            }
+    const int64_t m = l->m, chunks = p->padded / CHUNK;
+    DENSE(&l->A, squares, CHUNK, chunks * m, p->columns, CHUNK, p->sums);
+    DENSE(&l->A, fetch, p->sums, (size_t)(chunks * m) * sizeof(double), p->host);
+    for (int64_t c = 0; c < m; c++) {
+        double sum = 0;
+        for (int64_t i = 0; i < chunks; i++) sum += p->host[i + c * chunks];
+        squares[c] += sum;
+        nonzeros[c] += sum != 0;
+    }
+    for (int64_t c = 0; c < m; c++) {
+        if (nonzeros[c] > 0) continue;
+        DENSE(&l->A, fetch, p->columns + c * p->padded, (size_t)p->rows * sizeof(double), p->host);
+        for (int64_t i = 0; i < p->rows; i++) nonzeros[c] += p->host[i] != 0;
     }
     return FS_OK;
+}
+
+static fs_result visit_panels(fsi_lstsq *l, const fs_matrix *B, right_panel *p, double *squares, double *nonzeros)
+{
+    const int64_t most = p->rows, m = l->m;
+    for (int64_t i = 0; i < B->rows; i += most) {
+        fs_matrix part = *B; /* its transpose: columns are packed */
+        part.data = (char *)part.data + i * B->row_stride * (int64_t)fs_dtype_size(B->dtype);
+        p->rows = fsi_min(most, B->rows - i);
+        p->padded = fsi_round_up(p->rows, CHUNK);
+        part.rows = m, part.cols = p->rows;
+        part.row_stride = B->col_stride, part.col_stride = B->row_stride;
+        DENSE(&l->A, zero, p->columns, (size_t)(p->padded * m) * sizeof(double));
+        DENSE(&l->A, widen, &part, p->columns, p->padded);
+        FSI_TRY(add_panel(l, p, squares, nonzeros));
+    }
+    return FS_OK;
+}
+
+/* squares[c] = |B_c|^2 of this caller's rows, nonzeros[c]: not 0 where one of its elements is not. */
+static fs_result squares_of_columns(fsi_lstsq *l, const fs_matrix *B, double *squares, double *nonzeros)
+{
+    const int64_t m = l->m, most = fsi_max(CHUNK, PANEL / m / CHUNK * CHUNK);
+    right_panel p = {fsi_min(most, fsi_round_up(fsi_max(B->rows, 1), CHUNK)), 0, NULL, NULL, NULL};
+    const int64_t numbers = p.rows * m, sums = numbers / CHUNK;
+    const fs_allocator *memory = &l->A.ctx->allocator;
+    memset(squares, 0, (size_t)m * sizeof *squares);
+    memset(nonzeros, 0, (size_t)m * sizeof *nonzeros);
+    p.host = memory->alloc(memory->user, (size_t)fsi_max(sums, p.rows) * sizeof(double));
+    if (!p.host) return fs_fail(FS_ENOMEM, "%s: no memory for a column of B", l->A.who);
+    fs_result result = fsi_operand_alloc(&l->A, numbers + sums, &p.columns);
+    p.sums = p.columns + numbers;
+    if (result == FS_OK) result = visit_panels(l, B, &p, squares, nonzeros);
+    fsi_operand_free(&l->A, p.columns);
+    memory->release(memory->user, p.host);
+    return result;
 }
 
 /* b_norms, all finite and in range. */
@@ -224,6 +261,15 @@ static fs_result measure(fsi_lstsq *l, int has_gradient)
     return l->is_refined ? backward_errors(l, &l->told.true_backward_error) : FS_OK;
 }
 
+/* Whether x can be a solution: not where it is 0, no iteration was made and b is not 0. */
+static int may_be_near(const fsi_lstsq *l)
+{
+    if (l->has_start || !l->rank || l->told.iterations > 0) return 1;
+    for (int64_t c = 0; c < l->m; c++)
+        if (!(l->b_norms[c] > 0)) return 1;
+    return 0;
+}
+
 fs_result fsi_lstsq_iterate(fsi_lstsq *l)
 {
     const size_t bytes = (size_t)(l->n * l->m) * sizeof(double);
@@ -235,7 +281,8 @@ fs_result fsi_lstsq_iterate(fsi_lstsq *l)
     if (!l->has_start) memset(l->x, 0, bytes);
     for (;;) {
         FSI_TRY(true_gradient(l));
-        FSI_TRY(backward_errors(l, &error));
+        if (may_be_near(l)) FSI_TRY(backward_errors(l, &error));
+        else error = 1; /* no answer is worse than 0 */
         better = error < best;
         if (better) {
             memcpy(kept, l->x, bytes);

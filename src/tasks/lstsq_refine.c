@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/math.h"
+#include "tasks/condition.h"
 #include "tasks/lstsq.h"
 #include "tasks/rows.h"
 
@@ -93,7 +94,13 @@ static fs_result refine_triangle(fsi_lstsq *l, const double *C)
     const fs_result result = l->A.dense->gemm(l->A.handle, 0, 0, n, n, n, 1.0, l->L, n, C, n, 0.0, product, n);
     fsi_operand_free(&l->A, l->L);
     l->L = product;
-    return result == FS_OK ? fsi_operand_share(&l->A, l->L, n * n) : result;
+    FSI_TRY(result);
+    FSI_TRY(fsi_operand_share(&l->A, l->L, n * n));
+    if (!l->inverse) return FS_OK;
+    fsi_operand_free(&l->A, l->inverse);
+    l->inverse = NULL;
+    FSI_TRY(fsi_invert(&l->A, n, l->L, n, &l->inverse));
+    return fsi_operand_share(&l->A, l->inverse, n * n);
 }
 
 /* diag(s) C = U s' W': the values become s', V becomes V U. */

@@ -10,7 +10,7 @@
 #include "base/math.h"
 #include "core/matrix.h"
 #include "tasks/basis.h"
-#include "tasks/triangle.h"
+#include "tasks/condition.h"
 
 /* Vectors of signs by which |Q'Q - I|_F is estimated; with at most as many columns, those of I, and it is exact. */
 enum { PROBES = 16 };
@@ -107,11 +107,11 @@ static fs_result write_panel(void *user, int64_t row0, int64_t rows)
     qr *q = user;
     fsi_operand *A = &q->A;
     const int64_t n = A->n, r = q->basis.r, m = q->probes;
-    double *Z = q->basis.rows.Z;
     fs_matrix part = q->at;
     part.data = (char *)part.data + row0 * part.row_stride * fsi_dtype_size(part.dtype);
     part.rows = rows;
     FSI_TRY(fsi_basis_divide(&q->basis, rows));
+    double *Z = q->basis.rows.Z; /* not before: dividing may exchange it */
     if (q->mask) DENSE(A, scale_rows, n, rows, Z, n, q->mask);
     if (r) {
         DENSE(A, gemm, 1, 0, m, rows, r, 1.0, q->P, r, Z, n, 0.0, q->U, m);
@@ -148,13 +148,15 @@ static fs_result write_q(qr *q)
 
 /* R ---------------------------------------------------------------------------------------------------------- */
 
-/* R into its view, from its transpose in the basis's host memory. */
+/* R into its view, from its transpose. */
 static fs_result write_r(qr *q)
 {
     fsi_operand *A = &q->A;
     const int64_t n = A->n;
     const fs_matrix R = fsi_matrix_at_origin(q->R);
     const double *L = q->basis.host;
+    if (R.memory != FS_MEMORY_HOST && q->basis.r == n) return A->dense->narrow(A->handle, q->basis.G, n, 0, &R);
+    FSI_TRY(fsi_basis_triangle(&q->basis));
     if (R.memory != FS_MEMORY_HOST) {
         DENSE(A, send, L, (size_t)(n * n) * sizeof(double), q->basis.G);
         DENSE(A, narrow, q->basis.G, n, 0, &R);
@@ -169,21 +171,14 @@ static fs_result write_r(qr *q)
 static fs_result look_at_triangle(qr *q)
 {
     fsi_basis *b = &q->basis;
-    const int64_t n = q->A.n, r = b->r;
-    double *work = b->host + n * n;
-    FSI_TRY(fsi_basis_triangle(b));
     if (!q->options.pivot && q->A.dtype != FS_F64) {
-        const double condition = fsi_triangle_condition(n, b->host, 1, work);
-        if (!(condition * 4 * fsi_operand_unit(&q->A) < 1)) return fsi_basis_dependent(b);
+        double condition = b->scaled;
+        if (!b->is_final) FSI_TRY(fsi_condition(&q->A, q->A.n, b->G, q->A.n, 1, &condition, NULL));
+        if (!(condition * 4 * fsi_operand_unit(&q->A) < 1)) return fsi_basis_dependent(b, b->G);
     }
-    q->report.rank = r;
-    if (r == n) {
-        q->report.condition = fsi_triangle_condition(n, b->host, 0, work);
-        return FS_OK;
-    }
-    for (int64_t j = 1; j < r; j++) memmove(b->host + j * r, b->host + j * n, (size_t)r * sizeof(double));
-    q->report.condition = r ? fsi_triangle_condition(r, b->host, 0, work) : 0;
-    return fsi_basis_triangle(b);
+    q->report.rank = b->r;
+    q->report.condition = b->r ? b->condition : 0;
+    return FS_OK;
 }
 
 static fs_result agree(qr *q)
@@ -200,7 +195,7 @@ static fs_result run(qr *q, int64_t *pivots)
 {
     fsi_operand *A = &q->A;
     const fsi_basis_options how = {q->options.pivot ? FSI_PIVOT_ALWAYS : FSI_PIVOT_NEVER,
-                                   fsi_operand_rcond(A, q->options.rcond), q->options.sketch, 4, q->options.seed};
+                                   fsi_operand_rcond(A, q->options.rcond), q->options.sketch, 4, q->options.seed, 1};
     FSI_TRY(fsi_operand_open(A, A->n, 1, 1));
     DENSE(A, mark, 0);
     FSI_TRY(fsi_basis_sketch(&q->basis, A, &how));

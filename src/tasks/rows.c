@@ -11,8 +11,8 @@
 #include "base/math.h"
 #include "core/matrix.h"
 
-/* Numbers of a panel: large enough to be worth its calls, small enough for caches. */
-enum { PANEL = 1 << 20, LEAST_ROWS = 256, MOST_ROWS = 8192 };
+/* Numbers of a panel: large enough to be worth its calls, small enough for caches; and its rows. */
+enum { PANEL_HOST = 1 << 20, PANEL_DEVICE = 1 << 23, LEAST_ROWS = 256, ROWS_HOST = 8192, ROWS_DEVICE = 1 << 17 };
 
 fs_result fsi_rows_host(const fsi_operand *A, int64_t count, size_t element, void **memory)
 {
@@ -49,7 +49,10 @@ static fs_result open_panel(fsi_rows *r, fsi_operand *A, int64_t m)
     memset(r, 0, sizeof *r);
     r->A = A;
     r->m = m;
-    r->most = fsi_max(LEAST_ROWS, fsi_min(MOST_ROWS, PANEL / (A->is_sparse ? m : fsi_max(A->n, m))));
+    const int in_host = A->ctx->backend->memory == FS_MEMORY_HOST;
+    const int64_t width = A->is_sparse ? m : fsi_max(A->n, m);
+    const int64_t most = fsi_min(in_host ? ROWS_HOST : ROWS_DEVICE, (in_host ? PANEL_HOST : PANEL_DEVICE) / width);
+    r->most = fsi_max(LEAST_ROWS, fsi_min(most, A->d));
     FSI_TRY(fsi_operand_alloc(A, m * r->most, &r->Z));
     if (!A->is_sparse && !A->slices.next) return FS_OK;
     FSI_TRY(fsi_rows_host(A, r->most + 1, sizeof(int64_t), &r->ptr));
@@ -60,14 +63,12 @@ fs_result fsi_rows_open(fsi_rows *r, fsi_operand *A, const int64_t *order)
 {
     FSI_TRY(open_panel(r, A, A->n));
     r->order = order;
-    const int in_host = A->ctx->backend->memory == FS_MEMORY_HOST;
-    void *memory = NULL;
-    if (order && in_host) {
-        FSI_TRY(fsi_rows_host(A, A->n, sizeof(double), &memory));
-        r->swap = memory;
+    if (order) {
+        const size_t bytes = (size_t)A->n * sizeof *order;
+        FSI_TRY(A->dense->alloc(A->handle, bytes, &r->order_there));
+        DENSE(A, send, order, bytes, r->order_there);
     }
-    if (order && !in_host) FSI_TRY(fsi_operand_alloc(A, A->n * r->most, &r->wide));
-    if (!r->ptr && !r->wide) return FS_OK;
+    if (!r->ptr) return FS_OK;
     FSI_TRY(make_selection(r));
     r->P = r->select;
     return FS_OK;
@@ -87,7 +88,7 @@ void fsi_rows_close(fsi_rows *r)
     fsi_operand_free(r->A, r->wide);
     fsi_operand_free(r->A, r->select);
     fsi_operand_free(r->A, r->ptr_there);
-    fsi_rows_release(r->A, r->swap);
+    fsi_operand_free(r->A, r->order_there);
     fsi_rows_release(r->A, r->ptr);
     memset(r, 0, sizeof *r);
 }
@@ -104,13 +105,10 @@ static fs_result visit_dense(const pass *p, int64_t row0, const fs_matrix *slice
 {
     fsi_rows *r = p->r;
     const int64_t n = r->A->n, rows = slice->rows;
-    DENSE(r->A, widen, slice, r->wide ? r->wide : r->Z, n);
+    double *to = r->wide ? r->wide : r->Z;
+    if (r->order_there) DENSE(r->A, widen_columns, slice, r->order_there, to, n);
+    else DENSE(r->A, widen, slice, to, n);
     if (r->wide) DENSE(r->A, gemm, 1, 0, r->m, rows, n, 1.0, r->P, n, r->wide, n, 0.0, r->Z, r->m);
-    for (int64_t i = 0; i < rows && r->swap; i++) {
-        double *z = r->Z + i * n;
-        for (int64_t j = 0; j < n; j++) r->swap[j] = z[r->order[j]];
-        memcpy(z, r->swap, (size_t)n * sizeof *z);
-    }
     return p->visit(p->user, row0, rows);
 }
 

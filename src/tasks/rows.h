@@ -10,10 +10,10 @@ typedef struct fsi_rows {
     int64_t most;          /* rows of a panel */
     int64_t m;             /* columns of P; without P, n */
     double *Z;             /* m x most, packed, in the backend's memory: row i of the panel is column i */
-    double *wide;          /* rows of A before P, or before a CUDA context orders columns; NULL: not needed */
+    double *wide;          /* dense rows of A before P; NULL: not needed */
     const double *P;       /* n x m, packed columns: the caller's, or `select`; NULL: not needed */
     double *select;        /* n x n: ones where column j of the wanted order is; NULL: not needed */
-    double *swap;          /* n numbers in host memory */
+    void *order_there;     /* `order` in the backend's memory */
     void *ptr, *ptr_there; /* most + 1 indices of a sparse panel: in host memory, in the backend's */
 } fsi_rows;
 

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { ITERATIONS = 12 };
-
 /* Sums of several independent chains, which compilers vectorize without reordering anything. */
 static double dot(int64_t n, const double *x, const double *y)
 {
@@ -29,61 +27,6 @@ static double length(int64_t n, const double *x)
     const double scale = ldexp(1, -exponent < DBL_MAX_EXP ? -exponent : DBL_MAX_EXP - 1);
     for (int64_t i = 0; i < n; i++) sum += x[i] * scale * (x[i] * scale);
     return sqrt(sum) / scale;
-}
-
-/* condition -------------------------------------------------------------------------------------------------- */
-
-/* x = D L (D L)' x, or (inverse) (D L)'^-1 (D L)^-1 ... in the order that has the same singular values; f is D. */
-static void multiply(int64_t n, const double *L, const double *f, double *x, double *y)
-{
-    for (int64_t j = 0; j < n; j++) x[j] *= f[j];
-    for (int64_t j = 0; j < n; j++) y[j] = dot(n - j, L + j + j * n, x + j);
-    memset(x, 0, (size_t)n * sizeof *x);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = j; i < n; i++) x[i] += L[i + j * n] * y[j];
-    for (int64_t j = 0; j < n; j++) x[j] *= f[j];
-}
-static void divide(int64_t n, const double *L, const double *f, double *x)
-{
-    for (int64_t j = 0; j < n; j++) x[j] /= f[j];
-    for (int64_t j = 0; j < n; j++) {
-        x[j] /= L[j + j * n];
-        for (int64_t i = j + 1; i < n; i++) x[i] -= L[i + j * n] * x[j];
-    }
-    for (int64_t j = n - 1; j >= 0; j--) x[j] = (x[j] - dot(n - j - 1, L + j + 1 + j * n, x + j + 1)) / L[j + j * n];
-    for (int64_t j = 0; j < n; j++) x[j] /= f[j];
-}
-
-/* The square root of the growth of a vector under `ITERATIONS` steps of either; 0 or infinite where it is out of range.
- */
-static double growth(int64_t n, const double *L, const double *f, int inverse, double *x, double *y)
-{
-    double size = 0;
-    for (int64_t j = 0; j < n; j++) x[j] = (double)((uint32_t)(j + 1) * 2654435761u >> 8) * 0x1p-23 - 1;
-    for (int step = 0; step <= ITERATIONS; step++) {
-        size = length(n, x);
-        if (!(size > 0) || !isfinite(size)) return size > 0 ? INFINITY : size == 0 ? 0 : INFINITY;
-        for (int64_t j = 0; j < n; j++) x[j] /= size;
-        if (step == ITERATIONS) break;
-        if (inverse) divide(n, L, f, x);
-        else multiply(n, L, f, x, y);
-    }
-    return sqrt(size);
-}
-
-double fsi_triangle_condition(int64_t n, const double *L, int scaled, double *work)
-{
-    double *f = work, *x = work + n, *y = work + 2 * n, most = 0;
-    for (int64_t i = 0; i < n; i++) {
-        f[i] = 0;
-        if (!(L[i + i * n] > 0) || !isfinite(L[i + i * n])) return INFINITY;
-    }
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = j; i < n; i++) f[i] = hypot(f[i], L[i + j * n]);
-    for (int64_t i = 0; i < n; i++) most = fmax(most, f[i]);
-    for (int64_t i = 0; i < n; i++) f[i] = 1 / (scaled ? f[i] : most);
-    const double condition = growth(n, L, f, 0, x, y) * growth(n, L, f, 1, x, y);
-    return condition >= 1 ? condition : isnan(condition) ? INFINITY : 1;
 }
 
 /* pivots ----------------------------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@ typedef struct fsi_cholesky {
     int64_t most; /* columns of the largest matrix */
 } fsi_cholesky;
 
-/* Takes the memory for matrices of up to n columns; cudaFree(c->memory) gives it back, when all work is done. */
+/* Takes the memory for matrices of up to n columns; fsi_linalg_free(gpu, c->memory) gives it back. */
 fs_result fsi_cholesky_open(fsi_gpu *gpu, int64_t n, fsi_cholesky *c);
 
 /* Lower factor in place, of the lower triangle alone.  *info, which the GPU can write, becomes 0 or the first column

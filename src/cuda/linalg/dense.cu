@@ -1,140 +1,29 @@
-/* dense.cu - the linear algebra of tasks on a GPU: cuBLAS and cuSOLVER, cholesky.cu where that is faster, and a few
- * kernels for what none of them has.
- *
- * Both libraries are opened when the first workspace is made, and never linked: the plugin loads where neither is
- * installed.  Their functions are declared here, by the few that are used, so that neither's headers are needed to
- * build; the numbers are those of cublas_api.h and cusolver_common.h, which have not changed since CUDA 8. */
-#include <dlfcn.h>
+/* dense.cu - the linear algebra of tasks on a GPU: cuBLAS and cuSOLVER (libraries.h), cholesky.cu and tall_qr.cu where
+ * those are faster, and a few kernels for what none of them has. */
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/linalg/cholesky.h"
+#include "cuda/linalg/libraries.h"
 #include "cuda/linalg/products.h"
 #include "cuda/runtime/element.cuh"
-#include "cuda/runtime/gpu.h"
-
-enum { OP_N = 0, OP_T = 1, LOWER = 0, LEFT = 0, RIGHT = 1, NON_UNIT = 0, NO_VECTORS = 0 };
-
-typedef struct gpu_libraries {
-    void *cublas, *cusolver; /* dlopen's handles */
-    int (*cublasCreate)(void **);
-    int (*cublasDestroy)(void *);
-    int (*cublasSetStream)(void *, cudaStream_t);
-    int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, const double *, int,
-                 const double *, double *, int);
-    int (*dsyrk)(void *, int, int, int, int, const double *, const double *, int, const double *, double *, int);
-    int (*dtrsm)(void *, int, int, int, int, int, int, const double *, const double *, int, double *, int);
-    int (*dtrsv)(void *, int, int, int, int, const double *, int, double *, int);
-    int (*ddgmm)(void *, int, int, int, const double *, int, const double *, int, double *, int);
-    int (*dnrm2)(void *, int, const double *, int, double *);
-    int (*cusolverCreate)(void **);
-    int (*cusolverDestroy)(void *);
-    int (*cusolverSetStream)(void *, cudaStream_t);
-    int (*potrf_size)(void *, int, int, double *, int, int *);
-    int (*potrf)(void *, int, int, double *, int, double *, int, int *);
-    int (*syevd_size)(void *, int, int, int, const double *, int, const double *, int *);
-    int (*syevd)(void *, int, int, int, double *, int, double *, double *, int, int *);
-    int (*gesvd_size)(void *, int, int, int *);
-    int (*gesvd)(void *, signed char, signed char, int, int, double *, int, double *, double *, int, double *, int,
-                 double *, int, double *, int *);
-    int (*geqrf_size)(void *, int, int, double *, int, int *);
-    int (*geqrf)(void *, int, int, double *, int, double *, double *, int, int *);
-} gpu_libraries;
 
 typedef struct gpu_dense {
     fsi_gpu *gpu; /* first: fsi_gpu_handle */
-    gpu_libraries lib;
-    void *blas, *solver;   /* their handles */
-    cudaStream_t stream;   /* theirs */
+    const fsi_linalg *lib;
     double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
     fsi_cholesky cholesky; /* our own potrf and trsv, where they are faster */
-    int *info;             /* what potrf came to; then what eigen and svd did: host memory that the GPU
-                                         writes, so that no copy is waited for */
+    fsi_linalg_answers answers;
     int lwork;
     size_t bytes;
-    cudaEvent_t mark[FSI_DENSE_MARKS];
 } gpu_dense;
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-/* The two of one release of CUDA: cuBLAS 13 comes with cuSOLVER 12, cuBLAS 12 with cuSOLVER 11. */
-static const char *const releases[][2] = {
-    {"libcublas.so.13", "libcusolver.so.12"},
-    {"libcublas.so.12", "libcusolver.so.11"},
-    {"/usr/local/cuda/lib64/libcublas.so", "/usr/local/cuda/lib64/libcusolver.so"},
-};
-
-static fs_result load(fsi_gpu *gpu, gpu_libraries *lib)
-{
-    /* They stay loaded when the last workspace is gone: they are large, and loading them again takes its time. */
-    const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-    char why[256] = "";
-    for (size_t i = 0; i < sizeof releases / sizeof releases[0] && !lib->cusolver; i++) {
-        lib->cublas = dlopen(releases[i][0], how);
-        if (lib->cublas) lib->cusolver = dlopen(releases[i][1], how);
-        if (lib->cusolver) break;
-        const char *said = dlerror();
-        if (!*why || lib->cublas) snprintf(why, sizeof why, "%s", said ? said : "the loader says nothing");
-        if (lib->cublas) dlclose(lib->cublas);
-        lib->cublas = NULL;
-    }
-    if (!lib->cusolver)
-        return gpu->host.fail(FS_EBACKEND, "tasks on a GPU need cuBLAS and cuSOLVER, which could not be loaded: %s",
-                              why);
-    const struct {
-        void *function;
-        int solver;
-        const char *name;
-    } wanted[] = {
-        {&lib->cublasCreate, 0, "cublasCreate_v2"},
-        {&lib->cublasDestroy, 0, "cublasDestroy_v2"},
-        {&lib->cublasSetStream, 0, "cublasSetStream_v2"},
-        {&lib->dgemm, 0, "cublasDgemm_v2"},
-        {&lib->dsyrk, 0, "cublasDsyrk_v2"},
-        {&lib->dtrsm, 0, "cublasDtrsm_v2"},
-        {&lib->dtrsv, 0, "cublasDtrsv_v2"},
-        {&lib->ddgmm, 0, "cublasDdgmm"},
-        {&lib->dnrm2, 0, "cublasDnrm2_v2"},
-        {&lib->cusolverCreate, 1, "cusolverDnCreate"},
-        {&lib->cusolverDestroy, 1, "cusolverDnDestroy"},
-        {&lib->cusolverSetStream, 1, "cusolverDnSetStream"},
-        {&lib->potrf_size, 1, "cusolverDnDpotrf_bufferSize"},
-        {&lib->potrf, 1, "cusolverDnDpotrf"},
-        {&lib->syevd_size, 1, "cusolverDnDsyevd_bufferSize"},
-        {&lib->syevd, 1, "cusolverDnDsyevd"},
-        {&lib->gesvd_size, 1, "cusolverDnDgesvd_bufferSize"},
-        {&lib->gesvd, 1, "cusolverDnDgesvd"},
-        {&lib->geqrf_size, 1, "cusolverDnDgeqrf_bufferSize"},
-        {&lib->geqrf, 1, "cusolverDnDgeqrf"},
-    };
-    for (const auto &w : wanted) {
-        void *found = dlsym(w.solver ? lib->cusolver : lib->cublas, w.name);
-        if (!found)
-            return gpu->host.fail(FS_EBACKEND, "%s has no %s, which tasks need", w.solver ? "cuSOLVER" : "cuBLAS",
-                                  w.name);
-        memcpy(w.function, &found, sizeof found);
-    }
-    return FS_OK;
-}
-
-/* FS_OK, or FS_EBACKEND with the status of cuBLAS or cuSOLVER. */
 static fs_result good(const gpu_dense *h, int status, const char *what)
 {
-    if (status == 0) return FS_OK;
-    return h->gpu->host.fail(FS_EBACKEND, "%s on %s: status %d", what, h->gpu->name, status);
-}
-
-/* The context's stream may have changed (fs_context_set_stream): the libraries follow it before they queue work. */
-static fs_result follow_stream(gpu_dense *h)
-{
-    if (h->stream == h->gpu->stream) return FS_OK;
-    FSI_TRY(good(h, h->lib.cublasSetStream(h->blas, h->gpu->stream), "giving cuBLAS a stream"));
-    FSI_TRY(good(h, h->lib.cusolverSetStream(h->solver, h->gpu->stream), "giving cuSOLVER a stream"));
-    h->stream = h->gpu->stream;
-    return FS_OK;
+    return fsi_linalg_check(h->gpu, status, what);
 }
 
 static void dense_close(void *handle)
@@ -142,17 +31,13 @@ static void dense_close(void *handle)
     gpu_dense *h = (gpu_dense *)handle;
     const fs_allocator memory = h->gpu->host.allocator;
     on_device here(h->gpu->device);
-    cudaStreamSynchronize(h->gpu->stream);
-    if (h->blas) h->lib.cublasDestroy(h->blas);
-    if (h->solver) h->lib.cusolverDestroy(h->solver);
-    for (cudaEvent_t event : h->mark)
-        if (event) cudaEventDestroy(event);
-    cudaFree(h->work);
-    cudaFree(h->values);
-    cudaFree(h->cholesky.memory);
-    cudaFreeHost(h->info);
-    if (h->lib.cusolver) dlclose(h->lib.cusolver);
-    if (h->lib.cublas) dlclose(h->lib.cublas);
+    if (h->gpu->linalg) {
+        cudaStreamSynchronize(h->gpu->stream);
+        fsi_linalg_free(h->gpu, h->work);
+        fsi_linalg_free(h->gpu, h->values);
+        fsi_linalg_free(h->gpu, h->cholesky.memory);
+        fsi_linalg_give_answers(h->gpu, &h->answers);
+    }
     memory.release(memory.user, h);
 }
 
@@ -160,34 +45,29 @@ static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
     int potrf = 0, syevd = 0, gesvd = 0;
     double *none = NULL;
-    FSI_TRY(good(h, h->lib.potrf_size(h->solver, LOWER, (int)n, none, (int)n + 8, &potrf),
+    FSI_TRY(good(h, h->lib->potrf_size(h->lib->solver, LOWER, (int)n, none, (int)n + 8, &potrf),
                  "asking for potrf's work space"));
-    FSI_TRY(good(h, h->lib.syevd_size(h->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
+    FSI_TRY(good(h, h->lib->syevd_size(h->lib->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
                  "asking for syevd's work space"));
-    FSI_TRY(good(h, h->lib.gesvd_size(h->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
+    FSI_TRY(good(h, h->lib->gesvd_size(h->lib->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
     h->lwork = (int)fsi_max(fsi_max(potrf, syevd), gesvd);
     h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)(n > p ? n : p) * sizeof(double);
-    FSI_TRY(fsi_gpu_check(h->gpu, cudaMalloc((void **)&h->work, (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double)),
-                          "taking cuSOLVER's work space"));
-    FSI_TRY(fsi_gpu_check(h->gpu, cudaMalloc((void **)&h->values, (size_t)(n > p ? n : p) * sizeof(double)),
+    const size_t work = (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double);
+    FSI_TRY(fsi_gpu_check(h->gpu, fsi_linalg_alloc(h->gpu, work, (void **)&h->work), "taking cuSOLVER's work space"));
+    FSI_TRY(fsi_gpu_check(h->gpu,
+                          fsi_linalg_alloc(h->gpu, (size_t)(n > p ? n : p) * sizeof(double), (void **)&h->values),
                           "taking memory for eigenvalues"));
-    FSI_TRY(fsi_gpu_check(h->gpu, cudaHostAlloc((void **)&h->info, 2 * sizeof(int), cudaHostAllocDefault),
-                          "taking memory for an answer"));
-    h->info[0] = h->info[1] = 0;
     FSI_TRY(fsi_cholesky_open(h->gpu, n, &h->cholesky));
     h->bytes += h->cholesky.bytes;
-    for (cudaEvent_t &event : h->mark) FSI_TRY(fsi_gpu_check(h->gpu, cudaEventCreate(&event), "making an event"));
     return FS_OK;
 }
 
 static fs_result open_libraries(gpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
-    FSI_TRY(load(h->gpu, &h->lib));
-    FSI_TRY(good(h, h->lib.cublasCreate(&h->blas), "opening cuBLAS"));
-    FSI_TRY(good(h, h->lib.cublasSetStream(h->blas, h->gpu->stream), "giving cuBLAS a stream"));
-    FSI_TRY(good(h, h->lib.cusolverCreate(&h->solver), "opening cuSOLVER"));
-    FSI_TRY(good(h, h->lib.cusolverSetStream(h->solver, h->gpu->stream), "giving cuSOLVER a stream"));
-    h->stream = h->gpu->stream;
+    FSI_TRY(fsi_linalg_open(h->gpu));
+    h->lib = h->gpu->linalg;
+    FSI_TRY(fsi_linalg_take_answers(h->gpu, &h->answers));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
     return reserve(h, n, m, p);
 }
 
@@ -211,7 +91,7 @@ static fs_result dense_alloc(void *handle, size_t bytes, void **memory)
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     size_t free_bytes = 0, all = 0;
-    const cudaError_t error = cudaMalloc(memory, bytes ? bytes : 1);
+    const cudaError_t error = fsi_linalg_alloc(h->gpu, bytes, memory);
     if (error != cudaErrorMemoryAllocation) return fsi_gpu_check(h->gpu, error, "taking memory for a workspace");
     cudaGetLastError();
     cudaMemGetInfo(&free_bytes, &all);
@@ -222,8 +102,7 @@ static void dense_release(void *handle, void *memory)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    cudaStreamSynchronize(h->gpu->stream);
-    cudaFree(memory);
+    fsi_linalg_free(h->gpu, memory);
 }
 
 /* kernels ---------------------------------------------------------------------------------------------------- */
@@ -240,24 +119,30 @@ static dim3 tile_grid(int64_t rows, int64_t cols)
         for (int64_t j = blockIdx.x * (int64_t)ACROSS + threadIdx.x; j < (cols); j += (int64_t)gridDim.x * ACROSS)
 
 template <class T>
-static __global__ void widen_kernel(fsi_input<T> from, int64_t rows, int64_t cols, double *to, int64_t ld)
+static __global__ void widen_kernel(fsi_input<T> from, int64_t rows, int64_t cols, const int64_t *order, double *to,
+                                    int64_t ld)
 {
-    FOR_TILE(i, rows, j, cols) to[j + i * ld] = (double)from.at(i, j);
+    FOR_TILE(i, rows, j, cols) to[j + i * ld] = (double)from.at(i, order ? order[j] : j);
 }
-template <class T> static fs_result widen(gpu_dense *h, const fs_matrix *from, double *to, int64_t ld)
+template <class T>
+static fs_result widen(gpu_dense *h, const fs_matrix *from, const int64_t *order, double *to, int64_t ld)
 {
     widen_kernel<T><<<tile_grid(from->rows, from->cols), dim3(ACROSS, DOWN), 0, h->gpu->stream>>>(
-        fsi_input_of<T>(from), from->rows, from->cols, to, ld);
+        fsi_input_of<T>(from), from->rows, from->cols, order, to, ld);
     return FSI_LAUNCHED(h->gpu, "widening a matrix");
 }
-static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
+static fs_result dense_widen_columns(void *handle, const fs_matrix *from, const int64_t *order, double *to, int64_t ld)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (from->rows == 0 || from->cols == 0) return FS_OK;
-#define WIDEN(T) widen<T>(h, from, to, ld)
+#define WIDEN(T) widen<T>(h, from, order, to, ld)
     return FSI_BY_DTYPE(from->dtype, WIDEN);
 #undef WIDEN
+}
+static fs_result dense_widen(void *handle, const fs_matrix *from, double *to, int64_t ld)
+{
+    return dense_widen_columns(handle, from, NULL, to, ld);
 }
 
 static __global__ void narrow_kernel(const double *from, int64_t ld, int symmetric, fsi_output to, int64_t rows,
@@ -381,11 +266,11 @@ static fs_result dense_norm(void *handle, int64_t count, const double *x, double
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
     *norm = 0;
     for (int64_t at = 0; at < count; at += INT_MAX) {
         double slice = 0; /* in host memory: the call waits */
-        FSI_TRY(good(h, h->lib.dnrm2(h->blas, count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1, &slice),
+        FSI_TRY(good(h, h->lib->dnrm2(h->lib->blas, count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1, &slice),
                      "nrm2"));
         *norm = hypot(*norm, slice);
     }
@@ -396,8 +281,8 @@ static fs_result dense_scale_rows(void *handle, int64_t m, int64_t n, double *B,
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
-    return good(h, h->lib.ddgmm(h->blas, LEFT, (int)m, (int)n, B, (int)ld, f, 1, B, (int)ld), "dgmm");
+    FSI_TRY(fsi_linalg_follow(h->gpu));
+    return good(h, h->lib->ddgmm(h->lib->blas, LEFT, (int)m, (int)n, B, (int)ld, f, 1, B, (int)ld), "dgmm");
 }
 
 static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X, int64_t ldx, double beta, double *G,
@@ -405,9 +290,10 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
     const double one = 1;
-    return good(h, h->lib.dsyrk(h->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg), "syrk");
+    if (k >= 2 * n) return fsi_gpu_gram(handle, 0, n, k, X, ldx, beta, G, ldg);
+    return good(h, h->lib->dsyrk(h->lib->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg), "syrk");
 }
 
 static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha,
@@ -416,11 +302,28 @@ static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, 
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
+    if (n == 1 && m > 0 && k > 0)
+        return good(h,
+                    h->lib->dgemv(h->lib->blas, ta ? OP_T : OP_N, (int)(ta ? k : m), (int)(ta ? m : k), &alpha, A,
+                                  (int)lda, B, tb ? (int)ldb : 1, &beta, C, 1),
+                    "gemv");
     return good(h,
-                h->lib.dgemm(h->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A, (int)lda,
-                             B, (int)ldb, &beta, C, (int)ldc),
+                h->lib->dgemm(h->lib->blas, ta ? OP_T : OP_N, tb ? OP_T : OP_N, (int)m, (int)n, (int)k, &alpha, A,
+                              (int)lda, B, (int)ldb, &beta, C, (int)ldc),
                 "gemm");
+}
+
+/* x = op(L)^-1 x, elements of x being `stride` apart. */
+static fs_result substitute(gpu_dense *h, int transposed, int64_t n, const double *L, int64_t ldl, double *x,
+                            int64_t stride)
+{
+    if (transposed && h->cholesky.memory && n <= h->cholesky.most)
+        return fsi_cholesky_substitute(h->gpu, &h->cholesky, n, L, ldl, x, stride);
+    return good(h,
+                h->lib->dtrsv(h->lib->blas, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)n, L, (int)ldl, x,
+                              (int)stride),
+                "trsv");
 }
 
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
@@ -428,18 +331,14 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
     const double one = 1;
-    /* One row times the inverse of op(L) is the inverse of its transpose times a column, which trsv is made for. */
-    if (!left && m == 1 && !transposed && h->cholesky.memory)
-        return fsi_cholesky_substitute(h->gpu, &h->cholesky, n, L, ldl, B, ldb);
-    if (!left && m == 1)
-        return good(h,
-                    h->lib.dtrsv(h->blas, LOWER, transposed ? OP_N : OP_T, NON_UNIT, (int)n, L, (int)ldl, B, (int)ldb),
-                    "trsv");
+    /* One row times the inverse of op(L) is the inverse of its transpose times a column. */
+    if (!left && m == 1) return substitute(h, !transposed, n, L, ldl, B, ldb);
+    if (left && n == 1) return substitute(h, transposed, m, L, ldl, B, 1);
     return good(h,
-                h->lib.dtrsm(h->blas, left ? LEFT : RIGHT, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)m, (int)n,
-                             &one, L, (int)ldl, B, (int)ldb),
+                h->lib->dtrsm(h->lib->blas, left ? LEFT : RIGHT, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)m,
+                              (int)n, &one, L, (int)ldl, B, (int)ldb),
                 "trsm");
 }
 
@@ -447,16 +346,17 @@ static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
-    if (h->cholesky.memory) return fsi_cholesky_factor(h->gpu, &h->cholesky, n, G, ld, h->info);
-    return good(h, h->lib.potrf(h->solver, LOWER, (int)n, G, (int)ld, h->work, h->lwork, h->info), "potrf");
+    FSI_TRY(fsi_linalg_follow(h->gpu));
+    if (h->cholesky.memory && n <= h->cholesky.most)
+        return fsi_cholesky_factor(h->gpu, &h->cholesky, n, G, ld, h->answers.info);
+    return good(h, h->lib->potrf(h->lib->solver, LOWER, (int)n, G, (int)ld, h->work, h->lwork, h->answers.info), "potrf");
 }
 
 /* FS_OK, or FS_EBACKEND where the last eigen or svd did not converge; waits. */
 static fs_result converged(gpu_dense *h, const char *what, int64_t rows, int64_t cols)
 {
     FSI_TRY(fsi_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task"));
-    const int info = h->info[1];
+    const int info = h->answers.info[1];
     if (info == 0) return FS_OK;
     return h->gpu->host.fail(FS_EBACKEND, "the %s of a %lld x %lld matrix did not converge (info %d)", what,
                              (long long)rows, (long long)cols, info);
@@ -466,9 +366,9 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, dou
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(
-        h, h->lib.syevd(h->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork, h->info + 1),
+        h, h->lib->syevd(h->lib->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork, h->answers.info + 1),
         "syevd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)n * sizeof *values, values));
     return converged(h, "eigenvalues", n, n);
@@ -478,31 +378,59 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
+    FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
-                 h->lib.gesvd(h->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
-                              h->work, h->lwork, NULL, h->info + 1),
+                 h->lib->gesvd(h->lib->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
+                              h->work, h->lwork, NULL, h->answers.info + 1),
                  "gesvd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)p * sizeof *s, s));
     return converged(h, "singular values", m, p);
 }
 
-/* geqrf's work space and scalars of its reflectors are scratch of the context: open does not know the sizes. */
-static fs_result dense_qr(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L)
+/* By reflectors.  geqrf's work space and their scalars are scratch of the context: open does not know the sizes. */
+static fs_result householder(gpu_dense *h, int64_t m, int64_t p, double *X, int64_t ld, double *L)
 {
-    gpu_dense *h = (gpu_dense *)handle;
-    on_device here(h->gpu->device);
-    FSI_TRY(follow_stream(h));
-    if (p == 0) return FS_OK;
     int size = 0;
     void *scratch;
-    FSI_TRY(good(h, h->lib.geqrf_size(h->solver, (int)m, (int)p, X, (int)ld, &size), "asking for geqrf's work space"));
+    FSI_TRY(good(h, h->lib->geqrf_size(h->lib->solver, (int)m, (int)p, X, (int)ld, &size),
+                 "asking for geqrf's work space"));
     const int64_t scalars = fsi_round_up(p, 32);
     FSI_TRY(fsi_gpu_scratch(h->gpu, (scalars + (size > 0 ? size : 1)) * (int64_t)sizeof(double), &scratch));
     double *tau = (double *)scratch;
-    FSI_TRY(
-        good(h, h->lib.geqrf(h->solver, (int)m, (int)p, X, (int)ld, tau, tau + scalars, size, h->info + 1), "geqrf"));
+    FSI_TRY(good(h,
+                 h->lib->geqrf(h->lib->solver, (int)m, (int)p, X, (int)ld, tau, tau + scalars, size,
+                               h->answers.info + 1),
+                 "geqrf"));
     return fsi_gpu_lower_of(h->gpu, p, X, ld, L);
+}
+
+/* By Cholesky QR, and what that leaves by reflectors; `room` has 2 p (p + 1) numbers, `host` 2 p. */
+static fs_result qr_in(gpu_dense *h, int64_t m, int64_t p, double *X, int64_t ld, double *L, double *room, double *host)
+{
+    int factors, done;
+    double *C = room + p * p;
+    FSI_TRY(fsi_gpu_tall_qr(h, m, p, X, ld, L, room, host, &factors, &done));
+    if (done) return FS_OK;
+    FSI_TRY(householder(h, m, p, X, ld, factors ? C : L));
+    return factors ? fsi_gpu_append_triangle(h, p, L, C, room) : FS_OK;
+}
+
+static fs_result dense_qr(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L)
+{
+    gpu_dense *h = (gpu_dense *)handle;
+    const fs_allocator *memory = &h->gpu->host.allocator;
+    on_device here(h->gpu->device);
+    FSI_TRY(fsi_linalg_follow(h->gpu));
+    if (p == 0) return FS_OK;
+    if (!h->cholesky.memory || p > h->cholesky.most) return householder(h, m, p, X, ld, L);
+    void *room = NULL;
+    FSI_TRY(dense_alloc(h, (size_t)(2 * p * (p + 1)) * sizeof(double), &room));
+    double *host = (double *)memory->alloc(memory->user, (size_t)(2 * p) * sizeof(double));
+    const fs_result result = host ? qr_in(h, m, p, X, ld, L, (double *)room, host)
+                                  : h->gpu->host.fail(FS_ENOMEM, "no memory for a diagonal of %lld numbers", (long long)p);
+    if (host) memory->release(memory->user, host);
+    dense_release(h, room);
+    return result;
 }
 
 /* time ------------------------------------------------------------------------------------------------------- */
@@ -511,14 +439,14 @@ static fs_result dense_mark(void *handle, int mark)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
-    return fsi_gpu_check(h->gpu, cudaEventRecord(h->mark[mark], h->gpu->stream), "noting the time");
+    return fsi_gpu_check(h->gpu, cudaEventRecord(h->answers.mark[mark], h->gpu->stream), "noting the time");
 }
 static fs_result dense_wait(void *handle, int *info)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     FSI_TRY(fsi_gpu_check(h->gpu, cudaStreamSynchronize(h->gpu->stream), "waiting for a task"));
-    if (info) *info = h->info[0];
+    if (info) *info = h->answers.info[0];
     return FS_OK;
 }
 static double dense_seconds(void *handle, int from, int to)
@@ -526,7 +454,7 @@ static double dense_seconds(void *handle, int from, int to)
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     float milliseconds = 0;
-    if (cudaEventElapsedTime(&milliseconds, h->mark[from], h->mark[to]) != cudaSuccess) cudaGetLastError();
+    if (cudaEventElapsedTime(&milliseconds, h->answers.mark[from], h->answers.mark[to]) != cudaSuccess) cudaGetLastError();
     return 1e-3 * (double)milliseconds;
 }
 
@@ -537,6 +465,7 @@ const fsi_dense fsi_gpu_dense = {
     .alloc = dense_alloc,
     .release = dense_release,
     .widen = dense_widen,
+    .widen_columns = dense_widen_columns,
     .narrow = dense_narrow,
     .fetch = dense_fetch,
     .send = dense_send,

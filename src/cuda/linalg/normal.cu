@@ -341,10 +341,11 @@ int plan_call(const fsi_gpu *gpu, const fs_matrix *A, normal_call *C, normal_pla
 
 template <class T, int Q, int M> fs_result launch(fsi_gpu *gpu, const normal_call &C, const normal_plan &plan)
 {
-    FSI_TRY(fsi_gpu_check(
-        gpu,
-        cudaFuncSetAttribute(multiply_rows<T, Q, M>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)plan.shared),
-        "preparing a product with A"));
+    /* All that there is, not what this plan takes: contexts of other threads launch the same kernel with other plans. */
+    FSI_TRY(fsi_gpu_check(gpu,
+                          cudaFuncSetAttribute(multiply_rows<T, Q, M>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               (int)gpu->traits.shared),
+                          "preparing a product with A"));
     FSI_TRY(fsi_gpu_check(gpu,
                           cudaFuncSetAttribute(multiply_rows<T, Q, M>, cudaFuncAttributePreferredSharedMemoryCarveout,
                                                cudaSharedmemCarveoutMaxShared),

@@ -48,6 +48,15 @@ __global__ void __launch_bounds__(THREADS) squares_kernel(int64_t rows, int64_t 
     }
 }
 
+/* The lower triangle of G = S + beta G, S packed. */
+__global__ void add_lower(int64_t n, const double *S, double beta, double *G, int64_t ld)
+{
+    for (int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x; e < n * n; e += (int64_t)gridDim.x * THREADS) {
+        const int64_t j = e / n, i = e - j * n;
+        if (i >= j) G[i + j * ld] = beta == 0 ? S[e] : fma(beta, G[i + j * ld], S[e]);
+    }
+}
+
 __global__ void lower_kernel(int64_t p, const double *X, int64_t ld, double *L)
 {
     for (int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x; e < p * p; e += (int64_t)gridDim.x * THREADS) {
@@ -79,6 +88,26 @@ fs_result fsi_gpu_lower_of(fsi_gpu *gpu, int64_t p, const double *X, int64_t ld,
     if (p == 0) return FS_OK;
     lower_kernel<<<blocks_for(p * p), THREADS, 0, gpu->stream>>>(p, X, ld, L);
     return FSI_LAUNCHED(gpu, "storing a triangle");
+}
+
+/* Block rows of G by gemm, which cuts long sums into parts for all processors, as syrk does not. */
+fs_result fsi_gpu_gram(void *handle, int transposed, int64_t n, int64_t k, const double *X, int64_t ldx, double beta,
+                       double *G, int64_t ldg)
+{
+    fsi_gpu *gpu = ((fsi_gpu_handle *)handle)->gpu;
+    const int64_t block = n <= 768 ? n : 512;
+    void *scratch;
+    if (n == 0) return FS_OK;
+    FSI_TRY(fsi_gpu_scratch(gpu, n * n * (int64_t)sizeof(double), &scratch));
+    double *S = (double *)scratch;
+    for (int64_t i = 0; i < n; i += block) {
+        const int64_t height = fsi_min(block, n - i);
+        const double *rows = X + i * (transposed ? ldx : 1);
+        FSI_TRY(fsi_gpu_dense.gemm(handle, transposed, !transposed, height, i + height, k, 1.0, rows, ldx, X, ldx, 0.0,
+                                   S + i, n));
+    }
+    add_lower<<<blocks_for(n * n), THREADS, 0, gpu->stream>>>(n, S, beta, G, ldg);
+    return FSI_LAUNCHED(gpu, "adding a Gram matrix");
 }
 
 fs_result fsi_gpu_panel_products(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,

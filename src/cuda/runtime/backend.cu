@@ -99,6 +99,7 @@ static void gpu_close(void *state)
     fsi_gpu *gpu = (fsi_gpu *)state;
     on_device here(gpu->device);
     fsi_staging_close(gpu);
+    fsi_linalg_close(gpu);
     for (int i = 0; i < gpu->scratch.count; i++) cudaFree(gpu->scratch.memory[i]);
     for (int i = 0; i < gpu->copies.count; i++) cudaFree(gpu->copies.memory[i]);
     free(gpu->tuning);

@@ -37,6 +37,7 @@ typedef struct fsi_gpu {
     fsi_gpu_pool copies;  /* gathered rows, where they are copied before the product (gathered_rows.cu); factors */
     void *encode_map;     /* the driver's function, found by the first call that needs it */
     struct fsi_staging *staging; /* pinned buffers, made by the first call with a host matrix */
+    struct fsi_linalg *linalg;   /* cuBLAS and cuSOLVER (linalg/libraries.h), opened by the first workspace */
 } fsi_gpu;
 
 /* `bytes` of device scratch, 256-byte aligned, contents undefined, valid for work queued by this call; what earlier
@@ -114,6 +115,8 @@ fs_result fsi_gpu_sparse_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, dou
                                double beta, const fs_matrix *Y);
 fs_result fsi_gpu_digest(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int64_t cols, uint64_t *digest);
 extern const fsi_dense fsi_gpu_dense; /* dense.cu */
+/* Gives back gpu->linalg, once every workspace is closed; NULL: nothing. */
+void fsi_linalg_close(fsi_gpu *gpu);
 /* fs_add where a matrix is in device memory; those in host memory have packed rows or columns. */
 fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 extern const fsi_device_group fsi_gpu_device_group; /* device_group.cu */

@@ -1,0 +1,16 @@
+/* condition.h - the condition number of a triangle in the backend's memory, and its inverse. */
+#ifndef FSI_TASKS_CONDITION_H
+#define FSI_TASKS_CONDITION_H
+
+#include "tasks/operand.h"
+
+/* *inverse = T^-1 of a lower triangle T, n x n, columns ld apart: packed, zeros above, the caller's to free. */
+fs_result fsi_invert(fsi_operand *A, int64_t n, const double *T, int64_t ld, double **inverse);
+
+/* The condition of T = L, or (`scaled`) of L with each row divided by its length, so that the lengths of the columns of
+ * R = L' do not count.  Of n x n, lower, columns ld apart, zeros above.  Estimated by power iterations from a fixed start
+ * and shared over ranks: up to a third low, infinite where T is singular.  `inverse`, where not NULL, gets T^-1. */
+fs_result fsi_condition(fsi_operand *A, int64_t n, const double *L, int64_t ld, int scaled, double *condition,
+                        double **inverse);
+
+#endif
