@@ -48,12 +48,22 @@ __device__ __forceinline__ void add_row(const pack<T, VECTOR> &raw, const uint32
     pack<S, VECTOR> x;
 #pragma unroll
     for (int v = 0; v < VECTOR; v++) x.x[v] = fsi_widen(raw.x[v]);
-    if (NONZEROS == 4) {
-        const uint4 four = *(const uint4 *)code;
-        const uint32_t list[4] = {four.x, four.y, four.z, four.w};
-        add<S, VECTOR, 4>(mine, list, x);
+    if (NONZEROS) {
+#pragma unroll
+        for (int t = 0; t < NONZEROS; t += 4) {
+            const uint4 four = *(const uint4 *)(code + t);
+            const uint32_t list[4] = {four.x, four.y, four.z, four.w};
+            add<S, VECTOR, 4>(mine, list, x);
+        }
     } else {
-        for (int t = 0; t < per_row; t++) {
+        int t = 0;
+#pragma unroll 1
+        for (; t + 4 <= per_row; t += 4) {
+            const uint32_t list[4] = {code[t], code[t + 1], code[t + 2], code[t + 3]};
+            add<S, VECTOR, 4>(mine, list, x);
+        }
+#pragma unroll 1
+        for (; t < per_row; t++) {
             const uint32_t list[1] = {code[t]};
             add<S, VECTOR, 1>(mine, list, x);
         }

@@ -12,8 +12,9 @@
 #define FSI_SIMT_GENERIC_OF(X, T, dtype) X(T, dtype, 1, 0)
 #define FSI_SIMT_GENERIC_WIDE(X, T, dtype)
 #else
-#define FSI_SIMT_GENERIC_OF(X, T, dtype) X(T, dtype, 1, 0) X(T, dtype, 1, 4) X(T, dtype, 2, 0) X(T, dtype, 2, 4)
-#define FSI_SIMT_GENERIC_WIDE(X, T, dtype) X(T, dtype, 4, 0) X(T, dtype, 4, 4)
+#define FSI_SIMT_GENERIC_OF(X, T, dtype) \
+    X(T, dtype, 1, 0) X(T, dtype, 1, 4) X(T, dtype, 1, 8) X(T, dtype, 2, 0) X(T, dtype, 2, 4) X(T, dtype, 2, 8)
+#define FSI_SIMT_GENERIC_WIDE(X, T, dtype) X(T, dtype, 4, 0) X(T, dtype, 4, 4) X(T, dtype, 4, 8)
 #endif
 #define FSI_SIMT_GENERIC(X) \
     FSI_SIMT_GENERIC_OF(X, float, FS_F32) \
