@@ -142,9 +142,9 @@ fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec)
     FSI_REQUIRE(S && spec, "fs_sketch_spec: %s is NULL", S ? "spec" : "S");
     FSI_TRY(fs_struct_check("fs_sketch_spec", "spec", spec, sizeof(fs_spec)));
     const fsi_def_spec *p = &S->spec;
-    const fs_spec full = {sizeof full, (fs_family)p->family,   p->d,          p->k,
-                          p->seed,     p->M,                   p->kappa,      p->s,
-                          (fs_shuffle)p->shuffle,              p->interleave, (fs_quality)p->quality};
+    const fs_spec full = {
+        sizeof full,   (fs_family)p->family,  p->d, p->k, p->seed, p->M, p->kappa, p->s, (fs_shuffle)p->shuffle,
+        p->interleave, (fs_quality)p->quality};
     fs_struct_write(spec, &full, sizeof full);
     return FS_OK;
 }

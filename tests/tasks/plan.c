@@ -84,7 +84,7 @@ static void errors_are_as_planned(void **state)
 static void k_grows_with_what_is_wanted(void **state)
 {
     (void)state;
-    static const double errors[] = {0.99, 0.8, 0.5, 0.3, 0.1, 0.03}, probabilities[] = {0.5, 0.1, 0.05, 1e-3, 1e-6};
+    static const double errors[] = {0.99, 0.8, 0.5, 0.3, 0.1, 0.05}, probabilities[] = {0.5, 0.1, 0.05, 1e-3, 1e-6};
     static const int64_t columns[] = {1, 2, 7, 40, 500, 10000};
     for (int c = 0; c < 2; c++)
         for (int e = 0; e < 6; e++)
