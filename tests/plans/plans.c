@@ -29,7 +29,7 @@ static const char *const memory_names[] = {"packed",   "padded", "odd",         
 
 fsi_blockperm sketch_of_call(const call *c)
 {
-    fsi_def_spec spec = {c->d, c->k, c->M, c->kappa, c->s, c->interleave, 7, FSI_DEF_BLOCKPERM, (int32_t)c->shuffle};
+    fsi_def_spec spec = {c->d, c->k, c->M, c->kappa, c->s, c->interleave, 7, FSI_DEF_BLOCKPERM, (int32_t)c->shuffle, 0};
     fsi_def_defaults(&spec);
     return fsi_def_make(&spec).u.blockperm;
 }
