@@ -1,7 +1,8 @@
 /* plan.c - k, kappa and s for a wanted embedding error: the smallest k whose error (embedding.h) is small enough.
  *
  * Without dominant rows the default sketch has a Gaussian's error.  With them kappa = 4 and s = 4 are worth their price:
- * the default would take more rows.  tests/tasks/plan.c compares both with draws. */
+ * the default would take more rows.  Two dominant rows that meet in one row of Y err by 1 / (kappa s), however large k
+ * is; small errors take the highest rung.  tests/tasks/plan.c compares all three with draws. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,25 +12,30 @@
 #include "flashsketch_tasks.h"
 #include "tasks/embedding.h"
 
-static const double PROBABILITY = 0.05;
-enum { BLOCK = 64, MOST_KAPPA = 4, S = 8, COHERENT_S = 4, FEWEST_ROWS = 8 };
-
-static int64_t kappa_of(int64_t k, int coherent) { return coherent ? fsi_min(MOST_KAPPA, fsi_div_up(k, BLOCK)) : 1; }
-static int64_t s_of(int coherent) { return coherent ? COHERENT_S : S; }
-
-static const fsi_concentrated *line_of(int64_t k, int coherent)
-{
-    if (!coherent) return NULL;
-    return fsi_concentrated_line(fsi_div_up(k, BLOCK), kappa_of(k, 1), kappa_of(k, 1) * COHERENT_S);
-}
+static const double PROBABILITY = 0.05, SMALL_ERROR = 0.25;
+enum { BLOCK = 64, S = 8, COHERENT_S = 4, COHERENT_KAPPA = 4, SMALL_ERROR_KAPPA = 8, FEWEST_ROWS = 8 };
 
 typedef struct goal {
     fs_plan_options options;
     double w, tail;
 } goal;
+
+static int64_t kappa_of(const goal *g, int64_t k)
+{
+    if (!g->options.coherent) return 1;
+    return fsi_min(g->options.error < SMALL_ERROR ? SMALL_ERROR_KAPPA : COHERENT_KAPPA, fsi_div_up(k, BLOCK));
+}
+static int64_t s_of(const goal *g) { return g->options.coherent ? COHERENT_S : S; }
+
+static const fsi_concentrated *line_of(const goal *g, int64_t k)
+{
+    if (!g->options.coherent) return NULL;
+    return fsi_concentrated_line(fsi_div_up(k, BLOCK), kappa_of(g, k), kappa_of(g, k) * s_of(g));
+}
+
 static double exceeded(const goal *g, int64_t k)
 {
-    return fsi_embedding_error(k, g->options.n, g->w, g->tail, line_of(k, g->options.coherent));
+    return fsi_embedding_error(k, g->options.n, g->w, g->tail, line_of(g, k));
 }
 
 static fs_result check(const fs_plan_options *o)
@@ -86,9 +92,9 @@ fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report)
     g.w = fsi_tracy_widom_quantile(o->probability);
     g.tail = log(o->probability) / log(PROBABILITY);
     FSI_TRY(smallest_k(&g, o->d ? fsi_min(o->d, INT32_MAX) : INT32_MAX, &r.k));
-    r.kappa = kappa_of(r.k, o->coherent);
-    r.s = s_of(o->coherent);
-    r.typical = fsi_embedding_error(r.k, o->n, FSI_TRACY_WIDOM_MEAN, 0, line_of(r.k, o->coherent));
+    r.kappa = kappa_of(&g, r.k);
+    r.s = s_of(&g);
+    r.typical = fsi_embedding_error(r.k, o->n, FSI_TRACY_WIDOM_MEAN, 0, line_of(&g, r.k));
     r.exceeded = exceeded(&g, r.k);
     const double ratio = (double)r.k / (double)o->n;
     if (o->coherent)
@@ -96,7 +102,7 @@ fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report)
             r.reason, sizeof r.reason,
             "k = %.3g n: a Gaussian S has that error at k with probability %.3g, times %.2f for rows that outweigh "
             "the others with kappa = %" PRId64,
-            ratio, 1 - o->probability, fsi_concentrated_factor(line_of(r.k, 1), (double)r.k, (double)o->n, g.tail),
+            ratio, 1 - o->probability, fsi_concentrated_factor(line_of(&g, r.k), (double)r.k, (double)o->n, g.tail),
             r.kappa);
     else
         snprintf(r.reason, sizeof r.reason,
