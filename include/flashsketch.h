@@ -120,14 +120,16 @@ typedef enum fs_quality {
     FS_QUALITY_GAUSSIAN = 4 /* kappa 8, s 4: nearly the errors of a dense Gaussian, on every input */
 } fs_quality;
 
-/* The names of families, shuffles and rungs: "blockperm", "sjlt", "blockrow", "srht", "gaussian"; "none", "rows",
- * "groups"; "fast", "default", "high", "gaussian".  "unknown" for any other value.  From a name to its value: FS_EINVAL, with a message that lists the names, for a
+/* The names of families and shuffles: "blockperm", "sjlt", "blockrow", "srht", "gaussian"; "none", "rows", "groups".
+ * "unknown" for any other value.  From a name to its value: FS_EINVAL, with a message that lists the names, for a
  * name that does not exist. */
 FS_API const char *fs_family_name(fs_family family);
 FS_API const char *fs_shuffle_name(fs_shuffle shuffle);
-FS_API const char *fs_quality_name(fs_quality quality);
 FS_API FS_NODISCARD fs_result fs_family_from_name(const char *name, fs_family *family);
 FS_API FS_NODISCARD fs_result fs_shuffle_from_name(const char *name, fs_shuffle *shuffle);
+
+/* "fast", "default", "high", "gaussian"; as fs_family_name. */
+FS_API const char *fs_quality_name(fs_quality quality);
 FS_API FS_NODISCARD fs_result fs_quality_from_name(const char *name, fs_quality *quality);
 
 /* Functions to use in place of malloc and free.  alloc returns NULL where there is no memory; release frees what alloc
