@@ -192,10 +192,10 @@ typedef struct fs_fit_report {
  * and the rounding of w's type.
  *
  * That holds in 99 of 100 draws of S (confidence 0.99) for FS_GAUSSIAN where k >= rank + 8; for FS_SJLT with s >= 4 and
- * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, the default, where k >= 2 rank as well, and k >= 4 rank and n^2 / 25
- * where few rows of A dominate: measured on inputs of both kinds, for spread noise, outliers and spikes in B.  For all
- * else (FS_BLOCKROW, FS_SRHT, contiguous blocks, lines, fewer nonzeros or rows, an S that is not known) confidence is
- * 0, and the note says why.
+ * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, every rung, where k >= 2 rank as well, and k >= 4 rank where few rows
+ * of A dominate (with kappa s = 4 also n^2 / 25): measured on inputs of both kinds, for spread noise, outliers and spikes
+ * in B.  For all else (FS_BLOCKROW, FS_SRHT, contiguous blocks, groups, fewer nonzeros or rows, an S that is not known)
+ * confidence is 0, and the note says why.
  *
  * Act on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a
  * high too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and tell
