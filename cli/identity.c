@@ -347,7 +347,8 @@ fs_result identity_open_finished(const char *path, fs_file **file, fs_matrix *Y,
                          path);
     else if (id->definition != fs_definition_version())
         result = fs_fail(FS_EFILE,
-                         "%s: it is by definition %" PRId64 " of S, and this flashsketch has definition %d; make it again "
+                         "%s: it is by definition %" PRId64
+                         " of S, and this flashsketch has definition %d; make it again "
                          "from the rows of A with this flashsketch",
                          path, id->definition, fs_definition_version());
     if (result) {
