@@ -188,6 +188,7 @@ static const cli_option options[] = {
     {OPTION_RUN, "run", "N", "neighbours that the mask keeps together (default 1); 8 are a GPU's least read", NULL},
     {SPEC_FAMILY, "family", "LIST", "of blockperm (default), sjlt, blockrow, srht and gaussian, or all",
      SPEC_FAMILIES " all"},
+    SPEC_QUALITY_OPTION,
     {'M', "blocks", "N", "blocks", NULL},
     {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL},
     {'s', NULL, "N", "nonzeros of a column in each block", NULL},

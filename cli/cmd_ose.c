@@ -25,7 +25,8 @@ static void print(const task *t, const fs_ose_report *r, int64_t columns)
     printf("error     |(SQ)'SQ - I|_2 = %.4g; of a Gaussian sketch it is about %.4g, from %.4g to %.4g\n", r->error,
            r->expected, r->low, r->high);
     if (r->error > r->high)
-        printf("          S suits this matrix badly: try a larger -k, --kappa, or another --shuffle\n");
+        printf(
+            "          S suits this matrix badly: try a larger -k, --quality high or gaussian, or another --shuffle\n");
     printf("          |S x| is from %.4g to %.4g times |x| for every x in the range; |(SQ)'SQ - I|_F = %.4g\n",
            r->sigma_min, r->sigma_max, r->frobenius);
     task_print_times(r->sketch_seconds, r->solve_seconds);

@@ -17,6 +17,7 @@ typedef struct spec_options {
 } spec_options;
 
 enum { JSON = SPEC_OTHER, WIRED = 16 /* blocks whose wiring is printed */ };
+enum { SPREAD, CONCENTRATED };
 
 static int take(void *options, int code, const char *value)
 {
@@ -35,8 +36,9 @@ typedef struct facts {
     fsi_wiring wiring; /* blockperm */
     int64_t nonzeros;  /* of S; the dense families have k d */
     double csr_bytes;  /* of S written out: f32 values, 32-bit indices where they are enough */
-    double vector;     /* standard deviation of |S x|^2 / |x|^2, as of a dense Gaussian: a chi^2 of k degrees over k */
-    double space;      /* fs_ose_expected; of both, negative: unknown */
+    double vector;     /* standard deviation of |S x|^2 / |x|^2, as of a dense Gaussian: a chi^2 of k degrees over k;
+                        * negative: unknown */
+    double typical[CONCENTRATED + 1], exceeded[CONCENTRATED + 1]; /* fs_ose_errors, with n; NaN: unknown */
 } facts;
 
 static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
@@ -50,7 +52,8 @@ static int find_facts(const fs_sketch *S, const spec_options *o, facts *f)
     const int64_t index = p->d <= INT32_MAX && f->nonzeros <= INT32_MAX ? 4 : 8;
     f->csr_bytes = (double)f->nonzeros * (double)(index + 4) + (double)(p->k + 1) * (double)index;
     f->vector = p->family == FS_BLOCKROW ? -1 : sqrt(2.0 / (double)p->k);
-    f->space = p->family == FS_BLOCKROW || !o->n ? -1 : fs_ose_expected(p->k, o->n);
+    for (int i = 0; i < 2 && o->n; i++)
+        if (fs_ose_errors(S, o->n, i, &f->typical[i], &f->exceeded[i])) return cli_library_fail();
     return 0;
 }
 
@@ -77,6 +80,49 @@ static void print_wiring(const facts *f)
     }
 }
 
+/* Whether the family has rungs. */
+static int has_rungs(const facts *f) { return f->spec.family == FS_BLOCKPERM || f->spec.family == FS_SJLT; }
+
+static void print_quality(const facts *f, const fs_spec *given)
+{
+    const char *name = fs_quality_name(f->spec.quality);
+    const int kappa = given->kappa || f->spec.family == FS_SJLT;
+    if (!has_rungs(f)) return;
+    if (kappa && given->s) printf("quality         as kappa and s, which are given: no rung chooses them\n");
+    else printf("quality         %s, which chooses %s\n", name, kappa ? "s" : given->s ? "kappa" : "kappa and s");
+}
+
+static const char *why_unknown(const facts *f)
+{
+    const fs_spec *p = &f->spec;
+    if (p->family == FS_SRHT) return "an srht: neighbouring rows may lose directions of A";
+    if (p->family == FS_BLOCKPERM && p->shuffle == FS_SHUFFLE_NONE) return "contiguous blocks";
+    return p->kappa * p->s < 4 ? "fewer than 4 nonzeros in a column" : "k < 2 n";
+}
+
+static void print_errors_on_subspaces(const facts *f, int64_t n)
+{
+    printf("                on a subspace of %" PRId64 " dimensions, all vectors at once, within\n", n);
+    printf("                  spread data        %.3g %% typically, %.3g %% for 95 of 100 seeds\n",
+           100 * f->typical[SPREAD], 100 * f->exceeded[SPREAD]);
+    if (isnan(f->typical[CONCENTRATED]))
+        printf("                  concentrated data  not known for %s\n", why_unknown(f));
+    else
+        printf("                  concentrated data  %.3g %% typically, %.3g %% for 95 of 100 seeds\n",
+               100 * f->typical[CONCENTRATED], 100 * f->exceeded[CONCENTRATED]);
+    printf("                (concentrated: %" PRId64 " scattered rows of A outweigh all others)\n", n);
+}
+
+static void print_needed_rows(const facts *f, int64_t n)
+{
+    printf("rows of S       %s: k >= 2 n = %" PRId64 " is needed, and k >= 4 n = %" PRId64
+           " for data with few dominant rows\n",
+           f->spec.k < 2 * n   ? "too small"
+           : f->spec.k < 4 * n ? "enough for spread data"
+                               : "enough",
+           2 * n, 4 * n);
+}
+
 static void print_error(const facts *f, int64_t n)
 {
     if (f->vector < 0) {
@@ -84,20 +130,20 @@ static void print_error(const facts *f, int64_t n)
         return;
     }
     printf("expected error  |S x|^2 is |x|^2 within %.3g %%, one standard deviation\n", 100 * f->vector);
-    if (f->space >= 0)
-        printf("                on a subspace of %" PRId64 " dimensions within %.3g %%, all vectors at once\n", n,
-               100 * f->space);
+    if (n) print_errors_on_subspaces(f, n);
     if (f->spec.shuffle == FS_SHUFFLE_NONE && f->spec.family == FS_BLOCKPERM && f->spec.M > f->spec.kappa)
         printf("                for A spread evenly over contiguous blocks; up to sqrt(mu_nbr) times as much for\n"
                "                others, at most %.3g times ('flashsketch coherence' measures mu_nbr)\n",
                sqrt((double)f->spec.M / (double)f->spec.kappa));
+    if (n) print_needed_rows(f, n);
 }
 
-static void print_facts(const fs_sketch *S, const facts *f, int64_t n)
+static void print_facts(const fs_sketch *S, const facts *f, const spec_options *o)
 {
     char text[256];
     fs_sketch_describe(S, text, sizeof text);
     printf("%s\n\n", text);
+    print_quality(f, &o->spec);
     if (f->blocked) {
         printf("blocks          M = %" PRId64 ", kappa = %" PRId64 " read by each\n", f->spec.M, f->spec.kappa);
         print_split("rows of each    B_r = ", &f->out);
@@ -109,13 +155,20 @@ static void print_facts(const fs_sketch *S, const facts *f, int64_t n)
            100 * nonzeros / (k * d));
     printf("memory          none that grows: S is made while A is read; written out as CSR it has %.4g MB\n",
            1e-6 * f->csr_bytes);
-    print_error(f, n);
+    print_error(f, o->n);
 }
 
-static int print_json(const facts *f)
+static void add_error(cJSON *out, const char *name, double error)
+{
+    if (isnan(error)) cJSON_AddNullToObject(out, name);
+    else cJSON_AddNumberToObject(out, name, error);
+}
+
+static int print_json(const facts *f, int64_t n)
 {
     cJSON *out = cJSON_CreateObject();
     json_spec(out, &f->spec);
+    if (has_rungs(f)) cJSON_AddStringToObject(out, "quality", fs_quality_name(f->spec.quality));
     json_whole(out, "definition", fs_definition_version());
     if (f->blocked) {
         json_whole(out, "B_r_min", f->out.small);
@@ -130,7 +183,12 @@ static int print_json(const facts *f)
     json_whole(out, "nonzeros", f->nonzeros);
     cJSON_AddNumberToObject(out, "csr_bytes", f->csr_bytes);
     if (f->vector >= 0) cJSON_AddNumberToObject(out, "expected_vector_error", f->vector);
-    if (f->space >= 0) cJSON_AddNumberToObject(out, "expected_subspace_error", f->space);
+    if (n) {
+        add_error(out, "expected_subspace_error", f->typical[SPREAD]);
+        add_error(out, "exceeded_subspace_error", f->exceeded[SPREAD]);
+        add_error(out, "expected_concentrated_error", f->typical[CONCENTRATED]);
+        add_error(out, "exceeded_concentrated_error", f->exceeded[CONCENTRATED]);
+    }
     return json_print(out);
 }
 
@@ -145,15 +203,15 @@ static int run(int argc, char **argv)
     facts f = {.nonzeros = 0};
     code = spec_sketch(&o.spec, &S, &f.spec);
     if (!code) code = find_facts(S, &o, &f);
-    if (!code && o.json) code = print_json(&f);
-    else if (!code) print_facts(S, &f, o.n);
+    if (!code && o.json) code = print_json(&f, o.n);
+    else if (!code) print_facts(S, &f, &o);
     fs_sketch_destroy(S);
     return code;
 }
 
 static const cli_option options[] = {
     SPEC_OPTIONS,
-    {'n', NULL, "N", "columns of A: tell the error on a subspace of so many dimensions too", NULL},
+    {'n', NULL, "N", "columns of A: tell the errors on a subspace of so many dimensions too", NULL},
     {JSON, "json", NULL, "print a JSON object", NULL},
     {0}};
 const cli_command spec_command = {

@@ -346,7 +346,10 @@ fs_result identity_open_finished(const char *path, fs_file **file, fs_matrix *Y,
                          "again, with --resume",
                          path);
     else if (id->definition != fs_definition_version())
-        result = fs_fail(FS_EFILE, "%s: it is by definition %" PRId64 " of S, and this flashsketch has definition %d",
+        result = fs_fail(FS_EFILE,
+                         "%s: it is by definition %" PRId64
+                         " of S, and this flashsketch has definition %d; make it again "
+                         "from the rows of A with this flashsketch",
                          path, id->definition, fs_definition_version());
     if (result) {
         fs_file_close(*file);

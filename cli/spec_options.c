@@ -18,6 +18,12 @@ static int spec_family(const char *command, const char *text, fs_family *family)
     return cli_usage(command, "--family is blockperm, sjlt, blockrow, srht or gaussian, not '%s'", text);
 }
 
+static int spec_quality(const char *command, const char *text, fs_quality *quality)
+{
+    if (!fs_quality_from_name(text, quality)) return 0;
+    return cli_usage(command, "--quality is fast, default, high or gaussian, not '%s'", text);
+}
+
 int spec_is_option(int code) { return code < 256 ? code && strchr("kdMs", code) : code < SPEC_OTHER; }
 
 int spec_option(const char *command, int code, const char *text, fs_spec *spec)
@@ -30,6 +36,7 @@ int spec_option(const char *command, int code, const char *text, fs_spec *spec)
     case SPEC_KAPPA: return cli_number(command, "--kappa", text, 0, INT32_MAX, &spec->kappa);
     case SPEC_INTERLEAVE: return cli_number(command, "--interleave", text, 0, INT32_MAX, &spec->interleave);
     case SPEC_SHUFFLE: return spec_shuffle(command, "--shuffle", text, &spec->shuffle);
+    case SPEC_QUALITY: return spec_quality(command, text, &spec->quality);
     case SPEC_FAMILY: return spec_family(command, text, &spec->family);
     default: return cli_seed(command, text, &spec->seed);
     }
@@ -45,8 +52,10 @@ int spec_error_check(const char *command, const fs_spec *spec, double error, con
     if (!spec->k && !(error > 0)) return cli_usage(command, "say how many rows %s has, with -k N", of);
     if (!(error > 0)) return 0;
     if (spec->k) return cli_usage(command, "-k says how many rows %s has, and --error chooses it; leave one out", of);
-    if (spec->kappa || spec->s)
-        return cli_usage(command, "--error chooses --kappa and -s too; leave them out, or give -k in place of --error");
+    if (spec->kappa || spec->s || spec->quality)
+        return cli_usage(command,
+                         "--error chooses --quality, --kappa and -s too; leave them out, or give -k in place of "
+                         "--error");
     if ((spec->family && spec->family != FS_BLOCKPERM) || (spec->shuffle && spec->shuffle != FS_SHUFFLE_ROWS) ||
         spec->M)
         return cli_usage(command, "--error is for --family blockperm with --shuffle rows and blocks of the library's "

@@ -9,13 +9,18 @@
 #define SPEC_OPTIONS SPEC_OPTIONS_OF("blockperm, sjlt, blockrow, srht or gaussian", SPEC_FAMILIES)
 #define SPEC_OPTIONS_OF(family_text, families) \
     {SPEC_FAMILY, "family", "NAME", family_text, families}, {'d', NULL, "N", "rows of A, columns of S", NULL}, \
-        {'k', NULL, "N", "rows of S, rows of Y", NULL}, {'M', "blocks", "N", "blocks", NULL}, \
+        {'k', NULL, "N", "rows of S, rows of Y", NULL}, SPEC_QUALITY_OPTION, {'M', "blocks", "N", "blocks", NULL}, \
         {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL}, \
         {'s', NULL, "N", "nonzeros of a column in each block", NULL}, \
         {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows or groups", "none rows groups"}, \
         {SPEC_INTERLEAVE, "interleave", "N", "for groups: blocks a row group is spread over", NULL}, \
     { \
         SPEC_SEED, "seed", "N", "64 bits, decimal or 0x hexadecimal", NULL \
+    }
+/* The rung, also for commands with a list of their own. */
+#define SPEC_QUALITY_OPTION \
+    { \
+        SPEC_QUALITY, "quality", "NAME", "chooses kappa and s: fast, default, high or gaussian", SPEC_QUALITIES \
     }
 /* For commands that know n: an error in place of -k. */
 #define SPEC_ERROR_OPTION \
@@ -24,7 +29,17 @@
             NULL \
     }
 #define SPEC_FAMILIES "blockperm sjlt blockrow srht gaussian"
-enum { SPEC_FAMILY = 256, SPEC_KAPPA, SPEC_SHUFFLE, SPEC_INTERLEAVE, SPEC_SEED, SPEC_OTHER, SPEC_ERROR = 1280 };
+#define SPEC_QUALITIES "fast default high gaussian"
+enum {
+    SPEC_FAMILY = 256,
+    SPEC_QUALITY,
+    SPEC_KAPPA,
+    SPEC_SHUFFLE,
+    SPEC_INTERLEAVE,
+    SPEC_SEED,
+    SPEC_OTHER,
+    SPEC_ERROR = 1280
+};
 
 /* Is this the code of one of these options? */
 int spec_is_option(int code);

@@ -111,6 +111,15 @@ typedef enum fs_shuffle {
                            * blocks: for A whose columns are contiguous in memory (a batch of gradients, n x d) */
 } fs_shuffle;
 
+/* Rungs of a ladder from cheap to good: they choose kappa and s of blockperm, s of sjlt, and nothing of other families.
+ * Prices and errors: docs/definition.md; the errors for given k and n: fs_ose_errors. */
+typedef enum fs_quality {
+    FS_QUALITY_FAST = 1,    /* kappa 1, s 4 */
+    FS_QUALITY_DEFAULT = 2, /* kappa 1, s 8 */
+    FS_QUALITY_HIGH = 3,    /* kappa 2, s 8 */
+    FS_QUALITY_GAUSSIAN = 4 /* kappa 8, s 4: nearly the errors of a dense Gaussian, on every input */
+} fs_quality;
+
 /* The names of families and shuffles: "blockperm", "sjlt", "blockrow", "srht", "gaussian"; "none", "rows", "groups".
  * "unknown" for any other value.  From a name to its value: FS_EINVAL, with a message that lists the names, for a
  * name that does not exist. */
@@ -118,6 +127,10 @@ FS_API const char *fs_family_name(fs_family family);
 FS_API const char *fs_shuffle_name(fs_shuffle shuffle);
 FS_API FS_NODISCARD fs_result fs_family_from_name(const char *name, fs_family *family);
 FS_API FS_NODISCARD fs_result fs_shuffle_from_name(const char *name, fs_shuffle *shuffle);
+
+/* "fast", "default", "high", "gaussian"; as fs_family_name. */
+FS_API const char *fs_quality_name(fs_quality quality);
+FS_API FS_NODISCARD fs_result fs_quality_from_name(const char *name, fs_quality *quality);
 
 /* Functions to use in place of malloc and free.  alloc returns NULL where there is no memory; release frees what alloc
  * returned.  Both are called from the thread that calls the library, except that fs_multi_apply runs contexts[1],
@@ -129,7 +142,8 @@ typedef struct fs_allocator {
 } fs_allocator;
 
 /* The parameters of S.  Start from FS_SPEC_INIT, set d and k; a field that is 0 gets its default (docs/definition.md):
- * blockperm, M = ceil(k / 64), kappa = 1, s = 4, rows shuffled. */
+ * blockperm, M = ceil(k / 64), kappa = 1, s = 8, rows shuffled.  k is at least twice the rank of A, and four times that
+ * where few rows of A dominate: below, S A may lose directions of A. */
 typedef struct fs_spec {
     size_t size;        /* sizeof(fs_spec): set by FS_SPEC_INIT, so that the struct can grow */
     fs_family family;   /* 0: blockperm */
@@ -141,10 +155,11 @@ typedef struct fs_spec {
     int64_t s;          /* nonzeros of a column in each block, at most floor(k / M) */
     fs_shuffle shuffle; /* blockperm only; 0: rows */
     int64_t interleave; /* shuffle groups only: blocks of a row group; 1, 2, 4, 8, 16 or 32, dividing M */
+    fs_quality quality; /* chooses kappa and s where they are 0; 0: default */
 } fs_spec;
 #define FS_SPEC_INIT \
     { \
-        sizeof(fs_spec), FS_UNSET(fs_family), 0, 0, 0, 0, 0, 0, FS_UNSET(fs_shuffle), 0 \
+        sizeof(fs_spec), FS_UNSET(fs_family), 0, 0, 0, 0, 0, 0, FS_UNSET(fs_shuffle), 0, FS_UNSET(fs_quality) \
     }
 
 /* A sketch: S, as a few hundred bytes. */

@@ -121,7 +121,7 @@ typedef struct fs_ose_report {
     double sigma_min, sigma_max; /* extreme singular values of S Q */
     double expected;             /* the error of a large Gaussian S: (1 + sqrt(n / k))^2 - 1 */
     double low, high; /* where the error of a Gaussian S lies with probability 0.99.  Above high: S suits this
-                         subspace badly; take more rows, kappa > 1 or a shuffle */
+                         subspace badly; take more rows, a higher rung or a shuffle */
 } fs_ose_report;
 #define FS_OSE_REPORT_INIT \
     { \
@@ -140,6 +140,14 @@ FS_API FS_NODISCARD fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const 
 /* The error of a large Gaussian S of k rows on n dimensions, fs_ose_report.expected: (1 + sqrt(n / k))^2 - 1, the edge
  * of the Marchenko-Pastur distribution.  k and n are at least 1. */
 FS_API double fs_ose_expected(int64_t k, int64_t n);
+
+/* The embedding errors (fs_ose_report.error) to expect of S for an A of n columns, without A: *typical, the mean of
+ * draws, and *exceeded, which 5 of 100 draws exceed.  concentrated 0: no rows of A outweigh the others; every sketch but
+ * FS_BLOCKROW has the errors of a dense Gaussian then.  1: the worst known, n scattered rows that outweigh all others;
+ * those errors times factors measured for each rung.  NaN where they are not known: of FS_BLOCKROW; and with 1 of FS_SRHT,
+ * contiguous blocks, fewer than four nonzeros in a column, and k < 2 n, where S A may lose directions of A. */
+FS_API FS_NODISCARD fs_result fs_ose_errors(const fs_sketch *S, int64_t n, int concentrated, double *typical,
+                                            double *exceeded);
 
 /* ridge regression and least squares -------------------------------------------------------------------------- */
 
@@ -184,10 +192,10 @@ typedef struct fs_fit_report {
  * and the rounding of w's type.
  *
  * That holds in 99 of 100 draws of S (confidence 0.99) for FS_GAUSSIAN where k >= rank + 8; for FS_SJLT with s >= 4 and
- * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, the default, where k >= 2 rank as well, and k >= 4 rank and n^2 / 25
- * where few rows of A dominate: measured on inputs of both kinds, for spread noise, outliers and spikes in B.  For all
- * else (FS_BLOCKROW, FS_SRHT, contiguous blocks, lines, fewer nonzeros or rows, an S that is not known) confidence is
- * 0, and the note says why.
+ * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, every rung, where k >= 2 rank as well, and k >= 4 rank where few rows
+ * of A dominate (with kappa s = 4 also n^2 / 25): measured on inputs of both kinds, for spread noise, outliers and spikes
+ * in B.  For all else (FS_BLOCKROW, FS_SRHT, contiguous blocks, groups, fewer nonzeros or rows, an S that is not known)
+ * confidence is 0, and the note says why.
  *
  * Act on it: residual / smallest is what sketching costs, sqrt(k / (k - rank)) or so, and more rows bring it to 1; a
  * high too far from low says the same.  Where rank = k (within 1/2) the sketched equations are met exactly and show

@@ -15,7 +15,7 @@
 #define UNSAID (fs_shuffle)0
 
 /* name, on the CPU, on a GPU, family, kappa, s, shuffle, same S as another, solved as by textbooks.  The pairs
- * (kappa, s) are those of the paper's grid; 1, 4 in shuffled rows is the library's default. */
+ * (kappa, s) are those of the paper's grid; 1, 8 in shuffled rows is the library's default. */
 const nla_method nla_methods[] = {
     {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 4, ROWS, 0, 0},
     {"flashsketch", LIBRARY, FS_BLOCKPERM, 1, 1, ROWS, 0, 0},

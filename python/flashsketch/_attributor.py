@@ -49,7 +49,7 @@ class Attributor:
     coordinates.  examples: N, how many training examples there are.  k: numbers of a feature.  mask: coordinates that
     are kept, drawn at random from the seed, `run` neighbours together (8 floats are a GPU's least read); 0: all.
     scale: of the features; 0: 1 / sqrt(all parameters).  The rest is the sketch's, as fs.Sketch takes it: seed, family,
-    kappa, s, ...; where no shuffle is given row groups of 32 coordinates are shuffled.
+    quality, kappa, s, ...; where no shuffle is given row groups of 32 coordinates are shuffled.
 
     like: an array of the framework, and in the memory, that gradients will come in; not given: a parameter that is a
     tensor, otherwise host memory.  On a GPU work is queued on the framework's stream that was current when the
@@ -110,7 +110,7 @@ class Attributor:
         streamed = self._device != HOST and adapter.name != "jax"
         self._stream = adapter.stream(self._device) if streamed else 0
         self._context, self._lock, out = Context(self._device, self._stream), threading.Lock(), ctypes.c_void_p()
-        spec = tuple(map(int, self.sketch._key.split()))
+        spec = (*map(int, self.sketch._key.split()), self.sketch._quality)
         self._options = (self.examples, len(leaves), mask, run, float(scale))
         packed = ctypes.create_string_buffer(SPEC.pack(SPEC.size, *spec), SPEC.size)
         options = _OPTIONS.pack(

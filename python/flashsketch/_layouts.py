@@ -10,7 +10,7 @@ import struct
 from typing import Dict, Tuple
 
 STRUCTS: Dict[str, str] = {
-    "fs_spec": "size:N family:i d:q k:q seed:Q M:q kappa:q s:q shuffle:i interleave:q",
+    "fs_spec": "size:N family:i d:q k:q seed:Q M:q kappa:q s:q shuffle:i interleave:q quality:i",
     "fs_context_options": "size:N backend:i threads:i device:i stream:P allocator:3P precision:i isa:P",
     "fs_matrix": "data:P rows:q cols:q row_stride:q col_stride:q offset:q size:q dtype:i memory:i",
     "fs_sparse": "format:i index_type:i rows:q cols:q nnz:q ptr:P index:P value:P dtype:i memory:i",

@@ -96,6 +96,7 @@ def _functions(lib: ctypes.CDLL) -> None:
         ("fs_definition_version", integer, []),
         ("fs_family_name", text, [integer]),
         ("fs_shuffle_name", text, [integer]),
+        ("fs_quality_name", text, [integer]),
         ("fs_dtype_from_name", integer, [text, address]),
         ("fs_dtype_size", ctypes.c_size_t, [integer]),
         ("fs_sketch_create", integer, [address, address]),

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 
 FAMILIES = numbers_by_name(lib.fs_family_name)
 SHUFFLES = numbers_by_name(lib.fs_shuffle_name)
+QUALITIES = numbers_by_name(lib.fs_quality_name)
 _FAMILY_NAMES = {number: name for name, number in FAMILIES.items()}
 _SHUFFLE_NAMES = {number: name for name, number in SHUFFLES.items()}
+_QUALITY_NAMES = {number: name for name, number in QUALITIES.items()}
 
-_FIELDS = tuple(member for member, _ in members("fs_spec")[1:])  # after its size
+_FIELDS = tuple(member for member, _ in members("fs_spec")[1:-1])  # after its size, and before its quality
 _FLOAT64 = numpy.dtype("float64")
 _OWN = {"blockperm": ("M", "kappa", "s", "shuffle"), "sjlt": ("s",), "blockrow": ("M", "kappa", "s")}
 
@@ -77,8 +79,10 @@ class Sketch(_Operator):
     `scipy.sparse.linalg.aslinearoperator(S)` is S among SciPy's linear operators.
 
     k: rows of S.  d: columns of S, rows of A.  seed: from 0 to 2^64 - 1.  The rest may be left to the library, and is
-    explained in docs/definition.md: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), M (blocks), kappa,
-    s (nonzeros of a column, in each of kappa blocks), shuffle ("rows", "groups", "none"), interleave.
+    explained in docs/definition.md: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), quality ("fast",
+    "default", "high", "gaussian"), which chooses kappa and s where they are 0, M (blocks), kappa, s (nonzeros of a
+    column, in each of kappa blocks), shuffle ("rows", "groups", "none"), interleave.  k is at least twice the rank of
+    A, and four times that where few rows of A dominate.
 
     batch_major: choose the sketch that is fast for batches, n x d with contiguous samples, as `project` takes them:
     shuffle "groups".  It is another S than without; both `@` and `project` can be used with either.
@@ -86,7 +90,7 @@ class Sketch(_Operator):
     >>> import numpy as np, flashsketch as fs
     >>> S = fs.Sketch(k=400, d=10000, seed=7)
     >>> S
-    Sketch(k=400, d=10000, seed=7, family='blockperm', M=7, kappa=1, s=4, shuffle='rows')
+    Sketch(k=400, d=10000, seed=7, family='blockperm', M=7, kappa=1, s=8, shuffle='rows')
     >>> A = np.random.default_rng(0).standard_normal((10000, 50), dtype=np.float32)
     >>> Y = S @ A
     >>> Y.shape, Y.dtype
@@ -95,11 +99,12 @@ class Sketch(_Operator):
     True
     """
 
-    __slots__ = ("_handle", "_key", "_k", "_d", "__weakref__")
+    __slots__ = ("_handle", "_key", "_quality", "_k", "_d", "__weakref__")
     __array_ufunc__ = None  # `array @ sketch` is a TypeError, not an attempt to make an array of it
 
     _handle: int
-    _key: str  # the full spec, the numbers of _FIELDS
+    _key: str  # what S is: the numbers of _FIELDS
+    _quality: int  # the rung that was asked for
     _k: int
     _d: int
 
@@ -110,6 +115,7 @@ class Sketch(_Operator):
         seed: int = 0,
         *,
         family: str = "blockperm",
+        quality: str = "default",
         M: int = 0,
         kappa: int = 0,
         s: int = 0,
@@ -123,7 +129,8 @@ class Sketch(_Operator):
         dealt = 0 if shuffle is None else _named("shuffle", shuffle, SHUFFLES)
         size, bits = (whole("d", d), whole("k", k)), whole("seed", seed, 0, 2**64 - 1)
         blocks = (whole("M", M), whole("kappa", kappa), whole("s", s))
-        self._create((number, *size, bits, *blocks, dealt, whole("interleave", interleave)))
+        rung = _named("quality", quality, QUALITIES)
+        self._create((number, *size, bits, *blocks, dealt, whole("interleave", interleave), rung))
 
     def _create(self, spec: Tuple[int, ...]) -> None:
         load_torch()
@@ -132,20 +139,25 @@ class Sketch(_Operator):
         assert out.value is not None
         self._handle = out.value
         check(lib.fs_sketch_spec(self._handle, memory))
-        full = SPEC.unpack(memory)[1:]
+        *full, self._quality = SPEC.unpack(memory)[1:]
         self._d, self._k = full[1], full[2]
         self._key = " ".join(map(str, full))
 
     @classmethod
     def _from_key(cls, key: str) -> "Sketch":
-        """The sketch with this _key; the last few are kept, for PyTorch's operator, which is given keys."""
+        """A sketch with this _key; the last few are kept, for PyTorch's operator, which is given keys."""
         sketch = _recent.get(key)
         if sketch is None:
-            sketch = cls.__new__(cls)
-            sketch._create(tuple(map(int, key.split())))
+            sketch = cls._from_numbers(key, 0)
             if len(_recent) >= 64:
                 _recent.clear()
             _recent[key] = sketch
+        return sketch
+
+    @classmethod
+    def _from_numbers(cls, key: str, quality: int) -> "Sketch":
+        sketch = cls.__new__(cls)
+        sketch._create((*map(int, key.split()), quality))
         return sketch
 
     def __del__(self, destroy: Any = lib.fs_sketch_destroy) -> None:
@@ -169,12 +181,26 @@ class Sketch(_Operator):
         return self._k, self._d
 
     @property
+    def quality(self) -> str:
+        """The rung that was asked for: "fast", "default", "high" or "gaussian".  It has chosen kappa and s where they
+        were not given, and is no part of what S is: sketches of the same kappa and s are equal.
+
+        >>> import flashsketch as fs
+        >>> S = fs.Sketch(k=400, d=10000, quality="high")
+        >>> S.quality, S.spec["kappa"], S.spec["s"]
+        ('high', 2, 8)
+        >>> S == fs.Sketch(k=400, d=10000, kappa=2, s=8)
+        True
+        """
+        return _QUALITY_NAMES[self._quality]
+
+    @property
     def spec(self) -> Dict[str, Any]:
         """What S is, with every value that the library chose: `fs.Sketch(**S.spec) == S`.
 
         >>> import flashsketch as fs
         >>> fs.Sketch(k=128, d=1000, family="sjlt").spec
-        {'k': 128, 'd': 1000, 'seed': 0, 'family': 'sjlt', 's': 4}
+        {'k': 128, 'd': 1000, 'seed': 0, 'family': 'sjlt', 's': 8}
         """
         numbers = dict(zip(_FIELDS, map(int, self._key.split())))
         family = _FAMILY_NAMES[numbers["family"]]
@@ -186,7 +212,10 @@ class Sketch(_Operator):
         return spec
 
     def __repr__(self) -> str:
-        return f"Sketch({', '.join(f'{name}={value!r}' for name, value in self.spec.items())})"
+        shown = list(self.spec.items())
+        if self.quality != "default" and self.spec["family"] in ("blockperm", "sjlt"):
+            shown.insert(4, ("quality", self.quality))  # after the family
+        return f"Sketch({', '.join(f'{name}={value!r}' for name, value in shown)})"
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Sketch) else NotImplemented
@@ -195,7 +224,7 @@ class Sketch(_Operator):
         return hash(self._key)
 
     def __reduce__(self) -> Any:
-        return _unpickle, (self._key, definition_version)
+        return _unpickle, (self._key, definition_version, self._quality)
 
     def digest(self) -> int:
         """64 bits that distinguish sketches: equal on every machine for equal sketches.  Costs a pass over S.
@@ -214,7 +243,7 @@ class Sketch(_Operator):
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
         >>> S.to_scipy().shape, S.to_scipy().nnz
-        ((128, 1000), 4000)
+        ((128, 1000), 8000)
         >>> A = np.ones((1000, 2))
         >>> bool(np.allclose(S @ A, S.to_scipy() @ A))
         True
@@ -422,10 +451,10 @@ def _multiply(sketch: Sketch, A: Any, out: Any, row0: Optional[int], batch: bool
 _recent: Dict[str, Sketch] = {}
 
 
-def _unpickle(key: str, version: int) -> Sketch:
+def _unpickle(key: str, version: int, quality: int = 0) -> Sketch:
     if version != definition_version:
         raise ValueError(
             f"a pickled sketch is of version {version} of the definition of S, this library of {definition_version}: "
             "it would be another matrix"
         )
-    return Sketch._from_key(key)
+    return Sketch._from_numbers(key, quality)

@@ -30,8 +30,9 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     A drop-in for sklearn.random_projection.SparseRandomProjection, with its parameters and attributes.
 
     n_components: k; "auto" takes what the Johnson-Lindenstrauss lemma asks for with eps.  density: "auto" is the
-    library's own sketch for batches, 4 nonzeros a column; a number from above 0 to 1 is an SJLT with that part of each
-    column nonzero.  eps: the distortion that "auto" allows.  dense_output: False gives a sparse result for sparse X.
+    library's own sketch for batches; a number from above 0 to 1 is an SJLT with that part of each column nonzero.  eps:
+    the distortion that "auto" allows.  dense_output: False gives a sparse result for sparse X.  quality, of density
+    "auto": "fast" (4 nonzeros a column), "default" (8), "high" (16) or "gaussian" (32).
     compute_inverse_components: also makes the pseudo-inverse in `fit` (k x d numbers) for `inverse_transform`.
     random_state: an integer is the seed of the sketch.
 
@@ -54,6 +55,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         dense_output: bool = False,
         compute_inverse_components: bool = False,
         random_state: Any = None,
+        quality: str = "default",
     ) -> None:
         self.n_components = n_components
         self.density = density
@@ -61,20 +63,22 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.dense_output = dense_output
         self.compute_inverse_components = compute_inverse_components
         self.random_state = random_state
+        self.quality = quality
 
     def fit(self, X: Any, y: Any = None) -> "FlashSketchProjection":
         """Makes the sketch; of X only the shape and the type count."""
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=DTYPES)
         samples, features = X.shape
         self.n_components_ = self._components(samples, features)
-        options: Any = {"batch_major": True}
+        options: Any = {"batch_major": True, "quality": self.quality}
         density = self.density
         if density != "auto":
             if not isinstance(density, numbers.Real) or not 0 < density <= 1:
                 raise ValueError(f"density is {density!r}, it must be 'auto' or above 0 and at most 1")
             options = {"family": "sjlt", "s": max(1, round(float(density) * self.n_components_))}
         self.sketch_ = Sketch(self.n_components_, features, seed_of(self.random_state), **options)
-        self.density_ = self.sketch_.spec["s"] / self.n_components_
+        spec = self.sketch_.spec
+        self.density_ = spec.get("kappa", 1) * spec["s"] / self.n_components_
         self._dtype = X.dtype
         if self.compute_inverse_components:
             self.inverse_components_ = numpy.linalg.pinv(self.components_.toarray()).astype(X.dtype, copy=False)

@@ -18,6 +18,10 @@ static const enum_name families[] = {{FS_BLOCKPERM, "blockperm", NULL},
                                      {FS_GAUSSIAN, "gaussian", NULL}};
 static const enum_name shuffles[] = {
     {FS_SHUFFLE_NONE, "none", NULL}, {FS_SHUFFLE_ROWS, "rows", NULL}, {FS_SHUFFLE_GROUPS, "groups", NULL}};
+static const enum_name qualities[] = {{FS_QUALITY_FAST, "fast", NULL},
+                                      {FS_QUALITY_DEFAULT, "default", NULL},
+                                      {FS_QUALITY_HIGH, "high", NULL},
+                                      {FS_QUALITY_GAUSSIAN, "gaussian", NULL}};
 static const enum_name dtypes[] = {
     {FS_F32, "f32", "float32"}, {FS_F64, "f64", "float64"}, {FS_F16, "f16", "float16"}, {FS_BF16, "bf16", "bfloat16"}};
 static const enum_name memories[] = {{FS_MEMORY_HOST, "host", NULL}, {FS_MEMORY_CUDA, "cuda", NULL}};
@@ -65,6 +69,7 @@ static fs_result value_of_name(const char *who, const enum_name *table, int coun
     }
 NAMES_BOTH_WAYS(family, fs_family, families)
 NAMES_BOTH_WAYS(shuffle, fs_shuffle, shuffles)
+NAMES_BOTH_WAYS(quality, fs_quality, qualities)
 NAMES_BOTH_WAYS(dtype, fs_dtype, dtypes)
 NAMES_BOTH_WAYS(backend, fs_backend_kind, backends)
 NAMES(memory, fs_memory, memories)

@@ -15,6 +15,9 @@ _Static_assert((int)FS_BLOCKPERM == (int)FSI_DEF_BLOCKPERM && (int)FS_SJLT == (i
 _Static_assert((int)FS_SHUFFLE_NONE == (int)FSI_DEF_NONE && (int)FS_SHUFFLE_ROWS == (int)FSI_DEF_ROWS &&
                    (int)FS_SHUFFLE_GROUPS == (int)FSI_DEF_GROUPS,
                "shuffles");
+_Static_assert((int)FS_QUALITY_FAST == (int)FSI_DEF_FAST && (int)FS_QUALITY_DEFAULT == (int)FSI_DEF_DEFAULT &&
+                   (int)FS_QUALITY_HIGH == (int)FSI_DEF_HIGH && (int)FS_QUALITY_GAUSSIAN == (int)FSI_DEF_GAUSSIAN,
+               "qualities");
 
 /* What a user may say, before anything is chosen. */
 static fs_result check_ranges(const fsi_def_spec *p)
@@ -22,6 +25,10 @@ static fs_result check_ranges(const fsi_def_spec *p)
     FSI_REQUIRE(p->family >= 0 && p->family <= FSI_DEF_GAUSS, "fs_sketch_create: family %d does not exist", p->family);
     FSI_REQUIRE(p->shuffle >= 0 && p->shuffle <= FSI_DEF_GROUPS, "fs_sketch_create: shuffle %d does not exist",
                 p->shuffle);
+    FSI_REQUIRE(p->quality >= 0 && p->quality <= FSI_DEF_GAUSSIAN,
+                "fs_sketch_create: quality %d does not exist; it must be from %d (fast) to %d (gaussian), or 0 for the "
+                "default",
+                p->quality, FSI_DEF_FAST, FSI_DEF_GAUSSIAN);
     FSI_REQUIRE(p->d >= 1 && p->d <= FSI_MAX_D, "fs_sketch_create: d = %" PRId64 ", it must be from 1 to %" PRId64,
                 p->d, FSI_MAX_D);
     FSI_REQUIRE(p->k >= 1 && p->k <= FSI_MAX_K, "fs_sketch_create: k = %" PRId64 ", it must be from 1 to %" PRId64,
@@ -106,7 +113,7 @@ fs_result fs_sketch_create_with(fs_sketch **out, const fs_spec *spec, const fs_a
                       user.seed,
                       (int32_t)user.family,
                       (int32_t)user.shuffle,
-                      0};
+                      (int32_t)user.quality};
     FSI_REQUIRE(!allocator || !allocator->alloc == !allocator->release,
                 "fs_sketch_create: the allocator needs both alloc and release");
     FSI_TRY(check_ranges(&p));
@@ -135,8 +142,9 @@ fs_result fs_sketch_spec(const fs_sketch *S, fs_spec *spec)
     FSI_REQUIRE(S && spec, "fs_sketch_spec: %s is NULL", S ? "spec" : "S");
     FSI_TRY(fs_struct_check("fs_sketch_spec", "spec", spec, sizeof(fs_spec)));
     const fsi_def_spec *p = &S->spec;
-    const fs_spec full = {sizeof full, (fs_family)p->family,   p->d,         p->k, p->seed, p->M, p->kappa,
-                          p->s,        (fs_shuffle)p->shuffle, p->interleave};
+    const fs_spec full = {
+        sizeof full,   (fs_family)p->family,  p->d, p->k, p->seed, p->M, p->kappa, p->s, (fs_shuffle)p->shuffle,
+        p->interleave, (fs_quality)p->quality};
     fs_struct_write(spec, &full, sizeof full);
     return FS_OK;
 }

@@ -1,8 +1,8 @@
 /* confidence.c - when the interval that a task gives for its own error is known to hold.
  *
  * Known means measured: coverage of 99 of 100 draws on every input tried, with and without dominant rows in A and
- * outliers in B (the kinds of tests/tasks/coverage.c; n = 4 to 256, k = n + 8 to 16 n, 60 to 500 draws each).  What
- * failed there has no interval:
+ * outliers in B (the kinds of tests/tasks/coverage.c; n = 4 to 256, k = n + 8 to 16 n, 60 to 500 draws each,
+ * every rung).  What failed there has no interval:
  *
  * - FlashBlockRow misses the rows that it does not sample, and cannot tell (0 to 99 % coverage);
  * - the rows of an SRHT repeat each other on inputs with structure (0 to 20 % for an identity in neighbouring rows and
@@ -33,14 +33,14 @@ static int64_t nonzeros(const fs_spec *S) { return (S->family == FS_BLOCKPERM ? 
 static double uneven(double k, double p) { return 0.23 * k / p * (1 - p / k) * (1 - p / k); }
 
 /* The chance that two of n rows of A that outweigh all others meet the same rows of Y with the same signs, or opposite
- * ones: then S loses their difference.  They are in one of M blocks of B = k / M rows; each of the s nonzeros of a
- * column has B / s places.  Where that is below 0.0015 (for the default: k > n^2 / 25) misses of such inputs, which
- * nearly equal columns cause too, were below 1 of 100. */
+ * ones: then S loses their difference.  They are in one of M blocks of B = k / M rows; each of the kappa s nonzeros of a
+ * column has B / s places.  Where that is below 0.0015 (for kappa s = 4: k > n^2 / 25; for 8 or more always) misses of
+ * such inputs, which nearly equal columns cause too, were below 1 of 100. */
 static double chance_of_a_lost_direction(const fs_spec *S, double n)
 {
     const double blocks = S->family == FS_BLOCKPERM ? (double)S->M : 1, s = (double)S->s;
     if (S->family == FS_GAUSSIAN) return 0;
-    return n * n / blocks * pow(s * blocks / (double)S->k / 2, s);
+    return n * n / blocks * pow(s * blocks / (double)S->k / 2, (double)nonzeros(S));
 }
 
 /* Why residuals are not known to be in their interval; 0: they are. */

@@ -312,6 +312,7 @@ fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given
      * the same singular values to a few percent for half the price; s stays 4, so that no two rows of A coincide in S A. */
     const int64_t blocks = fsi_div_up(spec.k, 64);
     spec.kappa = fsi_min(times >= 8 ? 2 : 4, blocks);
+    spec.s = 4;
     fs_sketch *made;
     FSI_TRY(fs_sketch_create_with(&made, &spec, &A->ctx->allocator));
     *S = made;

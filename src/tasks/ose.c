@@ -83,12 +83,6 @@ static fs_result write_basis(fs_workspace *w, const fs_matrix *A)
     return FS_OK;
 }
 
-double fs_ose_expected(int64_t k, int64_t n)
-{
-    const double edge = 1 + sqrt((double)n / (double)k);
-    return edge * edge - 1;
-}
-
 /* The error of a Gaussian S.  Its largest singular value, squared, is at (sqrt(k - 1) + sqrt(n))^2 / k, with deviations
  * of the distribution of Tracy and Widom (Johnstone, 2001); -4.5 and 2.9 leave less than 1 in 100 outside. */
 static void expect(const fs_workspace *w, fs_ose_report *report)

@@ -1,14 +1,8 @@
-/* plan.c - k, kappa and s for a wanted embedding error.
+/* plan.c - k, kappa and s for a wanted embedding error: the smallest k whose error (embedding.h) is small enough.
  *
- * The error is that of the largest eigenvalue of (S Q)'(S Q), Q an orthonormal basis of n columns.  For a Gaussian S it
- * is (sqrt(k - 1) + sqrt(n))^2 / k - 1 + scale W, scale = (sqrt(k - 1) + sqrt(n)) (1 / sqrt(k - 1) + 1 / sqrt(n))^1/3 / k
- * and W of Tracy and Widom's distribution of real matrices (Johnstone, Annals of Statistics 29, 2001), which a shifted
- * gamma distribution approximates (Chiani, Journal of Multivariate Analysis 129, 2014).  tests/tasks/plan.c compares it
- * with draws.
- *
- * The default sketch has that error where no rows of A outweigh the others.  Where n rows do, its error is larger by a
- * factor that grows with k / n and falls with kappa; the factor below bounds it, as tests/tasks/plan.c
- * finds. */
+ * Without dominant rows the default sketch has a Gaussian's error.  With them kappa = 4 and s = 4 are worth their price:
+ * the default would take more rows.  Two dominant rows that meet in one row of Y err by 1 / (kappa s), however large k
+ * is; small errors take the highest rung.  tests/tasks/plan.c compares all three with draws. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,68 +10,32 @@
 #include "base/error.h"
 #include "base/math.h"
 #include "flashsketch_tasks.h"
+#include "tasks/embedding.h"
 
-static const double PROBABILITY = 0.05;
-enum { BLOCK = 64, MOST_KAPPA = 4, NONZEROS = 4, FEWEST_ROWS = 8 };
-
-/* z with P(Z > z) = p for a standard normal Z, by bisection. */
-static double normal_quantile(double p)
-{
-    double low = -40, high = 40;
-    for (int i = 0; i < 80; i++) {
-        const double middle = (low + high) / 2;
-        if (0.5 * erfc(middle / sqrt(2)) > p) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
-/* w with P(W > w) = p: the gamma distribution's quantile by Wilson and Hilferty's cube. */
-static double tracy_widom_quantile(double p)
-{
-    static const double shape = 46.446, scale = 0.186054, shift = 9.84801;
-    const double cube = 1 - 1 / (9 * shape) + normal_quantile(p) / (3 * sqrt(shape));
-    return shape * cube * cube * cube * scale - shift;
-}
-static const double TRACY_WIDOM_MEAN = -1.2065;
-
-static int64_t kappa_of(int64_t k, int coherent) { return coherent ? fsi_min(MOST_KAPPA, fsi_div_up(k, BLOCK)) : 1; }
-
-/* What n dominant rows multiply the error by; `tail`: 0 for the mean, 1 for the error exceeded with probability 0.05,
- * in between and beyond in proportion to the logarithm of the probability. */
-static double coherent_factor(double k, double n, double kappa, double tail)
-{
-    return 1 + 0.12 * (1 + tail) / kappa * log2(fmax(1, k / n));
-}
-
-/* w is Tracy and Widom's variable. */
-static double error_of_columns(int64_t k, int64_t n, double w, double tail, int coherent)
-{
-    const double a = sqrt((double)k - 1), b = sqrt((double)n), sum = a + b;
-    const double gaussian = (sum * sum + w * sum * cbrt(1 / a + 1 / b)) / (double)k - 1;
-    /* A single column has |chi^2_k / k - 1|, of mean sqrt(4 / (pi k)). */
-    const double error = fmax(gaussian, sqrt(4 / (3.14159265358979 * (double)k)));
-    return coherent ? error * coherent_factor((double)k, (double)n, (double)kappa_of(k, 1), tail) : error;
-}
-
-/* The formula falls with n for small n, where it bounds the error: (w / 6)^1.5 columns, two for a probability of 1e-6,
- * and some more with the coherent factor.  So many columns have the error of fewer, too. */
-static double error_at(int64_t k, int64_t n, double w, double tail, int coherent)
-{
-    enum { FALLING = 8 };
-    double error = error_of_columns(k, n, w, tail, coherent);
-    for (int64_t fewer = 1; fewer < fsi_min(n, FALLING); fewer++)
-        error = fmax(error, error_of_columns(k, fewer, w, tail, coherent));
-    return error;
-}
+static const double PROBABILITY = 0.05, SMALL_ERROR = 0.25;
+enum { BLOCK = 64, S = 8, COHERENT_S = 4, COHERENT_KAPPA = 4, SMALL_ERROR_KAPPA = 8, FEWEST_ROWS = 8 };
 
 typedef struct goal {
     fs_plan_options options;
     double w, tail;
 } goal;
+
+static int64_t kappa_of(const goal *g, int64_t k)
+{
+    if (!g->options.coherent) return 1;
+    return fsi_min(g->options.error < SMALL_ERROR ? SMALL_ERROR_KAPPA : COHERENT_KAPPA, fsi_div_up(k, BLOCK));
+}
+static int64_t s_of(const goal *g) { return g->options.coherent ? COHERENT_S : S; }
+
+static const fsi_concentrated *line_of(const goal *g, int64_t k)
+{
+    if (!g->options.coherent) return NULL;
+    return fsi_concentrated_line(fsi_div_up(k, BLOCK), kappa_of(g, k), kappa_of(g, k) * s_of(g));
+}
+
 static double exceeded(const goal *g, int64_t k)
 {
-    return error_at(k, g->options.n, g->w, g->tail, g->options.coherent);
+    return fsi_embedding_error(k, g->options.n, g->w, g->tail, line_of(g, k));
 }
 
 static fs_result check(const fs_plan_options *o)
@@ -131,12 +89,12 @@ fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report)
     fs_plan_options *o = &g.options;
     FSI_TRY(check(o));
     if (!o->probability) o->probability = PROBABILITY;
-    g.w = tracy_widom_quantile(o->probability);
+    g.w = fsi_tracy_widom_quantile(o->probability);
     g.tail = log(o->probability) / log(PROBABILITY);
     FSI_TRY(smallest_k(&g, o->d ? fsi_min(o->d, INT32_MAX) : INT32_MAX, &r.k));
-    r.kappa = kappa_of(r.k, o->coherent);
-    r.s = NONZEROS;
-    r.typical = error_at(r.k, o->n, TRACY_WIDOM_MEAN, 0, o->coherent);
+    r.kappa = kappa_of(&g, r.k);
+    r.s = s_of(&g);
+    r.typical = fsi_embedding_error(r.k, o->n, FSI_TRACY_WIDOM_MEAN, 0, line_of(&g, r.k));
     r.exceeded = exceeded(&g, r.k);
     const double ratio = (double)r.k / (double)o->n;
     if (o->coherent)
@@ -144,7 +102,8 @@ fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report)
             r.reason, sizeof r.reason,
             "k = %.3g n: a Gaussian S has that error at k with probability %.3g, times %.2f for rows that outweigh "
             "the others with kappa = %" PRId64,
-            ratio, 1 - o->probability, coherent_factor((double)r.k, (double)o->n, (double)r.kappa, g.tail), r.kappa);
+            ratio, 1 - o->probability, fsi_concentrated_factor(line_of(&g, r.k), (double)r.k, (double)o->n, g.tail),
+            r.kappa);
     else
         snprintf(r.reason, sizeof r.reason,
                  "k = %.3g n: the largest eigenvalue of a Gaussian S on n columns (Tracy and Widom) stays within the "

@@ -26,6 +26,7 @@
     }
 THERE_AND_BACK(family, fs_family, FS_BLOCKPERM, "blockperm", "sjlt", "blockrow", "srht", "gaussian")
 THERE_AND_BACK(shuffle, fs_shuffle, FS_SHUFFLE_NONE, "none", "rows", "groups")
+THERE_AND_BACK(quality, fs_quality, FS_QUALITY_FAST, "fast", "default", "high", "gaussian")
 THERE_AND_BACK(dtype, fs_dtype, FS_F32, "f32", "f64", "f16", "bf16")
 THERE_AND_BACK(backend, fs_backend_kind, FS_BACKEND_AUTO, "auto", "cpu", "cuda")
 
@@ -60,6 +61,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_family_has_its_name),
         cmocka_unit_test(every_shuffle_has_its_name),
+        cmocka_unit_test(every_quality_has_its_name),
         cmocka_unit_test(every_dtype_has_its_name),
         cmocka_unit_test(every_backend_has_its_name),
         cmocka_unit_test(dtypes_have_sizes_and_numpys_names_too),

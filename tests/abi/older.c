@@ -184,6 +184,17 @@ static void fields_beyond_an_older_struct_are_not_read(void **state)
     MUST(fs_sketch_spec(S, &full));
     assert_int_equal(full.seed, 0);
     fs_sketch_destroy(S);
+    /* Programs from before the rungs: the default one, whatever follows their struct. */
+    fs_spec before = FS_SPEC_INIT;
+    before.d = D, before.k = K, before.quality = FS_QUALITY_HIGH, before.size = offsetof(fs_spec, quality);
+    MUST(fs_sketch_create(&S, &before));
+    MUST(fs_sketch_spec(S, &full));
+    assert_int_equal(full.quality, FS_QUALITY_DEFAULT);
+    assert_int_equal(full.kappa * full.s, 8);
+    before.quality = (fs_quality)77;
+    MUST(fs_sketch_spec(S, &before));
+    assert_int_equal(before.quality, 77);
+    fs_sketch_destroy(S);
 }
 
 /* reports ---------------------------------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 fsbench, flashsketch = sys.argv[1:]
-METHODS = {"blockperm (default)": "flashsketch-1-4", "paper, kappa 1, s 4": "contiguous-1-4",
+METHODS = {"blockperm (default)": "flashsketch-1-8", "paper, kappa 1, s 4": "contiguous-1-4",
            "paper, kappa 4, s 1": "contiguous-4-1", "sjlt, s 4": "sjlt-sparse-4", "countsketch": "sjlt-sparse-1",
            "srht": "srht", "gaussian": "gaussian"}
 

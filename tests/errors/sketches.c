@@ -132,6 +132,52 @@ static void fields_that_a_family_does_not_have_are_refused(void **state)
     }
 }
 
+static void qualities_that_do_not_exist_are_refused(void **state)
+{
+    (void)state;
+    refuse(SPEC(1000, 64, .quality = (fs_quality)5), "quality 5", "from 1 (fast) to 4 (gaussian)");
+    refuse(SPEC(1000, 64, .quality = (fs_quality)INT32_MAX), "quality 2147483647", "0 for the default");
+}
+
+/* A rung chooses what is left open, as far as there are blocks and rows; families without rungs take any. */
+static void rungs_choose_kappa_and_s(void **state)
+{
+    (void)state;
+    static const struct {
+        fs_family family;
+        fs_quality quality;
+        int64_t k, kappa, s, want_kappa, want_s;
+    } cases[] = {
+        {FS_BLOCKPERM, (fs_quality)0, 1024, 0, 0, 1, 8},
+        {FS_BLOCKPERM, FS_QUALITY_FAST, 1024, 0, 0, 1, 4},
+        {FS_BLOCKPERM, FS_QUALITY_DEFAULT, 1024, 0, 0, 1, 8},
+        {FS_BLOCKPERM, FS_QUALITY_HIGH, 1024, 0, 0, 2, 8},
+        {FS_BLOCKPERM, FS_QUALITY_GAUSSIAN, 1024, 0, 0, 8, 4},
+        {FS_BLOCKPERM, FS_QUALITY_GAUSSIAN, 128, 0, 0, 2, 16},
+        {FS_BLOCKPERM, FS_QUALITY_GAUSSIAN, 10, 0, 0, 1, 10},
+        {FS_BLOCKPERM, FS_QUALITY_HIGH, 1024, 4, 0, 4, 4},
+        {FS_BLOCKPERM, FS_QUALITY_HIGH, 1024, 0, 3, 2, 3},
+        {FS_BLOCKPERM, FS_QUALITY_HIGH, 1024, 1, 1, 1, 1},
+        {FS_SJLT, (fs_quality)0, 1024, 0, 0, 1, 8},
+        {FS_SJLT, FS_QUALITY_GAUSSIAN, 1024, 0, 0, 1, 32},
+        {FS_BLOCKROW, FS_QUALITY_HIGH, 1024, 0, 0, 2, 2},
+        {FS_SRHT, FS_QUALITY_HIGH, 1024, 0, 0, 1, 1},
+        {FS_GAUSSIAN, FS_QUALITY_FAST, 1024, 0, 0, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const fs_spec given = SPEC(5000, cases[i].k, .family = cases[i].family, .quality = cases[i].quality,
+                                   .kappa = cases[i].kappa, .s = cases[i].s);
+        fs_spec full = FS_SPEC_INIT;
+        fs_sketch *S = sketch_of(&given);
+        MUST(fs_sketch_spec(S, &full));
+        if (full.kappa != cases[i].want_kappa || full.s != cases[i].want_s)
+            fail_msg("case %d: kappa %d, s %d", (int)i, (int)full.kappa, (int)full.s);
+        assert_int_equal(full.quality, cases[i].quality ? cases[i].quality : FS_QUALITY_DEFAULT);
+        fs_sketch_destroy(S);
+        fs_sketch_destroy(sketch_of(&full));
+    }
+}
+
 static void *give_nothing(void *user, size_t bytes)
 {
     (void)user, (void)bytes;
@@ -204,9 +250,9 @@ static void wrong_arrays_for_the_export_are_refused(void **state)
 {
     (void)state;
     fs_sketch *S = sketch_of(&SPEC(3, 64, .seed = 1));
-    int64_t ptr[65] = {-7}, index[12];
-    double value[12];
-    const fs_sparse good = {FS_CSR, FS_INDEX64, 64, 3, 12, ptr, index, value, FS_F64, FS_MEMORY_HOST};
+    int64_t ptr[65] = {-7}, index[24];
+    double value[24];
+    const fs_sparse good = {FS_CSR, FS_INDEX64, 64, 3, 24, ptr, index, value, FS_F64, FS_MEMORY_HOST};
     fs_sparse bad;
 #define BAD(field, wrong, ...) \
     bad = good; \
@@ -221,7 +267,7 @@ static void wrong_arrays_for_the_export_are_refused(void **state)
     BAD(dtype, (fs_dtype)5, "dtype 5");
     BAD(memory, FS_MEMORY_CUDA, "host");
     BAD(rows, 63, "63 rows", "k = 64");
-    BAD(nnz, 11, "nnz is 11", "12");
+    BAD(nnz, 23, "nnz is 23", "24");
     BAD(ptr, NULL, "NULL");
     BAD(index, NULL, "NULL");
     BAD(value, NULL, "NULL");
@@ -260,6 +306,8 @@ int main(void)
         cmocka_unit_test(blocks_that_cannot_be_are_refused),
         cmocka_unit_test(interleaves_that_cannot_be_are_refused),
         cmocka_unit_test(fields_that_a_family_does_not_have_are_refused),
+        cmocka_unit_test(qualities_that_do_not_exist_are_refused),
+        cmocka_unit_test(rungs_choose_kappa_and_s),
         cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(ranges_of_columns_outside_S_are_refused),
         cmocka_unit_test(counts_that_no_index_holds_are_refused),

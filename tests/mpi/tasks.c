@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < D * RHS; i++) b[i] = (float)whole_at(2, i);
     ctx = cpu();
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = D, spec.k = K, spec.seed = 7;
+    spec.d = D, spec.k = K, spec.s = 4, spec.seed = 7; /* sums of whole numbers are exact */
     S = sketch(&spec);
     fs_result made;
     fs_workspace_destroy(workspace(&made));

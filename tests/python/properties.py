@@ -20,8 +20,9 @@ FAMILIES = [
 ]
 
 
-def sketch(k=200, d=1000, seed=7, **options):
-    return fs.Sketch(k=k, d=d, seed=seed, **options)
+def sketch(k=200, d=1000, seed=7, quality="fast", **options):
+    """A sketch; where kappa and s are not given they are 1 and 4, whose scale is a power of two."""
+    return fs.Sketch(k=k, d=d, seed=seed, quality=quality, **options)
 
 
 def dense(S):

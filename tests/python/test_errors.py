@@ -23,6 +23,11 @@ WRONG = [
         ValueError,
         "shuffle is 'all', it must be one of none, rows, groups",
     ),
+    (
+        lambda: fs.Sketch(k=10, d=10, quality="best"),
+        ValueError,
+        "quality is 'best', it must be one of fast, default, high, gaussian",
+    ),
     (lambda: fs.Sketch(k=10, d=10, kappa=3), ValueError, "kappa = 3 is more than M = 1"),
     (lambda: fs.Sketch(k=10, d=10, family="srht", s=4), ValueError, "srht is dense, so s = 4"),
     (lambda: S @ whole(999, 3), ValueError, "A has 999 rows, and S is 200 x 1000: A must have d = 1000"),

@@ -67,7 +67,8 @@ def test_features_are_those_of_formed_gradients(options, tokens):
 
 def test_whole_numbers_are_exact():
     for mask, tokens in ((0, ()), (96, ()), (0, (5,)), (96, (5,))):
-        model, layers = Attributor(COUNTS, N, K, mask=mask, scale=1.0), layers_of(tokens=tokens)
+        model = Attributor(COUNTS, N, K, mask=mask, scale=1.0, quality="fast")
+        layers = layers_of(tokens=tokens)
         phi = model.project_layers(layers)
         assert phi.dtype == np.float32 and (phi == model.project(formed(layers))).all() and (phi != 0).any()
 

@@ -201,6 +201,20 @@ def test_repr_spec_equality_and_digest_say_the_same():
     assert repr(sketch().T) == repr(sketch()) + ".T" and sketch().T.shape == (1000, 200) and sketch() != 7
 
 
+def test_a_rung_chooses_kappa_and_s_and_is_kept():
+    for quality, kappa, s in (("fast", 1, 4), ("default", 1, 8), ("high", 2, 8), ("gaussian", 8, 4)):
+        S = fs.Sketch(k=1024, d=5000, quality=quality)
+        assert (S.quality, S.spec["kappa"], S.spec["s"]) == (quality, kappa, s)
+        given = fs.Sketch(k=1024, d=5000, kappa=kappa, s=s)
+        assert S == given and hash(S) == hash(given) and S.digest() == given.digest()
+        assert pickle.loads(pickle.dumps(S)).quality == quality
+        assert eval(repr(S), {"Sketch": fs.Sketch}).quality == quality
+        assert ("quality" in repr(S)) == (quality != "default")
+        assert fs.Sketch(k=1024, d=5000, quality=quality, family="sjlt").spec["s"] == kappa * s
+        assert fs.Sketch(k=1024, d=5000, quality=quality, kappa=1, s=2).spec["s"] == 2
+    assert fs.Sketch(k=1024, d=5000, kappa=2).spec["s"] == 4 and fs.Sketch(k=1024, d=5000, s=3).spec["kappa"] == 1
+
+
 def test_batch_major_is_shuffle_lines_and_leaves_the_rest_alone():
     assert sketch(batch_major=True) == sketch(shuffle="groups") != sketch()
     assert sketch(batch_major=True, shuffle="none") == sketch(shuffle="none")
@@ -218,9 +232,9 @@ def test_pickles_are_the_same_sketch_here_and_in_another_process():
 
 
 def test_a_pickle_of_another_definition_is_refused():
-    make, (key, version) = sketch().__reduce__()
+    make, (key, version, quality) = sketch().__reduce__()
     with pytest.raises(ValueError, match=f"version {version + 1} of the definition of S, this library of {version}"):
-        make(key, version + 1)
+        make(key, version + 1, quality)
 
 
 def test_threads_share_a_sketch():

