@@ -35,16 +35,15 @@ enum { QUALITY_LIST = 64, QUALITY_MOST_N = 1024, QUALITY_LINE_SEEDS = 64 };
 typedef struct quality_rung {
     const char *name;
     fs_family family;
-    int64_t kappa, s; /* 0: the library's default */
-    int on_request;   /* measured only where it is named */
+    fs_quality quality; /* of blockperm; 0: the default */
+    int64_t s;          /* of an SJLT */
+    int on_request; /* measured only where it is named */
     fs_shuffle shuffle;
 } quality_rung;
 extern const quality_rung quality_rungs[];
 extern const int quality_rung_count;
 
-/* The full spec of a rung at a shape.  Where a shape has fewer blocks than kappa, kappa becomes their number and s
- * grows, so that a column keeps kappa s nonzeros as far as a block has rows for them.  0, or 1 after printing an error
- * message. */
+/* The full spec of a rung at a shape.  0, or 1 after printing an error message. */
 int quality_spec(const quality_rung *rung, int64_t d, int64_t k, uint64_t seed, fs_spec *spec);
 /* "blockperm-M64-1-4-rows": the part of a cell's name that is S. */
 void quality_spec_label(const fs_spec *spec, char *text, size_t bytes);

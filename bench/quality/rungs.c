@@ -6,10 +6,10 @@
 #include "quality.h"
 
 const quality_rung quality_rungs[] = {
-    {.name = "fast", FS_BLOCKPERM, .kappa = 1, .s = 4},
+    {.name = "fast", FS_BLOCKPERM, .quality = FS_QUALITY_FAST},
     {.name = "default", FS_BLOCKPERM},
-    {.name = "high", FS_BLOCKPERM, .kappa = 2, .s = 4},
-    {.name = "gaussian", FS_BLOCKPERM, .kappa = 8, .s = 4},
+    {.name = "high", FS_BLOCKPERM, .quality = FS_QUALITY_HIGH},
+    {.name = "gaussian", FS_BLOCKPERM, .quality = FS_QUALITY_GAUSSIAN},
     /* To compare with. */
     {.name = "sjlt4", FS_SJLT, .s = 4},
     {.name = "sjlt8", FS_SJLT, .s = 8},
@@ -34,14 +34,8 @@ int quality_spec(const quality_rung *rung, int64_t d, int64_t k, uint64_t seed, 
 {
     *spec = (fs_spec)FS_SPEC_INIT;
     spec->family = rung->family, spec->d = d, spec->k = k, spec->seed = seed, spec->shuffle = rung->shuffle;
-    if (rung->family == FS_BLOCKPERM && rung->kappa) {
-        if (resolve(spec)) return 1;
-        const int64_t M = spec->M, kappa = rung->kappa < M ? rung->kappa : M, rows = k / M;
-        const int64_t s = (rung->kappa * rung->s + kappa - 1) / kappa;
-        spec->kappa = kappa, spec->s = s < rows ? s : rows;
-    } else if (rung->family == FS_SJLT) {
-        spec->s = rung->s < k ? rung->s : k;
-    }
+    spec->quality = rung->quality;
+    if (rung->family == FS_SJLT) spec->s = rung->s < k ? rung->s : k;
     return resolve(spec);
 }
 

@@ -135,7 +135,7 @@ static void host_matrices_and_cpu_contexts_take_part(void **state)
 {
     (void)state;
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = 4000, spec.k = 256, spec.seed = 4;
+    spec.d = 4000, spec.k = 256, spec.s = 4, spec.seed = 4; /* a scale that is a power of two */
     fs_sketch *S = sketch_of(&spec);
     view A = view_make(ROWS, spec.d, 24, FS_F32), want = view_make(ROWS, spec.k, 24, FS_F32), got = view_copy(&want);
     fill_whole(&A.m, 3, 4);
