@@ -85,7 +85,7 @@ typedef struct entry {
 /* Its code in its stratum, 2 (row in the stratum) + (1 if the sign is minus), and the number of such codes. */
 static int64_t code_of(const fsi_blockperm *B, entry at, int64_t rows, int64_t *codes)
 {
-    uint32_t code[FSI_MAX_PER_WORD];
+    uint32_t code[FSI_MAX_PER_WORD] = {0};
     const fsi_split strata = fsi_split_make(rows, B->s);
     fsi_blockperm_nonzeros(B, at.h, at.u, at.l, at.t / B->per_word, rows, code, 1);
     *codes = 2 * fsi_split_size(&strata, at.t);
