@@ -277,7 +277,7 @@ static fs_result run_task(kind what, fs_mpi *made, fs_workspace *w, const fs_ske
 static void tasks_on_a_gpu_are_those_of_the_whole_matrix(void)
 {
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = D, spec.k = K, spec.seed = 7;
+    spec.d = D, spec.k = K, spec.s = 4, spec.seed = 7; /* a scale that is a power of two: parts add up exactly */
     fs_sketch *S = sketch(&spec);
     fs_task_shape room_for = FS_TASK_SHAPE_INIT;
     room_for.k = K, room_for.n = N, room_for.rhs = RHS;

@@ -68,7 +68,9 @@ static const struct bar {
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, taller_matrix, only_256, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, tall_matrices, ends, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, GROUPED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_BF16, FULL, 0, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 8, SHUFFLED, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_F16, FULL, 0, 1, 8, SHUFFLED, 0, wide_matrix, from_2048, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 2, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     /* No tensor map has a negative stride, nor groups of 128 bytes out of fewer columns than a tile has. */
@@ -105,6 +107,7 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_BF16, FULL, 0, 1, 8, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     /* Columns that are not neighbours, or not two of them one copy, nonzeros in slices of other sizes. */
