@@ -85,7 +85,7 @@ typedef struct entry {
 /* Its code in its stratum, 2 (row in the stratum) + (1 if the sign is minus), and the number of such codes. */
 static int64_t code_of(const fsi_blockperm *B, entry at, int64_t rows, int64_t *codes)
 {
-    uint32_t code[FSI_MAX_PER_WORD];
+    uint32_t code[FSI_MAX_PER_WORD] = {0};
     const fsi_split strata = fsi_split_make(rows, B->s);
     fsi_blockperm_nonzeros(B, at.h, at.u, at.l, at.t / B->per_word, rows, code, 1);
     *codes = 2 * fsi_split_size(&strata, at.t);
@@ -360,9 +360,9 @@ static void packed_words_are_the_nonzeros(void **state)
         int64_t rows, s;
         int packed;
     } cases[] = {
-        {64, 1, 1}, {64, 2, 1},  {64, 4, 1},  {64, 8, 1},   {64, 16, 0},  {64, 32, 0},  {64, 64, 0},   {64, 3, 0},
-        {48, 4, 0}, {48, 3, 0},  {80, 5, 0},  {96, 6, 0},   {32, 4, 1},   {32, 8, 1},   {16, 4, 1},    {8, 4, 0},
-        {4, 1, 1},  {96, 4, 0},  {96, 3, 0},  {128, 8, 0},  {256, 4, 0},  {128, 1, 0}, {65536, 1, 0},
+        {64, 1, 1}, {64, 2, 1}, {64, 4, 1}, {64, 8, 1},  {64, 16, 0}, {64, 32, 0}, {64, 64, 0},   {64, 3, 0},
+        {48, 4, 0}, {48, 3, 0}, {80, 5, 0}, {96, 6, 0},  {32, 4, 1},  {32, 8, 1},  {16, 4, 1},    {8, 4, 0},
+        {4, 1, 1},  {96, 4, 0}, {96, 3, 0}, {128, 8, 0}, {256, 4, 0}, {128, 1, 0}, {65536, 1, 0},
     };
     (void)state;
     for (int n = 0; n < COUNT(cases); n++) {

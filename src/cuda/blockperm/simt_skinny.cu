@@ -213,10 +213,10 @@ __device__ __forceinline__ void make_rounds(const fsi_tile_args &a, const block_
 }
 
 /* COUNT rows of a chunk, in rounds r, r + step, ...; all addresses before the first copy. */
-template <int BYTES, int COUNT>
-__device__ __forceinline__ void copy_some(const fsi_blockperm &B, const block_group &G, const row_share &k,
-                                          uint64_t data, const fsi_round *rounds, uint32_t from, uint32_t there,
-                                          int next, int &r, char *&at)
+template <int BYTES, int COUNT> __device__ __forceinline__ void copy_some(const fsi_blockperm &B, const block_group &G,
+                                                                          const row_share &k, uint64_t data,
+                                                                          const fsi_round *rounds, uint32_t from,
+                                                                          uint32_t there, int next, int &r, char *&at)
 {
     uint32_t column[COUNT];
 #pragma unroll
@@ -333,9 +333,9 @@ __device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, u
     for (int t = 0; t < NONZEROS; t++) fsi_shared_put(at[t], y[t]);
 }
 /* The same for any number of nonzeros, and any strata. */
-template <int NONZEROS, class S>
-__device__ __forceinline__ void add_by_words(const fsi_tile_args &a, const sum_share<NONZEROS> &k, int table, S x,
-                                             const uint32_t *list)
+template <int NONZEROS, class S> __device__ __forceinline__ void add_by_words(const fsi_tile_args &a,
+                                                                              const sum_share<NONZEROS> &k, int table,
+                                                                              S x, const uint32_t *list)
 {
     const uint32_t mine = k.mine, pitch_bytes = 32 * sizeof(S);
     for (int q = 0, t = 0; q < (int)a.B.words; q++, list += FSI_SIMT_SKINNY_DRAW * table) {
