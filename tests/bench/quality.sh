@@ -77,7 +77,7 @@ grep -q "the time is up" said || fail "a run that ended early says: $(cat said)"
 "$fsbench" quality --quiet --threads 2 --record tails.jsonl --part tails --rung high --seconds 0.001 2>said
 [ "$(wc -l <tails.jsonl)" -le 2 ] || fail "cells began after the time was up"
 "$fsbench" quality --quiet --threads 2 --record tails.jsonl --part tails --rung high --seconds 1.5 2>said
-grep -q '"what": "tail".*"kappa": 2, "s": 4.*"q999": [0-9.]*, "top": [0-9.]*' tails.jsonl || fail "there is no tail"
+grep -q '"what": "tail".*"kappa": 2, "s": 8.*"q999": [0-9.]*, "top": [0-9.]*' tails.jsonl || fail "there is no tail"
 
 # A file; some columns of it.
 awk 'BEGIN { srand(1); print "%%MatrixMarket matrix array real general"; print 300, 40

@@ -5,10 +5,10 @@
  * are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size` neighbouring
  * blocks, a warp for each, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
  * memory, ordered by round and block.  Four neighbouring local rows of a block share a Philox call; their words are
- * stored in the same order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile of sums of its
- * own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each column, take a
- * round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are added in a fixed
- * order at the end.  Without shuffle, a round is the next row of every block.
+ * stored in the same order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile
+ * of sums of its own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each
+ * column, take a round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are
+ * added in a fixed order at the end.  Without shuffle, a round is the next row of every block.
  *
  * grid     groups of `group_size` blocks x slices, in this order, in x
  * threads  at most 16 warps: `replicas` sets of a warp for each block of the group
