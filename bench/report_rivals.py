@@ -25,7 +25,7 @@ from report_randnla import Records, table  # noqa: E402
 
 RESULTS = ROOT / "bench" / "results"
 SHAPE = (65536, 1024)
-NONZEROS = 4  # s of the default sketch
+NONZEROS = 8  # s of the default sketch
 KS = (256, 512, 1024, 2048, 4096)
 
 # name, field of peers.json, method of randnla.jsonl whose S has the same distribution, colour, marker

@@ -37,7 +37,7 @@ typedef struct quality_rung {
     fs_family family;
     fs_quality quality; /* of blockperm; 0: the default */
     int64_t s;          /* of an SJLT */
-    int on_request; /* measured only where it is named */
+    int on_request;     /* measured only where it is named */
     fs_shuffle shuffle;
 } quality_rung;
 extern const quality_rung quality_rungs[];

@@ -35,15 +35,15 @@ enum fsi_def_shuffle { FSI_DEF_NONE = 1, FSI_DEF_ROWS = 2, FSI_DEF_GROUPS = 3 };
 typedef struct fsi_blockperm {
     uint64_t seed;
     int64_t d, k, M, kappa, s;
-    int64_t interleave;  /* c; 1 unless shuffle is groups */
-    int32_t shuffle;     /* enum fsi_def_shuffle */
-    int32_t per_word;    /* digits of a window that one random word holds, at most FSI_MAX_PER_WORD */
-    int64_t words;       /* digit words of a window for one permutation: ceil(s / per_word) */
-    int64_t window;      /* W */
-    int32_t lanes;       /* columns whose signs share a word */
-    int64_t sign_words;  /* ceil(W / lanes): sign words for each digit word */
-    uint32_t quads;      /* Philox calls that hold all words of a window and permutation */
-    int32_t packed;      /* whether fsi_blockperm_quad makes its columns: their words fit one, those of a window a call */
+    int64_t interleave; /* c; 1 unless shuffle is groups */
+    int32_t shuffle;    /* enum fsi_def_shuffle */
+    int32_t per_word;   /* digits of a window that one random word holds, at most FSI_MAX_PER_WORD */
+    int64_t words;      /* digit words of a window for one permutation: ceil(s / per_word) */
+    int64_t window;     /* W */
+    int32_t lanes;      /* columns whose signs share a word */
+    int64_t sign_words; /* ceil(W / lanes): sign words for each digit word */
+    uint32_t quads;     /* Philox calls that hold all words of a window and permutation */
+    int32_t packed; /* whether fsi_blockperm_quad makes its columns: their words fit one, those of a window a call */
     uint32_t ones, tops; /* of a packed word: the lowest bit of each row, the highest bit of each row */
     int32_t field;       /* bits of a row and a sign in a packed word */
     fsi_split out;       /* [k] into M output blocks */
@@ -316,12 +316,11 @@ FSI_DEF fsi_local fsi_blockperm_local(const fsi_blockperm *B, int64_t j)
 /* The inverse; past the end of S where block h has no such local row. */
 FSI_DEF int64_t fsi_blockperm_column(const fsi_blockperm *B, int64_t h, int64_t u)
 {
-    if (B->shuffle == FSI_DEF_NONE)
-        return u < fsi_split_size(&B->in, h) ? fsi_split_start(&B->in, h) + u : B->d;
+    if (B->shuffle == FSI_DEF_NONE) return u < fsi_split_size(&B->in, h) ? fsi_split_start(&B->in, h) + u : B->d;
     if (B->shuffle == FSI_DEF_ROWS) return fsi_blockperm_assigned(B, h, u);
     const int64_t c = B->interleave, each = FSI_GROUP_ROWS / c, group = fsi_blockperm_assigned(B, h / c, u / each);
-    return group * FSI_GROUP_ROWS + fsi_blockperm_offset(B, (uint32_t)(h % c), (uint32_t)(u % each),
-                                                         fsi_blockperm_group_word(B, group));
+    return group * FSI_GROUP_ROWS +
+           fsi_blockperm_offset(B, (uint32_t)(h % c), (uint32_t)(u % each), fsi_blockperm_group_word(B, group));
 }
 
 /* nonzeros ------------------------------------------------------------------------------------------------------- */
@@ -338,8 +337,8 @@ FSI_DEF uint32_t fsi_blockperm_window_word(const fsi_blockperm *B, int64_t h, ui
                                            uint32_t attempt)
 {
     const uint32_t e = (uint32_t)(l - 1) * B->quads + (uint32_t)(n >> 2);
-    return fsi_quad_word(
-        fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, e, attempt), (uint64_t)n);
+    return fsi_quad_word(fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, e, attempt),
+                         (uint64_t)n);
 }
 
 /* What nonzeros q per_word, q per_word + 1, ... of a column under a permutation are made from, in order: digits of the
@@ -413,8 +412,8 @@ FSI_DEF int fsi_blockperm_nonzeros(const fsi_blockperm *B, int64_t h, int64_t u,
 
 /* Decodes n draws of digit word q in blocks of `rows` rows, given as arrays: code[c stride + i] is nonzero q per_word + c
  * of draw i. */
-FSI_DEF void fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *digits, uint32_t *signs, const uint32_t *turn, int n,
-                                  int64_t q, int64_t rows, uint32_t *code, int64_t stride)
+FSI_DEF void fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *digits, uint32_t *signs, const uint32_t *turn,
+                                  int n, int64_t q, int64_t rows, uint32_t *code, int64_t stride)
 {
     const fsi_split *parts = &B->strata[rows - B->out.small];
     const int count = fsi_blockperm_count(B, q);

@@ -17,18 +17,18 @@ typedef enum fsi_pivoting {
 typedef struct fsi_basis {
     fsi_operand *A;
     fsi_rows rows;
-    int64_t k;       /* rows of S; 0: A itself was factored */
-    int64_t r;       /* the rank: columns of Q */
-    int64_t *pivots; /* n numbers in host memory; NULL: no pivots, r = n */
-    double *L1, *L2; /* r x r, columns n apart, in the backend's memory; zeros above */
-    double *G;       /* n x n: room; L1 L2 after fsi_basis_orthogonalize */
-    double *N;       /* n x n: the inverse by which panels are divided; NULL: by substitutions */
-    double *spare;   /* as large as rows.Z: the panel times N */
-    double scaled;   /* the condition of L1 with rows of length 1: that of A with columns of length 1 */
+    int64_t k;        /* rows of S; 0: A itself was factored */
+    int64_t r;        /* the rank: columns of Q */
+    int64_t *pivots;  /* n numbers in host memory; NULL: no pivots, r = n */
+    double *L1, *L2;  /* r x r, columns n apart, in the backend's memory; zeros above */
+    double *G;        /* n x n: room; L1 L2 after fsi_basis_orthogonalize */
+    double *N;        /* n x n: the inverse by which panels are divided; NULL: by substitutions */
+    double *spare;    /* as large as rows.Z: the panel times N */
+    double scaled;    /* the condition of L1 with rows of length 1: that of A with columns of length 1 */
     double condition; /* of L1 L2 */
-    int is_final;    /* A L1'^-1 is orthonormal to the rounding of A's type, L2 = I */
-    double *host;    /* room for n x n and 3 n in host memory */
-    double *W;       /* r x (n - r): Q' times the other columns of A; NULL: there are none */
+    int is_final;     /* A L1'^-1 is orthonormal to the rounding of A's type, L2 = I */
+    double *host;     /* room for n x n and 3 n in host memory */
+    double *W;        /* r x (n - r): Q' times the other columns of A; NULL: there are none */
 } fsi_basis;
 
 typedef struct fsi_basis_options {

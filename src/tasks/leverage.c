@@ -209,8 +209,9 @@ static fs_result agree(leverage *t)
 static fs_result run(leverage *t)
 {
     fsi_operand *A = &t->A;
-    const fsi_basis_options how = {FSI_PIVOT_DEPENDENT, fsi_operand_rcond(A, t->options.rcond), t->options.sketch,
-                                   rows_of_sketch(t), t->options.seed, t->options.exact};
+    const fsi_basis_options how = {FSI_PIVOT_DEPENDENT, fsi_operand_rcond(A, t->options.rcond),
+                                   t->options.sketch,   rows_of_sketch(t),
+                                   t->options.seed,     t->options.exact};
     FSI_TRY(fsi_operand_open(A, A->n, 1, 1));
     DENSE(A, mark, 0);
     FSI_TRY(fsi_basis_sketch(&t->basis, A, &how));

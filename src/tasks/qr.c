@@ -195,7 +195,11 @@ static fs_result run(qr *q, int64_t *pivots)
 {
     fsi_operand *A = &q->A;
     const fsi_basis_options how = {q->options.pivot ? FSI_PIVOT_ALWAYS : FSI_PIVOT_NEVER,
-                                   fsi_operand_rcond(A, q->options.rcond), q->options.sketch, 4, q->options.seed, 1};
+                                   fsi_operand_rcond(A, q->options.rcond),
+                                   q->options.sketch,
+                                   4,
+                                   q->options.seed,
+                                   1};
     FSI_TRY(fsi_operand_open(A, A->n, 1, 1));
     DENSE(A, mark, 0);
     FSI_TRY(fsi_basis_sketch(&q->basis, A, &how));

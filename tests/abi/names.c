@@ -59,12 +59,9 @@ static void memory_spaces_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_family_has_its_name),
-        cmocka_unit_test(every_shuffle_has_its_name),
-        cmocka_unit_test(every_quality_has_its_name),
-        cmocka_unit_test(every_dtype_has_its_name),
-        cmocka_unit_test(every_backend_has_its_name),
-        cmocka_unit_test(dtypes_have_sizes_and_numpys_names_too),
+        cmocka_unit_test(every_family_has_its_name),  cmocka_unit_test(every_shuffle_has_its_name),
+        cmocka_unit_test(every_quality_has_its_name), cmocka_unit_test(every_dtype_has_its_name),
+        cmocka_unit_test(every_backend_has_its_name), cmocka_unit_test(dtypes_have_sizes_and_numpys_names_too),
         cmocka_unit_test(memory_spaces_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

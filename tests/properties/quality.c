@@ -3,10 +3,10 @@
  * The subspace-embedding error of S on range(A) is |(S Q)' S Q - I|_2, Q an orthonormal basis of it.  The Gaussian's
  * does not depend on Q (its rows are invariant under rotations), so its mean is measured once, on the d = n identity.
  * Inputs are those on which a sketch with contiguous blocks fails: their mass sits in few rows, side by side.
- * The mean error of the default (rows shuffled) and that of shuffle groups with its default interleave must be within 1.05
- * of the Gaussian's.  Where the mass is in n rows far from each other, S Q is just n columns of S in blocks drawn at
- * random, and no few nonzeros reach a Gaussian: there the limit is 1.25 for both.  The contiguous sketch is measured too, to see that the inputs are hard: where mass
- * lies side by side its error must be well above the default's. */
+ * The mean error of the default (rows shuffled) and that of shuffle groups with its default interleave must be within
+ * 1.05 of the Gaussian's.  Where the mass is in n rows far from each other, S Q is just n columns of S in blocks drawn
+ * at random, and no few nonzeros reach a Gaussian: there the limit is 1.25 for both.  The contiguous sketch is measured
+ * too, to see that the inputs are hard: where mass lies side by side its error must be well above the default's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

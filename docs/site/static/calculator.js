@@ -1,12 +1,24 @@
 /* calculator.js - the calculator of docs/choosing.md: k, kappa and s for a wanted error, and the time on a GPU.
  *
- * plan() is src/tasks/plan.c in JavaScript; tests/site/test_site.py compares it with `flashsketch plan`.  `measured` is
- * in measured.js, from the records. */
+ * plan() is src/tasks/plan.c and embedding.c in JavaScript; tests/site/test_site.py compares it with `flashsketch plan`.
+ * `measured` is in measured.js, from the records. */
 "use strict";
 
 const planner = (() => {
-    const BLOCK = 64, MOST_KAPPA = 4, NONZEROS = 4, FEWEST_ROWS = 8, MOST_ROWS = 2147483647;
+    const BLOCK = 64, S = 8, COHERENT_S = 4, COHERENT_KAPPA = 4, SMALL_ERROR = 0.25, SMALL_ERROR_KAPPA = 8;
+    const FEWEST_ROWS = 8, MOST_ROWS = 2147483647;
     const TRACY_WIDOM_MEAN = -1.2065;
+
+    /* Of src/tasks/embedding.c: kappa, nonzeros, means and 95th percentiles over a Gaussian's at k = 2, 4, ..., 128 n. */
+    const FIRST = 2, COLUMNS = 64;
+    const table = [
+        [1, 4, [1.02, 1.07, 1.14, 1.25, 1.39, 1.54, 1.77], [1.10, 1.24, 1.34, 1.58, 1.82, 2.07, 2.64]],
+        [1, 8, [1.00, 1.03, 1.09, 1.17, 1.30, 1.49, 1.65], [1.04, 1.10, 1.27, 1.42, 1.65, 1.94, 2.38]],
+        [2, 8, [1.00, 1.01, 1.04, 1.10, 1.18, 1.34, 1.49], [1.00, 1.03, 1.12, 1.26, 1.44, 1.69, 1.98]],
+        [2, 16, [1.00, 1.00, 1.02, 1.07, 1.14, 1.28, 1.42], [1.00, 1.00, 1.08, 1.19, 1.38, 1.55, 1.87]],
+        [4, 16, [1.00, 1.00, 1.00, 1.03, 1.09, 1.18, 1.30], [1.00, 1.00, 1.01, 1.09, 1.21, 1.35, 1.58]],
+        [8, 32, [1.00, 1.00, 1.00, 1.00, 1.02, 1.08, 1.16], [1.00, 1.00, 1.00, 1.00, 1.08, 1.18, 1.36]],
+    ];
 
     /* erfc(x) for x >= 0: a power series, and a continued fraction from 2 on. */
     function erfcOf(x) {
@@ -40,26 +52,46 @@ const planner = (() => {
         return shape * cube * cube * cube * scale - shift;
     }
 
-    const kappaOf = (k, coherent) => coherent ? Math.min(MOST_KAPPA, Math.ceil(k / BLOCK)) : 1;
+    /* goal: {coherent, error}. */
+    function kappaOf(goal, k) {
+        if (!goal.coherent) return 1;
+        return Math.min(goal.error < SMALL_ERROR ? SMALL_ERROR_KAPPA : COHERENT_KAPPA, Math.ceil(k / BLOCK));
+    }
+    const sOf = goal => goal.coherent ? COHERENT_S : S;
 
-    function errorOfColumns(k, n, w, tail, coherent) {
+    function lineOf(goal, k) {
+        if (!goal.coherent) return null;
+        const blocks = Math.ceil(k / BLOCK), kappa = kappaOf(goal, k), nonzeros = kappa * sOf(goal);
+        return table.filter(line => kappa >= Math.min(blocks, line[0]) && nonzeros >= line[1]).pop();
+    }
+
+    function factor([, , means, exceeded], k, n, tail) {
+        const at = Math.max(0, Math.log2(k / n * Math.pow(n / COLUMNS, 2 / 3) / FIRST));
+        const i = Math.floor(Math.min(at, means.length - 2));
+        const between = values => values[i] + (at - i) * (values[i + 1] - values[i]);
+        const mean = between(means);
+        return mean + tail * (between(exceeded) - mean);
+    }
+
+    function errorOfColumns(k, n, w, tail, line) {
         const a = Math.sqrt(k - 1), b = Math.sqrt(n), sum = a + b;
         const gaussian = (sum * sum + w * sum * Math.cbrt(1 / a + 1 / b)) / k - 1;
         const error = Math.max(gaussian, Math.sqrt(4 / (Math.PI * k)));
-        return coherent ? error * (1 + 0.12 * (1 + tail) / kappaOf(k, true) * Math.log2(Math.max(1, k / n))) : error;
+        return line ? error * factor(line, k, n, tail) : error;
     }
 
-    function errorAt(k, n, w, tail, coherent) {
-        let error = errorOfColumns(k, n, w, tail, coherent);
+    function errorAt(k, n, w, tail, line) {
+        let error = errorOfColumns(k, n, w, tail, line);
         for (let fewer = 1; fewer < Math.min(n, 8); fewer++)
-            error = Math.max(error, errorOfColumns(k, fewer, w, tail, coherent));
+            error = Math.max(error, errorOfColumns(k, fewer, w, tail, line));
         return error;
     }
 
     /* {k, kappa, s, typical, exceeded}, or null where no k reaches the error. */
     function plan(n, error, probability, coherent) {
         const w = tracyWidomQuantile(probability), tail = Math.log(probability) / Math.log(0.05);
-        const exceeded = k => errorAt(k, n, w, tail, coherent);
+        const goal = {coherent: coherent, error: error};
+        const exceeded = k => errorAt(k, n, w, tail, lineOf(goal, k));
         let low = Math.max(n, FEWEST_ROWS) - 1, high = MOST_ROWS;
         if (!(low < high) || exceeded(high) > error) return null;
         while (high - low > 1) {
@@ -69,8 +101,8 @@ const planner = (() => {
         }
         const step = high > BLOCK ? BLOCK : FEWEST_ROWS, rounded = Math.ceil(high / step) * step;
         const k = rounded <= MOST_ROWS && exceeded(rounded) <= error ? rounded : high;
-        return {k: k, kappa: kappaOf(k, coherent), s: NONZEROS,
-                typical: errorAt(k, n, TRACY_WIDOM_MEAN, 0, coherent), exceeded: exceeded(k)};
+        return {k: k, kappa: kappaOf(goal, k), s: sOf(goal),
+                typical: errorAt(k, n, TRACY_WIDOM_MEAN, 0, lineOf(goal, k)), exceeded: exceeded(k)};
     }
     return {plan: plan};
 })();
@@ -127,7 +159,7 @@ function calculator(place) {
             rows.push(["k, κ, s", `${found.k}, ${found.kappa}, ${found.s}`],
                       ["typical error", found.typical.toPrecision(3)],
                       ["A, Y in memory", `${shownBytes(4 * n * d)}, ${shownBytes(4 * n * found.k)}`],
-                      ["time on the GPU", `about ${shownTime(time)}` + (found.kappa > 1 ? " or somewhat more" : "")]);
+                      ["time on the GPU", `about ${shownTime(time)}` + (found.kappa > 1 ? ", times the price of κ" : "")]);
             if (found.k > d) rows.push(["", "k is larger than d: take A itself"]);
             if (n < 128) rows.push(["", "fewer than 128 columns: the time is up to a few times as long"]);
         }

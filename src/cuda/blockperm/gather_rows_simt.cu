@@ -63,8 +63,8 @@ struct list_places {
 };
 
 /* Calls f(i, code) for every nonzero of four local rows, those of `valid`. */
-template <class F> __device__ __forceinline__ void each_nonzero(const fsi_tile_args &a, int valid,
-                                                                const uint32_t (&words)[4], F f)
+template <class F>
+__device__ __forceinline__ void each_nonzero(const fsi_tile_args &a, int valid, const uint32_t (&words)[4], F f)
 {
     uint32_t word[4] = {words[0], words[1], words[2], words[3]};
 #pragma unroll 1

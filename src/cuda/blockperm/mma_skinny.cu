@@ -138,9 +138,9 @@ template <int NONZEROS> __device__ __noinline__ void make_words(const fsi_blockp
     for (unsigned item = threadIdx.x; item < blocks * (SPAN / 4); item += blockDim.x) {
         const unsigned block = item / (SPAN / 4), r = item % (SPAN / 4) * 4;
         const fsi_quad quad = fsi_blockperm_quad_by(&B, &keys, h0 + block, first_local_row(p) + local_row + r);
-        *(uint4 *)(words + block * PITCH + local_row % KEPT + r) = make_uint4(
-            digits<NONZEROS>::laid_out(quad.w[0]), digits<NONZEROS>::laid_out(quad.w[1]),
-            digits<NONZEROS>::laid_out(quad.w[2]), digits<NONZEROS>::laid_out(quad.w[3]));
+        *(uint4 *)(words + block * PITCH + local_row % KEPT +
+                   r) = make_uint4(digits<NONZEROS>::laid_out(quad.w[0]), digits<NONZEROS>::laid_out(quad.w[1]),
+                                   digits<NONZEROS>::laid_out(quad.w[2]), digits<NONZEROS>::laid_out(quad.w[3]));
     }
 }
 /* the word of one local row, where they are not drawn together; */
@@ -148,7 +148,8 @@ template <int NONZEROS> __device__ __noinline__ uint32_t make_word(const fsi_blo
                                                                    const fsi_philox_keys &keys, unsigned local_row)
 {
     const int64_t u = first_local_row(p) + local_row;
-    return digits<NONZEROS>::laid_out(fsi_quad_word(fsi_blockperm_quad_by(&B, &keys, p.h, u & ~(int64_t)3), (uint64_t)u));
+    return digits<NONZEROS>::laid_out(
+        fsi_quad_word(fsi_blockperm_quad_by(&B, &keys, p.h, u & ~(int64_t)3), (uint64_t)u));
 }
 /* and this lane's elements of any chunk, of any strides, zeros of empty local rows; `first` is the chunk's first local
  * row. */

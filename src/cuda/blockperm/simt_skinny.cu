@@ -5,10 +5,10 @@
  * are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size` neighbouring
  * blocks, a warp for each, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
  * memory, ordered by round and block.  Four neighbouring local rows of a block share a Philox call; their words are
- * stored in the same order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile of sums of its
- * own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each column, take a
- * round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are added in a fixed
- * order at the end.  Without shuffle, a round is the next row of every block.
+ * stored in the same order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile
+ * of sums of its own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each
+ * column, take a round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are
+ * added in a fixed order at the end.  Without shuffle, a round is the next row of every block.
  *
  * grid     groups of `group_size` blocks x slices, in this order, in x
  * threads  at most 16 warps: `replicas` sets of a warp for each block of the group
@@ -213,10 +213,10 @@ __device__ __forceinline__ void make_rounds(const fsi_tile_args &a, const block_
 }
 
 /* COUNT rows of a chunk, in rounds r, r + step, ...; all addresses before the first copy. */
-template <int BYTES, int COUNT>
-__device__ __forceinline__ void copy_some(const fsi_blockperm &B, const block_group &G, const row_share &k,
-                                          uint64_t data, const fsi_round *rounds, uint32_t from, uint32_t there,
-                                          int next, int &r, char *&at)
+template <int BYTES, int COUNT> __device__ __forceinline__ void copy_some(const fsi_blockperm &B, const block_group &G,
+                                                                          const row_share &k, uint64_t data,
+                                                                          const fsi_round *rounds, uint32_t from,
+                                                                          uint32_t there, int next, int &r, char *&at)
 {
     uint32_t column[COUNT];
 #pragma unroll
@@ -333,9 +333,9 @@ __device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, u
     for (int t = 0; t < NONZEROS; t++) fsi_shared_put(at[t], y[t]);
 }
 /* The same for any number of nonzeros, and any strata. */
-template <int NONZEROS, class S>
-__device__ __forceinline__ void add_by_words(const fsi_tile_args &a, const sum_share<NONZEROS> &k, int table, S x,
-                                             const uint32_t *list)
+template <int NONZEROS, class S> __device__ __forceinline__ void add_by_words(const fsi_tile_args &a,
+                                                                              const sum_share<NONZEROS> &k, int table,
+                                                                              S x, const uint32_t *list)
 {
     const uint32_t mine = k.mine, pitch_bytes = 32 * sizeof(S);
     for (int q = 0, t = 0; q < (int)a.B.words; q++, list += FSI_SIMT_SKINNY_DRAW * table) {

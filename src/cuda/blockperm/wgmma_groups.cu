@@ -5,8 +5,8 @@
  * most 64 rows of a block the N axis.  A quad is four neighbouring coordinates at a multiple of four: of floats 16 bytes,
  * of two-byte elements half of that.  Where row groups stay whole (C = 1) a quad is four K positions of one block; where
  * a row group is spread over C blocks it is one K position of each of four blocks, in an order that the mask of its run
- * decides.  Four neighbouring local rows of a block share a Philox call.  An S tile is 16 quads.  In a step a warpgroup multiplies 64 samples by an S
- * tile, for one block (C = 1: four K steps of 16) or for four (a K step each):
+ * decides.  Four neighbouring local rows of a block share a Philox call.  An S tile is 16 quads.  In a step a warpgroup
+ * multiplies 64 samples by an S tile, for one block (C = 1: four K steps of 16) or for four (a K step each):
  *
  *   C = 1, 4     the warpgroups take the halves of 128 samples and share an S tile (SAMPLES = 128), or have an S tile
  *                each for 64 samples, and their sums are added at the end (SAMPLES = 64)

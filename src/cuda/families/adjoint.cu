@@ -215,11 +215,11 @@ template <class T> fs_result launch(fsi_gpu *gpu, const fsi_blockperm *B, int64_
         return FSI_LAUNCHED(gpu, "the adjoint");
     }
     enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
-    void (*kernel)(const adjoint_args<T>) = plan.straight && B->kappa * B->s == 8 ? blocks<T, WIDE, 1, 8>
+    void (*kernel)(const adjoint_args<T>) = plan.straight && B->kappa * B->s == 8   ? blocks<T, WIDE, 1, 8>
                                             : plan.straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
-                                            : plan.straight                       ? blocks<T, WIDE, 1, 0>
-                                            : plan.vector == WIDE                 ? blocks<T, WIDE, 0, 0>
-                                                                                  : blocks<T, 1, 0, 0>;
+                                            : plan.straight                         ? blocks<T, WIDE, 1, 0>
+                                            : plan.vector == WIDE                   ? blocks<T, WIDE, 0, 0>
+                                                                                    : blocks<T, 1, 0, 0>;
     a.team = plan.team;
     for (a.wide_bits = 0; 1 << a.wide_bits < plan.wide; a.wide_bits++) {}
     a.copies = Y->dtype == FS_F32 && plan.vector == 4 && fsi_wide(Y);

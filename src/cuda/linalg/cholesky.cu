@@ -544,7 +544,8 @@ fs_result fsi_cholesky_open(fsi_gpu *gpu, int64_t n, fsi_cholesky *c)
     c->memory = NULL, c->bytes = 0, c->most = n;
     if (!suits(gpu, n)) return FS_OK;
     c->bytes = lay_out(c, &b, &said);
-    FSI_TRY(fsi_gpu_check(gpu, fsi_linalg_alloc(gpu, c->bytes, (void **)&c->memory), "taking memory for Cholesky's factor"));
+    FSI_TRY(fsi_gpu_check(gpu, fsi_linalg_alloc(gpu, c->bytes, (void **)&c->memory),
+                          "taking memory for Cholesky's factor"));
     lay_out(c, &b, &said);
     const size_t before = (size_t)((char *)said - c->memory), solution = (size_t)((char *)b.made - (char *)said);
     FSI_TRY(fsi_gpu_check(gpu, cudaMemsetAsync(said, SILENT & 0xff, solution, gpu->stream), "clearing a solution"));

@@ -118,9 +118,8 @@ static dim3 tile_grid(int64_t rows, int64_t cols)
     for (int64_t i = blockIdx.y * (int64_t)DOWN + threadIdx.y; i < (rows); i += (int64_t)gridDim.y * DOWN) \
         for (int64_t j = blockIdx.x * (int64_t)ACROSS + threadIdx.x; j < (cols); j += (int64_t)gridDim.x * ACROSS)
 
-template <class T>
-static __global__ void widen_kernel(fsi_input<T> from, int64_t rows, int64_t cols, const int64_t *order, double *to,
-                                    int64_t ld)
+template <class T> static __global__ void widen_kernel(fsi_input<T> from, int64_t rows, int64_t cols,
+                                                       const int64_t *order, double *to, int64_t ld)
 {
     FOR_TILE(i, rows, j, cols) to[j + i * ld] = (double)from.at(i, order ? order[j] : j);
 }
@@ -270,7 +269,8 @@ static fs_result dense_norm(void *handle, int64_t count, const double *x, double
     *norm = 0;
     for (int64_t at = 0; at < count; at += INT_MAX) {
         double slice = 0; /* in host memory: the call waits */
-        FSI_TRY(good(h, h->lib->dnrm2(h->lib->blas, count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1, &slice),
+        FSI_TRY(good(h,
+                     h->lib->dnrm2(h->lib->blas, count - at < INT_MAX ? (int)(count - at) : INT_MAX, x + at, 1, &slice),
                      "nrm2"));
         *norm = hypot(*norm, slice);
     }
@@ -293,7 +293,8 @@ static fs_result dense_syrk(void *handle, int64_t n, int64_t k, const double *X,
     FSI_TRY(fsi_linalg_follow(h->gpu));
     const double one = 1;
     if (k >= 2 * n) return fsi_gpu_gram(handle, 0, n, k, X, ldx, beta, G, ldg);
-    return good(h, h->lib->dsyrk(h->lib->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg), "syrk");
+    return good(h, h->lib->dsyrk(h->lib->blas, LOWER, OP_N, (int)n, (int)k, &one, X, (int)ldx, &beta, G, (int)ldg),
+                "syrk");
 }
 
 static fs_result dense_gemm(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k, double alpha,
@@ -320,10 +321,9 @@ static fs_result substitute(gpu_dense *h, int transposed, int64_t n, const doubl
 {
     if (transposed && h->cholesky.memory && n <= h->cholesky.most)
         return fsi_cholesky_substitute(h->gpu, &h->cholesky, n, L, ldl, x, stride);
-    return good(h,
-                h->lib->dtrsv(h->lib->blas, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)n, L, (int)ldl, x,
-                              (int)stride),
-                "trsv");
+    return good(
+        h, h->lib->dtrsv(h->lib->blas, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)n, L, (int)ldl, x, (int)stride),
+        "trsv");
 }
 
 static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
@@ -349,7 +349,8 @@ static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
     FSI_TRY(fsi_linalg_follow(h->gpu));
     if (h->cholesky.memory && n <= h->cholesky.most)
         return fsi_cholesky_factor(h->gpu, &h->cholesky, n, G, ld, h->answers.info);
-    return good(h, h->lib->potrf(h->lib->solver, LOWER, (int)n, G, (int)ld, h->work, h->lwork, h->answers.info), "potrf");
+    return good(h, h->lib->potrf(h->lib->solver, LOWER, (int)n, G, (int)ld, h->work, h->lwork, h->answers.info),
+                "potrf");
 }
 
 /* FS_OK, or FS_EBACKEND where the last eigen or svd did not converge; waits. */
@@ -367,9 +368,10 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, dou
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     FSI_TRY(fsi_linalg_follow(h->gpu));
-    FSI_TRY(good(
-        h, h->lib->syevd(h->lib->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork, h->answers.info + 1),
-        "syevd"));
+    FSI_TRY(good(h,
+                 h->lib->syevd(h->lib->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork,
+                               h->answers.info + 1),
+                 "syevd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)n * sizeof *values, values));
     return converged(h, "eigenvalues", n, n);
 }
@@ -380,8 +382,8 @@ static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_
     on_device here(h->gpu->device);
     FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
-                 h->lib->gesvd(h->lib->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt, (int)p,
-                              h->work, h->lwork, NULL, h->answers.info + 1),
+                 h->lib->gesvd(h->lib->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt,
+                               (int)p, h->work, h->lwork, NULL, h->answers.info + 1),
                  "gesvd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)p * sizeof *s, s));
     return converged(h, "singular values", m, p);
@@ -397,10 +399,9 @@ static fs_result householder(gpu_dense *h, int64_t m, int64_t p, double *X, int6
     const int64_t scalars = fsi_round_up(p, 32);
     FSI_TRY(fsi_gpu_scratch(h->gpu, (scalars + (size > 0 ? size : 1)) * (int64_t)sizeof(double), &scratch));
     double *tau = (double *)scratch;
-    FSI_TRY(good(h,
-                 h->lib->geqrf(h->lib->solver, (int)m, (int)p, X, (int)ld, tau, tau + scalars, size,
-                               h->answers.info + 1),
-                 "geqrf"));
+    FSI_TRY(good(
+        h, h->lib->geqrf(h->lib->solver, (int)m, (int)p, X, (int)ld, tau, tau + scalars, size, h->answers.info + 1),
+        "geqrf"));
     return fsi_gpu_lower_of(h->gpu, p, X, ld, L);
 }
 
@@ -427,7 +428,8 @@ static fs_result dense_qr(void *handle, int64_t m, int64_t p, double *X, int64_t
     FSI_TRY(dense_alloc(h, (size_t)(2 * p * (p + 1)) * sizeof(double), &room));
     double *host = (double *)memory->alloc(memory->user, (size_t)(2 * p) * sizeof(double));
     const fs_result result = host ? qr_in(h, m, p, X, ld, L, (double *)room, host)
-                                  : h->gpu->host.fail(FS_ENOMEM, "no memory for a diagonal of %lld numbers", (long long)p);
+                                  : h->gpu->host.fail(FS_ENOMEM, "no memory for a diagonal of %lld numbers",
+                                                      (long long)p);
     if (host) memory->release(memory->user, host);
     dense_release(h, room);
     return result;
@@ -454,7 +456,8 @@ static double dense_seconds(void *handle, int from, int to)
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     float milliseconds = 0;
-    if (cudaEventElapsedTime(&milliseconds, h->answers.mark[from], h->answers.mark[to]) != cudaSuccess) cudaGetLastError();
+    if (cudaEventElapsedTime(&milliseconds, h->answers.mark[from], h->answers.mark[to]) != cudaSuccess)
+        cudaGetLastError();
     return 1e-3 * (double)milliseconds;
 }
 

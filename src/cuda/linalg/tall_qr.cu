@@ -89,8 +89,7 @@ fs_result run(const tall *t, double *L, int *factors, int *done)
         FSI_TRY(make_factor(t, 1, &good));
         if (!good && !last) FSI_TRY(make_factor(t, 1 + 8 * (double)t->p * UNIT, &good));
         if (!good) return FS_OK;
-        if (step > 0)
-            FSI_TRY(append(t, L));
+        if (step > 0) FSI_TRY(append(t, L));
         else
             FSI_TRY(fsi_gpu_check(gpu, cudaMemcpyAsync(L, t->C, bytes, cudaMemcpyDeviceToDevice, gpu->stream),
                                   "copying a triangle"));

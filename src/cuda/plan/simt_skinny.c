@@ -27,7 +27,8 @@ static int instance_of(const fsi_problem *p)
 {
     int found = 0;
     for (int i = 0; i < FSI_SIMT_SKINNY_COUNT; i++)
-        if (table[i].dtype == p->dtype && (table[i].nonzeros == 0 || (p->packed && table[i].nonzeros == p->s))) found = i;
+        if (table[i].dtype == p->dtype && (table[i].nonzeros == 0 || (p->packed && table[i].nonzeros == p->s)))
+            found = i;
     return found;
 }
 

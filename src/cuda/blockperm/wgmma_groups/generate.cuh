@@ -32,7 +32,8 @@ __device__ __forceinline__ void pass_on_pair(const memory<STAGES, S_TILES, STEP_
 template <class T, int C> struct local_quad {
     typedef shape<T, C, 64> sh;
     int block, w;
-    __device__ __forceinline__ explicit local_quad(int item) : block(C == 1 ? 0 : item & 3), w(C == 1 ? item : item >> 2)
+    __device__ __forceinline__ explicit local_quad(int item)
+        : block(C == 1 ? 0 : item & 3), w(C == 1 ? item : item >> 2)
     {
     }
     /* The first local row of the tile's row groups that a quad begins in, as one of all rows of the block. */

@@ -148,7 +148,8 @@ __device__ __forceinline__ void load(const source<T, C, SAMPLES> &s, const float
             const uint32_t b0 = of_b & 2 ? b.y : b.x, b2 = of_b & 2 ? b.x : b.y;
             /* Which half of each is that of the first block; the other halves are the second's. */
             const uint32_t halves = (of_a & 1 ? 0x32 : 0x10) | (of_b & 1 ? 0x7600 : 0x5400);
-            to.of[0][0][2 * h + v] = __byte_perm(a0, b0, halves), to.of[0][1][2 * h + v] = __byte_perm(a0, b0, halves ^ 0x2222);
+            to.of[0][0][2 * h + v] = __byte_perm(a0, b0, halves),
+                                to.of[0][1][2 * h + v] = __byte_perm(a0, b0, halves ^ 0x2222);
             to.of[0][TILES - 2][2 * h + v] = __byte_perm(a2, b2, halves);
             to.of[0][TILES - 1][2 * h + v] = __byte_perm(a2, b2, halves ^ 0x2222);
         }
