@@ -57,6 +57,7 @@ static fs_result value_of_name(const char *who, const enum_name *table, int coun
 
 #define NAMES(noun, type, table) \
     const char *fs_##noun##_name(type value) { return name_of_value(table, COUNT(table), (int)value); }
+/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot be in parentheses */
 #define NAMES_BOTH_WAYS(noun, type, table) \
     NAMES(noun, type, table) \
     fs_result fs_##noun##_from_name(const char *name, type *value) \
@@ -67,6 +68,7 @@ static fs_result value_of_name(const char *who, const enum_name *table, int coun
         *value = (type)found; \
         return FS_OK; \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 NAMES_BOTH_WAYS(family, fs_family, families)
 NAMES_BOTH_WAYS(shuffle, fs_shuffle, shuffles)
 NAMES_BOTH_WAYS(quality, fs_quality, qualities)
