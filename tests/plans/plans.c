@@ -211,7 +211,8 @@ static const char *fault_of_wgmma_rows_16bit(const fsi_problem *p, const fsi_pla
 {
     if (!p->across || !p->whole || p->rows > INT32_MAX || (p->dtype != FS_F16 && p->dtype != FS_BF16))
         return "it cannot take this matrix";
-    if (p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == GROUPED || p->s != 4)
+    if (p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == GROUPED || !p->packed ||
+        (p->s != 4 && p->s != 8))
         return "it cannot take this sketch";
     if (plan->slices != plan->cluster) return "its slices are not one cluster";
     if (plan->length % FSI_WGMMA_ROWS_16BIT_UNIT) return "its slices are not whole units";
