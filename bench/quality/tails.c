@@ -36,7 +36,8 @@ typedef struct input {
     double *value;
 } input;
 
-/* Column c has its nonzeros in rounds c R ... (c + 1) R - 1, places from 5 c on. */
+/* Column c has its nonzeros in every COLUMNS-th round from c on, places from 5 c on: rounds side by side would mostly be
+ * of one window, whose columns do not meet. */
 static int make_input(int shape, int64_t M, input *x)
 {
     const struct quality_shape *s = &shapes[shape];
@@ -49,13 +50,13 @@ static int make_input(int shape, int64_t M, input *x)
     x->value = malloc(sizeof *x->value * (size_t)nonzeros);
     if (!x->ptr || !x->index || !x->value) return 1;
     for (int64_t c = 0; c < COLUMNS; c++)
-        for (int64_t q = c * s->rounds; q < (c + 1) * s->rounds; q++)
+        for (int64_t q = c; q < COLUMNS * s->rounds; q += COLUMNS)
             for (int64_t p = 0; p < places; p++) x->ptr[q * M + (5 * c + p * step) % M + 1] = 1;
     for (int64_t j = 0; j < d; j++) {
         const int64_t at = x->ptr[j];
         x->ptr[j + 1] += (int32_t)at;
         if (x->ptr[j + 1] == at) continue;
-        x->index[at] = (int32_t)(j / (s->rounds * M));
+        x->index[at] = (int32_t)(j / M % COLUMNS);
         x->value[at] = 1 / sqrt((double)(s->rounds * places));
     }
     x->A = (fs_sparse){FS_CSR, FS_INDEX32, d, COLUMNS, nonzeros, x->ptr, x->index, x->value, FS_F64, FS_MEMORY_HOST};
