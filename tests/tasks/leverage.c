@@ -225,7 +225,8 @@ static void estimates_have_the_error_that_is_reported(void **state)
                          reported);
                 if (reported == 0) expect_below(what, spread, 1e-12); /* A itself was factored */
                 else expect_below(what, fabs(log(spread / reported)), 0.25);
-                expect_below("bias", fabs(bias / count), 0.1 * reported + 1e-12);
+                /* Rows of a draw err together: the mean is as good as the number of draws. */
+                expect_below("bias", fabs(bias / count), 0.1 * sqrt((double)THIN) * reported + 1e-12);
             }
         free(want);
         view_free(&A);
