@@ -336,7 +336,8 @@ n samples of d contiguous coordinates, row groups of 32 shuffled, each spread ov
 ### A in host memory
 
 8 GiB stream through the GPU; the lower bound is a plain copy from pinned memory to the GPU. Pageable memory is copied
-by the host's cores first, which is slower where other programs use these cores too: 0.50 of the copy rate once (6185e7d).
+by the host's cores first, which is slower where other programs use these cores too: 0.50 of the copy rate once
+(6185e7d).
 
 {host}
 

@@ -25,8 +25,10 @@ def test_a_dict_is_projected_as_if_it_were_one_tensor(dtype):
     grads, projector = gradients(dtype=dtype), Projector(D, 128, seed=3)
     result = projector.project(grads, 0)
     assert result.shape == (5, 128) and result.dtype == dtype
-    assert torch.equal(result, projector.project(together(grads), 0))
-    assert torch.equal(result, projector.sketch(0).project(together(grads)))
+    want = projector.project(together(grads), 0)
+    # Five parts, each rounded once: their scale 1 / sqrt 8 is not exact.
+    assert (result - want).abs().max() <= 5 * torch.finfo(dtype).eps * want.abs().max()
+    assert torch.equal(want, projector.sketch(0).project(together(grads)))
 
 
 def test_models_have_their_own_sketch_and_seeds_do_not_meet():

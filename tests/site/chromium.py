@@ -24,7 +24,7 @@ class Chromium:
 
     def __init__(self, allowed):
         self.allowed, self.problems, self.last = allowed, [], 0
-        self.folder = tempfile.TemporaryDirectory(prefix="site-chromium-")
+        self.folder = tempfile.TemporaryDirectory(prefix="site-chromium-", ignore_cleanup_errors=True)
         self.process = subprocess.Popen(
             [found(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
              "--no-first-run", "--disable-background-networking", "--disable-component-update",

@@ -35,8 +35,8 @@ RETIRED = {
 # Words of the glossary's table that are right elsewhere: a line of text, a part of a file, the plane of a drawing ...
 AMBIGUOUS = {"combine", "line (of coordinates)", "N of M (for a change)", "panel (of S)", "part (of a block's rows)",
              "part (of a reduction)", "part (of Y)", "piece (of A)", "piece (of a float)", "piece (of work)",
-             "place (of memory)", "plane", "processor (of a GPU)", "products of rows", "rotation (of a round)", "say", "team", "turned (matrix)",
-             "turn (of a round)", "wiring (in prose)", "times the read"}
+             "place (of memory)", "plane", "processor (of a GPU)", "products of rows", "rotation (of a round)", "say",
+             "team", "turned (matrix)", "turn (of a round)", "wiring (in prose)", "times the read"}
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?:{word})" for word in RETIRED) + r")\b", re.IGNORECASE)
 REPEATED = re.compile(r"\b(\w+)\s+\1\b", re.IGNORECASE)
 RIGHT_TWICE = {"that", "had"}
