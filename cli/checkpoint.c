@@ -54,7 +54,7 @@ static int same_file(const checkpoint *c, const identity_file *before, const ide
 }
 
 /* That a state was made by a run like this one. */
-static int compare(const checkpoint *c, const identity *run, const identity *state, const fs_stream *stream)
+static int checkpoint_compare(const checkpoint *c, const identity *run, const identity *state, const fs_stream *stream)
 {
     if (!state->panels)
         return cli_fail("%s is a sketch and not the state of a run; remove it, or name another output", c->path);
@@ -83,7 +83,7 @@ int checkpoint_load(const checkpoint *c, identity *run, const fs_stream *stream,
     run->done = 0;
     if (access(c->path, F_OK)) return 0;
     if (identity_open(c->path, &file, &stored, &state)) return other(c);
-    const int code = compare(c, run, &state, stream);
+    const int code = checkpoint_compare(c, run, &state, stream);
     if (!code) {
         memcpy(Y->data, stored.data, (size_t)(Y->rows * Y->cols) * fs_dtype_size(Y->dtype));
         run->done = state.done;

@@ -144,7 +144,7 @@ int claims_input(const char *path)
     struct stat about;
     if (strcmp(path, "-") ? stat(path, &about) : fstat(STDIN_FILENO, &about)) return 0;
     if (!S_ISREG(about.st_mode)) return 0;
-    const claim *same = find(&outputs, &about);
+    const claim *same = claims_find(&outputs, &about);
     if (same) return is_both(same->name, strcmp(path, "-") ? path : "standard input");
     if (!inputs.count) {
         on_terminal = isatty(STDERR_FILENO);
@@ -181,7 +181,7 @@ int claims_output(const char *path, const struct stat *there)
 {
     int64_t at = 0;
     if (!S_ISREG(there->st_mode)) return 0;
-    const claim *same = find(&inputs, there);
+    const claim *same = claims_find(&inputs, there);
     if (same) return is_both(path, name_of(same));
     while (at < outputs.count && strcmp(outputs.all[at].name, path)) at++; /* a state is replaced again and again */
     return set(&outputs, at, path, there);

@@ -25,7 +25,7 @@ typedef struct rows_of { /* a range of rows, and the sketch that has it */
     const summand *in;
 } rows_of;
 
-static int take(void *options, int code, const char *value)
+static int add_take(void *options, int code, const char *value)
 {
     (void)code;
     *(const char **)options = value;
@@ -122,10 +122,10 @@ static int add(summand *all, int count, char **paths, FILE *out)
     return code;
 }
 
-static int run(int argc, char **argv)
+static int add_run(int argc, char **argv)
 {
     const char *output = "-";
-    const int parsed = cli_parse(&add_command, &argc, argv, take, &output);
+    const int parsed = cli_parse(&add_command, &argc, argv, add_take, &output);
     if (parsed) return parsed;
     const int count = argc - 1;
     if (count < 1) return cli_usage(argv[0], "name the sketches to add");
@@ -155,4 +155,4 @@ const cli_command add_command = {
     "may be in two of them.",
     options,
     "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.",
-    run};
+    add_run};

@@ -19,7 +19,7 @@
 
 enum { JSON = 256 };
 
-static int take(void *options, int code, const char *value)
+static int check_take(void *options, int code, const char *value)
 {
     (void)code, (void)value;
     *(int *)options = 1;
@@ -293,7 +293,7 @@ static int count_wrong(const report *r, double ratio[SORTS][INPUTS])
     return wrong;
 }
 
-static void print(const report *r, double ratio[SORTS][INPUTS])
+static void check_print(const report *r, double ratio[SORTS][INPUTS])
 {
     printf("flashsketch %s, definition of S %d\n\n", fs_version(), fs_definition_version());
     for (int i = 0; i < r->contexts; i++) {
@@ -339,10 +339,10 @@ static int print_json(const report *r, double ratio[SORTS][INPUTS])
     return json_print(out);
 }
 
-static int run(int argc, char **argv)
+static int check_run(int argc, char **argv)
 {
     int json = 0;
-    int code = cli_parse(&check_command, &argc, argv, take, &json);
+    int code = cli_parse(&check_command, &argc, argv, check_take, &json);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
     report r = {.contexts = 0};
@@ -353,7 +353,7 @@ static int run(int argc, char **argv)
     progress_end(&bar);
     if (code) return code;
     if (json) code = print_json(&r, ratio);
-    else print(&r, ratio);
+    else check_print(&r, ratio);
     const int wrong = count_wrong(&r, ratio);
     if (wrong && !code)
         return cli_fail("%d of these answers are wrong: this build does not give the right results on this machine; "
@@ -372,4 +372,4 @@ const cli_command check_command = {
     "neighbouring rows, on rows far from each other.  Takes seconds; the exit code is 1 if anything is wrong.",
     options,
     NULL,
-    run};
+    check_run};

@@ -20,7 +20,7 @@ typedef struct coherence_options {
 
 enum { DELTA = INPUT_OTHER, JSON };
 
-static int take(void *options, int code, const char *value)
+static int coherence_take(void *options, int code, const char *value)
 {
     coherence_options *o = options;
     if (spec_is_option(code)) return spec_option(coherence_command.name, code, value, &o->spec);
@@ -50,7 +50,8 @@ static bounds bounds_of(const fs_coherence_report *c, const fs_spec *p, double d
     return b;
 }
 
-static void print(const input *in, const fs_sketch *S, const fs_spec *p, const fs_coherence_report *c, double delta)
+static void coherence_print(const input *in, const fs_sketch *S, const fs_spec *p, const fs_coherence_report *c,
+                            double delta)
 {
     const bounds b = bounds_of(c, p, delta);
     const double M = (double)p->M, kappa = (double)p->kappa;
@@ -93,9 +94,9 @@ static int print_json(const input *in, const fs_spec *p, const fs_coherence_repo
     return json_print(out);
 }
 
-static void show(void *bar, double share, const char *doing) { progress_at(bar, share, "%s", doing); }
+static void coherence_show(void *bar, double share, const char *doing) { progress_at(bar, share, "%s", doing); }
 
-static int measure(const coherence_options *o, const input *in, progress *bar)
+static int coherence_measure(const coherence_options *o, const input *in, progress *bar)
 {
     fs_spec spec = o->spec, p;
     fs_context_options where = FS_CONTEXT_INIT;
@@ -111,30 +112,30 @@ static int measure(const coherence_options *o, const input *in, progress *bar)
     if (!code && fs_context_create(&ctx, &where)) code = cli_library_fail();
     if (!code) {
         fs_coherence_report c = FS_COHERENCE_REPORT_INIT;
-        const fs_progress watch = {show, bar};
+        const fs_progress watch = {coherence_show, bar};
         const fs_result result = in->is_sparse ? fs_coherence_sparse(ctx, S, &in->sparse, &watch, &c)
                                                : fs_coherence(ctx, S, &in->A, &watch, &c);
         if (result) code = cli_input_fail(in->name);
         progress_end(bar);
         if (!code && o->json) code = print_json(in, &p, &c, o->delta);
-        else if (!code) print(in, S, &p, &c, o->delta);
+        else if (!code) coherence_print(in, S, &p, &c, o->delta);
     }
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
     return code;
 }
 
-static int run(int argc, char **argv)
+static int coherence_run(int argc, char **argv)
 {
     coherence_options o = {.input = INPUT_INIT, .spec = FS_SPEC_INIT, .delta = 0.05};
-    int code = cli_parse(&coherence_command, &argc, argv, take, &o);
+    int code = cli_parse(&coherence_command, &argc, argv, coherence_take, &o);
     if (!code) code = input_path(&o.input, argc, argv, &o.path);
     if (code) return code;
     if (!o.spec.k) return cli_usage(argv[0], "say how many rows S has, with -k N");
     input in;
     progress bar = progress_start(1, o.quiet);
     code = input_open(o.path, &o.input, &bar, &in);
-    if (!code) code = measure(&o, &in, &bar);
+    if (!code) code = coherence_measure(&o, &in, &bar);
     progress_end(&bar);
     input_close(&in);
     return code;
@@ -155,4 +156,4 @@ const cli_command coherence_command = {
     options,
     "--shuffle none is the paper's sketch, with contiguous blocks.  Both numbers are worst cases: one row of A that\n"
     "has a direction for itself makes mu_blk M, whatever the shuffle, and the sketch may be good all the same.",
-    run};
+    coherence_run};

@@ -25,7 +25,7 @@ typedef struct demo_options {
 
 enum { DATA = 256, ROWS, SEED, THREADS };
 
-static int take(void *options, int code, const char *value)
+static int demo_take(void *options, int code, const char *value)
 {
     demo_options *o = options;
     const char *name = demo_command.name;
@@ -139,7 +139,7 @@ static void print_heavy(const demo_table *table, int size, const double *error)
 }
 
 /* Everything between the matrix and the picture. */
-static int compare(demo_matrix *A, demo_race *race, FILE *picture)
+static int demo_compare(demo_matrix *A, demo_race *race, FILE *picture)
 {
     demo_table table = {.A = A};
     double heavy[DEMO_SKETCHES];
@@ -169,7 +169,7 @@ static int compare(demo_matrix *A, demo_race *race, FILE *picture)
 }
 
 /* The context, the comparison and the picture, for a matrix that is there. */
-static int run(demo_matrix *A, const demo_options *o)
+static int demo_run(demo_matrix *A, const demo_options *o)
 {
     demo_race race = {.seed = o->seed};
     fs_context_options context = FS_CONTEXT_INIT;
@@ -185,7 +185,7 @@ static int run(demo_matrix *A, const demo_options *o)
     printf("%s\n", where);
     fflush(stdout);
     FILE *picture = output_open(o->output);
-    int code = picture ? compare(A, &race, picture) : EXIT_FAILURE;
+    int code = picture ? demo_compare(A, &race, picture) : EXIT_FAILURE;
     if (!code) code = output_close();
     output_abandon();
     fs_context_destroy(race.ctx);
@@ -197,7 +197,7 @@ static int demo(int argc, char **argv)
 {
     demo_options o = {.output = "flashsketch-demo.svg", .rows = 60000, .seed = 1};
     demo_matrix A;
-    int code = cli_parse(&demo_command, &argc, argv, take, &o);
+    int code = cli_parse(&demo_command, &argc, argv, demo_take, &o);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "'%s' is not expected here; --data names the matrix", argv[1]);
     if (!cli_ends_with(o.output, ".svg"))
@@ -205,7 +205,7 @@ static int demo(int argc, char **argv)
     code = output_check(o.output);
     if (!code) code = demo_load(&A, o.data, o.rows);
     if (code) return code;
-    code = run(&A, &o);
+    code = demo_run(&A, &o);
     demo_free(&A);
     return code;
 }

@@ -15,7 +15,7 @@ typedef struct fit_options {
 
 enum { RHS = INPUT_OTHER, EXACT, LAMBDA, RCOND };
 
-static int take(const char *command, void *options, int code, const char *value)
+static int fit_take(const char *command, void *options, int code, const char *value)
 {
     fit_options *o = options;
     const int taken = task_option(command, code, value, &o->task);
@@ -30,14 +30,14 @@ static int take(const char *command, void *options, int code, const char *value)
 }
 static int take_solve(void *options, int code, const char *value)
 {
-    return take(solve_command.name, options, code, value);
+    return fit_take(solve_command.name, options, code, value);
 }
 static int take_ridge(void *options, int code, const char *value)
 {
-    return take(ridge_command.name, options, code, value);
+    return fit_take(ridge_command.name, options, code, value);
 }
 
-static void print(const task *t, const fs_fit_report *r, double lambda, double exact)
+static void fit_print(const task *t, const fs_fit_report *r, double lambda, double exact)
 {
     task_print_head(t);
     printf("X         %" PRId64 " x %" PRId64 ", by %s; ", t->in.n, t->B.cols,
@@ -84,7 +84,7 @@ static int print_json(const task *t, const fs_fit_report *r, double lambda, doub
     return json_print(out);
 }
 
-static int solve(task *t, const fit_options *o)
+static int fit_solve(task *t, const fit_options *o)
 {
     const int64_t n = t->in.n, rhs = t->B.cols;
     double *x = cli_array(n, rhs, sizeof *x), exact = NAN;
@@ -101,7 +101,7 @@ static int solve(task *t, const fit_options *o)
         return code;
     }
     if (t->o->json) code = print_json(t, &report, o->lambda, exact);
-    else print(t, &report, o->lambda, exact);
+    else fit_print(t, &report, o->lambda, exact);
     free(x);
     return code;
 }
@@ -114,12 +114,12 @@ static int fit(const cli_command *command, fit_options *o, int argc, char **argv
         return cli_usage(command->name, "say how much to regularize, with --lambda X");
     task t;
     code = task_open(&t, &o->task, 0);
-    if (!code) code = solve(&t, o);
+    if (!code) code = fit_solve(&t, o);
     task_close(&t);
     return code;
 }
 
-static int run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
+static int fit_run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
     o.task.rhs = cli_array(argc, 1, sizeof *o.task.rhs); /* there are no more files than words */
@@ -129,8 +129,8 @@ static int run(const cli_command *command, int argc, char **argv, int (*takes)(v
     free(o.task.rhs);
     return code;
 }
-static int run_solve(int argc, char **argv) { return run(&solve_command, argc, argv, take_solve); }
-static int run_ridge(int argc, char **argv) { return run(&ridge_command, argc, argv, take_ridge); }
+static int run_solve(int argc, char **argv) { return fit_run(&solve_command, argc, argv, take_solve); }
+static int run_ridge(int argc, char **argv) { return fit_run(&ridge_command, argc, argv, take_ridge); }
 
 #define FIT_OPTIONS \
     {RHS, "rhs", "FILE", \

@@ -9,7 +9,7 @@
 
 enum { EXACT = INPUT_OTHER };
 
-static int take(void *options, int code, const char *value)
+static int gram_take(void *options, int code, const char *value)
 {
     task_options *o = options;
     const int taken = task_option(gram_command.name, code, value, o);
@@ -19,7 +19,7 @@ static int take(void *options, int code, const char *value)
     return 0;
 }
 
-static void print(const task *t, const fs_gram_report *r, double frobenius, double spectral)
+static void gram_print(const task *t, const fs_gram_report *r, double frobenius, double spectral)
 {
     task_print_head(t);
     printf("G         %" PRId64 " x %" PRId64 "\n", t->in.n, t->in.n);
@@ -52,7 +52,7 @@ static int print_json(const task *t, const fs_gram_report *r, double frobenius, 
     return json_print(out);
 }
 
-static int measure(task *t)
+static int gram_measure(task *t)
 {
     const int64_t n = t->in.n;
     double *g = cli_array(n, n, sizeof *g), frobenius = NAN, spectral = NAN;
@@ -69,20 +69,20 @@ static int measure(task *t)
         return code;
     }
     if (t->o->json) code = print_json(t, &report, frobenius, spectral);
-    else print(t, &report, frobenius, spectral);
+    else gram_print(t, &report, frobenius, spectral);
     free(g);
     return code;
 }
 
-static int run(int argc, char **argv)
+static int gram_run(int argc, char **argv)
 {
     task_options o = TASK_OPTIONS_INIT;
-    int code = cli_parse(&gram_command, &argc, argv, take, &o);
+    int code = cli_parse(&gram_command, &argc, argv, gram_take, &o);
     if (!code) code = task_arguments(&gram_command, &o, 0, argc, argv);
     if (code) return code;
     task t;
     code = task_open(&t, &o, 0);
-    if (!code) code = measure(&t);
+    if (!code) code = gram_measure(&t);
     task_close(&t);
     return code;
 }
@@ -102,4 +102,4 @@ const cli_command gram_command = {
     options,
     "The bound on the error holds for every family but blockrow and srht; where a few rows of A outweigh all others\n"
     "the error may be much smaller.",
-    run};
+    gram_run};

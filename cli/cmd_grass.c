@@ -80,7 +80,7 @@ static int take_family(grass_options *o, const char *word)
     return 0;
 }
 
-static int take(void *options, int code, const char *value)
+static int grass_option(void *options, int code, const char *value)
 {
     grass_options *o = options;
     const char *name = grass_command.name;
@@ -150,7 +150,7 @@ static int take_words(grass_options *o, int count, char **words)
     return code;
 }
 
-static int run(int argc, char **argv)
+static int grass_run(int argc, char **argv)
 {
     grass_options o = {.ask = {.sketch = FS_SPEC_INIT,
                                .k = {4096},
@@ -167,7 +167,7 @@ static int run(int argc, char **argv)
                        .each = 8};
     o.ask.sketch.seed = 42;
     o.where.backend = FS_BACKEND_CPU;
-    int code = cli_parse(&grass_command, &argc, argv, take, &o);
+    int code = cli_parse(&grass_command, &argc, argv, grass_option, &o);
     if (!code) code = take_words(&o, argc - 1, argv + 1);
     if (code) return code;
     signal(SIGXFSZ, SIG_IGN); /* a file that reaches its size limit is a write that fails, with a message */
@@ -238,4 +238,4 @@ const cli_command grass_command = {
     options,
     "It needs OpenBLAS, on a GPU cuBLAS and cuSOLVER.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained\n"
     "by SGD with momentum.",
-    run};
+    grass_run};

@@ -6,7 +6,7 @@
 #include "cli.h"
 #include "command.h"
 
-static int take(void *options, int code, const char *value)
+static int help_take(void *options, int code, const char *value)
 {
     (void)options, (void)code, (void)value;
     return 0;
@@ -22,10 +22,10 @@ static int print_list(void)
     return EXIT_SUCCESS;
 }
 
-static int run(int argc, char **argv)
+static int help_run(int argc, char **argv)
 {
     const cli_command *command = NULL;
-    const int code = cli_parse(&help_command, &argc, argv, take, NULL);
+    const int code = cli_parse(&help_command, &argc, argv, help_take, NULL);
     if (code) return code;
     if (argc > 2) return cli_usage(argv[0], "it takes one command, but got '%s' too", argv[2]);
     if (argc < 2) return print_list();
@@ -41,4 +41,4 @@ const cli_command help_command = {
     "Prints the list of commands; with a COMMAND, the same as 'flashsketch COMMAND --help'.",
     options,
     NULL,
-    run};
+    help_run};

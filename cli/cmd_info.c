@@ -19,7 +19,7 @@ typedef struct info_options {
 
 enum { TENSOR = 256, JSON };
 
-static int take(void *options, int code, const char *value)
+static int info_take(void *options, int code, const char *value)
 {
     info_options *o = options;
     if (code == TENSOR) o->tensor = value;
@@ -203,7 +203,7 @@ typedef char line[400];
 enum { MOST_GPUS = 64 };
 
 /* What a context with these options says of itself, or why there is none. */
-static int describe(fs_backend_kind backend, int device, line text)
+static int info_describe(fs_backend_kind backend, int device, line text)
 {
     fs_context_options options = FS_CONTEXT_INIT;
     fs_context *ctx = NULL;
@@ -233,8 +233,8 @@ static int about_machine(int json)
     line cpu, automatic, gpu;
     cJSON *out = json ? cJSON_CreateObject() : NULL, *gpus = json ? cJSON_CreateArray() : NULL;
     variants(cpu_variants, sizeof cpu_variants);
-    describe(FS_BACKEND_CPU, 0, cpu);
-    describe(FS_BACKEND_AUTO, 0, automatic);
+    info_describe(FS_BACKEND_CPU, 0, cpu);
+    info_describe(FS_BACKEND_AUTO, 0, automatic);
     if (json) {
         json_versions(out);
         cJSON_AddStringToObject(out, "auto", automatic);
@@ -245,7 +245,7 @@ static int about_machine(int json)
         printf("auto      %s\ncpu       %s\nvariants  %s\n", automatic, cpu, cpu_variants);
     }
     int device = 0;
-    for (; device < MOST_GPUS && describe(FS_BACKEND_CUDA, device, gpu); device++)
+    for (; device < MOST_GPUS && info_describe(FS_BACKEND_CUDA, device, gpu); device++)
         if (json) cJSON_AddItemToArray(gpus, cJSON_CreateString(gpu));
         else printf("gpu       %s\n", gpu);
     if (!json) {
@@ -257,10 +257,10 @@ static int about_machine(int json)
     return json_print(out);
 }
 
-static int run(int argc, char **argv)
+static int info_run(int argc, char **argv)
 {
     info_options o = {NULL, 0};
-    const int code = cli_parse(&info_command, &argc, argv, take, &o);
+    const int code = cli_parse(&info_command, &argc, argv, info_take, &o);
     if (code) return code;
     if (argc > 2) return cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
     if (argc > 1) return about_file(argv[1], &o);
@@ -283,4 +283,4 @@ const cli_command info_command = {
     "Without a FILE: the versions, the CPU variants that run here and the GPUs.",
     options,
     NULL,
-    run};
+    info_run};

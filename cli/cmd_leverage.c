@@ -14,7 +14,7 @@ typedef struct leverage_options {
 
 enum { EXACT = INPUT_OTHER, ERROR, RCOND, TOP = 10 };
 
-static int take(void *options, int code, const char *value)
+static int leverage_take(void *options, int code, const char *value)
 {
     leverage_options *o = options;
     const int taken = solver_option(leverage_command.name, code, value, &o->solver);
@@ -42,7 +42,7 @@ static int find_top(const double *scores, int64_t d, int64_t *top)
     return count;
 }
 
-static void print(const solver *s, const double *scores, const fs_leverage_report *t)
+static void leverage_print(const solver *s, const double *scores, const fs_leverage_report *t)
 {
     int64_t top[TOP];
     const int count = find_top(scores, s->d, top);
@@ -80,7 +80,7 @@ static int print_json(const solver *s, const double *scores, const fs_leverage_r
     return json_print(out);
 }
 
-static int measure(solver *s, leverage_options *o)
+static int leverage_measure(solver *s, leverage_options *o)
 {
     fs_leverage_options how = o->how;
     fs_leverage_report report = FS_LEVERAGE_REPORT_INIT;
@@ -98,22 +98,22 @@ static int measure(solver *s, leverage_options *o)
     code = solver_write(s);
     if (code || solver_is_piped(s)) return code;
     if (o->solver.json) return print_json(s, scores, &report);
-    print(s, scores, &report);
+    leverage_print(s, scores, &report);
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int leverage_run(int argc, char **argv)
 {
     const fs_leverage_options start = FS_LEVERAGE_INIT;
     leverage_options o = {.solver = SOLVER_OPTIONS_INIT, .how = start};
-    int code = cli_parse(&leverage_command, &argc, argv, take, &o);
+    int code = cli_parse(&leverage_command, &argc, argv, leverage_take, &o);
     if (!code) code = solver_arguments(&o.solver, argc, argv);
     if (code) return code;
     if (o.how.exact && o.how.error > 0)
         return cli_usage(argv[0], "--error is of estimated scores, and --exact has none; leave one of them out");
     solver s;
     code = solver_open(&s, &o.solver, &o.scores, 1);
-    if (!code) code = measure(&s, &o);
+    if (!code) code = leverage_measure(&s, &o);
     solver_close(&s);
     return code;
 }
@@ -137,4 +137,4 @@ const cli_command leverage_command = {
     "counted from 0.\n" INPUT_TEXT "\n" SOLVER_TEXT,
     options,
     "Estimated scores take two reads of A and are unbiased up to the error of the sketch, so they can exceed 1 by it.",
-    run};
+    leverage_run};

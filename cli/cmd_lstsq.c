@@ -29,7 +29,7 @@ static int take_method(const char *text, fs_lstsq_method *method)
     return cli_usage(lstsq_command.name, "--method is auto, iterate, normal or direct, not '%s'", text);
 }
 
-static int take(void *options, int code, const char *value)
+static int lstsq_take(void *options, int code, const char *value)
 {
     lstsq_options *o = options;
     const char *command = lstsq_command.name;
@@ -87,7 +87,7 @@ static const char *method_text(fs_lstsq_method method)
     }
 }
 
-static void print(const solver *s, const rhs *r, const lstsq_options *o, const fs_lstsq_report *t)
+static void lstsq_print(const solver *s, const rhs *r, const lstsq_options *o, const fs_lstsq_report *t)
 {
     solver_print_head(s);
     printf("B         %s, %" PRId64 " x %" PRId64 "\n", r->files.name, r->B.rows, r->B.cols);
@@ -132,7 +132,7 @@ static int print_json(const solver *s, const rhs *r, const lstsq_options *o, con
 
 /* running ---------------------------------------------------------------------------------------------------- */
 
-static int solve(solver *s, rhs *r, const lstsq_options *o, solver_output *X)
+static int lstsq_solve(solver *s, rhs *r, const lstsq_options *o, solver_output *X)
 {
     fs_lstsq_options how = o->how;
     fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
@@ -146,7 +146,7 @@ static int solve(solver *s, rhs *r, const lstsq_options *o, solver_output *X)
     code = solver_write(s);
     if (code || solver_is_piped(s)) return code;
     if (o->solver.json) return print_json(s, r, o, &report);
-    print(s, r, o, &report);
+    lstsq_print(s, r, o, &report);
     return 0;
 }
 
@@ -161,20 +161,20 @@ static int lstsq(lstsq_options *o, int argc, char **argv)
     rhs r = {.copy = NULL};
     solver_output X = {.path = o->output};
     code = solver_open(&s, &o->solver, &X, 1);
-    if (!code) code = solve(&s, &r, o, &X);
+    if (!code) code = lstsq_solve(&s, &r, o, &X);
     sketching_close(&r.files);
     free(r.copy);
     solver_close(&s);
     return code;
 }
 
-static int run(int argc, char **argv)
+static int lstsq_run(int argc, char **argv)
 {
     const fs_lstsq_options start = FS_LSTSQ_INIT;
     lstsq_options o = {.solver = SOLVER_OPTIONS_INIT, .how = start};
     o.rhs = cli_array(argc, 1, sizeof *o.rhs); /* there are no more files than words */
     if (!o.rhs) return cli_fail("there is no memory for the names of %d files", argc);
-    int code = cli_parse(&lstsq_command, &argc, argv, take, &o);
+    int code = cli_parse(&lstsq_command, &argc, argv, lstsq_take, &o);
     if (!code) code = lstsq(&o, argc, argv);
     free(o.rhs);
     return code;
@@ -208,4 +208,4 @@ const cli_command lstsq_command = {
     options,
     "The sketch of A, a single read, is the preconditioner of conjugate gradients, which read A once in each\n"
     "iteration.  'flashsketch solve' reads A once altogether; its residual is some percent above the smallest.",
-    run};
+    lstsq_run};

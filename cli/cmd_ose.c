@@ -10,14 +10,14 @@ typedef struct ose_options {
     int64_t columns;
 } ose_options;
 
-static int take(void *options, int code, const char *value)
+static int ose_take(void *options, int code, const char *value)
 {
     ose_options *o = options;
     const int taken = task_option(ose_command.name, code, value, &o->task);
     return taken >= 0 ? taken : cli_number(ose_command.name, "-r", value, 1, INT32_MAX, &o->columns);
 }
 
-static void print(const task *t, const fs_ose_report *r, int64_t columns)
+static void ose_print(const task *t, const fs_ose_report *r, int64_t columns)
 {
     task_print_head(t);
     printf("Q         an orthonormal basis of %s%" PRId64 " columns\n", columns < t->in.n ? "the first " : "its ",
@@ -46,26 +46,26 @@ static int print_json(const task *t, const fs_ose_report *r, int64_t columns)
     return json_print(out);
 }
 
-static int measure(task *t, int64_t columns)
+static int ose_measure(task *t, int64_t columns)
 {
     fs_ose_report report = FS_OSE_REPORT_INIT;
     int code = task_dense(t);
     if (!code && fs_ose(t->w, t->S, &t->dense, 0, &report)) code = cli_input_fail(t->in.name);
     if (!code && t->o->json) code = print_json(t, &report, columns);
-    else if (!code) print(t, &report, columns);
+    else if (!code) ose_print(t, &report, columns);
     return code;
 }
 
-static int run(int argc, char **argv)
+static int ose_run(int argc, char **argv)
 {
     ose_options o = {.task = TASK_OPTIONS_INIT, .columns = 256};
-    int code = cli_parse(&ose_command, &argc, argv, take, &o);
+    int code = cli_parse(&ose_command, &argc, argv, ose_take, &o);
     if (!code) code = task_arguments(&ose_command, &o.task, 0, argc, argv);
     if (!code && argc > 2) code = cli_usage(argv[0], "it takes one file, but got '%s' too", argv[2]);
     if (code) return code;
     task t;
     code = task_open(&t, &o.task, o.columns);
-    if (!code) code = measure(&t, t.in.n < o.columns ? t.in.n : o.columns);
+    if (!code) code = ose_measure(&t, t.in.n < o.columns ? t.in.n : o.columns);
     task_close(&t);
     return code;
 }
@@ -80,4 +80,4 @@ const cli_command ose_command = {
     "Tells |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: squared lengths in it are kept within that.\n" INPUT_TEXT,
     options,
     "The basis is made in f64 on the CPU and costs about 4 d n^2 operations.",
-    run};
+    ose_run};

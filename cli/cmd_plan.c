@@ -15,7 +15,7 @@ typedef struct plan_options {
 
 enum { ERROR = 256, PROBABILITY, COHERENT, JSON };
 
-static int take(void *options, int code, const char *value)
+static int plan_take(void *options, int code, const char *value)
 {
     plan_options *o = options;
     const char *command = plan_command.name;
@@ -29,7 +29,7 @@ static int take(void *options, int code, const char *value)
     }
 }
 
-static void print(const plan_options *o, const fs_plan_report *t)
+static void plan_print(const plan_options *o, const fs_plan_report *t)
 {
     const double p = o->plan.probability > 0 ? o->plan.probability : 0.05;
     printf("k = %" PRId64 ", kappa = %" PRId64 ", s = %" PRId64 "\n", t->k, t->kappa, t->s);
@@ -56,19 +56,19 @@ static int print_json(const plan_options *o, const fs_plan_report *t)
     return json_print(out);
 }
 
-static int run(int argc, char **argv)
+static int plan_run(int argc, char **argv)
 {
     const fs_plan_options start = FS_PLAN_INIT;
     plan_options o = {.plan = start};
     fs_plan_report report = FS_PLAN_REPORT_INIT;
-    const int code = cli_parse(&plan_command, &argc, argv, take, &o);
+    const int code = cli_parse(&plan_command, &argc, argv, plan_take, &o);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
     if (!o.plan.n) return cli_usage(argv[0], "say how many columns A has, with -n N");
     if (!(o.plan.error > 0)) return cli_usage(argv[0], "say which error is wanted, with --error X");
     if (fs_plan(&o.plan, &report)) return cli_library_fail();
     if (o.json) return print_json(&o, &report);
-    print(&o, &report);
+    plan_print(&o, &report);
     return 0;
 }
 
@@ -88,4 +88,4 @@ const cli_command plan_command = {
     "ose' measures: |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A.",
     options,
     "'flashsketch sketch', 'solve', 'ridge', 'gram' and 'ose' take the same --error in place of -k.",
-    run};
+    plan_run};

@@ -15,7 +15,7 @@ typedef struct qr_options {
 
 enum { PIVOT = INPUT_OTHER, PIVOTS_FILE, RCOND };
 
-static int take(void *options, int code, const char *value)
+static int qr_take(void *options, int code, const char *value)
 {
     qr_options *o = options;
     const int taken = solver_option(qr_command.name, code, value, &o->solver);
@@ -29,7 +29,7 @@ static int take(void *options, int code, const char *value)
     }
 }
 
-static void print(const solver *s, const qr_options *o, const fs_qr_report *t)
+static void qr_print(const solver *s, const qr_options *o, const fs_qr_report *t)
 {
     solver_print_head(s);
     if (o->outputs[Q].path)
@@ -80,15 +80,15 @@ static int factor(solver *s, qr_options *o)
     code = solver_write(s);
     if (code || solver_is_piped(s)) return code;
     if (o->solver.json) return print_json(s, o, &report, pivots);
-    print(s, o, &report);
+    qr_print(s, o, &report);
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int qr_run(int argc, char **argv)
 {
     const fs_qr_options start = FS_QR_INIT;
     qr_options o = {.solver = SOLVER_OPTIONS_INIT, .how = start};
-    int code = cli_parse(&qr_command, &argc, argv, take, &o);
+    int code = cli_parse(&qr_command, &argc, argv, qr_take, &o);
     if (!code) code = solver_arguments(&o.solver, argc, argv);
     if (code) return code;
     if (o.outputs[PIVOTS].path && !o.how.pivot)
@@ -120,4 +120,4 @@ const cli_command qr_command = {
     options,
     "Q is computed in its file, so that it may be larger than memory.  Dependent columns need --pivot; with rank r\n"
     "the first r columns of Q are the basis, the others are 0.",
-    run};
+    qr_run};

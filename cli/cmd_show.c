@@ -63,7 +63,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
 }
 
 /* Fills a rectangle, as far as it is inside the panel; (0, 0) is the panel's corner. */
-static void fill(canvas *c, const panel *p, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t colour)
+static void show_fill(canvas *c, const panel *p, int64_t x, int64_t y, int64_t width, int64_t height, uint8_t colour)
 {
     const int64_t x0 = clamp(x, 0, p->width), x1 = clamp(x + width, 0, p->width);
     const int64_t y0 = clamp(y, 0, p->height), y1 = clamp(y + height, 0, p->height);
@@ -90,14 +90,14 @@ static void draw_background(canvas *c, const panel *p)
 {
     const panel around = {p->spec, p->x - 1, p->y - 1, p->width + 2, p->height + 2, 0};
     const fs_spec *spec = p->spec;
-    fill(c, &around, 0, 0, around.width, around.height, FRAME);
-    fill(c, p, 0, 0, p->width, p->height, PANEL);
+    show_fill(c, &around, 0, 0, around.width, around.height, FRAME);
+    show_fill(c, p, 0, 0, p->width, p->height, PANEL);
     if (spec->M > GRID_BLOCKS) return;
     const fsi_split out = fsi_split_make(spec->k, spec->M), in = fsi_split_make(spec->d, spec->M);
     for (int64_t g = 1; g < spec->M; g++) {
-        fill(c, p, 0, fsi_split_start(&out, g) * p->height / spec->k, p->width, 1, GRID);
+        show_fill(c, p, 0, fsi_split_start(&out, g) * p->height / spec->k, p->width, 1, GRID);
         if (spec->shuffle == FS_SHUFFLE_NONE)
-            fill(c, p, fsi_split_start(&in, g) * p->width / spec->d, 0, 1, p->height, GRID);
+            show_fill(c, p, fsi_split_start(&in, g) * p->width / spec->d, 0, 1, p->height, GRID);
     }
 }
 
@@ -127,7 +127,7 @@ static void draw_dots(canvas *c, const panel *p, const fs_sparse *S)
             /* The centre of the entry, then half a dot back. */
             const int64_t x = ((2 * j + 1) * p->width / spec->d - p->dot + 1) / 2;
             const int64_t y = ((2 * i + 1) * p->height / spec->k - p->dot + 1) / 2;
-            fill(c, p, x, y, p->dot, p->dot, (uint8_t)(FIRST_COLOUR + which % DOT_COLOURS));
+            show_fill(c, p, x, y, p->dot, p->dot, (uint8_t)(FIRST_COLOUR + which % DOT_COLOURS));
         }
 }
 
@@ -204,7 +204,7 @@ typedef struct show_options {
 
 enum { BESIDE = SPEC_OTHER, UNSAID = -1 };
 
-static int take(void *options, int code, const char *value)
+static int show_take(void *options, int code, const char *value)
 {
     show_options *o = options;
     if (spec_is_option(code)) return spec_option(show_command.name, code, value, &o->spec);
@@ -225,12 +225,12 @@ static void complete(fs_spec *spec)
     if (figure && !spec->shuffle) spec->shuffle = FS_SHUFFLE_NONE;
 }
 
-static int run(int argc, char **argv)
+static int show_run(int argc, char **argv)
 {
     show_options o = {"flashsketch.png", FS_SPEC_INIT, (fs_shuffle)0};
     o.spec.seed = 1;
     o.spec.M = o.spec.kappa = o.spec.s = UNSAID;
-    int code = cli_parse(&show_command, &argc, argv, take, &o);
+    int code = cli_parse(&show_command, &argc, argv, show_take, &o);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "'%s' is not expected here; -o names the picture", argv[1]);
     if (!cli_ends_with(o.output, ".png") && !cli_ends_with(o.output, ".svg"))
@@ -271,4 +271,4 @@ const cli_command show_command = {
     "Without -d and -k this is the figure of the paper: -d 2048 -k 1024 -M 16 --kappa 4 -s 2 --shuffle none.  With\n"
     "one of them, or another family, the library chooses what is not given, as for 'flashsketch sketch'; 0 lets it\n"
     "choose in the figure too.",
-    run};
+    show_run};

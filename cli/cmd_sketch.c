@@ -24,7 +24,7 @@ typedef struct sketch_options {
 
 enum { ROW0 = INPUT_OTHER, OUTPUT_DTYPE };
 
-static int take(void *options, int code, const char *value)
+static int sketch_take(void *options, int code, const char *value)
 {
     sketch_options *o = options;
     if (spec_is_option(code)) return spec_option(sketch_command.name, code, value, &o->spec);
@@ -119,7 +119,7 @@ static int sketch(work *w, char **paths, int64_t files, FILE *out, progress *bar
     return code ? code : write_output(w, out);
 }
 
-static int run(int argc, char **argv)
+static int sketch_run(int argc, char **argv)
 {
     sketch_options o = {.output = "-",
                         .input = INPUT_INIT,
@@ -127,7 +127,7 @@ static int run(int argc, char **argv)
                         .spec = FS_SPEC_INIT,
                         .where = FS_CONTEXT_INIT,
                         .row0 = -1};
-    int code = cli_parse(&sketch_command, &argc, argv, take, &o);
+    int code = cli_parse(&sketch_command, &argc, argv, sketch_take, &o);
     if (!code) code = input_paths(&o.input, argc, argv);
     if (!code) code = check_options(&o);
     if (code) return code;
@@ -175,4 +175,4 @@ const cli_command sketch_command = {
     "other, so a large matrix needs many of them.\n"
     "A run with --resume that was ended, by whatever it was, goes on when the same command is given again, and Y gets\n"
     "the bits it would have had.  The same --memory gives the same bits.",
-    run};
+    sketch_run};

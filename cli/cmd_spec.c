@@ -19,7 +19,7 @@ typedef struct spec_options {
 enum { JSON = SPEC_OTHER, WIRED = 16 /* blocks whose wiring is printed */ };
 enum { SPREAD, CONCENTRATED };
 
-static int take(void *options, int code, const char *value)
+static int spec_take(void *options, int code, const char *value)
 {
     spec_options *o = options;
     if (spec_is_option(code)) return spec_option(spec_command.name, code, value, &o->spec);
@@ -192,10 +192,10 @@ static int print_json(const facts *f, int64_t n)
     return json_print(out);
 }
 
-static int run(int argc, char **argv)
+static int spec_run(int argc, char **argv)
 {
     spec_options o = {.spec = FS_SPEC_INIT};
-    int code = cli_parse(&spec_command, &argc, argv, take, &o);
+    int code = cli_parse(&spec_command, &argc, argv, spec_take, &o);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
     if (!o.spec.d || !o.spec.k) return cli_usage(argv[0], "say how large S is, with -d N and -k N");
@@ -222,4 +222,4 @@ const cli_command spec_command = {
     "nonzeros, memory and the error to expect.",
     options,
     NULL,
-    run};
+    spec_run};

@@ -19,7 +19,7 @@ typedef struct svd_options {
 
 enum { ALL = INPUT_OTHER, OVERSAMPLING, POWER, ONE_READ, MEAN_FILE, VARIANCES_FILE, SHOWN = 10 };
 
-static int take(const char *command, void *options, int code, const char *value)
+static int svd_take(const char *command, void *options, int code, const char *value)
 {
     svd_options *o = options;
     const int taken = solver_option(command, code, value, &o->solver);
@@ -37,10 +37,16 @@ static int take(const char *command, void *options, int code, const char *value)
     default: return o->outputs[MEAN].path = value, 0;
     }
 }
-static int take_svd(void *options, int code, const char *value) { return take(svd_command.name, options, code, value); }
-static int take_pca(void *options, int code, const char *value) { return take(pca_command.name, options, code, value); }
+static int take_svd(void *options, int code, const char *value)
+{
+    return svd_take(svd_command.name, options, code, value);
+}
+static int take_pca(void *options, int code, const char *value)
+{
+    return svd_take(pca_command.name, options, code, value);
+}
 
-static int check(const cli_command *command, svd_options *o)
+static int svd_check(const cli_command *command, svd_options *o)
 {
     const char *name = command->name;
     if (!o->how.rank && !o->all)
@@ -96,7 +102,7 @@ static void print_error(const char *A, const fs_svd_report *t)
         printf("          from %.4g to %.4g in %.0f of 100 cases\n", t->low, t->high, 100 * t->confidence);
 }
 
-static void print(const solver *s, const svd_options *o, const fs_svd_report *t)
+static void svd_print(const solver *s, const svd_options *o, const fs_svd_report *t)
 {
     const double *values = o->outputs[VALUES].data;
     const char *A = o->pca ? "A - 1 mean'" : "A";
@@ -144,7 +150,7 @@ static void scale(const solver_output *u, const double *values)
         else ((float *)u->data)[i] = (float)(((float *)u->data)[i] * values[i % u->cols]);
 }
 
-static int decompose(solver *s, svd_options *o)
+static int svd_decompose(solver *s, svd_options *o)
 {
     fs_svd_options how = o->how;
     fs_svd_report report = FS_SVD_REPORT_INIT;
@@ -175,26 +181,26 @@ static int decompose(solver *s, svd_options *o)
     code = solver_write(s);
     if (code || solver_is_piped(s)) return code;
     if (o->solver.json) return print_json(s, o, &report);
-    print(s, o, &report);
+    svd_print(s, o, &report);
     return 0;
 }
 
-static int run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
+static int svd_run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
 {
     const fs_svd_options start = FS_SVD_INIT;
     svd_options o = {.solver = SOLVER_OPTIONS_INIT, .how = start, .power = -1, .pca = command == &pca_command};
     int code = cli_parse(command, &argc, argv, takes, &o);
-    if (!code) code = check(command, &o);
+    if (!code) code = svd_check(command, &o);
     if (!code) code = solver_arguments(&o.solver, argc, argv);
     if (code) return code;
     solver s;
     code = solver_open(&s, &o.solver, o.outputs, OUTPUTS);
-    if (!code) code = decompose(&s, &o);
+    if (!code) code = svd_decompose(&s, &o);
     solver_close(&s);
     return code;
 }
-static int run_svd(int argc, char **argv) { return run(&svd_command, argc, argv, take_svd); }
-static int run_pca(int argc, char **argv) { return run(&pca_command, argc, argv, take_pca); }
+static int run_svd(int argc, char **argv) { return svd_run(&svd_command, argc, argv, take_svd); }
+static int run_pca(int argc, char **argv) { return svd_run(&pca_command, argc, argv, take_pca); }
 
 #define SVD_OPTIONS(what) \
     {'r', NULL, "N", "how many " what, NULL}, \

@@ -8,17 +8,17 @@
 
 enum { JSON = 256 };
 
-static int take(void *options, int code, const char *value)
+static int version_take(void *options, int code, const char *value)
 {
     (void)value;
     *(int *)options |= code == JSON;
     return 0;
 }
 
-static int run(int argc, char **argv)
+static int version_run(int argc, char **argv)
 {
     int json = 0;
-    const int code = cli_parse(&version_command, &argc, argv, take, &json);
+    const int code = cli_parse(&version_command, &argc, argv, version_take, &json);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
     if (!json) {
@@ -39,4 +39,4 @@ const cli_command version_command = {
     "definition have the same S for every spec.",
     options,
     NULL,
-    run};
+    version_run};

@@ -33,7 +33,7 @@ static int open_source(source *s, const char *path)
 }
 
 /* The workspace has the type that sums of Y are made in, as if A had been read. */
-static int fill(task *t, const source *s, int count)
+static int from_fill(task *t, const source *s, int count)
 {
     fs_matrix to[MOST];
     int code = task_workspace(t, 0);
@@ -54,7 +54,7 @@ static int open_task(task *t, const source *s, int count)
     }
     int code = spec_sketch(&s[0].id.spec, &t->S, &t->spec);
     if (!code && fs_context_create(&t->ctx, &t->o->where)) code = cli_library_fail();
-    return code ? code : fill(t, s, count);
+    return code ? code : from_fill(t, s, count);
 }
 
 int task_from(task *t)

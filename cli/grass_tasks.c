@@ -194,7 +194,7 @@ static int train(session *s)
     return 0;
 }
 
-static int measure(session *s, const grass_cell *cell)
+static int grass_tasks_measure(session *s, const grass_cell *cell)
 {
     experiment_result result;
     const double start = cli_seconds();
@@ -252,7 +252,7 @@ static int results(session *s)
         const grass_cell *cell = &s->grid.cells[i];
         if (!grass_record_find(s->record, cell->name)) {
             next(s, cell, grass_work(&cell->spec));
-            code = measure(s, cell);
+            code = grass_tasks_measure(s, cell);
         }
         if (!code && s->o->json && (puts(grass_record_find(s->record, cell->name)->text) < 0 || fflush(stdout)))
             return 0; /* main reports that standard output could not be written */

@@ -247,7 +247,7 @@ static void discard(output *o)
 }
 
 /* o->name is set. */
-static int begin(output *o)
+static int output_begin(output *o)
 {
     struct stat there;
     if (check(o->name, &there)) return EXIT_FAILURE;
@@ -273,7 +273,7 @@ static FILE *open_all(const char *path, const char *suffix)
     sweep_once(path);
     catch_signals();
     hold_signals();
-    if (begin(&outputs[0]) || (suffix && begin(&outputs[1]))) output_abandon();
+    if (output_begin(&outputs[0]) || (suffix && output_begin(&outputs[1]))) output_abandon();
     release_signals();
     return outputs[0].stream;
 }
@@ -297,7 +297,7 @@ static int is_same(const output *a, const output *b)
 static int begin_several(const char *const *paths, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (begin(&outputs[i])) return EXIT_FAILURE;
+        if (output_begin(&outputs[i])) return EXIT_FAILURE;
         for (int j = 0; j < i; j++)
             if (is_same(&outputs[i], &outputs[j]))
                 return cli_fail("'%s' and '%s' are one file; name another one for one of them", paths[j], paths[i]);
@@ -356,7 +356,7 @@ void output_abandon(void)
 /* closing ---------------------------------------------------------------------------------------------------- */
 
 /* Writes out what the stream still holds; the file stays open, and so locked.  Returns 0, or an errno. */
-static int finish(output *o)
+static int output_finish(output *o)
 {
     const int failed = fflush(o->stream) || ferror(o->stream);
     fclose(o->stream);
@@ -433,7 +433,7 @@ int output_close(void)
     const int is_file = o->open;
     int why;
     for (int i = 0; i < MOST; i++)
-        if (outputs[i].stream && (why = finish(&outputs[i])) != 0) return failed(&outputs[i], why);
+        if (outputs[i].stream && (why = output_finish(&outputs[i])) != 0) return failed(&outputs[i], why);
     if (claims_check()) return output_abandon(), EXIT_FAILURE;
     if (!is_file) return 0;
     const int folder = lock_folder(o);

@@ -87,7 +87,7 @@ static int sketch(task *t, sketching *s, fs_matrix *to)
     return code;
 }
 
-static int fill(task *t)
+static int task_fill(task *t)
 {
     fs_matrix Y, C;
     const double start = cli_seconds();
@@ -170,7 +170,7 @@ static int open_all(task *t, int64_t basis)
     code = spec_sketch(&spec, &t->S, &t->spec);
     if (!code) code = keep(t);
     if (!code) code = task_workspace(t, basis && t->in.n < basis ? t->in.n : basis);
-    return code || basis ? code : fill(t);
+    return code || basis ? code : task_fill(t);
 }
 
 int task_open(task *t, const task_options *o, int64_t basis)

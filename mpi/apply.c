@@ -92,7 +92,7 @@ static fs_result take_scratch(work *w)
     return FS_OK;
 }
 
-static fs_result prepare(work *w)
+static fs_result apply_prepare(work *w)
 {
     FSI_REQUIRE(w->S, "%s: S is NULL", w->who);
     FSI_TRY(fs_sketch_spec(w->S, &w->spec));
@@ -160,7 +160,7 @@ static fs_result make(work *w, fsi_ranks_slot *slot)
     return fs_add(w->m->ctx, &some, 1, 0.0, &part);
 }
 
-static fs_result store(work *w, fsi_ranks_slot *slot, void *data)
+static fs_result apply_store(work *w, fsi_ranks_slot *slot, void *data)
 {
     const int64_t rows = fsi_ranks_rows(w->m, w->spec.k);
     if (rows == 0) return FS_OK;
@@ -194,16 +194,16 @@ static fs_result go_through(work *w, fs_result *mine)
             void *rows;
             fsi_ranks_slot *slot = slot_of(w, t - 2);
             FSI_TRY(fsi_ranks_end(w->m, slot, w->sum, &rows));
-            if (*mine == FS_OK) *mine = store(w, slot, rows);
+            if (*mine == FS_OK) *mine = apply_store(w, slot, rows);
         }
     }
     return FS_OK;
 }
 
-static fs_result run(work *w)
+static fs_result apply_run(work *w)
 {
     w->m->output = w->output;
-    fs_result mine = prepare(w);
+    fs_result mine = apply_prepare(w);
     const int alone = w->m->size == 1 && w->dense && !w->made;
     if (mine == FS_OK && !alone && w->tiles > 0) mine = make(w, slot_of(w, 0));
     const fsi_ranks_ask ask = ask_of(w);
@@ -225,7 +225,7 @@ fs_result fsi_ranks_apply(fs_mpi *ranks, fs_mpi_output output, const fs_sketch *
               .alpha = 1.0,
               .dense = A,
               .Y = Y};
-    return run(&w);
+    return apply_run(&w);
 }
 
 fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
@@ -242,7 +242,7 @@ fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double a
               .beta = beta,
               .dense = A,
               .Y = Y};
-    return run(&w);
+    return apply_run(&w);
 }
 
 fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha, const fs_sparse *A,
@@ -259,7 +259,7 @@ fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, d
               .beta = beta,
               .sparse = A,
               .Y = Y};
-    return run(&w);
+    return apply_run(&w);
 }
 
 fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta, const fs_matrix *Y)
@@ -275,5 +275,5 @@ fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, d
               .dense = part,
               .made = 1,
               .Y = Y};
-    return run(&w);
+    return apply_run(&w);
 }

@@ -32,7 +32,7 @@ static int at_root(const task *t) { return t->m->rank == t->m->options.root; }
 static int gets_result(const task *t) { return at_root(t) || t->m->options.output == FS_MPI_ALL; }
 
 /* What can be said before anything is computed; sizes of w are checked by the product and by the task. */
-static fs_result check(const task *t, fs_matrix *Y, fs_matrix *C)
+static fs_result tasks_check(const task *t, fs_matrix *Y, fs_matrix *C)
 {
     if (t->m->options.output == FS_MPI_SCATTER)
         return fs_fail(FS_EUNSUPPORTED, "%s: the result of a task is on all ranks or on one, it cannot be scattered",
@@ -104,12 +104,12 @@ static fs_result hand_out(const task *t, report *told)
     return fs_mpi_agree(t->m->comm, mine);
 }
 
-static fs_result run(const task *t)
+static fs_result tasks_run(const task *t)
 {
     fs_matrix Y, C;
     report told;
     const double began = MPI_Wtime();
-    FSI_TRY(fs_mpi_agree(t->m->comm, check(t, &Y, &C)));
+    FSI_TRY(fs_mpi_agree(t->m->comm, tasks_check(t, &Y, &C)));
     FSI_TRY(sketch(t, at_root(t) ? &Y : NULL, at_root(t) ? &C : NULL));
     memset(&told, 0, sizeof told);
     FSI_TRY(fs_mpi_agree(t->m->comm, at_root(t) ? run_on_root(t, MPI_Wtime() - began, &told) : FS_OK));
@@ -124,7 +124,7 @@ fs_result fs_mpi_gram(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_
 {
     FSI_REQUIRE(ranks, "fs_mpi_gram: ranks is NULL");
     const task t = {GRAM, "fs_mpi_gram", ranks, w, S, row0, A, NULL, 0.0, G, told, NULL};
-    return run(&t);
+    return tasks_run(&t);
 }
 
 fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
@@ -132,7 +132,7 @@ fs_result fs_mpi_solve(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64
 {
     FSI_REQUIRE(ranks, "fs_mpi_solve: ranks is NULL");
     const task t = {SOLVE, "fs_mpi_solve", ranks, w, S, row0, A, B, rcond, X, NULL, told};
-    return run(&t);
+    return tasks_run(&t);
 }
 
 fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64_t row0, const fs_matrix *A,
@@ -140,5 +140,5 @@ fs_result fs_mpi_ridge(fs_mpi *ranks, fs_workspace *w, const fs_sketch *S, int64
 {
     FSI_REQUIRE(ranks, "fs_mpi_ridge: ranks is NULL");
     const task t = {RIDGE, "fs_mpi_ridge", ranks, w, S, row0, A, B, lambda, X, NULL, told};
-    return run(&t);
+    return tasks_run(&t);
 }

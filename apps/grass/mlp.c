@@ -27,7 +27,7 @@ int64_t mlp_parameters(const mlp_shape *shape) { return mlp_layer_at(shape, shap
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-static fs_result allocate(mlp *net)
+static fs_result mlp_allocate(mlp *net)
 {
     int64_t floats = net->models * net->parameters;
     void *memory;
@@ -63,7 +63,7 @@ fs_result mlp_open(mlp *net, const grass_device *device, const mlp_shape *shape,
     net->batch = batch;
     net->models = models;
     net->device = device;
-    return allocate(net);
+    return mlp_allocate(net);
 }
 
 void mlp_close(mlp *net)

@@ -100,7 +100,7 @@ static fs_result place_mask(fs_attribution *g)
 }
 
 /* Memory in the backend's place. */
-static fs_result allocate(fs_attribution *g)
+static fs_result features_allocate(fs_attribution *g)
 {
     const fsi_host host = {fs_fail, g->ctx->allocator};
     const size_t k = (size_t)g->k, panel = (size_t)g->panel, order = (size_t)g->order;
@@ -123,7 +123,7 @@ static fs_result allocate(fs_attribution *g)
     return result == FS_OK && g->mask ? place_mask(g) : result;
 }
 
-static fs_result fill(fs_attribution *g, const fs_attribution_options *o, const fs_spec *spec, int64_t all)
+static fs_result features_fill(fs_attribution *g, const fs_attribution_options *o, const fs_spec *spec, int64_t all)
 {
     g->N = o->examples;
     g->mask = o->mask;
@@ -141,7 +141,7 @@ static fs_result fill(fs_attribution *g, const fs_attribution_options *o, const 
         return fs_fail(FS_ENOMEM, "fs_attribution_create: no memory for %" PRId64 " examples", g->N);
     memcpy(g->parameters, o->parameters, (size_t)g->parts * sizeof *g->parameters);
     FSI_TRY(draw_mask(g, spec->seed, o->run, all));
-    return allocate(g);
+    return features_allocate(g);
 }
 
 fs_result fs_attribution_create(fs_attribution **out, fs_context *ctx, const fs_attribution_options *options)
@@ -158,7 +158,7 @@ fs_result fs_attribution_create(fs_attribution **out, fs_context *ctx, const fs_
     if (!g) return fs_fail(FS_ENOMEM, "fs_attribution_create: no memory for %zu bytes", sizeof *g);
     g->ctx = ctx;
     g->dense = ctx->backend->dense;
-    const fs_result result = fill(g, &full, &spec, all);
+    const fs_result result = features_fill(g, &full, &spec, all);
     if (result != FS_OK) fs_attribution_destroy(g);
     else *out = g;
     return result;

@@ -9,7 +9,7 @@
 #include "attribution/attribution.h"
 
 /* Memory for the list, and for what is needed to see whether it still fits. */
-static fs_result begin(fs_attribution *g, const char *who)
+static fs_result layers_begin(fs_attribution *g, const char *who)
 {
     if (g->pairs) return FS_OK;
     void *memory;
@@ -69,8 +69,8 @@ static fs_result follow(fs_attribution *g, const char *who, int part, fsi_attrib
 }
 
 /* Parts first ... end - 1, which have the same number of tokens: their factors, stacked, and their pairs. */
-static fs_result prepare(fs_attribution *g, const char *who, const fs_attribution_layer *layers, int first, int end,
-                         int *count)
+static fs_result layers_prepare(fs_attribution *g, const char *who, const fs_attribution_layer *layers, int first,
+                                int end, int *count)
 {
     *count = 0;
     for (int i = first; i < end; i++) {
@@ -100,7 +100,7 @@ static int is_apart(const fs_attribution *g, const fs_attribution_layer *layers,
 fs_result fsi_attribution_sketch_layers(fs_attribution *g, const char *who, const fs_attribution_layer *layers,
                                         fs_matrix *Y)
 {
-    FSI_TRY(begin(g, who));
+    FSI_TRY(layers_begin(g, who));
     for (int first = 0, end; first < g->parts; first = end) {
         const int64_t row0 = g->begin[first], tokens = layers[first].tokens;
         int count;
@@ -110,7 +110,7 @@ fs_result fsi_attribution_sketch_layers(fs_attribution *g, const char *who, cons
             continue;
         }
         while (end < g->parts && layers[end].tokens == tokens && !is_apart(g, layers, end)) end++;
-        FSI_TRY(prepare(g, who, layers, first, end, &count));
+        FSI_TRY(layers_prepare(g, who, layers, first, end, &count));
         const fs_pairs pairs = {g->begin[end] - row0, g->pairs + 2 * row0, g->ctx->backend->memory};
         const double beta = first ? 1.0 : 0.0;
         FSI_TRY(fs_apply_products(g->ctx, g->S, row0, g->scale, g->factors, count, tokens, &pairs, beta, Y));

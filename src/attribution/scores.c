@@ -83,7 +83,7 @@ static fs_result widen_some(fs_attribution *g, const fs_matrix *phi, int64_t row
 }
 
 /* X = K^-1 X, order x cols. */
-static fs_result solve(fs_attribution *g, int64_t cols)
+static fs_result scores_solve(fs_attribution *g, int64_t cols)
 {
     GRASS(g, trsm, 1, 0, g->order, cols, g->factor, g->order, g->X, g->order);
     GRASS(g, trsm, 1, 1, g->order, cols, g->factor, g->order, g->X, g->order);
@@ -101,7 +101,7 @@ static fs_result score_few(fs_attribution *g, const fs_matrix *phi, int64_t row,
         FSI_TRY(widen_some(g, phi, row, rows, first, count, g->C));
         GRASS(g, gemm, 0, 0, N, rows, count, 1.0, g->Z, N, g->C, count, first ? 1.0 : 0.0, g->X, N);
     }
-    FSI_TRY(solve(g, rows));
+    FSI_TRY(scores_solve(g, rows));
     for (int64_t q = 0, some; q < rows; q += some) {
         some = fsi_min64(most, rows - q);
         GRASS(g, fetch, g->X + q * N, (size_t)(N * some) * sizeof *g->host, g->host);
@@ -116,7 +116,7 @@ static fs_result score_panel(fs_attribution *g, const fs_matrix *phi, int64_t ro
 {
     if (g->N < g->k) return score_few(g, phi, row, rows, weights, alpha, beta, scores);
     FSI_TRY(widen_some(g, phi, row, rows, 0, g->k, g->X));
-    FSI_TRY(solve(g, rows));
+    FSI_TRY(scores_solve(g, rows));
     for (int64_t first = 0; first < g->N; first += g->panel) {
         const int64_t count = fsi_min64(g->panel, g->N - first);
         FSI_TRY(fsi_attribution_widen(g, first, count));

@@ -18,7 +18,8 @@ enum { RUN = 512, WORTH_A_THREAD = 32768 };
         else \
             for (int64_t c = 0; c < count; c++) sums[c] = value(x[c * stride]); \
     } while (0)
-static void load(double *sums, int add, const void *data, fs_dtype dtype, int64_t from, int64_t stride, int64_t count)
+static void add_load(double *sums, int add, const void *data, fs_dtype dtype, int64_t from, int64_t stride,
+                     int64_t count)
 {
     switch (dtype) {
     case FS_F64: LOAD(double, (double)); break;
@@ -38,8 +39,8 @@ static void load(double *sums, int add, const void *data, fs_dtype dtype, int64_
     } while (0)
 static uint16_t f16_of(double x) { return fsi_f16_of_float((float)x); }
 static uint16_t bf16_of(double x) { return fsi_bf16_of_float((float)x); }
-static void store(const double *sums, double beta, void *data, fs_dtype dtype, int64_t from, int64_t stride,
-                  int64_t count)
+static void add_store(const double *sums, double beta, void *data, fs_dtype dtype, int64_t from, int64_t stride,
+                      int64_t count)
 {
     switch (dtype) {
     case FS_F64: STORE(double, (double), (double)); break;
@@ -57,10 +58,10 @@ static void sum_line(const fs_matrix *P, int count, double beta, const fs_matrix
         const int64_t here = length - at < RUN ? length - at : RUN, i = down ? at : line, j = down ? line : at;
         memset(sums, 0, sizeof sums);
         for (int p = 0; p < count; p++)
-            load(sums, p > 0, P[p].data, P[p].dtype, P[p].offset + i * P[p].row_stride + j * P[p].col_stride,
-                 down ? P[p].row_stride : P[p].col_stride, here);
-        store(sums, beta, Y->data, Y->dtype, Y->offset + i * Y->row_stride + j * Y->col_stride,
-              down ? Y->row_stride : Y->col_stride, here);
+            add_load(sums, p > 0, P[p].data, P[p].dtype, P[p].offset + i * P[p].row_stride + j * P[p].col_stride,
+                     down ? P[p].row_stride : P[p].col_stride, here);
+        add_store(sums, beta, Y->data, Y->dtype, Y->offset + i * Y->row_stride + j * Y->col_stride,
+                  down ? Y->row_stride : Y->col_stride, here);
     }
 }
 

@@ -28,7 +28,7 @@ static void *take(cpu_dense *h, size_t bytes)
     if (!memory) h->host.fail(FS_ENOMEM, "no memory for %zu bytes of a workspace", bytes);
     return memory;
 }
-static void give(cpu_dense *h, void *memory)
+static void dense_give(cpu_dense *h, void *memory)
 {
     if (memory) h->host.allocator.release(h->host.allocator.user, memory);
 }
@@ -36,13 +36,13 @@ static void give(cpu_dense *h, void *memory)
 static void dense_close(void *handle)
 {
     cpu_dense *h = handle;
-    give(h, h->work);
-    give(h, h->iwork);
-    give(h, h);
+    dense_give(h, h->work);
+    dense_give(h, h->iwork);
+    dense_give(h, h);
 }
 
 /* Asks LAPACK how much work space it wants. */
-static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
+static fs_result dense_reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
     const int ask = -1, order = (int)n, rows = (int)m, cols = (int)p, ld = rows > 0 ? rows : 1;
     double eigen = 1, svd = 1, none = 0;
@@ -59,8 +59,8 @@ static fs_result reserve(cpu_dense *h, int64_t n, int64_t m, int64_t p)
                             rows, cols, most);
     h->lwork = (int)most;
     h->liwork = 8 * cols + 8 > ieigen ? 8 * cols + 8 : ieigen;
-    h->work = take(h, (size_t)h->lwork * sizeof *h->work);
-    h->iwork = take(h, (size_t)h->liwork * sizeof *h->iwork);
+    h->work = dense_take(h, (size_t)h->lwork * sizeof *h->work);
+    h->iwork = dense_take(h, (size_t)h->liwork * sizeof *h->iwork);
     h->bytes = (size_t)h->lwork * sizeof *h->work + (size_t)h->liwork * sizeof *h->iwork;
     return h->work && h->iwork ? FS_OK : FS_ENOMEM;
 }
@@ -85,7 +85,7 @@ static fs_result dense_open(void **handle, void *backend, const fsi_host *host, 
     h->cpu = cpu;
     h->asked = cpu->asked;
     fs_result result = open_blas(h);
-    if (result == FS_OK) result = reserve(h, n, m, p);
+    if (result == FS_OK) result = dense_reserve(h, n, m, p);
     if (result != FS_OK) {
         dense_close(h);
         return result;
@@ -102,10 +102,10 @@ static int threads_for(const cpu_dense *h, int64_t elements)
 static size_t dense_bytes(const void *handle) { return ((const cpu_dense *)handle)->bytes; }
 static fs_result dense_alloc(void *handle, size_t bytes, void **memory)
 {
-    *memory = take(handle, bytes);
+    *memory = dense_take(handle, bytes);
     return *memory ? FS_OK : FS_ENOMEM;
 }
-static void dense_release(void *handle, void *memory) { give(handle, memory); }
+static void dense_release(void *handle, void *memory) { dense_give(handle, memory); }
 
 /* copies ----------------------------------------------------------------------------------------------------- */
 
@@ -283,16 +283,16 @@ static fs_result dense_qr(void *handle, int64_t m, int64_t p, double *X, int64_t
 {
     cpu_dense *h = handle;
     const int rows = (int)m, cols = (int)p, pitch = (int)ld, ask = -1;
-    double wanted = 1, *tau = take(h, (size_t)p * sizeof *tau);
+    double wanted = 1, *tau = dense_take(h, (size_t)p * sizeof *tau);
     int info = 0;
     if (!tau) return FS_ENOMEM;
     h->blas->dgeqrf(&rows, &cols, X, &pitch, tau, &wanted, &ask, &info);
     const int lwork = fmax(wanted, (double)p) < INT_MAX ? (int)fmax(wanted, (double)p) : cols;
-    double *work = take(h, (size_t)lwork * sizeof *work);
+    double *work = dense_take(h, (size_t)lwork * sizeof *work);
     if (work) h->blas->dgeqrf(&rows, &cols, X, &pitch, tau, work, &lwork, &info);
     if (work) triangle_of(p, X, ld, L);
-    give(h, tau);
-    give(h, work);
+    dense_give(h, tau);
+    dense_give(h, work);
     return work ? FS_OK : FS_ENOMEM;
 }
 

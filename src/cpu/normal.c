@@ -181,7 +181,7 @@ static void add_strips(const job *J, double *W, double *squares)
     }
 }
 
-static fs_result run(fsi_cpu *cpu, job *J, double *W, double *squares)
+static fs_result normal_run(fsi_cpu *cpu, job *J, double *W, double *squares)
 {
     if (!J->rows || !J->m) return FS_OK;
     const fs_result result = take_memory(cpu, J, W);
@@ -211,7 +211,7 @@ fs_result fsi_cpu_product(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const dou
 {
     job J = dense_job(cpu, A, m, P);
     J.U = U;
-    return run(cpu, &J, NULL, NULL);
+    return normal_run(cpu, &J, NULL, NULL);
 }
 
 fs_result fsi_cpu_normal(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B, double *W,
@@ -220,7 +220,7 @@ fs_result fsi_cpu_normal(fsi_cpu *cpu, const fs_matrix *A, int64_t m, const doub
     if (B && A->dtype == FS_F64) return fsi_cpu_normal_twice(cpu, A, m, P, B, W, squares);
     job J = dense_job(cpu, A, m, P);
     J.B = B;
-    return run(cpu, &J, W, squares);
+    return normal_run(cpu, &J, W, squares);
 }
 
 /* compressed columns ------------------------------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ fs_result fsi_cpu_product_sparse(fsi_cpu *cpu, const fs_sparse *A, int64_t m, co
     }
     job J = sparse_job(cpu, A, m, P);
     J.U = U;
-    return run(cpu, &J, NULL, NULL);
+    return normal_run(cpu, &J, NULL, NULL);
 }
 
 fs_result fsi_cpu_normal_sparse(fsi_cpu *cpu, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
@@ -300,5 +300,5 @@ fs_result fsi_cpu_normal_sparse(fsi_cpu *cpu, const fs_sparse *A, int64_t m, con
     if (A->format == FS_CSC) return columns_normal(cpu, A, m, P, B, W, squares);
     job J = sparse_job(cpu, A, m, P);
     J.B = B;
-    return run(cpu, &J, W, squares);
+    return normal_run(cpu, &J, W, squares);
 }

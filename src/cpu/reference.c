@@ -29,8 +29,8 @@ static void accumulate(const sums *t, int gaussian, double scale, int64_t at, do
 }
 
 /* to = beta to + alpha (weight[0] sum_0 + weight[1] sum_1) */
-static void finish(const sums *t, const fsi_weights *w, double alpha, double beta, const fs_matrix *to, int64_t row,
-                   int64_t at, int64_t col, int64_t cols)
+static void reference_finish(const sums *t, const fsi_weights *w, double alpha, double beta, const fs_matrix *to,
+                             int64_t row, int64_t at, int64_t col, int64_t cols)
 {
     for (int64_t c = 0; c < cols; c++) {
         const int64_t where = row * to->row_stride + (col + c) * to->col_stride;
@@ -74,7 +74,7 @@ typedef struct walk {
     int64_t line; /* sparse: the stored row (CSR), or the stored entry (CSC), being visited */
 } walk;
 
-static void load(const fs_matrix *from, int64_t row, int64_t col, int64_t cols, double *x)
+static void reference_load(const fs_matrix *from, int64_t row, int64_t col, int64_t cols, double *x)
 {
     for (int64_t c = 0; c < cols; c++)
         x[c] = fsi_load(from->data, from->dtype, row * from->row_stride + (col + c) * from->col_stride);
@@ -83,14 +83,14 @@ static void visit_apply(void *user, int64_t i, int64_t j, double value)
 {
     const walk *w = user;
     double x[WIDTH];
-    load(w->from, fsi_row_at(w->list, j - w->row0), w->col, w->cols, x);
+    reference_load(w->from, fsi_row_at(w->list, j - w->row0), w->col, w->cols, x);
     accumulate(&w->t, w->S->family == FSI_DEF_GAUSS, w->S->scale, i, value, x, w->cols);
 }
 static void visit_adjoint(void *user, int64_t i, int64_t j, double value)
 {
     const walk *w = user;
     double y[WIDTH];
-    load(w->from, i, w->col, w->cols, y);
+    reference_load(w->from, i, w->col, w->cols, y);
     accumulate(&w->t, w->S->family == FSI_DEF_GAUSS, w->S->scale, j - w->row0, value, y, w->cols);
 }
 
@@ -105,7 +105,7 @@ static fs_result ref_apply(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double 
         w.cols = fsi_min64(WIDTH, Y->cols - w.col);
         clear(&w.t, Y->rows);
         fsi_def_visit(S, row0, row0 + A->rows, visit_apply, &w);
-        for (int64_t i = 0; i < Y->rows; i++) finish(&w.t, &weights, alpha, beta, Y, i, i, w.col, w.cols);
+        for (int64_t i = 0; i < Y->rows; i++) reference_finish(&w.t, &weights, alpha, beta, Y, i, i, w.col, w.cols);
     }
     return FS_OK;
 }
@@ -124,7 +124,8 @@ static fs_result ref_adjoint(fsi_cpu *cpu, const fsi_def *S, int64_t row0, doubl
             w.cols = fsi_min64(WIDTH, X->cols - w.col);
             clear(&w.t, rows);
             fsi_def_visit(S, w.row0, w.row0 + rows, visit_adjoint, &w);
-            for (int64_t r = 0; r < rows; r++) finish(&w.t, &weights, alpha, beta, X, j + r, r, w.col, w.cols);
+            for (int64_t r = 0; r < rows; r++)
+                reference_finish(&w.t, &weights, alpha, beta, X, j + r, r, w.col, w.cols);
         }
     }
     return FS_OK;
@@ -182,7 +183,7 @@ static fs_result ref_sparse(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double
                     const int64_t j = row0 + fsi_index_load(A->index, A->index_type, w->line);
                     fsi_def_visit(S, j, j + 1, visit_csc, &c);
                 }
-        for (int64_t i = 0; i < Y->rows; i++) finish(&w->t, &weights, alpha, beta, Y, i, i, w->col, w->cols);
+        for (int64_t i = 0; i < Y->rows; i++) reference_finish(&w->t, &weights, alpha, beta, Y, i, i, w->col, w->cols);
     }
     return FS_OK;
 }

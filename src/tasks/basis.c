@@ -39,7 +39,7 @@ static fs_result prepare_division(fsi_basis *b, const double *T)
 }
 
 /* The panel times N, whose zeros are skipped in steps of BLOCK rows. */
-static fs_result multiply(fsi_basis *b, int64_t rows)
+static fs_result basis_multiply(fsi_basis *b, int64_t rows)
 {
     enum { BLOCK = 256 };
     const int64_t n = b->A->n;
@@ -56,7 +56,7 @@ static fs_result multiply(fsi_basis *b, int64_t rows)
 
 static fs_result divide(fsi_basis *b, int64_t rows, const double *T)
 {
-    if (b->N) return multiply(b, rows);
+    if (b->N) return basis_multiply(b, rows);
     DENSE(b->A, trsm, 1, 0, b->r, rows, T, b->A->n, b->rows.Z, b->A->n);
     return FS_OK;
 }

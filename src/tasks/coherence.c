@@ -118,7 +118,7 @@ static void swap(double *a, double *b)
 }
 
 /* Exchanges rows and columns p and q, p < q, of a symmetric matrix given by its upper triangle. */
-static void exchange(double *G, int64_t n, int64_t p, int64_t q)
+static void coherence_exchange(double *G, int64_t n, int64_t p, int64_t q)
 {
     swap(&G[p * n + p], &G[q * n + q]);
     for (int64_t i = 0; i < p; i++) swap(&G[i * n + p], &G[i * n + q]);
@@ -139,7 +139,7 @@ static int64_t factor(double *G, int64_t n, double least, int threads, int64_t *
         if (best > j) {
             const int64_t kept = pivot[j];
             pivot[j] = pivot[best], pivot[best] = kept;
-            exchange(G, n, j, best);
+            coherence_exchange(G, n, j, best);
         }
         const double diagonal = sqrt(G[j * n + j]);
         for (int64_t i = j; i < n; i++) G[j * n + i] /= diagonal;
@@ -151,7 +151,7 @@ static int64_t factor(double *G, int64_t n, double least, int threads, int64_t *
 }
 
 /* Every row u of U becomes (u scaled and in the order of pivot) R^-1, of `rank` elements. */
-static void solve(basis *b, const double *scale, const int64_t *pivot, int64_t cols, int64_t rank)
+static void coherence_solve(basis *b, const double *scale, const int64_t *pivot, int64_t cols, int64_t rank)
 {
 #pragma omp parallel for num_threads(b->threads)
     for (int64_t r = 0; r < b->d; r++) {
@@ -187,12 +187,12 @@ static fs_result orthonormalize(basis *b, int64_t *rank)
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) b->G[i * n + j] *= scale[i] * scale[j];
     *rank = factor(b->G, n, dependent, b->threads, b->rows);
-    solve(b, scale, b->rows, n, *rank);
+    coherence_solve(b, scale, b->rows, n, *rank);
     for (int64_t j = 0; j < n; j++) scale[j] = 1;
     gram_of(b, *rank, 0.4, 0.7);
     const int64_t first = *rank;
     *rank = factor(b->G, first, nearly, b->threads, b->rows);
-    solve(b, scale, b->rows, first, *rank);
+    coherence_solve(b, scale, b->rows, first, *rank);
     return FS_OK;
 }
 
@@ -239,7 +239,8 @@ static double dot(const double *x, const double *y, int64_t n)
 }
 
 /* w = sum over the blocks of U_h'U_h v. */
-static void multiply(const basis *b, int64_t rank, const int64_t *blocks, int64_t count, const double *v, double *w)
+static void coherence_multiply(const basis *b, int64_t rank, const int64_t *blocks, int64_t count, const double *v,
+                               double *w)
 {
     memset(w, 0, (size_t)rank * sizeof *w);
     for (int64_t c = 0; c < count; c++)
@@ -263,7 +264,7 @@ static double norm_squared(const basis *b, int64_t rank, const int64_t *blocks, 
     int still = 0;
     for (int64_t m = 0; m < steps && still < 3; m++) {
         double *w = q + (m + 1) * rank;
-        multiply(b, rank, blocks, count, q + m * rank, w);
+        coherence_multiply(b, rank, blocks, count, q + m * rank, w);
         diagonal[m] = dot(q + m * rank, w, rank);
         for (int twice = 0; twice < 2; twice++)
             for (int64_t i = 0; i <= m; i++) add(w, -dot(q + i * rank, w, rank), q + i * rank, rank);
@@ -306,7 +307,7 @@ static void *take(const basis *b, int64_t rows, int64_t cols, size_t bytes)
         return NULL;
     return b->memory.alloc(b->memory.user, all ? all : 1);
 }
-static void give(const basis *b, void *memory)
+static void coherence_give(const basis *b, void *memory)
 {
     if (memory) b->memory.release(b->memory.user, memory);
 }
@@ -314,9 +315,9 @@ static void give(const basis *b, void *memory)
 static fs_result measure_norms(basis *b, const fsi_blockperm *B, fs_coherence_report *out)
 {
     const int threads = b->threads;
-    double *q = take(b, (STEPS + 1) * (int64_t)threads, out->rank, sizeof *q);
-    int64_t *blocks = take(b, threads, B->kappa, sizeof *blocks);
-    double *norms = take(b, b->M, 1, sizeof *norms);
+    double *q = coherence_take(b, (STEPS + 1) * (int64_t)threads, out->rank, sizeof *q);
+    int64_t *blocks = coherence_take(b, threads, B->kappa, sizeof *blocks);
+    double *norms = coherence_take(b, b->M, 1, sizeof *norms);
     if (q && blocks && norms) {
         at(b, 0.8, "the norms of the blocks");
         const double blk = largest_norm(b, out->rank, &B->wiring, 0, threads, q, blocks, norms, &out->block);
@@ -327,15 +328,15 @@ static fs_result measure_norms(basis *b, const fsi_blockperm *B, fs_coherence_re
         out->mu_nbr = (double)b->M / (double)B->kappa * nbr;
     }
     const int failed = !q || !blocks || !norms;
-    give(b, q);
-    give(b, blocks);
-    give(b, norms);
+    coherence_give(b, q);
+    coherence_give(b, blocks);
+    coherence_give(b, norms);
     return failed ? fs_fail(FS_ENOMEM, "fs_coherence: no memory for vectors of %" PRId64 " elements", out->rank)
                   : FS_OK;
 }
 
-static fs_result measure(basis *b, const fsi_blockperm *B, const fs_matrix *dense, const fs_sparse *sparse,
-                         fs_coherence_report *out)
+static fs_result coherence_measure(basis *b, const fsi_blockperm *B, const fs_matrix *dense, const fs_sparse *sparse,
+                                   fs_coherence_report *out)
 {
     if (!b->U || !b->G || !b->start || !b->scale || !b->rows)
         return fs_fail(FS_ENOMEM, "fs_coherence: no memory for a basis of %" PRId64 " x %" PRId64 " float64", b->d,
@@ -361,19 +362,19 @@ static fs_result coherence(fs_context *ctx, const fs_sketch *S, int64_t d, int64
                 d, n, S->spec.d, FS_COHERENCE_MAX_COLS);
     const fsi_blockperm *B = &S->def.u.blockperm;
     basis b = {d, n, B->M, fs_context_threads(ctx), NULL, NULL, NULL, NULL, NULL, ctx->allocator, progress};
-    b.U = take(&b, d, n, sizeof *b.U);
-    b.G = take(&b, n, n, sizeof *b.G);
-    b.start = take(&b, b.M + 1, 1, sizeof *b.start);
-    b.scale = take(&b, n, 1, sizeof *b.scale);
-    b.rows = take(&b, d > n ? d : n, 1, sizeof *b.rows);
+    b.U = coherence_take(&b, d, n, sizeof *b.U);
+    b.G = coherence_take(&b, n, n, sizeof *b.G);
+    b.start = coherence_take(&b, b.M + 1, 1, sizeof *b.start);
+    b.scale = coherence_take(&b, n, 1, sizeof *b.scale);
+    b.rows = coherence_take(&b, d > n ? d : n, 1, sizeof *b.rows);
     fs_coherence_report out = FS_COHERENCE_REPORT_INIT;
-    const fs_result result = measure(&b, B, dense, sparse, &out);
+    const fs_result result = coherence_measure(&b, B, dense, sparse, &out);
     if (result == FS_OK) fs_struct_write(report, &out, sizeof out);
-    give(&b, b.U);
-    give(&b, b.G);
-    give(&b, b.start);
-    give(&b, b.scale);
-    give(&b, b.rows);
+    coherence_give(&b, b.U);
+    coherence_give(&b, b.G);
+    coherence_give(&b, b.start);
+    coherence_give(&b, b.scale);
+    coherence_give(&b, b.rows);
     return result;
 }
 

@@ -12,7 +12,7 @@
 enum { STEPS = 8 };
 
 /* to = from, both n x n, columns ld apart in `from` and packed in `to`. */
-static fs_result copy(fsi_operand *A, int64_t n, const double *from, int64_t ld, double *to)
+static fs_result condition_copy(fsi_operand *A, int64_t n, const double *from, int64_t ld, double *to)
 {
     const fs_matrix columns = {(void *)from, n, n, ld, 1, 0, 0, FS_F64, A->ctx->backend->memory};
     DENSE(A, widen, &columns, to, n);
@@ -104,7 +104,7 @@ fs_result fsi_condition(fsi_operand *A, int64_t n, const double *L, int64_t ld, 
     double *T = NULL, *work = NULL, *M = NULL;
     fs_result result = fsi_operand_alloc(A, n * n, &T);
     if (result == FS_OK) result = fsi_operand_alloc(A, n * n + 3 * n, &work);
-    if (result == FS_OK) result = copy(A, n, L, ld, T);
+    if (result == FS_OK) result = condition_copy(A, n, L, ld, T);
     if (result == FS_OK && scaled) result = scale(A, n, T, work);
     if (result == FS_OK) result = fsi_invert(A, n, T, n, &M);
     if (result == FS_OK) result = estimate(A, n, T, M, work, condition);

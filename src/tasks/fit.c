@@ -47,7 +47,7 @@ static fs_result residual_of_sketch(fs_workspace *w)
 }
 
 /* A step of refinement: X += (C - Y X)'Y - lambda X, divided by L L'. */
-static fs_result refine(fs_workspace *w, double lambda)
+static fs_result fit_refine(fs_workspace *w, double lambda)
 {
     const int64_t n = w->shape.n, rhs = w->shape.rhs;
     FSI_TRY(residual_of_sketch(w));
@@ -98,7 +98,7 @@ static fs_result by_columns(fs_workspace *w, double lambda, fit *out)
     CALL(w, diagonal, n, w->G, w->pitch, w->d + N, 0.0);
     CALL(w, widen, &below, w->X, rhs);
     FSI_TRY(back_substitute(w, w->X));
-    if (w->shape.dtype == FS_F64) FSI_TRY(refine(w, lambda));
+    if (w->shape.dtype == FS_F64) FSI_TRY(fit_refine(w, lambda));
     CALL(w, fetch, w->d, (size_t)(N + n) * sizeof(double), w->host);
     CALL(w, wait, &broken);
     for (int64_t j = 0; j < N; j++) *(j < n ? &out->Y2 : &out->C2) += w->host[j];
@@ -276,7 +276,7 @@ static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
     return FS_OK;
 }
 
-static fs_result check(fs_workspace *w, const char *who, const fs_matrix *X, const fs_fit_report *report)
+static fs_result fit_check(fs_workspace *w, const char *who, const fs_matrix *X, const fs_fit_report *report)
 {
     FSI_REQUIRE(w, "%s: w is NULL", who);
     FSI_REQUIRE(w->shape.rhs > 0, "%s: the workspace has no right-hand sides: its shape has rhs = 0", who);
@@ -285,8 +285,8 @@ static fs_result check(fs_workspace *w, const char *who, const fs_matrix *X, con
     return fsi_workspace_check(w, who, "X", X, w->shape.n, w->shape.rhs, 1);
 }
 
-static fs_result run(fs_workspace *w, const char *who, double lambda, double rcond, const fs_matrix *X,
-                     fs_fit_report *report)
+static fs_result fit_run(fs_workspace *w, const char *who, double lambda, double rcond, const fs_matrix *X,
+                         fs_fit_report *report)
 {
     const int f64 = w->shape.dtype == FS_F64;
     const double most = fmax((double)w->shape.n, (double)w->shape.k);
@@ -319,21 +319,21 @@ static fs_result run_and_report(fs_workspace *w, const char *who, double lambda,
                                 fs_fit_report *report)
 {
     fs_fit_report full = FS_FIT_REPORT_INIT;
-    FSI_TRY(run(w, who, lambda, rcond, X, report ? &full : NULL));
+    FSI_TRY(fit_run(w, who, lambda, rcond, X, report ? &full : NULL));
     if (report) fs_struct_write(report, &full, sizeof full);
     return FS_OK;
 }
 
 fs_result fs_solve(fs_workspace *w, double rcond, const fs_matrix *X, fs_fit_report *report)
 {
-    FSI_TRY(check(w, "fs_solve", X, report));
+    FSI_TRY(fit_check(w, "fs_solve", X, report));
     FSI_REQUIRE(rcond >= 0 && rcond < 1, "fs_solve: rcond = %g, it must be from 0 to less than 1", rcond);
     return run_and_report(w, "fs_solve", 0.0, rcond, X, report);
 }
 
 fs_result fs_ridge(fs_workspace *w, double lambda, const fs_matrix *X, fs_fit_report *report)
 {
-    FSI_TRY(check(w, "fs_ridge", X, report));
+    FSI_TRY(fit_check(w, "fs_ridge", X, report));
     FSI_REQUIRE(lambda > 0 && isfinite(lambda), "fs_ridge: lambda = %g, it must be a positive number", lambda);
     return run_and_report(w, "fs_ridge", lambda, 0.0, X, report);
 }

@@ -28,7 +28,7 @@ typedef struct leverage {
     fs_leverage_report report;
 } leverage;
 
-static fs_result check(leverage *t, const fs_leverage_report *report)
+static fs_result leverage_check(leverage *t, const fs_leverage_report *report)
 {
     const fs_leverage_options *o = &t->options;
     if (report) FSI_TRY(fs_struct_check("fs_leverage", "report", report, sizeof *report));
@@ -195,7 +195,7 @@ static fs_result summarise(leverage *t)
     return FS_OK;
 }
 
-static fs_result agree(leverage *t)
+static fs_result leverage_agree(leverage *t)
 {
     const fs_leverage_options *o = &t->options;
     const fsi_choice choices[] = {
@@ -206,7 +206,7 @@ static fs_result agree(leverage *t)
     return fsi_operand_agree(&t->A, o->sketch, o->seed, choices, sizeof choices / sizeof choices[0]);
 }
 
-static fs_result run(leverage *t)
+static fs_result leverage_run(leverage *t)
 {
     fsi_operand *A = &t->A;
     const fsi_basis_options how = {FSI_PIVOT_DEPENDENT, fsi_operand_rcond(A, t->options.rcond),
@@ -235,9 +235,9 @@ fs_result fs_leverage(fs_context *ctx, const fs_operand *A, const fs_leverage_op
     leverage t = {.options = start, .scores = scores, .report = empty};
     if (options) FSI_TRY(fs_struct_read("fs_leverage", "options", options, &t.options, sizeof t.options));
     FSI_TRY(fsi_operand_init(&t.A, "fs_leverage", ctx, A, t.options.ranks, t.options.progress));
-    fs_result result = check(&t, report);
-    if (result == FS_OK) result = agree(&t);
-    if (result == FS_OK) result = run(&t);
+    fs_result result = leverage_check(&t, report);
+    if (result == FS_OK) result = leverage_agree(&t);
+    if (result == FS_OK) result = leverage_run(&t);
     fsi_rows_close(&t.products);
     fsi_basis_close(&t.basis);
     fsi_operand_free(&t.A, t.P);

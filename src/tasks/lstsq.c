@@ -48,7 +48,7 @@ static fs_result check_side(const fsi_lstsq *l, const char *name, const fs_matri
     return FS_OK;
 }
 
-static fs_result check(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X, const fs_lstsq_report *report)
+static fs_result lstsq_check(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X, const fs_lstsq_report *report)
 {
     FSI_TRY(check_options(&l->o));
     FSI_TRY(fs_matrix_check("fs_lstsq", "B", B));
@@ -174,7 +174,7 @@ static void explain(fsi_lstsq *l)
                  most, l->o.rcond);
 }
 
-static fs_result solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
+static fs_result lstsq_solve(fsi_lstsq *l, const fs_matrix *B, const fs_matrix *X)
 {
     FSI_TRY(take_memory(l));
     FSI_TRY(place_right_hand_sides(l, B));
@@ -198,8 +198,8 @@ fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, const fs_matrix *B, con
     if (options) FSI_TRY(fs_struct_read("fs_lstsq", "options", options, &l.o, sizeof l.o));
     FSI_TRY(fsi_operand_init(&l.A, "fs_lstsq", ctx, A, l.o.ranks, l.o.progress));
     l.told.true_backward_error = NAN;
-    fs_result result = check(&l, B, X, report);
-    if (result == FS_OK) result = solve(&l, B, X);
+    fs_result result = lstsq_check(&l, B, X, report);
+    if (result == FS_OK) result = lstsq_solve(&l, B, X);
     release_memory(&l);
     result = fsi_operand_close(&l.A, result);
     if (result != FS_OK) return result;

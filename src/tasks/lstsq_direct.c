@@ -61,7 +61,7 @@ fs_result fsi_lstsq_whole(fsi_lstsq *l, double *to, int64_t ld)
 }
 
 /* l->N = V and the values from A', n x d in Y. */
-static fs_result decompose(fsi_lstsq *l, double *Y, double *Ut)
+static fs_result lstsq_direct_decompose(fsi_lstsq *l, double *Y, double *Ut)
 {
     const int64_t n = l->n, d = l->A.rows;
     FSI_TRY(fsi_lstsq_whole(l, Y, n));
@@ -77,7 +77,7 @@ fs_result fsi_lstsq_factor_wide(fsi_lstsq *l)
     double *Ut = NULL;
     fs_result result = fsi_operand_alloc(&l->A, n * d, &l->N);
     if (result == FS_OK) result = fsi_operand_alloc(&l->A, d * d, &Ut);
-    if (result == FS_OK) result = decompose(l, l->N, Ut);
+    if (result == FS_OK) result = lstsq_direct_decompose(l, l->N, Ut);
     fsi_operand_free(&l->A, Ut);
     if (result == FS_OK) result = fsi_operand_share(&l->A, l->N, n * d);
     if (result == FS_OK) result = fsi_operand_share_host(&l->A, l->values, d);

@@ -65,7 +65,7 @@ static int64_t rank_of(const fsi_lstsq *l, int64_t count)
  *
  * Where values that are no rounding errors count as 0, X depends on the very vectors: those of the sketch are refined to
  * those of A, and the iteration begins with 0. */
-static fs_result decompose(fsi_lstsq *l, double *Vt, const double *C)
+static fs_result lstsq_factor_decompose(fsi_lstsq *l, double *Vt, const double *C)
 {
     const int64_t n = l->n, m = l->m;
     DENSE(&l->A, zero, l->N, (size_t)(n * n) * sizeof(double));
@@ -99,7 +99,7 @@ static fs_result look_at_values(fsi_lstsq *l, const double *C)
     double *Vt;
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &l->N));
     FSI_TRY(fsi_operand_alloc(&l->A, n * n, &Vt));
-    const fs_result result = decompose(l, Vt, C);
+    const fs_result result = lstsq_factor_decompose(l, Vt, C);
     fsi_operand_free(&l->A, Vt);
     if (result == FS_OK && l->rank == n) {
         fsi_operand_free(&l->A, l->N);
@@ -380,7 +380,7 @@ fs_result fsi_lstsq_factor(fsi_lstsq *l)
 
 /* y = N v and v = N'y, in the backend's memory: packed columns, n of y and rank of v, `from` may be spoilt.  Where V is
  * used, without the scales 1 / values, which are in host memory. */
-static fs_result multiply(fsi_lstsq *l, double *from, double *to)
+static fs_result lstsq_factor_multiply(fsi_lstsq *l, double *from, double *to)
 {
     const int64_t n = l->n, m = l->m;
     if (l->N) {
@@ -423,7 +423,7 @@ fs_result fsi_lstsq_from_coordinates(fsi_lstsq *l, const double *v, double *y)
     const size_t coordinates = (size_t)(l->rank * l->m) * sizeof *v, whole = (size_t)(l->n * l->m) * sizeof *v;
     scale_coordinates(l, v, y);
     DENSE(&l->A, send, l->N ? y : v, coordinates, l->P);
-    FSI_TRY(multiply(l, l->P, l->S));
+    FSI_TRY(lstsq_factor_multiply(l, l->P, l->S));
     DENSE(&l->A, fetch, l->S, whole, y);
     return FS_OK;
 }
@@ -444,7 +444,7 @@ fs_result fsi_lstsq_normal(fsi_lstsq *l, const double *p, double *q)
     const size_t coordinates = (size_t)(l->rank * l->m) * sizeof *p;
     scale_coordinates(l, p, q);
     DENSE(&l->A, send, l->N ? q : p, coordinates, l->P);
-    FSI_TRY(multiply(l, l->P, l->S));
+    FSI_TRY(lstsq_factor_multiply(l, l->P, l->S));
     FSI_TRY(fsi_operand_normal(&l->A, l->m, l->S, NULL, l->W, l->squares));
     if (l->o.lambda > 0) DENSE(&l->A, add, count, l->o.lambda, l->S, l->W);
     FSI_TRY(multiply_transposed(l, l->W, l->P));

@@ -253,7 +253,7 @@ static fs_result measure_right_hand_sides(fsi_lstsq *l)
 }
 
 /* The backward error of x by singular values of A itself: NaN where those that count are lost in rounding errors. */
-static fs_result measure(fsi_lstsq *l, int has_gradient)
+static fs_result lstsq_iterate_measure(fsi_lstsq *l, int has_gradient)
 {
     if (!has_gradient) FSI_TRY(true_gradient(l));
     if (!l->is_refined) FSI_TRY(fsi_lstsq_refine(l));
@@ -301,5 +301,5 @@ fs_result fsi_lstsq_iterate(fsi_lstsq *l)
     memcpy(l->x, kept, bytes);
     l->told.backward_error = best;
     l->told.converged = best <= l->o.tolerance;
-    return l->o.measure_error ? measure(l, better) : FS_OK;
+    return l->o.measure_error ? lstsq_iterate_measure(l, better) : FS_OK;
 }

@@ -119,7 +119,7 @@ static fs_result refine_vectors(fsi_lstsq *l, double *C, double *Wt, double *sca
     return result == FS_OK ? fsi_operand_share(&l->A, l->N, n * r) : result;
 }
 
-static fs_result refine(gram *g)
+static fs_result lstsq_refine_refine(gram *g)
 {
     fsi_lstsq *l = g->l;
     const int64_t r = l->rank;
@@ -142,7 +142,7 @@ fs_result fsi_lstsq_refine(fsi_lstsq *l)
 {
     gram g = {.l = l};
     if (!l->rank) return FS_OK;
-    const fs_result result = refine(&g);
+    const fs_result result = lstsq_refine_refine(&g);
     fsi_operand_free(&l->A, g.G);
     fsi_operand_free(&l->A, g.T);
     fsi_operand_free(&l->A, g.scales);

@@ -38,7 +38,7 @@ static double exceeded(const goal *g, int64_t k)
     return fsi_embedding_error(k, g->options.n, g->w, g->tail, line_of(g, k));
 }
 
-static fs_result check(const fs_plan_options *o)
+static fs_result plan_check(const fs_plan_options *o)
 {
     FSI_REQUIRE(o->n >= 1 && o->n <= INT32_MAX / 2, "fs_plan: options.n is %" PRId64 ", it must be from 1 to %d", o->n,
                 INT32_MAX / 2);
@@ -87,7 +87,7 @@ fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report)
     FSI_TRY(fs_struct_read("fs_plan", "options", options, &g.options, sizeof g.options));
     FSI_TRY(fs_struct_check("fs_plan", "report", report, sizeof *report));
     fs_plan_options *o = &g.options;
-    FSI_TRY(check(o));
+    FSI_TRY(plan_check(o));
     if (!o->probability) o->probability = PROBABILITY;
     g.w = fsi_tracy_widom_quantile(o->probability);
     g.tail = log(o->probability) / log(PROBABILITY);

@@ -43,7 +43,7 @@ static fs_result check_output(const qr *q, const char *name, const fs_matrix *m,
     return m->memory == FS_MEMORY_HOST ? FS_OK : fsi_context_check_memory("fs_qr", name, q->A.ctx, m->memory);
 }
 
-static fs_result check(qr *q, const int64_t *pivots, const fs_qr_report *report)
+static fs_result qr_check(qr *q, const int64_t *pivots, const fs_qr_report *report)
 {
     const fsi_operand *A = &q->A;
     if (report) FSI_TRY(fs_struct_check("fs_qr", "report", report, sizeof *report));
@@ -74,7 +74,7 @@ static fs_result check(qr *q, const int64_t *pivots, const fs_qr_report *report)
 /* Q ---------------------------------------------------------------------------------------------------------- */
 
 /* Probes, and what a panel needs on its way to Q. */
-static fs_result prepare(qr *q)
+static fs_result qr_prepare(qr *q)
 {
     fsi_operand *A = &q->A;
     const int64_t n = A->n, r = q->basis.r, most = q->basis.rows.most, m = q->probes = fsi_min(r, PROBES);
@@ -134,7 +134,7 @@ static fs_result write_q(qr *q)
     fsi_operand *A = &q->A;
     q->report.orthogonality = NAN;
     if (!q->Q) return FS_OK;
-    FSI_TRY(prepare(q));
+    FSI_TRY(qr_prepare(q));
     FSI_TRY(fsi_rows_visit(&q->basis.rows, write_panel, q));
     const int64_t count = q->basis.r * q->probes;
     q->report.orthogonality = 0;
@@ -181,7 +181,7 @@ static fs_result look_at_triangle(qr *q)
     return FS_OK;
 }
 
-static fs_result agree(qr *q)
+static fs_result qr_agree(qr *q)
 {
     const fsi_choice choices[] = {
         {"options.pivot", (double)q->options.pivot},
@@ -191,7 +191,7 @@ static fs_result agree(qr *q)
     return fsi_operand_agree(&q->A, q->options.sketch, q->options.seed, choices, sizeof choices / sizeof choices[0]);
 }
 
-static fs_result run(qr *q, int64_t *pivots)
+static fs_result qr_run(qr *q, int64_t *pivots)
 {
     fsi_operand *A = &q->A;
     const fsi_basis_options how = {q->options.pivot ? FSI_PIVOT_ALWAYS : FSI_PIVOT_NEVER,
@@ -225,9 +225,9 @@ fs_result fs_qr(fs_context *ctx, const fs_operand *A, const fs_qr_options *optio
     qr q = {.options = start, .Q = Q, .R = R, .report = empty};
     if (options) FSI_TRY(fs_struct_read("fs_qr", "options", options, &q.options, sizeof q.options));
     FSI_TRY(fsi_operand_init(&q.A, "fs_qr", ctx, A, q.options.ranks, q.options.progress));
-    fs_result result = check(&q, pivots, report);
-    if (result == FS_OK) result = agree(&q);
-    if (result == FS_OK) result = run(&q, pivots);
+    fs_result result = qr_check(&q, pivots, report);
+    if (result == FS_OK) result = qr_agree(&q);
+    if (result == FS_OK) result = qr_run(&q, pivots);
     fsi_basis_close(&q.basis);
     fsi_operand_free(&q.A, q.P);
     fsi_operand_free(&q.A, q.U);

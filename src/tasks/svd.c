@@ -159,7 +159,7 @@ static fs_result make_sketches(fsi_svd *t)
 /* outputs ----------------------------------------------------------------------------------------------------- */
 
 /* to(i, j) = from[j + i ld], both in host memory. */
-static void store(const double *from, int64_t ld, const fs_matrix *to)
+static void svd_store(const double *from, int64_t ld, const fs_matrix *to)
 {
     for (int64_t i = 0; i < to->rows; i++)
         for (int64_t j = 0; j < to->cols; j++)
@@ -187,7 +187,7 @@ fs_result fsi_svd_put_v(fsi_svd *t, double *sign)
     columns.rows = V.cols, columns.cols = V.rows;
     columns.row_stride = V.col_stride, columns.col_stride = V.row_stride;
     if (V.memory == t->A.ctx->backend->memory) DENSE(&t->A, narrow, t->W, n, 0, &columns);
-    else store(t->V_host, n, &columns);
+    else svd_store(t->V_host, n, &columns);
     return FS_OK;
 }
 
@@ -218,7 +218,7 @@ fs_result fsi_svd_put_u(fsi_svd *t, int64_t m, int64_t row0, int64_t rows, doubl
         t->o_rows = rows;
     }
     DENSE(&t->A, fetch, t->O, bytes, t->O_host);
-    store(t->O_host, r, &U);
+    svd_store(t->O_host, r, &U);
     return FS_OK;
 }
 
@@ -230,14 +230,14 @@ fs_result fsi_svd_zero_u(fsi_svd *t)
     for (int64_t i = 0; i < t->A.d; i += rows) {
         const fs_matrix U = rows_of_u(t, i, fsi_min(rows, t->A.d - i));
         if (U.memory == t->A.ctx->backend->memory) DENSE(&t->A, narrow, t->O, r, 0, &U);
-        else store(t->host, 0, &U);
+        else svd_store(t->host, 0, &U);
     }
     return FS_OK;
 }
 
 /* the calls ---------------------------------------------------------------------------------------------------- */
 
-static fs_result run(fsi_svd *t, double *mean)
+static fs_result svd_run(fsi_svd *t, double *mean)
 {
     FSI_TRY(fsi_operand_open(&t->A, t->l, fsi_max(t->A.n, t->k), fsi_min(t->A.n, t->k)));
     FSI_TRY(take_memory(t));
@@ -251,7 +251,7 @@ static fs_result run(fsi_svd *t, double *mean)
     return FS_OK;
 }
 
-static fs_result agree(fsi_svd *t)
+static fs_result svd_agree(fsi_svd *t)
 {
     const fs_svd_options *o = &t->options;
     const fsi_choice choices[] = {
@@ -264,7 +264,7 @@ static fs_result agree(fsi_svd *t)
     return fsi_operand_agree(&t->A, NULL, o->seed, choices, sizeof choices / sizeof choices[0]);
 }
 
-static fs_result check(fsi_svd *t)
+static fs_result svd_check(fsi_svd *t)
 {
     FSI_REQUIRE(t->s, "%s: s is NULL", t->A.who);
     FSI_TRY(check_options(t));
@@ -274,8 +274,8 @@ static fs_result check(fsi_svd *t)
     return FS_OK;
 }
 
-static fs_result solve(fsi_svd *t, const char *who, fs_context *ctx, const fs_operand *A, const fs_svd_options *options,
-                       fs_svd_report *report, double *mean)
+static fs_result svd_solve(fsi_svd *t, const char *who, fs_context *ctx, const fs_operand *A,
+                           const fs_svd_options *options, fs_svd_report *report, double *mean)
 {
     const double begin = now();
     const fs_svd_options start = FS_SVD_INIT;
@@ -283,10 +283,10 @@ static fs_result solve(fsi_svd *t, const char *who, fs_context *ctx, const fs_op
     if (options) FSI_TRY(fs_struct_read(who, "options", options, &t->options, sizeof t->options));
     FSI_TRY(fsi_operand_init(&t->A, who, ctx, A, t->options.ranks, t->options.progress));
     fs_result result = report ? fs_struct_check(who, "report", report, sizeof *report) : FS_OK;
-    if (result == FS_OK) result = check(t);
-    if (result == FS_OK) result = agree(t);
+    if (result == FS_OK) result = svd_check(t);
+    if (result == FS_OK) result = svd_agree(t);
     if (result == FS_OK) result = make_sketches(t);
-    if (result == FS_OK) result = run(t, mean);
+    if (result == FS_OK) result = svd_run(t, mean);
     result = end(t, result);
     if (result != FS_OK || !report) return result;
     const fs_svd_report full = {sizeof full, t->r,   t->all ? 0 : t->l, t->A.reads, t->norm,
@@ -301,7 +301,7 @@ fs_result fs_svd(fs_context *ctx, const fs_operand *A, const fs_svd_options *opt
     fsi_svd t;
     memset(&t, 0, sizeof t);
     t.U = U, t.s = s, t.V = V;
-    return solve(&t, "fs_svd", ctx, A, options, report, NULL);
+    return svd_solve(&t, "fs_svd", ctx, A, options, report, NULL);
 }
 
 fs_result fs_pca(fs_context *ctx, const fs_operand *A, const fs_svd_options *options, double *mean, const fs_matrix *U,
@@ -310,5 +310,5 @@ fs_result fs_pca(fs_context *ctx, const fs_operand *A, const fs_svd_options *opt
     fsi_svd t;
     memset(&t, 0, sizeof t);
     t.U = U, t.s = s, t.V = V, t.centred = 1;
-    return solve(&t, "fs_pca", ctx, A, options, report, mean);
+    return svd_solve(&t, "fs_pca", ctx, A, options, report, mean);
 }

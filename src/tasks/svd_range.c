@@ -185,7 +185,7 @@ static fs_result by_cholesky(fsi_svd *t, int *good)
 
 /* A better D and Vr where S A was not accurate enough, as sums in f32 are for condition numbers above 1e6: by the
  * eigenvectors of G = E diag(values) E', which tell D to half of f64's digits. */
-static fs_result refine(fsi_svd *t)
+static fs_result svd_range_refine(fsi_svd *t)
 {
     const int64_t m = t->t;
     const size_t bytes = (size_t)(m * m) * sizeof *t->host;
@@ -214,7 +214,7 @@ static fs_result whiten(fsi_svd *t)
         FSI_TRY(gram_of(t));
         FSI_TRY(by_cholesky(t, &good));
         if (good) return FS_OK;
-        FSI_TRY(refine(t));
+        FSI_TRY(svd_range_refine(t));
     }
     return t->t == 0 ? FS_OK
                      : fs_fail(FS_EBACKEND, "%s: no orthonormal basis after %d Gram matrices", t->A.who, ROUNDS);

@@ -43,7 +43,7 @@ static double reflect(int64_t count, double *x, double *tau)
     return beta;
 }
 
-static void exchange(int64_t n, double *R, int64_t a, int64_t b, int64_t *pivots, double *now, double *exact)
+static void triangle_exchange(int64_t n, double *R, int64_t a, int64_t b, int64_t *pivots, double *now, double *exact)
 {
     if (a == b) return;
     for (int64_t i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ void fsi_triangle_pivot(int64_t n, double *R, int64_t *pivots, double *work)
         int64_t best = at;
         for (int64_t j = at + 1; j < n; j++)
             if (now[j] > now[best]) best = j;
-        exchange(n, R, at, best, pivots, now, exact);
+        triangle_exchange(n, R, at, best, pivots, now, exact);
         double tau, *v = R + at + at * n;
         const double beta = reflect(n - at, v, &tau);
         v[0] = 1;

@@ -74,7 +74,7 @@ static size_t lay_out(fs_workspace *w)
     return c.overflow ? 0 : c.bytes;
 }
 
-static fs_result fill(fs_workspace *w)
+static fs_result workspace_fill(fs_workspace *w)
 {
     const fs_task_shape *s = &w->shape;
     const fsi_host host = {fs_fail, w->ctx->allocator};
@@ -115,7 +115,7 @@ fs_result fs_workspace_create(fs_workspace **out, fs_context *ctx, const fs_task
     w->ctx = ctx;
     w->dense = ctx->backend->dense;
     w->shape = full;
-    const fs_result result = fill(w);
+    const fs_result result = workspace_fill(w);
     if (result != FS_OK) fs_workspace_destroy(w);
     else *out = w;
     return result;

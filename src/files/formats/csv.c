@@ -202,7 +202,7 @@ static fs_result read_row(table *c, char *at, const char *end)
 
 /* the file --------------------------------------------------------------------------------------------------- */
 
-static void describe(const table *c)
+static void csv_describe(const table *c)
 {
     const char *between = c->cols == 1           ? ""
                           : c->separator == ';'  ? ", semicolons"
@@ -231,7 +231,7 @@ static fs_result read_all(table *c)
     if (!c->rows) return refuse(c, "it has no row of numbers");
     const reader_shape shape = {2, {c->rows, c->cols}};
     reader_keep_shape(&shape, c->out);
-    describe(c);
+    csv_describe(c);
     c->out->dense = fs_row_major(c->data, c->rows, c->cols, FS_F64);
     return 0;
 }

@@ -35,7 +35,7 @@ static void skip_spaces(header *h)
 }
 
 /* Whether the next thing is c, which is then taken. */
-static int take(header *h, char c)
+static int npy_take(header *h, char c)
 {
     skip_spaces(h);
     if (h->at == h->end || *h->at != c) return 0;
@@ -114,14 +114,14 @@ static fs_result read_size(header *h, int64_t *size)
 
 static fs_result read_shape(header *h)
 {
-    if (!take(h, '(')) return wrong(h, "'('");
-    while (!take(h, ')')) {
+    if (!npy_take(h, '(')) return wrong(h, "'('");
+    while (!npy_take(h, ')')) {
         if (h->a->shape.dimensions == FILE_MAX_DIMENSIONS)
             return bad_file("%s: the header says more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
         FSI_TRY(read_size(h, &h->a->shape.size[h->a->shape.dimensions]));
         h->a->shape.dimensions++;
-        if (take(h, ',')) continue;
-        if (!take(h, ')')) return wrong(h, "',' or ')'");
+        if (npy_take(h, ',')) continue;
+        if (!npy_take(h, ')')) return wrong(h, "',' or ')'");
         break;
     }
     return 0;
@@ -132,16 +132,16 @@ static fs_result read_dictionary(header *h)
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     static fs_result (*const values[])(header *) = {read_descr, read_order, read_shape};
     char key[32];
-    if (!take(h, '{')) return wrong(h, "'{'");
-    while (!take(h, '}')) {
+    if (!npy_take(h, '{')) return wrong(h, "'{'");
+    while (!npy_take(h, '}')) {
         FSI_TRY(read_string(h, key, sizeof key));
         int i = 0;
         while (i < 3 && strcmp(key, keys[i])) i++;
         if (i == 3 || h->seen[i]++) return wrong(h, "descr, fortran_order or shape, each of them once");
-        if (!take(h, ':')) return wrong(h, "':'");
+        if (!npy_take(h, ':')) return wrong(h, "':'");
         FSI_TRY(values[i](h));
-        if (take(h, ',')) continue;
-        if (!take(h, '}')) return wrong(h, "',' or '}'");
+        if (npy_take(h, ',')) continue;
+        if (!npy_take(h, '}')) return wrong(h, "',' or '}'");
         break;
     }
     skip_spaces(h);

@@ -70,11 +70,11 @@ static fs_result read_shape(const table *t, const cJSON *list, const char *name,
     cJSON_ArrayForEach(item, list)
     {
         if (shape->dimensions == FILE_MAX_DIMENSIONS)
-            return bad_file("%s: the tensor '%s' has more than %d dimensions", t->in->path, show(shown, name),
-                            FILE_MAX_DIMENSIONS);
+            return bad_file("%s: the tensor '%s' has more than %d dimensions", t->in->path,
+                            safetensors_show(shown, name), FILE_MAX_DIMENSIONS);
         if (!whole(item, &shape->size[shape->dimensions]))
             return bad_file("%s: the tensor '%s' has a size in dimension %d that is no whole number from 0 to 2^53",
-                            t->in->path, show(shown, name), shape->dimensions + 1);
+                            t->in->path, safetensors_show(shown, name), shape->dimensions + 1);
         shape->dimensions++;
     }
     return 0;
@@ -92,7 +92,7 @@ static fs_result read_tensor(const table *t, const cJSON *item, tensor *x)
     shown_name shown, type;
     const cJSON *dtype = NULL, *shape = NULL, *offsets = NULL, *field;
     int fields = 0;
-    show(shown, item->string);
+    safetensors_show(shown, item->string);
     for (field = cJSON_IsObject(item) ? item->child : NULL; field; field = field->next) {
         fields++;
         if (!strcmp(field->string, "dtype")) dtype = field;
@@ -117,7 +117,7 @@ static fs_result read_tensor(const table *t, const cJSON *item, tensor *x)
     reader_text text;
     if (need != x->end - x->start)
         return bad_file("%s: the tensor '%s' is %s %s, which needs %s%" PRId64 " bytes, but its offsets span %" PRId64,
-                        t->in->path, shown, reader_shape_text(text, &x->shape), show(type, x->dtype),
+                        t->in->path, shown, reader_shape_text(text, &x->shape), safetensors_show(type, x->dtype),
                         need < 0 ? "more than " : "", need < 0 ? INT64_MAX : need, x->end - x->start);
     return 0;
 }
@@ -141,13 +141,14 @@ static fs_result check_cover(table *t)
     qsort(t->tensors, (size_t)t->count, sizeof *t->tensors, by_name);
     for (int64_t i = 1; i < t->count; i++)
         if (!by_name(&t->tensors[i - 1], &t->tensors[i]))
-            return bad_file("%s: the tensor '%s' is there twice", t->in->path, show(shown, t->tensors[i].name));
+            return bad_file("%s: the tensor '%s' is there twice", t->in->path,
+                            safetensors_show(shown, t->tensors[i].name));
     qsort(t->tensors, (size_t)t->count, sizeof *t->tensors, by_start);
     for (int64_t i = 0; i < t->count; i++) {
         if (t->tensors[i].start != reached)
             return bad_file("%s: the tensor '%s' starts at byte %" PRId64 " of the data, but the one before it ends at "
                             "%" PRId64,
-                            t->in->path, show(shown, t->tensors[i].name), t->tensors[i].start, reached);
+                            t->in->path, safetensors_show(shown, t->tensors[i].name), t->tensors[i].start, reached);
         reached = t->tensors[i].end;
     }
     if (reached != t->bytes)
@@ -240,15 +241,15 @@ static const tensor *find(const table *t, const char *name)
     for (int64_t i = 0; i < t->count; i++) {
         if (name && !strcmp(t->tensors[i].name, name)) return &t->tensors[i];
         if (at >= sizeof names - sizeof shown - 8) continue;
-        show(shown, t->tensors[i].name);
+        safetensors_show(shown, t->tensors[i].name);
         at += (size_t)snprintf(names + at, sizeof names - at, "%s'%s'", at ? ", " : "", shown);
         if (at >= sizeof names - sizeof shown - 8 && i + 1 < t->count)
             at += (size_t)snprintf(names + at, sizeof names - at, ", ...");
     }
     if (!t->count) bad_file("%s: the file holds no tensors", t->in->path);
     else if (name)
-        bad_file("%s: there is no tensor '%s'; the file holds %" PRId64 ": %s", t->in->path, show(wanted, name),
-                 t->count, names);
+        bad_file("%s: there is no tensor '%s'; the file holds %" PRId64 ": %s", t->in->path,
+                 safetensors_show(wanted, name), t->count, names);
     else bad_file("%s: the file holds %" PRId64 " tensors, say which: %s", t->in->path, t->count, names);
     return NULL;
 }
@@ -261,11 +262,11 @@ static fs_result open_tensor(const table *t, const tensor *x, file_matrix *out)
     while (i < 4 && strcmp(known[i], x->dtype)) i++;
     reader_keep_shape(&x->shape, out);
     if (i == 4) {
-        snprintf(out->stored, sizeof out->stored, "%.40s", show(type, x->dtype));
+        snprintf(out->stored, sizeof out->stored, "%.40s", safetensors_show(type, x->dtype));
         reader_cannot(t->in, out,
                       "the tensor '%s' is of type %s; F16, BF16, F32 and F64 are read: save it as one of "
                       "them",
-                      show(shown, x->name), type);
+                      safetensors_show(shown, x->name), type);
         return reader_refused(out);
     }
     const file_kind kind = reader_kind_of((fs_dtype)(FS_F32 + i));
@@ -299,7 +300,7 @@ fs_result safetensors_read(const reader_source *in, const file_options *options,
     if (!code && options->describe && !options->tensor && t.count != 1)
         (void)reader_cannot(in, out, "the file holds %" PRId64 " tensors", t.count);
     else if (!code) {
-        const tensor *x = find(&t, options->tensor);
+        const tensor *x = safetensors_find(&t, options->tensor);
         code = x ? open_tensor(&t, x, out) : FS_EFILE;
     }
     table_free(&t);

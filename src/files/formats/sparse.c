@@ -33,7 +33,7 @@ fs_result sparse_entries_allocate(const reader_source *in, int64_t count, sparse
 void sparse_entries_free(sparse_entries *e) { file_close(&e->held); }
 
 /* Adds to ptr[i]; returns what it was. */
-static int64_t advance(fs_sparse *A, int64_t i, int64_t by)
+static int64_t sparse_advance(fs_sparse *A, int64_t i, int64_t by)
 {
     const int64_t was = fsi_index_load(A->ptr, A->index_type, i);
     fsi_index_store(A->ptr, A->index_type, i, was + by);
@@ -43,7 +43,7 @@ static int64_t advance(fs_sparse *A, int64_t i, int64_t by)
 /* Puts an entry into its row: ptr[row + 1] is where it goes, and moves on. */
 static void place(fs_sparse *A, int64_t row, int64_t col, double value)
 {
-    const int64_t to = advance(A, row + 1, 1);
+    const int64_t to = sparse_advance(A, row + 1, 1);
     fsi_index_store(A->index, A->index_type, to, col);
     ((double *)A->value)[to] = value;
 }
@@ -69,10 +69,10 @@ fs_result sparse_csr(const reader_source *in, int64_t rows, int64_t cols, int mi
         return FS_ENOMEM;
     memset(A->ptr, 0, (size_t)((rows + 2) * bytes));
     for (int64_t i = 0; i < e->count; i++) {
-        advance(A, e->row[i] + 2, 1);
-        if (mirror && e->row[i] != e->col[i]) advance(A, e->col[i] + 2, 1);
+        sparse_advance(A, e->row[i] + 2, 1);
+        if (mirror && e->row[i] != e->col[i]) sparse_advance(A, e->col[i] + 2, 1);
     }
-    for (int64_t i = 1; i <= rows; i++) advance(A, i + 1, fsi_index_load(A->ptr, A->index_type, i));
+    for (int64_t i = 1; i <= rows; i++) sparse_advance(A, i + 1, fsi_index_load(A->ptr, A->index_type, i));
     for (int64_t i = 0; i < e->count; i++) {
         place(A, e->row[i], e->col[i], e->value[i]);
         if (mirror && e->row[i] != e->col[i]) place(A, e->col[i], e->row[i], mirror * e->value[i]);
