@@ -104,8 +104,8 @@ typedef enum fs_family {
 
 /* Which rows of A are an input block of blockperm. */
 typedef enum fs_shuffle {
-    FS_SHUFFLE_NONE = 1,  /* input blocks are contiguous rows of A: the paper's sketch */
-    FS_SHUFFLE_ROWS = 2,  /* M successive rows go to M different blocks, by another random shift each time, so that large
+    FS_SHUFFLE_NONE = 1, /* input blocks are contiguous rows of A: the paper's sketch */
+    FS_SHUFFLE_ROWS = 2, /* M successive rows go to M different blocks, by another random shift each time, so that large
                            * rows side by side or at a stride fall into different blocks; the default */
     FS_SHUFFLE_GROUPS = 3 /* groups of 32 consecutive rows are assigned instead, each group spread over `interleave`
                            * blocks: for A whose columns are contiguous in memory (a batch of gradients, n x d) */
