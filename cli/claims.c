@@ -36,7 +36,7 @@ static const char *name_of(const claim *c) { return strcmp(c->name, "-") ? c->na
 
 /* the lists -------------------------------------------------------------------------------------------------- */
 
-static const claim *find(const claim_list *list, const struct stat *about)
+static const claim *claims_find(const claim_list *list, const struct stat *about)
 {
     for (int64_t i = 0; i < list->count; i++)
         if (list->all[i].device == about->st_dev && list->all[i].inode == about->st_ino) return &list->all[i];

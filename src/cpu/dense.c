@@ -22,7 +22,7 @@ typedef struct cpu_dense {
     int info;
 } cpu_dense;
 
-static void *take(cpu_dense *h, size_t bytes)
+static void *dense_take(cpu_dense *h, size_t bytes)
 {
     void *memory = h->host.allocator.alloc(h->host.allocator.user, bytes ? bytes : 1);
     if (!memory) h->host.fail(FS_ENOMEM, "no memory for %zu bytes of a workspace", bytes);

@@ -300,7 +300,7 @@ static double largest_norm(const basis *b, int64_t rank, const fsi_wiring *f, in
 }
 
 /* `count` things of `bytes` bytes from the context's allocator; NULL also when they cannot be counted. */
-static void *take(const basis *b, int64_t rows, int64_t cols, size_t bytes)
+static void *coherence_take(const basis *b, int64_t rows, int64_t cols, size_t bytes)
 {
     size_t all;
     if (__builtin_mul_overflow((size_t)rows, (size_t)cols, &all) || __builtin_mul_overflow(all, bytes, &all))

@@ -47,7 +47,7 @@ static int bits_of(const char *dtype)
 }
 
 typedef char shown_name[80];
-static const char *show(shown_name shown, const char *name)
+static const char *safetensors_show(shown_name shown, const char *name)
 {
     return file_printable(shown, sizeof(shown_name), name, strlen(name));
 }
@@ -232,7 +232,7 @@ static fs_result table_read(table *t, const reader_source *in)
 }
 
 /* The tensor that is asked for; NULL after a message that lists them. */
-static const tensor *find(const table *t, const char *name)
+static const tensor *safetensors_find(const table *t, const char *name)
 {
     shown_name shown, wanted;
     char names[400] = "";
