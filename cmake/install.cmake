@@ -1,8 +1,13 @@
 # install.cmake - what `cmake --install` puts where: the library, its header, pkg-config and find_package files.
 #
-# For a wheel (scikit-build-core sets SKBUILD) it is the library and the plugin alone, beside the Python files.
+# For a wheel (scikit-build-core sets SKBUILD) it is the libraries and the plugin alone, beside the Python files;
+# cli/CMakeLists.txt adds the command.
 if(SKBUILD)
   install(TARGETS flashsketch LIBRARY DESTINATION flashsketch COMPONENT python)
+  install(FILES ${FS_WHEEL_LIBRARIES} DESTINATION flashsketch COMPONENT python)
+  if(TARGET flashsketch_files)
+    install(TARGETS flashsketch_files LIBRARY DESTINATION flashsketch COMPONENT python)
+  endif()
   if(FS_HAVE_CUDA)
     install(TARGETS flashsketch_cuda LIBRARY DESTINATION flashsketch COMPONENT python)
   endif()

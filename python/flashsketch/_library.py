@@ -14,6 +14,7 @@ import pathlib
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from . import _placeholder
 from ._layouts import layout
 
 HOST = -1  # the device number of host memory, beside CUDA's 0, 1, ...
@@ -66,6 +67,7 @@ _ERRORS = {1: InvalidArgument, 2: OutOfMemory, 3: Unsupported, 4: BackendError, 
 
 
 def _open() -> ctypes.CDLL:
+    _placeholder.look(pathlib.Path(__file__).parent.parent)
     said = os.environ.get("FLASHSKETCH_LIBRARY")
     if said:
         return ctypes.CDLL(said)

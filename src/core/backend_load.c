@@ -24,7 +24,8 @@ fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *abse
     if (!*plugin) {
         const char *said = dlerror();
         *absent = path == plugin_name && not_found(said);
-        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not built, or not installed; 'make cuda' builds it")
+        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not built, or not installed; 'make cuda' builds it, "
+                                              "libflashsketch[cuda12] or [cuda13] are pip's")
                        : fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s", said);
     }
     /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
