@@ -1,5 +1,5 @@
 #!/bin/sh
-# wheels.sh - builds the Python wheels in dist/, the same bytes each time, on a Debian machine.
+# wheels.sh - builds the Python wheels in dist (DIST=FOLDER), the same bytes each time, on a Debian machine.
 #
 # usage: wheels.sh [x86_64|aarch64|cuda]...      default: all that this machine has compilers for
 #
@@ -17,6 +17,7 @@
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/wheels
+dist=${DIST:-$root/dist}
 tools=$root/packaging/wheels
 version=$(cat "$root/VERSION")
 glibc=2.28
@@ -113,15 +114,15 @@ finish() {
         --exclude "$(basename "$libgomp")" -w "$work/repaired" "$(dirname "$1")/$tagged" >"$work/auditwheel.log" 2>&1 ||
         { cat "$work/auditwheel.log"; exit 1; }
     made=$(echo "$work/repaired"/*.whl)
-    mkdir -p "$root/dist"
+    mkdir -p "$dist"
     saved=$IFS
     IFS='
 '
     # shellcheck disable=SC2086  # a component is a line
-    python3 "$tools/finish.py" "$made" "$root/dist" "$2" "$licences" $components
+    python3 "$tools/finish.py" "$made" "$dist" "$2" "$licences" $components
     IFS=$saved
     report=$work/$(basename "$made" .whl).log
-    auditwheel show "$root/dist/$(basename "$made")" >"$report"
+    auditwheel show "$dist/$(basename "$made")" >"$report"
     found=$(tr '\n' ' ' <"$report" | sed -n 's/.*platform tag: *"manylinux_2_\([0-9]*\)_.*/\1/p')
     [ "${found:-99}" -le "${glibc#2.}" ] || { cat "$report"; die "$(basename "$made") needs a later glibc than $glibc"; }
 }
@@ -129,7 +130,8 @@ finish() {
 core() {
     prepare "$1"
     set -- --config-settings=cmake.define.FS_CUDA=OFF --config-settings=cmake.define.FS_BUILD_CLI=ON \
-        --config-settings=cmake.define.FS_WERROR=ON --config-settings=build-dir="$work/core-$arch" \
+        --config-settings=cmake.define.FS_WERROR=ON --config-settings=cmake.define.CMAKE_BUILD_WITH_INSTALL_RPATH=ON \
+        --config-settings=build-dir="$work/core-$arch" \
         --config-settings=cmake.define.FS_WHEEL_LIBRARIES="$libgomp"
     if [ "$arch" != "$machine" ]; then
         set -- "$@" --config-settings=cmake.define.CMAKE_SYSTEM_NAME=Linux \

@@ -2,9 +2,9 @@
 
 usage: finish.py WHEEL FOLDER MEGABYTES LICENCES [COMPONENT...]
 
-Adds the licence texts of what the wheel bundles, and a list of it (an SBOM in CycloneDX's JSON, where PEP 770 wants it);
-writes the wheel into FOLDER with its files sorted and dated SOURCE_DATE_EPOCH.  The wheel may have MEGABYTES (10^6 bytes)
-at most and must not contain the path of this checkout.
+Adds the licence texts of what the wheel bundles, and a list of it (an SBOM in CycloneDX's JSON, where PEP 770 wants
+it); writes the wheel into FOLDER with its files sorted and dated SOURCE_DATE_EPOCH.  The wheel may have MEGABYTES (10^6
+bytes) at most and must not contain the path of this checkout.
 
 LICENCES is a folder with a file for each component: libgomp.txt, ...  A COMPONENT is NAME=VERSION=LICENCE=URL, URL a
 package URL.  Every shared library in the wheel that is not ours must have one, by the beginning of its file name.
@@ -36,7 +36,8 @@ def component(text: str, files: List[pathlib.Path], top: pathlib.Path) -> Dict[s
         "licenses": [{"expression": licence}],
     }
     if mine:
-        found["hashes"] = [{"alg": "SHA-256", "content": hashlib.sha256(file.read_bytes()).hexdigest()} for file in mine]
+        digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in mine]
+        found["hashes"] = [{"alg": "SHA-256", "content": digest} for digest in digests]
         found["evidence"] = {"occurrences": [{"location": str(file.relative_to(top))} for file in mine]}
     return found
 

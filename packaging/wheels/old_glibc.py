@@ -3,10 +3,10 @@
 usage: old_glibc.py VERSION CC LIBC_FOLDER OUT      for example: old_glibc.py 2.28 gcc /lib/x86_64-linux-gnu build/glibc
 
 A glibc keeps the old versions of its symbols, and a program asks for the version that the linker saw.  So OUT gets
-libc.so.6, libm.so.6 and others without code, which have of every symbol in LIBC_FOLDER the newest version up to VERSION,
-and symbols that are newer not at all: what needs them is an error of the linker, not of somebody's machine.  `CC -L OUT`
-links with them.  Functions that 2.34 moved into libc.so.6 are in the libraries where they were before, and those of the
-stat family, which 2.33 made symbols, call the functions behind the former inline ones.
+libc.so.6, libm.so.6 and others without code, which have of every symbol in LIBC_FOLDER the newest version up to
+VERSION, and not the symbols that are newer: needing one is an error of the linker, before it is one of a user's loader.
+`CC -L OUT` links with them.  Functions that 2.34 moved into libc.so.6 are in the libraries where they were before, and
+those of the stat family, which 2.33 made symbols, call the functions behind the former inline ones.
 """
 
 import pathlib
@@ -74,8 +74,9 @@ def write(compiler: str, out: pathlib.Path, soname: str, wanted: Dict[str, Symbo
     source = []
     for i, (name, symbol) in enumerate(sorted(wanted.items())):
         # Data has its size, which an executable may reserve for a copy of its own.
-        source += [".data" if symbol.kind == "object" else ".text", f".globl stub_{i}", f".type stub_{i}, %{symbol.kind}",
-                   f".size stub_{i}, {max(symbol.size, 1)}", f"stub_{i}: .skip {max(symbol.size, 1)}",
+        size = max(symbol.size, 1)
+        source += [".data" if symbol.kind == "object" else ".text", f".globl stub_{i}",
+                   f".type stub_{i}, %{symbol.kind}", f".size stub_{i}, {size}", f"stub_{i}: .skip {size}",
                    f".symver stub_{i}, {name}@@@{symbol.version}"]
     versions = sorted({symbol.version for symbol in wanted.values()}, key=number)
     path = out / soname
@@ -86,7 +87,8 @@ def write(compiler: str, out: pathlib.Path, soname: str, wanted: Dict[str, Symbo
 
 
 def main() -> None:
-    limit, compiler, folder, out = number(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
+    limit, compiler = number(sys.argv[1]), sys.argv[2]
+    folder, out = pathlib.Path(sys.argv[3]), pathlib.Path(sys.argv[4])
     out.mkdir(parents=True, exist_ok=True)
     libc, merged = symbols(folder / "libc.so.6", limit)
     libm, _ = symbols(folder / "libm.so.6", limit)

@@ -68,7 +68,7 @@ def test_python_m_is_the_command():
 
 
 def copy_of_the_package(folder):
-    """The Python files in another folder, for changes of them, and an environment in which they are what is imported."""
+    """The Python files in another folder, for changes of them, and an environment in which they are imported."""
     for file in PACKAGE.rglob("*.py"):
         copy = folder / "flashsketch" / file.relative_to(PACKAGE)
         copy.parent.mkdir(parents=True, exist_ok=True)
