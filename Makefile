@@ -10,9 +10,8 @@ release := build/release
 setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build cuda demo docs wheels release test test-quick test-python test-packages test-docs lint fuzz test-device bench bench-cuda \
-	bench-grass \
-	bench-mpi bench-quality bench-randnla bench-solve install clean
+.PHONY: help setup build cuda demo docs wheels release test test-quick test-python test-packages test-docs lint fuzz \
+	test-device bench bench-cuda bench-grass bench-mpi bench-quality bench-randnla bench-solve install clean
 .NOTPARALLEL:
 
 help: ## this list

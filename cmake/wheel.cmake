@@ -13,9 +13,8 @@ if(FS_WHEEL)
   set(FS_PLUGIN_RPATH "$ORIGIN/../flashsketch_cuda13:$ORIGIN/../flashsketch_cuda12")
   set(FS_LIBRARY_RPATH "$ORIGIN:${FS_PLUGIN_RPATH}:$ORIGIN/../scipy_openblas32/lib")
   set(FS_COMMAND_RPATH "$ORIGIN/..:$ORIGIN/../../flashsketch_cuda13:$ORIGIN/../../flashsketch_cuda12")
-  # A plugin's OpenMP is the library's.  cuBLAS, cuSOLVER and NCCL are where NVIDIA's packages have them, which PyTorch and
-  # CuPy install.
-  set(FS_CUDA_RPATH "$ORIGIN/../flashsketch")
+  # cuBLAS, cuSOLVER and NCCL are where NVIDIA's packages have them, which PyTorch and CuPy install.
+  set(FS_CUDA_RPATH "$ORIGIN")
   foreach(folder cu13 cublas cusolver nccl)
     string(APPEND FS_CUDA_RPATH ":$ORIGIN/../nvidia/${folder}/lib")
   endforeach()

@@ -11,8 +11,8 @@
 #
 # The wheels are manylinux_2_28: they run with glibc 2.28 and later.  Debian's compiler is used with libraries that have
 # the symbols of glibc 2.28 alone (packaging/wheels/old_glibc.py) and with the libgomp of manylinux
-# (packaging/wheels/libgomp.txt), which goes into libflashsketch as it is, under the name that scikit-learn has it by: a
-# process that uses both has one OpenMP.  auditwheel checks the result and puts cJSON inside.  What it says is in
+# (packaging/wheels/libgomp.txt), which goes into the wheels as it is, under the name that scikit-learn has it by: a process
+# that uses several of them has one OpenMP.  auditwheel checks the result and puts cJSON inside.  What it says is in
 # build/wheels/*.log.  Dates in the wheels are SOURCE_DATE_EPOCH, by default the commit's.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -111,7 +111,7 @@ finish() {
     rm -rf "$work/repaired"
     tagged=$(python3 -m wheel tags --remove --platform-tag "manylinux_$(echo $glibc | tr . _)_$arch" "$1")
     AUDITWHEEL_LD_LIBRARY_PATH=$sysroot/lib:$prefix/lib/$triplet auditwheel repair --plat auto --no-update-tags \
-        --exclude "$(basename "$libgomp")" -w "$work/repaired" "$(dirname "$1")/$tagged" >"$work/auditwheel.log" 2>&1 ||
+        -w "$work/repaired" "$(dirname "$1")/$tagged" >"$work/auditwheel.log" 2>&1 ||
         { cat "$work/auditwheel.log"; exit 1; }
     made=$(echo "$work/repaired"/*.whl)
     mkdir -p "$dist"
@@ -163,7 +163,7 @@ cuda() {
     info=$stage/$name-$version.dist-info
     rm -rf "$stage" "$work/built"
     mkdir -p "$stage/flashsketch_cuda$major" "$info/licenses" "$work/built"
-    cp "$build/src/cuda/libflashsketch_cuda.so" "$build/apps/grass/libflashsketch_grass_cuda.so" \
+    cp "$build/src/cuda/libflashsketch_cuda.so" "$build/apps/grass/libflashsketch_grass_cuda.so" "$libgomp" \
         "$stage/flashsketch_cuda$major"
     cp "$root/LICENSE" "$info/licenses"
     cat >"$info/WHEEL" <<TEXT
@@ -199,7 +199,8 @@ TEXT
         eula=$(find "$work/cudart" -name 'License.txt' | head -n 1)
     fi
     cp "$eula" "$licences/cudart.txt"
-    components="cudart=$release=LicenseRef-NVIDIA-CUDA-EULA=pkg:generic/cudart@$release"
+    components="$(echo "$components" | grep ^libgomp=)
+cudart=$release=LicenseRef-NVIDIA-CUDA-EULA=pkg:generic/cudart@$release"
     finish "$work"/built/*.whl $plugin_limit
 }
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import pathlib
 import re
+import shutil
 import zipfile
 
 import pytest
@@ -124,6 +125,24 @@ def test_nothing_of_cuda_is_touched(python, bare):
     assert "libflashsketch.so" in files and not [file for file in files if re.search("cuda|cublas|cusolver|nccl", file)]
 
 
+def test_the_plugin_is_found_beside_the_package(python, bare):
+    """Where libflashsketch-cuda13 puts it; without a GPU its message is that of cudart, not of the loader."""
+    made = sorted((ROOT / "dist").glob("libflashsketch_cuda13-*.whl"))
+    built = ROOT / "build" / "release" / "src" / "cuda" / "libflashsketch_cuda.so"
+    packages = next((python.parent.parent / "lib").glob("python3*/site-packages"))
+    folder = packages / "flashsketch_cuda13"
+    if made:
+        run(python, "-m", "pip", "install", "-q", "--no-deps", made[0], env=bare)
+    elif built.exists():
+        folder.mkdir()
+        shutil.copy(built, folder)
+    else:
+        pytest.skip("there is no CUDA plugin: neither dist nor build/release has one")
+    told = run(python, "-m", "flashsketch", "info", env={**bare, "CUDA_VISIBLE_DEVICES": ""})
+    shutil.rmtree(folder)
+    assert "gpu       none (the CUDA backend found no GPU: " in told, told
+
+
 def test_the_import_brings_numpy_alone(python, bare):
     """An import is quick because of what it leaves to calls that need it (docs/install.md has the times)."""
     told = run(python, "-c", "import sys, flashsketch; print(*sys.modules)", env=bare).split()
@@ -166,7 +185,7 @@ def test_the_wheel_of_the_plugin(major):
     assert made[0].stat().st_size <= 60 * MEGABYTE
     with zipfile.ZipFile(made[0]) as file:
         folder, info = f"flashsketch_cuda{major}", f"libflashsketch_cuda{major}-{VERSION}.dist-info"
-        inside = {name for name in file.namelist() if not name.startswith(info)}
+        inside = {name for name in file.namelist() if not name.startswith((info, f"{folder}/libgomp-"))}
         assert inside == {f"{folder}/libflashsketch_cuda.so", f"{folder}/libflashsketch_grass_cuda.so"}
         assert f"Requires-Dist: libflashsketch=={VERSION}" in file.read(f"{info}/METADATA").decode()
         assert f"{info}/licenses/cudart.txt" in file.namelist()
