@@ -6,8 +6,9 @@
 # The wheel of this machine is built twice, from two folders, and must be the same bytes; tests/packages/test_wheel.py
 # installs it into an environment without a compiler.  debian/ is built, checked with lintian and installed in a copy of
 # this system (test_debian.py); the tarball of CPack and the bindings are tested with what was built (test_tarball.py,
-# test_bindings.py).  Wheels of the CUDA plugin that lie in dist/ are looked into; `run.sh GPU` of tests/packages installs
-# one on a machine with a GPU.  JOBS limits the compilers.  Exits with 77 and a message where pip cannot reach its index.
+# test_bindings.py), the recipes and the checks of a release as far as they can be run here (test_recipes.py).  Wheels of
+# the CUDA plugin that lie in dist/ are looked into; tests/packages/gpu.sh installs one on a machine with a GPU.  JOBS
+# limits the compilers.  Exits with 77 and a message where pip cannot reach its index.
 set -eu
 report=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,7 +22,7 @@ rm -rf "$work"
 mkdir -p "$work/debian"
 python3 -m venv "$work/venv" >"$work/venv.log" 2>&1 ||
     { echo "python3 has no venv: the Debian package python3-venv has it"; exit 77; }
-"$work/venv/bin/pip" install -q pytest packaging >"$work/venv.log" 2>&1 ||
+"$work/venv/bin/pip" install -q pytest pyyaml >"$work/venv.log" 2>&1 ||
     { tail -n 2 "$work/venv.log"; echo "pip could not install pytest; is there a network?"; exit 77; }
 if [ ! -x "$root/build/release/cli/flashsketch" ] || [ ! -f "$root/build/release/CPackConfig.cmake" ]; then
     (cd "$root" && cmake --preset release -DFS_CUDA=OFF -DFS_BUILD_TESTS=OFF -DFS_BUILD_BENCH=OFF --log-level=WARNING &&

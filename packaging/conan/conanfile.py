@@ -1,4 +1,4 @@
-"""The library for Conan 2.  A published recipe gets the archive of a release in source(), in place of export_sources."""
+"""The library for Conan 2.  A published recipe gets a release's archive in source(), in place of export_sources."""
 
 import os
 

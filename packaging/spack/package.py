@@ -2,8 +2,8 @@ from spack.package import *
 
 
 class Flashsketch(CMakePackage, CudaPackage):
-    """Random sketches Y = S A of tall matrices, the same S on every machine, on CPUs and NVIDIA GPUs, and least squares,
-    QR and SVD with the sketch."""
+    """Random sketches Y = S A of tall matrices, the same S on every machine, on CPUs and NVIDIA GPUs, and least
+    squares, QR and SVD with the sketch."""
 
     # A published recipe has the address of the archives here: url = "...", and sha256 in version().
     license("BSD-3-Clause")
@@ -22,8 +22,8 @@ class Flashsketch(CMakePackage, CudaPackage):
     depends_on("cjson", when="+cli")
 
     def cmake_args(self):
-        architectures = [f"{'90a' if number == '90' else number}-real" for number in self.spec.variants["cuda_arch"].value
-                         if number != "none"]
+        numbers = [number for number in self.spec.variants["cuda_arch"].value if number != "none"]
+        architectures = [f"{'90a' if number == '90' else number}-real" for number in numbers]
         return [
             self.define_from_variant("FS_BUILD_CLI", "cli"),
             self.define_from_variant("FS_BUILD_MPI", "mpi"),

@@ -1,4 +1,4 @@
-"""The recipes of packaging/ and scripts/release.sh: what of them can be run without the package managers' own networks."""
+"""The recipes of packaging/, as far as they run without the package managers' networks, and scripts/release.sh."""
 
 import ast
 import json
