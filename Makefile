@@ -50,7 +50,7 @@ release: ## check that a release can be made, build all its packages into dist, 
 	@$(setup)packages
 	@sh scripts/release.sh
 
-test: ## all tests, a quarter of an hour: gcc, clang, three sanitizers, Python, the packages, the site
+test: ## all tests, twenty minutes: gcc, clang, three sanitizers, Python, the packages, the site
 	@$(setup)test
 	@$(setup)packages
 	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python packages docs

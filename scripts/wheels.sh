@@ -7,7 +7,7 @@
 #                       is not this machine's needs Debian's cross compiler, gcc-aarch64-linux-gnu or -x86-64-linux-gnu.
 #     cuda              libflashsketch-cuda12 or -cuda13, by the release of nvcc (CUDACXX, the PATH or /usr/local/cuda):
 #                       the CUDA plugin for every GPU from compute capability 7.5 on, or for those of CUDA="90a-real".
-#                       All of them take an hour of two cores.
+#                       All of them take half an hour of two cores.
 #
 # The wheels are manylinux_2_28: they run with glibc 2.28 and later.  Debian's compiler is used with libraries that have
 # the symbols of glibc 2.28 alone (packaging/wheels/old_glibc.py) and with the libgomp of manylinux
