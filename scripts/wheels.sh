@@ -13,7 +13,8 @@
 # the symbols of glibc 2.28 alone (packaging/wheels/old_glibc.py) and with the libgomp of manylinux
 # (packaging/wheels/libgomp.txt), which goes into the wheels as it is, under the name that scikit-learn has it by: a process
 # that uses several of them has one OpenMP.  auditwheel checks the result and puts cJSON inside.  What it says is in
-# build/wheels/*.log.  Dates in the wheels are SOURCE_DATE_EPOCH, by default the commit's.
+# build/wheels/*.log.  The bytes of libflashsketch are the same wherever the checkout lies, those of a plugin in the same
+# folder: nvcc makes names of anonymous namespaces from paths.  Dates in the wheels are SOURCE_DATE_EPOCH, by default the commit's.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/wheels
