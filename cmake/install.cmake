@@ -17,7 +17,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS flashsketch EXPORT flashsketch-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(FS_HAVE_CUDA)
-  install(TARGETS flashsketch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS flashsketch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${FS_PLUGIN_FOLDER})
 endif()
 if(TARGET flashsketch_files)
   install(TARGETS flashsketch_files EXPORT flashsketch-targets

@@ -61,6 +61,13 @@ def test_its_list_of_what_it_bundles(archive):
     assert all(part["purl"] and part["licenses"] for part in parts)
 
 
+@pytest.mark.parametrize("library, symbols", [("libflashsketch", "symbols"), ("libflashsketch_files", "symbols_files")])
+def test_its_abi(archive, library, symbols, tmp_path):
+    (tmp_path / "library.so").write_bytes(archive.read(f"flashsketch/{library}.so"))
+    abi = ROOT / "tests" / "abi"
+    run("sh", abi / "symbols.sh", tmp_path / "library.so", abi / f"{symbols}.txt")
+
+
 def test_its_names_and_extras(archive):
     text = archive.read(f"libflashsketch-{VERSION}.dist-info/METADATA").decode()
     assert "\nName: libflashsketch\n" in text and "\nRequires-Dist: scipy-openblas32" in text

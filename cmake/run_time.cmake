@@ -1,7 +1,11 @@
-# wheel.cmake - the layout of a Python wheel, and where what is in it finds the libraries of other packages.
+# run_time.cmake - where the library and the command find what they open at run time: plugins, and in a Python wheel the
+# libraries of other packages.
+#
+# FS_PLUGIN_FOLDER moves the plugins, which have no SONAME, out of the folder of the libraries; Debian wants that.
 #
 # pip puts the folders of all packages side by side.  FS_WHEEL is set for a wheel: by scikit-build-core (SKBUILD), and by
 # scripts/wheels.sh for the plugins.  The dynamic loader searches these folders for what a library opens at run time.
+set(FS_PLUGIN_FOLDER "" CACHE STRING "Folder for the plugins, in that of the libraries")
 option(FS_WHEEL "Build what a Python wheel holds" OFF)
 if(SKBUILD)
   set(FS_WHEEL ON)
@@ -21,4 +25,8 @@ if(FS_WHEEL)
 else()
   set(FS_LIBRARY_RPATH "$ORIGIN")
   set(FS_COMMAND_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  if(FS_PLUGIN_FOLDER)
+    string(APPEND FS_LIBRARY_RPATH ":$ORIGIN/${FS_PLUGIN_FOLDER}")
+    string(APPEND FS_COMMAND_RPATH ":$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/${FS_PLUGIN_FOLDER}")
+  endif()
 endif()
