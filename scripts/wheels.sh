@@ -33,7 +33,7 @@ machine=$(uname -m)
 die() { echo "wheels.sh: $*" >&2; exit 1; }
 
 # compiler ARCHITECTURE NAME: Debian's gcc or g++ for it.
-compiler() { [ "$1" = "$machine" ] && echo "$2" || echo "$1-linux-gnu-$2" | sed 's/^x86_64/x86-64/'; }
+compiler() { [ "$1" = "$machine" ] && echo "$2" || echo "$1-linux-gnu-$2"; }
 
 # The tools, in an environment of their own.
 tools() {

@@ -185,7 +185,7 @@ for estimator in {ESTIMATORS}:
 
 
 @pytest.mark.parametrize("major", [12, 13])
-def test_the_wheel_of_the_plugin(major):
+def test_the_wheel_of_the_plugin(major, tmp_path):
     made = sorted((ROOT / "dist").glob(f"libflashsketch_cuda{major}-*.whl"))
     if not made:
         pytest.skip(f"dist has no wheel of the CUDA {major} plugin: `make wheels` makes it with nvcc {major}")
@@ -196,5 +196,9 @@ def test_the_wheel_of_the_plugin(major):
         assert inside == {f"{folder}/libflashsketch_cuda.so", f"{folder}/libflashsketch_grass_cuda.so"}
         assert f"Requires-Dist: libflashsketch=={VERSION}" in file.read(f"{info}/METADATA").decode()
         assert f"{info}/licenses/cudart.txt" in file.namelist()
+        file.extractall(tmp_path)
+    dynamic = run("readelf", "-d", tmp_path / folder / "libflashsketch_cuda.so")
+    for place in ("nvidia/cu13/lib", "nvidia/cublas/lib", "nvidia/cusolver/lib", "nvidia/nccl/lib"):
+        assert f"$ORIGIN/../{place}" in dynamic  # where NVIDIA's packages have what solvers need
 
 
