@@ -6,9 +6,9 @@
 # The wheel of this machine is built twice, from two folders, and must be the same bytes; tests/packages/test_wheel.py
 # installs it into an environment without a compiler.  debian/ is built, checked with lintian and installed in a copy of
 # this system (test_debian.py); the tarball of CPack and the bindings are tested with what was built (test_tarball.py,
-# test_bindings.py), the recipes and the checks of a release as far as they can be run here (test_recipes.py).  Wheels of
-# the CUDA plugin that lie in dist/ are looked into; tests/packages/gpu.sh installs one on a machine with a GPU.  JOBS
-# limits the compilers.  Exits with 77 and a message where pip cannot reach its index.
+# test_bindings.py), the recipes and the checks of a release as far as they can be run here (test_recipes.py).  Wheels
+# of the CUDA plugin that lie in dist/ are looked into; tests/packages/gpu.sh installs one on a machine with a GPU.
+# JOBS limits the compilers.  Exits with 77 and a message where pip cannot reach its index.
 set -eu
 report=$1
 root=$(cd "$(dirname "$0")/.." && pwd)

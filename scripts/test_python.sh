@@ -8,8 +8,8 @@
 # code, or 77 and a message where there is no venv module or pip cannot reach its index; tests of a package that is
 # only wanted and cannot be had are counted as skipped, and a line says which.
 #
-# A second environment has the oldest NumPy, SciPy and OpenBLAS that pyproject.toml allows, with its oldest Python if there is
-# one, otherwise with python3: tests/python/test_package.py runs some tests there.
+# A second environment has the oldest NumPy, SciPy and OpenBLAS that pyproject.toml allows, with its oldest Python if
+# there is one, otherwise with python3: tests/python/test_package.py runs some tests there.
 #
 # PyTorch's build on the index brings CUDA and 6 GB; torch_without_cuda.py installs it in 1.3 GB.  TORCH=no leaves it
 # out; PYTHON_PACKAGES=torch installs all of it.  JOBS limits the compilers.

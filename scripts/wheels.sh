@@ -3,18 +3,19 @@
 #
 # usage: wheels.sh [x86_64|aarch64|cuda]...      default: all that this machine has compilers for
 #
-#     x86_64, aarch64   libflashsketch: the library, files, the command, with OpenMP and cJSON inside.  The processor that
-#                       is not this machine's needs Debian's cross compiler, gcc-aarch64-linux-gnu or -x86-64-linux-gnu.
+#     x86_64, aarch64   libflashsketch: the library, files, the command, with OpenMP and cJSON inside.  The one that is not
+#                       this machine's needs Debian's cross compiler, gcc-aarch64-linux-gnu or gcc-x86-64-linux-gnu.
 #     cuda              libflashsketch-cuda12 or -cuda13, by the release of nvcc (CUDACXX, the PATH or /usr/local/cuda):
 #                       the CUDA plugin for every GPU from compute capability 7.5 on, or for those of CUDA="90a-real".
 #                       All of them take half an hour of two cores.
 #
 # The wheels are manylinux_2_28: they run with glibc 2.28 and later.  Debian's compiler is used with libraries that have
 # the symbols of glibc 2.28 alone (packaging/wheels/old_glibc.py) and with the libgomp of manylinux
-# (packaging/wheels/libgomp.txt), which goes into the wheels as it is, under the name that scikit-learn has it by: a process
-# that uses several of them has one OpenMP.  auditwheel checks the result and puts cJSON inside.  What it says is in
-# build/wheels/*.log.  The bytes of libflashsketch are the same wherever the checkout lies, those of a plugin in the same
-# folder: nvcc makes names of anonymous namespaces from paths.  Dates in the wheels are SOURCE_DATE_EPOCH, by default the commit's.
+# (packaging/wheels/libgomp.txt), which goes into the wheels as it is, under the name that scikit-learn has it by: a
+# process that uses several of them has one OpenMP.  auditwheel checks the result and puts cJSON inside.  What it says
+# is in build/wheels/*.log.  The bytes of libflashsketch are the same wherever the checkout lies, those of a plugin in
+# the same folder: nvcc makes names of anonymous namespaces from paths.  Dates in the wheels are SOURCE_DATE_EPOCH, by
+# default the commit's.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/wheels
