@@ -56,7 +56,7 @@ record() {
         [ "${least:-$later}" -lt "$later" ] || least=$later newest=$commit
     done
     [ -n "${least-}" ] || { problem "$file names no commit of this branch"; return 0; }
-    [ "$least" -eq 0 ] || problem "$file is of $newest, and $least later commits changed $*: measure again"
+    [ "$least" -eq 0 ] || problem "$file is of $newest, and commits after it, $least of them, changed $*: measure again"
     unset least
 }
 
@@ -106,8 +106,8 @@ dist/ has the packages of $version, and SHA256SUMS their digests.  What is left 
      by scripts/wheels.sh cuda with that nvcc.
   3. git tag -s v$version, and push it.
   4. Upload the wheels of dist/ with twine: libflashsketch first, then the plugins.
-  5. debsign and dput dist/debian/*_source.changes, or hand the source package to a sponsor.
-  6. Put the digest of the source archive at the tag into the recipes of packaging/, and send them to conda-forge, Spack,
+  5. debsign and dput dist/debian/*.changes, or hand the source package to a sponsor.
+  6. Put address and digest of the source archive into the recipes of packaging/, and send them to conda-forge, Spack,
      vcpkg, Conan and Yggdrasil (packaging/README.md).
   7. VERSION, CHANGELOG.md and debian/changelog get the next version.
 TEXT

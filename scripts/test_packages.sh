@@ -29,14 +29,16 @@ if [ ! -x "$root/build/release/cli/flashsketch" ] || [ ! -f "$root/build/release
         cmake --build --preset release ${JOBS:+-j "$JOBS"})
 fi
 
-# The sources as git would give them: tracked files, and new ones that it does not ignore.
+# The sources as git would give them: tracked files, and new ones that it does not ignore.  A source archive has no git.
+sources() {
+    git ls-files -co --exclude-standard 2>/dev/null ||
+        find . -path ./build -prune -o -path ./dist -prune -o -type f -print
+}
 copy=$work/debian/flashsketch-$version
 mkdir -p "$copy"
-(cd "$root" && git ls-files -co --exclude-standard | while read -r file; do [ ! -f "$file" ] || echo "$file"; done |
-    tar -cf - -T -) | tar -xf - -C "$copy"
+(cd "$root" && sources | while read -r file; do [ ! -f "$file" ] || echo "$file"; done | tar -cf - -T -) |
+    tar -xf - -C "$copy"
 
-SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
-export SOURCE_DATE_EPOCH
 DIST=$work/dist sh "$root/scripts/wheels.sh" "$(uname -m)"
 mkdir -p "$copy/build/wheels"
 cp -r "$root/build/wheels/tools.done" "$copy/build/wheels"
