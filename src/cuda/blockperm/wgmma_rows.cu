@@ -1,27 +1,28 @@
 /* wgmma_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
  * Formulation: tensor.cuh, but floats are cut into two f16 split terms instead of three of bf16: see cut_pair
- * there.  Two producer warpgroups, two consumer warpgroups.  Of the producers, four copy warps fill a ring of rows of A
- * in shared memory, and four generator warps make sets of S tiles, 128 local rows each.  The consumers take fragments
- * from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * there.  Two producer warpgroups, two consumer warpgroups.  In the producer warpgroups, four producer warps fill a
+ * ring of rows of A in shared memory, and four generator warps generate sets of S tiles, 128 local rows each.  The
+ * consumers take fragments from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4
+ * permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
- * mbarriers signal what is full and what is empty, so that consumer warps never wait for a random number or an address.
- * Where there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM that takes one work
- * item after the other: producer warps are at the next one while sums are stored.
- * Slices of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
- * some rows of all of them, in order.
+ * mbarriers signal full and empty buffers, so that consumer warps never wait for a random number or an address.  Where
+ * there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM, which takes one work item
+ * after the other: producer warps work on the next one while sums are stored.
+ * Slices of a block that form a cluster of thread blocks leave their sums in shared memory; each thread block adds some
+ * rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
  * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in mma_rows.cu.
  *
  * grid     cluster x (kappa / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of
  *          wgmma_rows_persistent these are the work items
  * threads  512; registers move from the producer to the consumer warpgroups
- * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices that are under way
+ * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices in flight
  * needs    sm_90; blocks of at most 64 rows; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or
  *          at least as wide as a tile */
 #include "cuda/blockperm/wgmma_rows_instances.h"
@@ -34,8 +35,7 @@ namespace {
 enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, SET = 128 };
 
 /* A row of the ring takes 2, 6, 10, ... groups of 128 bytes: then the fragment reads, 32 bytes of four neighbouring
- * rows, hit all banks.  (H200: bulk copies without a map to rows that are padded or not multiples of 128
- * bytes take 1.25 times as long, and reading along rows and exchanging by shuffles costs 4 % of the sketch.) */
+ * rows, hit all banks.  (Other ways that were tried: docs/kernels/wgmma_rows.md.) */
 template <class T, int OUTS, int TILES> struct shape {
     enum {
         BLOCKS = OUTS == 1 ? 1 : 2, /* a warpgroup's blocks of Y */
@@ -86,7 +86,8 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAG
     }
 }
 
-/* S tiles, 64 local rows each, of a slice, which begins with a local row made by fours; at least one. */
+/* The number of S tiles, 64 local rows each, of a slice, whose first local row is generated with its group of four; at
+ * least one. */
 [[maybe_unused]] __device__ __forceinline__ int s_tiles_of(fsi_slice p)
 {
     align_local_rows(p);
@@ -97,10 +98,10 @@ template <int OUTS> __device__ __forceinline__ int first_set(int before)
 {
     return ((int)(threadIdx.x >> 5 & (MAKERS - 1)) / OUTS - before) & (MAKERS / OUTS - 1);
 }
-/* A generator warp makes the S tiles of a work item, those of one permutation, of every set or of every second or
- * fourth; every lane four local rows.  Words are known before the buffer of the set is empty.  The buffer holds a set
- * that the warp made AGO sets ago: few nonzeros are removed one by one, because clearing competes with the tensor cores
- * for shared memory; with more, or another work item's, the whole buffer is cleared. */
+/* A generator warp generates the S tiles of a work item for one permutation, in every set or in every second or fourth;
+ * each lane four local rows.  It draws the words before it waits for the buffer of the set.  The buffer holds the set
+ * that the warp generated AGO sets ago.  Few nonzeros are removed one by one, because clearing competes with the tensor
+ * cores for shared memory; more of them, or another work item's, are cleared with the whole buffer. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T, OUTS, TILES, STAGES, SETS> &m,
                              uint8_t *sets, int set_count, int before)
@@ -287,8 +288,8 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAG
     const uint32_t start = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
     const uint32_t from = m.ring.stages + (start ^ (start >> 3 & 0x70));
     float sums[sh::SUMS], up[sh::COLUMNS];
-    /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then
-     * keeps their uses behind. */
+    /* The compiler does not know that sums change until wgmma is waited for; declaring them written at that point keeps
+     * their uses behind it. */
     const auto wait_for_sums = [&]() {
         fsi_wgmma_wait<0>();
 #pragma unroll
