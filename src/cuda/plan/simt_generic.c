@@ -75,9 +75,8 @@ static int widest_vector(const fsi_problem *p)
     return vector;
 }
 
-/* Many rows of half a tile of floats, four nonzeros a column, on the GPU where that was measured.  H200, 16777216 rows,
- * s = 4 (`fsbench tune`, 2026-11-15): 32 columns take 1.07 ms, by simt_skinny.cu 1.19; 64 columns 1.78, by wgmma_rows.cu
- * 2.04. */
+/* Many rows of half a tile of floats, four nonzeros a column, on the GPU where it was measured to be faster than
+ * simt_skinny.cu (32 columns) and wgmma_rows.cu (64 columns): docs/kernels/simt_generic.md. */
 static int plan_half_a_tile(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs knobs = {.tile = 2, .threads = 64, .group = 1};
@@ -100,7 +99,7 @@ static int simt_generic_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, 
         for (int vector = widest_vector(p); vector >= 1; vector /= 2)
             for (int threads = 128; threads >= 32; threads /= 2) {
                 const int64_t tile = group * p->block_rows * threads * vector * (p->dtype == FS_F64 ? 8 : 4);
-                /* Three tiles to a processor keep its shared memory busy; the last resort may fill it. */
+                /* Three tiles on an SM keep its shared memory busy; the last resort may fill it. */
                 const int last = vector == 1 && threads == 32 && group == 1;
                 const fsi_knobs knobs = {.tile = vector, .threads = threads, .group = group};
                 if (tile > gpu->shared_per_processor / (last ? 1 : 3)) continue;

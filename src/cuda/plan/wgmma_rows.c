@@ -41,9 +41,8 @@ static int instance_of(const fsi_problem *p, const fsi_gpu_traits *gpu, int tile
     return -1;
 }
 
-/* More work items than processors: a persistent thread block loads the next one while it stores its sums.  (H200,
- * 75f630d, k = 4096: reduces 16384 x 1024 in f16 from 21.6 to 16.7 us, in f32 from 31.4 to 29.1; 65536 x 1024 in f16
- * from 45 to 41.2.) */
+/* More work items than SMs: a persistent thread block loads the next one while it stores its sums (measured:
+ * docs/kernels/wgmma_rows.md). */
 static int persistent_instance(const fsi_problem *p, const fsi_gpu_traits *gpu, int tiles, int64_t items)
 {
     return items > gpu->processors ? instance_of(p, gpu, tiles, 1) : -1;
@@ -62,9 +61,9 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
                                  .unit = 64,
                                  .whole = 64};
     if (!fsi_plan_split(p, gpu, knobs, &rule, plan)) return 0;
-    /* Two slices are added in a cluster, without a partial-sum buffer: 65536 x 1024, k = 1024, reduced from 74 to 71 us
-     * on an H200.  Pairs of more slices gain nothing over partial-sum buffers, and 132 processors hold 66 clusters of
-     * two, but only 120 thread blocks in clusters of four or eight, which took twice as long. */
+    /* Two slices are added in a cluster, without a partial-sum buffer.  Pairs of more slices gain nothing over
+     * partial-sum buffers, and 132 SMs hold 66 clusters of two, but only 120 thread blocks in clusters of four or eight
+     * (docs/kernels/wgmma_rows.md). */
     plan->cluster = plan->slices == 2 ? 2 : 1;
     if (knobs->cluster) {
         if (plan->cluster % knobs->cluster) return 0;
@@ -82,8 +81,8 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     return 1;
 }
 
-/* Wide tiles are faster, but for small matrices of floats not by as much as the reduction of more slices costs (H200,
- * k = 1024, just before 2a3de1a: 26.5 us against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
+/* Wide tiles are faster, but for small matrices of floats not by as much as the reduction of more slices costs
+ * (docs/kernels/wgmma_rows.md, tile width). */
 static int wgmma_rows_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs narrow_tiles = {.tile = 1}, wide_tiles = {.tile = 2};
