@@ -106,7 +106,7 @@ static void work_free(work *w)
     sparse_free(&w->rows), sparse_free(&w->columns);
 }
 
-/* Outputs as no call has seen them: Y whole numbers, the rest NaN. */
+/* Outputs as no call has seen them: Y integers, the rest NaN. */
 static void reset(work *w)
 {
     view *outputs[] = {&w->Y, &w->X, &w->ptr, &w->index, &w->value};

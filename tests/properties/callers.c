@@ -221,7 +221,7 @@ static void a_failure_of_one_ends_all(void **state)
         snprintf(words, sizeof words, "contexts[%d]: ", i);
         REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EFILE, words);
         w.fails = -1, w.comes_late = i;
-        snprintf(words, sizeof words, "contexts[%d] has returned while others sum", i);
+        snprintf(words, sizeof words, "contexts[%d] has returned while others wait for its sum", i);
         REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, words);
         w.comes_late = -1;
     }

@@ -1,5 +1,5 @@
 /* multi.c - several contexts as one: whatever the contexts and however rows are spread over them, Y is the sum of their
- * parts in order; on whole numbers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each
+ * parts in order; on integers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each
  * with threads of its own; tests/device/multi.c has GPUs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void parts_are_added_in_the_order_of_contexts(void **state)
     }
     char text[512];
     fs_multi_describe(multi, text, sizeof text);
-    if (!strstr(text, "3 contexts, parts added in host memory")) fail_msg("%s", text);
+    if (!strstr(text, "3 contexts, partial results added in host memory")) fail_msg("%s", text);
     for (int i = 0; i < 3; i++) view_free(&made[i]), fs_context_destroy(contexts_[i]);
     view_free(&A), view_free(&Y), view_free(&want);
     fs_multi_destroy(multi);

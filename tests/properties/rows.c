@@ -1,4 +1,4 @@
-/* rows.c - the sketch of listed rows is the sketch of a copy of them, to the bit, for every family, variant, type and
+/* rows.c - the sketch of gathered rows is the sketch of a copy of them, to the bit, for every family, variant, type and
  * layout: the same kernels meet the same numbers in the same order, found elsewhere. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,7 +136,7 @@ static void wrong_lists_are_refused_and_y_is_left_alone(void **state)
     fs_context *other;
     options.backend = FS_BACKEND_CUDA;
     MUST(fs_context_create(&other, &options));
-    REFUSED(fs_apply_rows(other, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EUNSUPPORTED, "no sketch of listed rows");
+    REFUSED(fs_apply_rows(other, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EUNSUPPORTED, "cannot sketch gathered rows");
     fs_context_destroy(other);
     view_free(&A);
     view_free(&Y);
