@@ -160,7 +160,7 @@ static void a_pipe_goes_forward_only(void **state)
     assert_int_equal(fs_stream_next(stream, &p), FS_OK);
     assert_true(p.row0 > 0 && ((const float *)p.A.data)[1] == (float)element(p.row0, 1));
     assert_int_equal(fs_stream_seek(stream, 0), FS_OK);
-    EXPECT_MESSAGE(fs_stream_next(stream, &p), "standard input: byte 0 of a pipe is asked for again", "give a file");
+    EXPECT_MESSAGE(fs_stream_next(stream, &p), "standard input: byte 0 of a pipe is needed again", "give a file");
     fs_stream_destroy(stream);
     finish(&w);
 }

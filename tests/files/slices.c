@@ -229,7 +229,7 @@ static fs_result next_changing(void *user, fs_matrix *dense, const fs_sparse **s
 static void a_file_that_changes_in_pass_7_ends_the_solver(void **state)
 {
     static const char *const words[] = {"it had 8448 bytes and has 5000", "but was written to",
-                                        "cannot be opened any more"};
+                                        "can no longer be opened"};
     (void)state;
     for (int way = 0; way < 3; way++) {
         fs_stream_options o = FS_STREAM_INIT;
