@@ -102,7 +102,7 @@ void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y)
     state.crc = fs_file_crc32(&stored);
     char *text = identity_text(&state);
     FILE *out = text ? output_open(c->path) : NULL;
-    if (!text) cli_fail("there is no memory for the text of %s", c->path);
+    if (!text) cli_fail("no memory for the text of %s", c->path);
     if (out && fs_file_write_safetensors(out, &stored, "Y", IDENTITY_KEY, text)) cli_library_fail();
     else if (out) output_close();
     output_abandon();

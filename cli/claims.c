@@ -52,7 +52,7 @@ static int set(claim_list *list, int64_t at, const char *name, const struct stat
         if (more) list->all = more, list->room = room;
     }
     char *copy = at < list->count ? list->all[at].name : at < list->room ? strdup(name) : NULL;
-    if (!copy) return cli_fail("there is no memory for the name of %s", name);
+    if (!copy) return cli_fail("no memory for the name of %s", name);
     list->all[at] = (claim){copy, about->st_dev, about->st_ino, about->st_size, changed_at(about)};
     if (at == list->count) list->count++;
     return 0;

@@ -24,7 +24,7 @@ int cli_input_fail(const char *name);
 /* The same for a wrong command line, followed by where the help is; returns EXIT_USAGE.  command may be NULL. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads a whole number of `option` from low to high.  Returns 0, or EXIT_USAGE after printing what is wrong. */
+/* Reads an integer of `option` from low to high.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 
 /* Reads a number of `option` between low and high, neither of which it may be.  Returns as cli_number. */

@@ -63,7 +63,7 @@ static int join_rows(const summand *all, int count, identity *sum)
     sum->rows = cli_array(ranges, 1, sizeof *sum->rows);
     if (!list || !sum->rows) {
         free(list);
-        return cli_fail("there is no memory for %" PRId64 " ranges of rows", ranges);
+        return cli_fail("no memory for %" PRId64 " ranges of rows", ranges);
     }
     for (int i = 0; i < count; i++)
         for (int64_t j = 0; j < all[i].id.count; j++) list[at++] = (rows_of){all[i].id.rows[j], &all[i]};
@@ -94,7 +94,7 @@ static int sum_sketches(const summand *all, int count, fs_matrix *Y)
     *Y = all[0].Y;
     Y->data = cli_array(Y->rows, Y->cols, fs_dtype_size(Y->dtype));
     int code = 0;
-    if (!P || !Y->data) code = cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
+    if (!P || !Y->data) code = cli_fail("no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
     for (int i = 0; i < count && !code; i++) P[i] = all[i].Y;
     if (!code && (fs_context_create(&ctx, &where) || fs_add(ctx, P, count, 0.0, Y))) code = cli_library_fail();
     fs_context_destroy(ctx);
@@ -134,7 +134,7 @@ static int add_run(int argc, char **argv)
     FILE *out = output_open_two(output, OUTPUT_IDENTITY);
     if (!out) return EXIT_FAILURE;
     summand *all = calloc((size_t)count, sizeof *all);
-    int code = all ? add(all, count, argv + 1, out) : cli_fail("there is no memory for %d files", count);
+    int code = all ? add(all, count, argv + 1, out) : cli_fail("no memory for %d files", count);
     for (int i = 0; all && i < count; i++) {
         fs_file_close(all[i].file);
         identity_free(&all[i].id);

@@ -175,7 +175,7 @@ static int examine_all(report *r, progress *bar)
     fs_context *reference = with ? variant_context(variant_names[0]) : NULL;
     if (!reference) {
         free(with);
-        return cli_fail("there is no memory for %d products of %d x %d", PRODUCTS, K, N);
+        return cli_fail("no memory for %d products of %d x %d", PRODUCTS, K, N);
     }
     r->digests = VECTORS, r->products = PRODUCTS;
     progress_step(bar, "products by the reference implementation");
@@ -259,7 +259,7 @@ static int measure_quality(double ratio[SORTS][INPUTS], progress *bar)
     fs_context_options cpu = FS_CONTEXT_INIT;
     fs_context *ctx = NULL;
     cpu.backend = FS_BACKEND_CPU;
-    int code = Q && Y ? 0 : cli_fail("there is no memory for a basis of %d x %d", QD, QN);
+    int code = Q && Y ? 0 : cli_fail("no memory for a basis of %d x %d", QD, QN);
     if (!code && fs_context_create(&ctx, &cpu)) code = cli_library_fail();
     for (int sort = 0; sort < SORTS && !code; sort++) {
         progress_step(bar, "quality: %s", sorts[sort].name);

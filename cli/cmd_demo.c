@@ -147,7 +147,7 @@ static int demo_compare(demo_matrix *A, demo_race *race, FILE *picture)
     const int middle = (table.sizes - 1) / 2;
     race->A = A;
     race->Y = cli_array(table.k[table.sizes - 1], A->cols, sizeof *race->Y);
-    int code = race->Y ? 0 : cli_fail("there is no memory for Y; give --rows a smaller number");
+    int code = race->Y ? 0 : cli_fail("no memory for Y; give --rows a smaller number");
     if (!code) code = demo_gram_open(race, A->cols);
     progress bar = progress_start(2 + DEMO_SKETCHES * (table.sizes + 1), 0);
     if (!code) {

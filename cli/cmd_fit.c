@@ -88,7 +88,7 @@ static int fit_solve(task *t, const fit_options *o)
 {
     const int64_t n = t->in.n, rhs = t->B.cols;
     double *x = cli_array(n, rhs, sizeof *x), exact = NAN;
-    if (!x) return cli_fail("there is no memory for X, %" PRId64 " x %" PRId64, n, rhs);
+    if (!x) return cli_fail("no memory for X, %" PRId64 " x %" PRId64, n, rhs);
     fs_matrix X = fs_row_major(x, n, rhs, FS_F64);
     fs_fit_report report = FS_FIT_REPORT_INIT;
     int code = 0;
@@ -123,7 +123,7 @@ static int fit_run(const cli_command *command, int argc, char **argv, int (*take
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
     o.task.rhs = cli_array(argc, 1, sizeof *o.task.rhs); /* there are no more files than words */
-    if (!o.task.rhs) return cli_fail("there is no memory for the names of %d files", argc);
+    if (!o.task.rhs) return cli_fail("no memory for the names of %d files", argc);
     int code = cli_parse(command, &argc, argv, takes, &o);
     if (!code) code = fit(command, &o, argc, argv);
     free(o.task.rhs);

@@ -56,7 +56,7 @@ static int gram_measure(task *t)
 {
     const int64_t n = t->in.n;
     double *g = cli_array(n, n, sizeof *g), frobenius = NAN, spectral = NAN;
-    if (!g) return cli_fail("there is no memory for G, %" PRId64 " x %" PRId64, n, n);
+    if (!g) return cli_fail("no memory for G, %" PRId64 " x %" PRId64, n, n);
     fs_matrix G = fs_row_major(g, n, n, FS_F64);
     fs_gram_report report = FS_GRAM_REPORT_INIT;
     int code = 0;

@@ -173,7 +173,7 @@ static int lstsq_run(int argc, char **argv)
     const fs_lstsq_options start = FS_LSTSQ_INIT;
     lstsq_options o = {.solver = SOLVER_OPTIONS_INIT, .how = start};
     o.rhs = cli_array(argc, 1, sizeof *o.rhs); /* there are no more files than words */
-    if (!o.rhs) return cli_fail("there is no memory for the names of %d files", argc);
+    if (!o.rhs) return cli_fail("no memory for the names of %d files", argc);
     int code = cli_parse(&lstsq_command, &argc, argv, lstsq_take, &o);
     if (!code) code = lstsq(&o, argc, argv);
     free(o.rhs);

@@ -156,7 +156,7 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
                      FS_MEMORY_HOST};
     int code = 0;
     if (!csr.ptr || !csr.index || !csr.value)
-        code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
+        code = cli_fail("no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
     else if (fs_sketch_to_csr(NULL, S, 0, &csr)) code = cli_library_fail();
     else draw_dots(c, p, &csr);
     free(csr.ptr);
@@ -179,7 +179,7 @@ static int draw(const fs_sketch *const *sketch, const fs_spec *spec, int panels,
     }
     c.height = panel_of[0].height + 2 * MARGIN;
     c.pixel = cli_array(c.height, c.width, 1);
-    if (!c.pixel) return cli_fail("there is no memory for %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
+    if (!c.pixel) return cli_fail("no memory for %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
     memset(c.pixel, PAGE, (size_t)(c.width * c.height));
     int code = 0;
     for (int i = 0; i < panels && !code; i++) {

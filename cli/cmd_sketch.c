@@ -82,7 +82,7 @@ static int make_room(work *w)
     const int64_t k = w->spec.k, n = w->A.n;
     void *data = cli_array(k, n, fs_dtype_size(sum));
     if (!data)
-        return cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64 " %s; give a smaller -k", k, n,
+        return cli_fail("no memory for Y, %" PRId64 " x %" PRId64 " %s; give a smaller -k", k, n,
                         fs_file_dtype_name(sum));
     w->Y = w->o->input.file.batch_major ? fs_batch_major(data, n, k, sum) : fs_row_major(data, k, n, sum);
     return 0;

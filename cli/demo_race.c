@@ -35,7 +35,7 @@ int demo_gram_open(demo_race *race, int64_t cols)
     race->part = cli_array(cols, cols, sizeof *race->part);
     race->gram = cli_array(cols, cols, sizeof *race->gram);
     if (!race->part || !race->gram)
-        return cli_fail("there is no memory for two Gram matrices of %" PRId64 " x %" PRId64, cols, cols);
+        return cli_fail("no memory for two Gram matrices of %" PRId64 " x %" PRId64, cols, cols);
     return fs_workspace_create(&race->w, race->ctx, &shape) ? cli_library_fail() : 0;
 }
 

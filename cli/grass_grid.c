@@ -52,7 +52,7 @@ int grass_grid_make(grass_grid *grid, const grass_ask *ask, int64_t parameters, 
     grid->ask = ask;
     grid->count = 0;
     grid->cells = cli_array(ask->seeds, round, sizeof *grid->cells);
-    if (!grid->cells) return cli_fail("there is no memory for %" PRId64 " x %" PRId64 " sketches", ask->seeds, round);
+    if (!grid->cells) return cli_fail("no memory for %" PRId64 " x %" PRId64 " sketches", ask->seeds, round);
     for (int64_t seed = 0; seed < ask->seeds; seed++)
         for (int i = 0; i < ask->sizes; i++)
             for (int f = 0; f < ask->families; f++, grid->count++)
@@ -125,7 +125,7 @@ int grass_summarise(const grass_grid *grid, const grass_record *record, int64_t 
     double *values = cli_array(ask->seeds, tests, sizeof *values);
     double *gaussian = cli_array(ask->seeds, tests, sizeof *gaussian);
     double *work = cli_array(1, 2 * tests + LDS_SAMPLES, sizeof *work);
-    int code = values && gaussian && work ? 0 : cli_fail("there is no memory for the LDS of %" PRId64 " images", tests);
+    int code = values && gaussian && work ? 0 : cli_fail("no memory for the LDS of %" PRId64 " images", tests);
     for (int i = 0; i < ask->sizes && !code; i++) {
         const grass_cell *row = grid->cells + i * ask->families, *dense = NULL;
         for (int f = 0; f < ask->families; f++)

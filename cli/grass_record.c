@@ -26,10 +26,7 @@ static void free_line(grass_line *line)
     cJSON_Delete(line->json);
 }
 
-static int no_memory(const grass_record *r)
-{
-    return cli_fail("there is no memory for %" PRId64 " results", r->count + 1);
-}
+static int no_memory(const grass_record *r) { return cli_fail("no memory for %" PRId64 " results", r->count + 1); }
 
 /* Takes a text, which it frees where it fails.  *wrong: it is not a line. */
 static int keep(grass_record *r, char *text, int *wrong)

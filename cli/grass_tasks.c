@@ -230,7 +230,7 @@ static int print_results(session *s)
     const int single = s->grid.count == 1;
     grass_summary *summaries = cli_array(o->ask.sizes, o->ask.families, sizeof *summaries);
     int code = summaries ? grass_summarise(&s->grid, s->record, o->test, o->recipe.seed, summaries)
-                         : cli_fail("there is no memory for a table");
+                         : cli_fail("no memory for a table");
     if (!code && o->json) code = grass_print_summaries(&s->grid, summaries);
     else if (!code) {
         print_models(s);
@@ -307,7 +307,7 @@ static int print_features(const session *s, const experiment_result *made)
 static int features(session *s)
 {
     experiment_result *made = cli_array(s->grid.count, 1, sizeof *made);
-    int code = made ? 0 : cli_fail("there is no memory for %" PRId64 " results", s->grid.count);
+    int code = made ? 0 : cli_fail("no memory for %" PRId64 " results", s->grid.count);
     for (int64_t i = 0; i < s->grid.count; i++) s->all += grass_work(&s->grid.cells[i].spec);
     if (!code) code = train(s);
     for (int64_t i = 0; i < s->grid.count && !code; i++) {
@@ -337,7 +337,7 @@ static int print_queries(const session *s, double *scores)
     int64_t *best = cli_array(o->query_count, o->each, sizeof *best);
     int64_t *worst = cli_array(o->query_count, o->each, sizeof *worst);
     double values[2][100];
-    int code = best && worst ? 0 : cli_fail("there is no memory for %d queries", o->query_count);
+    int code = best && worst ? 0 : cli_fail("no memory for %d queries", o->query_count);
     for (int q = 0; q < o->query_count && !code; q++) {
         int64_t *up = best + q * o->each, *down = worst + q * o->each;
         if (fs_attribution_top(&all, o->query[q], o->each, 0, up, values[0]) ||
@@ -364,7 +364,7 @@ static int query(session *s)
     s->all = grass_work(&cell->spec);
     int code = train(s);
     double *scores = code ? NULL : cli_array(o->test, o->train, sizeof *scores);
-    if (!code && !scores) code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
+    if (!code && !scores) code = cli_fail("no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
     next(s, cell, grass_work(&cell->spec));
     if (!code && experiment_lds(&s->e, &cell->spec, cell->mask, o->damping, scores, &result)) code = cli_library_fail();
     progress_end(&s->bar);

@@ -78,7 +78,7 @@ int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype d
     int code = fs_file_write_npy(out, Y, dtype, &what.crc) ? cli_library_fail() : 0;
     char *text = second ? identity_text(&what) : NULL;
     if (text) fprintf(second, "%s\n", text);
-    if (!code) code = second && !text ? cli_fail("there is no memory for the text of what Y is") : output_close();
+    if (!code) code = second && !text ? cli_fail("no memory for the text of what Y is") : output_close();
     output_abandon();
     free(text);
     return code;
@@ -109,7 +109,7 @@ static int64_t whole_of(reading *r, const cJSON *item, const char *field, int64_
     const double value = cJSON_IsNumber(item) ? item->valuedouble : NAN;
     if (value >= (double)low && value <= (double)high && value == floor(value)) return (int64_t)value;
     char wanted[80];
-    snprintf(wanted, sizeof wanted, "a whole number from %" PRId64 " to %" PRId64, low, high);
+    snprintf(wanted, sizeof wanted, "an integer from %" PRId64 " to %" PRId64, low, high);
     wrong(r, field, wanted);
     return low;
 }
@@ -165,7 +165,7 @@ static void *read_array(reading *r, const cJSON *array, const char *field, size_
     *count = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
     if (*count < 1) wrong(r, field, "an array with something in it");
     void *room = *count < 1 ? NULL : calloc((size_t)*count, bytes);
-    if (*count >= 1 && !room) r->result = fs_fail(FS_ENOMEM, "%s: there is no memory for it", r->name);
+    if (*count >= 1 && !room) r->result = fs_fail(FS_ENOMEM, "%s: no memory for it", r->name);
     if (!room) *count = 0;
     return room;
 }

@@ -119,7 +119,7 @@ static FILE *standard_output(void)
     if (isatty(STDOUT_FILENO))
         return cli_fail("standard output is a terminal; send it to a file or a pipe, or name a file with -o"), NULL;
     if (!fstat(STDOUT_FILENO, &there) && claims_output(o->name, &there)) return NULL;
-    if (make_stream(o)) cli_fail("there is no memory for the stream of standard output");
+    if (make_stream(o)) cli_fail("no memory for the stream of standard output");
     return o->stream;
 }
 

@@ -48,7 +48,7 @@ int png_write(FILE *out, int64_t width, int64_t height, const uint32_t *palette,
     uint8_t header[13] = {0}, table[3 * 256];
     uLongf bytes;
     uint8_t *packed = compress_rows(width, height, pixels, &bytes);
-    if (!packed) return cli_fail("there is no memory for a picture of %" PRId64 " x %" PRId64 " pixels", width, height);
+    if (!packed) return cli_fail("no memory for a picture of %" PRId64 " x %" PRId64 " pixels", width, height);
     put32(header, (uint64_t)width);
     put32(header + 4, (uint64_t)height);
     header[8] = 8; /* bits a pixel */

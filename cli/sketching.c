@@ -103,13 +103,13 @@ static int identify(sketching *s, const fs_spec *spec, int64_t row0, fs_matrix *
     id->n = s->n;
     id->dtype = Y->dtype;
     id->rows = cli_array(1, 1, sizeof *id->rows);
-    if (!id->rows) return cli_fail("there is no memory for a range of rows");
+    if (!id->rows) return cli_fail("no memory for a range of rows");
     id->count = 1;
     *id->rows = (identity_rows){row0, row0 + s->d};
     if (!s->o->resume) return 0;
     id->panels = fs_stream_panels(s->stream);
     id->file = cli_array(s->files, 1, sizeof *id->file);
-    if (!id->file) return cli_fail("there is no memory for %" PRId64 " files", s->files);
+    if (!id->file) return cli_fail("no memory for %" PRId64 " files", s->files);
     id->files = s->files;
     for (int64_t i = 0; i < id->files; i++) {
         fs_stream_file file = FS_STREAM_FILE_INIT;
@@ -132,8 +132,8 @@ static int convert_panel(sketching *s, fs_context *ctx, fs_panel *p, fs_dtype dt
         s->converted_bytes = s->converted ? bytes : 0;
     }
     if (bytes && !s->converted)
-        return cli_fail("there is no memory for %" PRId64 " elements of %s as %s; give a smaller --memory", count,
-                        s->name, fs_file_dtype_name(dtype));
+        return cli_fail("no memory for %" PRId64 " elements of %s as %s; give a smaller --memory", count, s->name,
+                        fs_file_dtype_name(dtype));
     const fs_matrix in = p->is_sparse ? fs_row_major(p->sparse.value, 1, count, from) : p->A;
     fs_matrix out = in;
     out.data = s->converted, out.dtype = dtype;

@@ -136,8 +136,7 @@ int solver_room(solver_output *o, const char *what, int64_t rows, int64_t cols, 
     }
     o->data = all >= 0 ? calloc(1, (size_t)all + 1) : NULL;
     if (o->data) return 0;
-    return cli_fail("there is no memory for %s, %" PRId64 " x %" PRId64 " elements of %d bytes", what, rows, width,
-                    bytes);
+    return cli_fail("no memory for %s, %" PRId64 " x %" PRId64 " elements of %d bytes", what, rows, width, bytes);
 }
 
 fs_matrix solver_matrix(const solver_output *o)

@@ -78,8 +78,7 @@ static int sketch(task *t, sketching *s, fs_matrix *to)
     if (to->memory != FS_MEMORY_HOST)
         Y = fs_row_major(cli_array(Y.rows, Y.cols, fs_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
     if (!Y.data)
-        return cli_fail("there is no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows,
-                        to->cols);
+        return cli_fail("no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows, to->cols);
     int code = sketching_run(s, t->ctx, t->S, &t->spec, 0, &Y);
     if (!code && s == &t->rhs) sketching_save(s, &Y);
     if (!code && to->memory != FS_MEMORY_HOST && fs_add(t->ctx, &Y, 1, 0.0, to)) code = cli_library_fail();

@@ -48,7 +48,7 @@ static int open(void **state, struct bench_gpu *unused, int64_t k, int64_t n, in
         return 1;
     }
     if (s->G && s->B && s->work && s->pivots) return 0;
-    fprintf(stderr, "fsbench: there is no memory for a textbook's solver\n");
+    fprintf(stderr, "fsbench: no memory for a textbook's solver\n");
     return 1;
 }
 

@@ -80,7 +80,7 @@ static int run(bench_gpu *g, float *pinned_A, float *pinned_Y, const fs_sketch *
         memset(pageable.Y, 0, Y_BYTES);
         failed |= measure(g, &pageable, S, spec);
     } else {
-        fprintf(stderr, "fsbench: there is no memory for a pageable matrix of %zu bytes\n", A_BYTES);
+        fprintf(stderr, "fsbench: no memory for a pageable matrix of %zu bytes\n", A_BYTES);
         failed = 1;
     }
     free(pageable.A);

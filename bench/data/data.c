@@ -84,8 +84,7 @@ int data_make(const data_set *set, float *A)
     if (r.kind == RECIPE_LOWRANK) {
         factors = malloc(sizeof *factors * (size_t)(RECIPE_RANK * (r.d + r.n)));
         if (!factors) {
-            fprintf(stderr, "fsbench: there is no memory for the factors of a %" PRId64 " x %" PRId64 " matrix\n", r.d,
-                    r.n);
+            fprintf(stderr, "fsbench: no memory for the factors of a %" PRId64 " x %" PRId64 " matrix\n", r.d, r.n);
             return 1;
         }
         fill_normal(r.seed, STREAM_U, r.d, RECIPE_RANK, factors);

@@ -126,7 +126,7 @@ static int one_draw(const lapack *l, columns *c, const fs_spec *spec, const int6
         least = pivot_of(l, c, members, count);
     }
     free(members);
-    if (!bad && isnan(least)) fprintf(stderr, "fsbench: there is no memory for a Gram matrix of %" PRId64 "\n", c->n);
+    if (!bad && isnan(least)) fprintf(stderr, "fsbench: no memory for a Gram matrix of %" PRId64 "\n", c->n);
     return bad || isnan(least) ? -1 : least < QUALITY_SINGULAR;
 }
 

@@ -165,7 +165,7 @@ def check_list(shape: Tuple[int, ...], dtype: Any, kind: str, count: int) -> boo
             raise ValueError(f"a mask of rows has {shape[0]} elements, and there are {count} rows: it needs as many")
         return True
     if kind not in "iu" and shape[0]:  # an empty list has some type, too
-        raise TypeError(f"a list of rows has dtype {dtype}, it must be of whole numbers, or a mask of bool")
+        raise TypeError(f"a list of rows has dtype {dtype}, it must be of integers, or a mask of bool")
     return False
 
 
@@ -226,7 +226,7 @@ def unknown_dtype(dtype: Any, cast: str = "A.astype('float64')") -> TypeError:
     """The error for a dtype that is not converted.  cast: what the array's framework has for it."""
     how = "S is real, so sketch A.real and A.imag" if "complex" in str(dtype) else f"convert it first, {cast}"
     return TypeError(
-        f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}, and converts whole numbers and bool: {how}"
+        f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}, and converts integers and bool: {how}"
     )
 
 
@@ -248,7 +248,7 @@ def dtype_code(dtype: Any) -> int:
 
 
 def working_type(dtype: Any) -> Any:
-    """What arrays of a NumPy dtype are converted to before they are sketched: whole numbers to a type that holds those
+    """What arrays of a NumPy dtype are converted to before they are sketched: integers to a type that holds those
     of up to 24 or 53 bits exactly, others to the machine's byte order; None where the dtype is one of the four."""
     if dtype.kind in "biu":
         return "float32" if dtype.itemsize <= 2 else "float64"

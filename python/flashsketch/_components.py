@@ -257,7 +257,7 @@ class FlashTruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         count, most = self.n_components, min(X.shape)
         if not isinstance(count, numbers.Integral) or not 1 <= count <= most:
             raise ValueError(
-                f"n_components({count!r}) must be a whole number from 1 on and <= n_features and n_samples({most})."
+                f"n_components({count!r}) must be an integer from 1 on and <= n_features and n_samples({most})."
             )
         found = svd(
             X, int(count), oversampling=self.n_oversamples, power_steps=self.n_iter, seed=seed_of(self.random_state)

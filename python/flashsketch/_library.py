@@ -193,7 +193,7 @@ def whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1, *, 
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{who}: {name} is {value!r}, it must be a whole number") from None
+        raise TypeError(f"{who}: {name} is {value!r}, it must be an integer") from None
     if not low <= number <= high:
         raise ValueError(f"{who}: {name} is {number}, it must be from {low} to {high}")
     return number

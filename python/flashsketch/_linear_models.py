@@ -23,7 +23,7 @@ DTYPES = (numpy.float64, numpy.float32)
 
 
 def seed_of(random_state: Any) -> int:
-    """A sketch's seed: a whole number as it is, otherwise a draw."""
+    """A sketch's seed: an integer as it is, otherwise a draw."""
     if isinstance(random_state, (int, numpy.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(0, 2**32, dtype=numpy.uint64))

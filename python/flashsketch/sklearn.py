@@ -96,7 +96,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 )
             return count
         if not isinstance(self.n_components, (int, numpy.integer)) or self.n_components < 1:
-            raise ValueError(f"n_components is {self.n_components!r}, it must be 'auto' or a whole number from 1 on")
+            raise ValueError(f"n_components is {self.n_components!r}, it must be 'auto' or an integer from 1 on")
         if self.n_components > features:
             warnings.warn(
                 f"n_components = {self.n_components} is more than the {features} features: the dimension grows",

@@ -10,7 +10,7 @@ fail() {
     echo "grass.sh: $1" >&2
     exit 1
 }
-# grid RECORD [OPTION]...: the small grid.  5003 coordinates are no whole number of blocks or lines, 24 gradients no
+# grid RECORD [OPTION]...: the small grid.  5003 coordinates are no multiple of blocks or lines, 24 gradients no
 # whole tile; 4 k is more than all coordinates at the last k.  They are those of a perceptron.
 grid() {
     record=$1

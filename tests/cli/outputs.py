@@ -19,7 +19,7 @@ from command import FLASHSKETCH, about, check, npy, npy_bytes, run
 
 INTERPOSE = str(pathlib.Path(sys.argv[2]).resolve())
 ROWS = [[(7 * i + 3 * j) % 19 - 9 for j in range(8)] for i in range(2000)]
-SKETCH = ["sketch", "-k", 40, "-s", 4, "--seed", 7]  # sums of whole numbers are exact
+SKETCH = ["sketch", "-k", 40, "-s", 4, "--seed", 7]  # sums of integers are exact
 PANELS = ["--memory", "4K", "--resume", "--every", 0]  # 2000 rows of 32 bytes are 16 panels
 
 

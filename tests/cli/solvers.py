@@ -173,7 +173,7 @@ def a_signal_leaves_nothing():
 
 
 def a_file_that_ends_early_is_named():
-    """Its header says more than it has; and it is cut during one of many reads, which the bar shows after a second."""
+    """Its header gives more than it has; and it is cut during one of many reads, which the bar shows after a second."""
     npy("A.npy", A * 40, "d")
     data = npy_bytes("A.npy")
     pathlib.Path("short.npy").write_bytes(data[:-8])

@@ -23,7 +23,7 @@ import time
 from command import FLASHSKETCH, about, check, npy, npy_bytes, run
 
 D, N, K = 2003, 13, 90
-SKETCH = ["sketch", "-k", K, "-s", 4, "--seed", 7]  # sums of whole numbers are exact
+SKETCH = ["sketch", "-k", K, "-s", 4, "--seed", 7]  # sums of integers are exact
 
 
 def shards(name, rows, cuts, **how):
@@ -42,7 +42,7 @@ CUTS = ([1], [1000, 1001, 1004], [700, 1999])
 
 
 def panels_and_files_of_any_size_give_the_same_bits():
-    """On whole numbers, for S whose entries are powers of two: every sum is exact."""
+    """On integers, for S whose entries are powers of two: every sum is exact."""
     columns = [list(column) for column in zip(*WHOLE)]
     for code in "f", "d":
         npy("A.npy", WHOLE, code)
@@ -85,7 +85,7 @@ def mtx(rows, sparse):
 
 
 def idx(rows):
-    """Rows of whole numbers as an IDX file of int8."""
+    """Rows of integers as an IDX file of int8."""
     return bytes([0, 0, 9, 2]) + len(rows).to_bytes(4, "big") + len(rows[0]).to_bytes(4, "big") + bytes(
         x % 256 for row in rows for x in row)
 
@@ -264,7 +264,7 @@ def a_state_of_another_run_is_refused_and_kept():
         whole = npy_bytes(name)
         pathlib.Path("cut.npy").write_bytes(whole[:-5])
         run(*SKETCH, name, "cut.npy", "-o", "V.npy",
-            fails=["cut.npy: the header says", f"but {len(whole) - 133} follow"])
+            fails=["cut.npy: the header gives", f"but {len(whole) - 133} follow"])
         assert not os.path.exists("V.npy") and not os.path.exists("V.npy.json")
 
 
@@ -407,7 +407,7 @@ def by(task, A, B=(), *options):
 
 
 def tasks_take_files_and_panels_of_any_size():
-    """Whole numbers: S A and S B are exact, so X and G have the same bits, from sketches that are there too."""
+    """Integers: S A and S B are exact, so X and G have the same bits, from sketches that are there too."""
     if not has_tasks():
         return
     npy("A.npy", WHOLE)
@@ -526,7 +526,7 @@ def has_a_gpu(property):
 
 
 def on_a_gpu_panels_give_the_same_bits():
-    """Whole numbers, so the CPU's bits."""
+    """Integers, so the CPU's bits."""
     if not has_a_gpu("on_a_gpu_panels_give_the_same_bits"):
         return
     npy("A.npy", WHOLE)
@@ -548,7 +548,7 @@ def on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits():
 
 
 def on_a_gpu_tasks_take_files_and_panels_of_any_size():
-    """Whole numbers: S A and S B are exact, so one GPU solves the same equations to the same bits."""
+    """Integers: S A and S B are exact, so one GPU solves the same equations to the same bits."""
     if not has_a_gpu("on_a_gpu_tasks_take_files_and_panels_of_any_size"):
         return
     npy("A.npy", WHOLE)

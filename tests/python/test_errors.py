@@ -15,8 +15,8 @@ WRONG = [
     (lambda: fs.Sketch(k=10, d=10, seed=-1), ValueError, "seed is -1, it must be from 0 to 18446744073709551615"),
     (lambda: fs.Sketch(k=10, d=10, seed=2**64), ValueError, "seed is 18446744073709551616"),
     (lambda: fs.Sketch(k=10, d=2**70), ValueError, "d is 1180591620717411303424, it must be from"),
-    (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be a whole number"),
-    (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be a whole number"),
+    (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be an integer"),
+    (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be an integer"),
     (lambda: fs.Sketch(k=10, d=10, family="sparse"), ValueError, "family is 'sparse', it must be one of blockperm"),
     (
         lambda: fs.Sketch(k=10, d=10, shuffle="all"),
@@ -56,7 +56,7 @@ WRONG = [
     (lambda: _overlapping(), ValueError, "A and Y overlap in memory"),
     (lambda: S.apply(whole(100, 3), row0=950), ValueError, r"rows 950 to 950 \+ 100 of A are not all in S"),
     (lambda: S.update(_y(200, 3), whole(100, 3), -1), ValueError, "row0 is -1, it must be from 0 to 1000"),
-    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "row0 is 1.5, it must be a whole number"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "row0 is 1.5, it must be an integer"),
     # ctypes would keep the last 64 bits: 5, 0 and 5.
     (lambda: S.apply(whole(100, 3), row0=2**64 + 5), ValueError, "row0 is 18446744073709551621, it must be from 0"),
     (lambda: S.apply(whole(100, 3), row0=2**70), ValueError, "row0 is 1180591620717411303424"),
@@ -66,7 +66,7 @@ WRONG = [
     (lambda: S.T.apply(whole(200, 3), row0=2**64, rows=5), ValueError, "row0 is 18446744073709551616, it must be"),
     (lambda: S.T.apply(whole(200, 3), row0=-1), ValueError, "row0 is -1, it must be from 0 to 1000"),
     (lambda: S.T.apply(whole(200, 3), rows=2**64), ValueError, "rows is 18446744073709551616"),
-    (lambda: S.T.apply(whole(200, 3), rows=1.0), TypeError, "rows is 1.0, it must be a whole number"),
+    (lambda: S.T.apply(whole(200, 3), rows=1.0), TypeError, "rows is 1.0, it must be an integer"),
     (lambda: S.update([[0.0] * 3] * 200, whole(1000, 3)), TypeError, "builtins.list is no array"),
     (lambda: S.apply(np.array(1.0), row0=0), ValueError, r"shape \(\); a sketch takes vectors and matrices"),
     (lambda: S.T.apply(whole(200, 3), out=7), TypeError, "builtins.int is no array"),
@@ -76,7 +76,7 @@ WRONG = [
     (lambda: fs.configure(threads=-1), ValueError, "threads is -1, it must be from 0 to 1024"),
     (lambda: fs.configure(threads=1025), ValueError, "threads is 1025, it must be from 0 to 1024"),
     (lambda: fs.configure(threads=2**40), ValueError, "threads is 1099511627776"),
-    (lambda: fs.configure(threads="2"), TypeError, "threads is '2', it must be a whole number"),
+    (lambda: fs.configure(threads="2"), TypeError, "threads is '2', it must be an integer"),
     (lambda: fs.configure(precision="half"), ValueError, "precision is 'half', it must be 'full' or 'fast'"),
 ]
 

@@ -356,7 +356,7 @@ def test_jax_solvers():
     check_solvers(lambda array: jax.device_put(array, jax.devices("gpu")[0]), np.asarray)
 
 
-# listed rows ----------------------------------------------------------------------------------------------------------
+# gathered rows --------------------------------------------------------------------------------------------------------
 
 
 def check_rows(to_gpu, to_host):

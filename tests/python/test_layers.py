@@ -21,7 +21,7 @@ N, K = 13, 16
 
 
 def layers_of(n=N, tokens=(), seed=0, dtype="float32"):
-    """Whole numbers, so that products and their sums are exact."""
+    """Integers, so that products and their sums are exact."""
     rng = np.random.default_rng(seed)
 
     def some(*shape):

@@ -32,7 +32,7 @@ def test_results_go_where_they_are_told_and_lists_come_in_pieces():
     Y = S.apply(A, row0=0, rows=rows[:300])
     for row0 in range(300, 1000, 350):
         assert S.update(Y, A, row0, rows=rows[row0 : row0 + 350]) is Y
-    assert (Y == out).all()  # whole numbers: sums are exact
+    assert (Y == out).all()  # integers: sums are exact
     assert (S.apply(A, row0=500, rows=[]) == 0).all()
     assert (S.update(Y, A, alpha=-1, rows=rows) == 0).all()
 
@@ -62,7 +62,7 @@ WRONG = [
     (lambda: S.apply(A, rows=range(2001, 3001)), ValueError, r"rows.index\[999\] is 3000, but A has 3000 rows"),
     (lambda: S.apply(A, rows=range(-1, 999)), ValueError, r"rows.index\[0\] is -1"),
     (lambda: S.apply(A, row0=600, rows=range(500)), ValueError, r"rows 600 to 600 \+ 500 of the list are not all in S"),
-    (lambda: S.apply(A, rows=np.arange(1000.0)), TypeError, "dtype float64, it must be of whole numbers"),
+    (lambda: S.apply(A, rows=np.arange(1000.0)), TypeError, "dtype float64, it must be of integers"),
     (lambda: S.apply(A, rows=np.ones(2999, bool)), ValueError, "a mask of rows has 2999 elements, and there are 3000"),
     (lambda: S.apply(A, rows=np.ones(3000, bool)), ValueError, "3000 rows are listed, and S is 200 x 1000"),
     (lambda: S.project(A.T, columns=[True] * 1000), ValueError, "a mask of rows has 1000 elements"),
@@ -103,7 +103,7 @@ def test_torch():
     assert torch.equal(S.apply(X, rows=mask.tolist()), S.apply(X, rows=LISTS["ascending"]))
     with pytest.raises(ValueError, match="a mask of rows has 5 elements, and there are 3000 rows"):
         S.apply(X, rows=torch.ones(5, dtype=torch.bool))
-    with pytest.raises(TypeError, match="dtype torch.float32, it must be of whole numbers"):
+    with pytest.raises(TypeError, match="dtype torch.float32, it must be of integers"):
         S.apply(X, rows=torch.ones(1000))
     # The gradient goes to the rows that were listed, and adds up where one was listed twice.
     rows = torch.from_numpy(LISTS["any order, some twice"])

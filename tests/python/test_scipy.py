@@ -14,7 +14,7 @@ def scipy_linear_operator(A):
 
 
 def matrix(kind, dtype="float32", rows=1000, cols=40):
-    """A sparse matrix of whole numbers, where some lines are empty."""
+    """A sparse matrix of integers, where some lines are empty."""
     rng = np.random.default_rng(3)
     full = rng.integers(-4, 5, (rows, cols)) * (rng.random((rows, cols)) < 0.05)
     return kind(full.astype(dtype))

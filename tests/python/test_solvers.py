@@ -365,7 +365,7 @@ def test_a_plan_has_the_error_that_was_asked_for():
         assert f"{plan.k / 20:.3g}" in plan.reason and plan.d == 20000 and plan.error == error
         assert plan.probability == options.get("probability", 0.05)
     assert fs.plan(20, 0.3, d=20000).k > fs.plan(20, 0.5, d=20000).k
-    with pytest.raises(fs.InvalidArgument, match="no k up to d = 300 has an error of 0.1 for n = 50; the smallest"):
+    with pytest.raises(fs.InvalidArgument, match="no k up to d = 300 gives an error of at most 0.1 for n = 50; the smallest"):
         fs.plan(50, 0.1, d=300)
     with pytest.raises(ValueError, match="d is not given, and the plan was made without it"):
         fs.plan(20, 0.5).sketch()

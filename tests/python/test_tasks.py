@@ -246,7 +246,7 @@ def test_refusals():
         with pytest.raises(ValueError, match=message):
             call()
     for call, message in [
-        (lambda: fs.ose(S, r=2.5), "ose: r is 2.5, it must be a whole number"),
+        (lambda: fs.ose(S, r=2.5), "ose: r is 2.5, it must be an integer"),
         (lambda: fs.ose(7, r=2), "must be a Sketch"),
         (lambda: fs.solve(S, A + 0j, b), "dtype is complex128"),
         (lambda: fs.solve(S, A, b.astype(object)), "dtype is object"),

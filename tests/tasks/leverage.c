@@ -236,7 +236,7 @@ static void estimates_have_the_error_that_is_reported(void **state)
 
 /* sources ---------------------------------------------------------------------------------------------------------- */
 
-/* Whole numbers, mostly 0. */
+/* Integers, mostly 0. */
 static view whole_matrix(int64_t d, int64_t n, fs_dtype dtype)
 {
     view A = view_make(ROWS, d, n, dtype);

@@ -38,7 +38,7 @@ static void expect_answer(const char *what, const double *x, const double *want,
     expect_at_most(what, error / size, slack);
 }
 
-/* Well-conditioned whole numbers, small enough for f16: every type has the same A. */
+/* Well-conditioned integers, small enough for f16: every type has the same A. */
 static void fill(const fs_matrix *A, const fs_matrix *B)
 {
     fill_whole(A, 7, 9);

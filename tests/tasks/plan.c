@@ -123,7 +123,7 @@ static void what_cannot_be_had_is_refused(void **state)
     REFUSED(fs_plan(&options, NULL), FS_EINVAL, "report is NULL");
     /* Refused with the smallest error that d rows allow, which is then had. */
     options.d = 1000;
-    REFUSED(fs_plan(&options, &report), FS_EINVAL, "d = 1000", "0.1 for n = 100", "smallest that can be had");
+    REFUSED(fs_plan(&options, &report), FS_EINVAL, "d = 1000", "0.1 for n = 100", "smallest possible error");
     const fs_plan_report all = plan_of(1000, 100, 0.99, 0, 0);
     assert_true(all.k <= 1000);
     options.d = 0, options.error = 1e-5, options.n = 1000000;
