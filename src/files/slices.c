@@ -26,7 +26,7 @@ fs_result fs_stream_slices(fs_stream *s, fs_slices *A)
     FSI_REQUIRE(s && A, "fs_stream_slices: a pointer is NULL");
     FSI_TRY(fs_struct_check("fs_stream_slices", "A", A, sizeof full));
     const int apart = s->is_sparse ? s->count > 1 : s->segment_count > 1; /* files whose lines are not continued in the
-                                                                             next */
+                                                                           * next */
     FSI_REQUIRE(!s->batch_major || !apart,
                 "%s: a solver takes whole rows of A, and each of the %" PRId64
                 " files, which are %s, holds some of its "

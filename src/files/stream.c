@@ -233,7 +233,7 @@ static fs_result find_shards(fs_stream *s, const char *const *paths, const file_
         if (*all == EITHER) *all = in;
         FSI_TRY(check_shard(s, i, dtype, in, *all, sparse));
         const int64_t most = INT64_MAX / (sparse ? 1 : s->shards[i].cols) / 8; /* so many rows that all their elements
-                                                                                  can be counted */
+                                                                                * can be counted */
         if (s->shards[i].rows > most - s->rows)
             return fs_fail(FS_EFILE, "%s: with it the files have more elements than can be counted", s->shards[i].path);
         s->rows += s->shards[i].rows;

@@ -423,7 +423,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
         });
         if (CLUSTER > 1) fsi_cluster_await();
         to.first = (char *)a.data, to.eight = 0, to.factor = 0.0f; /* the path of plain stores, with all of them
-                                                                      disabled */
+                                                                    * disabled */
 #pragma unroll
         for (int i = 0; i < 32; i++) total[i] = 0.0f;
     } else {

@@ -13,7 +13,7 @@ enum { OP_N = 0, OP_T = 1, LOWER = 0, LEFT = 0, RIGHT = 1, NON_UNIT = 0, NO_VECT
 /* Through which a workspace gets results. */
 typedef struct fsi_linalg_answers {
     int *info; /* the result code of potrf, then those of eigen and svd: host memory that the GPU writes, so that no
-                  copy is waited for */
+                * copy is waited for */
     cudaEvent_t mark[FSI_DENSE_MARKS];
 } fsi_linalg_answers;
 

@@ -126,8 +126,8 @@ static fs_result gpu_open(void **state, const fsi_host *host, const fs_context_o
 static int gpu_describe(const void *state, char *text, size_t bytes)
 {
     const fsi_gpu *gpu = (const fsi_gpu *)state;
-    return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d SMs%s%s", gpu->device,
-                    gpu->name, gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
+    return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d SMs%s%s", gpu->device, gpu->name,
+                    gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
                     gpu->precision == FS_PRECISION_FAST ? ", fast precision" : "", gpu->tuning ? ", tuned" : "");
 }
 
