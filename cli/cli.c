@@ -14,7 +14,7 @@
 
 static void complain(const char *command, const char *format, va_list arguments)
 {
-    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress bar may be there */
+    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress bar may be on the line */
     fprintf(stderr, "flashsketch%s%s: ", command ? " " : "", command ? command : "");
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);

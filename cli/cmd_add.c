@@ -1,4 +1,5 @@
-/* cmd_add.c - flashsketch add: the sum of sketches of different rows of one matrix, which is the sketch of all of them.
+/* cmd_add.c - flashsketch add: the sum of sketches of different rows of one matrix, which is the sketch of all those
+ * rows.
  *
  * Files are added in the order of their rows, whatever the order of the arguments, in double, and rounded once: the
  * same files give the same bits. */
@@ -145,14 +146,13 @@ static int add_run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {'o', "output", "FILE", "where the sum goes, npy (default -, standard output)", CLI_FILES}, {0}};
+    {'o', "output", "FILE", "file for the sum, npy (default -, standard output)", CLI_FILES}, {0}};
 const cli_command add_command = {
     "add",
     "[OPTION]... FILE...",
     "add sketches of different rows of one matrix",
-    "Writes the sum of the sketches in npy files: the sketch of all the rows that they are sketches of.  What each of\n"
-    "them is, FILE.json says, which 'flashsketch sketch -o FILE' writes: S and the type must be the same, and no row\n"
-    "may be in two of them.",
+    "Writes the sum of the sketches in npy files: the sketch of all their rows.  FILE.json, which 'flashsketch sketch\n"
+    "-o FILE' writes, describes each of them: S and the type must be the same, and no row may be in two of them.",
     options,
-    "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.",
+    "The order of the files makes no difference.  'flashsketch info' prints which rows a sketch covers.",
     add_run};

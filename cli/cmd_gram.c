@@ -1,4 +1,4 @@
-/* cmd_gram.c - flashsketch gram: (SA)'SA in place of A'A, and how far from it that is. */
+/* cmd_gram.c - flashsketch gram: (SA)'SA in place of A'A, and its error. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static int gram_run(int argc, char **argv)
 
 static const cli_option options[] = {
     {EXACT, "exact", NULL, "print the error itself: A is one file, mapped or in memory", NULL},
-    {'o', "output", "FILE", "where G goes, n x n, npy (default: nowhere)", CLI_FILES},
+    {'o', "output", "FILE", "file for G, n x n, npy (default: none)", CLI_FILES},
     TASK_FROM_OPTION("FILE is S A, which 'flashsketch sketch' or 'add' wrote"),
     TASK_OPTIONS(WHERE_OPTIONS),
     SKETCHING_OPTIONS,

@@ -1,4 +1,4 @@
-/* demo_matrix.c - where the demo's matrix comes from, and the time to read it. */
+/* demo_matrix.c - the demo's matrix, and the time to read it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +106,7 @@ double demo_read_ms(const demo_matrix *A)
             for (int lane = 0; lane < LANES; lane++) sum[lane] += A->data[i * LANES + lane];
         for (int lane = 0; lane < LANES; lane++) total += sum[lane];
     }
-    const volatile float kept = total; /* so that the sum is made */
+    const volatile float kept = total; /* so that the compiler keeps the sum */
     (void)kept;
     return 1e3 * (cli_seconds() - start);
 }

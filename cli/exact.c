@@ -13,7 +13,7 @@ static int64_t index_at(const void *array, fs_index_type type, int64_t i)
     return type == FS_INDEX32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
 }
 
-/* A sparse matrix of f64 as packed rows, added to what is there. */
+/* A sparse matrix of f64, added to packed rows. */
 static void write_out(const fs_sparse *A, double *to)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;

@@ -30,7 +30,7 @@ static int make_cell(grass_cell *cell, const grass_ask *ask, fs_family family, i
         return cli_fail("a mask of %" PRId64 " coordinates, gradients have %" PRId64, cell->mask, parameters);
     if (cell->mask == parameters && ask->mask < 0) cell->mask -= cell->mask % ask->run;
     if (cell->mask && cell->mask % ask->run)
-        return cli_fail("a mask of %" PRId64 " coordinates is not made of whole runs of %" PRId64, cell->mask,
+        return cli_fail("a mask of %" PRId64 " coordinates is not a multiple of the run length %" PRId64, cell->mask,
                         ask->run);
     if (cell->mask && ask->run > 1) snprintf(runs, sizeof runs, " in runs of %" PRId64, ask->run);
     cell->spec = ask->sketch;
@@ -92,13 +92,13 @@ static int read_values(const grass_grid *grid, const grass_record *record, const
             t++;
         }
         if (t != tests)
-            return cli_fail("%s: a line has LDS of %" PRId64 " images, there are %" PRId64 "; take it away: %s",
+            return cli_fail("%s: a line has LDS of %" PRId64 " images, there are %" PRId64 "; remove it: %s",
                             record->path, t, tests, first[s * round].name);
     }
     return 0;
 }
 
-/* What needs no image: means over the seeds' lines. */
+/* Values that need no image: means over the seeds' lines. */
 static void read_numbers(const grass_grid *grid, const grass_record *record, grass_summary *out)
 {
     const int64_t round = (int64_t)grid->ask->sizes * grid->ask->families, seeds = grid->ask->seeds;

@@ -1,4 +1,4 @@
-/* grass_tasks.c - data, models, then a task: features, results of every sketch, or what training images are worth. */
+/* grass_tasks.c - data, models, then a task: features, results of every sketch, or the scores of training images. */
 #include "grass_tasks.h"
 
 #include <inttypes.h>
@@ -46,14 +46,14 @@ static int read_data(const grass_options *o, grass_data *data)
 {
     char path[DATA_FILES][PATH_MAX];
     if (!o->data && access(fashion, R_OK) != 0)
-        return cli_fail("Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it, or name a "
+        return cli_fail("Fashion-MNIST is not installed; run 'apt-get install dataset-fashion-mnist', or name a "
                         "folder of IDX files with --data");
     name_data(o, path);
     const grass_paths paths = {path[0], path[1], path[2], path[3]};
     return grass_data_read(data, &paths, o->train, o->test) ? cli_library_fail() : 0;
 }
 
-/* What a task works with. */
+/* The state of a task. */
 typedef struct session {
     const grass_options *o;
     const grass_data *data;
@@ -64,7 +64,7 @@ typedef struct session {
     double model_seconds;
     progress bar;
     const grass_cell *now;  /* the sketch at hand; NULL: models */
-    double done, step, all; /* work before it, its own, and all there is */
+    double done, step, all; /* work before it, its own, and the total */
 } session;
 
 /* progress --------------------------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static void at(void *user, double share, const char *doing)
                     s->now->spec.k, s->now->spec.seed, doing);
 }
 
-/* Begins the next piece of the work. */
+/* Begins the next step of the work. */
 static void next(session *s, const grass_cell *cell, double work)
 {
     s->done += s->step;
@@ -123,7 +123,7 @@ static void print_one(const session *s, const grass_cell *cell)
            grass_number(line, "project_seconds"));
 }
 
-/* Numbers with as many digits as mean something; null for NaN. */
+/* Numbers with their significant digits; null for NaN. */
 static void add_number(cJSON *out, const char *name, double value)
 {
     char text[32];
@@ -204,10 +204,10 @@ static int grass_tasks_measure(session *s, const grass_cell *cell)
     return code;
 }
 
-/* 'lds' makes nothing: what it needs must be there. */
+/* 'lds' computes no models or features: they must exist. */
 static int look(session *s)
 {
-    static const char makes[] = "'flashsketch grass run' and 'grass features' make what is missing";
+    static const char makes[] = "'flashsketch grass run' and 'grass features' compute what is missing";
     experiment_kept kept;
     if (experiment_look(&s->e, NULL, 0, &kept)) return cli_library_fail();
     if (kept.missing)
@@ -241,7 +241,7 @@ static int print_results(session *s)
     return code;
 }
 
-/* 'run' and 'lds': what the record does not have is made, one sketch after the other. */
+/* 'run' and 'lds': results that are not in the record are computed, one sketch after the other. */
 static int results(session *s)
 {
     for (int64_t i = 0; i < s->grid.count; i++)
@@ -393,7 +393,8 @@ static int run_with(const grass_options *o, const grass_data *data, grass_record
     char identity[PATH_MAX + 16];
     snprintf(identity, sizeof identity, "%s/identity", o->folder);
     if (o->task == GRASS_LDS && access(identity, F_OK))
-        return cli_fail("%s: nothing is kept there; 'flashsketch grass run' and 'grass features' make it", o->folder);
+        return cli_fail("%s: it has no models or features; 'flashsketch grass run' and 'grass features' compute them",
+                        o->folder);
     int code = grass_device_open(&s.device, &o->where) ||
                        experiment_open(&s.e, &s.device, &o->recipe, data, o->folder, &watch)
                    ? cli_library_fail()

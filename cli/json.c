@@ -49,7 +49,7 @@ void json_spec(cJSON *object, const fs_spec *spec)
     json_whole(object, "interleave", spec->interleave);
 }
 
-/* The processor, as Linux names it. */
+/* The processor's name in Linux. */
 static void machine(char *name, size_t bytes)
 {
     char line[256], found[200];

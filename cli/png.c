@@ -25,7 +25,7 @@ static void put_chunk(FILE *out, const char *type, const uint8_t *data, size_t b
     fwrite(word, 1, 4, out);
 }
 
-/* Every row of the stream starts with the number of its filter: 0, none. */
+/* Every row of the stream starts with the number of its filter; 0: none. */
 static uint8_t *compress_rows(int64_t width, int64_t height, const uint8_t *pixels, uLongf *bytes)
 {
     uint8_t *raw = cli_array(height, width + 1, 1);

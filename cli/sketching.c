@@ -26,7 +26,8 @@ int sketching_check(const char *command, const sketching_options *o, const char 
 {
     if (o->resume && (!output || !strcmp(output, "-")))
         return cli_usage(command, "--resume keeps its state beside the output; name one with -o FILE");
-    if (o->every >= 0 && !o->resume) return cli_usage(command, "--every says how often --resume writes its state");
+    if (o->every >= 0 && !o->resume)
+        return cli_usage(command, "--every is the interval of the states of --resume; give --resume too");
     return 0;
 }
 
@@ -70,8 +71,8 @@ int sketching_context(const sketching *A, const sketching *B, const fs_context_o
     return fs_context_create(ctx, &options) ? cli_library_fail() : 0;
 }
 
-/* The memory of panels where --memory is not given: four times Y, which every panel of rows reads and writes again, and
- * enough for long segments of many samples of a batch; for a GPU, few calls. */
+/* The memory of panels where --memory is not given: four times Y, because every panel of rows reads and writes Y, and
+ * enough for long segments of many samples of a batch; for a GPU, enough to need few calls. */
 static int64_t choose_memory(const sketching *s, const fs_context *ctx, int64_t k)
 {
     const int64_t least = (int64_t)64 << 20, most = (int64_t)192 << 20;
@@ -94,7 +95,7 @@ int sketching_keep(sketching *s, const char *output)
 
 /* the product ------------------------------------------------------------------------------------------------ */
 
-/* What this run makes; with --resume, what of it the state has. */
+/* The description of this run; with --resume, the part of it that the state has. */
 static int identify(sketching *s, const fs_spec *spec, int64_t row0, fs_matrix *Y)
 {
     identity *id = &s->id;

@@ -267,7 +267,7 @@ def a_name_that_names_no_file_is_refused():
     pathlib.Path("loop").symlink_to("loop")
     for name, words in (("", "name of the output is empty"), ("folder", "not a file"), ("folder/", "not a file"),
                         ("new/", "names a folder"), ("loop", "Too many levels"), ("A.npy/x", "Not a directory"),
-                        ("Y.npy", "'Y.npy.json' is there and is not a file")):
+                        ("Y.npy", "'Y.npy.json' exists and is not a file")):
         run(*SKETCH, "A.npy", "-o", name, fails=[words])
         assert sorted(os.listdir()) == ["A.npy", "Y.npy.json", "folder", "loop"], os.listdir()
     os.rmdir("Y.npy.json")

@@ -166,7 +166,7 @@ def what_does_not_add_up_is_refused():
                           (["-k", K, "--output-dtype", "f64"], "type float64")):
         run(*base, "C.npy", *options)
         run("add", "A0.npy", "C.npy", "-o", "Y.npy", fails=["C.npy: it has", word, "A0.npy"])
-    run("add", "A0.npy", "A.npy", "-o", "Y.npy", fails=["A.npy: nothing says", "A.npy.json"])
+    run("add", "A0.npy", "A.npy", "-o", "Y.npy", fails=["A.npy: its description is missing", "A.npy.json"])
     run("sketch", "-d", D, "-k", K, "--row0", 100, "B.npy", "-o", "B0.npy")
     original = about("B0.npy")
     for change, word in (({"definition": 1}, "definition 1 of S, and this flashsketch has definition 2; make it again"),
@@ -252,7 +252,7 @@ def a_state_of_another_run_is_refused_and_kept():
         assert npy_bytes("Z.npy.state") == state and not os.path.exists("Z.npy")
     told = subprocess.run([FLASHSKETCH, "info", "Z.npy.state"], capture_output=True, check=True).stdout.decode()
     assert "of rows   0 to " in told and " panels are in it" in told, told
-    run("add", "Z.npy.state", "-o", "W.npy", fails=["the state of a run that is not over"])
+    run("add", "Z.npy.state", "-o", "W.npy", fails=["the state of a run that is not finished"])
     for damaged in state[:-1], state[:40], b"", state[:-4] + b"\0\1\2\3", npy_bytes("W.npy"):
         pathlib.Path("Z.npy.state").write_bytes(damaged)
         run(*command, "A.npy", "-o", "Z.npy", fails=["Z.npy.state"])
@@ -482,7 +482,7 @@ def a_task_that_is_killed_goes_on_and_gives_the_same_bits():
             code = killed([*command, "-o", "Z.npy", "--resume", "--every", 0], number, lambda: os.path.exists(state))
             assert code == -number, f"the run was over before {state} was there"
     assert all(os.path.exists(state) for state in states) and not os.path.exists("Z.npy")
-    run(*command, "-o", "Z.npy", "--resume", "--seed", 8, fails=["seed", "remove Z.npy.rhs.state to begin anew"])
+    run(*command, "-o", "Z.npy", "--resume", "--seed", 8, fails=["seed", "remove Z.npy.rhs.state to start again"])
     os.utime("B.npy", ns=(1, 1))
     run(*command, "-o", "Z.npy", "--resume", fails=["B.npy has changed since Z.npy.rhs.state was written"])
     os.remove("Z.npy.rhs.state")  # B is sketched again; A goes on
