@@ -272,7 +272,7 @@ def a_name_that_names_no_file_is_refused():
         assert sorted(os.listdir()) == ["A.npy", "Y.npy.json", "folder", "loop"], os.listdir()
     os.rmdir("Y.npy.json")
     os.mkdir("Y.npy.state")
-    run(*SKETCH, *PANELS, "A.npy", "-o", "Y.npy", fails=["'Y.npy.state' is there and is not a file"])
+    run(*SKETCH, *PANELS, "A.npy", "-o", "Y.npy", fails=["'Y.npy.state' exists and is not a file"])
     assert sorted(os.listdir()) == ["A.npy", "Y.npy.state", "folder", "loop"] and not os.listdir("folder")
 
 

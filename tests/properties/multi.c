@@ -108,7 +108,7 @@ static void parts_are_added_in_the_order_of_contexts(void **state)
 
 static scarce memory;
 
-static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
+static void what_is_wrong_gets_a_message_and_y_stays(void **state)
 {
     (void)state;
     fs_context *contexts_[2] = {context_of("base", 1), context_of("base", 1)}, *twice[2] = {contexts_[0], contexts_[0]};
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers_have_the_same_bits_on_any_number_of_contexts),
         cmocka_unit_test(parts_are_added_in_the_order_of_contexts),
-        cmocka_unit_test(what_is_wrong_gets_a_sentence_and_y_stays),
+        cmocka_unit_test(what_is_wrong_gets_a_message_and_y_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
