@@ -345,7 +345,7 @@ WRONG = [
     (lambda: Attributor(P, N, K, like=[1.0]), TypeError, "builtins.list is not an array"),
     (lambda: MODEL.add(without), ValueError, "gradients have no 'scale', which the attributor was created with"),
     (lambda: MODEL.add({**gradients(), "b": np.ones((N, 1))}), ValueError, "gradients have 'b', which the attributor"),
-    (lambda: MODEL.add(together(gradients())[:, 1:]), ValueError, f"have {P - 1} elements each, .* made for {P}"),
+    (lambda: MODEL.add(together(gradients())[:, 1:]), ValueError, f"have {P - 1} elements each, .* created for {P}"),
     (lambda: MODEL.add(changed("scale", N - 1)), ValueError, r"gradients\[2\] is 1 x 29, it must be 1 x 30"),
     (lambda: MODEL.add(changed("conv.bias", N, 7)), ValueError, r"gradients\[1\] is 7 x 30, it must be 8 x 30"),
     (lambda: MODEL.add(gradients(dtype="float64")), ValueError, "is f64; features are f32, of f32, f16 or bf16"),
