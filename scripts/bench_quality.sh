@@ -43,7 +43,7 @@ grid() {
         --record "$record" "$@" || echo "bench_quality.sh: '$*' ended with exit code $?" >&2
 }
 
-# What the bars speak of first: a minute or two.
+# First the cases with limits in the report: a minute or two.
 worst=scattered,stride-M,side-by-side,two-rounds,stride-32,half-runs,large-n
 grid --part embedding --case $worst --n 64,256 --k 1.25,1.5,2,8,16 --seeds 0-19
 grid --part embedding --seeds 0-19

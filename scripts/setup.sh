@@ -2,8 +2,8 @@
 # setup.sh - installs the Debian packages that a target of the Makefile needs.
 #
 # usage: setup.sh build|demo|bench|solve|test|python|docs|lint.  As root it installs what is missing; otherwise it prints the
-# command that does, and fails if a needed package is missing.  A wanted package that is missing is no failure: tests
-# are skipped or builds are slower without it, and a line reports it.
+# command that does, and fails if a needed package is missing.  A missing optional package is not an error: tests are
+# skipped or builds are slower without it, and a line reports it.
 set -eu
 
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
