@@ -29,7 +29,8 @@ CONTENTS = [
                   "docs/performance"]),
     ("Reference", ["docs/definition", "docs/glossary", "docs/api", "docs/python", "reference/python",
                    "reference/command"]),
-    ("Inside", ["docs/design", "docs/kernels/README", "src/README", "tests/README", "python/README"]),
+    ("Inside", ["docs/design", "docs/kernels/README", "src/README", "tests/README", "bench/README",
+                "python/README"]),
     ("Project", ["CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"]),
 ]
 BELOW = {"docs/guides/README.md": "docs/guides", "docs/kernels/README.md": "docs/kernels"}
