@@ -63,7 +63,7 @@ def same_errors(method):
 
 
 class Records:
-    """The lines of some files, by cell; complete when it is made, so that what is asked often is worked out once."""
+    """The lines of some files, by cell; complete when it is created, so that frequent queries are computed once."""
 
     def __init__(self, paths):
         self.lines, self.times, self.errors = [], {}, {}

@@ -62,7 +62,7 @@ static int ridge(void *state, float *Y, float *C, float lambda, float *X)
     s->gemm("N", "N", &s->n, &s->rhs, &s->k, &one, Y, &s->n, C, &s->k, &zero, X, &s->n);
     for (int64_t i = 0; i < s->n; i++) s->G[i * s->n + i] += lambda;
     s->gesv(&s->n, &s->rhs, s->G, &s->n, s->pivots, X, &s->n, &info);
-    /* A singular matrix has no solution by LU: the residual of NaN says so. */
+    /* A singular matrix has no solution by LU: the residual is then NaN. */
     if (info)
         for (int64_t i = 0; i < (int64_t)s->n * s->rhs; i++) X[i] = (float)(0.0 / 0.0);
     return 0;

@@ -117,7 +117,7 @@ static int take_time(grass_options *o, const char *text)
     return end == text || *end || !(o->seconds > 0) ? wrong("--time", text, "a number of seconds") : 0;
 }
 
-/* What was not said, and whether all of it can be. */
+/* Defaults of options that were not given; fails where they are inconsistent. */
 static int complete(grass_options *o)
 {
     static const int64_t sizes[] = {1024, 2048, 4096};

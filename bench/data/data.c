@@ -40,7 +40,7 @@ int data_source_parse(const char *text, data_source *out)
         fprintf(stderr, "fsbench: data '%s' needs a path: %s:PATH\n", text, out->kind);
         return 1;
     }
-    /* A file's name goes into records as it is, so what JSON would have to escape does not stay. */
+    /* A file's name is written to records unchanged, so characters that JSON escapes are removed. */
     const char *slash = strrchr(out->path, '/');
     snprintf(out->name, sizeof out->name, "%s", strcmp(out->kind, "file") ? out->kind : slash ? slash + 1 : out->path);
     for (char *c = out->name; *c; c++)

@@ -80,7 +80,7 @@ static void join_columns(columns *c)
 }
 
 /* The smallest squared pivot of a component's Gram matrix; 0 where it has no Cholesky factor, NaN without memory. 
- * Every nonzero meets the earlier columns of its row: chains of entries, the head of a row's in `last`. */
+ * Every nonzero is multiplied with the earlier columns of its row: chains of entries, the head of a row's in `last`. */
 static double pivot_of(const lapack *l, columns *c, const int32_t *members, int64_t count)
 {
     const int order = (int)count;

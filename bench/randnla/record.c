@@ -1,4 +1,4 @@
-/* record.c - the file of results: read back, so that a run goes on where another ended; written a line at a time. */
+/* record.c - the file of results: read back, so that a run continues where another ended; written a line at a time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -99,7 +99,7 @@ static void a_write_that_fails_leaves_what_was_there(void **state)
     cache_close(&c);
 }
 
-/* What a killed process left: a part that was not renamed is no file, and is written anew. */
+/* Leftovers of a killed process: a part that was not renamed is not a file, and is written again. */
 static void a_part_of_a_file_is_no_file(void **state)
 {
     cache c;

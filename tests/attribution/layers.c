@@ -15,8 +15,8 @@
 
 enum { PARTS = 9, ALL = 198, SEVERAL = 5, LIMIT = 4 };
 
-/* A part of out x in, in 0: no inputs.  `several`: it has SEVERAL tokens, or as many as the case says.  Slopes and
- * inputs are those of part `same_output_gradients`, `same_inputs`; -1: their own. */
+/* A part of out x in, in 0: no inputs.  `several`: it has SEVERAL tokens, or as many as in the case.  Output gradients
+ * and inputs are those of part `same_output_gradients`, `same_inputs`; -1: their own. */
 typedef struct part {
     int64_t out, in;
     int several, same_output_gradients, same_inputs;

@@ -43,7 +43,7 @@ grid parts.jsonl --time 1e-9 2>said
 grep -q "the time was up before 99 of 132 cells" said || fail "--time said: $(cat said)"
 [ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "cells were measured after the time was up"
 
-# refused MESSAGE COMMAND...: the command fails and says the message.
+# refused MESSAGE COMMAND...: the command fails with the message.
 refused() {
     message=$1
     shift

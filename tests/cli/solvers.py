@@ -207,7 +207,7 @@ def a_file_that_ends_early_is_named():
 def read(terminal):
     try:
         return os.read(terminal, 65536)
-    except OSError:  # what Linux says when the other end is closed
+    except OSError:  # Linux's error when the other end is closed
         return b""
 
 

@@ -260,7 +260,7 @@ def a_state_of_another_run_is_refused_and_kept():
     pathlib.Path("Z.npy.state").write_bytes(state)
     run(*command, "A.npy", "-o", "Z.npy")
     assert npy_bytes("Z.npy") == npy_bytes("W.npy")
-    for name in "A.npy", "Z.npy":  # a header that says more than there is
+    for name in "A.npy", "Z.npy":  # a header with a larger size than the file has
         whole = npy_bytes(name)
         pathlib.Path("cut.npy").write_bytes(whole[:-5])
         run(*SKETCH, name, "cut.npy", "-o", "V.npy",
@@ -362,7 +362,7 @@ def a_bar_tells_how_long_it_will_take():
     try:
         while part := os.read(ours, 65536):
             seen += part
-    except OSError:  # what Linux says when the other end is closed
+    except OSError:  # Linux's error when the other end is closed
         pass
     os.close(ours)
     assert process.wait() == 0, seen
@@ -407,7 +407,7 @@ def by(task, A, B=(), *options):
 
 
 def tasks_take_files_and_panels_of_any_size():
-    """Integers: S A and S B are exact, so X and G have the same bits, from sketches that are there too."""
+    """Integers: S A and S B are exact, so X and G have the same bits, also from existing sketches."""
     if not has_tasks():
         return
     npy("A.npy", WHOLE)
@@ -485,7 +485,7 @@ def a_task_that_is_killed_goes_on_and_gives_the_same_bits():
     run(*command, "-o", "Z.npy", "--resume", "--seed", 8, fails=["seed", "remove Z.npy.rhs.state to start again"])
     os.utime("B.npy", ns=(1, 1))
     run(*command, "-o", "Z.npy", "--resume", fails=["B.npy has changed since Z.npy.rhs.state was written"])
-    os.remove("Z.npy.rhs.state")  # B is sketched again; A goes on
+    os.remove("Z.npy.rhs.state")  # B is sketched again; A continues
     run(*command, "--memory", "8K", "-o", "Z.npy", "--resume", fails=["Z.npy.state is of a run with --memory 4096"])
     run(*command, "-o", "Z.npy", "--resume", fails=["--memory 8192"])  # the state of B that this has left
     os.remove("Z.npy.rhs.state")

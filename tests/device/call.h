@@ -44,7 +44,7 @@ typedef struct type_pair {
 extern const type_pair type_pairs[];
 enum { TYPE_PAIRS = 6 };
 
-/* (alpha, beta) number `draw` of all pairs worth trying. */
+/* (alpha, beta) number `draw` of the pairs that are tried. */
 void draw_scalars(call *c, uint64_t draw);
 
 /* Writes into c->name what the call is, the kind of sketch in front. */

@@ -48,7 +48,7 @@ void for_each_case(int64_t count, int64_t few, case_function *check, const void 
 #define RUN_DEVICE_TESTS(argc, argv, tests) run_device_tests((argc), (argv), (tests), sizeof(tests) / sizeof(tests)[0])
 int run_device_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count);
 
-/* Ends the test as skipped, and says why. */
+/* Ends the test as skipped, with the reason. */
 _Noreturn void skip_because(const char *why);
 
 /* memory ---------------------------------------------------------------------------------------------------- */

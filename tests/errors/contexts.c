@@ -186,7 +186,7 @@ static void a_plugin_that_is_not_there_is_an_error_with_the_loaders_words(void *
     unsetenv("FLASHSKETCH_CUDA_PLUGIN");
 }
 
-/* Only auto may choose the CPU instead, and it says why. */
+/* Only auto may choose the CPU instead, and reports the reason. */
 static void auto_takes_the_cpu_and_says_why(void **state)
 {
     (void)state;
@@ -209,7 +209,7 @@ static void auto_takes_the_cpu_and_says_why(void **state)
     unsetenv("FLASHSKETCH_CUDA_PLUGIN");
 }
 
-/* Where there is no plugin at all, that is a fact with what to do; auto says it in three words. */
+/* Where there is no plugin, the message says what to do; auto's reason has three words. */
 static void no_plugin_is_no_failure_of_the_loader(void **state)
 {
     (void)state;

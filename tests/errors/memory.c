@@ -1,5 +1,6 @@
-/* memory.c - when memory runs out, at whichever request, every call says FS_ENOMEM in a message, writes nothing, and
- * gives back all it had; with memory again it works.  Memory is requested from the thread that calls the library. */
+/* memory.c - when memory runs out, at whichever request, every call returns FS_ENOMEM with a message, writes nothing,
+ * and releases all its memory; with memory again it works.  Memory is requested from the thread that calls the
+ * library. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,8 +9,8 @@
 
 #include "tests/support/support.h"
 
-/* Memory whose request number `left` (from 0) fails, once; negative: none does.  It notes whether a thread other than
- * `caller` asked; fs_multi_apply makes threads, so there is a lock. */
+/* Memory whose request number `left` (from 0) fails, once; negative: none does.  It records whether a thread other than
+ * `caller` requested memory; fs_multi_apply creates threads, so there is a lock. */
 typedef struct meter {
     int64_t left, live;
     int failed, foreign;

@@ -239,7 +239,7 @@ static void big_endian_floats_are_read(void **state)
     }
 }
 
-/* Where a file may be described, what cannot be read is no failure; what is wrong with the file still is. */
+/* Where a file may be described, unreadable contents are not an error; a malformed file still is. */
 static void what_cannot_be_read_is_described(void **state)
 {
     static const struct {

@@ -33,7 +33,7 @@ typedef struct writer {
 static void *work(void *argument)
 {
     writer *w = argument;
-    for (size_t at = 0; at < w->count;) { /* in small pieces: reads come back with less than was asked for */
+    for (size_t at = 0; at < w->count;) { /* in small pieces: reads return less than was requested */
         const size_t left = w->count - at;
         const ssize_t done = write(w->fd, w->data + at, left < 777 ? left : 777);
         if (done < 0) break; /* the reader has closed its end */

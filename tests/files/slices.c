@@ -255,7 +255,7 @@ static void a_file_that_changes_in_pass_7_ends_the_solver(void **state)
     }
 }
 
-/* A slice for which there is no memory can be asked for again. */
+/* A slice for which there was no memory can be requested again. */
 static void memory_that_runs_out_in_a_pass(void **state)
 {
     (void)state;

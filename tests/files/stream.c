@@ -381,7 +381,8 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
     }
 }
 
-/* A file that is cut, written to or removed while it is read is an error, never a signal; put back, reading goes on. */
+/* A file that is cut, written to or removed while it is read is an error, never a signal; restored, reading
+ * continues. */
 static void files_that_change_while_they_are_read_are_errors(void **state)
 {
     (void)state;
@@ -412,7 +413,7 @@ static void files_that_change_while_they_are_read_are_errors(void **state)
     }
 }
 
-/* One file of several is read when its first panel is asked for; after a failure it can be asked for again. */
+/* One file of several is read when its first panel is requested; after a failure it can be requested again. */
 static void memory_that_runs_out_while_a_file_is_read_whole(void **state)
 {
     (void)state;

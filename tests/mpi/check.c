@@ -8,7 +8,7 @@
 int rank, ranks;
 static long refusals;
 
-/* Memory of the library's that has not been given back. */
+/* Memory that the library has not released. */
 static long live;
 static void *counted(void *user, size_t bytes)
 {

@@ -270,7 +270,7 @@ static void scattered_rows_are_whole_blocks_and_all_of_them(void)
     fs_sketch_destroy(S);
 }
 
-/* An empty matrix, and buffers that are reused: the second call asks for no more memory than the first took. */
+/* An empty matrix, and buffers that are reused: the second call allocates no more memory than the first. */
 static void no_columns_and_repeated_calls(void)
 {
     const shape *s = &shapes[0];

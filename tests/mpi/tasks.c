@@ -1,5 +1,6 @@
 /* tasks.c - tasks of a matrix that is spread over ranks are those of the whole: on integers the sums are the same
- * bits, so the results are too, on every rank; and failures reach all ranks.  Where there is no OpenBLAS it is said. */
+ * bits, so the results are too, on every rank; and failures reach all ranks.  Skipped with a message where there is no
+ * OpenBLAS. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -160,7 +160,7 @@ static void pieces_with_row0_sum_to_the_whole(void **state)
     for_all(in_pieces);
 }
 
-/* S of no rows is 0: Y = beta Y.  No columns: nothing to do, whatever the layout says its strides are. */
+/* S of no rows is 0: Y = beta Y.  No columns: no work, whatever the strides are. */
 static void empty(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec, fs_context *ctx)
 {
     (void)R;

@@ -150,7 +150,7 @@ static void what_is_wrong_gets_a_message_and_y_stays(void **state)
     fs_multi_destroy(multi);
     fs_multi_destroy(NULL);
 
-    /* A context that fails at work: its scratch cannot be had.  The message names it. */
+    /* A context that fails during the product, for want of scratch.  The message names it. */
     fs_context_options poor = FS_CONTEXT_INIT;
     poor.backend = FS_BACKEND_CPU, poor.threads = 1, poor.allocator = scarce_allocator(&memory);
     memory.left = 2;

@@ -57,7 +57,7 @@ static fs_pairs pairs_make(int64_t count, int64_t rows)
     return pairs;
 }
 
-/* X as its definition says. */
+/* X by its definition. */
 static view products_of(const factors *F, const fs_pairs *pairs, int64_t n)
 {
     view X = view_make(ROWS, pairs->count, n, FS_F32);

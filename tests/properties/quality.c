@@ -18,7 +18,7 @@ enum { D = 8192, N = 64, K = 1024, DRAWS = 80 };
 
 /* inputs ---------------------------------------------------------------------------------------------------- */
 
-/* Hot rows are 1000 times the others: they hold all but a millionth of the leverage. */
+/* Large rows are 1000 times the others: they hold all but a millionth of the leverage. */
 static double hot(int is) { return is ? 1000.0 : 1.0; }
 
 static double gaussian(int64_t i, int64_t j) { return normal_at(1, i * N + j); }

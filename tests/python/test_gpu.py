@@ -360,7 +360,7 @@ def test_jax_solvers():
 
 
 def check_rows(to_gpu, to_host):
-    """Listed rows of arrays on the GPU, by lists that are there and by lists that must be brought."""
+    """Gathered rows of arrays on the GPU, by lists on the GPU and by lists that must be copied there."""
     A = whole(9000, 48)
     lists = [np.sort(np.random.default_rng(1).choice(9000, 5000, replace=False)), np.arange(5000, dtype="int32")[::-1]]
     for options in SPECS:

@@ -215,7 +215,7 @@ def test_recorded_layers_are_torch_funcs_gradients(which, mask):
     net, x = models()[which]
     recorder = fs.attribution.Recorder(net)
     model = Attributor(recorder.parameters, len(x), K, mask=mask)
-    for _ in range(2):  # the second time records anew
+    for _ in range(2):  # the second time starts a new recording
         with recorder:
             values = logsumexp(net(x))
         layers = recorder.layers(values)
@@ -223,7 +223,7 @@ def test_recorded_layers_are_torch_funcs_gradients(which, mask):
         phi, want = model.project_layers(layers), model.project(per_example(net, x, logsumexp))
         np.testing.assert_allclose(phi.numpy(), want.numpy(), rtol=0, atol=2e-6 * want.abs().max().item())
     assert all(p.grad is None for p in net.parameters())
-    logsumexp(net(x)).sum().backward()  # hooks are gone, and the model is as it was
+    logsumexp(net(x)).sum().backward()  # hooks are removed, and the model is unchanged
     assert not recorder._calls or not any(recorder._calls.values())
 
 

@@ -1,4 +1,5 @@
-"""Listed rows of an array, apply(rows=), project(columns=) and update(rows=): the product with a copy of these rows."""
+"""Gathered rows of an array, apply(rows=), project(columns=) and update(rows=): the product with a copy of these
+rows."""
 
 import numpy as np
 import pytest
@@ -105,7 +106,7 @@ def test_torch():
         S.apply(X, rows=torch.ones(5, dtype=torch.bool))
     with pytest.raises(TypeError, match="dtype torch.float32, it must be of integers"):
         S.apply(X, rows=torch.ones(1000))
-    # The gradient goes to the rows that were listed, and adds up where one was listed twice.
+    # The gradient goes to the gathered rows, and adds up where a row is repeated.
     rows = torch.from_numpy(LISTS["any order, some twice"])
     given, copied, G = X.clone().requires_grad_(), X.clone().requires_grad_(), torch.from_numpy(whole(200, 6, seed=3))
     S.apply(given, rows=rows).backward(G)

@@ -189,7 +189,7 @@ static void slices_of_any_kind(void **state)
                         MUST(result);
                         reference(&A.m, &B.m, want);
                         expect_answer(what, x, want, dtype == FS_F64 ? 1e-13 : 1e-6);
-                        /* What the report says was read is what was read. */
+                        /* The report counts the reads that were made. */
                         if (report.reads != s.reads)
                             fail_msg("%s: %d reads, reported %d", what, s.reads, (int)report.reads);
                     }

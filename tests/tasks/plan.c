@@ -1,5 +1,5 @@
-/* plan.c - fs_plan against draws: sketches of its k, kappa and s exceed its error as often as it says and no more, and
- * have its typical error; what it cannot have is refused with numbers. */
+/* plan.c - fs_plan against draws: sketches of its k, kappa and s exceed its error with the stated probability, and have
+ * its typical error; impossible errors are refused with the numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
