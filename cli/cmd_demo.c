@@ -130,7 +130,7 @@ static void print_heavy(const demo_table *table, int size, const double *error)
 {
     printf("\nThe error again, after %d neighbouring rows were multiplied by %d; k = %" PRId64 ":\n\n"
            "%-19s%10s%13s%7s\n",
-           DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "heavy rows", "ratio");
+           DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "large rows", "ratio");
     for (int which = 0; which < DEMO_SKETCHES; which++) {
         const double before = table->result[which][size].error;
         if (table->result[which][size].ms == 0) continue;
@@ -221,7 +221,7 @@ static const cli_option options[] = {
     {SEED, "seed", "N", "seed of the first draw (default 1)", NULL},
     {THREADS, "threads", "N", "threads (default: all)", NULL},
     {0}};
-_Static_assert(DEMO_MIN_ROWS == 1024, "the help says so");
+_Static_assert(DEMO_MIN_ROWS == 1024, "the help of --rows has the number");
 const cli_command demo_command = {
     "demo",
     "[OPTION]...",

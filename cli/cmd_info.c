@@ -115,7 +115,7 @@ static void print_identity(const identity *id)
         printf("%s %" PRId64 " to %" PRId64, i ? "," : "of rows  ", id->rows[i].first, id->rows[i].end - 1);
     printf(", of %" PRId64 "\n", id->spec.d);
     if (id->panels)
-        printf("state     %" PRId64 " of %" PRId64 " panels are in it; its command with --resume goes on from it\n",
+        printf("state     %" PRId64 " of %" PRId64 " panels are in it; its command with --resume continues from it\n",
                id->done, id->panels);
 }
 static void add_identity(cJSON *out, const identity *id)

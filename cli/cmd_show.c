@@ -1,7 +1,7 @@
 /* cmd_show.c - flashsketch show: a picture of S, like the figure of the paper.
  *
  * Every nonzero is a dot; for blockperm its colour is the permutation that its block belongs to, otherwise its sign.
- * An entry is a whole number of pixels as long as S fits; the picture is a PNG, or an SVG of the same pixels. */
+ * An entry is an integral number of pixels as long as S fits; the picture is a PNG, or an SVG of the same pixels. */
 #include <flashsketch.h>
 #include <inttypes.h>
 #include <math.h>

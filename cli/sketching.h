@@ -46,7 +46,7 @@ typedef struct sketching {
     const sketching_options *o;
     int batch_major;
     int64_t files;
-    int whole;        /* one file, without --memory and --resume: all of A can be had at once (input_whole) */
+    int whole;        /* one file, without --memory and --resume: all of A is available at once (input_whole) */
     input_watch file; /* the first file, for messages and the bar */
     char name[320];   /* of A: the first file and how many more */
     int64_t d, n;     /* of A */

@@ -77,8 +77,8 @@ int task_option(const char *command, int code, const char *value, task_options *
  * or EXIT_USAGE after printing what is wrong. */
 int task_arguments(const cli_command *command, task_options *o, int rhs, int argc, char **argv);
 
-/* Opens A and, where o->rhs says so, B; the sketch, the context and the workspace, with room for an orthonormal basis
- * of `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code
+/* Opens A and, where o->rhs is set, B; the sketch, the context and the workspace, with room for an orthonormal basis of
+ * `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code
  * after printing what is wrong; close it in both cases. */
 int task_open(task *t, const task_options *o, int64_t basis);
 void task_close(task *t);

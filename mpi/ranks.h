@@ -90,7 +90,7 @@ fs_result fsi_ranks_agree(fs_mpi *ranks, const char *who, fs_result mine, const 
                           int64_t rows, int64_t *all_rows);
 
 /* Broadcasts the error of rank `first`, which has `mine` and a message, to all ranks, and returns it on all.  `all`: they
- * all have failed, and the message says so in place of the rank. */
+ * all have failed, and the message has that in place of the rank. */
 fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, int all, fs_result mine);
 
 /* The scratch of ranks, at least this long; NULL with the message where there is none. */

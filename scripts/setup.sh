@@ -69,7 +69,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "Installing $needed$wanted" >&2
-apt-get -qq update </dev/null >&2 || echo "apt-get update failed; going on with the package lists that are here." >&2
+apt-get -qq update </dev/null >&2 || echo "apt-get update failed; continuing with the package lists that are here." >&2
 if [ -n "$needed" ] && ! install $needed; then
     echo "These packages could not be installed, and nothing works without them: $needed" >&2
     exit 1

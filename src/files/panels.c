@@ -1,9 +1,9 @@
 /* panels.c - see panels.h.
  *
- * A panel that lies in one piece in one file, as it is in memory, is mapped where it is, by all threads, and given back
- * when the next one is asked for.  Any other panel is copied into the stream's buffer by all threads (pread): over the
- * end of a file, pieces of lines, elements that are misaligned or of another type; and where there is no address space
- * for a mapping.  What comes through a pipe is copied by one thread.
+ * A panel that is contiguous in one file, stored as in memory, is mapped, by all threads, and unmapped when the next
+ * one is requested.  Any other panel is copied into the stream's buffer by all threads (pread): over the end of a file,
+ * pieces of lines, elements that are misaligned or of another type; and where there is no address space for a mapping.
+ * What comes through a pipe is copied by one thread.
  *
  * Mapping is much faster than copying where the file system has large folios, and as fast with pages of 4 KiB
  * (docs/files.md).  MADV_POPULATE_READ (Linux 5.14) fails where touching a page would be a SIGBUS; then, and on older

@@ -1,8 +1,8 @@
 /* stream.c - a matrix in files, a panel at a time (flashsketch_files.h).
  *
- * Lines are what is contiguous in the files: rows of A, or its columns.  Shards whose lines go on from file to file
- * make one segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.
- * A segment is cut into panels of so many lines, or of so many elements of so many lines.
+ * Lines are contiguous in the files: rows of A, or its columns.  Shards whose lines continue from file to file make one
+ * segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.  A
+ * segment is cut into panels of so many lines, or of so many elements of so many lines.
  *
  * A file whose elements are not stored as they are in memory (Matrix Market, IDX, gzip) is read whole for its first
  * panel, and held until a panel of another file is read; its panels are cut and joined like others.  A sparse file is a

@@ -386,7 +386,7 @@ def memory_does_not_grow_with_the_file():
 
 
 def has_tasks():
-    """Whether the tasks' linear algebra is here; a line says so where it is not."""
+    """Whether the tasks' linear algebra is here; prints a line where it is not."""
     npy("one.npy", [[1.0]])
     done = subprocess.run([FLASHSKETCH, "gram", "-k", "1", "one.npy"], capture_output=True)
     if done.returncode and b"OpenBLAS" in done.stderr:

@@ -57,7 +57,7 @@ _Noreturn void skip_because(const char *why);
 #define CUDA(call) must_cuda((int)(call), #call, __FILE__, __LINE__)
 void must_cuda(int error, const char *call, const char *file, int line);
 
-/* Device memory for work on a stream, and copies in its order that have ended on return.  What is given back stays with
+/* Device memory for work on a stream, and copies in its order that have ended on return.  Released memory stays with
  * the process once device_keep_memory was called, so that thousands of cases do not wait for the driver. */
 void device_keep_memory(void);
 void *device_alloc(void *stream, int64_t bytes);

@@ -23,7 +23,7 @@ static void skip_unless_room(int64_t bytes)
 {
     if (small_set) skip_because("too large for a sanitizer");
     if (dry) return;
-    /* What earlier tests gave back to the pool is free again only when the pool lets go of it. */
+    /* Memory that earlier tests returned to the pool is free only when the pool releases it. */
     cudaMemPool_t pool;
     CUDA(cudaDeviceSynchronize());
     CUDA(cudaDeviceGetDefaultMemPool(&pool, 0));

@@ -187,7 +187,7 @@ static void check_nonfinite(const lane *l, int64_t number, const void *data)
         for (int64_t j = 0; j < c.n; j++) {
             const double y = at(&got.m, i, j), was = at(&good.m, i, j);
             if (j == column && reads[i] ? isfinite(y) : y != was)
-                fail_msg("%s: a poison in listed row %" PRId64 ", column %" PRId64 ", makes %" PRId64 ", %" PRId64
+                fail_msg("%s: a poison in gathered row %" PRId64 ", column %" PRId64 ", makes %" PRId64 ", %" PRId64
                          " %g",
                          c.name, listed, column, i, j, y);
         }

@@ -279,7 +279,7 @@ static void outputs_interleaved_with_the_input_are_accepted(void **state)
     view_free(&want);
 }
 
-/* A dimension of one element has no stride to speak of: any number may stand there, and none may overflow. */
+/* The stride of a dimension of one element has no meaning: it may be any number, and none may overflow. */
 static void strides_that_are_never_taken_do_not_matter(void **state)
 {
     call *c = *state;

@@ -195,8 +195,8 @@ static fs_result scenario(const char *what, verb how, const fs_spec *spec, int64
     }
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
-    if (m.live != 0) fail_msg("%s: %" PRId64 " pieces of memory were not given back", what, m.live);
-    if (m.foreign && how != MULTI) fail_msg("%s: memory was requested or given back from another thread", what);
+    if (m.live != 0) fail_msg("%s: %" PRId64 " pieces of memory were not released", what, m.live);
+    if (m.foreign && how != MULTI) fail_msg("%s: memory was requested or released from another thread", what);
     return result;
 }
 

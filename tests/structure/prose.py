@@ -21,8 +21,6 @@ HEADERS = ("include",)
 RETIRED = {
     r"deal|deals|dealt": "round-robin assignment, shuffled rows",
     r"floors?\b(?!\()": "lower bound",
-    r"hot rows?": "large rows, rows of high leverage",
-    r"listed rows?": "gathered rows",
     r"other people's|people": "third-party baselines, callers, readers",
     r"peers?": "third-party baselines",
     r"slopes?": "output gradients",
@@ -30,7 +28,6 @@ RETIRED = {
     r"tells?|telling|told": "reports, prints, returns, shows",
     r"turned matri(?:x|ces)": "transposed",
     r"walked on|walks on": "cycle walking",
-    r"whole numbers?": "integers",
 }
 # Words of the glossary's table that are right elsewhere: a line of text, a part of a file, the plane of a drawing ...
 AMBIGUOUS = {"combine", "line (of coordinates)", "N of M (for a change)", "panel (of S)", "part (of a block's rows)",

@@ -275,7 +275,7 @@ __device__ __forceinline__ int promotion(int s, int block_rows)
 
 /* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
- * S tiles, a power of two.  `before` sets were for earlier work items; `at` goes on from item to item. */
+ * S tiles, a power of two.  `before` sets were for earlier work items; `at` continues from item to item. */
 template <class T, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAGES, SETS> &m, int tile_count, int every,
                                                int column, int out, int before, ring_place &at,

@@ -12,7 +12,7 @@
 typedef struct gpu_dense {
     fsi_gpu *gpu; /* first: fsi_gpu_handle */
     const fsi_linalg *lib;
-    double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
+    double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values that are copied to the host */
     fsi_cholesky cholesky; /* our own potrf and trsv, where they are faster */
     fsi_linalg_answers answers;
     int lwork;

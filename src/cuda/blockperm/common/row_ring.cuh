@@ -48,7 +48,7 @@ struct ring_place {
  * __shfl_sync so that the compiler knows them to be warp-uniform; otherwise it makes a loop over lanes.)
  * An empty local row copies row -1, which is zero, as are columns behind the last.  Where rows are copied together,
  * local rows outside the slice are copied too; their columns of S are zero.
- * `at` goes on from call to call. */
+ * `at` continues from call to call. */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
 __device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, const fsi_slice &p, int64_t owned, int lead,
                           const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count,
