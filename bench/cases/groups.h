@@ -23,6 +23,8 @@ typedef struct bench_group {
     const int64_t *k;          /* ends with 0 */
     int64_t flatness;          /* only cases with d >= flatness k */
     int tuned;                 /* whether `fsbench tune` tries it: there is a choice of kernels */
+    int64_t M;                 /* 0: the default */
+    int64_t gap, offset;       /* elements between rows or samples of A, and before its first one */
 } bench_group;
 
 extern const bench_group bench_groups[];

@@ -444,7 +444,10 @@ FSI_DEF uint32_t fsi_blockperm_packed(const fsi_blockperm *B, uint32_t digits, u
     const uint32_t add = turn * B->ones, sum = ((digits & ~B->tops) + (add & ~B->tops)) ^ ((digits ^ add) & B->tops);
     if (B->lanes == B->field) return sum ^ (signs >> (B->field - 1) & B->ones >> 1);
     uint32_t minus = 0;
-    for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
+    if (B->lanes == 8 && B->field == 5) /* s = 4 in blocks of 64 rows */
+        minus = (signs >> 4 & 1u << 27) | (signs >> 1 & 1u << 22) | (signs << 2 & 1u << 17) | (signs << 5 & 1u << 12);
+    else
+        for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
     return sum ^ minus;
 }
 /* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in. */

@@ -2,24 +2,26 @@
  *
  * tile: tiles of 64 columns that a warpgroup has, 1 or 2; only 1 for several permutations together.
  * group: permutations together. */
+#include "base/dtype.h"
 #include "base/math.h"
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/plan/kernel.h"
 
 static const struct wgmma_rows_instance {
     fs_dtype dtype;
-    int outs, tiles, persistent, box;
+    int chunked, outs, tiles, persistent, box;
     int64_t width, multiple, shared; /* multiple: columns of 128 bytes */
 } table[] = {
-#define LINE(T, dtype, outs, tiles, stages, sets, persistent) \
+#define LINE(T, dtype, chunked, outs, tiles, stages, sets, persistent) \
     {dtype, \
+     chunked, \
      outs, \
      tiles, \
      persistent, \
      FSI_WGMMA_ROWS_BOX(dtype == FS_F32 ? 4 : 2, outs, tiles, 1), \
      FSI_WGMMA_ROWS_WIDTH(outs, tiles), \
      dtype == FS_F32 ? 32 : 64, \
-     FSI_WGMMA_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, outs, tiles, stages, sets, persistent)},
+     FSI_WGMMA_ROWS_SHARED(dtype == FS_F32 ? 4 : 2, chunked, outs, tiles, stages, sets, persistent)},
     FSI_WGMMA_ROWS(LINE)
 #undef LINE
 };
@@ -27,34 +29,39 @@ static const struct wgmma_rows_instance {
 static int wgmma_rows_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return fsi_rows_suit_mma(p) && p->mapped && fsi_two_terms_suffice(p);
+    return p->across && p->block_rows <= 64 && p->dtype != FS_F64 && fsi_two_terms_suffice(p);
 }
 
-/* The instance with such tiles that a problem can use, or -1. */
-static int instance_of(const fsi_problem *p, const fsi_gpu_traits *gpu, int tiles, int persistent)
+/* The instance with such tiles that a problem can use, or -1.  A tensor map, where the matrix has one, is faster than
+ * copies by chunks. */
+static int instance_of(const fsi_problem *p, const fsi_gpu_traits *gpu, int chunked, int tiles, int persistent)
 {
+    const int together = fsi_permutations_together(p), outs = chunked && together > 2 ? 2 : together;
     for (int i = 0; i < FSI_WGMMA_ROWS_COUNT; i++)
-        if (table[i].dtype == p->dtype && table[i].outs == fsi_permutations_together(p) && table[i].tiles == tiles &&
-            table[i].persistent == persistent && (p->n % table[i].multiple == 0 || p->n >= table[i].width) &&
-            table[i].shared <= gpu->shared)
+        if (table[i].dtype == p->dtype && table[i].chunked == chunked && table[i].outs == outs &&
+            table[i].tiles == tiles && table[i].persistent == persistent && table[i].shared <= gpu->shared &&
+            (chunked || (p->mapped && (p->n % table[i].multiple == 0 || p->n >= table[i].width))))
             return i;
     return -1;
 }
 
 /* More work items than SMs: a persistent thread block loads the next one while it stores its sums (measured:
  * docs/kernels/wgmma_rows.md). */
-static int persistent_instance(const fsi_problem *p, const fsi_gpu_traits *gpu, int tiles, int64_t items)
+static int persistent_instance(const fsi_problem *p, const fsi_gpu_traits *gpu, int chunked, int tiles, int64_t items)
 {
-    return items > gpu->processors ? instance_of(p, gpu, tiles, 1) : -1;
+    return items > gpu->processors ? instance_of(p, gpu, chunked, tiles, 1) : -1;
 }
 
-static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, fsi_plan *plan)
+static int plan_with(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, int chunked,
+                     fsi_plan *plan)
 {
     const struct wgmma_rows_instance *named = knobs->instance ? &table[knobs->instance - 1] : NULL;
-    const int tiles = named ? named->tiles : knobs->tile, found = instance_of(p, gpu, tiles, 0);
+    const int tiles = named ? named->tiles : knobs->tile;
+    int found = instance_of(p, gpu, chunked, tiles, 0);
+    if (found < 0) found = instance_of(p, gpu, chunked, tiles, 1);
     if (found < 0) return 0;
     *plan = fsi_plan_of(FSI_KERNEL_WGMMA_ROWS, found, 512, table[found].shared);
-    plan->group = fsi_permutations_together(p);
+    plan->group = table[found].outs;
     const fsi_split_rule rule = {.blocks = p->M * (p->kappa / plan->group) * fsi_div_up(p->n, table[found].width),
                                  .per_processor = 1,
                                  .shortest = 256,
@@ -64,7 +71,7 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     /* Two slices are added in a cluster, without a partial-sum buffer.  Pairs of more slices gain nothing over
      * partial-sum buffers, and 132 SMs hold 66 clusters of two, but only 120 thread blocks in clusters of four or eight
      * (docs/kernels/wgmma_rows.md). */
-    plan->cluster = plan->slices == 2 ? 2 : 1;
+    plan->cluster = plan->slices == 2 && !chunked ? 2 : 1;
     if (knobs->cluster) {
         if (plan->cluster % knobs->cluster) return 0;
         plan->cluster = knobs->cluster;
@@ -74,11 +81,25 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
             return 0;
         plan->instance = knobs->instance - 1;
     } else if (plan->cluster == 1) {
-        const int persistent = persistent_instance(p, gpu, tiles, rule.blocks * plan->slices);
+        const int persistent = persistent_instance(p, gpu, chunked, tiles, rule.blocks * plan->slices);
         if (persistent >= 0) plan->instance = persistent;
     }
     plan->shared = table[plan->instance].shared;
     return 1;
+}
+
+static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, fsi_plan *plan)
+{
+    if (knobs->instance) return plan_with(p, gpu, knobs, table[knobs->instance - 1].chunked, plan);
+    return plan_with(p, gpu, knobs, 0, plan) || plan_with(p, gpu, knobs, 1, plan);
+}
+
+/* The least columns for which a tile of 128 is faster than other kernels: where a map brings whole groups, and by chunks
+ * (H200, 32 million elements, k = 1024, times reading: 25 columns of floats 6.3, by mma_skinny.cu 4.9; 33 columns 4.8
+ * both; of bf16 25 columns 8.5 and 13.8). */
+static int64_t least_columns(const fsi_problem *p)
+{
+    return p->mapped && p->n * fsi_dtype_size(p->dtype) % 128 == 0 ? 48 : p->dtype == FS_F32 ? 33 : 17;
 }
 
 /* Wide tiles are faster, but for small matrices of floats not by as much as the reduction of more slices costs
@@ -88,7 +109,7 @@ static int wgmma_rows_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fs
     const fsi_knobs narrow_tiles = {.tile = 1}, wide_tiles = {.tile = 2};
     const int small = p->dtype == FS_F32 && p->rows <= ((int64_t)1 << 25) / p->n;
     fsi_plan narrow;
-    if (p->n < 48 || fsi_simt_generic_goes_first(p, gpu)) return 0;
+    if (p->n < least_columns(p) || fsi_simt_generic_goes_first(p, gpu)) return 0;
     const int one = wgmma_rows_plan(p, gpu, &narrow_tiles, &narrow);
     const int two = p->n > 128 && wgmma_rows_plan(p, gpu, &wide_tiles, plan);
     if (one && (!two || (small && narrow.slices < plan->slices))) *plan = narrow;

@@ -152,6 +152,14 @@ static __device__ __forceinline__ void fsi_shared_put(uint32_t at, double x)
 {
     asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(x) : "memory");
 }
+static __device__ __forceinline__ void fsi_shared_put16(uint32_t at, uint32_t x)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"((uint16_t)x) : "memory");
+}
+static __device__ __forceinline__ void fsi_shared_put8(uint32_t at, uint32_t x)
+{
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+}
 static __device__ __forceinline__ void fsi_shared_put2(uint32_t at, uint32_t x, uint32_t y)
 {
     asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(at), "r"(x), "r"(y) : "memory");
@@ -341,10 +349,16 @@ static __device__ __forceinline__ void fsi_copy_box_to_both(uint32_t to, const C
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier), "h"((uint16_t)3), "l"(0x12F0000000000000ull)
                  : "memory");
 }
-/* fsi_copy16_part of what is read once, with the same policy. */
+/* fsi_copy16_part and fsi_copy16 of what is read once, with the same policy. */
 static __device__ __forceinline__ void fsi_copy16_once(uint32_t to, const void *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes),
+                 "l"(0x12F0000000000000ull)
+                 : "memory");
+}
+static __device__ __forceinline__ void fsi_copy16_whole(uint32_t to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                  "l"(0x12F0000000000000ull)
                  : "memory");
 }
