@@ -26,7 +26,6 @@ WORDS = {
     r"no failures?": "is not an error",
     r"g(?:oes|o|oing|one) on": "continue",
     r"(?:gives?|given|gave|giving) back": "release",
-    r"anew": "again",
     r"on (?:its|their) way": "in flight, being copied",
     r"(?:told|tell|tells) apart": "distinguish",
     r"be had": "is available, is possible",
