@@ -16,6 +16,7 @@ LONGEST = 55  # words of a sentence, in any page
 FOLDERS = ("docs", "src", "bench")
 TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
 HEADERS = ("include",)
+FORM = ["Formulation", "Launch", "Requirements", "Measurements", "What was tried"]  # of a page of docs/kernels
 
 # Each with the word to use instead.
 RETIRED = {
@@ -112,6 +113,21 @@ def readme(root):
     return problems
 
 
+def kernel_pages(root):
+    """A page of docs/kernels has a drawing, and the parts of the form in its order."""
+    problems = []
+    for path in sorted((root / "docs" / "kernels").glob("*.md")):
+        if path.stem in ("README", "families"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        parts = [part for part in re.findall(r"^## (.*)$", text, re.MULTILINE) if part in FORM]
+        if parts != FORM:
+            problems.append(f"{path.relative_to(root)} has the parts {', '.join(parts)}; it needs {', '.join(FORM)}")
+        if "\n```\n" not in text.partition("## Launch")[0]:
+            problems.append(f"{path.relative_to(root)} has no drawing of its formulation")
+    return problems
+
+
 def uncovered(root):
     """Words that the glossary retires and no rule knows."""
     file = root / "docs" / "glossary.md"
@@ -128,7 +144,7 @@ def uncovered(root):
 
 
 def check(root):
-    return readme(root) + retired(root) + long_sentences(root) + uncovered(root)
+    return readme(root) + retired(root) + long_sentences(root) + kernel_pages(root) + uncovered(root)
 
 
 def main():
