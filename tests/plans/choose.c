@@ -256,7 +256,7 @@ static void narrow_tiles_are_at_work_at_once(void **state)
                 if (plan.kernel != FSI_KERNEL_WGMMA_ROWS_16BIT) continue;
                 const int64_t blocks = M * ((n + 63) / 64) * plan.slices, processors = gpus[H200].traits.processors;
                 const int resident = 2 * (plan.shared + 1024) <= gpus[H200].traits.shared_per_processor ? 2 : 1;
-                /* what an H200 holds of clusters, as its driver says */
+                /* the clusters that an H200 holds, by its driver */
                 const int64_t fit = plan.cluster == 6 ? 6 * 17 : plan.cluster == 7 ? 7 * 32 : resident * processors;
                 if (blocks > fit || 10 * blocks < 7 * resident * processors || fsi_plan_partials(&p, &plan) != 0)
                     fail_msg("%s: %lld thread blocks, %d on a processor: %s", say_call(&c, &gpus[H200]),
@@ -384,7 +384,7 @@ static void every_plan_of_factored_input_fits(void **state)
     assert_true(plans[0] > 100 && plans[1] > 100);
 }
 
-/* Names are in tuning tables, so they tell kernels apart and stay. */
+/* Names are in tuning tables, so they are distinct and do not change. */
 static void every_kernel_is_found_by_its_name(void **state)
 {
     (void)state;
@@ -400,7 +400,7 @@ static void every_kernel_is_found_by_its_name(void **state)
     assert_int_equal(fsi_kernel_named("hopper_rows"), FSI_KERNEL_NONE);
 }
 
-/* The fallback kernels take every matrix, so no product fails for want of a kernel; other input is not theirs. */
+/* The fallback kernels take every matrix, so every product has a kernel; they refuse other input. */
 static void kernels_take_only_their_kinds_of_input(void **state)
 {
     (void)state;

@@ -1,9 +1,10 @@
 /* wgmma_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
  * Formulation: tensor.cuh, but floats are cut into two f16 split terms instead of three of bf16: see cut_pair
- * there.  Two producer warpgroups, two consumer warpgroups.  Of the producers, four copy warps fill a ring of rows of A
- * in shared memory, and four generator warps make sets of S tiles, 128 local rows each.  The consumers take fragments
- * from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * there.  Two producer warpgroups, two consumer warpgroups.  In the producer warpgroups, four producer warps fill a
+ * ring of rows of A in shared memory, and four generator warps generate sets of S tiles, 128 local rows each.  The
+ * consumers take fragments from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4
+ * permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
@@ -14,18 +15,18 @@
  * Rows come by a tensor map where one can describe A.  Rows of any other pitch, address or width are CHUNKED: copied as
  * the 16-byte chunks that hold them, and read at the shift that they have there (copy_chunks).
  *
- * mbarriers signal what is full and what is empty, so that consumer warps never wait for a random number or an address.
- * Where there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM that takes one work
- * item after the other: producer warps are at the next one while sums are stored.
- * Slices of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
- * some rows of all of them, in order.
+ * mbarriers signal full and empty buffers, so that consumer warps never wait for a random number or an address.  Where
+ * there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM, which takes one work item
+ * after the other: producer warps work on the next one while sums are stored.
+ * Slices of a block that form a cluster of thread blocks leave their sums in shared memory; each thread block adds some
+ * rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
  * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in mma_rows.cu.
  *
  * grid     cluster x (kappa / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of
  *          wgmma_rows_persistent these are the work items
  * threads  512; registers move from the producer to the consumer warpgroups
- * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices that are under way
+ * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices in flight
  * needs    sm_90; blocks of at most 64 rows; for a tensor map a matrix of whole groups of 128 bytes or at least as wide
  *          as a tile */
 #include "cuda/blockperm/wgmma_rows_instances.h"
@@ -38,8 +39,7 @@ namespace {
 enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, SET = 128 };
 
 /* A row of the ring that a map copies takes 2, 6, 10, ... groups of 128 bytes: then the fragment reads, 32 bytes of four
- * neighbouring rows, hit all banks.  (H200: bulk copies without a map to rows that are padded or not multiples of 128
- * bytes take 1.25 times as long, and reading along rows and exchanging by shuffles costs 4 % of the sketch.) */
+ * neighbouring rows, hit all banks.  (Other ways that were tried: docs/kernels/wgmma_rows.md.) */
 template <class T, int CHUNKED, int OUTS, int TILES> struct shape {
     enum {
         APART = TILES == 0,          /* the warpgroups take S tiles in turn, for the same columns */
@@ -94,7 +94,8 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, CHUNKED, OUTS, TI
     }
 }
 
-/* S tiles, 64 local rows each, of a slice, which begins with a local row made by fours; at least one. */
+/* The number of S tiles, 64 local rows each, of a slice, whose first local row is generated with its group of four; at
+ * least one. */
 [[maybe_unused]] __device__ __forceinline__ int s_tiles_of(fsi_slice p)
 {
     align_local_rows(p);
@@ -347,7 +348,7 @@ __device__ __forceinline__ int promotion(int s, int block_rows)
 /* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
  * S tiles, a power of two, when the next unit is ready.  Where warpgroups take S tiles in turn, `side` says which.
- * `before` sets were for earlier work items; `at` goes on from item to item. */
+ * `before` sets were for earlier work items; `at` continues from item to item. */
 template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_tiles(const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> &m, int tile_count,
                                                int every, int column, int out, int side, int before, ring_place &at,
@@ -362,8 +363,8 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, CHUNKED, OUTS, TI
     const uint32_t from = m.ring.stages + (CHUNKED ? start : start ^ (start >> 3 & 0x70));
     uint64_t shifts = 0;
     float sums[sh::SUMS], up[sh::COLUMNS];
-    /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then
-     * keeps their uses behind. */
+    /* The compiler does not know that sums change until wgmma is waited for; declaring them written at that point keeps
+     * their uses behind it. */
     const auto promote_sums = [&]() {
         fsi_wgmma_wait<0>();
 #pragma unroll

@@ -8,8 +8,9 @@
 #define FSI_COUNT_ONE(...) +1
 
 /* Element type, whether rows of any pitch and address are copied by chunks of 16 bytes instead of a tensor map, permutations
- * together, tiles of 64 columns of a warpgroup (0: warpgroups take turns at one), stages of rows, sets of S tiles, whether thread blocks are persistent.  As
- * many sets as generator warps fill in turn, so that none laps. */
+ * together, tiles of 64 columns of a warpgroup (0: warpgroups take turns at one), stages of rows, sets of S tiles,
+ * whether thread blocks are persistent.  There are as many sets as generator warps that fill them in turn, so that none
+ * overtakes another. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_WGMMA_ROWS(X) X(float, FS_F32, 0, 1, 1, 6, 4, 0) X(float, FS_F32, 1, 1, 1, 6, 4, 0)
 #else

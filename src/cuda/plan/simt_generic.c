@@ -83,7 +83,7 @@ static int simt_generic_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, 
         for (int vector = widest_vector(p); vector >= 1; vector /= 2)
             for (int threads = 128; threads >= 32; threads /= 2) {
                 const int64_t tile = group * p->block_rows * threads * vector * (p->dtype == FS_F64 ? 8 : 4);
-                /* Three tiles to a processor keep its shared memory busy; the last resort may fill it. */
+                /* Three tiles on an SM keep its shared memory busy; the last resort may fill it. */
                 const int last = vector == 1 && threads == 32 && group == 1;
                 const fsi_knobs knobs = {.tile = vector, .threads = threads, .group = group};
                 if (tile > gpu->shared_per_processor / (last ? 1 : 3)) continue;

@@ -49,7 +49,7 @@ static int simt_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, con
     *plan = fsi_plan_of(FSI_KERNEL_SIMT_SKINNY, instance_of(p), threads, 0);
     plan->team = 1;
     while (plan->team < p->n) plan->team *= 2;
-    /* As many rounds as the tables have room for, but not more than a processor's share. */
+    /* As many rounds as the tables have room for, but not more than a thread block's share of an SM. */
     const int64_t least = FSI_SIMT_SKINNY_UNROLL * (32 / plan->team), step = least * (warps / each);
     int64_t chunk = knobs->chunk;
     if (chunk == 0) {

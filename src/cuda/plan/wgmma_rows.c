@@ -45,9 +45,8 @@ static int instance_of(const fsi_problem *p, const fsi_gpu_traits *gpu, int chun
     return -1;
 }
 
-/* More work items than processors: a persistent thread block loads the next one while it stores its sums.  (H200,
- * 75f630d, k = 4096: reduces 16384 x 1024 in f16 from 21.6 to 16.7 us, in f32 from 31.4 to 29.1; 65536 x 1024 in f16
- * from 45 to 41.2.) */
+/* More work items than SMs: a persistent thread block loads the next one while it stores its sums (measured:
+ * docs/kernels/wgmma_rows.md). */
 static int persistent_instance(const fsi_problem *p, const fsi_gpu_traits *gpu, int chunked, int tiles, int64_t items)
 {
     return items > gpu->processors ? instance_of(p, gpu, chunked, tiles, 1) : -1;
@@ -69,9 +68,9 @@ static int plan_with(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_
                                  .unit = 64,
                                  .whole = 64};
     if (!fsi_plan_split(p, gpu, knobs, &rule, plan)) return 0;
-    /* Two slices are added in a cluster, without a partial-sum buffer: 65536 x 1024, k = 1024, reduced from 74 to 71 us
-     * on an H200.  Pairs of more slices gain nothing over partial-sum buffers, and 132 processors hold 66 clusters of
-     * two, but only 120 thread blocks in clusters of four or eight, which took twice as long. */
+    /* Two slices are added in a cluster, without a partial-sum buffer.  Pairs of more slices gain nothing over
+     * partial-sum buffers, and 132 SMs hold 66 clusters of two, but only 120 thread blocks in clusters of four or eight
+     * (docs/kernels/wgmma_rows.md). */
     plan->cluster = plan->slices == 2 && !chunked ? 2 : 1;
     if (knobs->cluster) {
         if (plan->cluster % knobs->cluster) return 0;
@@ -95,9 +94,8 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     return plan_with(p, gpu, knobs, 0, plan) || plan_with(p, gpu, knobs, 1, plan);
 }
 
-/* From 17 columns on (H200, 2^25 elements, k = 1024, times reading: 25 columns of floats 3.9, by mma_skinny.cu 4.9; 64 1.7
- * and 2.3; 25 of bf16 5.7 and 13.8).  Wide tiles are faster, but for small matrices of floats not by as much as the reduction of more slices costs (H200,
- * k = 1024, just before 2a3de1a: 26.5 us against 31.8 for 16384 x 1024, 83.5 against 83.2 for 65536 x 1024). */
+/* Fewer than 17 columns are left to kernels with narrower tiles.  Wide tiles are faster, but for small matrices of floats
+ * not by as much as the reduction of more slices costs (docs/kernels/wgmma_rows.md, tile width). */
 static int wgmma_rows_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs narrow_tiles = {.tile = 2}, wide_tiles = {.tile = 3}, half_tiles = {.tile = 1};

@@ -1,8 +1,8 @@
-/* row_ring.cuh - rows of A in shared memory: a ring of stages that copy warps keep filled, by tensor maps where one can
- * describe A, otherwise by chunks of 16 bytes (wgmma_rows.cu, gather_rows_simt.cu).
+/* row_ring.cuh - rows of A in shared memory: a ring of stages that producer warps keep filled through tensor maps where
+ * one can describe A, otherwise by chunks of 16 bytes (wgmma_rows.cu, gather_rows_simt.cu).
  *
- * A tensor map brings groups of 128 bytes whose 16-byte chunks are exchanged: chunk c of a group at byte g is at chunk
- * c ^ (g / 128 % 8). */
+ * A tensor map brings groups of 128 bytes whose 16-byte chunks are swizzled: chunk c of a group at byte g is at chunk c
+ * ^ (g / 128 % 8). */
 #ifndef FSI_CUDA_BLOCKPERM_COMMON_ROW_RING_CUH
 #define FSI_CUDA_BLOCKPERM_COMMON_ROW_RING_CUH
 
@@ -19,7 +19,7 @@ enum { COPIERS = 4 };
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES> struct row_ring {
     enum {
         GROUP = FSI_MAP_GROUP / (int)sizeof(T), /* columns */
-        ROWS = STAGE / COPIERS,                 /* of a stage, for a copy warp */
+        ROWS = STAGE / COPIERS,                 /* of a stage, for one producer warp */
         STAGE_BYTES = STAGE * ROW_BYTES
     };
     uint32_t stages, barriers; /* in shared memory: the stages; their mbarriers, those of full ones first */
@@ -36,18 +36,18 @@ template <class T, int WIDTH> __device__ __forceinline__ int64_t place_columns(c
     return owned;
 }
 
-/* The stage that comes next, and the parity of the mbarrier of its that is waited for. */
+/* The next stage, and the parity of its mbarrier's phase. */
 struct ring_place {
     int stage, parity;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* A copy warp has ROWS rows of every stage.  Each lane computes one row, of the next AHEAD stages; then one
+/* A producer warp copies ROWS rows of every stage.  Each lane computes one row, of the next AHEAD stages; then one
  * lane copies row after row, or all of them at once where they are `together`.  (Operands come from
  * __shfl_sync so that the compiler knows them to be warp-uniform; otherwise it makes a loop over lanes.)
- * An empty local row copies row -1, which is zero, as are columns behind the last; copied together, local rows outside
- * of the slice bring rows that its columns of S, all zero, leave without effect.
- * `at` goes on from call to call. */
+ * An empty local row copies row -1, which is zero, as are columns behind the last.  Where rows are copied together,
+ * local rows outside the slice are copied too; their columns of S are zero.
+ * `at` continues from call to call. */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
 __device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, const fsi_slice &p, int64_t owned, int lead,
                           const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, bool together, int stage_count,

@@ -1,6 +1,6 @@
 /* tensor.cuh - what the kernels that multiply by S on the tensor cores share (mma_rows.cu, mma_gather.cu,
- * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, takes its local
- * rows and its stores from here.
+ * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, uses the local
+ * rows and the stores.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
  * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
@@ -61,8 +61,8 @@ template <class T> struct in_halves {
 
 /* Two floats, times a power of two `up`, are rounded to f16, and what remains is rounded to f16 again.  `up` belongs to
  * a column of A and is lowered when it must be.  The split terms hold 11 bits and a sign each: an element at least
- * 2^-14 times as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and
- * a smaller one loses at most 2^-38 times that largest.  (Three bf16 split terms would be exact, at 1.5
+ * 2^-14 times as large as the largest so far in its column loses at most the last of its 24 bits (one in four does); a
+ * smaller one loses at most 2^-38 times that largest.  (Three bf16 split terms would be exact, at 1.5
  * times the work of the tensor cores.) */
 __device__ __forceinline__ void cut_pair(float low, float high, float up, uint32_t &top, uint32_t &rest)
 {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void cut_pair(float low, float high, float up, uint32
 #define FIRST_SCALE 0x1p126f
 #define ROUNDS_TO_INF 65520.0f
 /* The scale of a column whose next elements are as large as `most`, which becomes 2^13 to 2^14 if it would not be
- * finite otherwise.  Of a column that holds Inf it becomes NaN, and so do its sums. */
+ * finite otherwise.  For a column that holds Inf it becomes NaN, and so do its sums. */
 __device__ __forceinline__ float lowered(float up, float most)
 {
     const int exponent = (int)(__float_as_uint(most) >> 23), lower = 2 * 127 + 13 - exponent;
@@ -93,7 +93,7 @@ __device__ __forceinline__ bool any_infinite(__half2 x)
 /* 1 / x of a power of two. */
 __device__ __forceinline__ float inverse(float x) { return __uint_as_float(0x7F000000u - __float_as_uint(x)); }
 
-/* Two-byte elements, two columns in a word. */
+/* Two-byte elements: two columns in a word. */
 template <int TILES> __device__ __forceinline__ fragment<TILES> pairs(const uint32_t (&x)[4][TILES])
 {
     fragment<TILES> f;
@@ -228,8 +228,8 @@ template <int NONZEROS> struct row_bits {
     static_assert(NONZEROS << value == HEIGHT, "NONZEROS must be 1, 2, 4 or 8");
 };
 
-/* Four neighbouring local rows of the usual sketches, whose columns are packed words, are made together: they share a
- * Philox call, and chains of instructions overlap. */
+/* Four neighbouring local rows of sketches with packed words are generated together: they share a Philox call, and
+ * their chains of instructions overlap. */
 __device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a)
 {
     return a.B.shuffle != FSI_DEF_GROUPS && a.B.packed;
@@ -421,7 +421,7 @@ __device__ __forceinline__ void store_samples(const fsi_tile_args &a, const fsi_
     }
 }
 /* Recomputes a slice by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum
- * from mine on. */
+ * from sum `mine` on. */
 template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_serial(const fsi_tile_args &a,
                                                                                   const fsi_slice &p, int64_t column,
                                                                                   float *mine, int width)
