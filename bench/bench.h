@@ -17,7 +17,7 @@ typedef struct bench_options {
     int repetitions;
 } bench_options;
 
-/* 0, or 1 after printing an error message: what was being done, and what the library said. */
+/* 0, or 1 after printing the action that failed and the library's error message. */
 int bench_fs_failed(fs_result result, const char *doing);
 
 /* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after printing an error message. */

@@ -115,7 +115,7 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
     fflush(stdout);
 }
 
-/* Floor and case take turns, so that both meet the same machine. */
+/* Lower bound and case are measured in turns, under the same load of the machine. */
 static int measure(bench_run *r, const bench_options *o, void *wide, void *narrow)
 {
     const struct bench_case *c = r->c;

@@ -65,7 +65,7 @@ static int measure(bench_gpu *g, const host_case *c, const fs_sketch *S, const f
     return 0;
 }
 
-/* The pageable A is made only where it is asked for: 8 GiB take a second to fill. */
+/* The pageable A is allocated only where a case needs it: 8 GiB take a second to fill. */
 static int run(bench_gpu *g, float *pinned_A, float *pinned_Y, const fs_sketch *S, const fs_spec *spec)
 {
     const host_case pinned = {"host-pinned", pinned_A, pinned_Y, pinned_A};
@@ -80,7 +80,7 @@ static int run(bench_gpu *g, float *pinned_A, float *pinned_Y, const fs_sketch *
         memset(pageable.Y, 0, Y_BYTES);
         failed |= measure(g, &pageable, S, spec);
     } else {
-        fprintf(stderr, "fsbench: there is no memory for a pageable matrix of %zu bytes\n", A_BYTES);
+        fprintf(stderr, "fsbench: no memory for a pageable matrix of %zu bytes\n", A_BYTES);
         failed = 1;
     }
     free(pageable.A);

@@ -6,7 +6,7 @@
  * cache of its core: no program that looks at a panel as a whole can do that, but nothing reads a file faster.
  *
  * Every measurement is a process of its own, so that its memory and its CPU time are its own too; cases and floors take
- * turns.  On a machine that others use, CPU times say more than those of the clock. */
+ * turns.  On a shared machine, CPU times are more reliable than those of the clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <flashsketch_files.h>

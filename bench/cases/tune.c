@@ -1,4 +1,4 @@
-/* tune.c - `fsbench tune`: tries the plans that the CUDA backend thinks worth trying, and writes down which one won.
+/* tune.c - `fsbench tune`: tries the candidate plans of the CUDA backend, and records the fastest.
  *
  * fsbench compiles the plan layer that the plugin of the same build was compiled with.  A plan is tried as users would:
  * by a table of one entry, named by FLASHSKETCH_TUNING, read by a new context.  A winner is written only where it beats
@@ -30,7 +30,7 @@ typedef struct tuning_run {
     fsi_plan plans[MOST_PLANS];
 } tuning_run;
 
-/* What the candidates depend on, as the backend asks for it. */
+/* The properties of the GPU that candidates depend on, in the backend's form. */
 static int read_traits(fsi_gpu_traits *traits)
 {
     struct cudaDeviceProp p;
@@ -108,7 +108,7 @@ static void enter(FILE *table, const char *name, const fsi_problem *problem, con
     fsi_tuning_write(table, problem, best);
 }
 
-/* A plan that cannot run says so on stderr and loses. */
+/* A plan that cannot run is reported on stderr and not chosen. */
 static int tune(bench_gpu *g, bench_case *c, void *user)
 {
     tuning_run *run = user;

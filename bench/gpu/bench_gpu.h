@@ -26,7 +26,7 @@ typedef struct bench_gpu {
     cudaStream_t stream;
     cudaEvent_t turn[3];    /* before the floor, between floor and work, after the work */
     fs_context *context[2]; /* by fs_precision, both on `stream` */
-    bench_arena from, to;   /* inputs and outputs, divided anew for every case */
+    bench_arena from, to;   /* inputs and outputs, divided again for every case */
     bench_arena check;      /* columns in double */
     int processors;
     char name[256], driver[32], cuda[16];
@@ -37,7 +37,7 @@ typedef struct bench_gpu {
 int bench_gpu_open(bench_gpu *g, const bench_options *options);
 void bench_gpu_close(bench_gpu *g);
 
-/* 0, or 1 after printing an error message: what was being done, and what CUDA said. */
+/* 0, or 1 after printing the action that failed and CUDA's error message. */
 int bench_cuda_failed(cudaError_t error, const char *doing);
 
 /* measure.c -------------------------------------------------------------------------------------------------- */
@@ -126,9 +126,9 @@ void bench_gpu_compare(const bench_gpu *g, const fs_matrix *m, int64_t step, int
 
 /* bench/cases ------------------------------------------------------------------------------------------------ */
 
-/* Whether the options ask for a case of this name. */
+/* Whether the options select a case of this name. */
 int bench_wanted(const bench_options *options, const char *name);
-/* Says on stderr which case failed. */
+/* Prints on stderr which case failed. */
 void bench_no_result(const char *name, int64_t d, int64_t n, int64_t k);
 /* The parts of `fsbench cuda` that have files of their own; 0, or 1 if something failed. */
 int bench_cuda_host(bench_gpu *g);

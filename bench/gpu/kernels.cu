@@ -60,7 +60,7 @@ static __global__ void read_and_write(const uint4 *from, int64_t vectors, uint4 
 }
 
 static const struct {
-    int in_flight, threads, blocks; /* blocks a multiprocessor; 0: one for every tile */
+    int in_flight, threads, blocks; /* blocks of an SM; 0: one for every tile */
 } shapes[BENCH_FLOOR_SHAPES / 2] = {
     {4, 256, 8}, {8, 256, 4}, {4, 512, 4}, {8, 512, 2}, {8, 512, 4}, {4, 256, 0}, {8, 256, 0}, {4, 512, 0},
 };

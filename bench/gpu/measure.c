@@ -1,4 +1,4 @@
-/* measure.c - one measurement: floor and work in turns, cold buffers, a busy stream (bench_gpu.h says why). */
+/* measure.c - one measurement: lower bound and work in turns, cold buffers, a busy stream (reasons: bench_gpu.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

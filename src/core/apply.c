@@ -99,7 +99,7 @@ fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, doubl
     FSI_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
     FSI_REQUIRE(!fs_matrix_overlap(A, Y), "%s: A and Y overlap in memory", who);
     if (!ctx->backend->apply_rows)
-        return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of listed rows; a CPU context has", who);
+        return fs_fail(FS_EUNSUPPORTED, "%s: this backend cannot sketch gathered rows; use a CPU context", who);
     FSI_TRY(fsi_context_check_memory(who, "A", ctx, A->memory));
     FSI_TRY(fsi_context_check_memory(who, "rows", ctx, rows->memory));
     FSI_TRY(fsi_context_check_memory(who, "Y", ctx, Y->memory));
@@ -163,7 +163,7 @@ fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, d
     FSI_TRY(fs_matrix_check_output(who, "Y", Y));
     FSI_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fs_dtype_name(Y->dtype));
     if (!ctx->backend->apply_products)
-        return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of products; a CPU context has", who);
+        return fs_fail(FS_EUNSUPPORTED, "%s: this backend cannot sketch factored input; use a CPU context", who);
     FSI_TRY(check_factors(who, ctx, factors, factor_count, tokens, Y, &products.width));
     FSI_TRY(check_pairs(who, pairs, products.width, Y));
     FSI_TRY(check_shapes(who, S, row0, pairs->count, Y->cols, "the list", Y));

@@ -41,7 +41,7 @@ static fs_result open_backend(fs_context *ctx, const fsi_host *host, const fs_co
         return cuda;
     }
     snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", absent ? "no CUDA plugin" : fs_error_message());
-    fs_fail(FS_OK, "%s", ""); /* choosing the CPU is no failure */
+    fs_fail(FS_OK, "%s", ""); /* choosing the CPU is not an error */
     return open_cpu(ctx, host, options);
 }
 

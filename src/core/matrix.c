@@ -44,7 +44,8 @@ fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m)
                 "%s: %s has memory space %d, which does not exist", who, name, (int)m->memory);
     FSI_REQUIRE(m->rows >= 0 && m->cols >= 0, "%s: %s is %" PRId64 " x %" PRId64 ", a size cannot be negative", who,
                 name, m->rows, m->cols);
-    FSI_REQUIRE(m->size >= 0, "%s: %s says its buffer has %" PRId64 " elements", who, name, m->size);
+    FSI_REQUIRE(m->size >= 0, "%s: %s.size is %" PRId64 " elements, it must be at least 0 (0: unknown)", who, name,
+                m->size);
     if (m->rows == 0 || m->cols == 0) return FS_OK;
 
     const int64_t bytes = fsi_dtype_size(m->dtype);
@@ -65,7 +66,7 @@ fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m)
     return FS_OK;
 }
 
-/* |x|; the one value that has none becomes the largest there is. */
+/* |x|; for INT64_MIN, whose absolute value is not representable, INT64_MAX. */
 static int64_t magnitude(int64_t x) { return x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x; }
 
 fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m)

@@ -10,7 +10,7 @@
 
 /* Strips: enough for the threads of a large machine, as long as their sums stay small. */
 enum { MOST_STRIPS = 64, STRIP_ROWS = 256, SUM_BYTES_MOST = 1 << 26 };
-/* Columns of P from which on the tuned loops pay for a call. */
+/* Columns of P from which on a call of the tuned loops pays. */
 enum { WIDE = 8 };
 /* Rows of a step; elements of a step of columns, which stay in the second cache; rows of such a step. */
 enum { STEP_ROWS = 8, STEP_ELEMENTS = 1 << 16, STEP_LEAST = 32, STEP_MOST = 1024 };
