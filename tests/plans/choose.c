@@ -18,10 +18,11 @@ static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const shape gradients[] = {{109386, 512}, {109385, 100}, {0, 0}};
 static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
 static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {65536, 8}, {0, 0}};
-static const shape few_columns[] = {{16777216, 12}, {16777216, 16}, {65536, 32}, {16777216, 48}, {0, 0}};
+static const shape few_columns[] = {{16777216, 12}, {16777216, 16}, {65536, 32}, {0, 0}};
+static const shape half_a_tile_less[] = {{16777216, 48}, {0, 0}};
 static const shape odd_columns[] = {{16777216, 9}, {65536, 31}, {0, 0}};
 static const shape nine_columns[] = {{16777216, 9}, {0, 0}};
-static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
+static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 16}, {0, 0}};
 static const shape one_tile[] = {{65536, 96}, {65536, 128}, {0, 0}};
 static const shape half_a_tile[] = {{16777216, 32}, {16777216, 64}, {0, 0}};
 static const shape square[] = {{8192, 512}, {12288, 1024}, {0, 0}};
@@ -102,21 +103,23 @@ static const struct bar {
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, one_tile, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile, uneven, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile, uneven, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile_less, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, half_a_tile + 1, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 1, NONE, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 8, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, nine_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns + 1, usual, FSI_KERNEL_WGMMA_ROWS},
     {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     /* Columns that are not neighbours, or not two of them one copy, nonzeros in slices of other sizes. */
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, nine_columns, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns + 1, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 3, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, uneven, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 3, SHUFFLED, 0, nine_columns, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, nine_columns, uneven, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},

@@ -8,6 +8,7 @@
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
+ *     1           64           the same 64 columns as the other, every second S tile (TILES = 0)
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
@@ -41,9 +42,11 @@ enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, SET = 128 };
  * neighbouring rows, hit all banks.  (Other ways that were tried: docs/kernels/wgmma_rows.md.) */
 template <class T, int CHUNKED, int OUTS, int TILES> struct shape {
     enum {
-        BLOCKS = OUTS == 1 ? 1 : 2, /* a warpgroup's blocks of Y */
-        SUMS = 32 * TILES * BLOCKS, /* of a thread */
-        COLUMNS = 2 * TILES,        /* of A, of a thread */
+        APART = TILES == 0,          /* the warpgroups take S tiles in turn, for the same columns */
+        ACROSS = APART ? 1 : TILES,  /* tiles of a warpgroup */
+        BLOCKS = OUTS == 1 ? 1 : 2,  /* a warpgroup's blocks of Y */
+        SUMS = 32 * ACROSS * BLOCKS, /* of a thread */
+        COLUMNS = 2 * ACROSS,        /* of A, of a thread */
         WIDTH = FSI_WGMMA_ROWS_WIDTH(OUTS, TILES),
         ROW_BYTES = FSI_WGMMA_ROWS_PITCH(sizeof(T), CHUNKED, OUTS, TILES),
         STAGE = FSI_WGMMA_ROWS_STAGE(sizeof(T), CHUNKED, OUTS, TILES), /* rows */
@@ -83,7 +86,7 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, CHUNKED, OUTS, TI
     for (int i = 0; i < STAGES; i++) {
         /* copies of chunks report each thread's, and each warp its shifts */
         fsi_mbarrier_init(m.ring.full(i), CHUNKED ? COPIERS * 33 : COPIERS);
-        fsi_mbarrier_init(m.ring.empty(i), MULTIPLY / 32);
+        fsi_mbarrier_init(m.ring.empty(i), MULTIPLY / 32 / (shape<T, CHUNKED, OUTS, TILES>::APART ? 2 : 1));
     }
     for (int i = 0; i < SETS; i++) {
         fsi_mbarrier_init(m.set_full(i), OUTS);
@@ -344,18 +347,19 @@ __device__ __forceinline__ int promotion(int s, int block_rows)
 
 /* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
- * S tiles, a power of two, when the next unit is ready.  `before` sets were for earlier work items; `at` continues from
- * item to item. */
+ * S tiles, a power of two, when the next unit is ready.  Where warpgroups take S tiles in turn, `side` says which.
+ * `before` sets were for earlier work items; `at` continues from item to item. */
 template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_tiles(const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> &m, int tile_count,
-                                               int every, int column, int out, int before, ring_place &at,
+                                               int every, int column, int out, int side, int before, ring_place &at,
                                                float (&total)[shape<T, CHUNKED, OUTS, TILES>::SUMS])
 {
     typedef shape<T, CHUNKED, OUTS, TILES> sh;
-    typedef unit<T, CHUNKED, TILES, sh::ROW_BYTES> unit_t;
-    enum { UNITS = S_TILE / unit_t::ROWS };
+    typedef unit<T, CHUNKED, sh::ACROSS, sh::ROW_BYTES> unit_t;
+    enum { UNITS = S_TILE / unit_t::ROWS, TURN = sh::APART ? 2 : 1, TILE_STAGES = S_TILE / sh::STAGE };
     const int lane = threadIdx.x & 31;
-    const uint32_t start = (lane & 3) * sh::ROW_BYTES + (column + column_at<T, CHUNKED, TILES>(0)) * (int)sizeof(T);
+    const uint32_t start = (lane & 3) * sh::ROW_BYTES +
+                           (column + column_at<T, CHUNKED, sh::ACROSS>(0)) * (int)sizeof(T);
     const uint32_t from = m.ring.stages + (CHUNKED ? start : start ^ (start >> 3 & 0x70));
     uint64_t shifts = 0;
     float sums[sh::SUMS], up[sh::COLUMNS];
@@ -365,56 +369,54 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, CHUNKED, OUTS, TI
         fsi_wgmma_wait<0>();
 #pragma unroll
         for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
-        promote<T, TILES>(total, sums, up);
+        promote<T, sh::ACROSS>(total, sums, up);
     };
     unit_t x[2] = {};
-    int stage = at.stage, parity = at.parity;
+    int stage = at.stage + side * TILE_STAGES, parity = at.parity;
 #pragma unroll
     for (int i = 0; i < sh::SUMS; i++) total[i] = sums[i] = 0.0f;
 #pragma unroll
     for (int i = 0; i < sh::COLUMNS; i++) up[i] = FIRST_SCALE;
 #pragma unroll 1
-    for (int t = 0; t < tile_count; t++) {
+    for (int t = side; t < tile_count; t += TURN) {
         const int number = before + (t >> 1), place = number % SETS;
         const uint32_t s_tile = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * S_TILE_BYTES;
-        const bool anew = (t & (every - 1)) == 0;
+        const bool anew = (t / TURN & (every - 1)) == 0, new_set = sh::APART || (t & 1) == 0;
 #pragma unroll
         for (int u = 0; u < UNITS; u++) {
             unit_t &now = x[u & 1];
             const int row = u * unit_t::ROWS % sh::STAGE;
-            if (row == 0) {
-                fsi_mbarrier_wait(m.ring.full(stage), parity);
-                if (CHUNKED) {
-                    uint32_t half[2];
-                    fsi_shared_words<8>(half, m.shifts + 32 * stage + 8 * (lane & 3));
-                    shifts = (uint64_t)half[1] << 32 | half[0];
-                }
+            if (row == 0) fsi_mbarrier_wait(m.ring.full(stage), parity);
+            if (CHUNKED && row % 32 == 0) {
+                uint32_t half[2];
+                fsi_shared_words<8>(half, m.shifts + sh::STAGE * stage + sh::STAGE / 4 * (lane & 3) + row / 4);
+                shifts = (uint64_t)half[1] << 32 | half[0];
             }
-            const source rows = {from + stage * sh::STAGE_BYTES + row * sh::ROW_BYTES, shifts >> 2 * row};
+            const source rows = {from + stage * sh::STAGE_BYTES + row * sh::ROW_BYTES, shifts >> 2 * (row % 32)};
             for (;;) {
                 now.load(rows, up);
                 if (!overflown(now)) break;
                 promote_sums();
 #pragma unroll
                 for (int i = 0; i < sh::SUMS; i++) sums[i] = 0.0f;
-                lower_scales<CHUNKED, TILES, sh::ROW_BYTES, unit_t::ROWS>(rows, up);
+                lower_scales<CHUNKED, sh::ACROSS, sh::ROW_BYTES, unit_t::ROWS>(rows, up);
             }
             if (row + unit_t::ROWS == sh::STAGE) {
                 __syncwarp();
                 if (lane == 0) fsi_mbarrier_arrive(m.ring.empty(stage));
                 if (++stage == STAGES) stage = 0, parity ^= 1;
             }
-            if (u == 0 && (t & 1) == 0) fsi_mbarrier_wait(m.set_full(place), number / SETS & 1);
-            if (u == 0 && anew && t > 0) promote_sums();
+            if (u == 0 && new_set) fsi_mbarrier_wait(m.set_full(place), number / SETS & 1);
+            if (u == 0 && anew && t > side) promote_sums();
             fsi_wgmma_fence();
             multiply<sh::BLOCKS>(sums, now, s_tile + u * 2 * unit_t::ROWS, u > 0 || !anew);
             fsi_wgmma_commit();
             fsi_wgmma_wait<1>();
             x[(u + 1) & 1].keep();
             /* the set before this one was read to its end */
-            if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0)
-                fsi_mbarrier_arrive(m.set_empty((place + SETS - 1) % SETS));
+            if (u == 0 && new_set && t > side && lane == 0) fsi_mbarrier_arrive(m.set_empty((place + SETS - 1) % SETS));
         }
+        if (sh::APART && (stage += TILE_STAGES) >= STAGES) stage -= STAGES, parity ^= 1;
     }
     promote_sums();
     at.stage = stage, at.parity = parity;
@@ -489,14 +491,15 @@ template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS> __glo
     } else {
         fsi_more_registers<256 - sh::PREPARING>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
-        const int column = (OUTS == 4 ? 0 : group * TILES * 64) + (thread >> 5 & 3) * TILES * 16; /* the warp's first */
+        const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
+                           (thread >> 5 & 3) * sh::ACROSS * 16; /* the warp's first */
         float total[sh::SUMS];
         const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
         ring_place at = {0, 0};
-        multiply_tiles(m, tile_count, every, column, out, 0, at, total);
+        multiply_tiles(m, tile_count, every, column, out, sh::APART ? group : 0, 0, at, total);
 
         /* 3. all finite: scale once, store once */
-        const bool again = fsi_barrier_or(1, THREADS, !finite<T, CHUNKED, TILES>(total, a.n - p.column - column));
+        const bool again = fsi_barrier_or(1, THREADS, !finite<T, CHUNKED, sh::ACROSS>(total, a.n - p.column - column));
         if (again && thread < sh::WIDTH * OUTS) {
             const fsi_slice &mine = slices[thread / sh::WIDTH];
             const int64_t own = p.column + thread % sh::WIDTH;
@@ -506,18 +509,28 @@ template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS> __glo
                 for (int r = 0; r < mine.block_rows; r++)
                     fsi_output_put(fsi_partial_sums(a, mine.l, mine.z), mine.output_row + r, own, sums[r * sh::PITCH]);
         }
+        if (sh::APART && !again) {
+            float *left = (float *)shared + (thread & 127);
+            if (group == 1)
+#pragma unroll
+                for (int i = 0; i < sh::SUMS; i++) left[128 * i] = total[i];
+            fsi_barrier(2, MULTIPLY);
+            if (group == 1) return;
+#pragma unroll
+            for (int i = 0; i < sh::SUMS; i++) total[i] += left[128 * i];
+        }
         if (!CHUNKED && a.cluster > 1) {
             if (!again)
                 for (int i = 0; i < sh::BLOCKS; i++)
-                    keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
-                                                total + 32 * i);
+                    keep_tile<sh::ACROSS, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
+                                                     total + 32 * i);
             add_cluster_sums<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
         } else if (!again) {
-            const int64_t own = p.column + column + column_at<T, CHUNKED, TILES>(0);
+            const int64_t own = p.column + column + column_at<T, CHUNKED, sh::ACROSS>(0);
             if (own < owned) return;
 #pragma unroll
             for (int i = 0; i < sh::BLOCKS; i++)
-                store_block<T, CHUNKED, TILES>(a, slices[out + i], total + 32 * i, own);
+                store_block<T, CHUNKED, sh::ACROSS>(a, slices[out + i], total + 32 * i, own);
         }
     }
 #endif
@@ -602,19 +615,19 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
         const int tile_count = s_tiles_of(*slice);
         const int every = is_float<T>::value ? promotion((int)a.B.s, slice->block_rows) : 4;
         float total[sh::SUMS];
-        multiply_tiles(m, tile_count, every, column, 0, before, at, total);
+        multiply_tiles(m, tile_count, every, column, 0, 0, before, at, total);
         before += (tile_count + 1) / 2;
         if ((tid & 31) == 0) fsi_mbarrier_arrive(m.set_empty((before - 1) % SETS));
 
         /* 3. all finite: scale once, store once */
         fsi_slice p = *slice;
-        const bool again = fsi_barrier_or(1, MULTIPLY, !finite<T, CHUNKED, TILES>(total, a.n - p.column - column));
+        const bool again = fsi_barrier_or(1, MULTIPLY, !finite<T, CHUNKED, sh::ACROSS>(total, a.n - p.column - column));
         const int64_t owned = CHUNKED ? p.column : place_columns<T, sh::WIDTH>(a, p);
         if (again) {
             if (thread < sh::WIDTH) put_again<T>(a, *slice, p.column + thread, owned);
         } else {
-            const int64_t own = p.column + column + column_at<T, CHUNKED, TILES>(0);
-            if (own >= owned) store_block<T, CHUNKED, TILES>(a, p, total, own);
+            const int64_t own = p.column + column + column_at<T, CHUNKED, sh::ACROSS>(0);
+            if (own >= owned) store_block<T, CHUNKED, sh::ACROSS>(a, p, total, own);
         }
     });
 #endif
@@ -627,7 +640,8 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
     static_assert(FSI_WGMMA_ROWS_SHARED(sizeof(T), chunked, outs, tiles, stages, sets, many) == \
                       sets * shape<T, chunked, outs, tiles>::SET_BYTES + \
                           stages * shape<T, chunked, outs, tiles>::STAGE_BYTES + 16 * (stages + sets) + \
-                          32 * chunked * stages + FSI_WGMMA_ROWS_AHEAD(outs, sets, many) * outs * sizeof(fsi_slice), \
+                          chunked * stages * shape<T, chunked, outs, tiles>::STAGE + \
+                          FSI_WGMMA_ROWS_AHEAD(outs, sets, many) * outs * sizeof(fsi_slice), \
                   "the instance list disagrees");
 FSI_WGMMA_ROWS(SHARED)
 #define KERNEL_0(T, chunked, outs, tiles, stages, sets) (const void *)wgmma_rows<T, chunked, outs, tiles, stages, sets>,

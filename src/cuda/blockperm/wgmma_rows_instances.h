@@ -8,8 +8,9 @@
 #define FSI_COUNT_ONE(...) +1
 
 /* Element type, whether rows of any pitch and address are copied by chunks of 16 bytes instead of a tensor map, permutations
- * together, tiles of 64 columns of a warpgroup, stages of rows, sets of S tiles, whether thread blocks are persistent.
- * There are as many sets as generator warps that fill them in turn, so that none overtakes another. */
+ * together, tiles of 64 columns of a warpgroup (0: warpgroups take turns at one), stages of rows, sets of S tiles,
+ * whether thread blocks are persistent.  There are as many sets as generator warps that fill them in turn, so that none
+ * overtakes another. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_WGMMA_ROWS(X) X(float, FS_F32, 0, 1, 1, 6, 4, 0) X(float, FS_F32, 1, 1, 1, 6, 4, 0)
 #else
@@ -21,6 +22,7 @@
     X(T, dtype, 0, 4, 1, 6, 2, 0) \
     X(T, dtype, 1, 1, 2, 8, 4, 1) \
     X(T, dtype, 1, 1, 1, 10, 4, 0) \
+    X(T, dtype, 1, 1, 0, 12, 4, 0) \
     X(T, dtype, 1, 2, 1, 6, 4, 0)
 #define FSI_WGMMA_ROWS(X) \
     X(float, FS_F32, 0, 1, 2, 3, 4, 0) \
@@ -30,19 +32,20 @@
     X(float, FS_F32, 0, 4, 1, 6, 2, 0) \
     X(float, FS_F32, 1, 1, 2, 4, 4, 1) \
     X(float, FS_F32, 1, 1, 1, 8, 4, 0) \
+    X(float, FS_F32, 1, 1, 0, 8, 4, 0) \
     X(float, FS_F32, 1, 2, 1, 5, 4, 0) \
     FSI_WGMMA_ROWS_HALF(X, __half, FS_F16) FSI_WGMMA_ROWS_HALF(X, __nv_bfloat16, FS_BF16)
 #endif
 enum { FSI_WGMMA_ROWS_COUNT = 0 FSI_WGMMA_ROWS(FSI_COUNT_ONE) };
 /* Columns of a tile.  Bytes of a row in shared memory: 2, 6, 10, ... groups of 128 of a tensor map; or the row's own, 16
  * more for its shift and 16 so that four rows hit all banks.  Rows of a stage. */
-#define FSI_WGMMA_ROWS_WIDTH(outs, tiles) ((outs) == 1 ? 128 * (tiles) : 256 / (outs))
+#define FSI_WGMMA_ROWS_WIDTH(outs, tiles) ((outs) > 1 ? 256 / (outs) : (tiles) ? 128 * (tiles) : 64)
 #define FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) (FSI_WGMMA_ROWS_WIDTH(outs, tiles) * (int)(size) / 128)
 #define FSI_WGMMA_ROWS_PITCH(size, chunked, outs, tiles) \
     (128 * FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) + \
      ((chunked) ? 32 : 128 * ((2 - FSI_WGMMA_ROWS_GROUPS(size, outs, tiles)) & 3)))
 #define FSI_WGMMA_ROWS_STAGE(size, chunked, outs, tiles) \
-    ((chunked) || FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) >= 4 ? 32 : 64)
+    ((tiles) && ((chunked) || FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) >= 4) ? 32 : 64)
 /* Rows of a tile that one copy brings: as many as a warp has of a stage where they are contiguous in both memories. */
 #define FSI_WGMMA_ROWS_BOX(size, outs, tiles, contiguous) \
     ((contiguous) && FSI_WGMMA_ROWS_GROUPS(size, outs, tiles) % 4 == 2 \
@@ -56,7 +59,7 @@ enum { FSI_WGMMA_ROWS_COUNT = 0 FSI_WGMMA_ROWS(FSI_COUNT_ONE) };
 #define FSI_WGMMA_ROWS_PARTS(size, chunked, outs, tiles, stages, sets) \
     ((sets) * (outs)*16384 + \
      (stages)*FSI_WGMMA_ROWS_STAGE(size, chunked, outs, tiles) * FSI_WGMMA_ROWS_PITCH(size, chunked, outs, tiles) + \
-     16 * ((stages) + (sets)) + 32 * (chunked) * (stages))
+     16 * ((stages) + (sets)) + (chunked) * (stages)*FSI_WGMMA_ROWS_STAGE(size, chunked, outs, tiles))
 #define FSI_WGMMA_ROWS_SHARED(size, chunked, outs, tiles, stages, sets, many) \
     (FSI_WGMMA_ROWS_PARTS(size, chunked, outs, tiles, stages, sets) + \
      FSI_WGMMA_ROWS_AHEAD(outs, sets, many) * 48 * (outs))

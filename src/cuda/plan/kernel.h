@@ -88,8 +88,6 @@ int fsi_rows_suit_mma(const fsi_problem *p);
 int fsi_two_terms_suffice(const fsi_problem *p);
 /* Permutations of one pass over A: as many as an instance takes together, none left over. */
 int fsi_permutations_together(const fsi_problem *p);
-/* Whether simt_generic.cu is faster than the kernels above it in the list from gather_rows_simt on (simt_generic.c). */
-int fsi_simt_generic_goes_first(const fsi_problem *p, const fsi_gpu_traits *gpu);
 
 #ifdef __cplusplus
 }

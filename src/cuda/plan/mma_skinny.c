@@ -53,7 +53,7 @@ static int mma_skinny_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fs
     const fsi_knobs one = {.tile = 1}, two = {.tile = 2};
     if (!p->across || p->n < 9 || p->rows < 32768 || p->local_rows < 256) return 0;
     /* wgmma_rows.cu is faster there; its plan file has the numbers. */
-    if (gpu->arch == 90 && p->n >= 33 && !(p->aligned && p->n % 2 == 0) && fsi_two_terms_suffice(p)) return 0;
+    if (gpu->arch == 90 && p->n >= 17 && !(p->aligned && p->n <= 32) && fsi_two_terms_suffice(p)) return 0;
     if (p->aligned && p->n % 2 == 0 && mma_skinny_plan(p, gpu, &two, plan)) return 1;
     return p->dtype == FS_F32 && mma_skinny_plan(p, gpu, &one, plan);
 }

@@ -75,25 +75,9 @@ static int widest_vector(const fsi_problem *p)
     return vector;
 }
 
-/* Many rows of half a tile of floats, four nonzeros a column, on the GPU where it was measured to be faster than
- * simt_skinny.cu (32 columns) and wgmma_rows.cu (64 columns): docs/kernels/simt_generic.md. */
-static int plan_half_a_tile(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
-{
-    const fsi_knobs knobs = {.tile = 2, .threads = 64, .group = 1};
-    return gpu->arch == 90 && p->dtype == FS_F32 && p->across && p->n >= 32 && p->n <= 64 && p->s == 4 &&
-           p->kappa == 1 && p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FSI_DEF_GROUPS &&
-           simt_generic_plan(p, gpu, &knobs, plan);
-}
-int fsi_simt_generic_goes_first(const fsi_problem *p, const fsi_gpu_traits *gpu)
-{
-    fsi_plan plan;
-    return plan_half_a_tile(p, gpu, &plan);
-}
-
 /* As many permutations together, as wide and as many threads as shared memory holds. */
 static int simt_generic_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
-    if (plan_half_a_tile(p, gpu, plan)) return 1;
     if (p->block_rows > TALLEST) return 0;
     for (int group = (int)fsi_min(p->kappa, 4); group >= 1; group--)
         for (int vector = widest_vector(p); vector >= 1; vector /= 2)

@@ -79,7 +79,7 @@ static int simt_skinny_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)
 static int simt_skinny_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     fsi_knobs knobs = {0};
-    if (p->rows < 32768 || p->local_rows < 256 || fsi_simt_generic_goes_first(p, gpu)) return 0;
+    if (p->rows < 32768 || p->local_rows < 256) return 0;
     for (int i = 0; simt_skinny_candidate(p, i, &knobs); i++)
         if (simt_skinny_plan(p, gpu, &knobs, plan)) return 1;
     return 0;

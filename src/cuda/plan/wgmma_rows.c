@@ -1,8 +1,8 @@
 /* wgmma_rows.c - plans of wgmma_rows.cu: rows of A contiguous, wgmma.
  *
- * tile: tiles of 64 columns that a warpgroup has, 1 or 2; only 1 for several permutations together.
+ * tile: 1 for 64 columns that both warpgroups have, 2 for 64 columns each, 3 for 128 each; only 2 for several permutations
+ * together.
  * group: permutations together. */
-#include "base/dtype.h"
 #include "base/math.h"
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/plan/kernel.h"
@@ -56,7 +56,7 @@ static int plan_with(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_
                      fsi_plan *plan)
 {
     const struct wgmma_rows_instance *named = knobs->instance ? &table[knobs->instance - 1] : NULL;
-    const int tiles = named ? named->tiles : knobs->tile;
+    const int tiles = named ? named->tiles : knobs->tile - 1;
     int found = instance_of(p, gpu, chunked, tiles, 0);
     if (found < 0) found = instance_of(p, gpu, chunked, tiles, 1);
     if (found < 0) return 0;
@@ -94,22 +94,15 @@ static int wgmma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     return plan_with(p, gpu, knobs, 0, plan) || plan_with(p, gpu, knobs, 1, plan);
 }
 
-/* The least columns for which a tile of 128 is faster than other kernels: where a map brings whole groups, and by chunks
- * (H200, 32 million elements, k = 1024, times reading: 25 columns of floats 6.3, by mma_skinny.cu 4.9; 33 columns 4.8
- * both; of bf16 25 columns 8.5 and 13.8). */
-static int64_t least_columns(const fsi_problem *p)
-{
-    return p->mapped && p->n * fsi_dtype_size(p->dtype) % 128 == 0 ? 48 : p->dtype == FS_F32 ? 33 : 17;
-}
-
-/* Wide tiles are faster, but for small matrices of floats not by as much as the reduction of more slices costs
- * (docs/kernels/wgmma_rows.md, tile width). */
+/* Fewer than 17 columns are left to kernels with narrower tiles.  Wide tiles are faster, but for small matrices of floats
+ * not by as much as the reduction of more slices costs (docs/kernels/wgmma_rows.md, tile width). */
 static int wgmma_rows_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
-    const fsi_knobs narrow_tiles = {.tile = 1}, wide_tiles = {.tile = 2};
+    const fsi_knobs narrow_tiles = {.tile = 2}, wide_tiles = {.tile = 3}, half_tiles = {.tile = 1};
     const int small = p->dtype == FS_F32 && p->rows <= ((int64_t)1 << 25) / p->n;
     fsi_plan narrow;
-    if (p->n < least_columns(p) || fsi_simt_generic_goes_first(p, gpu)) return 0;
+    if (p->n < 17) return 0;
+    if (p->n <= 64 && wgmma_rows_plan(p, gpu, &half_tiles, plan)) return 1;
     const int one = wgmma_rows_plan(p, gpu, &narrow_tiles, &narrow);
     const int two = p->n > 128 && wgmma_rows_plan(p, gpu, &wide_tiles, plan);
     if (one && (!two || (small && narrow.slices < plan->slices))) *plan = narrow;
@@ -119,8 +112,8 @@ static int wgmma_rows_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fs
 static int wgmma_rows_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)
 {
     (void)p;
-    knobs->tile = 2 - i;
-    return i < 2;
+    knobs->tile = 3 - i;
+    return i < 3;
 }
 
 static int64_t wgmma_rows_width(const fsi_plan *plan) { return table[plan->instance].width; }

@@ -92,7 +92,7 @@ __device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, cons
 
 /* The same for rows of any pitch and address, without a map: the chunks of 16 bytes that hold a row's columns, one after
  * the other and nothing exchanged, so a row begins up to 15 bytes behind its place in the stage.  How far is stored by
- * row, as a byte: those of rows q, q + 4, q + 8, ... at 8 q of the 32 bytes of a stage at `shifts`.  Columns behind the
+ * row, as a byte: those of rows q, q + 4, q + 8, ... at STAGE / 4 q of the STAGE bytes of a stage at `shifts`.  Columns behind the
  * last may become anything.  Nothing is read behind A: chunks that end there, and empty local rows, are filled with
  * zeros. */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
@@ -109,13 +109,13 @@ __device__ void copy_chunks(const fsi_tile_args &a, const fsi_slice &p, int lead
         TOGETHER = CHUNKS < 32 ? 32 / CHUNKS : 1, /* rows */
         TIMES = CHUNKS < 32 ? 1 : CHUNKS / 32
     };
-    static_assert(STAGE == 32 && ROW_BYTES >= WIDTH * SIZE + 16, "room for shifted rows");
+    static_assert(ROW_BYTES >= WIDTH * SIZE + 16, "room for shifted rows");
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & (COPIERS - 1);
     const int chunk = 16 * (lane % (CHUNKS < 32 ? CHUNKS : 32)), behind = TOGETHER > 1 ? lane / CHUNKS : 0;
     const int row_bytes = (int)(a.n - p.column < WIDTH ? a.n - p.column : WIDTH) * SIZE;
     const uint64_t begin = (uint64_t)((const T *)a.data + p.column);
     const uint64_t end = (uint64_t)((const T *)a.data + (a.row_stride > 0 ? (a.rows - 1) * a.row_stride : 0) + a.n);
-    const uint32_t to_shift = shifts + (lane & 3) * 8 + (warp * ROWS + lane % ROWS) / 4;
+    const uint32_t to_shift = shifts + (lane & 3) * (STAGE / 4) + (warp * ROWS + lane % ROWS) / 4;
     int stage = at.stage, parity = at.parity;
     for (int t = 0; t < stage_count; t += AHEAD) {
         const int64_t local_row = (int64_t)(t + lane / ROWS) * STAGE + warp * ROWS + lane % ROWS;
@@ -159,7 +159,7 @@ __device__ void copy_chunks(const fsi_tile_args &a, const fsi_slice &p, int lead
                     fsi_copy16_once(to - chunk + lane % ROWS * ROW_BYTES + 16 * CHUNKS,
                                     (const void *)(first + 16 * CHUNKS), bytes - 16 * CHUNKS);
             }
-            if (mine) fsi_shared_put8(to_shift + 32 * stage, shift);
+            if (mine) fsi_shared_put8(to_shift + STAGE * stage, shift);
             __syncwarp();
             fsi_mbarrier_arrive_copied(ring.full(stage));
             if (lane == 0) fsi_mbarrier_arrive(ring.full(stage)); /* the shifts */
