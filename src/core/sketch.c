@@ -19,7 +19,7 @@ _Static_assert((int)FS_QUALITY_FAST == (int)FSI_DEF_FAST && (int)FS_QUALITY_DEFA
                    (int)FS_QUALITY_HIGH == (int)FSI_DEF_HIGH && (int)FS_QUALITY_GAUSSIAN == (int)FSI_DEF_GAUSSIAN,
                "qualities");
 
-/* What a caller may set, before defaults are chosen. */
+/* Checks the fields that a caller may set, before defaults are chosen. */
 static fs_result check_ranges(const fsi_def_spec *p)
 {
     FSI_REQUIRE(p->family >= 0 && p->family <= FSI_DEF_GAUSS, "fs_sketch_create: family %d does not exist", p->family);
