@@ -134,7 +134,7 @@ typedef struct fs_lstsq_options {
         sizeof(fs_lstsq_options), 0, 0, 0, 0, FS_LSTSQ_AUTO, NULL, 0, 0, NULL, NULL \
     }
 
-/* What fs_lstsq reports; norms are Frobenius norms over all right-hand sides. */
+/* The report of fs_lstsq; norms are Frobenius norms over all right-hand sides. */
 typedef struct fs_lstsq_report {
     size_t size;
     fs_lstsq_method method;
@@ -192,7 +192,7 @@ typedef struct fs_qr_options {
         sizeof(fs_qr_options), 0, 0, NULL, 0, NULL, NULL \
     }
 
-/* What fs_qr reports. */
+/* The report of fs_qr. */
 typedef struct fs_qr_report {
     size_t size;
     int64_t k;            /* rows of S; 0: no sketch */
@@ -238,7 +238,7 @@ typedef struct fs_svd_options {
         sizeof(fs_svd_options), 0, 0, -1, 0, 0, NULL, NULL \
     }
 
-/* What fs_svd and fs_pca report. */
+/* The report of fs_svd and fs_pca. */
 typedef struct fs_svd_report {
     size_t size;
     int64_t rank;     /* r, of s, U and V */
@@ -295,7 +295,7 @@ typedef struct fs_leverage_options {
         sizeof(fs_leverage_options), 0, 0, 0, NULL, 0, NULL, NULL \
     }
 
-/* What fs_leverage reports. */
+/* The report of fs_leverage. */
 typedef struct fs_leverage_report {
     size_t size;
     int64_t rank;   /* of A, the sum of exact scores */

@@ -159,7 +159,7 @@ typedef enum fs_method {
     FS_METHOD_SVD = 2       /* singular values of Y in f64: where Cholesky's pivots are too small, or rcond is given */
 } fs_method;
 
-/* What fs_ridge and fs_solve report; norms are Frobenius norms over all right-hand sides. */
+/* The report of fs_ridge and fs_solve; norms are Frobenius norms over all right-hand sides. */
 typedef struct fs_fit_report {
     size_t size;
     double sketch_seconds; /* of the last fs_task_sketch */

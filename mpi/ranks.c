@@ -29,8 +29,8 @@ static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, cons
     FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
     if (options) FSI_TRY(fs_struct_read(who, "options", options, full, sizeof *full));
     if (!full->output) full->output = FS_MPI_ALL;
-    FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
-                (int)full->output);
+    FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER,
+                "%s: output %d does not exist; it must be one of fs_mpi_output", who, (int)full->output);
     FSI_REQUIRE(full->output != FS_MPI_ROOT || (full->root >= 0 && full->root < made->size),
                 "%s: root is %d, and there are ranks 0 to %d", who, full->root, made->size - 1);
     FSI_REQUIRE(full->ordered == 0 || full->ordered == 1, "%s: ordered is %d, it must be 0 or 1", who, full->ordered);

@@ -45,7 +45,7 @@ static const struct bench_case {
 };
 enum { CASES = sizeof cases / sizeof cases[0], CHECKED = 64, D = 65536, N = 512 };
 
-/* A case at work: the wide matrix is D x N, the narrow one k x N. */
+/* The present case: the wide matrix is D x N, the narrow one k x N. */
 typedef struct bench_run {
     const struct bench_case *c;
     fs_spec spec;

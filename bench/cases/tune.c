@@ -40,8 +40,8 @@ static int read_traits(fsi_gpu_traits *traits)
     return 0;
 }
 
-/* Makes the result again for comparisons, in the type that sums are made in: rounded to f16 or bf16, sums that agree to
- * seven digits may be neighbours three digits apart.  The plan is the same, it does not depend on the type of Y. */
+/* Recomputes the result for comparisons, in the type of sums: rounded to f16 or bf16, sums that agree to seven digits
+ * may be neighbours three digits apart.  The plan is the same, it does not depend on the type of Y. */
 static int make_result(bench_gpu *g, bench_case *c, fs_matrix *Y)
 {
     const fs_matrix A = bench_case_from(c, g->from.data);
@@ -142,7 +142,7 @@ static int tune(bench_gpu *g, bench_case *c, void *user)
     return 0;
 }
 
-/* Writes beside the output and renames at the end, so that a table is whole or not there. */
+/* Writes beside the output and renames at the end, so that a table is written atomically. */
 static int write_table(bench_gpu *g, tuning_run *run, const char *output)
 {
     char beside[4096];

@@ -67,9 +67,11 @@ static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matri
 {
     FSI_REQUIRE(rows, "%s: rows is NULL", who);
     FSI_REQUIRE(rows->index_type == FS_INDEX32 || rows->index_type == FS_INDEX64,
-                "%s: rows.index_type %d does not exist", who, (int)rows->index_type);
-    FSI_REQUIRE(rows->memory == FS_MEMORY_HOST || rows->memory == FS_MEMORY_CUDA, "%s: rows.memory %d does not exist",
-                who, (int)rows->memory);
+                "%s: rows.index_type %d does not exist; it must be FS_INDEX32 or FS_INDEX64", who,
+                (int)rows->index_type);
+    FSI_REQUIRE(rows->memory == FS_MEMORY_HOST || rows->memory == FS_MEMORY_CUDA,
+                "%s: rows.memory %d does not exist; it must be FS_MEMORY_HOST or FS_MEMORY_CUDA", who,
+                (int)rows->memory);
     FSI_REQUIRE(rows->count >= 0, "%s: rows.count is %" PRId64 ", it cannot be negative", who, rows->count);
     FSI_REQUIRE(rows->index || rows->count == 0, "%s: rows.index is NULL", who);
     const uintptr_t bytes = rows->index_type == FS_INDEX32 ? 4 : 8;
@@ -138,7 +140,8 @@ static fs_result check_pairs(const char *who, const fs_pairs *pairs, int64_t wid
 {
     FSI_REQUIRE(pairs, "%s: pairs is NULL", who);
     FSI_REQUIRE(pairs->memory == FS_MEMORY_HOST || pairs->memory == FS_MEMORY_CUDA,
-                "%s: pairs.memory %d does not exist", who, (int)pairs->memory);
+                "%s: pairs.memory %d does not exist; it must be FS_MEMORY_HOST or FS_MEMORY_CUDA", who,
+                (int)pairs->memory);
     FSI_REQUIRE(pairs->count >= 0 && pairs->count <= INT64_MAX / 8,
                 "%s: pairs.count is %" PRId64 ", it must be 0 to 2^60 - 1", who, pairs->count);
     FSI_REQUIRE(pairs->index || pairs->count == 0, "%s: pairs.index is NULL", who);

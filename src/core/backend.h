@@ -13,7 +13,7 @@
 #define FSI_BACKEND_ABI 9
 #define FSI_BACKEND_ENTRY "fsi_backend_entry"
 
-/* What the core gives a backend: its function to fail with an error message, and memory. */
+/* The services of the core for a backend: its function to fail with an error message, and memory. */
 typedef struct fsi_host {
     fs_result (*fail)(fs_result code, const char *format, ...);
     fs_allocator allocator;
@@ -29,7 +29,7 @@ typedef struct fsi_device_group {
                        double beta, const fs_matrix *Y);
 } fsi_device_group;
 
-/* What fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
+/* The matrix that fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
 typedef struct fsi_products {
     const fs_matrix *factors;
     int factor_count;

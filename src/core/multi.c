@@ -67,8 +67,8 @@ static fs_result read_options(fs_multi_options *full, const fs_multi_options *gi
     const fs_multi_options start = FS_MULTI_INIT;
     *full = start;
     if (given) FSI_TRY(fs_struct_read(who, "options", given, full, sizeof *full));
-    FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
-                (int)full->sum);
+    FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL,
+                "%s: sum %d does not exist; it must be one of fs_multi_sum", who, (int)full->sum);
     FSI_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
                 who);
     return FS_OK;

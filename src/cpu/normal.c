@@ -54,7 +54,7 @@ static const char *element_at(const fs_matrix *A, int64_t i, int64_t j)
     return (const char *)A->data + (i * A->row_stride + j * A->col_stride) * fsi_dtype_size(A->dtype);
 }
 
-/* What follows U = A P of `count` rows from row i on, u[r] of column c of P: stored, or B subtracted and counted. */
+/* The step after U = A P of `count` rows from row i on, u[r] of column c of P: stored, or B subtracted and counted. */
 static void take_products(const job *J, int64_t c, int64_t i, int64_t count, double *u, double *squares)
 {
     if (J->U) {

@@ -45,7 +45,8 @@ typedef struct file_kind {
     fs_dtype dtype;
 } file_kind;
 
-/* What to open, where the file alone does not determine it.  All zeros: the format is recognized by the first bytes. */
+/* Options of opening, where the file alone does not determine them.  All zeros: the format is recognized by the first
+ * bytes. */
 typedef struct file_options {
     file_format format;
     const char *tensor; /* safetensors, npz: which one; NULL: the only one */

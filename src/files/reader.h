@@ -19,7 +19,7 @@ static inline fs_result reader_failure(int64_t negative) { return (fs_result)-ne
 
 typedef struct reader_pipe reader_pipe;
 
-/* What is read: an open regular file, or a pipe, whose length is not known.  source_open makes it. */
+/* A source: an open regular file, or a pipe, whose length is not known.  source_open makes it. */
 typedef struct reader_source {
     const char *path;       /* what messages call it */
     int fd;                 /* -1 where it is a pipe */

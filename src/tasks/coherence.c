@@ -38,7 +38,7 @@ static void at(const basis *b, double share, const char *doing)
 
 /* the rows of A ---------------------------------------------------------------------------------------------- */
 
-/* Where every row of A goes: to[i] is its place in U.  A counting sort, so that the order within a block stays. */
+/* The row of U for every row of A: to[i] is that of row i.  A counting sort, so that the order within a block stays. */
 static void sort_rows(basis *b, const fsi_blockperm *B, int64_t *to)
 {
     memset(b->start, 0, (size_t)(b->M + 1) * sizeof *b->start);

@@ -72,7 +72,7 @@ static int doubt_of_fit(const fs_workspace *w, const fsi_fit_facts *f, char *tex
     return 0;
 }
 
-/* What a rank below n means where the sketch has n rows or more. */
+/* The meaning of a rank below n where the sketch has n rows or more. */
 static int explain_rank(const fs_workspace *w, int64_t rank, char *text, size_t bytes)
 {
     const int64_t k = w->shape.k, n = w->shape.n;

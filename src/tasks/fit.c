@@ -257,7 +257,7 @@ static fs_result estimate_error(fs_workspace *w, const fit *done, int explain, d
     return known ? bracket(w, done->freedom, rounding, report) : FS_OK;
 }
 
-/* What roundings of Y and X are relative to: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
+/* The scale of rounding errors of Y and X: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
  * where their lengths are in w->d; otherwise the larger |Y| |X|. */
 static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
 {

@@ -63,14 +63,15 @@ fs_result fsi_workspace_put(fs_workspace *w, const double *from, int64_t ld, int
 /* Ends a task: waits, and fills in the three times. */
 fs_result fsi_workspace_times(fs_workspace *w, double *sketch, double *solve, double *total);
 
-/* That a matrix called `name` is sound, rows x cols, and in the context's memory (or, where `host`, in the host's). */
+/* Checks that a matrix called `name` is sound, rows x cols, and in the context's memory (or, where `host`, in the
+ * host's). */
 fs_result fsi_workspace_check(const fs_workspace *w, const char *who, const char *name, const fs_matrix *m,
                               int64_t rows, int64_t cols, int host);
 
 /* The square of the Frobenius norm of a symmetric n x n matrix whose lower triangle is in G (pitch n, zeros above). */
 fs_result fsi_workspace_symmetric_square(fs_workspace *w, double *G, double *square);
 
-/* What the confidence in a fit depends on, beside the S that made Y. */
+/* The values that the confidence in a fit depends on, besides the S of Y. */
 typedef struct fsi_fit_facts {
     double freedom;    /* degrees of freedom: the rank, or less with regularization */
     double unevenness; /* k sum h_i^2 / (sum h_i)^2 - 1, h_i the leverages of the rows of Y; NaN: not measured */

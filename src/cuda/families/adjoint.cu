@@ -16,7 +16,7 @@ namespace {
 /* Threads of a block; local rows of a warp's batch; blocks of an SM. */
 enum { THREADS = FSI_ADJOINT_THREADS, WARPS = THREADS / 32, BATCH = 32, RESIDENT = FSI_ADJOINT_RESIDENT };
 
-/* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
+/* The arguments of both kernels: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
 template <class T> struct adjoint_args {
     fsi_blockperm B;
     int64_t row0, rows, n;

@@ -320,7 +320,7 @@ static fs_result add_up_bytes(fsi_gpu *gpu, int64_t rows, size_t *work_bytes)
                          "asking what adding up needs");
 }
 
-/* What writing CSR needs: the list of a panel, next[0 ... rows] and the scratch of add_up. */
+/* The memory for writing CSR: the list of a panel, next[0 ... rows] and the scratch of add_up. */
 typedef struct csr_scratch {
     fsi_nonzeros list;
     int64_t *next;

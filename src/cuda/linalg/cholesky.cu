@@ -40,7 +40,7 @@ enum {
 };
 const int64_t SHARED_BYTES = (PLACES * PLACE + 4 * 2 * STRIP) * (int64_t)sizeof(double);
 
-/* What thread blocks share.  Flags are 0 before and after a factorization. */
+/* The state that thread blocks share.  Flags are 0 before and after a factorization. */
 struct board {
     double *tiles; /* R(i,j) and then L(i,j), column-major and full: ELEMENTS each, see local row() */
     int *made;     /* R(i,j) is published */

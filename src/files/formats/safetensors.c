@@ -133,7 +133,7 @@ static int by_start(const void *a, const void *b)
     return x->end != y->end ? (x->end < y->end ? -1 : 1) : by_name(a, b); /* empty ones before what starts there */
 }
 
-/* That names are distinct and that the tensors, in the order of their data, cover them. */
+/* Checks that names are distinct and that the tensors, in the order of their data, cover the data. */
 static fs_result check_cover(table *t)
 {
     shown_name shown;

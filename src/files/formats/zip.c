@@ -175,7 +175,7 @@ static fs_result check_member(const reader_source *in, const zip_member *m)
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* That names are different.  Returns as zip_open. */
+/* Checks that names are distinct.  Returns as zip_open. */
 static fs_result check_names(const reader_source *in, const zip_archive *zip)
 {
     shown_name shown;
