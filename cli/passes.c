@@ -253,8 +253,7 @@ int passes_load(passes *p)
     if (!p->is_kept) return 0;
     if (p->failed) return cli_fail("no memory for the description of the state %s", p->state.path);
     if (access(p->state.path, F_OK)) return 0;
-    if (fs_file_open(&file, p->state.path, NULL))
-        return cli_fail("%s; remove it to start again", fs_error_message());
+    if (fs_file_open(&file, p->state.path, NULL)) return cli_fail("%s; remove it to start again", fs_error_message());
     const char *text = fs_file_metadata(file, KEY);
     int code;
     if (!text) code = damaged(p, "it has no description of a solver's run");

@@ -148,8 +148,7 @@ static int open_files(solver *s)
     const fs_operand operand = FS_OPERAND_INIT;
     s->slices = start;
     s->A = operand;
-    if (fs_stream_set_memory(s->files.stream, solver_memory(s)) ||
-        fs_stream_slices(s->files.stream, &s->slices))
+    if (fs_stream_set_memory(s->files.stream, solver_memory(s)) || fs_stream_slices(s->files.stream, &s->slices))
         return cli_library_fail();
     s->passes = s->slices;
     s->passes.rewind = begin_read, s->passes.next = next_rows, s->passes.user = s;

@@ -28,9 +28,9 @@
     "Several files are one matrix, joined along their first dimension in the order given.  A is read several times,\n" \
     "in panels, so that it may be larger than memory; the bar shows which read it is."
 #define SOLVER_RESUME_NOTE \
-    "A run with --resume that was ended in any way continues when the same command is given again, in the read that it\n" \
-    "was in, and gives the bits of a run without interruption.  The state is beside the first output in the order of\n" \
-    "the options above.  A read that writes rows of an output begins again."
+    "A run with --resume that was ended in any way continues when the same command is given again, within a read of A\n" \
+    "too, and gives the bits of a run without interruption.  A read that writes rows of an output begins again.  The\n" \
+    "state is beside the first output in the order of the options above."
 enum { SOLVER_JSON = INPUT_OTHER + 100 };
 
 typedef struct solver_options {

@@ -33,13 +33,13 @@ typedef struct fs_progress {
 
 /* What lets a solver of slices continue where an earlier process ended: the caller keeps the sums of each read of A.  A
  * solver that is called again with the same arguments loads the sums of a read that is done in place of the read, and
- * goes on behind the rows whose sums it loads in one that is not: the result has the same bits.  A read that writes rows
- * of an output, or copies A, has no sums to keep and is repeated.  Host memory.  Start from FS_CHECKPOINT_INIT. */
+ * continues one that is not done behind the rows whose sums it loads: the result has the same bits.  A read that writes
+ * rows of an output, or copies A, has no sums to keep and is repeated.  Host memory.  Start from FS_CHECKPOINT_INIT. */
 typedef struct fs_checkpoint {
     size_t size; /* sizeof(fs_checkpoint): set by FS_CHECKPOINT_INIT */
     fs_result (*load)(void *user, int64_t read, void *sums, size_t bytes, int64_t *rows);
     /* the sums of a read, numbered from 1, and *rows, the number of rows of A in them.  All rows: A is not read.  Fewer:
-     * `next` goes on behind them, and `rewind` is not called.  0: there are none, and *sums is unchanged */
+     * `next` continues behind them, and `rewind` is not called.  0: there are none, and *sums is unchanged */
     int (*due)(void *user, int64_t read, int64_t rows); /* whether to save the sums now, after this many rows */
     fs_result (*save)(void *user, int64_t read, const void *sums, size_t bytes, int64_t rows); /* keeps them */
     void *user;                                                                                /* passed to all */

@@ -326,8 +326,7 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     fs_result result = l->A.dense->zero(l->A.handle, l->L, (size_t)(n * n) * sizeof(double));
     fsi_operand_progress(&l->A, 0, "A'A");
     const fsi_sums sums = {l->L, (size_t)(n * n) * sizeof(double), 0};
-    if (result == FS_OK)
-        result = fsi_operand_accumulate(&l->A, in_host ? PANEL_ROWS : 0, add_gram, &p, &sums, 1);
+    if (result == FS_OK) result = fsi_operand_accumulate(&l->A, in_host ? PANEL_ROWS : 0, add_gram, &p, &sums, 1);
     fsi_operand_free(&l->A, p.Z);
     if (result != FS_OK && !p.saw_sparse) return result;
     double sparse = p.saw_sparse;

@@ -50,8 +50,8 @@ static fs_result check_slices(fsi_operand *A, const fs_slices *given)
     FSI_REQUIRE(A->slices.rewind && A->slices.next, "%s: A.slices.%s is NULL", A->who,
                 A->slices.rewind ? "next" : "rewind");
     if (A->slices.checkpoint) {
-        FSI_TRY(fs_struct_read(A->who, "A.slices.checkpoint", A->slices.checkpoint, &A->checkpoint,
-                               sizeof A->checkpoint));
+        FSI_TRY(
+            fs_struct_read(A->who, "A.slices.checkpoint", A->slices.checkpoint, &A->checkpoint, sizeof A->checkpoint));
         FSI_REQUIRE(A->checkpoint.load && A->checkpoint.due && A->checkpoint.save,
                     "%s: a function of A.slices.checkpoint is NULL", A->who);
     }

@@ -13,10 +13,10 @@ typedef struct fsi_operand {
     const char *who; /* the public function, for messages */
     fs_context *ctx;
     const fsi_dense *dense;
-    void *handle;     /* of dense; NULL until fsi_operand_open */
-    fs_matrix matrix; /* one of these three is A: matrix.data set ... */
-    fs_sparse sparse; /* ... or is_sparse ... */
-    fs_slices slices; /* ... or slices.next set */
+    void *handle;             /* of dense; NULL until fsi_operand_open */
+    fs_matrix matrix;         /* one of these three is A: matrix.data set ... */
+    fs_sparse sparse;         /* ... or is_sparse ... */
+    fs_slices slices;         /* ... or slices.next set */
     fs_checkpoint checkpoint; /* of the slices; load NULL: there is none */
     int is_sparse;
     fs_ranks ranks; /* sum NULL: A is whole */
