@@ -90,11 +90,22 @@ __device__ void copy_rows(const fsi_tile_args &a, const fsi_row_maps &maps, cons
     at.stage = stage, at.parity = parity;
 }
 
+/* A chunk of 16 bytes of which `bytes` are needed, none if they are not positive; where it is not all in front of `end`,
+ * element by element. */
+template <class T> __device__ __forceinline__ void copy_chunk(uint32_t to, uint64_t from, int bytes, uint64_t end)
+{
+    if (bytes <= 0) return;
+    if (from + 16 <= end) fsi_copy16_whole(to, (const void *)from);
+    else
+#pragma unroll 1
+        for (int i = 0; i < min(bytes, 16); i += (int)sizeof(T))
+            if constexpr (sizeof(T) == 4) fsi_shared_put(to + i, *(const float *)(from + i));
+            else fsi_shared_put16(to + i, *(const uint16_t *)(from + i));
+}
 /* The same for rows of any pitch and address, without a map: the chunks of 16 bytes that hold a row's columns, one after
  * the other and nothing exchanged, so a row begins up to 15 bytes behind its place in the stage.  How far is stored by
  * row, as a byte: those of rows q, q + 4, q + 8, ... at STAGE / 4 q of the STAGE bytes of a stage at `shifts`.  Columns behind the
- * last may become anything.  Nothing is read behind A: chunks that end there, and empty local rows, are filled with
- * zeros. */
+ * last may become anything.  Empty local rows become zero.  Nothing is read behind A. */
 template <class T, int WIDTH, int STAGE, int ROW_BYTES, int STAGES>
 __device__ void copy_chunks(const fsi_tile_args &a, const fsi_slice &p, int lead,
                             const row_ring<T, WIDTH, STAGE, ROW_BYTES, STAGES> &ring, uint32_t shifts, int stage_count,
@@ -149,15 +160,17 @@ __device__ void copy_chunks(const fsi_tile_args &a, const fsi_slice &p, int lead
 #pragma unroll 1
                 for (int r = 0; r < ROWS; r += TOGETHER) {
                     const uint64_t from = __shfl_sync(~0u, first, ROWS * k + r + behind) + chunk;
-                    const int left = __shfl_sync(~0u, bytes, ROWS * k + r + behind) - chunk;
+                    const int its = __shfl_sync(~0u, bytes, ROWS * k + r + behind);
 #pragma unroll
                     for (int i = 0; i < TIMES; i++)
-                        fsi_copy16_once(to + (r + behind) * ROW_BYTES + 512 * i, (const void *)(from + 512 * i),
-                                        max(0, min(16, left - 512 * i)));
+                        if (its)
+                            copy_chunk<T>(to + (r + behind) * ROW_BYTES + 512 * i, from + 512 * i,
+                                          its - chunk - 512 * i, end);
+                        else fsi_copy16_once(to + (r + behind) * ROW_BYTES + 512 * i, a.data, 0);
                 }
-                if (mine && bytes > 16 * CHUNKS)
-                    fsi_copy16_once(to - chunk + lane % ROWS * ROW_BYTES + 16 * CHUNKS,
-                                    (const void *)(first + 16 * CHUNKS), bytes - 16 * CHUNKS);
+                if (mine)
+                    copy_chunk<T>(to - chunk + lane % ROWS * ROW_BYTES + 16 * CHUNKS, first + 16 * CHUNKS,
+                                  bytes - 16 * CHUNKS, end);
             }
             if (mine) fsi_shared_put8(to_shift + STAGE * stage, shift);
             __syncwarp();
