@@ -299,6 +299,27 @@ def a_state_of_another_run_is_refused_and_kept():
     run("pca", "-r", 2, "A.npy", "-S", "s.npy", "--every", 3, code=2, fails=["--every"])
 
 
+def a_file_that_ends_early_in_read_7_is_named():
+    """The run stops itself where the state of the first of three panels of read 7 takes its place."""
+    npy("A.npy", A * 4, "d")
+    npy("B.npy", B * 4, "d")
+    arguments = ["lstsq", "--method", "iterate", "--tolerance", "1e-300", "--memory", "96K", "--rhs", "B.npy", "A.npy",
+                 "-o", "X.npy", "--resume", "--every", "0"]
+    process = subprocess.Popen([FLASHSKETCH, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               env=interposed("rename 19 stop"))
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
+    reads = state_reads("X.npy.state")
+    assert reads[-1][0] == 6 and reads[-1][2:] == [4 * D, 3], reads
+    os.truncate("A.npy", 150000)
+    process.send_signal(signal.SIGCONT)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 1 and "flashsketch: A.npy: the file has changed while it was read" in said, said
+    assert sorted(os.listdir()) == ["A.npy", "B.npy", "X.npy.state"], os.listdir()
+    number, _, rows, panels = state_reads("X.npy.state")[-1]
+    assert number == 7 and panels == 1 and 0 < rows < 4 * D
+
+
 def q_needs_no_memory():
     """Within the memory that R alone takes, and some: Q has 64 MiB."""
     row = array.array("f", (rng.gauss(0, 1) for _ in range(65536))).tobytes()
@@ -326,6 +347,7 @@ PROPERTIES = (files_and_panels_of_any_size_give_the_same_result, a_pipe_is_a_fil
               elements_of_f32_have_results_of_f32, where_a_rename_fails_all_files_are_as_they_were,
               a_disk_without_room_is_found_before_the_work, a_signal_leaves_nothing, a_file_that_ends_early_is_named,
               a_killed_run_goes_on_and_gives_the_same_bits, a_state_of_another_run_is_refused_and_kept,
+              a_file_that_ends_early_in_read_7_is_named,
               q_needs_no_memory)
 probe = subprocess.run([FLASHSKETCH, "qr", "--shape", "1x1", "--dtype", "f32", "-"], input=bytes(4),
                        capture_output=True)
