@@ -95,7 +95,7 @@ static fs_result save_sums(void *user, int64_t read, const void *sums, size_t by
     return passes_save(&s->state, &now, sums);
 }
 
-/* A file of one output may not be the state of another. */
+/* The state is beside the first output, and is none of the outputs. */
 static int start_state(solver *s)
 {
     const sketching_options *how = &s->o->stream;

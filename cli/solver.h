@@ -34,7 +34,7 @@
 enum { SOLVER_JSON = INPUT_OTHER + 100 };
 
 typedef struct solver_options {
-    const char *command;
+    const char *command; /* its name */
     const char *const *paths;
     int64_t files;
     input_options input;
@@ -103,7 +103,8 @@ fs_matrix solver_matrix(const solver_output *output);
  * returns EXIT_FAILURE. */
 int solver_fail(const solver *s, fs_result result);
 
-/* Writes all outputs, puts them in place and removes the state; their elements can be read until solver_close.  Returns 0, or EXIT_FAILURE after printing why not. */
+/* Writes all outputs, puts them in place and removes the state; their elements can be read until solver_close.  Returns
+ * 0, or EXIT_FAILURE after printing why not. */
 int solver_write(solver *s);
 
 /* Whether standard output is an output. */
