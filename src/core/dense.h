@@ -54,10 +54,12 @@ typedef struct fsi_dense {
                       double *B, int64_t ldb);
     /* Lower Cholesky factor in place; what it came to is in the next wait. */
     fs_result (*potrf)(void *handle, int64_t n, double *G, int64_t ld);
-    /* All eigenvalues of a symmetric matrix given by its lower triangle, ascending, into host memory; spoils G. */
-    fs_result (*eigen)(void *handle, int64_t n, double *G, int64_t ld, double *values);
-    /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host. */
-    fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt);
+    /* All eigenvalues of a symmetric matrix given by its lower triangle, ascending, into host memory; G gets the
+     * eigenvectors (`vectors` 1) or is spoilt. */
+    fs_result (*eigen)(void *handle, int64_t n, double *G, int64_t ld, int vectors, double *values);
+    /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host.  U
+     * and V are orthonormal to rounding; s and the product are good to rounding, or to the share `error` of |X|. */
+    fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double error, double *s, double *Vt);
 
     /* X = Q R, m x p with p <= m: L (p x p, lower, packed, zeros above) gets R', its diagonal not negative; spoils X. */
     fs_result (*qr)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L);

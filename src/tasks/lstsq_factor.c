@@ -70,7 +70,7 @@ static fs_result lstsq_factor_decompose(fsi_lstsq *l, double *Vt, const double *
     const int64_t n = l->n, m = l->m;
     DENSE(&l->A, zero, l->N, (size_t)(n * n) * sizeof(double));
     DENSE(&l->A, add, n * n, 1.0, l->L, l->N);
-    DENSE(&l->A, svd, n, n, l->N, n, l->values, Vt);
+    DENSE(&l->A, svd, n, n, l->N, n, 0.0, l->values, Vt);
     FSI_TRY(fsi_operand_share(&l->A, l->N, n * n));
     FSI_TRY(fsi_operand_share_host(&l->A, l->values, n));
     const double noise = fsi_operand_rcond(&l->A, 0) / 8;

@@ -110,7 +110,7 @@ static fs_result refine_vectors(fsi_lstsq *l, double *C, double *Wt, double *sca
     double *product;
     DENSE(&l->A, send, l->values, (size_t)r * sizeof(double), scales);
     DENSE(&l->A, scale_rows, r, r, C, r, scales);
-    DENSE(&l->A, svd, r, r, C, r, l->values, Wt);
+    DENSE(&l->A, svd, r, r, C, r, 0.0, l->values, Wt);
     FSI_TRY(fsi_operand_share_host(&l->A, l->values, r));
     FSI_TRY(fsi_operand_alloc(&l->A, n * r, &product));
     const fs_result result = l->A.dense->gemm(l->A.handle, 0, 0, n, r, r, 1.0, l->N, n, C, r, 0.0, product, n);

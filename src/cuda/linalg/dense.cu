@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cuda/linalg/cholesky.h"
+#include "cuda/linalg/gram_svd.h"
 #include "cuda/linalg/libraries.h"
 #include "cuda/linalg/products.h"
 #include "cuda/runtime/element.cuh"
@@ -43,14 +44,17 @@ static void dense_close(void *handle)
 
 static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
-    int potrf = 0, syevd = 0, gesvd = 0;
+    int potrf = 0, syevd = 0, syevd_vectors = 0, gesvd = 0;
     double *none = NULL;
     FSI_TRY(good(h, h->lib->potrf_size(h->lib->solver, LOWER, (int)n, none, (int)n + 8, &potrf),
                  "asking for potrf's work space"));
     FSI_TRY(good(h, h->lib->syevd_size(h->lib->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
                  "asking for syevd's work space"));
+    FSI_TRY(good(h,
+                 h->lib->syevd_size(h->lib->solver, VECTORS, LOWER, (int)p, none, (int)p, none, &syevd_vectors),
+                 "asking for syevd's work space"));
     FSI_TRY(good(h, h->lib->gesvd_size(h->lib->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
-    h->lwork = (int)fsi_max(fsi_max(potrf, syevd), gesvd);
+    h->lwork = (int)fsi_max(fsi_max(potrf, syevd), fsi_max(syevd_vectors, gesvd));
     h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)(n > p ? n : p) * sizeof(double);
     const size_t work = (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double);
     FSI_TRY(fsi_gpu_check(h->gpu, fsi_linalg_alloc(h->gpu, work, (void **)&h->work), "taking cuSOLVER's work space"));
@@ -363,23 +367,33 @@ static fs_result converged(gpu_dense *h, const char *what, int64_t rows, int64_t
                              (long long)rows, (long long)cols, info);
 }
 
-static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, double *values)
+static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, int vectors, double *values)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
-                 h->lib->syevd(h->lib->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork,
+                 h->lib->syevd(h->lib->solver, vectors ? VECTORS : NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork,
                                h->answers.info + 1),
                  "syevd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)n * sizeof *values, values));
     return converged(h, "eigenvalues", n, n);
 }
 
-static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt)
+/* By eigenvectors of Gram matrices, and where those do not do by gesvd, which takes ten times as long. */
+static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double error, double *s,
+                           double *Vt)
 {
     gpu_dense *h = (gpu_dense *)handle;
+    const fs_allocator *memory = &h->gpu->host.allocator;
     on_device here(h->gpu->device);
+    int done = 0;
+    double *host = (double *)memory->alloc(memory->user, (size_t)(2 * p) * sizeof(double));
+    if (!host) return h->gpu->host.fail(FS_ENOMEM, "no memory for %lld singular values", (long long)p);
+    const fs_result result = fsi_gram_svd(&fsi_gpu_dense, h, host, m, p, X, ld, error, s, Vt, &done);
+    memory->release(memory->user, host);
+    FSI_TRY(result);
+    if (done) return FS_OK;
     FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
                  h->lib->gesvd(h->lib->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt,
