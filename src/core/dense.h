@@ -63,6 +63,10 @@ typedef struct fsi_dense {
 
     /* X = Q R, m x p with p <= m: L (p x p, lower, packed, zeros above) gets R', its diagonal not negative; spoils X. */
     fs_result (*qr)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L);
+    /* R = L', L n x n, lower and packed with zeros above, gets column pivots: R(:, pivots) = Q T with an upper triangle T,
+     * whose diagonal is not negative and does not ascend but for rounding; L becomes T' and `pivots`, n numbers, go to
+     * the host.  *done 0, and nothing changed: n is too large, or R has no squared lengths.  NULL: always so. */
+    fs_result (*pivot)(void *handle, int64_t n, double *L, int64_t *pivots, int *done);
 
     /* Products with rows of A, a view in the backend's memory of any type and layout, its offset folded in, or a sparse
      * matrix.  P is n x m, W n x m, both column-major and packed; U is m x rows, packed: U[c + i m].  B is rows x m, of

@@ -387,6 +387,7 @@ const fsi_dense fsi_cpu_dense = {
     .eigen = dense_eigen,
     .svd = dense_svd,
     .qr = dense_qr,
+    .pivot = NULL,
     .product = dense_product,
     .normal = dense_normal,
     .product_sparse = dense_product_sparse,

@@ -120,14 +120,21 @@ static fs_result sketch_and_factor(fsi_basis *b, const fsi_basis_options *o)
     return result;
 }
 
+static fs_result take_pivots(fsi_basis *b)
+{
+    void *memory = NULL;
+    if (b->pivots) return FS_OK;
+    FSI_TRY(fsi_rows_host(b->A, b->A->n, sizeof(int64_t), &memory));
+    b->pivots = memory;
+    return FS_OK;
+}
+
 /* host = the upper triangle of the pivoted QR of R = T', T n x n in the backend's memory. */
 static fs_result pivot(fsi_basis *b, const double *T)
 {
     const int64_t n = b->A->n;
-    void *memory = NULL;
     DENSE(b->A, fetch, T, (size_t)(n * n) * sizeof(double), b->host);
-    if (!b->pivots) FSI_TRY(fsi_rows_host(b->A, n, sizeof(int64_t), &memory));
-    if (memory) b->pivots = memory;
+    FSI_TRY(take_pivots(b));
     double *R = b->host;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < j; i++) R[i + j * n] = R[j + i * n], R[j + i * n] = 0;
@@ -146,8 +153,32 @@ fs_result fsi_basis_dependent(fsi_basis *b, const double *T)
                    b->A->who, rank, n);
 }
 
-/* L1 = R11' of a pivoted R of rank r. */
-static fs_result truncate(fsi_basis *b, double rcond)
+/* The same in the backend's memory, L1 = R' and the rank; *done 0: it was left to the host. */
+static fs_result truncate_there(fsi_basis *b, double rcond, int *done)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n;
+    *done = 0;
+    if (!A->dense->pivot) return FS_OK;
+    FSI_TRY(take_pivots(b));
+    DENSE(A, pivot, n, b->L1, b->pivots, done);
+    if (!*done) return FS_OK;
+    double *diagonal = b->host;
+    DENSE(A, diagonal, n, b->L1, n, b->G, 0.0);
+    DENSE(A, fetch, b->G, (size_t)n * sizeof(double), diagonal);
+    b->r = 0;
+    while (b->r < n && diagonal[b->r] > rcond * diagonal[0]) b->r++;
+    if (b->r == n) return FS_OK;
+    const fs_matrix kept = {b->L1, b->r, b->r, n, 1, 0, 0, FS_F64, A->ctx->backend->memory};
+    DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
+    DENSE(A, widen, &kept, b->G, n);
+    double *const swap = b->L1;
+    b->L1 = b->G;
+    b->G = swap;
+    return FS_OK;
+}
+
+static fs_result truncate_here(fsi_basis *b, double rcond)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n;
@@ -158,6 +189,17 @@ static fs_result truncate(fsi_basis *b, double rcond)
         for (int64_t i = 0; i < j; i++) R[j + i * n] = j < b->r ? R[i + j * n] : 0, R[i + j * n] = 0;
     for (int64_t j = b->r; j < n; j++) R[j + j * n] = 0;
     DENSE(A, send, R, (size_t)(n * n) * sizeof(double), b->L1);
+    return FS_OK;
+}
+
+/* L1 = R11' of a pivoted R of rank r. */
+static fs_result truncate(fsi_basis *b, double rcond)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n;
+    int done;
+    FSI_TRY(truncate_there(b, rcond, &done));
+    if (!done) FSI_TRY(truncate_here(b, rcond));
     if (b->r > 0 && b->r < n) FSI_TRY(fsi_operand_alloc(A, b->r * (n - b->r), &b->W));
     b->is_final = b->is_final && b->r == n;
     fsi_rows_close(&b->rows);

@@ -340,6 +340,9 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
     /* One row times the inverse of op(L) is the inverse of its transpose times a column. */
     if (!left && m == 1) return substitute(h, !transposed, n, L, ldl, B, ldb);
     if (left && n == 1) return substitute(h, transposed, m, L, ldl, B, 1);
+    int done;
+    FSI_TRY(fsi_gpu_divide_by_blocks(h, left, transposed, m, n, L, ldl, B, ldb, &done));
+    if (done) return FS_OK;
     return good(h,
                 h->lib->dtrsm(h->lib->blas, left ? LEFT : RIGHT, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)m,
                               (int)n, &one, L, (int)ldl, B, (int)ldb),
@@ -500,6 +503,7 @@ const fsi_dense fsi_gpu_dense = {
     .eigen = dense_eigen,
     .svd = dense_svd,
     .qr = dense_qr,
+    .pivot = fsi_gpu_dense_pivot,
     .product = fsi_gpu_dense_product,
     .normal = fsi_gpu_dense_normal,
     .product_sparse = fsi_gpu_dense_product_sparse,

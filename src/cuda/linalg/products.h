@@ -18,6 +18,14 @@ fs_result fsi_gpu_dense_product_sparse(void *handle, const fs_sparse *A, int64_t
 fs_result fsi_gpu_dense_normal_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
                                       double *W, double *squares);
 
+/* pivot.cu: `pivot` of dense.h. */
+fs_result fsi_gpu_dense_pivot(void *handle, int64_t n, double *L, int64_t *pivots, int *done);
+
+/* triangles.cu: trsm of dense.h by products, for many rows or columns of B.  *done 0, and B unchanged: too few, or a
+ * diagonal block of L is too ill-conditioned. */
+fs_result fsi_gpu_divide_by_blocks(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L,
+                                   int64_t ldl, double *B, int64_t ldb, int *done);
+
 /* products.cu: the same as product and normal by panels of A in f64 and cuBLAS.  W NULL: U = (A P)' is stored. */
 fs_result fsi_gpu_panel_products(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
                                  double *U, double *W, double *squares);
