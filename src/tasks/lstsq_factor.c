@@ -39,14 +39,17 @@ fs_result fsi_lstsq_check_norm(const fsi_lstsq *l)
 /* the condition of the factor ------------------------------------------------------------------------------------ */
 
 /* Up to this condition of R, products with its inverse are taken in place of substitutions: what they lose beside those,
- * u times the condition of a correction, a restart makes good. */
-#define INVERSE_CONDITION 1e8
+ * u times the condition of a correction, a restart makes good.  On a GPU a substitution takes several times as long. */
+#define INVERSE_CONDITION_HOST 1e8
+#define INVERSE_CONDITION_DEVICE 1e12
 
 /* told.condition from L, and its inverse where that will do. */
 static fs_result estimate_condition(fsi_lstsq *l)
 {
     FSI_TRY(fsi_condition(&l->A, l->n, l->L, l->n, 0, &l->told.condition, &l->inverse));
-    if (l->told.condition <= INVERSE_CONDITION) return fsi_operand_share(&l->A, l->inverse, l->n * l->n);
+    const int in_host = l->A.ctx->backend->memory == FS_MEMORY_HOST;
+    if (l->told.condition <= (in_host ? INVERSE_CONDITION_HOST : INVERSE_CONDITION_DEVICE))
+        return fsi_operand_share(&l->A, l->inverse, l->n * l->n);
     fsi_operand_free(&l->A, l->inverse);
     l->inverse = NULL;
     return FS_OK;
@@ -258,7 +261,8 @@ static double reads_of_iteration(const fsi_lstsq *l, double times)
 /* Whether `operations` for each element of A take less time than reading it `reads` times. */
 static int is_cheaper(const fsi_lstsq *l, double operations, double reads)
 {
-    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.25 : 0.2; /* bytes read for an operation */
+    /* Bytes read for an operation.  A GPU's reads wait for each other and for the host besides. */
+    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.25 : 0.04;
     return balance * operations < reads * (double)fs_dtype_size(l->A.dtype);
 }
 

@@ -241,7 +241,9 @@ static fs_result svd_run(fsi_svd *t, double *mean)
 {
     FSI_TRY(fsi_operand_open(&t->A, t->l, fsi_max(t->A.n, t->k), fsi_min(t->A.n, t->k)));
     FSI_TRY(take_memory(t));
-    FSI_TRY(t->options.one_read ? fsi_svd_nystrom(t) : fsi_svd_range(t));
+    int done = 0;
+    if (t->all && !t->centred && t->A.rows >= t->A.n) FSI_TRY(fsi_svd_tall(t, &done));
+    if (!done) FSI_TRY(t->options.one_read ? fsi_svd_nystrom(t) : fsi_svd_range(t));
     double error[] = {t->error, t->low, t->high};
     FSI_TRY(fsi_operand_share_host(&t->A, error, 3));
     t->error = error[0], t->low = error[1], t->high = error[2];
