@@ -13,6 +13,10 @@ typedef struct fsi_gpu_handle {
 fs_result fsi_gpu_dense_product(void *handle, const fs_matrix *A, int64_t m, const double *P, double *U);
 fs_result fsi_gpu_dense_normal(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
                                double *W, double *squares);
+/* normal_twice.cu: `normal` of an f64 A with B, its sums in twice the precision.  *done 0, and nothing added: another
+ * type, or no room in shared memory. */
+fs_result fsi_gpu_normal_twice(fsi_gpu *gpu, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
+                               double *W, double *squares, int *done);
 /* ... and sparse_products.cu */
 fs_result fsi_gpu_dense_product_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, double *U);
 fs_result fsi_gpu_dense_normal_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
