@@ -40,6 +40,9 @@ typedef struct fsi_dense {
     fs_result (*squares)(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares);
     /* B's row i times f[i]. */
     fs_result (*scale_rows)(void *handle, int64_t m, int64_t n, double *B, int64_t ld, const double *f);
+    /* Columns of V, n x count and packed, whose first element of the largest size is negative are negated; sign[c], in
+     * the backend's memory, is what column c was multiplied by. */
+    fs_result (*orient)(void *handle, int64_t n, int64_t count, double *V, double *sign);
     fs_result (*add)(void *handle, int64_t count, double a, const double *x, double *y); /* y += a x */
     fs_result (*norm)(void *handle, int64_t count, const double *x, double *norm);
 

@@ -193,6 +193,20 @@ static fs_result dense_scale_rows(void *handle, int64_t m, int64_t n, double *B,
     return FS_OK;
 }
 
+static fs_result dense_orient(void *handle, int64_t n, int64_t count, double *V, double *sign)
+{
+    (void)handle;
+    for (int64_t c = 0; c < count; c++) {
+        double *v = V + c * n;
+        int64_t largest = 0;
+        for (int64_t i = 1; i < n; i++)
+            if (fabs(v[i]) > fabs(v[largest])) largest = i;
+        sign[c] = n > 0 && v[largest] < 0 ? -1 : 1;
+        for (int64_t i = 0; i < n; i++) v[i] *= sign[c];
+    }
+    return FS_OK;
+}
+
 static fs_result dense_add(void *handle, int64_t count, double a, const double *x, double *y)
 {
     (void)handle;
@@ -378,6 +392,7 @@ const fsi_dense fsi_cpu_dense = {
     .ones = dense_ones,
     .squares = dense_squares,
     .scale_rows = dense_scale_rows,
+    .orient = dense_orient,
     .add = dense_add,
     .norm = dense_norm,
     .syrk = dense_syrk,

@@ -171,23 +171,19 @@ fs_result fsi_svd_put_v(fsi_svd *t, double *sign)
     const int64_t n = t->A.n;
     const size_t bytes = (size_t)(n * t->r) * sizeof *t->V_host;
     FSI_TRY(fsi_operand_share(&t->A, t->W, n * t->r));
-    DENSE(&t->A, fetch, t->W, bytes, t->V_host);
-    for (int64_t j = 0; j < t->r; j++) {
-        double *v = t->V_host + j * n;
-        int64_t largest = 0;
-        for (int64_t i = 1; i < n; i++)
-            if (fabs(v[i]) > fabs(v[largest])) largest = i;
-        sign[j] = v[largest] < 0 ? -1 : 1;
-        for (int64_t i = 0; i < n; i++) v[i] *= sign[j];
-    }
-    DENSE(&t->A, send, t->V_host, bytes, t->W);
+    DENSE(&t->A, orient, n, t->r, t->W, t->small);
+    DENSE(&t->A, fetch, t->small, (size_t)t->r * sizeof *sign, sign);
     if (!t->V) return FS_OK;
     const fs_matrix V = fsi_matrix_at_origin(t->V);
     fs_matrix columns = V; /* its transpose: to(i, j) = from[j + i ld] */
     columns.rows = V.cols, columns.cols = V.rows;
     columns.row_stride = V.col_stride, columns.col_stride = V.row_stride;
-    if (V.memory == t->A.ctx->backend->memory) DENSE(&t->A, narrow, t->W, n, 0, &columns);
-    else svd_store(t->V_host, n, &columns);
+    if (V.memory == t->A.ctx->backend->memory) {
+        DENSE(&t->A, narrow, t->W, n, 0, &columns);
+        return FS_OK;
+    }
+    DENSE(&t->A, fetch, t->W, bytes, t->V_host);
+    svd_store(t->V_host, n, &columns);
     return FS_OK;
 }
 

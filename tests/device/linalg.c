@@ -55,7 +55,7 @@ typedef struct division {
     double small; /* the diagonal entry in the middle: 1 is none */
 } division;
 static const division divisions[] = {
-    {1, 1500, 1, 1},      {63, 1300, 1, 1},    {64, 1024, 1e10, 1}, {65, 2000, 1, 1e-5},  {130, 1100, 1e8, 1e-7},
+    {1, 1500, 1, 1},       {63, 1300, 1, 1},     {64, 1024, 1e10, 1}, {65, 2000, 1, 1e-5},    {130, 1100, 1e8, 1e-7},
     {130, 1100, 1, 1e-12}, {200, 1400, 1e14, 1}, {200, 300, 1, 1},    {333, 1200, 1e5, 1e-3}, {64, 9, 1, 1},
 };
 
@@ -70,7 +70,8 @@ static void check_division(const lane *l, int64_t number, const void *data)
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < ldl; i++) {
             const double scale = pow(d->slope, n > 1 ? -(double)i / (double)(n - 1) : 0);
-            L[i + j * ldl] = i >= n || i < j ? 1e200 : scale * (i == j ? 1 : 0.3 * normal_at(1, i + j * n) / sqrt((double)n));
+            L[i + j * ldl] = i >= n || i < j ? 1e200
+                                             : scale * (i == j ? 1 : 0.3 * normal_at(1, i + j * n) / sqrt((double)n));
         }
     L[n / 2 + n / 2 * ldl] *= d->small;
     for (int64_t e = 0; e < ldb * c; e++) B[e] = normal_at(2, e);
@@ -113,7 +114,7 @@ typedef struct triangle {
     double slope;
     int64_t equal; /* columns of R that repeat the one before */
 } triangle;
-static const triangle triangles[] = {{1, 1, 0},   {2, 1, 1},    {7, 1e3, 2},  {64, 1, 0},    {100, 1e12, 9},
+static const triangle triangles[] = {{1, 1, 0},   {2, 1, 1},     {7, 1e3, 2},  {64, 1, 0},    {100, 1e12, 9},
                                      {256, 1, 0}, {257, 1e6, 3}, {300, 1, 40}, {513, 1e9, 1}, {1000, 1, 5}};
 
 /* R(:, pivots) = Q T, T an upper triangle whose rows are not longer, column by column, than their diagonal entry. */
@@ -158,7 +159,8 @@ static void check_pivots(const lane *l, int64_t number, const void *data)
     for (int64_t i = 0; i < n && done; i += step)
         for (int64_t j = 0; j <= i; j++) {
             double dot = 0, rest = 0;
-            for (int64_t k = 0; k < n; k++) dot += L[pivots[i] + k * n] * L[pivots[j] + k * n] - T[i + k * n] * T[j + k * n];
+            for (int64_t k = 0; k < n; k++)
+                dot += L[pivots[i] + k * n] * L[pivots[j] + k * n] - T[i + k * n] * T[j + k * n];
             worst = fmax(worst, fabs(dot));
             for (int64_t k = j; k < n; k++) rest += T[i + k * n] * T[i + k * n];
             if (!(sqrt(rest) <= T[j + j * n] * (1 + 1e-5) + 64 * (double)n * UNIT * norm))
@@ -183,8 +185,9 @@ typedef struct decomposition {
     double error;
 } decomposition;
 static const decomposition decompositions[] = {
-    {5, 1, 1, 0, 0},      {40, 40, 1, 0, 0},       {200, 64, 1e3, 0, 0},  {130, 100, 1e8, 0, 0}, {150, 150, 1e14, 0, 0},
-    {130, 90, 1e17, 0, 0}, {120, 64, 1e5, 0, 0x1p-24}, {300, 130, 1, 0, 0x1p-24}, {60, 40, 10, 3, 0},   {20, 20, 1, 20, 0},
+    {5, 1, 1, 0, 0},        {40, 40, 1, 0, 0},     {200, 64, 1e3, 0, 0},       {130, 100, 1e8, 0, 0},
+    {150, 150, 1e14, 0, 0}, {130, 90, 1e17, 0, 0}, {120, 64, 1e5, 0, 0x1p-24}, {300, 130, 1, 0, 0x1p-24},
+    {60, 40, 10, 3, 0},     {20, 20, 1, 20, 0},
 };
 
 /* |Q'Q - I|_F, columns `across` apart and their elements `along`. */
@@ -208,7 +211,9 @@ static void check_decomposition(const lane *l, int64_t number, const void *data)
     double *X = room(ld * p, 8), *U = room(ld * p, 8), *Vt = room(p * p, 8), *s = room(p, 8), apart = 0, norm = 0;
     for (int64_t j = 0; j < p; j++)
         for (int64_t i = 0; i < ld; i++)
-            X[i + j * ld] = j < d->zeros ? 0 : normal_at(6, i + j * ld) * pow(d->slope, p > 1 ? -(double)j / (double)(p - 1) : 0);
+            X[i + j * ld] = j < d->zeros
+                                ? 0
+                                : normal_at(6, i + j * ld) * pow(d->slope, p > 1 ? -(double)j / (double)(p - 1) : 0);
     algebra a = algebra_open(l, fsi_max(m, p));
     double *there = give(&a, X, ld * p), *Vt_there = give(&a, Vt, p * p);
     solved(a.dense->svd(a.handle, m, p, there, ld, d->error, s, Vt_there), "svd");
@@ -224,8 +229,8 @@ static void check_decomposition(const lane *l, int64_t number, const void *data)
         }
     const double bound = 256 * (double)p * UNIT, u = departure(U, m, p, 1, ld), v = departure(Vt, p, p, p, 1);
     if (!(u <= bound && v <= bound && sqrt(apart) <= (bound + 4 * d->error * sqrt((double)p)) * sqrt(norm)))
-        fail_msg("%d x %d, slope %g: |U'U - I| = %g, |V'V - I| = %g, |X - U s V'| = %g of %g", (int)m, (int)p, d->slope, u,
-                 v, sqrt(apart), sqrt(norm));
+        fail_msg("%d x %d, slope %g: |U'U - I| = %g, |V'V - I| = %g, |X - U s V'| = %g of %g", (int)m, (int)p, d->slope,
+                 u, v, sqrt(apart), sqrt(norm));
     for (int64_t c = 1; c < p; c++)
         if (!(s[c] <= s[c - 1] && s[c] >= 0)) fail_msg("s[%d] = %g after %g", (int)c, s[c], s[c - 1]);
     free(X), free(U), free(Vt), free(s);
@@ -244,9 +249,9 @@ typedef struct gradient {
     fs_dtype right; /* of B */
 } gradient;
 static const gradient gradients[] = {
-    {1, 1, 1, 0, FS_F64},     {700, 1, 2, 0, FS_F32},    {5000, 5, 1, 1, FS_F64},  {3000, 64, 3, 0, FS_F64},
-    {2000, 255, 1, 0, FS_F32}, {900, 300, 8, 1, FS_F64},  {900, 1024, 1, 0, FS_F64}, {300, 5000, 1, 0, FS_F64},
-    {400, 30, 9, 0, FS_F64},
+    {1, 1, 1, 0, FS_F64},      {700, 1, 2, 0, FS_F32},    {5000, 5, 1, 1, FS_F64},
+    {3000, 64, 3, 0, FS_F64},  {2000, 255, 1, 0, FS_F32}, {900, 300, 8, 1, FS_F64},
+    {900, 1024, 1, 0, FS_F64}, {300, 5000, 1, 0, FS_F64}, {400, 30, 9, 0, FS_F64},
 };
 
 /* W += A'(A P - B) and squares, B near A P so that digits cancel: as exact as sums of twice the precision leave it where
@@ -292,11 +297,11 @@ static void check_gradient(const lane *l, int64_t number, const void *data)
             long double sum = 0.25L;
             for (int64_t i = 0; i < d; i++) sum += (long double)A[i * down + j * along] * u[i];
             const double off = (double)fabsl(sum - W[j + c * n]),
-                         bound = (double)(2 * UNIT * fabsl(sum)) +
-                                 (exact ? 0x1p-58 : UNIT) * 64 * (double)(n + d) * (double)(lengths + size * sqrtl((long double)d));
+                         bound = (double)(2 * UNIT * fabsl(sum)) + (exact ? 0x1p-58 : UNIT) * 64 * (double)(n + d) *
+                                                                       (double)(lengths + size * sqrtl((long double)d));
             if (!(off <= bound))
-                fail_msg("%d x %d: element %d of gradient %d is off by %g, above %g", (int)d, (int)n, (int)j, (int)c, off,
-                         bound);
+                fail_msg("%d x %d: element %d of gradient %d is off by %g, above %g", (int)d, (int)n, (int)j, (int)c,
+                         off, bound);
         }
         if (!(fabs((double)(square - W[n * m + c])) <= 1e-6 * (double)square)) fail_msg("a square of %g", W[n * m + c]);
     }

@@ -44,24 +44,27 @@ static void dense_close(void *handle)
 
 static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
-    int potrf = 0, syevd = 0, syevd_vectors = 0, gesvd = 0;
+    int potrf = 0, syevd = 0, gesvd = 0;
     double *none = NULL;
-    FSI_TRY(good(h, h->lib->potrf_size(h->lib->solver, LOWER, (int)n, none, (int)n + 8, &potrf),
+    const int64_t order = fsi_max(n, p); /* a singular value decomposition factors and turns p x p matrices */
+    FSI_TRY(good(h, h->lib->potrf_size(h->lib->solver, LOWER, (int)order, none, (int)order + 8, &potrf),
                  "asking for potrf's work space"));
-    FSI_TRY(good(h, h->lib->syevd_size(h->lib->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
-                 "asking for syevd's work space"));
-    FSI_TRY(good(h,
-                 h->lib->syevd_size(h->lib->solver, VECTORS, LOWER, (int)p, none, (int)p, none, &syevd_vectors),
-                 "asking for syevd's work space"));
+    for (int vectors = 0; vectors < 2; vectors++) {
+        int wanted = 0;
+        FSI_TRY(good(h,
+                     h->lib->syevd_size(h->lib->solver, vectors ? VECTORS : NO_VECTORS, LOWER, (int)order, none,
+                                        (int)order, none, &wanted),
+                     "asking for syevd's work space"));
+        syevd = wanted > syevd ? wanted : syevd;
+    }
     FSI_TRY(good(h, h->lib->gesvd_size(h->lib->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
-    h->lwork = (int)fsi_max(fsi_max(potrf, syevd), fsi_max(syevd_vectors, gesvd));
-    h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)(n > p ? n : p) * sizeof(double);
+    h->lwork = (int)fsi_max(fsi_max(potrf, syevd), gesvd);
+    h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)order * sizeof(double);
     const size_t work = (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double);
     FSI_TRY(fsi_gpu_check(h->gpu, fsi_linalg_alloc(h->gpu, work, (void **)&h->work), "taking cuSOLVER's work space"));
-    FSI_TRY(fsi_gpu_check(h->gpu,
-                          fsi_linalg_alloc(h->gpu, (size_t)(n > p ? n : p) * sizeof(double), (void **)&h->values),
+    FSI_TRY(fsi_gpu_check(h->gpu, fsi_linalg_alloc(h->gpu, (size_t)order * sizeof(double), (void **)&h->values),
                           "taking memory for eigenvalues"));
-    FSI_TRY(fsi_cholesky_open(h->gpu, n, &h->cholesky));
+    FSI_TRY(fsi_cholesky_open(h->gpu, order, &h->cholesky));
     h->bytes += h->cholesky.bytes;
     return FS_OK;
 }
@@ -224,6 +227,36 @@ static fs_result dense_squares(void *handle, int64_t n, int64_t count, const dou
     return FSI_LAUNCHED(h->gpu, "summing squares");
 }
 
+/* A warp for each column: its first element of the largest size decides. */
+static __global__ void orient_kernel(int64_t n, int64_t count, double *V, double *sign)
+{
+    const int lane = threadIdx.x % 32;
+    for (int64_t c = blockIdx.x * (int64_t)(FLAT / 32) + threadIdx.x / 32; c < count;
+         c += (int64_t)gridDim.x * (FLAT / 32)) {
+        double *v = V + c * n, most = -1, x = 0;
+        int64_t at = 0;
+        for (int64_t i = lane; i < n; i += 32)
+            if (fabs(v[i]) > most) most = fabs(v[i]), x = v[i], at = i;
+        for (int offset = 16; offset > 0; offset /= 2) {
+            const double other = __shfl_xor_sync(0xffffffffu, most, offset),
+                         y = __shfl_xor_sync(0xffffffffu, x, offset);
+            const int64_t there = __shfl_xor_sync(0xffffffffu, at, offset);
+            if (other > most || (other == most && there < at)) most = other, x = y, at = there;
+        }
+        if (lane == 0) sign[c] = x < 0 ? -1 : 1;
+        if (x < 0)
+            for (int64_t i = lane; i < n; i += 32) v[i] = -v[i];
+    }
+}
+static fs_result dense_orient(void *handle, int64_t n, int64_t count, double *V, double *sign)
+{
+    gpu_dense *h = (gpu_dense *)handle;
+    on_device here(h->gpu->device);
+    if (n == 0 || count == 0) return FS_OK;
+    orient_kernel<<<flat_grid(count * 32), FLAT, 0, h->gpu->stream>>>(n, count, V, sign);
+    return FSI_LAUNCHED(h->gpu, "orienting singular vectors");
+}
+
 static __global__ void add_kernel(int64_t count, double a, const double *x, double *y)
 {
     for (int64_t i = blockIdx.x * (int64_t)FLAT + threadIdx.x; i < count; i += (int64_t)gridDim.x * FLAT)
@@ -376,8 +409,8 @@ static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, int
     on_device here(h->gpu->device);
     FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
-                 h->lib->syevd(h->lib->solver, vectors ? VECTORS : NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork,
-                               h->answers.info + 1),
+                 h->lib->syevd(h->lib->solver, vectors ? VECTORS : NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values,
+                               h->work, h->lwork, h->answers.info + 1),
                  "syevd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)n * sizeof *values, values));
     return converged(h, "eigenvalues", n, n);
@@ -494,6 +527,7 @@ const fsi_dense fsi_gpu_dense = {
     .ones = dense_ones,
     .squares = dense_squares,
     .scale_rows = dense_scale_rows,
+    .orient = dense_orient,
     .add = dense_add,
     .norm = dense_norm,
     .syrk = dense_syrk,

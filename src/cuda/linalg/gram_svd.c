@@ -51,7 +51,8 @@ static fs_result copy(const gram_svd *t, double *from, int64_t rows, int64_t col
 }
 
 /* to, its transpose where `turned`, = from with its columns in reverse order. */
-static fs_result reverse(const gram_svd *t, double *from, int64_t rows, int64_t cols, int turned, double *to, int64_t ld)
+static fs_result reverse(const gram_svd *t, double *from, int64_t rows, int64_t cols, int turned, double *to,
+                         int64_t ld)
 {
     fs_matrix all = columns_of(from + (cols - 1) * rows, rows, cols);
     all.row_stride = -rows;

@@ -73,7 +73,8 @@ __device__ __forceinline__ void multiply(const twice_call &C, int c, int64_t row
         for (int j = lane; j < C.n; j += 32) add_product(tile[r * C.n + j], p[j], &s);
 #pragma unroll
         for (int offset = 16; offset > 0; offset /= 2) {
-            const double hi = __shfl_xor_sync(0xffffffffu, s.hi, offset), lo = __shfl_xor_sync(0xffffffffu, s.lo, offset);
+            const double hi = __shfl_xor_sync(0xffffffffu, s.hi, offset),
+                         lo = __shfl_xor_sync(0xffffffffu, s.lo, offset);
             /* In the same order on both sides, so that all lanes have the same. */
             const bool upper = lane & offset;
             twice sum = {upper ? hi : s.hi, upper ? lo : s.lo};

@@ -210,10 +210,9 @@ fs_result run(void *handle, const memory *m, int64_t n, int64_t grid, double siz
     void *with[] = {&order_of, &L, &scale, &R, &x};
     FSI_TRY(dense->zero(handle, m->at, m->cleared));
     FSI_TRY(dense->zero(handle, R, (size_t)(n * n) * sizeof *R));
-    FSI_TRY(fsi_gpu_check(gpu,
-                          cudaLaunchCooperativeKernel(kernel_for(n), dim3((unsigned)grid), dim3(THREADS), with, 0,
-                                                      gpu->stream),
-                          "choosing pivots"));
+    FSI_TRY(fsi_gpu_check(
+        gpu, cudaLaunchCooperativeKernel(kernel_for(n), dim3((unsigned)grid), dim3(THREADS), with, 0, gpu->stream),
+        "choosing pivots"));
     FSI_TRY(dense->fetch(handle, x.count, sizeof count, &count));
     FSI_TRY(dense->fetch(handle, x.order, (size_t)n * sizeof *pivots, pivots));
     const fs_allocator *host = &gpu->host.allocator;
@@ -221,7 +220,8 @@ fs_result run(void *handle, const memory *m, int64_t n, int64_t grid, double siz
     if (!taken) return gpu->host.fail(FS_ENOMEM, "no memory for %lld pivots", (long long)n);
     const bool whole = complete(n, count, pivots, taken);
     host->release(host->user, taken);
-    if (!whole) return gpu->host.fail(FS_EBACKEND, "pivots of a %lld x %lld triangle are wrong", (long long)n, (long long)n);
+    if (!whole)
+        return gpu->host.fail(FS_EBACKEND, "pivots of a %lld x %lld triangle are wrong", (long long)n, (long long)n);
     FSI_TRY(dense->send(handle, pivots, (size_t)n * sizeof *pivots, x.order));
     const fs_matrix rows = {R, n, n, n, 1, 0, 0, FS_F64, FS_MEMORY_CUDA}; /* (s, i) is R[i + s n] */
     return dense->widen_columns(handle, &rows, x.order, L, n);

@@ -19,7 +19,8 @@ const double REFINED = 1e3, MOST = 1e9;
 
 /* D_b = diagonal block b with zeros above, X_b its inverse, packed columns; a thread has one column of each.  What is
  * beyond n is I. */
-__global__ void __launch_bounds__(BLOCK) invert_blocks(int n, const double *L, int64_t ld, double *X, double *D, double *conditions)
+__global__ void __launch_bounds__(BLOCK)
+    invert_blocks(int n, const double *L, int64_t ld, double *X, double *D, double *conditions)
 {
     __shared__ double tile[BLOCK * PITCH], over[BLOCK], sums[BLOCK / 32];
     const int c = threadIdx.x, first = BLOCK * (int)blockIdx.x;
@@ -118,8 +119,7 @@ fs_result run(const division *d, int *done)
     const int64_t blocks = fsi_div_up(d->n, BLOCK);
     /* B_j needs those below it for L'^-1 B and B L^-1. */
     const int upwards = d->left ? d->transposed : !d->transposed;
-    invert_blocks<<<(unsigned)blocks, BLOCK, 0, gpu->stream>>>((int)d->n, d->L, d->ldl, d->X, d->D,
-                                                                  d->conditions);
+    invert_blocks<<<(unsigned)blocks, BLOCK, 0, gpu->stream>>>((int)d->n, d->L, d->ldl, d->X, d->D, d->conditions);
     FSI_TRY(FSI_LAUNCHED(gpu, "inverting blocks"));
     FSI_TRY(fsi_gpu_dense.fetch(d->handle, d->conditions, (size_t)blocks * sizeof *conditions, conditions));
     for (int64_t b = 0; b < blocks; b++)
@@ -146,6 +146,7 @@ fs_result fsi_gpu_divide_by_blocks(void *handle, int left, int transposed, int64
     const int64_t inverses = blocks * BLOCK * BLOCK;
     FSI_TRY(fsi_gpu_scratch(gpu, (2 * inverses + 2 * BLOCK * wide + blocks) * (int64_t)sizeof(double), &scratch));
     double *X = (double *)scratch, *T = X + 2 * inverses;
-    const division d = {handle, left, transposed, order, wide, L, ldl, B, ldb, X, X + inverses, T, T + 2 * BLOCK * wide};
+    const division d = {handle,       left, transposed,          order, wide, L, ldl, B, ldb, X,
+                        X + inverses, T,    T + 2 * BLOCK * wide};
     return run(&d, done);
 }
