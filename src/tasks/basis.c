@@ -16,6 +16,9 @@
 
 /* Condition of A L1'^-1 up to which one Cholesky step leaves errors of rounding alone; and steps at most. */
 static const double GOOD_F64 = 12, GOOD_F32 = 1000;
+/* Condition of an f64 A, its columns scaled, up to which the factor of A'A is as good as that of a sketch; and up to
+ * which products with the inverse of a factor leave errors of rounding alone. */
+static const double SQUARED_F64 = 0x1p20, INVERTED_F64 = 16;
 enum { STEPS = 5 };
 
 static int is_f64(const fsi_basis *b) { return b->A->dtype == FS_F64; }
@@ -27,14 +30,19 @@ static int in_host(const fsi_basis *b) { return b->A->ctx->backend->memory == FS
  * condition, which is far below the rounding of an f32 A.  On a CPU a substitution is as fast. */
 static int may_invert(const fsi_basis *b)
 {
-    return !in_host(b) && b->r == b->A->n && b->scaled <= (is_f64(b) ? 16 : 0x1p23);
+    return !in_host(b) && b->r == b->A->n && b->scaled <= (is_f64(b) ? INVERTED_F64 : 0x1p23);
+}
+
+static void forget_inverse(fsi_basis *b)
+{
+    fsi_operand_free(b->A, b->N);
+    b->N = NULL;
 }
 
 /* N = T^-1 where that may be used, T n x n. */
 static fs_result prepare_division(fsi_basis *b, const double *T)
 {
-    fsi_operand_free(b->A, b->N);
-    b->N = NULL;
+    forget_inverse(b);
     return may_invert(b) ? fsi_invert(b->A, b->A->n, T, b->A->n, &b->N) : FS_OK;
 }
 
@@ -198,6 +206,7 @@ static fs_result truncate(fsi_basis *b, double rcond)
     fsi_operand *A = b->A;
     const int64_t n = A->n;
     int done;
+    forget_inverse(b);
     FSI_TRY(truncate_there(b, rcond, &done));
     if (!done) FSI_TRY(truncate_here(b, rcond));
     if (b->r > 0 && b->r < n) FSI_TRY(fsi_operand_alloc(A, b->r * (n - b->r), &b->W));
@@ -240,8 +249,23 @@ static fs_result size_of_gram(fsi_basis *b, double *size)
     return FS_OK;
 }
 
-/* L1 from A'A where A L1'^-1 is then orthonormal to the rounding of f32: is_final. */
-static fs_result square_and_factor(fsi_basis *b)
+/* Whether A L1'^-1, L1 from A'A in f64, is as orthonormal as A's type allows: it is off by u scaled^2, and more steps
+ * leave some n u. */
+static int is_good_square(const fsi_basis *b)
+{
+    const double n = (double)b->A->n, square = b->scaled * b->scaled;
+    if (!is_f64(b)) return square * 0x1p-53 <= 0x1p-24 * sqrt(n);
+    return b->scaled <= INVERTED_F64 && square <= n / 2;
+}
+
+/* Whether A'A is worth its read of A: for an f64 A of a high condition it is in vain, which slices should not pay for. */
+static int may_square(const fsi_basis *b)
+{
+    return !in_host(b) && !b->A->is_sparse && !(is_f64(b) && b->A->slices.next);
+}
+
+/* L1 from A'A, *done, where that will do; is_final where it need not be improved. */
+static fs_result square_and_factor(fsi_basis *b, int *done)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n;
@@ -253,9 +277,13 @@ static fs_result square_and_factor(fsi_basis *b)
     FSI_TRY(size_of_gram(b, &size));
     FSI_TRY(factor_gram(b, 0, b->L1, &broken));
     if (broken) return FS_OK;
-    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
-    b->is_final = b->scaled * b->scaled * 0x1p-53 <= 0x1p-24 * sqrt((double)n);
-    if (!b->is_final) return FS_OK;
+    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, &b->N));
+    b->is_final = is_good_square(b);
+    *done = b->is_final || (is_f64(b) && b->scaled <= SQUARED_F64);
+    if (!b->is_final) {
+        forget_inverse(b);
+        return FS_OK;
+    }
     DENSE(A, zero, b->L2, (size_t)(n * n) * sizeof(double));
     DENSE(A, diagonal, n, b->L2, n, NULL, 1.0);
     return FS_OK;
@@ -282,8 +310,9 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
     b->r = n;
     FSI_TRY(take_memory(b));
     fsi_operand_progress(A, 0, "sketch");
-    if (o->may_square && !is_f64(b) && !in_host(b) && !A->is_sparse && !o->sketch) FSI_TRY(square_and_factor(b));
-    if (!b->is_final) FSI_TRY(sketch_and_factor(b, o));
+    int squared = 0;
+    if (o->may_square && may_square(b) && !o->sketch) FSI_TRY(square_and_factor(b, &squared));
+    if (!squared) FSI_TRY(sketch_and_factor(b, o));
     if (o->pivoting == FSI_PIVOT_ALWAYS) {
         FSI_TRY(truncate(b, o->rcond));
         return b->is_final || b->r < n ? FS_OK : fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL);
@@ -291,7 +320,7 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
     if (b->is_final) return FS_OK;
     /* An f32 sketch has fewer digits than the factor of A: what rounding made of it is seen later, in R itself. */
     const double limit = o->pivoting == FSI_PIVOT_DEPENDENT || is_f64(b) ? o->rcond : 0x1p-40;
-    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
+    if (!squared) FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
     if (b->scaled * limit < 1) return FS_OK;
     return o->pivoting == FSI_PIVOT_NEVER ? fsi_basis_dependent(b, b->L1) : truncate(b, o->rcond);
 }

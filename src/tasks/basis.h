@@ -37,7 +37,7 @@ typedef struct fsi_basis_options {
     const fs_sketch *sketch; /* NULL: own, of `times` n + 16 rows */
     double times;
     uint64_t seed;
-    int may_square; /* L1 may be the factor of A'A in f64, which is exact enough for an f32 A of moderate condition */
+    int may_square; /* L1 may be the factor of A'A in f64, which is exact enough for moderate conditions */
 } fsi_basis_options;
 
 /* L1, pivots and rank: one read of A, or two of a sparse one whose rows are fewer than S's.  To be closed, also after a

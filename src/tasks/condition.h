@@ -9,8 +9,9 @@ fs_result fsi_invert(fsi_operand *A, int64_t n, const double *T, int64_t ld, dou
 
 /* The condition of T = L, or (`scaled`) of L with each row divided by its length, so that the lengths of the columns of
  * R = L' do not count.  Of n x n, lower, columns ld apart, zeros above.  Estimated by power iterations from a fixed start
- * and shared over ranks: up to a third low, infinite where T is singular.  `inverse`, where not NULL, gets T^-1. */
-fs_result fsi_condition(fsi_operand *A, int64_t n, const double *L, int64_t ld, int scaled, double *condition,
+ * and shared over ranks: up to a third low, infinite where T is singular.  `inverse`, where not NULL, is
+ * L^-1 already or NULL, which becomes L^-1: the caller's to free, also after a failure. */
+fs_result fsi_condition(fsi_operand *A, int64_t n, double *L, int64_t ld, int scaled, double *condition,
                         double **inverse);
 
 #endif

@@ -13,7 +13,7 @@
 #include "tasks/condition.h"
 
 /* Vectors of signs by which |Q'Q - I|_F is estimated; with at most as many columns, those of I, and it is exact. */
-enum { PROBES = 16 };
+enum { PROBES = 4 };
 
 typedef struct qr {
     fsi_operand A;

@@ -142,6 +142,9 @@ static fs_result dense_widen_columns(void *handle, const fs_matrix *from, const 
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (from->rows == 0 || from->cols == 0) return FS_OK;
+    int done = 0;
+    if (!order) FSI_TRY(fsi_gpu_widen_vectors(h->gpu, from, to, ld, &done));
+    if (done) return FS_OK;
 #define WIDEN(T) widen<T>(h, from, order, to, ld)
     return FSI_BY_DTYPE(from->dtype, WIDEN);
 #undef WIDEN
@@ -166,6 +169,9 @@ static fs_result dense_narrow(void *handle, const double *from, int64_t ld, int 
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (to->rows == 0 || to->cols == 0) return FS_OK;
+    int done = 0;
+    if (!symmetric) FSI_TRY(fsi_gpu_narrow_vectors(h->gpu, from, ld, to, &done));
+    if (done) return FS_OK;
     narrow_kernel<<<tile_grid(to->rows, to->cols), dim3(ACROSS, DOWN), 0, h->gpu->stream>>>(
         from, ld, symmetric, fsi_output_of(to, 1.0, 0.0), to->rows, to->cols);
     return FSI_LAUNCHED(h->gpu, "storing a result");

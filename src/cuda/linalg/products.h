@@ -25,8 +25,11 @@ fs_result fsi_gpu_dense_normal_sparse(void *handle, const fs_sparse *A, int64_t 
 /* pivot.cu: `pivot` of dense.h. */
 fs_result fsi_gpu_dense_pivot(void *handle, int64_t n, double *L, int64_t *pivots, int *done);
 
-/* triangles.cu: trsm of dense.h by products, for many rows or columns of B.  *done 0, and B unchanged: too few, or a
- * diagonal block of L is too ill-conditioned. */
+/* panels.cu: widen and narrow of dense.h for views that are made of vectors of 16 bytes.  *done 0: this is none. */
+fs_result fsi_gpu_widen_vectors(fsi_gpu *gpu, const fs_matrix *from, double *to, int64_t ld, int *done);
+fs_result fsi_gpu_narrow_vectors(fsi_gpu *gpu, const double *from, int64_t ld, const fs_matrix *to, int *done);
+
+/* triangles.cu: trsm of dense.h by products, for many rows or columns of B.  *done 0, and B unchanged: too few. */
 fs_result fsi_gpu_divide_by_blocks(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L,
                                    int64_t ldl, double *B, int64_t ldb, int *done);
 
