@@ -318,13 +318,74 @@ static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, cons
     return FS_OK;
 }
 
+/* Whether a second Gram matrix, of A divided by a shifted factor of the first, costs less than a sketch and the
+ * iterations that it leaves, even if it is in vain every other time.  A pass over slices costs more. */
+static int may_shift(const fsi_lstsq *l)
+{
+    return l->A.dtype == FS_F64 && !l->A.slices.next &&
+           is_cheaper(l, 4 * (double)l->n, reads_of_iteration(l, sketch_rows(l)) - 9);
+}
+
+/* L = the Cholesky factor of L + shift I; *broken: it has none. */
+static fs_result factor_square(fsi_lstsq *l, double shift, int *broken)
+{
+    if (shift > 0) DENSE(&l->A, diagonal, l->n, l->L, l->n, NULL, shift);
+    DENSE(&l->A, potrf, l->n, l->L, l->n);
+    DENSE(&l->A, wait, broken);
+    double failed = *broken;
+    FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
+    *broken = failed != 0;
+    return *broken ? FS_OK : fsi_operand_share(&l->A, l->L, l->n * l->n);
+}
+
+/* The condition of L and what follows from it; `left`: that of A N before L was refined, over L's, or 0. */
+static fs_result accept_square(fsi_lstsq *l, double left, int *fits)
+{
+    l->rank = l->n;
+    FSI_TRY(estimate_condition(l));
+    const double squared = left > 0 ? left * l->told.condition : l->told.condition;
+    l->contraction = fmax(0.02, 0x1p-46 * l->told.condition);
+    *fits = squared <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
+    if (*fits) return FS_OK;
+    l->is_refined = 0;
+    fsi_operand_free(&l->A, l->inverse);
+    l->inverse = NULL;
+    return FS_OK;
+}
+
+/* L from the Gram matrix G + shift I, which has a factor whatever A's condition, and then from the Gram matrix of A times
+ * its inverse, whose condition is that of A times sqrt(shift) / |A| (shifted Cholesky QR: Fukaya, Kannan, Nakatsukasa,
+ * Yamamoto and Yanagisawa, 2020). */
+static fs_result factor_shifted(fsi_lstsq *l, const double *G, int *fits)
+{
+    const double share = 12 * 0x1p-52 * (double)l->n, shift = share * l->norm * l->norm;
+    const fs_matrix columns = {(void *)G, l->n, l->n, l->n, 1, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    int broken;
+    DENSE(&l->A, widen, &columns, l->L, l->n);
+    FSI_TRY(factor_square(l, shift, &broken));
+    if (broken) return FS_OK;
+    l->rank = l->n;
+    FSI_TRY(fsi_lstsq_refine(l));
+    return l->is_refined ? accept_square(l, sqrt(share), fits) : FS_OK;
+}
+
+/* L from A'A + lambda I, which is in L; G has room for a copy. */
+static fs_result factor_gram(fsi_lstsq *l, double *G, int *fits)
+{
+    const fs_matrix columns = {l->L, l->n, l->n, l->n, 1, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    int broken;
+    DENSE(&l->A, widen, &columns, G, l->n);
+    FSI_TRY(factor_square(l, 0, &broken));
+    if (!broken) FSI_TRY(accept_square(l, 0, fits));
+    return *fits || !may_shift(l) ? FS_OK : factor_shifted(l, G, fits);
+}
+
 /* L from A'A + lambda I; *fits: whether it is good enough. */
 static fs_result factor_normal(fsi_lstsq *l, int *fits)
 {
     const int64_t n = l->n;
     const int in_host = l->A.ctx->backend->memory == FS_MEMORY_HOST;
     gram_pass p = {l, fsi_max(64, (in_host ? PANEL_HOST : PANEL_DEVICE) / n), NULL, 0};
-    int broken;
     *fits = 0;
     FSI_TRY(fsi_operand_alloc(&l->A, n * p.most, &p.Z));
     fs_result result = l->A.dense->zero(l->A.handle, l->L, (size_t)(n * n) * sizeof(double));
@@ -344,20 +405,10 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     l->norm = sqrt(l->norm);
     if (l->norm < 1 / FSI_LSTSQ_LARGEST) return FS_OK; /* squares are lost; the sketch shows whether A is 0 */
     FSI_TRY(fsi_lstsq_check_norm(l));
-    DENSE(&l->A, potrf, n, l->L, n);
-    DENSE(&l->A, wait, &broken);
-    double failed = broken;
-    FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
-    if (failed != 0) return FS_OK;
-    FSI_TRY(fsi_operand_share(&l->A, l->L, n * n));
-    FSI_TRY(estimate_condition(l));
-    l->rank = n;
-    l->contraction = 0.02;
-    *fits = l->told.condition <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
-    if (*fits) return FS_OK;
-    fsi_operand_free(&l->A, l->inverse);
-    l->inverse = NULL;
-    return FS_OK;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n, &p.Z));
+    result = factor_gram(l, p.Z, fits);
+    fsi_operand_free(&l->A, p.Z);
+    return result;
 }
 
 /* Whether A'A, n operations for an element, costs less than the reads of A it saves. */
