@@ -19,6 +19,8 @@ static const double GOOD_F64 = 12, GOOD_F32 = 1000;
 /* Condition of an f64 A, its columns scaled, up to which the factor of A'A is as good as that of a sketch; and up to
  * which products with the inverse of a factor leave errors of rounding alone. */
 static const double SQUARED_F64 = 0x1p20, INVERTED_F64 = 16;
+/* Square of the shortest column over that of the longest, from which on one shift will do for all. */
+static const double SHIFTED = 1e-8;
 enum { STEPS = 5 };
 
 static int is_f64(const fsi_basis *b) { return b->A->dtype == FS_F64; }
@@ -264,8 +266,25 @@ static int may_square(const fsi_basis *b)
     return !in_host(b) && !b->A->is_sparse && !(is_f64(b) && b->A->slices.next);
 }
 
+/* L1 from A'A plus a shift, which always has a factor: A L1'^-1 has the condition of A times the root of the shift over
+ * |A|, and steps that follow take away the rest.  Short columns would drown in the shift. */
+static fs_result factor_shifted(fsi_basis *b, double size, int *done)
+{
+    const int64_t n = b->A->n;
+    double least = INFINITY, most = 0;
+    int broken;
+    DENSE(b->A, diagonal, n, b->G, n, b->L2, 0.0);
+    DENSE(b->A, fetch, b->L2, (size_t)n * sizeof(double), b->host);
+    for (int64_t j = 0; j < n; j++) least = fmin(least, b->host[j]), most = fmax(most, b->host[j]);
+    if (!(least >= SHIFTED * most)) return FS_OK;
+    FSI_TRY(factor_gram(b, 12 * 0x1p-52 * (double)n * size, b->L1, &broken));
+    *done = b->is_shifted = !broken;
+    b->scaled = INFINITY;
+    return FS_OK;
+}
+
 /* L1 from A'A, *done, where that will do; is_final where it need not be improved. */
-static fs_result square_and_factor(fsi_basis *b, int *done)
+static fs_result square_and_factor(fsi_basis *b, int may_shift, int *done)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n;
@@ -276,14 +295,14 @@ static fs_result square_and_factor(fsi_basis *b, int *done)
     FSI_TRY(fsi_operand_sum(A, b->G, n * n));
     FSI_TRY(size_of_gram(b, &size));
     FSI_TRY(factor_gram(b, 0, b->L1, &broken));
-    if (broken) return FS_OK;
-    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, &b->N));
-    b->is_final = is_good_square(b);
-    *done = b->is_final || (is_f64(b) && b->scaled <= SQUARED_F64);
-    if (!b->is_final) {
-        forget_inverse(b);
-        return FS_OK;
+    if (!broken) {
+        FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, &b->N));
+        b->is_final = is_good_square(b);
+        *done = b->is_final || (is_f64(b) && b->scaled <= SQUARED_F64);
     }
+    if (!b->is_final) forget_inverse(b);
+    if (!*done && may_shift) return factor_shifted(b, size, done);
+    if (!b->is_final) return FS_OK;
     DENSE(A, zero, b->L2, (size_t)(n * n) * sizeof(double));
     DENSE(A, diagonal, n, b->L2, n, NULL, 1.0);
     return FS_OK;
@@ -311,13 +330,14 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
     FSI_TRY(take_memory(b));
     fsi_operand_progress(A, 0, "sketch");
     int squared = 0;
-    if (o->may_square && may_square(b) && !o->sketch) FSI_TRY(square_and_factor(b, &squared));
+    const int may_shift = is_f64(b) && o->pivoting == FSI_PIVOT_NEVER; /* a shift hides which columns are dependent */
+    if (o->may_square && may_square(b) && !o->sketch) FSI_TRY(square_and_factor(b, may_shift, &squared));
     if (!squared) FSI_TRY(sketch_and_factor(b, o));
     if (o->pivoting == FSI_PIVOT_ALWAYS) {
         FSI_TRY(truncate(b, o->rcond));
         return b->is_final || b->r < n ? FS_OK : fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL);
     }
-    if (b->is_final) return FS_OK;
+    if (b->is_final || b->is_shifted) return FS_OK;
     /* An f32 sketch has fewer digits than the factor of A: what rounding made of it is seen later, in R itself. */
     const double limit = o->pivoting == FSI_PIVOT_DEPENDENT || is_f64(b) ? o->rcond : 0x1p-40;
     if (!squared) FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));

@@ -26,6 +26,7 @@ typedef struct fsi_basis {
     double *spare;    /* as large as rows.Z: the panel times N */
     double scaled;    /* the condition of L1 with rows of length 1: that of A with columns of length 1 */
     double condition; /* of L1 L2 */
+    int is_shifted;   /* L1 does not show whether columns of A are dependent, L1 L2 does; `scaled` is infinite */
     int is_final;     /* A L1'^-1 is orthonormal to the rounding of A's type, L2 = I */
     double *host;     /* room for n x n and 3 n in host memory */
     double *W;        /* r x (n - r): Q' times the other columns of A; NULL: there are none */
