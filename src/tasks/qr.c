@@ -171,8 +171,9 @@ static fs_result look_at_triangle(qr *q)
 {
     fsi_basis *b = &q->basis;
     if (!q->options.pivot && (q->A.dtype != FS_F64 || b->is_shifted)) {
-        const double rcond =
-            b->is_shifted ? fsi_operand_rcond(&q->A, q->options.rcond) : 4 * fsi_operand_unit(&q->A);
+        /* Twice, as the condition may be a third low. */
+        const double rcond = b->is_shifted ? 2 * fsi_operand_rcond(&q->A, q->options.rcond)
+                                           : 4 * fsi_operand_unit(&q->A);
         double condition = b->scaled;
         if (!b->is_final) FSI_TRY(fsi_condition(&q->A, q->A.n, b->G, q->A.n, 1, &condition, NULL));
         if (!(condition * rcond < 1)) return fsi_basis_dependent(b, b->G);

@@ -55,8 +55,9 @@ typedef struct division {
     double small; /* the diagonal entry in the middle: 1 is none */
 } division;
 static const division divisions[] = {
-    {1, 1500, 1, 1},       {63, 1300, 1, 1},     {64, 1024, 1e10, 1}, {65, 2000, 1, 1e-5},    {130, 1100, 1e8, 1e-7},
-    {130, 1100, 1, 1e-12}, {200, 1400, 1e14, 1}, {200, 300, 1, 1},    {333, 1200, 1e5, 1e-3}, {64, 9, 1, 1},
+    {1, 1500, 1, 1},        {63, 1300, 1, 1},      {64, 1024, 1e10, 1},    {65, 2000, 1, 1e-5},
+    {130, 1100, 1e8, 1e-7}, {130, 1100, 1, 1e-12}, {200, 1400, 1e14, 1},   {200, 300, 1, 1},
+    {333, 1200, 1e5, 1e-3}, {64, 9, 1, 1},         {577, 600, 1e12, 1e-9},
 };
 
 /* |op(L) X - B| (left) or |X op(L) - B| is at most a few roundings of |op(L)| |X|, element by element. */

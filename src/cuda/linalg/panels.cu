@@ -80,8 +80,8 @@ fs_result fsi_gpu_widen_vectors(fsi_gpu *gpu, const fs_matrix *from, double *to,
     *done = as_vectors(from, to, ld, &all);
     if (!*done) return FS_OK;
 #define WIDEN(T) \
-    (widen_vectors<T, 16 / (int)sizeof(T)><<<blocks_for(all), THREADS, 0, gpu->stream>>>( \
-         (const T *)from->data, from->row_stride, all, to, ld), \
+    (widen_vectors<T, 16 / (int)sizeof(T)> \
+     <<<blocks_for(all), THREADS, 0, gpu->stream>>>((const T *)from->data, from->row_stride, all, to, ld), \
      FSI_LAUNCHED(gpu, "widening a matrix"))
     return FSI_BY_DTYPE(from->dtype, WIDEN);
 #undef WIDEN
@@ -93,10 +93,10 @@ fs_result fsi_gpu_narrow_vectors(fsi_gpu *gpu, const double *from, int64_t ld, c
     *done = (to->dtype == FS_F32 || to->dtype == FS_F64) && as_vectors(to, from, ld, &all);
     if (!*done) return FS_OK;
     if (to->dtype == FS_F32)
-        narrow_vectors<float, 4><<<blocks_for(all), THREADS, 0, gpu->stream>>>(from, ld, all, (float *)to->data,
-                                                                              to->row_stride);
+        narrow_vectors<float, 4>
+            <<<blocks_for(all), THREADS, 0, gpu->stream>>>(from, ld, all, (float *)to->data, to->row_stride);
     else
-        narrow_vectors<double, 2><<<blocks_for(all), THREADS, 0, gpu->stream>>>(from, ld, all, (double *)to->data,
-                                                                               to->row_stride);
+        narrow_vectors<double, 2>
+            <<<blocks_for(all), THREADS, 0, gpu->stream>>>(from, ld, all, (double *)to->data, to->row_stride);
     return FSI_LAUNCHED(gpu, "storing a result");
 }

@@ -26,10 +26,7 @@ typedef struct block_call {
 } block_call;
 
 /* The number r of a line is that of the substitution's step r. */
-__device__ __forceinline__ int64_t place_of(const block_call &C, int r)
-{
-    return C.upwards ? C.height - 1 - r : r;
-}
+__device__ __forceinline__ int64_t place_of(const block_call &C, int r) { return C.upwards ? C.height - 1 - r : r; }
 
 /* y(r) -= T(r) x for the numbers r of a half from `least` on, T 16 bytes at a time. */
 template <int LEAST> __device__ __forceinline__ void subtract(const double *T, double x, double *y)
