@@ -45,7 +45,7 @@ static const struct bench_case {
 };
 enum { CASES = sizeof cases / sizeof cases[0], CHECKED = 64, D = 65536, N = 512 };
 
-/* A case at work: the wide matrix is D x N, the narrow one k x N. */
+/* The present case: the wide matrix is D x N, the narrow one k x N. */
 typedef struct bench_run {
     const struct bench_case *c;
     fs_spec spec;
@@ -115,7 +115,7 @@ static void report(const bench_run *r, const bench_options *o, double floor_ms, 
     fflush(stdout);
 }
 
-/* Floor and case take turns, so that both meet the same machine. */
+/* Lower bound and case are measured in turns, under the same load of the machine. */
 static int measure(bench_run *r, const bench_options *o, void *wide, void *narrow)
 {
     const struct bench_case *c = r->c;

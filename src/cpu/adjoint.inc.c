@@ -1,7 +1,7 @@
 /* adjoint.inc.c - X = S' Y for BlockPerm-SJLT: every row of X is a signed sum of kappa s rows of Y.
  *
- * A tile of columns of Y (k rows, in cache) serves all rows of X; the nonzeros come from a table, made once for all
- * columns.  No sum is shared, so rows of X are made in parallel. */
+ * A tile of columns of Y (k rows, in cache) serves all rows of X; the nonzeros come from a table, computed once for all
+ * columns.  No sum is shared, so rows of X are computed in parallel. */
 static void NAME(adjoint_rows)(const fs_matrix *X, int64_t row, int64_t rows, int64_t col, const SUM *tile,
                                const uint32_t *code, int64_t nonzeros, SUM scale, SUM beta)
 {

@@ -2,7 +2,7 @@
  *
  * TO_SUM converts a stored element where it is not one of C's own types.  Which kernel an operation takes depends on
  * the family and, for BlockPerm-SJLT, on which direction of A is contiguous; that is decided here and nowhere
- * else.  What has no kernel goes to ref: slow, never wrong. */
+ * else.  An operation without a kernel goes to the reference implementation: slow, never wrong. */
 #include "cpu/tile.inc.c"
 #include "cpu/gather.inc.c"
 #include "cpu/scatter.inc.c"

@@ -1,10 +1,10 @@
-/* gather.inc.c - BlockPerm-SJLT when a row of A is contiguous: rows of A are gathered into register sums.
+/* gather.inc.c - BlockPerm-SJLT when a row of A is contiguous: rows of A are gathered into sums in registers.
  *
  * Task (output block g, panel of columns): for each chunk of rows of A that go to g, for each tile of columns, for each
  * row of the block: load its sums, add or subtract the tile of every row of A that goes there, store the sums.  A is
  * read from memory once per permutation (software prefetch runs one tile ahead) and from cache s times; a
  * scatter of each row into s rows of sums would store s times as much, and stores are the bottleneck.
- * Rows of A whose stride or width does not fit take one vector at a time, element by element if need be. */
+ * Rows of A whose stride or width does not fit are processed one vector at a time, or element by element. */
 
 #define PANEL_COLS (2048 / (int64_t)sizeof(ELEM) / TILE * TILE) /* columns of a task: half a page of a row */
 
@@ -170,8 +170,8 @@ static fs_result NAME(gather_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
                                     const fs_rows *list, double beta, const fs_matrix *Y)
 {
     const fsi_blockperm *B = &S->u.blockperm;
-    /* About sixteen nonzeros a row of a block: with fewer, loading and storing the sums weighs (eight: 4 % slower at
-     * 65536 x 512, k = 1024); with more, the chunk takes too much of the second-level cache. */
+    /* About sixteen nonzeros a row of a block: with fewer, loading and storing the sums takes a larger share of the
+     * time; with more, the chunk takes too much of the second-level cache. */
     const int64_t sixteen = 16 * B->out.small / B->s;
     const int64_t cached = sixteen < CHUNK_LEAST ? CHUNK_LEAST : fsi_min64(sixteen, CHUNK_MOST);
     const int64_t width = NAME(gather_width)(B, A), chunk_rows = fsi_min64(cached, ((int64_t)1 << 22) / B->s + 1);

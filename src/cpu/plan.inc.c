@@ -1,14 +1,14 @@
-/* plan.inc.c - S made ready for a kernel: rows of A sorted by input block, and the nonzeros of a chunk of columns.
+/* plan.inc.c - S prepared for a kernel: rows of A sorted by input block, and the nonzeros of a chunk of columns.
  *
  * A panel of at most PANEL_ROWS rows of A is sorted by input block once (a counting sort, rows stay ascending within
- * a block), so that a sketch costs the same for a piece of A as for the whole, whatever the shuffle.  The nonzeros of a chunk of
- * columns are then sorted by output row: a kernel adds all rows of A that go to one row of Y while it holds
+ * a block), so that a row slice costs what its own rows cost, whatever the shuffle.  The nonzeros of a chunk of columns
+ * are then sorted by output row: a kernel adds all rows of A that go to one row of Y while it holds
  * that row in registers. */
 
 enum {
     PANEL_ROWS = 1 << 20,
     CHUNK_LEAST = 128,       /* rows of A that the gather kernel takes at a time, at least */
-    CHUNK_MOST = 512,        /* and at most: 1024 is a fifth slower at s = 1, k = 4096 */
+    CHUNK_MOST = 512,        /* and at most; longer chunks are slower */
     TABLE_ENTRIES = 1 << 20, /* nonzeros of a table of columns of S, 4 bytes each */
     FEW_TASKS = 8            /* with fewer tasks than this the work is cut further */
 };
@@ -30,7 +30,7 @@ static buckets buckets_at(void *memory, int64_t rows)
     return b;
 }
 
-/* The input blocks of columns j0 ... j0 + count - 1, with one look per round and per row group. */
+/* The input blocks of columns j0 ... j0 + count - 1; rounds and row groups are computed once each. */
 static void input_blocks(const fsi_blockperm *B, int64_t j0, int64_t count, uint32_t *block)
 {
     if (B->shuffle == FSI_DEF_NONE) {
@@ -127,7 +127,7 @@ static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32
 
 /* The nonzeros of a chunk of columns, grouped by output row: group c is row row[c] of the block, and its entries
  * entry[start[c]] ... entry[start[c + 1] - 1] are 2 (where the column's row of A is) + (1 if minus), columns ascending
- * (the nonzeros of a row of S are all of one part t). */
+ * (the nonzeros of a row of S all belong to one stratum t). */
 typedef struct chunk {
     int groups;
     int64_t *entry;
@@ -173,7 +173,7 @@ static void chunk_order(chunk *c, int64_t rows)
 }
 
 /* Fills *c for columns j[0 .. columns) of input block h, whose rows of A are at where[], and output block g.  When the block has far more
- * rows than the chunk has nonzeros, sorting would only walk over empty rows: every nonzero is a group of its own. */
+ * rows than the chunk has nonzeros, sorting would mostly visit empty rows: then every nonzero is a group of its own. */
 static void chunk_fill(chunk *c, const fsi_blockperm *B, int64_t l, int64_t h, int64_t g, const int64_t *j,
                        const int64_t *where, int columns)
 {

@@ -3,7 +3,7 @@
  * Task (LANES columns of A, that is samples): LANES coordinates of LANES samples are loaded as they lie and transposed in
  * registers, so that one vector holds one coordinate of all samples; it is added to the rows of sums that its
  * column of S names.  The sums of a task are k rows of one vector each: 64 KiB at k = 1024, in cache.  A is read
- * once, in whole lines.  The nonzeros come from a table, made once for all samples. */
+ * once, in whole lines.  The nonzeros come from a table, computed once for all samples. */
 
 /* sums[row][lane] += sign x: coordinates [first, last) of `samples` samples that start at x and are `pitch` apart. */
 static void NAME(scatter_block)(const ELEM *x, int64_t pitch, int64_t samples, int64_t first, int64_t last,
@@ -28,10 +28,9 @@ static void NAME(scatter_block)(const ELEM *x, int64_t pitch, int64_t samples, i
     }
 }
 
-/* The same where coordinate j is at place fsi_row_at(list, j) of a sample: a vector of it is LANES loads, and what lies
- * between the listed coordinates is not read but for the lines that it shares with them.  Those lines are fetched four
- * coordinates ahead: of 109386 coordinates of 512 samples, 8192 or 16384 listed, without it 1.17 times as long (AMD EPYC,
- * one thread, 2026-11-15), eight ahead 1.1 times as long where 4096 are listed. */
+/* The same where coordinate j is at place fsi_row_at(list, j) of a sample: a vector of it is LANES loads, and of the
+ * other coordinates only those are read that share a cache line with a gathered one.  Cache lines are fetched four
+ * coordinates ahead: none ahead, and eight, were slower. */
 static void NAME(scatter_listed)(const ELEM *x, int64_t pitch, int64_t samples, const fs_rows *list, int64_t j0,
                                  int64_t first, int64_t last, const uint32_t *table, int nonzeros, SUM *sums)
 {
@@ -50,8 +49,9 @@ static void NAME(scatter_listed)(const ELEM *x, int64_t pitch, int64_t samples, 
     }
 }
 
-/* One call, for all its tasks.  A task is one group of LANES samples and one of `pieces` pieces of the coordinates: with
- * few groups the coordinates are cut too, always in the same places, and the pieces are added in order. */
+/* One call, for all its tasks.  A task is one group of LANES samples and one of `pieces` slices of the coordinates:
+ * with few groups the coordinates are cut too, always at the same positions, and the sums of slices are added in
+ * order. */
 typedef struct NAME(scatter) {
     const fs_matrix *A;
     const fs_rows *list; /* rows of A; NULL: all */

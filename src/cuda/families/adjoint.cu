@@ -3,8 +3,8 @@
  * Two formulations.  Where rows of X are contiguous, `blocks` takes an input block h, keeps the kappa blocks of Y that
  * it feeds in shared memory and writes the block's rows of X one after the other: Y is read once per column tile, X
  * written once, in whole segments.  Where columns of X are contiguous (batches of gradients), or the blocks are too
- * tall for shared memory, `coordinates` gives each thread a row of X in memory order: it makes that row's nonzeros once
- * and walks over the columns, reading Y through the caches. */
+ * tall for shared memory, `coordinates` gives each thread a row of X in memory order: it generates that row's nonzeros
+ * once and loops over the columns, reading Y through the caches. */
 #include "cuda/plan/adjoint.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/vector_load.cuh"
@@ -16,7 +16,7 @@ namespace {
 /* Threads of a block; local rows of a warp's batch; blocks of an SM. */
 enum { THREADS = FSI_ADJOINT_THREADS, WARPS = THREADS / 32, BATCH = 32, RESIDENT = FSI_ADJOINT_RESIDENT };
 
-/* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
+/* The arguments of both kernels: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
 template <class T> struct adjoint_args {
     fsi_blockperm B;
     int64_t row0, rows, n;
@@ -95,7 +95,7 @@ __device__ __forceinline__ void load_block(const adjoint_args<T> &a, uint32_t g,
 }
 
 /* grid: M x column tiles x slices in x.  shared: for every warp the row numbers and codes of a batch; kappa blocks of Y.
- * Warps meet only once, when the tile is there: while some make a batch's codes, others write.
+ * Warps synchronise only once, when the tile is loaded: while some generate a batch's codes, others write.
  * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes.
  * COUNT: kappa s, or 0 for any. */
 template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch_bounds__(THREADS, RESIDENT)
@@ -162,7 +162,8 @@ template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch
     }
 }
 
-/* grid: THREADS rows of X in x, ranges of columns in y.  Codes are recomputed for every range; it is long enough. */
+/* grid: THREADS rows of X in x, ranges of columns in y.  Codes are recomputed for every range, which is long enough for
+ * that. */
 template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fsi_sum<T>::type S;
@@ -170,7 +171,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const 
     if (row >= a.rows) return;
     const int64_t first = blockIdx.y * a.length, last = first + a.length < a.n ? first + a.length : a.n;
     const fsi_local local = fsi_blockperm_local(&a.B, j);
-    enum { AT_ONCE = 8 }; /* columns whose sums are made together, so that a draw is decoded once for all of them */
+    enum { AT_ONCE = 8 }; /* columns whose sums are computed together, so that a draw is decoded once for all of them */
     for (int64_t c = first; c < last; c += AT_ONCE) {
         S sum[AT_ONCE] = {};
         uint32_t g = (uint32_t)local.h;

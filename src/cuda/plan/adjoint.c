@@ -10,7 +10,7 @@
 /* Rows of the kappa blocks of Y that an input block feeds. */
 static int64_t tile_height(const fsi_blockperm *B) { return B->kappa * (B->out.small + (B->out.larger > 0)); }
 
-/* Width and shared memory of a tile; returns how many thread blocks share a processor.  Blocks of Y that are too tall for
+/* Width and shared memory of a tile; returns how many thread blocks share an SM.  Blocks of Y that are too tall for
  * FSI_ADJOINT_RESIDENT tiles of 64 columns get the shared memory of fewer thread blocks. */
 static int choose_tile(const fsi_blockperm *B, int64_t sum_bytes, int64_t cols, const fsi_gpu_traits *gpu,
                        fsi_adjoint_plan *plan)

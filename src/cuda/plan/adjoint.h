@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Threads of a thread block; thread blocks of a processor and columns of a tile, at most. */
+/* Threads of a thread block; thread blocks of an SM and columns of a tile, at most. */
 enum { FSI_ADJOINT_THREADS = 256, FSI_ADJOINT_RESIDENT = 4, FSI_ADJOINT_WIDEST = 128 };
 
 typedef struct fsi_adjoint_plan {
