@@ -28,37 +28,33 @@ static int in_host(const fsi_basis *b) { return b->A->ctx->backend->memory == FS
 
 /* division ---------------------------------------------------------------------------------------------------- */
 
-/* Whether a product with the inverse of a triangle may take the place of a substitution: its residual is u times the
- * condition, which is far below the rounding of an f32 A.  On a CPU a substitution is as fast. */
-static int may_invert(const fsi_basis *b)
+/* Whether a product with the inverse of a triangle of this condition may take the place of a substitution: its residual
+ * is u times the condition, which is far below the rounding of an f32 A.  On a CPU a substitution is as fast. */
+static int may_invert(const fsi_basis *b, double condition)
 {
-    return !in_host(b) && b->r == b->A->n && b->scaled <= (is_f64(b) ? INVERTED_F64 : 0x1p23);
+    return !in_host(b) && b->r == b->A->n && condition <= (is_f64(b) ? INVERTED_F64 : 0x1p23);
 }
 
 static void forget_inverse(fsi_basis *b)
 {
     fsi_operand_free(b->A, b->N);
     b->N = NULL;
+    b->is_second = 0;
 }
 
-/* N = T^-1 where that may be used, T n x n. */
-static fs_result prepare_division(fsi_basis *b, const double *T)
+/* N = L1^-1 where that may be used.  `rough`: a factor of limited condition, from which a better one follows. */
+static fs_result prepare_division(fsi_basis *b, int rough)
 {
     forget_inverse(b);
-    return may_invert(b) ? fsi_invert(b->A, b->A->n, T, b->A->n, &b->N) : FS_OK;
+    return rough || may_invert(b, b->scaled) ? fsi_invert(b->A, b->A->n, b->L1, b->A->n, &b->N) : FS_OK;
 }
 
-/* The panel times N, whose zeros are skipped in steps of BLOCK rows. */
+/* The panel times N. */
 static fs_result basis_multiply(fsi_basis *b, int64_t rows)
 {
-    enum { BLOCK = 256 };
-    const int64_t n = b->A->n;
     double *Z = b->rows.Z;
-    if (!b->spare) FSI_TRY(fsi_operand_alloc(b->A, n * b->rows.most, &b->spare));
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        const int64_t height = fsi_min(BLOCK, n - i);
-        DENSE(b->A, gemm, 0, 0, height, rows, i + height, 1.0, b->N + i, n, Z, n, 0.0, b->spare + i, n);
-    }
+    if (!b->spare) FSI_TRY(fsi_operand_alloc(b->A, b->A->n * b->rows.most, &b->spare));
+    FSI_TRY(fsi_multiply_triangle(b->A, b->A->n, rows, b->N, Z, b->spare));
     b->rows.Z = b->spare;
     b->spare = Z;
     return FS_OK;
@@ -66,7 +62,6 @@ static fs_result basis_multiply(fsi_basis *b, int64_t rows)
 
 static fs_result divide(fsi_basis *b, int64_t rows, const double *T)
 {
-    if (b->N) return basis_multiply(b, rows);
     DENSE(b->A, trsm, 1, 0, b->r, rows, T, b->A->n, b->rows.Z, b->A->n);
     return FS_OK;
 }
@@ -353,7 +348,7 @@ static fs_result gram_panel(void *user, int64_t row0, int64_t rows)
     fsi_operand *A = b->A;
     const int64_t n = A->n, r = b->r;
     (void)row0;
-    FSI_TRY(divide(b, rows, b->L1));
+    FSI_TRY(b->N ? basis_multiply(b, rows) : divide(b, rows, b->L1));
     const double *Z = b->rows.Z;
     DENSE(A, syrk, r, rows, Z, n, 1.0, b->G, n);
     if (b->W) DENSE(A, gemm, 0, 1, r, n - r, rows, 1.0, Z, n, Z + r, n, 1.0, b->W, r);
@@ -380,7 +375,8 @@ static fs_result merge(fsi_basis *b)
     return fsi_operand_share(A, b->G, n * n);
 }
 
-/* L2, until it is good; *condition is that of the last one. */
+/* L2, until it is good; *condition is that of the last one.  A shifted L1 has a condition of at most 1 / sqrt(12 n u), so
+ * that its inverse will do for the first step; Q, which is by substitution, then takes another. */
 static fs_result improve(fsi_basis *b, int *broken, double *condition)
 {
     fsi_operand *A = b->A;
@@ -388,7 +384,8 @@ static fs_result improve(fsi_basis *b, int *broken, double *condition)
     const fs_matrix merged = {b->G, n, n, n, 1, 0, 0, FS_F64, A->ctx->backend->memory};
     for (int step = 0; step < STEPS; step++) {
         fsi_operand_progress(A, 0.2 + 0.05 * step, "Gram matrix");
-        FSI_TRY(prepare_division(b, b->L1));
+        const int rough = b->is_shifted && step == 0;
+        FSI_TRY(prepare_division(b, rough));
         DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
         if (b->W) DENSE(A, zero, b->W, (size_t)(r * (n - r)) * sizeof(double));
         FSI_TRY(fsi_rows_visit(&b->rows, gram_panel, b));
@@ -397,7 +394,7 @@ static fs_result improve(fsi_basis *b, int *broken, double *condition)
         FSI_TRY(cholesky(b, broken));
         if (*broken) return FS_OK;
         FSI_TRY(fsi_condition(A, r, b->L2, n, 0, condition, NULL));
-        if (*condition <= (is_f64(b) ? GOOD_F64 : GOOD_F32)) return FS_OK;
+        if (!rough && *condition <= (is_f64(b) ? GOOD_F64 : GOOD_F32)) return FS_OK;
         FSI_TRY(merge(b));
         DENSE(A, widen, &merged, b->L1, n);
     }
@@ -414,22 +411,30 @@ fs_result fsi_basis_orthogonalize(fsi_basis *b)
     if (!b->is_final) {
         FSI_TRY(improve(b, &broken, &condition));
         if (broken || condition > 1e6) return fsi_basis_dependent(b, b->L1);
+        forget_inverse(b); /* that of a final L1 is that of L1 L2 */
     }
     if (b->W) {
         DENSE(A, trsm, 1, 0, r, n - r, b->L2, n, b->W, r);
         FSI_TRY(fsi_operand_share(A, b->W, r * (n - r)));
     }
     FSI_TRY(merge(b));
-    fsi_operand_free(A, b->N);
-    b->N = NULL;
-    return fsi_condition(A, r, b->G, n, 0, &b->condition, may_invert(b) ? &b->N : NULL);
+    FSI_TRY(fsi_condition(A, r, b->G, n, 0, &b->condition, may_invert(b, b->scaled) ? &b->N : NULL));
+    if (b->N || !may_invert(b, condition)) return FS_OK;
+    b->is_second = 1;
+    return fsi_invert(A, n, b->L2, n, &b->N);
+}
+
+fs_result fsi_basis_divide_before(fsi_basis *b, int64_t rows)
+{
+    if (!b->r || (b->N && !b->is_second)) return FS_OK;
+    FSI_TRY(divide(b, rows, b->L1));
+    return b->N ? FS_OK : divide(b, rows, b->L2);
 }
 
 fs_result fsi_basis_divide(fsi_basis *b, int64_t rows)
 {
-    if (!b->r) return FS_OK;
-    FSI_TRY(divide(b, rows, b->L1)); /* by both at once, where N is used */
-    return b->N ? FS_OK : divide(b, rows, b->L2);
+    FSI_TRY(fsi_basis_divide_before(b, rows));
+    return b->N ? basis_multiply(b, rows) : FS_OK;
 }
 
 fs_result fsi_basis_triangle(fsi_basis *b)

@@ -28,6 +28,16 @@ fs_result fsi_invert(fsi_operand *A, int64_t n, const double *T, int64_t ld, dou
     return FS_OK;
 }
 
+fs_result fsi_multiply_triangle(fsi_operand *A, int64_t n, int64_t count, const double *T, const double *X, double *to)
+{
+    enum { BLOCK = 256 };
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t height = fsi_min(BLOCK, n - i);
+        DENSE(A, gemm, 0, 0, height, count, i + height, 1.0, T + i, n, X, n, 0.0, to + i, n);
+    }
+    return FS_OK;
+}
+
 /* T's rows divided by the values that `there` selects: lengths (squared), or entries of the diagonal. */
 static fs_result divide_rows(fsi_operand *A, int64_t n, double *T, double *there, int squared)
 {

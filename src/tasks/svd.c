@@ -12,7 +12,7 @@
 #include "core/matrix.h"
 
 /* Numbers of a panel of widened rows: what a CPU's cache holds, and what keeps a GPU busy. */
-enum { PANEL_HOST = 1 << 19, PANEL_DEVICE = 1 << 24, PANEL_LEAST = 32, PANEL_MOST = 1 << 16 };
+enum { PANEL_HOST = 1 << 19, PANEL_DEVICE = 1 << 26, PANEL_LEAST = 32, PANEL_MOST = 1 << 16 };
 
 static double now(void)
 {
@@ -58,7 +58,7 @@ static fs_result take_memory(fsi_svd *t)
     const int64_t n = t->A.n, l = t->l, k = t->k, p = FSI_SVD_PROBES, small = fsi_min(n, k);
     const int one = t->options.one_read;
     const int64_t elements = t->A.ctx->backend->memory == FS_MEMORY_HOST ? PANEL_HOST : PANEL_DEVICE;
-    t->panel = fsi_max(PANEL_LEAST, fsi_min(PANEL_MOST, elements / n));
+    t->panel = fsi_max(PANEL_LEAST, fsi_min(fsi_min(PANEL_MOST, t->A.d), elements / n));
     const struct part {
         double **memory;
         int64_t count;

@@ -1,8 +1,8 @@
 /* svd_tall.c - all singular values of a tall A by its QR factorization: A = Q R (basis.h), R = Z diag(s) V' of n x n, so
  * that A = (Q Z) diag(s) V'.
  *
- * Q is not stored: the last read of A multiplies its rows by the inverse of R and by Z at once where that inverse may be
- * used, or divides them by both factors of R first.  Where columns of A are dependent to rounding, R says nothing of the
+ * Q is not stored: the last read of A divides its rows by the factors of R and multiplies them by Z, and by inverses of
+ * factors at once where those may be used.  Where columns of A are dependent to rounding, R says nothing of the
  * small singular values, and svd_range.c does it. */
 #include <math.h>
 
@@ -18,7 +18,7 @@ typedef struct svd_tall {
 static fs_result put_panel(void *user, int64_t row0, int64_t rows)
 {
     svd_tall *q = user;
-    if (!q->basis.N) FSI_TRY(fsi_basis_divide(&q->basis, rows));
+    FSI_TRY(fsi_basis_divide_before(&q->basis, rows));
     return fsi_svd_put_u(q->t, q->t->A.n, row0, rows, q->basis.rows.Z);
 }
 

@@ -327,7 +327,7 @@ static void factors_in_place(void **state)
 }
 
 /* A column that is another one but for the share `apart`: conditions at which A'A has a factor, has none and at which
- * that of a shifted A'A leaves much to do.  0: an error that says so. */
+ * that of a shifted A'A leaves much to do.  0: an error that reports it. */
 static const double apart[] = {1e-2, 1e-5, 1e-9, 1e-12, 0};
 static void check_nearly_dependent(const lane *l, int64_t number, const void *data)
 {

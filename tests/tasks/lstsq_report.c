@@ -158,7 +158,7 @@ static void reports_are_true(void **state)
             }
 }
 
-/* NORMAL goes on where A'A has no factor, and leaves A to a sketch where a second one would have none either. */
+/* NORMAL continues where A'A has no factor, and leaves A to a sketch where a second one would have none either. */
 static void squares_are_shifted_and_refined(void **state)
 {
     (void)state;

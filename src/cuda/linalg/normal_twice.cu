@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(THREADS) add_blocks(int blocks, int64_t count,
     squares[e] += sum;
 }
 
-/* Rows of a tile for `blocks` thread blocks on a multiprocessor; below LEAST_ROWS: no room. */
+/* Rows of a tile for `blocks` thread blocks on an SM; below LEAST_ROWS: no room. */
 int64_t rows_for(const fsi_gpu_traits *traits, int64_t n, int64_t sums, int blocks)
 {
     /* What a block takes besides: u and the squares, and 1 KiB of the system's. */

@@ -13,7 +13,7 @@
 
 namespace {
 
-enum { BLOCK = 64, HALF = BLOCK / 2, LINES = 64, PITCH = LINES + 1, LEAST_LINES = 512, BATCH = 8 };
+enum { BLOCK = 64, HALF = BLOCK / 2, LINES = 64, PITCH = LINES + 1, LEAST_LINES = 512, BATCH = 16 };
 enum { SHARED = (BLOCK * PITCH + BLOCK * BLOCK + BLOCK) * (int)sizeof(double) };
 
 /* A line is a column of B (left) or a row, its numbers `step` apart and lines `apart`. */
@@ -60,11 +60,17 @@ __global__ void __launch_bounds__(LINES) divide_lines(const __grid_constant__ bl
     double *T = (double *)triangles_shared, *over = T + BLOCK * BLOCK, *x = over + BLOCK;
     const int t = threadIdx.x;
     const int64_t first = blockIdx.x * (int64_t)LINES;
-    for (int e = t; e < BLOCK * BLOCK; e += LINES) {
-        const int r = e % BLOCK, k = e / BLOCK;
-        const bool inside = r < C.height && k <= r;
-        const int64_t at = C.upwards ? place_of(C, k) + place_of(C, r) * C.ldl : r + k * C.ldl;
-        T[e] = inside ? C.L[at] : (double)(r == k);
+    for (int e = t; e < BLOCK * BLOCK; e += BATCH * LINES) {
+        double batch[BATCH];
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) {
+            const int r = (e + b * LINES) % BLOCK, k = (e + b * LINES) / BLOCK;
+            const bool inside = r < C.height && k <= r;
+            const int64_t at = C.upwards ? place_of(C, k) + place_of(C, r) * C.ldl : r + k * C.ldl;
+            batch[b] = inside ? C.L[at] : (double)(r == k);
+        }
+#pragma unroll
+        for (int b = 0; b < BATCH; b++) T[e + b * LINES] = batch[b];
     }
     const bool across = C.step == 1; /* neighbouring threads have neighbouring numbers of a line */
     for (int e = t; e < BLOCK * LINES; e += BATCH * LINES) {
