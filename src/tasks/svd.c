@@ -11,7 +11,8 @@
 #include "base/math.h"
 #include "core/matrix.h"
 
-/* Numbers of a panel of widened rows: what a CPU's cache holds, and what keeps a GPU busy. */
+/* Numbers of a panel of widened rows: what a CPU's cache holds, and what keeps a GPU busy, where a narrow basis takes
+ * more rows to fill it; those of the panel times the basis are at most a quarter. */
 enum { PANEL_HOST = 1 << 19, PANEL_DEVICE = 1 << 26, PANEL_LEAST = 32, PANEL_MOST = 1 << 16 };
 
 static double now(void)
@@ -57,8 +58,9 @@ static fs_result take_memory(fsi_svd *t)
 {
     const int64_t n = t->A.n, l = t->l, k = t->k, p = FSI_SVD_PROBES, small = fsi_min(n, k);
     const int one = t->options.one_read;
-    const int64_t elements = t->A.ctx->backend->memory == FS_MEMORY_HOST ? PANEL_HOST : PANEL_DEVICE;
-    t->panel = fsi_max(PANEL_LEAST, fsi_min(fsi_min(PANEL_MOST, t->A.d), elements / n));
+    const int in_host = t->A.ctx->backend->memory == FS_MEMORY_HOST;
+    const int64_t rows = in_host ? PANEL_HOST / n : PANEL_DEVICE / fsi_max(n, 4 * l);
+    t->panel = fsi_max(PANEL_LEAST, fsi_min(fsi_min(PANEL_MOST, t->A.d), rows));
     const struct part {
         double **memory;
         int64_t count;
