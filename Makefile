@@ -1,6 +1,6 @@
 # Makefile - the commands of README.md.  Each target installs its packages, configures and builds; the rest is CMake.
 PREFIX ?= /usr/local
-# What `make setup` installs for: build, demo, bench, test, python, docs or lint.
+# What `make setup` installs for: build, demo, bench, test, python, packages, docs or lint.
 FOR ?= test
 # SETUP=no: no target installs packages.
 SETUP ?= yes
@@ -10,8 +10,8 @@ release := build/release
 setup := $(MAKE) --no-print-directory setup FOR=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build cuda demo docs test test-quick test-python test-docs lint fuzz test-device bench bench-cuda \
-	bench-grass bench-mpi bench-quality bench-randnla bench-solve install clean
+.PHONY: help setup build cuda demo docs wheels release test test-quick test-python test-packages test-docs lint fuzz \
+	test-device bench bench-cuda bench-grass bench-mpi bench-quality bench-randnla bench-solve install clean
 .NOTPARALLEL:
 
 help: ## this list
@@ -20,7 +20,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do \
 		printf '  %-13s %s\n' "$$name" "$$what"; done
 
-setup: ## install the Debian packages of the tests, or FOR=build|demo|bench|python|docs|lint; other targets do it themselves
+setup: ## install the Debian packages of the tests, or FOR=build|demo|bench|python|packages|docs|lint; other targets do it themselves
 	@[ "$(SETUP)" = no ] || sh scripts/setup.sh $(FOR)
 
 build: ## the library and the command flashsketch, in build/release; the CUDA plugin for this machine's GPU, if any
@@ -42,9 +42,18 @@ docs: ## the site, in build/site: the documents, the headers' and Python's refer
 	@$(MAKE) --no-print-directory build
 	@sh scripts/docs.sh || [ $$? = 77 ]
 
-test: ## all tests, a quarter of an hour: gcc, clang, address, undefined-behaviour and thread sanitizers, Python, the site
+wheels: ## Python wheels for any Linux, in dist: this processor, others with a cross compiler, the CUDA plugin with nvcc
+	@$(setup)packages
+	@CUDA="$(CUDA)" sh scripts/wheels.sh
+
+release: ## check that a release can be made, build all its packages into dist, and print what is left to do by hand
+	@$(setup)packages
+	@sh scripts/release.sh
+
+test: ## all tests, twenty minutes: gcc, clang, three sanitizers, Python, the packages, the site
 	@$(setup)test
-	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python docs
+	@$(setup)packages
+	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python packages docs
 
 test-quick: ## the tests with gcc alone
 	@$(setup)test
@@ -61,6 +70,10 @@ fuzz: ## the fuzzers of the readers of files, ten minutes each (SECONDS=...); ne
 test-python: ## the tests of the Python package, installed into a virtual environment
 	@$(setup)python
 	@sh scripts/test.sh python
+
+test-packages: ## the wheel, the Debian packages, the tarball and the bindings, built and used where they are installed
+	@$(setup)packages
+	@sh scripts/test.sh packages
 
 test-docs: ## the site, every page opened in Chromium
 	@$(setup)docs

@@ -93,6 +93,18 @@ int checkpoint_load(const checkpoint *c, identity *run, const fs_stream *stream,
     return code;
 }
 
+void checkpoint_write(checkpoint *c, double start, const fs_matrix *m, const char *tensor, const char *key,
+                      const char *text)
+{
+    FILE *out = text ? output_open_state(c->path) : NULL;
+    if (!text) cli_fail("no memory for the text of %s", c->path);
+    if (out && fs_file_write_safetensors(out, m, tensor, key, text)) cli_library_fail();
+    else if (out) output_close_state();
+    output_abandon_state();
+    const double end = cli_seconds(), pause = share * (end - start);
+    c->next = end + (pause > c->every && c->every > 0 ? pause : c->every);
+}
+
 void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y)
 {
     const double start = cli_seconds();
@@ -101,14 +113,8 @@ void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y)
     identity state = *run;
     state.crc = fs_file_crc32(&stored);
     char *text = identity_text(&state);
-    FILE *out = text ? output_open(c->path) : NULL;
-    if (!text) cli_fail("no memory for the text of %s", c->path);
-    if (out && fs_file_write_safetensors(out, &stored, "Y", IDENTITY_KEY, text)) cli_library_fail();
-    else if (out) output_close();
-    output_abandon();
+    checkpoint_write(c, start, &stored, "Y", IDENTITY_KEY, text);
     free(text);
-    const double end = cli_seconds(), pause = share * (end - start);
-    c->next = end + (pause > c->every && c->every > 0 ? pause : c->every);
 }
 
 void checkpoint_end(const checkpoint *c) { unlink(c->path); }

@@ -27,6 +27,11 @@ int checkpoint_load(const checkpoint *c, identity *run, const fs_stream *stream,
  * run continues. */
 void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y);
 
+/* Writes any state: a matrix and a text (NULL: there was no memory for it) in a safetensors file, and sets when the next
+ * one is due; `start` is when the work for this one began.  Failures as for checkpoint_save. */
+void checkpoint_write(checkpoint *c, double start, const fs_matrix *m, const char *tensor, const char *key,
+                      const char *text);
+
 /* Removes the state at the end of the run. */
 void checkpoint_end(const checkpoint *c);
 

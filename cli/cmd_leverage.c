@@ -91,6 +91,10 @@ static int leverage_measure(solver *s, leverage_options *o)
                         " columns; leverage scores are of at least as many rows as columns",
                         s->files.name, s->d, s->n);
     int code = solver_room(&o->scores, "the scores", s->d, 0, 'f', sizeof(double));
+    passes_whole(&s->state, "--exact", how.exact);
+    passes_real(&s->state, "--error", how.error);
+    passes_real(&s->state, "--rcond", how.rcond);
+    if (!code) code = solver_resume(s);
     if (code) return code;
     const double *scores = o->scores.data;
     const fs_result result = fs_leverage(s->ctx, &s->A, &how, o->scores.data, &report);
@@ -136,5 +140,6 @@ const cli_command leverage_command = {
     "the range of A depends on it.  Prints the coherence, which is the largest, and the rows that have the largest,\n"
     "counted from 0.\n" INPUT_TEXT "\n" SOLVER_TEXT,
     options,
-    "Estimated scores take two reads of A and are unbiased up to the error of the sketch, so they can exceed 1 by it.",
+    "Estimated scores take two reads of A and are unbiased up to the error of the sketch, so they can exceed 1 by it.\n"
+    "\n" SOLVER_RESUME_NOTE,
     leverage_run};

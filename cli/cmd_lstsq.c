@@ -140,6 +140,14 @@ static int lstsq_solve(solver *s, rhs *r, const lstsq_options *o, solver_output 
     how.progress = &s->progress;
     int code = open_rhs(r, s, o);
     if (!code) code = solver_room(X, "X", s->n, r->B.cols, 'f', (int)fs_dtype_size(s->sum));
+    passes_files(&s->state, "B", &r->files);
+    passes_real(&s->state, "--lambda", how.lambda);
+    passes_real(&s->state, "--rcond", how.rcond);
+    passes_real(&s->state, "--tolerance", how.tolerance);
+    passes_whole(&s->state, "--max-iterations", how.max_iterations);
+    passes_text(&s->state, "--method", methods[how.method]);
+    passes_whole(&s->state, "--measure-error", how.measure_error);
+    if (!code) code = solver_resume(s);
     if (code) return code;
     const fs_matrix x = solver_matrix(X);
     if (fs_lstsq(s->ctx, &s->A, &r->B, &how, &x, &report)) return cli_library_fail();
@@ -207,5 +215,6 @@ const cli_command lstsq_command = {
     "many solutions, as with dependent columns or d < n, X is the shortest.\n" INPUT_TEXT "\n" SOLVER_TEXT,
     options,
     "The sketch of A, a single read, is the preconditioner of conjugate gradients, which read A once in each\n"
-    "iteration.  'flashsketch solve' reads A only once; its residual is some percent above the smallest.",
+    "iteration.  'flashsketch solve' reads A only once; its residual is some percent above the smallest.\n"
+    "\n" SOLVER_RESUME_NOTE,
     lstsq_run};

@@ -72,6 +72,10 @@ static int factor(solver *s, qr_options *o)
     if (o->outputs[Q].path) code = solver_room(&o->outputs[Q], "Q", s->d, s->n, 'f', bytes);
     if (!code) code = solver_room(&o->outputs[R], "R", s->n, s->n, 'f', bytes);
     if (!code && how.pivot) code = solver_room(&o->outputs[PIVOTS], "the pivots", s->n, 0, 'i', sizeof(int64_t));
+    passes_whole(&s->state, "--pivot", how.pivot);
+    passes_real(&s->state, "--rcond", how.rcond);
+    passes_whole(&s->state, "Q", o->outputs[Q].path != NULL);
+    if (!code) code = solver_resume(s);
     if (code) return code;
     int64_t *pivots = how.pivot ? o->outputs[PIVOTS].data : NULL;
     const fs_matrix r = solver_matrix(&o->outputs[R]), q = o->outputs[Q].path ? solver_matrix(&o->outputs[Q]) : r;
@@ -119,5 +123,6 @@ const cli_command qr_command = {
     "rounding for condition numbers up to 1 / u, u the rounding unit of A's type.\n" INPUT_TEXT "\n" SOLVER_TEXT,
     options,
     "Q is computed in its file, so that it may be larger than memory.  Dependent columns need --pivot; with rank r\n"
-    "the first r columns of Q are the basis, the others are 0.",
+    "the first r columns of Q are the basis, the others are 0.\n"
+    "\n" SOLVER_RESUME_NOTE,
     qr_run};

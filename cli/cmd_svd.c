@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "solver.h"
 
-enum { U, VALUES, V, MEAN, VARIANCES, OUTPUTS };
+enum { U, VALUES, V, VARIANCES, MEAN, OUTPUTS }; /* in the order of the options */
 typedef struct svd_options {
     solver_options solver;
     solver_output outputs[OUTPUTS];
@@ -168,6 +168,13 @@ static int svd_decompose(solver *s, svd_options *o)
     if (!code && out[V].path) code = solver_room(&out[V], "V", s->n, rank, 'f', bytes);
     if (!code && out[MEAN].path) code = solver_room(&out[MEAN], "the mean", s->n, 0, 'f', sizeof(double));
     if (!code && out[VARIANCES].path) code = solver_room(&out[VARIANCES], "variances", rank, 0, 'f', sizeof(double));
+    passes_whole(&s->state, "-r", rank);
+    passes_whole(&s->state, "--all", o->all);
+    passes_whole(&s->state, "--oversampling", how.oversampling);
+    passes_whole(&s->state, "--power", how.power_steps);
+    passes_whole(&s->state, "--one-read", how.one_read);
+    passes_whole(&s->state, "-U", out[U].path != NULL);
+    if (!code) code = solver_resume(s);
     if (code) return code;
     const fs_matrix u = solver_matrix(&out[U]), v = solver_matrix(&out[V]);
     const fs_matrix *left = out[U].path ? &u : NULL, *right = out[V].path ? &v : NULL;
@@ -213,7 +220,8 @@ static int run_pca(int argc, char **argv) { return svd_run(&pca_command, argc, a
     }
 #define SVD_NOTES \
     "The error is known from |A|_F and the values, or estimated by a small sketch of its own with an interval; where\n" \
-    "it is larger than wanted give a larger -r, --oversampling or --power."
+    "it is larger than wanted give a larger -r, --oversampling or --power.\n" \
+    "\n" SOLVER_RESUME_NOTE
 static const cli_option svd_options_table[] = {
     SVD_OPTIONS("singular values"),
     {'U', NULL, "FILE", "file for U, d x r, npy (default: none)", CLI_FILES},

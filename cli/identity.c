@@ -150,7 +150,8 @@ static void read_spec(reading *r, const cJSON *object, identity *id)
     spec->M = read_whole(r, object, "M", 1, INT32_MAX);
     spec->kappa = read_whole(r, object, "kappa", 1, INT32_MAX);
     spec->s = read_whole(r, object, "s", 1, INT32_MAX);
-    if (r->result == FS_OK && fs_shuffle_from_name(shuffle, &spec->shuffle)) wrong(r, "shuffle", "the name of a shuffle");
+    if (r->result == FS_OK && fs_shuffle_from_name(shuffle, &spec->shuffle))
+        wrong(r, "shuffle", "the name of a shuffle");
     spec->interleave = read_whole(r, object, "interleave", 1, INT32_MAX);
     if (r->result) return;
     /* The library checks whether the fields are consistent. */

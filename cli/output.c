@@ -20,6 +20,7 @@
 #include "temporary.h"
 
 enum { MOST = OUTPUT_MOST, LINKS = 40, BUFFER = 1 << 16 };
+enum { STATE = MOST }; /* the file of output_open_state */
 typedef struct output {
     char name[PATH_MAX];  /* as on the command line, for messages */
     char final[PATH_MAX]; /* the file that is replaced: no symbolic link */
@@ -31,7 +32,7 @@ typedef struct output {
     size_t map_bytes;
     atomic_int open; /* `part` exists; read by signal handlers */
 } output;
-static output outputs[MOST];
+static output outputs[MOST + 1];
 
 /* signals ---------------------------------------------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ static atomic_int phase = IDLE, pending;
 
 void output_remove(void)
 {
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i <= STATE; i++)
         if (outputs[i].open) unlink(outputs[i].part);
 }
 
@@ -380,6 +381,14 @@ static int lock_folder(const output *o)
     return fd;
 }
 
+static void release_folder(int fd)
+{
+    if (fd < 0) return;
+    (void)flock(fd, LOCK_UN);
+    (void)fsync(fd); /* EINVAL: this file system cannot flush folders on request */
+    close(fd);
+}
+
 /* Returns 0, or an errno. */
 static int place(output *o)
 {
@@ -440,10 +449,37 @@ int output_close(void)
     hold_signals();
     why = place_all(&o);
     release_signals();
-    if (folder >= 0) {
-        (void)flock(folder, LOCK_UN);
-        (void)fsync(folder); /* EINVAL: this file system cannot flush folders on request */
-        close(folder);
-    }
+    release_folder(folder);
     return why ? failed(o, why) : 0;
 }
+
+/* a state ---------------------------------------------------------------------------------------------------- */
+
+FILE *output_open_state(const char *path)
+{
+    output *o = &outputs[STATE];
+    if (snprintf(o->name, PATH_MAX, "%s", path) >= PATH_MAX) return cannot(path, ENAMETOOLONG), NULL;
+    catch_signals();
+    hold_signals();
+    if (output_begin(o)) discard(o);
+    release_signals();
+    return o->stream;
+}
+
+int output_close_state(void)
+{
+    output *o = &outputs[STATE];
+    int why = output_finish(o);
+    const int folder = why ? -1 : lock_folder(o);
+    if (!why) {
+        hold_signals();
+        why = place(o);
+        release_signals();
+    }
+    release_folder(folder);
+    if (!why) return 0;
+    discard(o);
+    return cli_fail("'%s' could not be written (%s); make room or name another file", o->name, strerror(why));
+}
+
+void output_abandon_state(void) { discard(&outputs[STATE]); }

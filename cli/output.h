@@ -5,7 +5,7 @@
  * (Ctrl-C) removes the temporary; one that cannot be caught leaves it, and the next command that opens the same output
  * removes it.
  *
- * One output is open at a time.  It may have a second file beside it, or be several files: then all are renamed or
+ * One output is open at a time, and beside it the state of a run.  It may have a second file beside it, or be several files: then all are renamed or
  * none, and of two processes that write the same output at once the later one's files remain.  (A process that is
  * killed between the two renames leaves the new second file beside the old first; the CRC-32 in the second detects
  * that.)
@@ -66,6 +66,12 @@ int output_close(void);
 
 /* Deletes the temporary files; call it on every path that does not end in output_close.  A no-op if no output is open. */
 void output_abandon(void);
+
+/* The same as output_open, output_close and output_abandon for the state of a run, which is written while outputs are
+ * open.  A failure leaves the outputs open. */
+FILE *output_open_state(const char *path);
+int output_close_state(void);
+void output_abandon_state(void);
 
 /* The same for a signal handler that ends the program: it only calls unlink, and closes no stream. */
 void output_remove(void);

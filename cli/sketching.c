@@ -22,6 +22,8 @@ int sketching_option(const char *command, int code, const char *value, sketching
     return 0;
 }
 
+double sketching_every(const sketching_options *o) { return o->every < 0 ? EVERY_SECONDS : (double)o->every; }
+
 int sketching_check(const char *command, const sketching_options *o, const char *output)
 {
     if (o->resume && (!output || !strcmp(output, "-")))
@@ -90,7 +92,7 @@ int sketching_begin(sketching *s, const fs_context *ctx, int64_t k)
 int sketching_keep(sketching *s, const char *output)
 {
     if (!s->o->resume) return 0;
-    return checkpoint_start(&s->state, output, s->o->every < 0 ? EVERY_SECONDS : (double)s->o->every);
+    return checkpoint_start(&s->state, output, sketching_every(s->o));
 }
 
 /* the product ------------------------------------------------------------------------------------------------ */

@@ -16,7 +16,9 @@
      "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n" \
      "four times Y, but 64M to 192M; 192M for a GPU)", \
      NULL}, \
-        {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and continue from one that exists", NULL}, \
+        SKETCHING_STATE_OPTIONS
+#define SKETCHING_STATE_OPTIONS \
+    {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and continue from one that exists", NULL}, \
     { \
         SKETCHING_EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL \
     }
@@ -41,6 +43,9 @@ int sketching_option(const char *command, int code, const char *value, sketching
 /* Checks that the options are consistent with each other and with the output; NULL: there is none.  Returns as
  * sketching_option. */
 int sketching_check(const char *command, const sketching_options *o, const char *output);
+
+/* Seconds between two states. */
+double sketching_every(const sketching_options *o);
 
 typedef struct sketching {
     const sketching_options *o;

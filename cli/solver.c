@@ -1,6 +1,7 @@
 /* solver.c - see solver.h. */
 #include "solver.h"
 
+#include <flashsketch_extend.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,10 +28,13 @@ int solver_option(const char *command, int code, const char *value, solver_optio
 
 int solver_arguments(solver_options *o, int argc, char **argv)
 {
+    o->command = argv[0];
     o->paths = (const char *const *)argv + 1;
     o->files = argc - 1;
     return input_paths(&o->input, argc, argv);
 }
+
+static int64_t solver_memory(const solver *s) { return s->o->stream.memory ? s->o->stream.memory : MEMORY; }
 
 /* reads of A ------------------------------------------------------------------------------------------------- */
 
@@ -57,6 +61,83 @@ static void note_progress(void *user, double share, const char *doing)
     snprintf(s->doing, sizeof s->doing, "%.*s", (int)strcspn(doing, ","), doing); /* after it, the number of a read */
 }
 
+/* the state of a run ------------------------------------------------------------------------------------------- */
+
+static fs_result load_sums(void *user, int64_t read, void *sums, size_t bytes, int64_t *rows)
+{
+    solver *s = user;
+    const passes_read *found = passes_find(&s->state, read);
+    *rows = 0;
+    if (!found) return FS_OK;
+    if ((uint64_t)found->bytes != bytes || found->rows > s->d)
+        return fs_fail(FS_EFILE,
+                       "%s: read %" PRId64 " has %" PRId64 " bytes of sums of %" PRId64 " rows, but in this run they "
+                       "are %zu bytes of at most %" PRId64 " rows; remove it to start again",
+                       s->state.state.path, read, found->bytes, found->rows, bytes, s->d);
+    s->read = read;
+    s->panel = found->panels;
+    *rows = found->rows;
+    memcpy(sums, s->state.sums + found->at, bytes);
+    return *rows < s->d ? fs_stream_seek(s->files.stream, s->panel) : FS_OK;
+}
+
+static int is_due(void *user, int64_t read, int64_t rows)
+{
+    const solver *s = user;
+    (void)read;
+    return rows == s->d || cli_seconds() >= s->state.state.next; /* a state has the sums of all reads that are done */
+}
+
+static fs_result save_sums(void *user, int64_t read, const void *sums, size_t bytes, int64_t rows)
+{
+    solver *s = user;
+    const passes_read now = {read, (int64_t)bytes, rows, s->panel, 0};
+    return passes_save(&s->state, &now, sums);
+}
+
+/* The state is beside the first output, and is none of the outputs. */
+static int start_state(solver *s)
+{
+    const sketching_options *how = &s->o->stream;
+    const char *first = NULL;
+    for (int i = s->count - 1; i >= 0; i--)
+        if (s->outputs[i].path) first = s->outputs[i].path;
+    int code = sketching_check(s->o->command, how, first);
+    if (code || !how->resume) return code;
+    code = passes_start(&s->state, first, sketching_every(how));
+    for (int i = 0; i < s->count && !code; i++)
+        if (s->outputs[i].path && !strcmp(s->outputs[i].path, s->state.state.path))
+            code = cli_usage(s->o->command, "--resume keeps its state in %s; name another output", s->outputs[i].path);
+    return code;
+}
+
+/* What the sums of any solver depend on. */
+static void describe(solver *s)
+{
+    passes *p = &s->state;
+    passes_text(p, "the command", s->o->command);
+    passes_text(p, "the version", fs_version());
+    passes_whole(p, "definition", fs_definition_version());
+    passes_files(p, "A", &s->files);
+    passes_whole(p, "d =", s->d);
+    passes_whole(p, "n =", s->n);
+    passes_text(p, "elements of A", s->files.id.reads);
+    passes_whole(p, "--memory", solver_memory(s));
+    passes_text(p, "--device", fs_backend_name(fs_context_backend(s->ctx)));
+    passes_exact(p, "--seed", s->o->seed);
+}
+
+int solver_resume(solver *s)
+{
+    if (!s->state.is_kept) return 0;
+    const fs_checkpoint all = {sizeof all, load_sums, is_due, save_sums, s};
+    s->checkpoint = all;
+    s->passes.checkpoint = &s->checkpoint;
+    return passes_load(&s->state);
+}
+
+/* opening and closing ------------------------------------------------------------------------------------------ */
+
 static int open_files(solver *s)
 {
     const solver_options *o = s->o;
@@ -67,8 +148,7 @@ static int open_files(solver *s)
     const fs_operand operand = FS_OPERAND_INIT;
     s->slices = start;
     s->A = operand;
-    if (fs_stream_set_memory(s->files.stream, o->stream.memory ? o->stream.memory : MEMORY) ||
-        fs_stream_slices(s->files.stream, &s->slices))
+    if (fs_stream_set_memory(s->files.stream, solver_memory(s)) || fs_stream_slices(s->files.stream, &s->slices))
         return cli_library_fail();
     s->passes = s->slices;
     s->passes.rewind = begin_read, s->passes.next = next_rows, s->passes.user = s;
@@ -88,8 +168,12 @@ int solver_open(solver *s, const solver_options *o, solver_output *outputs, int 
     s->bar = progress_start(1, o->quiet);
     for (int i = 0; i < count; i++)
         if (outputs[i].path) outputs[i].number = files, paths[files++] = outputs[i].path;
+    int code = start_state(s);
+    if (code) return code;
     if (files && output_open_several(paths, files)) return EXIT_FAILURE;
-    return open_files(s);
+    code = open_files(s);
+    if (!code) describe(s);
+    return code;
 }
 
 void solver_close(solver *s)
@@ -98,6 +182,7 @@ void solver_close(solver *s)
     for (int i = 0; i < s->count; i++)
         if (!s->outputs[i].is_mapped) free(s->outputs[i].data);
     fs_context_destroy(s->ctx);
+    passes_free(&s->state);
     sketching_close(&s->files);
     output_abandon();
 }
@@ -156,7 +241,9 @@ int solver_write(solver *s)
         const size_t count = (size_t)(o->rows * (o->cols ? o->cols : 1));
         if (!o->is_mapped) fwrite(o->data, (size_t)o->bytes, count, output_stream(o->number));
     }
-    return written ? output_close() : 0;
+    const int code = written ? output_close() : 0;
+    if (!code) passes_end(&s->state);
+    return code;
 }
 
 int solver_fail(const solver *s, fs_result result)

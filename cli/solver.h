@@ -11,6 +11,7 @@
 #include "command.h"
 #include "input.h"
 #include "json.h"
+#include "passes.h"
 #include "sketching.h"
 #include "spec_options.h"
 #include "where.h"
@@ -19,16 +20,21 @@
     {SPEC_SEED, "seed", "N", "of the solver's own sketch: 64 bits, decimal or 0x hexadecimal", NULL}, \
         INPUT_OPTIONS("the file holds n x d, a sample in each row; A is its transpose"), \
         {SKETCHING_MEMORY, "memory", "SIZE", "bytes of A in memory at a time, like 64M or 2G (default 192M)", NULL}, \
-        WHERE_OPTIONS, {SOLVER_JSON, "json", NULL, "print a JSON object", NULL}, \
+        SKETCHING_STATE_OPTIONS, WHERE_OPTIONS, {SOLVER_JSON, "json", NULL, "print a JSON object", NULL}, \
     { \
         'q', "quiet", NULL, "no progress bar", NULL \
     }
 #define SOLVER_TEXT \
     "Several files are one matrix, joined along their first dimension in the order given.  A is read several times,\n" \
     "in panels, so that it may be larger than memory; the bar shows which read it is."
+#define SOLVER_RESUME_NOTE \
+    "A run with --resume that was ended in any way continues when the same command is given again, within a read of A\n" \
+    "too, and gives the bits of a run without interruption.  A read that writes rows of an output begins again.  The\n" \
+    "state is beside the first output in the order of the options above."
 enum { SOLVER_JSON = INPUT_OTHER + 100 };
 
 typedef struct solver_options {
+    const char *command; /* its name */
     const char *const *paths;
     int64_t files;
     input_options input;
@@ -59,6 +65,8 @@ typedef struct solver {
     progress bar;
     sketching files;          /* A's */
     fs_slices slices, passes; /* of the stream; and those that count its reads */
+    fs_checkpoint checkpoint; /* with --resume */
+    passes state;
     fs_operand A;
     int64_t d, n;
     fs_dtype dtype, sum; /* of A; of sums of it, which matrices are written in */
@@ -83,6 +91,11 @@ void solver_close(solver *s);
  * element.  Returns 0, or EXIT_FAILURE after printing why not. */
 int solver_room(solver_output *output, const char *what, int64_t rows, int64_t cols, char type, int bytes);
 
+/* With --resume: continues from the state, if there is one.  Call it before the library's function, after what the run
+ * depends on beside the common options was added to s->state.  Returns 0, or EXIT_FAILURE after printing why the state is
+ * not one of this run. */
+int solver_resume(solver *s);
+
 /* The matrix of an output with room, of type f32 or f64. */
 fs_matrix solver_matrix(const solver_output *output);
 
@@ -90,7 +103,8 @@ fs_matrix solver_matrix(const solver_output *output);
  * returns EXIT_FAILURE. */
 int solver_fail(const solver *s, fs_result result);
 
-/* Writes all outputs and puts them in place; their elements can be read until solver_close.  Returns 0, or EXIT_FAILURE after printing why not. */
+/* Writes all outputs, puts them in place and removes the state; their elements can be read until solver_close.  Returns
+ * 0, or EXIT_FAILURE after printing why not. */
 int solver_write(solver *s);
 
 /* Whether standard output is an output. */

@@ -64,7 +64,7 @@ function(fs_cuda_plugin target)
   endforeach()
   set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden
     CUDA_VISIBILITY_PRESET hidden CUDA_RUNTIME_LIBRARY Static CUDA_ARCHITECTURES "${FS_CUDA_ARCHITECTURES}"
-    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
+    CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON INSTALL_RPATH "${FS_CUDA_RPATH}")
   # fs_flags are a C compiler's.  nvcc passes its host compiler a subset: code that nvcc generates is not pedantic, and
   # parameters that only device code uses are unused there.  Constants are enumerators, as in C: C++20 deprecates
   # arithmetic between those of two enumerations.

@@ -1,8 +1,13 @@
 # install.cmake - what `cmake --install` puts where: the library, its header, pkg-config and find_package files.
 #
-# For a wheel (scikit-build-core sets SKBUILD) it is the library and the plugin alone, beside the Python files.
+# For a wheel (scikit-build-core sets SKBUILD) it is the libraries and the plugin alone, beside the Python files;
+# cli/CMakeLists.txt adds the command.
 if(SKBUILD)
   install(TARGETS flashsketch LIBRARY DESTINATION flashsketch COMPONENT python)
+  install(FILES ${FS_WHEEL_LIBRARIES} DESTINATION flashsketch COMPONENT python)
+  if(TARGET flashsketch_files)
+    install(TARGETS flashsketch_files LIBRARY DESTINATION flashsketch COMPONENT python)
+  endif()
   if(FS_HAVE_CUDA)
     install(TARGETS flashsketch_cuda LIBRARY DESTINATION flashsketch COMPONENT python)
   endif()
@@ -12,7 +17,7 @@ include(CMakePackageConfigHelpers)
 install(TARGETS flashsketch EXPORT flashsketch-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(FS_HAVE_CUDA)
-  install(TARGETS flashsketch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS flashsketch_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/${FS_PLUGIN_FOLDER})
 endif()
 if(TARGET flashsketch_files)
   install(TARGETS flashsketch_files EXPORT flashsketch-targets
@@ -44,3 +49,10 @@ if(TARGET flashsketch_files)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/flashsketch_files.pc.in ${PROJECT_BINARY_DIR}/flashsketch_files.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/flashsketch_files.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
+# `cpack` in the build makes a tarball of the installed tree, which may be unpacked anywhere.
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_FILE_NAME flashsketch-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_PACKAGE_VENDOR "the FlashSketch authors")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)

@@ -31,6 +31,24 @@ typedef struct fs_progress {
 
 /* the matrix ------------------------------------------------------------------------------------------------- */
 
+/* What lets a solver of slices continue where an earlier process ended: the caller keeps the sums of each read of A.  A
+ * solver that is called again with the same arguments loads the sums of a read that is done in place of the read, and
+ * continues one that is not done behind the rows whose sums it loads: the result has the same bits.  A read that writes
+ * rows of an output, or copies A, has no sums to keep and is repeated.  Host memory.  Start from FS_CHECKPOINT_INIT. */
+typedef struct fs_checkpoint {
+    size_t size; /* sizeof(fs_checkpoint): set by FS_CHECKPOINT_INIT */
+    fs_result (*load)(void *user, int64_t read, void *sums, size_t bytes, int64_t *rows);
+    /* the sums of a read, numbered from 1, and *rows, the number of rows of A in them.  All rows: A is not read.  Fewer:
+     * `next` continues behind them, and `rewind` is not called.  0: there are none, and *sums is unchanged */
+    int (*due)(void *user, int64_t read, int64_t rows); /* whether to save the sums now, after this many rows */
+    fs_result (*save)(void *user, int64_t read, const void *sums, size_t bytes, int64_t rows); /* keeps them */
+    void *user;                                                                                /* passed to all */
+} fs_checkpoint;
+#define FS_CHECKPOINT_INIT \
+    { \
+        sizeof(fs_checkpoint), NULL, NULL, NULL, NULL \
+    }
+
 /* A matrix that arrives in slices of rows, in order, once for each read of A.  Start from FS_SLICES_INIT. */
 typedef struct fs_slices {
     size_t size;                     /* sizeof(fs_slices): set by FS_SLICES_INIT */
@@ -42,11 +60,12 @@ typedef struct fs_slices {
     /* the next rows of A: writes a view (host memory, or the context's) of at least one row that stays valid until the
      * next call of either function; or, for sparse rows, sets *sparse to a CSR or CSC matrix in host memory and leaves
      * *dense unchanged.  A failure ends the solver, which returns it; fs_fail keeps the message */
-    void *user; /* passed to both */
+    void *user;                      /* passed to both */
+    const fs_checkpoint *checkpoint; /* NULL: a solver begins with the first read */
 } fs_slices;
 #define FS_SLICES_INIT \
     { \
-        sizeof(fs_slices), 0, 0, FS_UNSET(fs_dtype), NULL, NULL, NULL \
+        sizeof(fs_slices), 0, 0, FS_UNSET(fs_dtype), NULL, NULL, NULL, NULL \
     }
 
 /* The matrix A of a solver: exactly one of its pointers is set.  Start from FS_OPERAND_INIT. */

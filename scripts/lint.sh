@@ -73,7 +73,7 @@ check_python() {
     ruff check --no-cache --quiet ${fix:+--fix} || found=1
     # The package is typed throughout (pyproject.toml); programs are typed where mypy cannot infer.
     mypy --cache-dir build/mypy --no-error-summary python/flashsketch || found=1
-    for folder in scripts bench tests/structure; do
+    for folder in scripts bench tests/structure packaging/wheels; do
         mypy --cache-dir build/mypy --config-file= --ignore-missing-imports --check-untyped-defs --no-error-summary \
             "$folder"/*.py || found=1
     done

@@ -1,9 +1,9 @@
 #!/bin/sh
 # setup.sh - installs the Debian packages that a target of the Makefile needs.
 #
-# usage: setup.sh build|demo|bench|solve|test|python|docs|lint.  As root it installs what is missing; otherwise it prints the
-# command that does, and fails if a needed package is missing.  A missing optional package is not an error: tests are
-# skipped or builds are slower without it, and a line reports it.
+# usage: setup.sh build|demo|bench|solve|test|python|packages|docs|lint.  As root it installs what is missing; otherwise
+# it prints the command that does, and fails if a needed package is missing.  A missing optional package is not an error:
+# tests are skipped or builds are slower without it, and a line reports it.
 set -eu
 
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
@@ -25,6 +25,10 @@ python)
     need="$need libopenblas0"
     want="python3-venv"
     ;;
+packages)
+    need="$need libopenblas0 python3-venv"
+    want="debhelper dh-python lintian pkg-config python3-numpy gfortran"
+    ;;
 docs)
     need="$need python3"
     want="python3-venv chromium"
@@ -34,7 +38,7 @@ lint)
     want="libcmocka-dev libopenmpi-dev python3-venv clang-format clang-tidy libomp-dev"
     ;;
 *)
-    echo "usage: setup.sh build|demo|bench|solve|test|python|docs|lint" >&2
+    echo "usage: setup.sh build|demo|bench|solve|test|python|packages|docs|lint" >&2
     exit 2
     ;;
 esac

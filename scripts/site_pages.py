@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARKDOWN = ["*.md", "docs/*.md", "docs/guides/*.md", "docs/kernels/*.md", "src/**/*.md", "tests/**/*.md", "bench/*.md",
-            "python/*.md"]
+            "python/*.md", "bindings/*.md", "packaging/*.md"]
 LARGEST = 300_000  # bytes of a source that becomes a page; larger ones are copied, to be downloaded
 LEXERS = {".c": "c", ".h": "c", ".cu": "cuda", ".cuh": "cuda", ".py": "python", ".sh": "sh", ".txt": "text",
           ".cff": "yaml", ".jsonl": "json", ".json": "json"}
@@ -29,8 +29,8 @@ CONTENTS = [
                   "docs/performance"]),
     ("Reference", ["docs/definition", "docs/glossary", "docs/api", "docs/python", "reference/python",
                    "reference/command"]),
-    ("Inside", ["docs/design", "docs/kernels/README", "src/README", "tests/README", "bench/README",
-                "python/README"]),
+    ("Inside", ["docs/design", "docs/kernels/README", "src/README", "tests/README", "bench/README", "python/README",
+                "bindings/README", "packaging/README"]),
     ("Project", ["CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"]),
 ]
 BELOW = {"docs/guides/README.md": "docs/guides", "docs/kernels/README.md": "docs/kernels"}

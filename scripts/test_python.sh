@@ -8,8 +8,8 @@
 # code, or 77 and a message where there is no venv module or pip cannot reach its index; tests of an optional package
 # that cannot be installed are counted as skipped, and a line names it.
 #
-# A second environment has the oldest NumPy and SciPy that pyproject.toml allows, with its oldest Python if there is
-# one, otherwise with python3: tests/python/test_package.py runs some tests there.
+# A second environment has the oldest NumPy, SciPy and OpenBLAS that pyproject.toml allows, with its oldest Python if
+# there is one, otherwise with python3: tests/python/test_package.py runs some tests there.
 #
 # PyTorch's build on the index brings CUDA and 6 GB; torch_without_cuda.py installs it in 1.3 GB.  TORCH=no leaves it
 # out; PYTHON_PACKAGES=torch installs all of it.  JOBS limits the compilers.
@@ -17,18 +17,18 @@ set -eu
 report=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$root/build/python
-need="pytest numpy scipy scikit-learn"
+need="pytest numpy scipy scipy-openblas32 scikit-learn"
 want="array-api-strict ml_dtypes jax dask pandas safetensors ${PYTHON_PACKAGES-}"
 torch_kib=3000000 # free disk that installing PyTorch needs, with what pip unpacks on the way
 
 # floor_of NAME: the oldest version that pyproject.toml allows.
-floor_of() { sed -nE "s/.*[\"-]$1(>=| = \">=)([0-9.]+)\".*/\2/p" "$root/pyproject.toml"; }
+floor_of() { sed -nE "s/.*[\"-]$1(>=| = \">=)([0-9.]+)[\";].*/\2/p" "$root/pyproject.toml"; }
 
 # The environment with the oldest versions; it is in FLASHSKETCH_FLOOR_PYTHON if it could be made.
 floors() {
     oldest=python$(floor_of python)
     "$oldest" -c '' >/dev/null 2>&1 || oldest=python3
-    versions="numpy==$(floor_of numpy) scipy==$(floor_of scipy)"
+    versions="numpy==$(floor_of numpy) scipy==$(floor_of scipy) scipy-openblas32==$(floor_of scipy-openblas32)"
     # shellcheck disable=SC2086  # several words
     if "$oldest" -m venv floor >floor.log 2>&1 &&
         floor/bin/pip install -q --only-binary :all: pytest $versions >>floor.log 2>&1 &&

@@ -23,9 +23,14 @@ typedef struct cpu_state {
 
 static void find_openblas(cpu_state *cpu)
 {
-    static const char *const names[] = {"libopenblas.so", "libopenblas.so.0"};
-    for (int i = 0; i < 2 && !cpu->openblas; i++) cpu->openblas = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
-    if (cpu->openblas) *(void **)&cpu->sgemm = dlsym(cpu->openblas, "cblas_sgemm");
+    /* The names that the library tries, in its order. */
+    static const char *const names[][2] = {{"libscipy_openblas.so", "scipy_cblas_sgemm"},
+                                           {"libopenblas.so", "cblas_sgemm"},
+                                           {"libopenblas.so.0", "cblas_sgemm"}};
+    for (int i = 0; i < 3 && !cpu->openblas; i++) {
+        cpu->openblas = dlopen(names[i][0], RTLD_NOW | RTLD_NOLOAD);
+        if (cpu->openblas) *(void **)&cpu->sgemm = dlsym(cpu->openblas, names[i][1]);
+    }
 }
 
 static fs_result cpu_open(void **state, fs_context *ctx, const fs_context_options *options, grass_fail *fail)

@@ -70,7 +70,8 @@ void bench_gpu_floor(const bench_gpu *g, int shape, const void *from, int64_t re
     const bool forget = shape >= BENCH_FLOOR_SHAPES / 2;
     shape %= BENCH_FLOOR_SHAPES / 2;
     const int64_t vectors = read / 16, tile = (int64_t)shapes[shape].threads * shapes[shape].in_flight;
-    const int64_t tiles = (vectors + tile - 1) / tile, resident = (int64_t)shapes[shape].blocks * g->processors;
+    const int64_t most = vectors > written / 16 ? vectors : written / 16;
+    const int64_t tiles = (most + tile - 1) / tile, resident = (int64_t)shapes[shape].blocks * g->processors;
     const unsigned blocks = (unsigned)(resident && resident < tiles ? resident : tiles);
     const bool four = shapes[shape].in_flight == 4;
     const auto kernel = forget ? (four ? read_and_write<4, true> : read_and_write<8, true>)

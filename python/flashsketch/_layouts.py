@@ -23,7 +23,7 @@ STRUCTS: Dict[str, str] = {
     "fs_fit_report": "size:N sketch_seconds:d solve_seconds:d total_seconds:d method:i rank:q condition:d sketched:d "
     "rhs:d residual:d low:d high:d smallest:d confidence:d note:320s",
     "fs_progress": "at:P user:P",
-    "fs_slices": "size:N rows:q cols:q dtype:i rewind:P next:P user:P",
+    "fs_slices": "size:N rows:q cols:q dtype:i rewind:P next:P user:P checkpoint:P",
     "fs_operand": "size:N dense:P sparse:P slices:P",
     "fs_lstsq_options": "size:N lambda:d rcond:d tolerance:d max_iterations:q method:i sketch:P seed:Q measure_error:i "
     "ranks:P progress:P",

@@ -14,8 +14,10 @@ import pathlib
 import sys
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from . import _placeholder
 from ._layouts import layout
 
+SONAME = "libflashsketch.so.0.1"
 HOST = -1  # the device number of host memory, beside CUDA's 0, 1, ...
 CSR, CSC = 1, 2
 INDEX = {4: 1, 8: 2}  # fs_index_type by bytes
@@ -66,6 +68,7 @@ _ERRORS = {1: InvalidArgument, 2: OutOfMemory, 3: Unsupported, 4: BackendError, 
 
 
 def _open() -> ctypes.CDLL:
+    _placeholder.look(pathlib.Path(__file__).parent.parent)
     said = os.environ.get("FLASHSKETCH_LIBRARY")
     if said:
         return ctypes.CDLL(said)
@@ -74,10 +77,13 @@ def _open() -> ctypes.CDLL:
         path = pathlib.Path(folder, "libflashsketch.so")
         if path.exists():
             return ctypes.CDLL(str(path))
-    raise ImportError(
-        "libflashsketch.so is not beside the Python package: install it with `pip install .`, or set "
-        "FLASHSKETCH_LIBRARY to the library of a build"
-    )
+    try:  # packages of a distribution have it where the loader finds it
+        return ctypes.CDLL(SONAME)
+    except OSError:
+        raise ImportError(
+            f"libflashsketch.so is not beside the Python package, and the loader finds no {SONAME}: install it with "
+            "`pip install .`, or set FLASHSKETCH_LIBRARY to the library of a build"
+        ) from None
 
 
 def _functions(lib: ctypes.CDLL) -> None:

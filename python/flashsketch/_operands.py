@@ -116,7 +116,7 @@ class _Slices(_Calls):
         self.rewind, self.next = _REWIND(self._rewind), _NEXT(self._next)
         rows, cols = array.shape
         calls = self._address(self.rewind), self._address(self.next)
-        self.slices = ctypes.create_string_buffer(_SLICES.pack(_SLICES.size, rows, cols, code, *calls, 0))
+        self.slices = ctypes.create_string_buffer(_SLICES.pack(_SLICES.size, rows, cols, code, *calls, 0, 0))
 
     def finish(self) -> None:
         self.kept = None

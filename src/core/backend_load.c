@@ -24,7 +24,8 @@ fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *abse
     if (!*plugin) {
         const char *said = dlerror();
         *absent = path == plugin_name && not_found(said);
-        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not installed; 'make cuda' builds it")
+        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not installed; 'make cuda' builds it, pip has it as "
+                                              "libflashsketch-cuda12 and -cuda13")
                        : fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s", said);
     }
     /* POSIX's conversion of an object pointer to a function pointer; ISO C has none. */

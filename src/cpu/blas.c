@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,14 +52,32 @@ static int is_possible(int count, int *threads)
     return all;
 }
 
+/* The builds of OpenBLAS in the order in which they are tried, and what the names of their functions begin with.  The
+ * first is that of the package scipy-openblas32, which a library installed by pip finds by its RUNPATH. */
+typedef struct build {
+    const char *file, *prefix;
+} build;
+static const build builds[] = {
+    {"libscipy_openblas.so", "scipy_"},
+    {"libopenblas.so", ""},
+    {"libopenblas.so.0", ""}, /* the one that the loader's message names */
+};
+
+static void *symbol(void *library, const build *of, const char *name)
+{
+    char whole[64];
+    snprintf(whole, sizeof whole, "%s%s", of->prefix, name);
+    return dlsym(library, whole);
+}
+
 /* An OpenBLAS that uses OpenMP has the defect after fork that threads.c describes. */
 static void (*set_threads)(int);
 static void after_fork_in_child(void) { set_threads(1); }
-static void see_to_fork(void *library)
+static void see_to_fork(void *library, const build *of)
 {
     int (*parallel)(void) = NULL;
-    *(void **)&parallel = dlsym(library, "openblas_get_parallel");
-    *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
+    *(void **)&parallel = symbol(library, of, "openblas_get_parallel");
+    *(void **)&set_threads = symbol(library, of, "openblas_set_num_threads");
     const int openmp = 2;
     if (!parallel || !set_threads || parallel() != openmp) return;
     if (fs_thread_count(0) == 1) set_threads(1);
@@ -81,7 +100,7 @@ static int use_once(const fsi_blas *b, int threads)
     return 1;
 }
 
-static void look_up(fsi_blas *blas)
+static void look_up(fsi_blas *blas, const build *of)
 {
     /* POSIX's conversion of an object pointer to a function pointer; ISO C has none. */
     const struct {
@@ -93,12 +112,11 @@ static void look_up(fsi_blas *blas)
         {&blas->dsyevd, "dsyevd_"},    {&blas->dgesdd, "dgesdd_"},    {&blas->dgeqrf, "dgeqrf_"},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        *(void **)wanted[i].function = dlsym(blas->library, wanted[i].name);
+        *(void **)wanted[i].function = symbol(blas->library, of, wanted[i].name);
 }
 
 static fs_result open_now(fsi_blas *blas, fs_result (*fail)(fs_result, const char *, ...))
 {
-    static const char *const names[] = {"libopenblas.so", "libopenblas.so.0"}; /* the loader's message names the last */
     const int count = threads_of_openblas();
     const size_t need = LIBRARY + (size_t)count * BUFFER;
     int threads;
@@ -113,12 +131,16 @@ static fs_result open_now(fsi_blas *blas, fs_result (*fail)(fs_result, const cha
                     "OPENBLAS_NUM_THREADS=1",
                     count, threads);
     fsi_blas found = {0};
-    for (int i = 0; i < 2 && !found.library; i++) found.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    const build *of = builds;
+    while (!(found.library = dlopen(of->file, RTLD_NOW | RTLD_LOCAL)) &&
+           of < builds + sizeof builds / sizeof *builds - 1)
+        of++;
     if (!found.library)
-        return fail(FS_EBACKEND, "tasks need OpenBLAS (Debian: libopenblas0), which could not be loaded: %s",
+        return fail(FS_EBACKEND,
+                    "tasks need OpenBLAS (Debian: libopenblas0, pip: scipy-openblas32), which could not be loaded: %s",
                     dlerror());
-    look_up(&found);
-    see_to_fork(found.library);
+    look_up(&found, of);
+    see_to_fork(found.library, of);
     if (!use_once(&found, count))
         return fail(FS_ENOMEM, "no memory for a first product by OpenBLAS with %d threads", count);
     *blas = found;

@@ -22,7 +22,7 @@ static fs_result next_slice(void *user, fs_matrix *dense, const fs_sparse **spar
 fs_result fs_stream_slices(fs_stream *s, fs_slices *A)
 {
     const fs_slices full = {
-        sizeof full, s ? s->rows : 0, s ? s->cols : 0, s ? s->dtype : 0, rewind_stream, next_slice, s};
+        sizeof full, s ? s->rows : 0, s ? s->cols : 0, s ? s->dtype : 0, rewind_stream, next_slice, s, NULL};
     FSI_REQUIRE(s && A, "fs_stream_slices: a pointer is NULL");
     FSI_TRY(fs_struct_check("fs_stream_slices", "A", A, sizeof full));
     const int apart = s->is_sparse ? s->count > 1 : s->segment_count > 1; /* files whose lines are not continued in the

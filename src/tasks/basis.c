@@ -286,7 +286,8 @@ static fs_result square_and_factor(fsi_basis *b, int may_shift, int *done)
     int broken;
     double size;
     DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
-    FSI_TRY(fsi_rows_visit(&b->rows, square_panel, b));
+    const fsi_sums sums = {b->G, (size_t)(n * n) * sizeof(double), 0};
+    FSI_TRY(fsi_rows_accumulate(&b->rows, square_panel, b, &sums, 1));
     FSI_TRY(fsi_operand_sum(A, b->G, n * n));
     FSI_TRY(size_of_gram(b, &size));
     FSI_TRY(factor_gram(b, 0, b->L1, &broken));
@@ -382,13 +383,15 @@ static fs_result improve(fsi_basis *b, int *broken, double *condition)
     fsi_operand *A = b->A;
     const int64_t n = A->n, r = b->r;
     const fs_matrix merged = {b->G, n, n, n, 1, 0, 0, FS_F64, A->ctx->backend->memory};
+    const fsi_sums sums[] = {{b->G, (size_t)(n * n) * sizeof(double), 0},
+                             {b->W, (size_t)(r * (n - r)) * sizeof(double), 0}};
     for (int step = 0; step < STEPS; step++) {
         fsi_operand_progress(A, 0.2 + 0.05 * step, "Gram matrix");
         const int rough = b->is_shifted && step == 0;
         FSI_TRY(prepare_division(b, rough));
         DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
         if (b->W) DENSE(A, zero, b->W, (size_t)(r * (n - r)) * sizeof(double));
-        FSI_TRY(fsi_rows_visit(&b->rows, gram_panel, b));
+        FSI_TRY(fsi_rows_accumulate(&b->rows, gram_panel, b, sums, b->W ? 2 : 1));
         FSI_TRY(fsi_operand_sum(A, b->G, n * n));
         if (b->W) FSI_TRY(fsi_operand_sum(A, b->W, r * (n - r)));
         FSI_TRY(cholesky(b, broken));

@@ -395,7 +395,8 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     FSI_TRY(fsi_operand_alloc(&l->A, n * p.most, &p.Z));
     fs_result result = l->A.dense->zero(l->A.handle, l->L, (size_t)(n * n) * sizeof(double));
     fsi_operand_progress(&l->A, 0, "A'A");
-    if (result == FS_OK) result = fsi_operand_visit(&l->A, in_host ? PANEL_ROWS : 0, add_gram, &p);
+    const fsi_sums sums = {l->L, (size_t)(n * n) * sizeof(double), 0};
+    if (result == FS_OK) result = fsi_operand_accumulate(&l->A, in_host ? PANEL_ROWS : 0, add_gram, &p, &sums, 1);
     fsi_operand_free(&l->A, p.Z);
     if (result != FS_OK && !p.saw_sparse) return result;
     double sparse = p.saw_sparse;

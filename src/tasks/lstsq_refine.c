@@ -84,7 +84,8 @@ static fs_result make_gram(gram *g)
     }
     DENSE(&l->A, zero, g->G, (size_t)(r * r) * sizeof(double));
     fsi_operand_progress(&l->A, 1, "singular values of A");
-    FSI_TRY(fsi_rows_visit(&g->rows, add_panel, g));
+    const fsi_sums sums[] = {{g->G, (size_t)(r * r) * sizeof(double), 0}, {&g->square, sizeof g->square, 1}};
+    FSI_TRY(fsi_rows_accumulate(&g->rows, add_panel, g, sums, 2));
     FSI_TRY(fsi_operand_sum(&l->A, g->G, r * r));
     FSI_TRY(fsi_operand_sum_host(&l->A, &g->square, 1));
     l->norm = sqrt(g->square);

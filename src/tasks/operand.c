@@ -49,6 +49,12 @@ static fs_result check_slices(fsi_operand *A, const fs_slices *given)
     FSI_TRY(fs_struct_read(A->who, "A.slices", given, &A->slices, sizeof A->slices));
     FSI_REQUIRE(A->slices.rewind && A->slices.next, "%s: A.slices.%s is NULL", A->who,
                 A->slices.rewind ? "next" : "rewind");
+    if (A->slices.checkpoint) {
+        FSI_TRY(
+            fs_struct_read(A->who, "A.slices.checkpoint", A->slices.checkpoint, &A->checkpoint, sizeof A->checkpoint));
+        FSI_REQUIRE(A->checkpoint.load && A->checkpoint.due && A->checkpoint.save,
+                    "%s: a function of A.slices.checkpoint is NULL", A->who);
+    }
     FSI_REQUIRE(fsi_dtype_known(A->slices.dtype), "%s: A.slices.dtype is %d, which is no type", A->who,
                 (int)A->slices.dtype);
     A->d = A->slices.rows;
@@ -171,6 +177,10 @@ typedef struct visitor {
     fsi_visit_slice visit;
     void *user;
     int64_t most;
+    const fsi_sums *sums;
+    int count;   /* of sums that a checkpoint keeps; 0: none */
+    char *saved; /* all sums, one behind another, in host memory */
+    size_t bytes;
 } visitor;
 
 /* A host slice, packed and copied to the backend's memory. */
@@ -214,10 +224,36 @@ static fs_result visit_dense(fsi_operand *A, int64_t row0, const fs_matrix *slic
     return FS_OK;
 }
 
+/* Sums of an earlier process become those of this read; *rows is the number of rows in them. */
+static fs_result load_sums(const fsi_operand *A, const visitor *v, int64_t *rows)
+{
+    const char *from = v->saved;
+    FSI_TRY(A->checkpoint.load(A->checkpoint.user, A->reads, v->saved, v->bytes, rows));
+    FSI_REQUIRE(*rows >= 0 && *rows <= A->d,
+                "%s: A.slices.checkpoint has sums of %" PRId64 " rows for read %" PRId64 ", and A has %" PRId64, A->who,
+                *rows, A->reads, A->d);
+    for (int i = 0; i < v->count && *rows; from += v->sums[i++].bytes)
+        if (v->sums[i].in_host) memcpy(v->sums[i].data, from, v->sums[i].bytes);
+        else DENSE(A, send, from, v->sums[i].bytes, v->sums[i].data);
+    return FS_OK;
+}
+
+static fs_result save_sums(const fsi_operand *A, const visitor *v, int64_t rows)
+{
+    char *to = v->saved;
+    if (!v->count || !A->checkpoint.due(A->checkpoint.user, A->reads, rows)) return FS_OK;
+    for (int i = 0; i < v->count; to += v->sums[i++].bytes)
+        if (v->sums[i].in_host) memcpy(to, v->sums[i].data, v->sums[i].bytes);
+        else DENSE(A, fetch, v->sums[i].data, v->sums[i].bytes, to);
+    return A->checkpoint.save(A->checkpoint.user, A->reads, v->saved, v->bytes, rows);
+}
+
 static fs_result visit_slices(fsi_operand *A, const visitor *v)
 {
-    FSI_TRY(A->slices.rewind(A->slices.user));
-    for (int64_t at = 0; at < A->d;) {
+    int64_t at = 0;
+    if (v->count) FSI_TRY(load_sums(A, v, &at));
+    if (!at) FSI_TRY(A->slices.rewind(A->slices.user));
+    while (at < A->d) {
         fs_matrix dense = {0};
         const fs_sparse *sparse = NULL;
         FSI_TRY(A->slices.next(A->slices.user, &dense, &sparse));
@@ -241,17 +277,36 @@ static fs_result visit_slices(fsi_operand *A, const visitor *v)
             FSI_TRY(visit_dense(A, at, &slice, v));
         }
         at += rows;
+        FSI_TRY(save_sums(A, v, at));
     }
     return FS_OK;
 }
 
-fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user)
+static fs_result visit_checkpointed(fsi_operand *A, visitor *v)
 {
-    const visitor v = {visit, user, most};
+    const fs_allocator *memory = &A->ctx->allocator;
+    for (int i = 0; i < v->count; i++) v->bytes += v->sums[i].bytes;
+    v->saved = memory->alloc(memory->user, v->bytes);
+    if (!v->saved) return fs_fail(FS_ENOMEM, "%s: no memory for %zu bytes of sums", A->who, v->bytes);
+    const fs_result result = visit_slices(A, v);
+    memory->release(memory->user, v->saved);
+    return result;
+}
+
+fs_result fsi_operand_accumulate(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user, const fsi_sums *sums,
+                                 int count)
+{
+    visitor v = {visit, user, most, sums, A->checkpoint.load ? count : 0, NULL, 0};
     A->reads++;
+    if (v.count) return visit_checkpointed(A, &v);
     if (A->slices.next) return visit_slices(A, &v);
     if (A->is_sparse) return visit(user, 0, NULL, &A->sparse);
     return A->d ? visit_dense(A, 0, &A->matrix, &v) : FS_OK;
+}
+
+fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user)
+{
+    return fsi_operand_accumulate(A, most, visit, user, NULL, 0);
 }
 
 /* the sketch ------------------------------------------------------------------------------------------------- */
@@ -281,7 +336,8 @@ fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y)
     sketcher s = {A, S, fs_row_major(own ? own : Y, k, n, sum)};
     s.Y.memory = A->ctx->backend->memory;
     fs_result result = A->dense->zero(A->handle, s.Y.data, bytes);
-    if (result == FS_OK) result = fsi_operand_visit(A, 0, sketch_slice, &s);
+    const fsi_sums sums = {s.Y.data, bytes, 0};
+    if (result == FS_OK) result = fsi_operand_accumulate(A, 0, sketch_slice, &s, &sums, 1);
     if (result == FS_OK && own) result = A->dense->widen(A->handle, &s.Y, Y, n);
     if (result == FS_OK) result = fsi_operand_sum(A, Y, k * n);
     if (result == FS_OK) result = A->dense->wait(A->handle, NULL);
@@ -368,7 +424,8 @@ fs_result fsi_operand_normal(fsi_operand *A, int64_t m, const double *P, const f
     normal_pass p = {A, B ? &right : NULL, P, W, squares, m};
     DENSE(A, zero, W, (size_t)(A->n * m) * sizeof *W);
     DENSE(A, zero, squares, (size_t)m * sizeof *squares);
-    FSI_TRY(fsi_operand_visit(A, 0, normal_slice, &p));
+    const fsi_sums sums[] = {{W, (size_t)(A->n * m) * sizeof *W, 0}, {squares, (size_t)m * sizeof *squares, 0}};
+    FSI_TRY(fsi_operand_accumulate(A, 0, normal_slice, &p, sums, 2));
     if (squares == W + A->n * m) return fsi_operand_sum(A, W, A->n * m + m);
     FSI_TRY(fsi_operand_sum(A, W, A->n * m));
     return fsi_operand_sum(A, squares, m);

@@ -13,10 +13,11 @@ typedef struct fsi_operand {
     const char *who; /* the public function, for messages */
     fs_context *ctx;
     const fsi_dense *dense;
-    void *handle;     /* of dense; NULL until fsi_operand_open */
-    fs_matrix matrix; /* one of these three is A: matrix.data set ... */
-    fs_sparse sparse; /* ... or is_sparse ... */
-    fs_slices slices; /* ... or slices.next set */
+    void *handle;             /* of dense; NULL until fsi_operand_open */
+    fs_matrix matrix;         /* one of these three is A: matrix.data set ... */
+    fs_sparse sparse;         /* ... or is_sparse ... */
+    fs_slices slices;         /* ... or slices.next set */
+    fs_checkpoint checkpoint; /* of the slices; load NULL: there is none */
     int is_sparse;
     fs_ranks ranks; /* sum NULL: A is whole */
     const fs_progress *progress;
@@ -51,6 +52,16 @@ void fsi_operand_free(fsi_operand *A, void *memory);
  * memory, offset folded) or `sparse` is set.  row0 counts from this caller's first row. */
 typedef fs_result (*fsi_visit_slice)(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse);
 fs_result fsi_operand_visit(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user);
+
+/* The same for a read whose only results are sums over rows, `count` spans of memory that hold those of the rows so far
+ * (0 before the first): slices with a checkpoint load and save them. */
+typedef struct fsi_sums {
+    void *data;
+    size_t bytes;
+    int in_host; /* in host memory, otherwise in the backend's */
+} fsi_sums;
+fs_result fsi_operand_accumulate(fsi_operand *A, int64_t most, fsi_visit_slice visit, void *user, const fsi_sums *sums,
+                                 int count);
 
 /* Y = S A, summed over ranks: k x n, f64, packed rows in the backend's memory.  One read. */
 fs_result fsi_operand_sketch(fsi_operand *A, const fs_sketch *S, double *Y);

@@ -234,8 +234,13 @@ static fs_result visit_slice(void *user, int64_t row0, const fs_matrix *dense, c
     return sparse ? visit_sparse(user, row0, sparse) : visit_dense(user, row0, dense);
 }
 
-fs_result fsi_rows_visit(fsi_rows *r, fsi_visit_panel visit, void *user)
+fs_result fsi_rows_accumulate(fsi_rows *r, fsi_visit_panel visit, void *user, const fsi_sums *sums, int count)
 {
     pass p = {r, visit, user};
-    return fsi_operand_visit(r->A, r->most, visit_slice, &p);
+    return fsi_operand_accumulate(r->A, r->most, visit_slice, &p, sums, count);
+}
+
+fs_result fsi_rows_visit(fsi_rows *r, fsi_visit_panel visit, void *user)
+{
+    return fsi_rows_accumulate(r, visit, user, NULL, 0);
 }

@@ -30,6 +30,9 @@ void fsi_rows_close(fsi_rows *rows);
 /* One read of A.  A sparse A is never dense in more than a panel; A P is computed from its nonzeros. */
 fs_result fsi_rows_visit(fsi_rows *rows, fsi_visit_panel visit, void *user);
 
+/* The same for a read whose only results are sums, as fsi_operand_accumulate. */
+fs_result fsi_rows_accumulate(fsi_rows *rows, fsi_visit_panel visit, void *user, const fsi_sums *sums, int count);
+
 /* Memory of the context's allocator, and back; NULL is a no-op. */
 fs_result fsi_rows_host(const fsi_operand *A, int64_t count, size_t element, void **memory);
 void fsi_rows_release(const fsi_operand *A, void *memory);

@@ -135,7 +135,6 @@ typedef struct first_read {
     fsi_svd *t;
     const double *Omega;
     fs_matrix Y, T; /* in the type of A's sums */
-    int begun;
 } first_read;
 
 /* S and T of a slice, and of a column of ones beside it. */
@@ -217,12 +216,11 @@ static fs_result first_sparse(first_read *f, int64_t row0, const fs_sparse *spar
 static fs_result first_slice(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse)
 {
     first_read *f = user;
-    if (!f->begun && dense && f->t->centred) {
+    if (!row0 && dense && f->t->centred) {
         fs_matrix row = *dense;
         row.rows = 1;
         DENSE(&f->t->A, widen, &row, f->t->at, f->t->A.n);
     }
-    f->begun = 1;
     FSI_TRY(sketch_slice(f, f->t->A.row0 + row0, dense, sparse));
     return sparse ? first_sparse(f, row0, sparse) : first_dense(f, row0, dense);
 }
@@ -308,27 +306,39 @@ static fs_result finish_sketches(fsi_svd *t, const double *Omega)
     return FS_OK;
 }
 
-static fs_result clear(fsi_svd *t, first_read *f, size_t element)
+/* Sets the sums of the first read to 0 and lists them; returns how many there are in *count. */
+enum { FIRST_SUMS = 13 };
+static fs_result clear(fsi_svd *t, first_read *f, size_t element, fsi_sums *sums, int *count)
 {
     const int64_t n = t->A.n, l = t->l;
     const struct part {
         void *memory;
         int64_t count;
         size_t element;
-    } parts[] = {
-        {t->Yt, n * t->k, 8},
-        {t->at, n, 8},
-        {t->sums, n, 8},
-        {t->S1, t->k, 8},
-        {t->T1, FSI_SVD_PROBES, 8},
-        {t->Ct, l * t->k, 8},
-        {t->G, l * l, 8},
-        {t->S ? f->Y.data : NULL, n * t->k, element},
-        {t->T ? f->T.data : NULL, n * FSI_SVD_PROBES, element},
+        int in_host;
+    } parts[FIRST_SUMS] = {
+        {t->S && f->Y.data != t->Yt ? NULL : t->Yt, n * t->k, 8, 0},
+        {t->at, n, 8, 0},
+        {t->sums, n, 8, 0},
+        {t->S1, t->k, 8, 0},
+        {t->T1, FSI_SVD_PROBES, 8, 0},
+        {t->Ct, l * t->k, 8, 0},
+        {t->G, l * l, 8, 0},
+        {t->S && f->Y.data != t->Yt ? f->Y.data : NULL, n * t->k, element, 0},
+        {t->T ? f->T.data : NULL, n * FSI_SVD_PROBES, element, 0},
+        {t->total, n, 8, 1},
+        {&t->square, 1, 8, 1},
+        {&t->sparse_square, 1, 8, 1},
+        {&t->sparse_rows, 1, 8, 1},
     };
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (parts[i].memory) DENSE(&t->A, zero, parts[i].memory, (size_t)parts[i].count * parts[i].element);
-    memset(t->total, 0, (size_t)n * sizeof *t->total);
+    *count = 0;
+    for (int i = 0; i < FIRST_SUMS; i++) {
+        const fsi_sums sum = {parts[i].memory, (size_t)parts[i].count * parts[i].element, parts[i].in_host};
+        if (!sum.data || !sum.bytes) continue;
+        if (sum.in_host) memset(sum.data, 0, sum.bytes);
+        else DENSE(&t->A, zero, sum.data, sum.bytes);
+        sums[(*count)++] = sum;
+    }
     return FS_OK;
 }
 
@@ -337,15 +347,18 @@ fs_result fsi_svd_first_read(fsi_svd *t, const double *Omega)
     const int64_t n = t->A.n;
     const fs_dtype sum = fsi_dtype_sum(t->A.dtype);
     /* Sums in f32 lie in W, which has room for Y in f64, and in Q or behind Y. */
-    first_read f = {t, Omega, in_backend(t, t->Yt, t->k, n), in_backend(t, t->Tt, FSI_SVD_PROBES, n), 0};
+    first_read f = {t, Omega, in_backend(t, t->Yt, t->k, n), in_backend(t, t->Tt, FSI_SVD_PROBES, n)};
     if (sum != FS_F64) {
         f.Y.data = t->W;
         f.T.data = (float *)t->W + t->k * n;
         f.Y.dtype = f.T.dtype = sum;
     }
-    FSI_TRY(clear(t, &f, (size_t)fsi_dtype_size(sum)));
+    fsi_sums sums[FIRST_SUMS];
+    int count;
+    FSI_TRY(clear(t, &f, (size_t)fsi_dtype_size(sum), sums, &count));
     fsi_operand_progress(&t->A, 0.0, "sketch");
-    FSI_TRY(fsi_operand_visit(&t->A, 0, first_slice, &f));
+    /* Where the read keeps rows, it has more results than sums. */
+    FSI_TRY(fsi_operand_accumulate(&t->A, 0, first_slice, &f, sums, Omega && t->kept ? 0 : count));
     if (sum != FS_F64 && t->S) DENSE(&t->A, widen, &f.Y, t->Yt, n);
     if (sum != FS_F64 && t->T) DENSE(&t->A, widen, &f.T, t->Tt, n);
     FSI_TRY(finish_sums(t));
@@ -384,8 +397,9 @@ static fs_result product_slice(void *user, int64_t row0, const fs_matrix *dense,
 fs_result fsi_svd_product(fsi_svd *t, int64_t m, const double *B, fsi_svd_use use)
 {
     product_pass p = {t, m, B, use};
+    const fsi_sums sums = {t->G, (size_t)(m * m) * sizeof *t->G, 0};
     if (t->centred) FSI_TRY(times_vector(t, m, B, t->mean, t->small));
-    return fsi_operand_visit(&t->A, 0, product_slice, &p);
+    return fsi_operand_accumulate(&t->A, 0, product_slice, &p, &sums, use == fsi_svd_gram ? 1 : 0);
 }
 
 fs_result fsi_svd_kept(fsi_svd *t, int64_t m, const double *B, fsi_svd_use use)
@@ -434,7 +448,8 @@ fs_result fsi_svd_normal(fsi_svd *t)
     DENSE(&t->A, zero, t->Q, (size_t)(t->A.n * t->l) * sizeof *t->Q);
     DENSE(&t->A, zero, t->small, (size_t)(2 * t->l) * sizeof *t->small);
     if (t->centred) FSI_TRY(times_vector(t, t->l, t->P, t->mean, t->small));
-    FSI_TRY(fsi_operand_visit(&t->A, 0, normal_slice, t));
+    const fsi_sums sums = {t->Q, (size_t)(t->A.n * t->l) * sizeof *t->Q, 0};
+    FSI_TRY(fsi_operand_accumulate(&t->A, 0, normal_slice, t, &sums, 1));
     if (t->centred && t->sparse_rows) FSI_TRY(subtract_mean_part(t));
     return fsi_operand_sum(&t->A, t->Q, t->A.n * t->l);
 }

@@ -53,7 +53,7 @@ static void another_identity_is_refused_with_the_line_that_differs(void **state)
     expect_message(cache_open(&c, "named", "format 1\nseed 7\nepochs 10\n"),
                    "named: its contents were computed with 'epochs 50', and this is 'epochs 10'");
     expect_message(cache_open(&c, "named", "format 1\nseed 7\nepochs 50\nmore 1\n"),
-                   "made with '', and this is 'more 1'");
+                   "computed with '', and this is 'more 1'");
     expect_message(cache_open(&c, "named", "format 2\nseed 7\nepochs 50\n"), "'format 1', and this is 'format 2'");
     must(cache_open(&c, "named", identity));
     cache_close(&c);

@@ -8,6 +8,7 @@ prints which fail, and exits with 1 then."""
 import array
 import gzip
 import itertools
+import json
 import os
 import pathlib
 import pty
@@ -137,9 +138,7 @@ def where_a_rename_fails_all_files_are_as_they_were():
             pathlib.Path(name).write_text("old " + name)
         before = {name: npy_bytes(name) for name in os.listdir()}
         for number in range(1, 6):
-            options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
-            interpose = {"LD_PRELOAD": INTERPOSE, "INTERPOSE": f"rename {number} fail 5"}
-            env = {**os.environ, "ASAN_OPTIONS": options, **interpose}
+            env = interposed(f"rename {number} fail 5")
             run("pca", "-r", 2, "A.npy", *outputs, env=env, fails=["could not be written (Input/output error)"])
             after = {name: npy_bytes(name) for name in os.listdir()}
             assert after == before, f"rename {number} with {had}: {sorted(before)} became {sorted(after)}"
@@ -211,6 +210,116 @@ def read(terminal):
         return b""
 
 
+def interposed(rule):
+    options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"]))
+    return {**os.environ, "ASAN_OPTIONS": options, "LD_PRELOAD": INTERPOSE, "INTERPOSE": rule}
+
+
+def state_reads(path):
+    """Number, bytes, rows and panels of each read in a state."""
+    data = npy_bytes(path)
+    header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+    return json.loads(header["__metadata__"]["flashsketch-solver"])["reads"]
+
+
+def is_killed(arguments, states):
+    """Ends a run by SIGKILL when it has written so many states, or places its outputs; False: it was over before."""
+    command = [FLASHSKETCH, *map(str, arguments), "--resume", "--every", "0"]
+    code = subprocess.run(command, stdout=subprocess.DEVNULL, env=interposed(f"rename {states + 1} kill")).returncode
+    assert code in (0, -signal.SIGKILL), f"{command} exited with {code}"
+    return code != 0
+
+
+def a_killed_run_goes_on_and_gives_the_same_bits():
+    """Killed again and again, by each second state, in reads of A and between them."""
+    npy("A.npy", A)
+    npy("D.npy", A, "d")
+    npy("B.npy", B)
+    ways = [(name, []) for name in COMMANDS] + [("lstsq", ["--method", "iterate", "--measure-error"]),
+                                                ("svd", ["--one-read"]), ("leverage", ["--exact"]), ("qr", ["--pivot"])]
+    within = between = 0
+    for (command, options), file in zip(ways, itertools.cycle(["A.npy", "D.npy"])):
+        fixed, outputs = COMMANDS[command]
+        outputs = outputs[1:] if "--one-read" in options else outputs
+        names, others = ([f"{kind}{i}.npy" for i in range(len(outputs))] for kind in ("out", "other"))
+        arguments = [command, *fixed, *options, "--memory", "12K" if file == "A.npy" else "24K", file]
+        run(*arguments, *itertools.chain(*zip(outputs, names)))
+        resumed, seen = [*arguments, *itertools.chain(*zip(outputs, others))], []
+        first = {"svd": ["-U", "-S"], "pca": ["--scores"], "qr": ["-o"]}.get(command, ["-o"])
+        state = next(other for name in first for option, other in zip(outputs, others) if option == name) + ".state"
+        while is_killed(resumed, 2) and state_reads(state) not in seen:
+            seen.append(state_reads(state))
+            within += seen[-1][-1][2] < D
+            between += seen[-1][-1][2] == D
+        if os.path.exists(state):
+            run(*resumed, "--resume")
+        assert seen, f"{command} {options} was never killed with a state"
+        for name, other in zip(names, others):
+            assert npy_bytes(name) == npy_bytes(other), f"{command} {options}: {outputs} after {len(seen)} kills"
+            os.remove(other)
+        left = [name for name in os.listdir() if name.endswith((".state", ".part"))]
+        assert not left, f"{command} {options} left {left}"
+    assert within >= 5 and between >= 5, f"{within} kills in reads, {between} between them"
+
+
+def a_state_of_another_run_is_refused_and_kept():
+    npy("A.npy", A)
+    npy("B.npy", B)
+    npy("C.npy", B)
+    base = ["lstsq", "--memory", "12K", "-o", "X.npy"]
+    mine = [*base, "--rhs", "B.npy", "A.npy"]
+    assert is_killed(mine, 3)
+    state = npy_bytes("X.npy.state")
+    same = "give the same command as before"
+    for changed, words in (([*mine, "--seed", 5], ["--seed 0, this one has 5", same]),
+                           ([*mine, "--lambda", 0.5], ["--lambda 0, this one has 0.5", same]),
+                           ([*mine, "--max-iterations", 7], ["--max-iterations 0, this one has 7"]),
+                           ([*mine, "--method", "iterate"], ["--method auto, this one has iterate"]),
+                           ([*mine, "--memory", "24K"], ["--memory 12288, this one has 24576"]),
+                           ([*mine, "--rhs", "B.npy", "A.npy"], ["so many files of A: 1, this one has 2"]),
+                           ([*base, "--rhs", "C.npy", "A.npy"], ["C.npy has changed since X.npy.state was written",
+                                                                 "modification time in ns was"]),
+                           (["qr", "A.npy", "-o", "X.npy"], ["the command lstsq, this one has qr"])):
+        run(*changed, "--resume", fails=["X.npy.state", *words])
+        assert npy_bytes("X.npy.state") == state and not os.path.exists("X.npy")
+    run("sketch", "-k", 20, "A.npy", "-o", "X.npy", "--resume", fails=["X.npy.state", "or remove X.npy.state"])
+    text = state.replace(b"[[1,", b"[[0,")
+    assert text != state
+    for damaged in state[:-1], state[:40], b"", state[:-4] + b"\0\1\2\3", text, npy_bytes("B.npy"):
+        pathlib.Path("X.npy.state").write_bytes(damaged)
+        run(*mine, "--resume", fails=["X.npy.state", "remove"])
+        assert npy_bytes("X.npy.state") == damaged and not os.path.exists("X.npy")
+    pathlib.Path("X.npy.state").write_bytes(state)
+    npy("A.npy", A + A[:1])
+    npy("B.npy", B + B[:1])
+    run(*mine, "--resume", fails=["A.npy has changed since X.npy.state was written: its length in bytes was", "and is"])
+    assert npy_bytes("X.npy.state") == state
+    run("svd", "-r", 2, "A.npy", "--resume", code=2, fails=["--resume keeps its state beside the output"])
+    run("qr", "A.npy", "-o", "Q.npy", "-R", "Q.npy.state", "--resume", code=2, fails=["Q.npy.state"])
+    run("pca", "-r", 2, "A.npy", "-S", "s.npy", "--every", 3, code=2, fails=["--every"])
+
+
+def a_file_that_ends_early_in_read_7_is_named():
+    """The run stops itself where the state of the first of three panels of read 7 takes its place."""
+    npy("A.npy", A * 4, "d")
+    npy("B.npy", B * 4, "d")
+    arguments = ["lstsq", "--method", "iterate", "--tolerance", "1e-300", "--memory", "96K", "--rhs", "B.npy", "A.npy",
+                 "-o", "X.npy", "--resume", "--every", "0"]
+    process = subprocess.Popen([FLASHSKETCH, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               env=interposed("rename 19 stop"))
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
+    reads = state_reads("X.npy.state")
+    assert reads[-1][0] == 6 and reads[-1][2:] == [4 * D, 3], reads
+    os.truncate("A.npy", 150000)
+    process.send_signal(signal.SIGCONT)
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 1 and "flashsketch: A.npy: the file has changed while it was read" in said, said
+    assert sorted(os.listdir()) == ["A.npy", "B.npy", "X.npy.state"], os.listdir()
+    number, _, rows, panels = state_reads("X.npy.state")[-1]
+    assert number == 7 and panels == 1 and 0 < rows < 4 * D
+
+
 def q_needs_no_memory():
     """Within the memory that R alone takes, and some: Q has 64 MiB."""
     row = array.array("f", (rng.gauss(0, 1) for _ in range(65536))).tobytes()
@@ -237,6 +346,8 @@ def q_needs_no_memory():
 PROPERTIES = (files_and_panels_of_any_size_give_the_same_result, a_pipe_is_a_file, the_same_call_gives_the_same_bits,
               elements_of_f32_have_results_of_f32, where_a_rename_fails_all_files_are_as_they_were,
               a_disk_without_room_is_found_before_the_work, a_signal_leaves_nothing, a_file_that_ends_early_is_named,
+              a_killed_run_goes_on_and_gives_the_same_bits, a_state_of_another_run_is_refused_and_kept,
+              a_file_that_ends_early_in_read_7_is_named,
               q_needs_no_memory)
 probe = subprocess.run([FLASHSKETCH, "qr", "--shape", "1x1", "--dtype", "f32", "-"], input=bytes(4),
                        capture_output=True)

@@ -57,6 +57,11 @@ pkg_config)
     command -v pkg-config >/dev/null || { echo "no pkg-config here"; exit 77; }
     PKG_CONFIG_PATH=$(libdir "$prefix")/pkgconfig
     export PKG_CONFIG_PATH
+    for header in "$prefix"/include/flashsketch*.h; do # each is complete with what is installed; MPI's is mpicc's
+        # shellcheck disable=SC2046  # several words
+        [ "${header##*/}" = flashsketch_mpi.h ] || echo "#include <${header##*/}>" |
+            "$tool" -std=c11 -fsyntax-only $(pkg-config --cflags flashsketch) -x c - || exit 1
+    done
     # shellcheck disable=SC2046  # several words
     "$tool" -std=c11 $(pkg-config --cflags flashsketch) "$example" -o "$prefix.by_pkg_config" \
         $(pkg-config --libs flashsketch)

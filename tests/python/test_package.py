@@ -1,5 +1,6 @@
 """The package as it is installed: its files, what README and the examples show."""
 
+import ctypes
 import doctest
 import os
 import pathlib
@@ -30,6 +31,11 @@ def test_the_version_is_the_projects():
     assert fs.__version__ == (ROOT / "VERSION").read_text().strip()
 
 
+def test_the_soname_is_the_librarys():
+    major, minor = fs.__version__.split(".")[:2]
+    assert fs._library.SONAME == f"libflashsketch.so.{major if major != '0' else f'0.{minor}'}"
+
+
 def test_it_says_that_it_is_typed():
     assert (PACKAGE / "py.typed").exists()
 
@@ -49,6 +55,11 @@ def test_ruff_finds_nothing():
 
 
 def test_a_missing_library_is_an_import_error_with_a_sentence(tmp_path):
+    try:
+        ctypes.CDLL(fs._library.SONAME)
+        pytest.skip("the library is installed where the loader finds it")
+    except OSError:
+        pass
     for file in PACKAGE.glob("*.py"):
         (tmp_path / "flashsketch").mkdir(exist_ok=True)
         (tmp_path / "flashsketch" / file.name).write_text(file.read_text())
@@ -56,6 +67,45 @@ def test_a_missing_library_is_an_import_error_with_a_sentence(tmp_path):
     elsewhere.pop("FLASHSKETCH_LIBRARY", None)
     told = run(sys.executable, "-c", "import flashsketch", cwd=tmp_path, env=elsewhere)
     assert "libflashsketch.so is not beside the Python package" in told.stderr
+
+
+def test_python_m_is_the_command():
+    if not (PACKAGE / "bin" / "flashsketch").exists():
+        pytest.skip("the package was built without the command: zlib and cJSON were not found")
+    told = run(sys.executable, "-m", "flashsketch", "--version")
+    assert told.stdout == f"flashsketch {fs.__version__}, definition of S {fs.definition_version}\n", told.stderr
+    told = run(sys.executable, "-m", "flashsketch", "sketch")
+    assert told.returncode == 2 and told.stderr.startswith("flashsketch sketch: "), told.stderr
+
+
+def copy_of_the_package(folder):
+    """The Python files in another folder, for changes of them, and an environment in which they are imported."""
+    for file in PACKAGE.rglob("*.py"):
+        copy = folder / "flashsketch" / file.relative_to(PACKAGE)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(file.read_text())
+    library = os.environ.get("FLASHSKETCH_LIBRARY", str(PACKAGE / "libflashsketch.so"))
+    return dict(os.environ, PYTHONPATH=str(folder), FLASHSKETCH_LIBRARY=library)
+
+
+def test_the_placeholder_of_the_same_import_name_is_reported(tmp_path):
+    """pip's index has a distribution `flashsketch`, which shares the folder."""
+    there = copy_of_the_package(tmp_path)
+    told = run(sys.executable, "-c", "import flashsketch", cwd=tmp_path, env=there)
+    assert told.returncode == 0 and not told.stderr
+    (tmp_path / "flashsketch-0.0.3.dist-info").mkdir()
+    told = run(sys.executable, "-c", "import flashsketch; flashsketch.Sketch(k=2, d=9)", cwd=tmp_path, env=there)
+    assert told.returncode == 0
+    assert "is installed beside libflashsketch" in told.stderr and "pip uninstall -y flashsketch" in told.stderr
+
+
+def test_the_placeholder_over_this_package_is_an_import_error(tmp_path):
+    there = copy_of_the_package(tmp_path)
+    (tmp_path / "flashsketch" / "__init__.py").write_text("from .flashsketch import sketch\n")
+    (tmp_path / "flashsketch" / "flashsketch.py").write_text("def sketch():\n    pass\n")
+    told = run(sys.executable, "-c", "import flashsketch", cwd=tmp_path, env=there)
+    assert "ImportError: the placeholder distribution 'flashsketch' has replaced files" in told.stderr
+    assert "pip uninstall -y flashsketch" in told.stderr
 
 
 FLOORS = ["numpy", "rows", "scipy", "tasks", "solvers", "preconditioner", "errors"]
