@@ -158,13 +158,19 @@ def seconds_of(call, wait):
 
 def measure(case, methods, read, errors, options, record, fields, wait=lambda: None):
     """Times of methods (name, by, call) in turns.  errors(result) makes fields of what a call returned; where it is a
-    dictionary its entry `result` is that, and the others are fields."""
+    dictionary its entry `result` is that, and the others are fields.  A peer that fails is recorded as such."""
     if all(f"{case}/{name}" in record.cells for name, _, _ in methods):
         return
     taken: dict[str, list[float]] = {name: [] for name, _, _ in methods}
-    found = {}
-    for name, _, call in methods:  # the first call touches memory and counts for errors only
-        result = call()
+    found, failed = {}, {}
+    for name, by, call in methods:  # the first call touches memory and counts for errors only
+        try:
+            result = call()
+        except (RuntimeError, ValueError) as error:  # LinAlgError of PyTorch and NumPy
+            if by != "peer":
+                raise
+            failed[name] = {"outcome": "breaks down", "why": str(error).splitlines()[0]}
+            continue
         extra = {key: value for key, value in result.items() if key != "result"} if isinstance(result, dict) else {}
         found[name] = {**extra, **errors(result["result"] if isinstance(result, dict) else result)}
         del result
@@ -173,13 +179,19 @@ def measure(case, methods, read, errors, options, record, fields, wait=lambda: N
     while len(reads) < LEAST_TURNS or len(reads) < options.reps and time.perf_counter() - start < options.seconds:
         reads.append(seconds_of(read, wait)[0])
         for name, _, call in methods:
-            taken[name].append(seconds_of(call, wait)[0])
+            if name not in failed:
+                taken[name].append(seconds_of(call, wait)[0])
     read_ms = 1e3 * statistics.median(reads)
     for name, by, _ in methods:
-        if f"{case}/{name}" not in record.cells:
+        if f"{case}/{name}" in record.cells:
+            continue
+        cell = {"cell": f"{case}/{name}", "case": case, "method": name, "by": by, **fields,
+                "read_ms": round(read_ms, 4)}
+        if name in failed:
+            record.write({**cell, **failed[name]})
+        else:
             ms = 1e3 * statistics.median(taken[name])
-            record.write({"cell": f"{case}/{name}", "case": case, "method": name, "by": by, **fields,
-                          "read_ms": round(read_ms, 4), "ms": round(ms, 4), "ms_min": round(1e3 * min(taken[name]), 4),
+            record.write({**cell, "ms": round(ms, 4), "ms_min": round(1e3 * min(taken[name]), 4),
                           "reads": round(ms / read_ms, 3), **found[name], "reps": len(reads)})
 
 

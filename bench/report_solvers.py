@@ -207,6 +207,9 @@ def python_section(path):
             scale = r.get("scale", 1)
             if scale != 1:
                 shown += f" (of which the last ratio has {scale:g} times)"
+            if "ms" not in r:
+                rows.append([case if r is mine[0] else "", shown, r["outcome"], "", "", r["why"]])
+                continue
             rows.append([case if r is mine[0] else "", shown, f"{r['ms']:.4g}", f"{r['reads']:.3g}",
                          "" if r is ours or not ours else f"{scale * r['ms'] / ours['ms']:.2f}×", ", ".join(errors)])
     first = records[0]

@@ -10,7 +10,7 @@
 #include "core/dense.h"
 #include "flashsketch.h"
 
-#define FSI_BACKEND_ABI 9
+#define FSI_BACKEND_ABI 10
 #define FSI_BACKEND_ENTRY "fsi_backend_entry"
 
 /* The services of the core for a backend: its function to fail with an error message, and memory. */

@@ -41,6 +41,9 @@ typedef struct fsi_dense {
     fs_result (*squares)(void *handle, int64_t n, int64_t count, const double *x, int64_t ld, double *squares);
     /* B's row i times f[i]. */
     fs_result (*scale_rows)(void *handle, int64_t m, int64_t n, double *B, int64_t ld, const double *f);
+    /* Columns of V, n x count and packed, whose first element of the largest size is negative are negated; sign[c], in
+     * the backend's memory, is what column c was multiplied by. */
+    fs_result (*orient)(void *handle, int64_t n, int64_t count, double *V, double *sign);
     fs_result (*add)(void *handle, int64_t count, double a, const double *x, double *y); /* y += a x */
     fs_result (*norm)(void *handle, int64_t count, const double *x, double *norm);
 
@@ -55,13 +58,19 @@ typedef struct fsi_dense {
                       double *B, int64_t ldb);
     /* Lower Cholesky factor in place; the next wait returns its result. */
     fs_result (*potrf)(void *handle, int64_t n, double *G, int64_t ld);
-    /* All eigenvalues of a symmetric matrix given by its lower triangle, ascending, into host memory; spoils G. */
-    fs_result (*eigen)(void *handle, int64_t n, double *G, int64_t ld, double *values);
-    /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host. */
-    fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt);
+    /* All eigenvalues of a symmetric matrix given by its lower triangle, ascending, into host memory; G gets the
+     * eigenvectors (`vectors` 1) or is spoilt. */
+    fs_result (*eigen)(void *handle, int64_t n, double *G, int64_t ld, int vectors, double *values);
+    /* X = U diag(s) V', m x p with p <= m: X becomes U, Vt gets V' (p x p, packed), s (descending) goes to the host.  U
+     * and V are orthonormal to rounding; s and the product are good to rounding, or to the share `error` of |X|. */
+    fs_result (*svd)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double error, double *s, double *Vt);
 
     /* X = Q R, m x p with p <= m: L (p x p, lower, packed, zeros above) gets R', its diagonal not negative; spoils X. */
     fs_result (*qr)(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *L);
+    /* R = L', L n x n, lower and packed with zeros above, gets column pivots: R(:, pivots) = Q T with an upper triangle T,
+     * whose diagonal is not negative and does not ascend but for rounding; L becomes T' and `pivots`, n numbers, go to
+     * the host.  *done 0, and nothing changed: n is too large, or R has no squared lengths.  NULL: always so. */
+    fs_result (*pivot)(void *handle, int64_t n, double *L, int64_t *pivots, int *done);
 
     /* Products with rows of A, a view in the backend's memory of any type and layout, its offset folded in, or a sparse
      * matrix.  P is n x m, W n x m, both column-major and packed; U is m x rows, packed: U[c + i m].  B is rows x m, of

@@ -194,6 +194,20 @@ static fs_result dense_scale_rows(void *handle, int64_t m, int64_t n, double *B,
     return FS_OK;
 }
 
+static fs_result dense_orient(void *handle, int64_t n, int64_t count, double *V, double *sign)
+{
+    (void)handle;
+    for (int64_t c = 0; c < count; c++) {
+        double *v = V + c * n;
+        int64_t largest = 0;
+        for (int64_t i = 1; i < n; i++)
+            if (fabs(v[i]) > fabs(v[largest])) largest = i;
+        sign[c] = n > 0 && v[largest] < 0 ? -1 : 1;
+        for (int64_t i = 0; i < n; i++) v[i] *= sign[c];
+    }
+    return FS_OK;
+}
+
 static fs_result dense_add(void *handle, int64_t count, double a, const double *x, double *y)
 {
     (void)handle;
@@ -248,20 +262,44 @@ static fs_result dense_potrf(void *handle, int64_t n, double *G, int64_t ld)
     return FS_OK;
 }
 
-static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, double *values)
+/* With work space of its own: what dense_reserve took is for eigenvalues alone. */
+static fs_result eigenvectors(cpu_dense *h, int order, double *G, int pitch, double *values, int *info)
+{
+    const int ask = -1;
+    double wanted = 1;
+    int iwanted = 1;
+    h->blas->dsyevd("V", "L", &order, G, &pitch, values, &wanted, &ask, &iwanted, &ask, info);
+    if (!(wanted < INT_MAX))
+        return h->host.fail(FS_EUNSUPPORTED, "eigenvectors of a %d x %d matrix need more work space than an int counts",
+                            order, order);
+    const int lwork = (int)wanted;
+    double *work = dense_take(h, (size_t)lwork * sizeof *work);
+    int *iwork = work ? dense_take(h, (size_t)iwanted * sizeof *iwork) : NULL;
+    if (iwork) h->blas->dsyevd("V", "L", &order, G, &pitch, values, work, &lwork, iwork, &iwanted, info);
+    const fs_result result = iwork ? FS_OK : FS_ENOMEM;
+    dense_give(h, work);
+    dense_give(h, iwork);
+    return result;
+}
+
+static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, int vectors, double *values)
 {
     cpu_dense *h = handle;
     const int order = (int)n, pitch = (int)ld;
     int info = 0;
-    h->blas->dsyevd("N", "L", &order, G, &pitch, values, h->work, &h->lwork, h->iwork, &h->liwork, &info);
+    fs_result result = FS_OK;
+    if (vectors) result = eigenvectors(h, order, G, pitch, values, &info);
+    else h->blas->dsyevd("N", "L", &order, G, &pitch, values, h->work, &h->lwork, h->iwork, &h->liwork, &info);
     return info ? h->host.fail(FS_EBACKEND, "the eigenvalues of a %d x %d matrix did not converge (dsyevd: %d)", order,
                                order, info)
-                : FS_OK;
+                : result;
 }
 
-static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt)
+static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double error, double *s,
+                           double *Vt)
 {
     cpu_dense *h = handle;
+    (void)error; /* no time would be saved */
     const int rows = (int)m, cols = (int)p, pitch = (int)ld;
     double none = 0; /* with m >= p, X itself becomes U */
     int info = 0;
@@ -355,6 +393,7 @@ const fsi_dense fsi_cpu_dense = {
     .ones = dense_ones,
     .squares = dense_squares,
     .scale_rows = dense_scale_rows,
+    .orient = dense_orient,
     .add = dense_add,
     .norm = dense_norm,
     .syrk = dense_syrk,
@@ -364,6 +403,7 @@ const fsi_dense fsi_cpu_dense = {
     .eigen = dense_eigen,
     .svd = dense_svd,
     .qr = dense_qr,
+    .pivot = NULL,
     .product = dense_product,
     .normal = dense_normal,
     .product_sparse = dense_product_sparse,

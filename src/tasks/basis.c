@@ -16,6 +16,11 @@
 
 /* Condition of A L1'^-1 up to which one Cholesky step leaves errors of rounding alone; and steps at most. */
 static const double GOOD_F64 = 12, GOOD_F32 = 1000;
+/* Condition of an f64 A, its columns scaled, up to which the factor of A'A is as good as that of a sketch; and up to
+ * which products with the inverse of a factor leave errors of rounding alone. */
+static const double SQUARED_F64 = 0x1p20, INVERTED_F64 = 16;
+/* Square of the shortest column over that of the longest, from which on one shift will do for all. */
+static const double SHIFTED = 1e-8;
 enum { STEPS = 5 };
 
 static int is_f64(const fsi_basis *b) { return b->A->dtype == FS_F64; }
@@ -23,32 +28,33 @@ static int in_host(const fsi_basis *b) { return b->A->ctx->backend->memory == FS
 
 /* division ---------------------------------------------------------------------------------------------------- */
 
-/* Whether a product with the inverse of a triangle may take the place of a substitution: its residual is u times the
- * condition, which is far below the rounding of an f32 A.  On a CPU a substitution is as fast. */
-static int may_invert(const fsi_basis *b)
+/* Whether a product with the inverse of a triangle of this condition may take the place of a substitution: its residual
+ * is u times the condition, which is far below the rounding of an f32 A.  On a CPU a substitution is as fast. */
+static int may_invert(const fsi_basis *b, double condition)
 {
-    return !in_host(b) && b->r == b->A->n && b->scaled <= (is_f64(b) ? 16 : 0x1p23);
+    return !in_host(b) && b->r == b->A->n && condition <= (is_f64(b) ? INVERTED_F64 : 0x1p23);
 }
 
-/* N = T^-1 where that may be used, T n x n. */
-static fs_result prepare_division(fsi_basis *b, const double *T)
+static void forget_inverse(fsi_basis *b)
 {
     fsi_operand_free(b->A, b->N);
     b->N = NULL;
-    return may_invert(b) ? fsi_invert(b->A, b->A->n, T, b->A->n, &b->N) : FS_OK;
+    b->is_second = 0;
 }
 
-/* The panel times N, whose zeros are skipped in steps of BLOCK rows. */
+/* N = L1^-1 where that may be used.  `rough`: a factor of limited condition, from which a better one follows. */
+static fs_result prepare_division(fsi_basis *b, int rough)
+{
+    forget_inverse(b);
+    return rough || may_invert(b, b->scaled) ? fsi_invert(b->A, b->A->n, b->L1, b->A->n, &b->N) : FS_OK;
+}
+
+/* The panel times N. */
 static fs_result basis_multiply(fsi_basis *b, int64_t rows)
 {
-    enum { BLOCK = 256 };
-    const int64_t n = b->A->n;
     double *Z = b->rows.Z;
-    if (!b->spare) FSI_TRY(fsi_operand_alloc(b->A, n * b->rows.most, &b->spare));
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        const int64_t height = fsi_min(BLOCK, n - i);
-        DENSE(b->A, gemm, 0, 0, height, rows, i + height, 1.0, b->N + i, n, Z, n, 0.0, b->spare + i, n);
-    }
+    if (!b->spare) FSI_TRY(fsi_operand_alloc(b->A, b->A->n * b->rows.most, &b->spare));
+    FSI_TRY(fsi_multiply_triangle(b->A, b->A->n, rows, b->N, Z, b->spare));
     b->rows.Z = b->spare;
     b->spare = Z;
     return FS_OK;
@@ -56,7 +62,6 @@ static fs_result basis_multiply(fsi_basis *b, int64_t rows)
 
 static fs_result divide(fsi_basis *b, int64_t rows, const double *T)
 {
-    if (b->N) return basis_multiply(b, rows);
     DENSE(b->A, trsm, 1, 0, b->r, rows, T, b->A->n, b->rows.Z, b->A->n);
     return FS_OK;
 }
@@ -120,14 +125,21 @@ static fs_result sketch_and_factor(fsi_basis *b, const fsi_basis_options *o)
     return result;
 }
 
+static fs_result take_pivots(fsi_basis *b)
+{
+    void *memory = NULL;
+    if (b->pivots) return FS_OK;
+    FSI_TRY(fsi_rows_host(b->A, b->A->n, sizeof(int64_t), &memory));
+    b->pivots = memory;
+    return FS_OK;
+}
+
 /* host = the upper triangle of the pivoted QR of R = T', T n x n in the backend's memory. */
 static fs_result pivot(fsi_basis *b, const double *T)
 {
     const int64_t n = b->A->n;
-    void *memory = NULL;
     DENSE(b->A, fetch, T, (size_t)(n * n) * sizeof(double), b->host);
-    if (!b->pivots) FSI_TRY(fsi_rows_host(b->A, n, sizeof(int64_t), &memory));
-    if (memory) b->pivots = memory;
+    FSI_TRY(take_pivots(b));
     double *R = b->host;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < j; i++) R[i + j * n] = R[j + i * n], R[j + i * n] = 0;
@@ -146,8 +158,32 @@ fs_result fsi_basis_dependent(fsi_basis *b, const double *T)
                    b->A->who, rank, n);
 }
 
-/* L1 = R11' of a pivoted R of rank r. */
-static fs_result truncate(fsi_basis *b, double rcond)
+/* The same in the backend's memory, L1 = R' and the rank; *done 0: it was left to the host. */
+static fs_result truncate_there(fsi_basis *b, double rcond, int *done)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n;
+    *done = 0;
+    if (!A->dense->pivot) return FS_OK;
+    FSI_TRY(take_pivots(b));
+    DENSE(A, pivot, n, b->L1, b->pivots, done);
+    if (!*done) return FS_OK;
+    double *diagonal = b->host;
+    DENSE(A, diagonal, n, b->L1, n, b->G, 0.0);
+    DENSE(A, fetch, b->G, (size_t)n * sizeof(double), diagonal);
+    b->r = 0;
+    while (b->r < n && diagonal[b->r] > rcond * diagonal[0]) b->r++;
+    if (b->r == n) return FS_OK;
+    const fs_matrix kept = {b->L1, b->r, b->r, n, 1, 0, 0, FS_F64, A->ctx->backend->memory};
+    DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
+    DENSE(A, widen, &kept, b->G, n);
+    double *const swap = b->L1;
+    b->L1 = b->G;
+    b->G = swap;
+    return FS_OK;
+}
+
+static fs_result truncate_here(fsi_basis *b, double rcond)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n;
@@ -158,6 +194,18 @@ static fs_result truncate(fsi_basis *b, double rcond)
         for (int64_t i = 0; i < j; i++) R[j + i * n] = j < b->r ? R[i + j * n] : 0, R[i + j * n] = 0;
     for (int64_t j = b->r; j < n; j++) R[j + j * n] = 0;
     DENSE(A, send, R, (size_t)(n * n) * sizeof(double), b->L1);
+    return FS_OK;
+}
+
+/* L1 = R11' of a pivoted R of rank r. */
+static fs_result truncate(fsi_basis *b, double rcond)
+{
+    fsi_operand *A = b->A;
+    const int64_t n = A->n;
+    int done;
+    forget_inverse(b);
+    FSI_TRY(truncate_there(b, rcond, &done));
+    if (!done) FSI_TRY(truncate_here(b, rcond));
     if (b->r > 0 && b->r < n) FSI_TRY(fsi_operand_alloc(A, b->r * (n - b->r), &b->W));
     b->is_final = b->is_final && b->r == n;
     fsi_rows_close(&b->rows);
@@ -198,8 +246,40 @@ static fs_result size_of_gram(fsi_basis *b, double *size)
     return FS_OK;
 }
 
-/* L1 from A'A where A L1'^-1 is then orthonormal to the rounding of f32: is_final. */
-static fs_result square_and_factor(fsi_basis *b)
+/* Whether A L1'^-1, L1 from A'A in f64, is as orthonormal as A's type allows: it is off by u scaled^2, and more steps
+ * leave some n u. */
+static int is_good_square(const fsi_basis *b)
+{
+    const double n = (double)b->A->n, square = b->scaled * b->scaled;
+    if (!is_f64(b)) return square * 0x1p-53 <= 0x1p-24 * sqrt(n);
+    return b->scaled <= INVERTED_F64 && square <= n / 2;
+}
+
+/* Whether A'A is worth its read of A: for an f64 A of a high condition it is in vain, which slices should not pay for. */
+static int may_square(const fsi_basis *b)
+{
+    return !in_host(b) && !b->A->is_sparse && !(is_f64(b) && b->A->slices.next);
+}
+
+/* L1 from A'A plus a shift, which always has a factor: A L1'^-1 has the condition of A times the root of the shift over
+ * |A|, and steps that follow take away the rest.  Short columns would drown in the shift. */
+static fs_result factor_shifted(fsi_basis *b, double size, int *done)
+{
+    const int64_t n = b->A->n;
+    double least = INFINITY, most = 0;
+    int broken;
+    DENSE(b->A, diagonal, n, b->G, n, b->L2, 0.0);
+    DENSE(b->A, fetch, b->L2, (size_t)n * sizeof(double), b->host);
+    for (int64_t j = 0; j < n; j++) least = fmin(least, b->host[j]), most = fmax(most, b->host[j]);
+    if (!(least >= SHIFTED * most)) return FS_OK;
+    FSI_TRY(factor_gram(b, 12 * 0x1p-52 * (double)n * size, b->L1, &broken));
+    *done = b->is_shifted = !broken;
+    b->scaled = INFINITY;
+    return FS_OK;
+}
+
+/* L1 from A'A, *done, where that will do; is_final where it need not be improved. */
+static fs_result square_and_factor(fsi_basis *b, int may_shift, int *done)
 {
     fsi_operand *A = b->A;
     const int64_t n = A->n;
@@ -211,9 +291,13 @@ static fs_result square_and_factor(fsi_basis *b)
     FSI_TRY(fsi_operand_sum(A, b->G, n * n));
     FSI_TRY(size_of_gram(b, &size));
     FSI_TRY(factor_gram(b, 0, b->L1, &broken));
-    if (broken) return FS_OK;
-    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
-    b->is_final = b->scaled * b->scaled * 0x1p-53 <= 0x1p-24 * sqrt((double)n);
+    if (!broken) {
+        FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, &b->N));
+        b->is_final = is_good_square(b);
+        *done = b->is_final || (is_f64(b) && b->scaled <= SQUARED_F64);
+    }
+    if (!b->is_final) forget_inverse(b);
+    if (!*done && may_shift) return factor_shifted(b, size, done);
     if (!b->is_final) return FS_OK;
     DENSE(A, zero, b->L2, (size_t)(n * n) * sizeof(double));
     DENSE(A, diagonal, n, b->L2, n, NULL, 1.0);
@@ -241,16 +325,18 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
     b->r = n;
     FSI_TRY(take_memory(b));
     fsi_operand_progress(A, 0, "sketch");
-    if (o->may_square && !is_f64(b) && !in_host(b) && !A->is_sparse && !o->sketch) FSI_TRY(square_and_factor(b));
-    if (!b->is_final) FSI_TRY(sketch_and_factor(b, o));
+    int squared = 0;
+    const int may_shift = is_f64(b) && o->pivoting == FSI_PIVOT_NEVER; /* a shift hides which columns are dependent */
+    if (o->may_square && may_square(b) && !o->sketch) FSI_TRY(square_and_factor(b, may_shift, &squared));
+    if (!squared) FSI_TRY(sketch_and_factor(b, o));
     if (o->pivoting == FSI_PIVOT_ALWAYS) {
         FSI_TRY(truncate(b, o->rcond));
         return b->is_final || b->r < n ? FS_OK : fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL);
     }
-    if (b->is_final) return FS_OK;
+    if (b->is_final || b->is_shifted) return FS_OK;
     /* An f32 sketch has fewer digits than the factor of A: the effect of its rounding shows later, in R itself. */
     const double limit = o->pivoting == FSI_PIVOT_DEPENDENT || is_f64(b) ? o->rcond : 0x1p-40;
-    FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
+    if (!squared) FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
     if (b->scaled * limit < 1) return FS_OK;
     return o->pivoting == FSI_PIVOT_NEVER ? fsi_basis_dependent(b, b->L1) : truncate(b, o->rcond);
 }
@@ -263,7 +349,7 @@ static fs_result gram_panel(void *user, int64_t row0, int64_t rows)
     fsi_operand *A = b->A;
     const int64_t n = A->n, r = b->r;
     (void)row0;
-    FSI_TRY(divide(b, rows, b->L1));
+    FSI_TRY(b->N ? basis_multiply(b, rows) : divide(b, rows, b->L1));
     const double *Z = b->rows.Z;
     DENSE(A, syrk, r, rows, Z, n, 1.0, b->G, n);
     if (b->W) DENSE(A, gemm, 0, 1, r, n - r, rows, 1.0, Z, n, Z + r, n, 1.0, b->W, r);
@@ -290,7 +376,8 @@ static fs_result merge(fsi_basis *b)
     return fsi_operand_share(A, b->G, n * n);
 }
 
-/* L2, until it is good; *condition is that of the last one. */
+/* L2, until it is good; *condition is that of the last one.  A shifted L1 has a condition of at most 1 / sqrt(12 n u), so
+ * that its inverse will do for the first step; Q, which is by substitution, then takes another. */
 static fs_result improve(fsi_basis *b, int *broken, double *condition)
 {
     fsi_operand *A = b->A;
@@ -300,7 +387,8 @@ static fs_result improve(fsi_basis *b, int *broken, double *condition)
                              {b->W, (size_t)(r * (n - r)) * sizeof(double), 0}};
     for (int step = 0; step < STEPS; step++) {
         fsi_operand_progress(A, 0.2 + 0.05 * step, "Gram matrix");
-        FSI_TRY(prepare_division(b, b->L1));
+        const int rough = b->is_shifted && step == 0;
+        FSI_TRY(prepare_division(b, rough));
         DENSE(A, zero, b->G, (size_t)(n * n) * sizeof(double));
         if (b->W) DENSE(A, zero, b->W, (size_t)(r * (n - r)) * sizeof(double));
         FSI_TRY(fsi_rows_accumulate(&b->rows, gram_panel, b, sums, b->W ? 2 : 1));
@@ -309,7 +397,7 @@ static fs_result improve(fsi_basis *b, int *broken, double *condition)
         FSI_TRY(cholesky(b, broken));
         if (*broken) return FS_OK;
         FSI_TRY(fsi_condition(A, r, b->L2, n, 0, condition, NULL));
-        if (*condition <= (is_f64(b) ? GOOD_F64 : GOOD_F32)) return FS_OK;
+        if (!rough && *condition <= (is_f64(b) ? GOOD_F64 : GOOD_F32)) return FS_OK;
         FSI_TRY(merge(b));
         DENSE(A, widen, &merged, b->L1, n);
     }
@@ -326,22 +414,30 @@ fs_result fsi_basis_orthogonalize(fsi_basis *b)
     if (!b->is_final) {
         FSI_TRY(improve(b, &broken, &condition));
         if (broken || condition > 1e6) return fsi_basis_dependent(b, b->L1);
+        forget_inverse(b); /* that of a final L1 is that of L1 L2 */
     }
     if (b->W) {
         DENSE(A, trsm, 1, 0, r, n - r, b->L2, n, b->W, r);
         FSI_TRY(fsi_operand_share(A, b->W, r * (n - r)));
     }
     FSI_TRY(merge(b));
-    fsi_operand_free(A, b->N);
-    b->N = NULL;
-    return fsi_condition(A, r, b->G, n, 0, &b->condition, may_invert(b) ? &b->N : NULL);
+    FSI_TRY(fsi_condition(A, r, b->G, n, 0, &b->condition, may_invert(b, b->scaled) ? &b->N : NULL));
+    if (b->N || !may_invert(b, condition)) return FS_OK;
+    b->is_second = 1;
+    return fsi_invert(A, n, b->L2, n, &b->N);
+}
+
+fs_result fsi_basis_divide_before(fsi_basis *b, int64_t rows)
+{
+    if (!b->r || (b->N && !b->is_second)) return FS_OK;
+    FSI_TRY(divide(b, rows, b->L1));
+    return b->N ? FS_OK : divide(b, rows, b->L2);
 }
 
 fs_result fsi_basis_divide(fsi_basis *b, int64_t rows)
 {
-    if (!b->r) return FS_OK;
-    FSI_TRY(divide(b, rows, b->L1)); /* by both at once, where N is used */
-    return b->N ? FS_OK : divide(b, rows, b->L2);
+    FSI_TRY(fsi_basis_divide_before(b, rows));
+    return b->N ? basis_multiply(b, rows) : FS_OK;
 }
 
 fs_result fsi_basis_triangle(fsi_basis *b)

@@ -22,10 +22,12 @@ typedef struct fsi_basis {
     int64_t *pivots;  /* n numbers in host memory; NULL: no pivots, r = n */
     double *L1, *L2;  /* r x r, columns n apart, in the backend's memory; zeros above */
     double *G;        /* n x n: room; L1 L2 after fsi_basis_orthogonalize */
-    double *N;        /* n x n: the inverse by which panels are divided; NULL: by substitutions */
+    double *N;        /* n x n: the inverse that panels are multiplied by; NULL: substitutions alone */
+    int is_second;    /* N is L2^-1, for panels divided by L1, rather than that of L1 L2 */
     double *spare;    /* as large as rows.Z: the panel times N */
     double scaled;    /* the condition of L1 with rows of length 1: that of A with columns of length 1 */
     double condition; /* of L1 L2 */
+    int is_shifted;   /* L1 does not show whether columns of A are dependent, L1 L2 does; `scaled` is infinite */
     int is_final;     /* A L1'^-1 is orthonormal to the rounding of A's type, L2 = I */
     double *host;     /* room for n x n and 3 n in host memory */
     double *W;        /* r x (n - r): Q' times the other columns of A; NULL: there are none */
@@ -37,7 +39,7 @@ typedef struct fsi_basis_options {
     const fs_sketch *sketch; /* NULL: own, of `times` n + 16 rows */
     double times;
     uint64_t seed;
-    int may_square; /* L1 may be the factor of A'A in f64, which is exact enough for an f32 A of moderate condition */
+    int may_square; /* L1 may be the factor of A'A in f64, which is exact enough for moderate conditions */
 } fsi_basis_options;
 
 /* L1, pivots and rank: one read of A, or two of a sparse one whose rows are fewer than S's.  To be closed, also after a
@@ -50,6 +52,8 @@ fs_result fsi_basis_orthogonalize(fsi_basis *b);
 
 /* The panel of rows.Z becomes rows of Q, r of its n numbers in each column; rows.Z may be other memory afterwards. */
 fs_result fsi_basis_divide(fsi_basis *b, int64_t rows);
+/* The same but for the product with N, for the caller to merge with another. */
+fs_result fsi_basis_divide_before(fsi_basis *b, int64_t rows);
 
 /* R' of A(:, J) = Q R into host, n x n packed: rows of R from r on 0. */
 fs_result fsi_basis_triangle(fsi_basis *b);

@@ -175,7 +175,7 @@ static fs_result by_svd(fs_workspace *w, double lambda, double rcond, fit *out)
     CALL(w, widen, tall ? &turned : &Y, w->Z, m);
     CALL(w, widen, &C, w->F, rhs);
     double *s = w->host, *f = w->host + p, *Vt = w->H;
-    CALL(w, svd, m, p, w->Z, m, s, Vt);
+    CALL(w, svd, m, p, w->Z, m, 0.0, s, Vt);
     out->method = FS_METHOD_SVD;
     out->rank = 0;
     out->freedom = 0;

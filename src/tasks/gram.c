@@ -100,7 +100,7 @@ fs_result fs_gram(fs_workspace *w, const fs_sketch *S, const fs_matrix *G, fs_gr
 static fs_result spectral_norm(fs_workspace *w, double *G, double *norm)
 {
     const int64_t n = w->shape.n;
-    CALL(w, eigen, n, G, n, w->host);
+    CALL(w, eigen, n, G, n, 0, w->host);
     *norm = fmax(fabs(w->host[0]), fabs(w->host[n - 1]));
     return FS_OK;
 }

@@ -56,8 +56,9 @@ fs_result fsi_lstsq_shifted_norms(fsi_lstsq *l, double *shifts, const double *g,
 /* values = the lengths of A's columns, from the factor, and `normal`.  Only where V is not used. */
 fs_result fsi_lstsq_measure_columns(fsi_lstsq *l);
 
-/* lstsq_refine.c: replaces the factor by that of A itself, unless A N is singular to rounding.  One read. */
-fs_result fsi_lstsq_refine(fsi_lstsq *l);
+/* lstsq_refine.c: replaces the factor by that of A itself, unless A N is singular to rounding.  One read.  `by_inverse`:
+ * rows of A are multiplied by l->inverse rather than divided by l->L. */
+fs_result fsi_lstsq_refine(fsi_lstsq *l, int by_inverse);
 
 /* lstsq_iterate.c: X by conjugate gradients with restarts, in l->x. */
 fs_result fsi_lstsq_iterate(fsi_lstsq *l);

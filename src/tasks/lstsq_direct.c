@@ -67,7 +67,7 @@ static fs_result lstsq_direct_decompose(fsi_lstsq *l, double *Y, double *Ut)
     FSI_TRY(fsi_lstsq_whole(l, Y, n));
     DENSE(&l->A, norm, d * n, Y, &l->norm);
     FSI_TRY(fsi_lstsq_check_norm(l));
-    DENSE(&l->A, svd, n, d, Y, n, l->values, Ut);
+    DENSE(&l->A, svd, n, d, Y, n, 0.0, l->values, Ut);
     return FS_OK;
 }
 

@@ -18,7 +18,7 @@
 #define NEAR_RCOND_OF_SKETCH 0.1
 /* Elements of a panel of A that is widened to f64 at a time, for the caches of a CPU and to keep a GPU busy; rows of a
  * panel that needs no widening. */
-enum { PANEL_HOST = 1 << 21, PANEL_DEVICE = 1 << 23, PANEL_ROWS = 1 << 16 };
+enum { PANEL_HOST = 1 << 21, PANEL_DEVICE = 1 << 25, PANEL_ROWS = 1 << 16 };
 /* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
 enum { WHOLE_ROWS = 8 };
 /* Rows for each column of a sketch whose factor is refined: A N has a condition number of three. */
@@ -39,14 +39,17 @@ fs_result fsi_lstsq_check_norm(const fsi_lstsq *l)
 /* the condition of the factor ------------------------------------------------------------------------------------ */
 
 /* Up to this condition of R, products with its inverse are taken in place of substitutions: what they lose beside those,
- * u times the condition of a correction, a restart makes good. */
-#define INVERSE_CONDITION 1e8
+ * u times the condition of a correction, a restart makes good.  On a GPU a substitution takes several times as long. */
+#define INVERSE_CONDITION_HOST 1e8
+#define INVERSE_CONDITION_DEVICE 1e12
 
 /* told.condition from L, and its inverse where that is accurate enough. */
 static fs_result estimate_condition(fsi_lstsq *l)
 {
     FSI_TRY(fsi_condition(&l->A, l->n, l->L, l->n, 0, &l->told.condition, &l->inverse));
-    if (l->told.condition <= INVERSE_CONDITION) return fsi_operand_share(&l->A, l->inverse, l->n * l->n);
+    const int in_host = l->A.ctx->backend->memory == FS_MEMORY_HOST;
+    if (l->told.condition <= (in_host ? INVERSE_CONDITION_HOST : INVERSE_CONDITION_DEVICE))
+        return fsi_operand_share(&l->A, l->inverse, l->n * l->n);
     fsi_operand_free(&l->A, l->inverse);
     l->inverse = NULL;
     return FS_OK;
@@ -70,7 +73,7 @@ static fs_result lstsq_factor_decompose(fsi_lstsq *l, double *Vt, const double *
     const int64_t n = l->n, m = l->m;
     DENSE(&l->A, zero, l->N, (size_t)(n * n) * sizeof(double));
     DENSE(&l->A, add, n * n, 1.0, l->L, l->N);
-    DENSE(&l->A, svd, n, n, l->N, n, l->values, Vt);
+    DENSE(&l->A, svd, n, n, l->N, n, 0.0, l->values, Vt);
     FSI_TRY(fsi_operand_share(&l->A, l->N, n * n));
     FSI_TRY(fsi_operand_share_host(&l->A, l->values, n));
     const double noise = fsi_operand_rcond(&l->A, 0) / 8;
@@ -80,7 +83,7 @@ static fs_result lstsq_factor_decompose(fsi_lstsq *l, double *Vt, const double *
     l->rank = rank_of(l, n);
     if (l->rank < above_noise && !l->is_refined) {
         l->rank = above_noise;
-        FSI_TRY(fsi_lstsq_refine(l));
+        FSI_TRY(fsi_lstsq_refine(l, 0));
         keeps_vectors = 0;
         l->rank = rank_of(l, above_noise);
     }
@@ -258,7 +261,8 @@ static double reads_of_iteration(const fsi_lstsq *l, double times)
 /* Whether `operations` for each element of A take less time than reading it `reads` times. */
 static int is_cheaper(const fsi_lstsq *l, double operations, double reads)
 {
-    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.25 : 0.2; /* bytes read for an operation */
+    /* Bytes read for an operation.  A GPU's reads wait for each other and for the host besides. */
+    const double balance = l->A.ctx->backend->memory == FS_MEMORY_HOST ? 0.25 : 0.04;
     return balance * operations < reads * (double)fs_dtype_size(l->A.dtype);
 }
 
@@ -276,7 +280,7 @@ static fs_result factor_sketch(fsi_lstsq *l)
     l->contraction = fmin(0.9, fmax(0.1, sqrt((double)l->n / (double)S->spec.k)));
     fs_result result = factor_sketched(l, S);
     if (own) fs_sketch_destroy((fs_sketch *)S);
-    if (result == FS_OK && !l->N && prefers_refinement(l)) result = fsi_lstsq_refine(l);
+    if (result == FS_OK && !l->N && prefers_refinement(l)) result = fsi_lstsq_refine(l, 0);
     if (l->is_refined) l->contraction = fmin(l->contraction, fmax(0.02, 0x1p-46 * l->told.condition));
     return result;
 }
@@ -314,13 +318,79 @@ static fs_result add_gram(void *user, int64_t row0, const fs_matrix *dense, cons
     return FS_OK;
 }
 
+/* Whether a second Gram matrix, of A divided by a shifted factor of the first, costs less than a sketch and the
+ * iterations that it leaves, even if it is in vain every other time.  A pass over slices costs more. */
+static int may_shift(const fsi_lstsq *l)
+{
+    return l->A.dtype == FS_F64 && !l->A.slices.next &&
+           is_cheaper(l, 4 * (double)l->n, reads_of_iteration(l, sketch_rows(l)) - 9);
+}
+
+/* L = the Cholesky factor of L + shift I; *broken: it has none. */
+static fs_result factor_square(fsi_lstsq *l, double shift, int *broken)
+{
+    if (shift > 0) DENSE(&l->A, diagonal, l->n, l->L, l->n, NULL, shift);
+    DENSE(&l->A, potrf, l->n, l->L, l->n);
+    DENSE(&l->A, wait, broken);
+    double failed = *broken;
+    FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
+    *broken = failed != 0;
+    return *broken ? FS_OK : fsi_operand_share(&l->A, l->L, l->n * l->n);
+}
+
+/* The condition of L and what follows from it; `left`: that of A N before L was refined, over L's, or 0. */
+static fs_result accept_square(fsi_lstsq *l, double left, int *fits)
+{
+    l->rank = l->n;
+    FSI_TRY(estimate_condition(l));
+    const double squared = left > 0 ? left * l->told.condition : l->told.condition;
+    l->contraction = fmax(0.02, 0x1p-46 * l->told.condition);
+    *fits = squared <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
+    if (*fits) return FS_OK;
+    l->is_refined = 0;
+    fsi_operand_free(&l->A, l->inverse);
+    l->inverse = NULL;
+    return FS_OK;
+}
+
+/* L from the Gram matrix G + shift I, which has a factor whatever A's condition, and then from the Gram matrix of A times
+ * its inverse, whose condition is that of A times sqrt(shift) / |A| (shifted Cholesky QR: Fukaya, Kannan, Nakatsukasa,
+ * Yamamoto and Yanagisawa, 2020).  The first factor has a condition of at most 1 / sqrt(12 n u), so that a product with
+ * its inverse is as good as the second Gram matrix; on a GPU it takes less time than a substitution. */
+static fs_result factor_shifted(fsi_lstsq *l, const double *G, int *fits)
+{
+    const double share = 12 * 0x1p-52 * (double)l->n, shift = share * l->norm * l->norm;
+    const fs_matrix columns = {(void *)G, l->n, l->n, l->n, 1, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    int broken;
+    DENSE(&l->A, widen, &columns, l->L, l->n);
+    FSI_TRY(factor_square(l, shift, &broken));
+    if (broken) return FS_OK;
+    l->rank = l->n;
+    if (l->A.ctx->backend->memory != FS_MEMORY_HOST) FSI_TRY(fsi_invert(&l->A, l->n, l->L, l->n, &l->inverse));
+    FSI_TRY(fsi_lstsq_refine(l, l->inverse != NULL));
+    if (l->is_refined) return accept_square(l, sqrt(share), fits);
+    fsi_operand_free(&l->A, l->inverse);
+    l->inverse = NULL;
+    return FS_OK;
+}
+
+/* L from A'A + lambda I, which is in L; G has room for a copy. */
+static fs_result factor_gram(fsi_lstsq *l, double *G, int *fits)
+{
+    const fs_matrix columns = {l->L, l->n, l->n, l->n, 1, 0, 0, FS_F64, l->A.ctx->backend->memory};
+    int broken;
+    DENSE(&l->A, widen, &columns, G, l->n);
+    FSI_TRY(factor_square(l, 0, &broken));
+    if (!broken) FSI_TRY(accept_square(l, 0, fits));
+    return *fits || !may_shift(l) ? FS_OK : factor_shifted(l, G, fits);
+}
+
 /* L from A'A + lambda I; *fits: whether it is good enough. */
 static fs_result factor_normal(fsi_lstsq *l, int *fits)
 {
     const int64_t n = l->n;
     const int in_host = l->A.ctx->backend->memory == FS_MEMORY_HOST;
-    gram_pass p = {l, fsi_max(64, (in_host ? PANEL_HOST : PANEL_DEVICE) / n), NULL, 0};
-    int broken;
+    gram_pass p = {l, fsi_max(64, fsi_min(l->A.d, (in_host ? PANEL_HOST : PANEL_DEVICE) / n)), NULL, 0};
     *fits = 0;
     FSI_TRY(fsi_operand_alloc(&l->A, n * p.most, &p.Z));
     fs_result result = l->A.dense->zero(l->A.handle, l->L, (size_t)(n * n) * sizeof(double));
@@ -341,20 +411,10 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     l->norm = sqrt(l->norm);
     if (l->norm < 1 / FSI_LSTSQ_LARGEST) return FS_OK; /* squares underflow; the sketch shows whether A is 0 */
     FSI_TRY(fsi_lstsq_check_norm(l));
-    DENSE(&l->A, potrf, n, l->L, n);
-    DENSE(&l->A, wait, &broken);
-    double failed = broken;
-    FSI_TRY(fsi_operand_share_host(&l->A, &failed, 1));
-    if (failed != 0) return FS_OK;
-    FSI_TRY(fsi_operand_share(&l->A, l->L, n * n));
-    FSI_TRY(estimate_condition(l));
-    l->rank = n;
-    l->contraction = 0.02;
-    *fits = l->told.condition <= NORMAL_CONDITION && l->told.condition * l->o.rcond <= NEAR_RCOND;
-    if (*fits) return FS_OK;
-    fsi_operand_free(&l->A, l->inverse);
-    l->inverse = NULL;
-    return FS_OK;
+    FSI_TRY(fsi_operand_alloc(&l->A, n * n, &p.Z));
+    result = factor_gram(l, p.Z, fits);
+    fsi_operand_free(&l->A, p.Z);
+    return result;
 }
 
 /* Whether A'A, n operations for an element, costs less than the reads of A it saves. */

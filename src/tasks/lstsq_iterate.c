@@ -256,7 +256,7 @@ static fs_result measure_right_hand_sides(fsi_lstsq *l)
 static fs_result lstsq_iterate_measure(fsi_lstsq *l, int has_gradient)
 {
     if (!has_gradient) FSI_TRY(true_gradient(l));
-    if (!l->is_refined) FSI_TRY(fsi_lstsq_refine(l));
+    if (!l->is_refined) FSI_TRY(fsi_lstsq_refine(l, 0));
     if (!l->N) FSI_TRY(fsi_lstsq_measure_columns(l));
     return l->is_refined ? backward_errors(l, &l->told.true_backward_error) : FS_OK;
 }

@@ -14,7 +14,8 @@ typedef struct gram {
     fsi_lstsq *l;
     fsi_rows rows;
     double *scales; /* 1 / s in the backend's memory, where V is used */
-    double *G, *T;  /* rank x rank; rank x rows of a panel, where V is used */
+    double *G, *T;  /* rank x rank; rank x rows of a panel, where that is not divided in place */
+    int by_inverse; /* A N is by a product with the inverse of L */
     double square;  /* |A|_F^2 of this caller's rows */
 } gram;
 
@@ -28,6 +29,11 @@ static fs_result add_panel(void *user, int64_t row0, int64_t rows)
     (void)row0;
     DENSE(&l->A, norm, n * rows, Z, &norm);
     g->square += norm * norm;
+    if (g->by_inverse) {
+        FSI_TRY(fsi_multiply_triangle(&l->A, n, rows, l->inverse, Z, g->T));
+        DENSE(&l->A, syrk, n, rows, g->T, n, 1.0, g->G, n);
+        return FS_OK;
+    }
     if (!l->N) {
         DENSE(&l->A, trsm, 1, 0, n, rows, l->L, n, Z, n);
         DENSE(&l->A, syrk, n, rows, Z, n, 1.0, g->G, n);
@@ -70,8 +76,8 @@ static fs_result make_gram(gram *g)
     const int64_t n = l->n, r = l->rank;
     FSI_TRY(fsi_rows_open(&g->rows, &l->A, NULL));
     FSI_TRY(fsi_operand_alloc(&l->A, r * r, &g->G));
+    if (l->N || g->by_inverse) FSI_TRY(fsi_operand_alloc(&l->A, r * fsi_max(r, g->rows.most), &g->T));
     if (l->N) {
-        FSI_TRY(fsi_operand_alloc(&l->A, r * fsi_max(r, g->rows.most), &g->T));
         FSI_TRY(fsi_operand_alloc(&l->A, n, &g->scales));
         for (int64_t i = 0; i < r; i++) l->scratch[i] = 1 / l->values[i];
         DENSE(&l->A, send, l->scratch, (size_t)r * sizeof(double), g->scales);
@@ -111,7 +117,7 @@ static fs_result refine_vectors(fsi_lstsq *l, double *C, double *Wt, double *sca
     double *product;
     DENSE(&l->A, send, l->values, (size_t)r * sizeof(double), scales);
     DENSE(&l->A, scale_rows, r, r, C, r, scales);
-    DENSE(&l->A, svd, r, r, C, r, l->values, Wt);
+    DENSE(&l->A, svd, r, r, C, r, 0.0, l->values, Wt);
     FSI_TRY(fsi_operand_share_host(&l->A, l->values, r));
     FSI_TRY(fsi_operand_alloc(&l->A, n * r, &product));
     const fs_result result = l->A.dense->gemm(l->A.handle, 0, 0, n, r, r, 1.0, l->N, n, C, r, 0.0, product, n);
@@ -139,9 +145,9 @@ static fs_result lstsq_refine_refine(gram *g)
     return FS_OK;
 }
 
-fs_result fsi_lstsq_refine(fsi_lstsq *l)
+fs_result fsi_lstsq_refine(fsi_lstsq *l, int by_inverse)
 {
-    gram g = {.l = l};
+    gram g = {.l = l, .by_inverse = by_inverse};
     if (!l->rank) return FS_OK;
     const fs_result result = lstsq_refine_refine(&g);
     fsi_operand_free(&l->A, g.G);

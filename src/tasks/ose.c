@@ -129,7 +129,7 @@ fs_result fs_ose(fs_workspace *w, const fs_sketch *S, const fs_matrix *A, uint64
     CALL(w, mark, MARK_TASK);
     FSI_TRY(fsi_workspace_load(w, 0));
     FSI_TRY(fsi_workspace_gram(w, &trace));
-    CALL(w, eigen, n, w->G, n, w->host);
+    CALL(w, eigen, n, w->G, n, 0, w->host);
     CALL(w, mark, MARK_DONE);
     fs_ose_report full = FS_OSE_REPORT_INIT;
     FSI_TRY(fsi_workspace_times(w, &full.sketch_seconds, &full.solve_seconds, &full.total_seconds));

@@ -13,7 +13,7 @@
 #include "tasks/condition.h"
 
 /* Vectors of signs by which |Q'Q - I|_F is estimated; with at most as many columns, those of I, and it is exact. */
-enum { PROBES = 16 };
+enum { PROBES = 4 };
 
 typedef struct qr {
     fsi_operand A;
@@ -22,7 +22,7 @@ typedef struct qr {
     const fs_matrix *Q, *R;
     fs_matrix at;      /* Q with its offset folded */
     int64_t probes;    /* columns of P */
-    double *P, *U, *W; /* r x probes: probes; probes x panel: P'Q'; r x probes: Q'Q P */
+    double *P, *W;     /* r x probes: probes; r x probes: Q'Q P, and probes numbers */
     double *mask;      /* n: 1 for the columns of Q, 0 for those beyond the rank; NULL: all are */
     double *panel, *f; /* in host memory: a panel that is copied there, probes */
     fs_qr_report report;
@@ -95,10 +95,9 @@ static fs_result qr_prepare(qr *q)
         for (int64_t c = 0; c < m; c++)
             q->f[i + c * r] = m == r ? i == c : ((uint64_t)(i * m + c + 1) * 0x9E3779B97F4A7C15u >> 40) % 2 ? 1 : -1;
     FSI_TRY(fsi_operand_alloc(A, r * m, &q->P));
-    FSI_TRY(fsi_operand_alloc(A, r * m, &q->W));
-    FSI_TRY(fsi_operand_alloc(A, m * most, &q->U));
+    FSI_TRY(fsi_operand_alloc(A, r * m + m, &q->W));
     DENSE(A, send, q->f, (size_t)(r * m) * sizeof(double), q->P);
-    DENSE(A, zero, q->W, (size_t)(r * m) * sizeof(double));
+    DENSE(A, zero, q->W, (size_t)(r * m + m) * sizeof(double));
     return FS_OK;
 }
 
@@ -114,8 +113,8 @@ static fs_result write_panel(void *user, int64_t row0, int64_t rows)
     double *Z = q->basis.rows.Z; /* after the division, which may exchange it */
     if (q->mask) DENSE(A, scale_rows, n, rows, Z, n, q->mask);
     if (r) {
-        DENSE(A, gemm, 1, 0, m, rows, r, 1.0, q->P, r, Z, n, 0.0, q->U, m);
-        DENSE(A, gemm, 0, 1, r, m, rows, 1.0, Z, n, q->U, m, 1.0, q->W, r);
+        const fs_matrix rows_of_q = {Z, rows, r, n, 1, 0, 0, FS_F64, A->ctx->backend->memory};
+        DENSE(A, normal, &rows_of_q, m, q->P, NULL, q->W, q->W + r * m);
     }
     if (!q->panel) {
         DENSE(A, narrow, Z, n, 0, &part);
@@ -171,10 +170,13 @@ static fs_result write_r(qr *q)
 static fs_result look_at_triangle(qr *q)
 {
     fsi_basis *b = &q->basis;
-    if (!q->options.pivot && q->A.dtype != FS_F64) {
+    if (!q->options.pivot && (q->A.dtype != FS_F64 || b->is_shifted)) {
+        /* Twice, as the condition may be a third low. */
+        const double rcond = b->is_shifted ? 2 * fsi_operand_rcond(&q->A, q->options.rcond)
+                                           : 4 * fsi_operand_unit(&q->A);
         double condition = b->scaled;
         if (!b->is_final) FSI_TRY(fsi_condition(&q->A, q->A.n, b->G, q->A.n, 1, &condition, NULL));
-        if (!(condition * 4 * fsi_operand_unit(&q->A) < 1)) return fsi_basis_dependent(b, b->G);
+        if (!(condition * rcond < 1)) return fsi_basis_dependent(b, b->G);
     }
     q->report.rank = b->r;
     q->report.condition = b->r ? b->condition : 0;
@@ -230,7 +232,6 @@ fs_result fs_qr(fs_context *ctx, const fs_operand *A, const fs_qr_options *optio
     if (result == FS_OK) result = qr_run(&q, pivots);
     fsi_basis_close(&q.basis);
     fsi_operand_free(&q.A, q.P);
-    fsi_operand_free(&q.A, q.U);
     fsi_operand_free(&q.A, q.W);
     fsi_operand_free(&q.A, q.mask);
     fsi_rows_release(&q.A, q.panel);

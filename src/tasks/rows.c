@@ -12,7 +12,7 @@
 #include "core/matrix.h"
 
 /* Numbers of a panel, large enough to pay for its calls, small enough for caches; and its rows. */
-enum { PANEL_HOST = 1 << 20, PANEL_DEVICE = 1 << 23, LEAST_ROWS = 256, ROWS_HOST = 8192, ROWS_DEVICE = 1 << 17 };
+enum { PANEL_HOST = 1 << 20, PANEL_DEVICE = 1 << 24, LEAST_ROWS = 256, ROWS_HOST = 8192, ROWS_DEVICE = 1 << 17 };
 
 fs_result fsi_rows_host(const fsi_operand *A, int64_t count, size_t element, void **memory)
 {

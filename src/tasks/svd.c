@@ -11,8 +11,9 @@
 #include "base/math.h"
 #include "core/matrix.h"
 
-/* Numbers of a panel of widened rows: what a CPU's cache holds, and what keeps a GPU busy. */
-enum { PANEL_HOST = 1 << 19, PANEL_DEVICE = 1 << 24, PANEL_LEAST = 32, PANEL_MOST = 1 << 16 };
+/* Numbers of a panel of widened rows: what a CPU's cache holds, and what keeps a GPU busy, where a narrow basis takes
+ * more rows to fill it; those of the panel times the basis are at most a quarter. */
+enum { PANEL_HOST = 1 << 19, PANEL_DEVICE = 1 << 26, PANEL_LEAST = 32, PANEL_MOST = 1 << 16 };
 
 static double now(void)
 {
@@ -57,8 +58,9 @@ static fs_result take_memory(fsi_svd *t)
 {
     const int64_t n = t->A.n, l = t->l, k = t->k, p = FSI_SVD_PROBES, small = fsi_min(n, k);
     const int one = t->options.one_read;
-    const int64_t elements = t->A.ctx->backend->memory == FS_MEMORY_HOST ? PANEL_HOST : PANEL_DEVICE;
-    t->panel = fsi_max(PANEL_LEAST, fsi_min(PANEL_MOST, elements / n));
+    const int in_host = t->A.ctx->backend->memory == FS_MEMORY_HOST;
+    const int64_t rows = in_host ? PANEL_HOST / n : PANEL_DEVICE / fsi_max(n, 4 * l);
+    t->panel = fsi_max(PANEL_LEAST, fsi_min(fsi_min(PANEL_MOST, t->A.d), rows));
     const struct part {
         double **memory;
         int64_t count;
@@ -171,23 +173,19 @@ fs_result fsi_svd_put_v(fsi_svd *t, double *sign)
     const int64_t n = t->A.n;
     const size_t bytes = (size_t)(n * t->r) * sizeof *t->V_host;
     FSI_TRY(fsi_operand_share(&t->A, t->W, n * t->r));
-    DENSE(&t->A, fetch, t->W, bytes, t->V_host);
-    for (int64_t j = 0; j < t->r; j++) {
-        double *v = t->V_host + j * n;
-        int64_t largest = 0;
-        for (int64_t i = 1; i < n; i++)
-            if (fabs(v[i]) > fabs(v[largest])) largest = i;
-        sign[j] = v[largest] < 0 ? -1 : 1;
-        for (int64_t i = 0; i < n; i++) v[i] *= sign[j];
-    }
-    DENSE(&t->A, send, t->V_host, bytes, t->W);
+    DENSE(&t->A, orient, n, t->r, t->W, t->small);
+    DENSE(&t->A, fetch, t->small, (size_t)t->r * sizeof *sign, sign);
     if (!t->V) return FS_OK;
     const fs_matrix V = fsi_matrix_at_origin(t->V);
     fs_matrix columns = V; /* its transpose: to(i, j) = from[j + i ld] */
     columns.rows = V.cols, columns.cols = V.rows;
     columns.row_stride = V.col_stride, columns.col_stride = V.row_stride;
-    if (V.memory == t->A.ctx->backend->memory) DENSE(&t->A, narrow, t->W, n, 0, &columns);
-    else svd_store(t->V_host, n, &columns);
+    if (V.memory == t->A.ctx->backend->memory) {
+        DENSE(&t->A, narrow, t->W, n, 0, &columns);
+        return FS_OK;
+    }
+    DENSE(&t->A, fetch, t->W, bytes, t->V_host);
+    svd_store(t->V_host, n, &columns);
     return FS_OK;
 }
 
@@ -241,7 +239,9 @@ static fs_result svd_run(fsi_svd *t, double *mean)
 {
     FSI_TRY(fsi_operand_open(&t->A, t->l, fsi_max(t->A.n, t->k), fsi_min(t->A.n, t->k)));
     FSI_TRY(take_memory(t));
-    FSI_TRY(t->options.one_read ? fsi_svd_nystrom(t) : fsi_svd_range(t));
+    int done = 0;
+    if (t->all && !t->centred && t->A.rows >= t->A.n) FSI_TRY(fsi_svd_tall(t, &done));
+    if (!done) FSI_TRY(t->options.one_read ? fsi_svd_nystrom(t) : fsi_svd_range(t));
     double error[] = {t->error, t->low, t->high};
     FSI_TRY(fsi_operand_share_host(&t->A, error, 3));
     t->error = error[0], t->low = error[1], t->high = error[2];

@@ -85,8 +85,10 @@ fs_result fsi_svd_rank_one(fsi_svd *t, int64_t m, int64_t n, const double *x, co
 /* The methods: s, U and V. */
 fs_result fsi_svd_range(fsi_svd *t);
 fs_result fsi_svd_nystrom(fsi_svd *t);
+/* All of a tall A that is not centred; *done 0, and nothing written: its columns are dependent to rounding. */
+fs_result fsi_svd_tall(fsi_svd *t, int *done);
 
-/* V, n x r in W, gets the header's signs there and in V_host, and goes to the caller; sign[j] is what column j was
+/* V, n x r in W, gets the signs of the header there, and goes to the caller; sign[j] is what column j was
  * multiplied by. */
 fs_result fsi_svd_put_v(fsi_svd *t, double *sign);
 

@@ -17,7 +17,7 @@ static fs_result factor_core(fsi_svd *t)
     fs_matrix C = fs_col_major(t->Ct, l, k, FS_F64);
     C.memory = t->A.ctx->backend->memory;
     DENSE(&t->A, widen, &C, t->W, k);
-    DENSE(&t->A, svd, k, l, t->W, k, t->D, t->Vt);
+    DENSE(&t->A, svd, k, l, t->W, k, 0.0, t->D, t->Vt);
     FSI_TRY(fsi_operand_share(&t->A, t->W, k * l));
     FSI_TRY(fsi_operand_share_host(&t->A, t->D, l));
     FSI_TRY(fsi_operand_share(&t->A, t->Vt, l * l));
@@ -63,7 +63,7 @@ static fs_result join(fsi_svd *t, int64_t *rank)
     DENSE(&t->A, zero, t->W, (size_t)(n * l) * sizeof *t->W);
     if (!m) return FS_OK;
     FSI_TRY(gram(t));
-    DENSE(&t->A, svd, m, m, t->E, m, values, t->Vt);
+    DENSE(&t->A, svd, m, m, t->E, m, 0.0, values, t->Vt);
     FSI_TRY(fsi_operand_share(&t->A, t->E, m * m));
     FSI_TRY(fsi_operand_share_host(&t->A, values, m));
     while (*rank < m && values[*rank] > values[0] * 1e-10) ++*rank;
@@ -117,7 +117,7 @@ fs_result fsi_svd_nystrom(fsi_svd *t)
     fsi_operand_progress(&t->A, 0.7, "singular values");
     FSI_TRY(factor_core(t));
     FSI_TRY(join(t, &rank));
-    DENSE(&t->A, svd, n, l, t->W, n, t->D, t->Vt);
+    DENSE(&t->A, svd, n, l, t->W, n, 0.0, t->D, t->Vt);
     FSI_TRY(fsi_operand_share_host(&t->A, t->D, l));
     FSI_TRY(fsi_operand_share(&t->A, t->Vt, l * l));
     for (int64_t j = 0; j < t->r; j++) t->s[j] = j < rank ? t->D[j] : 0;

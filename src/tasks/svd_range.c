@@ -22,6 +22,13 @@ static fs_matrix transposed(const fsi_svd *t, double *data, int64_t rows, int64_
     return m;
 }
 
+/* The error of a small decomposition, over its size: the rounding of A's type, unless all of A is decomposed.  The sum of
+ * the squares of its singular values is better: it is off by the square of this. */
+static double error_of_values(const fsi_svd *t)
+{
+    return t->all || t->A.dtype == FS_F64 ? 0.0 : fsi_operand_unit(&t->A);
+}
+
 /* the basis ---------------------------------------------------------------------------------------------------- */
 
 /* P and the first `count` of D are those of one rank. */
@@ -41,7 +48,7 @@ static fs_result basis_of_sketch(fsi_svd *t)
         fs_matrix rows = Y;
         rows.rows = k, rows.cols = n, rows.row_stride = n, rows.col_stride = 1;
         DENSE(&t->A, widen, &rows, t->W, n);
-        DENSE(&t->A, svd, n, k, t->W, n, t->D, t->Vt);
+        DENSE(&t->A, svd, n, k, t->W, n, error_of_values(t), t->D, t->Vt);
         rows.data = t->W;
         rows.rows = t->l;
         DENSE(&t->A, widen, &rows, t->P, n);
@@ -51,7 +58,7 @@ static fs_result basis_of_sketch(fsi_svd *t)
     fs_matrix from = V;
     from.col_stride = n;
     DENSE(&t->A, widen, &Y, t->W, k);
-    DENSE(&t->A, svd, k, n, t->W, k, t->D, t->Vt);
+    DENSE(&t->A, svd, k, n, t->W, k, error_of_values(t), t->D, t->Vt);
     DENSE(&t->A, widen, &from, t->P, n);
     return share_basis(t, n);
 }
@@ -79,7 +86,7 @@ static fs_result orthonormalise(fsi_svd *t)
     int good;
     FSI_TRY(cholesky_step(t, 1e-5, &good));
     if (good) FSI_TRY(cholesky_step(t, 0.5, &good));
-    if (!good) DENSE(&t->A, svd, t->A.n, t->l, t->P, t->A.n, t->host, t->Vt);
+    if (!good) DENSE(&t->A, svd, t->A.n, t->l, t->P, t->A.n, 0.0, t->host, t->Vt);
     return FS_OK;
 }
 
@@ -88,7 +95,7 @@ static fs_result rotate(fsi_svd *t)
 {
     const int64_t n = t->A.n, l = t->l, k = t->k;
     DENSE(&t->A, gemm, 1, 0, k, l, n, 1.0, t->Yt, n, t->P, n, 0.0, t->W, k);
-    DENSE(&t->A, svd, k, l, t->W, k, t->D, t->Vt);
+    DENSE(&t->A, svd, k, l, t->W, k, error_of_values(t), t->D, t->Vt);
     DENSE(&t->A, gemm, 0, 1, n, l, l, 1.0, t->P, n, t->Vt, l, 0.0, t->Q, n);
     double *const swap = t->P;
     t->P = t->Q;
@@ -149,7 +156,7 @@ static fs_result gram_of(fsi_svd *t)
 static fs_result turn(fsi_svd *t, double *F)
 {
     const int64_t l = t->l, m = t->t;
-    DENSE(&t->A, svd, m, m, F, m, t->D, t->Vt);
+    DENSE(&t->A, svd, m, m, F, m, error_of_values(t), t->D, t->Vt);
     DENSE(&t->A, gemm, 0, 0, l, m, m, 1.0, t->Vr, l, F, m, 0.0, t->W, l);
     const fs_matrix turned = transposed(t, t->Vr, l, m);
     fs_matrix as_rows = turned; /* narrow: to(i, j) = from[j + i ld] */
@@ -190,7 +197,7 @@ static fs_result svd_range_refine(fsi_svd *t)
     const int64_t m = t->t;
     const size_t bytes = (size_t)(m * m) * sizeof *t->host;
     double *values = t->host + t->l * t->l;
-    DENSE(&t->A, svd, m, m, t->E, m, values, t->Vt);
+    DENSE(&t->A, svd, m, m, t->E, m, 0.0, values, t->Vt);
     DENSE(&t->A, fetch, t->E, bytes, t->host);
     for (int64_t j = 0; j < m; j++) {
         const double root = sqrt(fmax(values[j], values[0] * ROUNDED));

@@ -4,9 +4,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import types
 
 fsbench, library, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 sys.path.insert(0, str(root / "bench"))
+import compare_solvers as compare  # noqa: E402
 import report_solvers as report  # noqa: E402
 
 
@@ -73,6 +75,15 @@ with tempfile.TemporaryDirectory() as temporary:
     subprocess.run([*run, "lstsq"], check=True)
     expect(python.read_text() == before, "a finished record was measured again")
 
+    def fail():
+        raise ValueError("it did not converge\nat all")
+    common = {name: lines[0][name] for name in ("numpy", "scipy", "commit", "date")}
+    few = types.SimpleNamespace(reps=3, seconds=1)
+    compare.measure("broken", [("flashsketch", "library", int), ("peer", "peer", fail)], int, lambda result: {}, few,
+                    compare.Record(python, common), {})
+    last = [json.loads(text) for text in python.read_text().splitlines()][-2:]
+    expect("ms" in last[0] and "ms" not in last[1] and last[1]["outcome"] == "breaks down", f"a peer failed: {last}")
+
     command = [sys.executable, root / "bench" / "report_solvers.py", "--results", results, "--page", page]
     page.write_text("head\n")
     broken = subprocess.run(command, capture_output=True, text=True)
@@ -82,7 +93,7 @@ with tempfile.TemporaryDirectory() as temporary:
     subprocess.run(command, check=True)
     text = page.read_text()
     expect(text.startswith("head\n") and text.endswith("tail\n") and "\nold\n" not in text, "the page lost its text")
-    for part in ("### small", "A quiet machine.", "**Backward error**", "breaks down", "numpy.linalg.lstsq",
+    for part in ("### small", "A quiet machine.", "**Backward error**", "breaks down", "it did not converge |", "numpy.linalg.lstsq",
                  "(images/solvers-small.svg)", "**Bars**"):
         expect(part in text, f"the page lacks '{part}'")
     picture = page.parent / "images" / "solvers-small.svg"

@@ -12,7 +12,7 @@
 enum { D = 900, N = 14, RHS = 2, COUNT = N * RHS };
 
 static fs_context *ctx;
-static problem hard; /* condition 1e9, which no method but ITERATE solves */
+static problem hard; /* condition 1e9, at which A'A has no factor */
 static int open_problem(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void max_iterations_is_a_limit(void **state)
         double x[COUNT];
         fs_lstsq_options options = FS_LSTSQ_INIT;
         fs_lstsq_report report;
-        options.max_iterations = limit;
+        options.method = FS_LSTSQ_ITERATE, options.max_iterations = limit;
         MUST(solve(&options, x, &report));
         assert_int_equal(report.iterations, limit);
         assert_int_equal(report.converged, 0);
@@ -156,6 +156,33 @@ static void reports_are_true(void **state)
                 slicer_close(&s);
                 problem_free(&p);
             }
+}
+
+/* NORMAL continues where A'A has no factor, and leaves A to a sketch where a second one would have none either. */
+static void squares_are_shifted_and_refined(void **state)
+{
+    (void)state;
+    for (int exponent = 7; exponent <= 14; exponent++)
+        for (int ridge = 0; ridge < 2; ridge++) {
+            problem p = problem_make(D, N, RHS, FS_F64, pow(10, exponent), 0.1, 6);
+            double x[COUNT];
+            const fs_operand operand = dense_operand(&p.A);
+            const fs_matrix X = fs_row_major(x, N, RHS, FS_F64);
+            fs_lstsq_options options = FS_LSTSQ_INIT;
+            fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
+            options.method = FS_LSTSQ_NORMAL, options.measure_error = 1;
+            options.lambda = ridge ? pow(norm_of(&p.A) * pow(10, -exponent), 2) : 0;
+            MUST(fs_lstsq(ctx, &operand, &p.B, &options, &X, &report));
+            char what[80];
+            snprintf(what, sizeof what, "condition 1e%d, lambda %g", exponent, options.lambda);
+            if (report.converged != 1 || report.rank != N) fail_msg("%s: rank %d", what, (int)report.rank);
+            expect_at_most(what, report.true_backward_error, 0x1p-51);
+            if (exponent <= 12) {
+                if (report.method != FS_LSTSQ_NORMAL) fail_msg("%s: became method %d", what, report.method);
+                expect_at_most(what, (double)report.iterations, 6);
+            }
+            problem_free(&p);
+        }
 }
 
 static void reports_and_options_may_be_absent(void **state)
@@ -357,7 +384,7 @@ static void seeds_change_the_sketch_alone(void **state)
         double x[COUNT], error = 0, size = 0;
         fs_lstsq_options options = FS_LSTSQ_INIT;
         fs_lstsq_report report;
-        options.seed = seed;
+        options.method = FS_LSTSQ_ITERATE, options.seed = seed;
         MUST(solve(&options, x, &report));
         if (!seed) memcpy(first, x, sizeof x);
         for (int i = 0; i < COUNT; i++) error = hypot(error, x[i] - first[i]), size = hypot(size, x[i]);
@@ -422,6 +449,7 @@ int main(void)
         cmocka_unit_test(a_tolerance_out_of_reach_is_said),
         cmocka_unit_test(max_iterations_is_a_limit),
         cmocka_unit_test(reports_are_true),
+        cmocka_unit_test(squares_are_shifted_and_refined),
         cmocka_unit_test(reports_and_options_may_be_absent),
         cmocka_unit_test(sketches_of_the_caller_are_taken),
         cmocka_unit_test(bad_sketches_are_survived),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cuda/linalg/cholesky.h"
+#include "cuda/linalg/gram_svd.h"
 #include "cuda/linalg/libraries.h"
 #include "cuda/linalg/products.h"
 #include "cuda/runtime/element.cuh"
@@ -45,19 +46,25 @@ static fs_result reserve(gpu_dense *h, int64_t n, int64_t m, int64_t p)
 {
     int potrf = 0, syevd = 0, gesvd = 0;
     double *none = NULL;
-    FSI_TRY(good(h, h->lib->potrf_size(h->lib->solver, LOWER, (int)n, none, (int)n + 8, &potrf),
+    const int64_t order = fsi_max(n, p); /* a singular value decomposition factors and turns p x p matrices */
+    FSI_TRY(good(h, h->lib->potrf_size(h->lib->solver, LOWER, (int)order, none, (int)order + 8, &potrf),
                  "asking for potrf's work space"));
-    FSI_TRY(good(h, h->lib->syevd_size(h->lib->solver, NO_VECTORS, LOWER, (int)n, none, (int)n, none, &syevd),
-                 "asking for syevd's work space"));
+    for (int vectors = 0; vectors < 2; vectors++) {
+        int wanted = 0;
+        FSI_TRY(good(h,
+                     h->lib->syevd_size(h->lib->solver, vectors ? VECTORS : NO_VECTORS, LOWER, (int)order, none,
+                                        (int)order, none, &wanted),
+                     "asking for syevd's work space"));
+        syevd = wanted > syevd ? wanted : syevd;
+    }
     FSI_TRY(good(h, h->lib->gesvd_size(h->lib->solver, (int)m, (int)p, &gesvd), "asking for gesvd's work space"));
     h->lwork = (int)fsi_max(fsi_max(potrf, syevd), gesvd);
-    h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)(n > p ? n : p) * sizeof(double);
+    h->bytes = (size_t)h->lwork * sizeof(double) + (size_t)order * sizeof(double);
     const size_t work = (size_t)(h->lwork > 0 ? h->lwork : 1) * sizeof(double);
     FSI_TRY(fsi_gpu_check(h->gpu, fsi_linalg_alloc(h->gpu, work, (void **)&h->work), "taking cuSOLVER's work space"));
-    FSI_TRY(fsi_gpu_check(h->gpu,
-                          fsi_linalg_alloc(h->gpu, (size_t)(n > p ? n : p) * sizeof(double), (void **)&h->values),
+    FSI_TRY(fsi_gpu_check(h->gpu, fsi_linalg_alloc(h->gpu, (size_t)order * sizeof(double), (void **)&h->values),
                           "taking memory for eigenvalues"));
-    FSI_TRY(fsi_cholesky_open(h->gpu, n, &h->cholesky));
+    FSI_TRY(fsi_cholesky_open(h->gpu, order, &h->cholesky));
     h->bytes += h->cholesky.bytes;
     return FS_OK;
 }
@@ -135,6 +142,9 @@ static fs_result dense_widen_columns(void *handle, const fs_matrix *from, const 
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (from->rows == 0 || from->cols == 0) return FS_OK;
+    int done = 0;
+    if (!order) FSI_TRY(fsi_gpu_widen_vectors(h->gpu, from, to, ld, &done));
+    if (done) return FS_OK;
 #define WIDEN(T) widen<T>(h, from, order, to, ld)
     return FSI_BY_DTYPE(from->dtype, WIDEN);
 #undef WIDEN
@@ -159,6 +169,9 @@ static fs_result dense_narrow(void *handle, const double *from, int64_t ld, int 
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     if (to->rows == 0 || to->cols == 0) return FS_OK;
+    int done = 0;
+    if (!symmetric) FSI_TRY(fsi_gpu_narrow_vectors(h->gpu, from, ld, to, &done));
+    if (done) return FS_OK;
     narrow_kernel<<<tile_grid(to->rows, to->cols), dim3(ACROSS, DOWN), 0, h->gpu->stream>>>(
         from, ld, symmetric, fsi_output_of(to, 1.0, 0.0), to->rows, to->cols);
     return FSI_LAUNCHED(h->gpu, "storing a result");
@@ -218,6 +231,36 @@ static fs_result dense_squares(void *handle, int64_t n, int64_t count, const dou
     if (count == 0) return FS_OK;
     squares_kernel<<<flat_grid(count * 32), FLAT, 0, h->gpu->stream>>>(n, count, x, ld, squares);
     return FSI_LAUNCHED(h->gpu, "summing squares");
+}
+
+/* A warp for each column: its first element of the largest size decides. */
+static __global__ void orient_kernel(int64_t n, int64_t count, double *V, double *sign)
+{
+    const int lane = threadIdx.x % 32;
+    for (int64_t c = blockIdx.x * (int64_t)(FLAT / 32) + threadIdx.x / 32; c < count;
+         c += (int64_t)gridDim.x * (FLAT / 32)) {
+        double *v = V + c * n, most = -1, x = 0;
+        int64_t at = 0;
+        for (int64_t i = lane; i < n; i += 32)
+            if (fabs(v[i]) > most) most = fabs(v[i]), x = v[i], at = i;
+        for (int offset = 16; offset > 0; offset /= 2) {
+            const double other = __shfl_xor_sync(0xffffffffu, most, offset),
+                         y = __shfl_xor_sync(0xffffffffu, x, offset);
+            const int64_t there = __shfl_xor_sync(0xffffffffu, at, offset);
+            if (other > most || (other == most && there < at)) most = other, x = y, at = there;
+        }
+        if (lane == 0) sign[c] = x < 0 ? -1 : 1;
+        if (x < 0)
+            for (int64_t i = lane; i < n; i += 32) v[i] = -v[i];
+    }
+}
+static fs_result dense_orient(void *handle, int64_t n, int64_t count, double *V, double *sign)
+{
+    gpu_dense *h = (gpu_dense *)handle;
+    on_device here(h->gpu->device);
+    if (n == 0 || count == 0) return FS_OK;
+    orient_kernel<<<flat_grid(count * 32), FLAT, 0, h->gpu->stream>>>(n, count, V, sign);
+    return FSI_LAUNCHED(h->gpu, "orienting singular vectors");
 }
 
 static __global__ void add_kernel(int64_t count, double a, const double *x, double *y)
@@ -336,6 +379,9 @@ static fs_result dense_trsm(void *handle, int left, int transposed, int64_t m, i
     /* One row times the inverse of op(L) is the inverse of its transpose times a column. */
     if (!left && m == 1) return substitute(h, !transposed, n, L, ldl, B, ldb);
     if (left && n == 1) return substitute(h, transposed, m, L, ldl, B, 1);
+    int done;
+    FSI_TRY(fsi_gpu_divide_by_blocks(h, left, transposed, m, n, L, ldl, B, ldb, &done));
+    if (done) return FS_OK;
     return good(h,
                 h->lib->dtrsm(h->lib->blas, left ? LEFT : RIGHT, LOWER, transposed ? OP_T : OP_N, NON_UNIT, (int)m,
                               (int)n, &one, L, (int)ldl, B, (int)ldb),
@@ -363,23 +409,33 @@ static fs_result converged(gpu_dense *h, const char *what, int64_t rows, int64_t
                              (long long)rows, (long long)cols, info);
 }
 
-static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, double *values)
+static fs_result dense_eigen(void *handle, int64_t n, double *G, int64_t ld, int vectors, double *values)
 {
     gpu_dense *h = (gpu_dense *)handle;
     on_device here(h->gpu->device);
     FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
-                 h->lib->syevd(h->lib->solver, NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values, h->work, h->lwork,
-                               h->answers.info + 1),
+                 h->lib->syevd(h->lib->solver, vectors ? VECTORS : NO_VECTORS, LOWER, (int)n, G, (int)ld, h->values,
+                               h->work, h->lwork, h->answers.info + 1),
                  "syevd"));
     FSI_TRY(dense_fetch(h, h->values, (size_t)n * sizeof *values, values));
     return converged(h, "eigenvalues", n, n);
 }
 
-static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double *s, double *Vt)
+/* By eigenvectors of Gram matrices, and where those do not do by gesvd, which takes ten times as long. */
+static fs_result dense_svd(void *handle, int64_t m, int64_t p, double *X, int64_t ld, double error, double *s,
+                           double *Vt)
 {
     gpu_dense *h = (gpu_dense *)handle;
+    const fs_allocator *memory = &h->gpu->host.allocator;
     on_device here(h->gpu->device);
+    int done = 0;
+    double *host = (double *)memory->alloc(memory->user, (size_t)(2 * p) * sizeof(double));
+    if (!host) return h->gpu->host.fail(FS_ENOMEM, "no memory for %lld singular values", (long long)p);
+    const fs_result result = fsi_gram_svd(&fsi_gpu_dense, h, host, m, p, X, ld, error, s, Vt, &done);
+    memory->release(memory->user, host);
+    FSI_TRY(result);
+    if (done) return FS_OK;
     FSI_TRY(fsi_linalg_follow(h->gpu));
     FSI_TRY(good(h,
                  h->lib->gesvd(h->lib->solver, 'O', 'S', (int)m, (int)p, X, (int)ld, h->values, NULL, (int)m, Vt,
@@ -477,6 +533,7 @@ const fsi_dense fsi_gpu_dense = {
     .ones = dense_ones,
     .squares = dense_squares,
     .scale_rows = dense_scale_rows,
+    .orient = dense_orient,
     .add = dense_add,
     .norm = dense_norm,
     .syrk = dense_syrk,
@@ -486,6 +543,7 @@ const fsi_dense fsi_gpu_dense = {
     .eigen = dense_eigen,
     .svd = dense_svd,
     .qr = dense_qr,
+    .pivot = fsi_gpu_dense_pivot,
     .product = fsi_gpu_dense_product,
     .normal = fsi_gpu_dense_normal,
     .product_sparse = fsi_gpu_dense_product_sparse,

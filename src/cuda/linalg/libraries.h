@@ -8,7 +8,7 @@
 
 #include "cuda/runtime/gpu.h"
 
-enum { OP_N = 0, OP_T = 1, LOWER = 0, LEFT = 0, RIGHT = 1, NON_UNIT = 0, NO_VECTORS = 0 };
+enum { OP_N = 0, OP_T = 1, LOWER = 0, LEFT = 0, RIGHT = 1, NON_UNIT = 0, NO_VECTORS = 0, VECTORS = 1 };
 
 /* Through which a workspace gets results. */
 typedef struct fsi_linalg_answers {

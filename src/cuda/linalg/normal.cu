@@ -13,6 +13,8 @@
  * Every block has sums of its own, in shared memory where they fit; split_reduce.cu adds them in a fixed order.  The
  * order of sums depends on the shape and type of A, m and the GPU, not on strides or on time.
  *
+ * The gradient of an f64 A, with B, has sums of twice the precision: normal_twice.cu.
+ *
  * Where eight rows do not fit shared memory, and above MOST_RHS right-hand sides, products.cu takes over. */
 #include "cuda/linalg/products.h"
 #include "cuda/runtime/element.cuh"
@@ -50,14 +52,6 @@ typedef struct normal_call {
     double *U;                         /* product: m x rows; NULL: normal */
     double *partial, *partial_squares; /* of each block: m x n (n contiguous), m */
 } normal_call;
-
-__device__ __forceinline__ double element_of(const void *data, fs_dtype dtype, int64_t at)
-{
-    if (dtype == FS_F64) return ((const double *)data)[at];
-    if (dtype == FS_F32) return (double)((const float *)data)[at];
-    if (dtype == FS_F16) return (double)fsi_widen(((const __half *)data)[at]);
-    return (double)fsi_widen(((const __nv_bfloat16 *)data)[at]);
-}
 
 /* loads ------------------------------------------------------------------------------------------------------ */
 
@@ -125,7 +119,7 @@ __device__ __forceinline__ void load_B(const normal_call &C, int c0, int64_t row
     for (int e = threadIdx.x; e < M * C.tile_rows; e += THREADS) {
         const int c = e / C.tile_rows, r = e - c * C.tile_rows;
         U[e] = C.B && c0 + c < C.m && r < count
-                   ? element_of(C.B, C.b_dtype, (row0 + r) * C.b_row_stride + (c0 + c) * C.b_col_stride)
+                   ? fsi_element_at(C.B, C.b_dtype, (row0 + r) * C.b_row_stride + (c0 + c) * C.b_col_stride)
                    : 0.0;
     }
 }
@@ -380,6 +374,11 @@ fs_result run(void *handle, const fs_matrix *A, int64_t m, const double *P, cons
     fsi_gpu *gpu = ((fsi_gpu_handle *)handle)->gpu;
     on_device here(gpu->device);
     if (A->rows == 0 || A->cols == 0 || m == 0) return fsi_gpu_panel_products(handle, A, m, P, B, U, W, squares);
+    if (W && B) {
+        int done;
+        FSI_TRY(fsi_gpu_normal_twice(gpu, A, m, P, B, W, squares, &done));
+        if (done) return FS_OK;
+    }
     normal_call C = {};
     normal_plan plan;
     C.A = A->data, C.row_stride = A->row_stride, C.col_stride = A->col_stride, C.rows = A->rows;

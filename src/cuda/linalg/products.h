@@ -13,10 +13,25 @@ typedef struct fsi_gpu_handle {
 fs_result fsi_gpu_dense_product(void *handle, const fs_matrix *A, int64_t m, const double *P, double *U);
 fs_result fsi_gpu_dense_normal(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
                                double *W, double *squares);
+/* normal_twice.cu: `normal` of an f64 A with B, its sums in twice the precision.  *done 0, and nothing added: another
+ * type, or no room in shared memory. */
+fs_result fsi_gpu_normal_twice(fsi_gpu *gpu, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,
+                               double *W, double *squares, int *done);
 /* ... and sparse_products.cu */
 fs_result fsi_gpu_dense_product_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, double *U);
 fs_result fsi_gpu_dense_normal_sparse(void *handle, const fs_sparse *A, int64_t m, const double *P, const fs_matrix *B,
                                       double *W, double *squares);
+
+/* pivot.cu: `pivot` of dense.h. */
+fs_result fsi_gpu_dense_pivot(void *handle, int64_t n, double *L, int64_t *pivots, int *done);
+
+/* panels.cu: widen and narrow of dense.h for views that are made of vectors of 16 bytes.  *done 0: this is none. */
+fs_result fsi_gpu_widen_vectors(fsi_gpu *gpu, const fs_matrix *from, double *to, int64_t ld, int *done);
+fs_result fsi_gpu_narrow_vectors(fsi_gpu *gpu, const double *from, int64_t ld, const fs_matrix *to, int *done);
+
+/* triangles.cu: trsm of dense.h by products, for many rows or columns of B.  *done 0, and B unchanged: too few. */
+fs_result fsi_gpu_divide_by_blocks(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L,
+                                   int64_t ldl, double *B, int64_t ldb, int *done);
 
 /* products.cu: the same as product and normal by panels of A in f64 and cuBLAS.  W NULL: U = (A P)' is stored. */
 fs_result fsi_gpu_panel_products(void *handle, const fs_matrix *A, int64_t m, const double *P, const fs_matrix *B,

@@ -31,6 +31,15 @@ static __device__ __forceinline__ double fsi_widen(double x) { return x; }
 static __device__ __forceinline__ float fsi_widen(__half x) { return __half2float(x); }
 static __device__ __forceinline__ float fsi_widen(__nv_bfloat16 x) { return __bfloat162float(x); }
 
+/* An element of a type that is known at run time. */
+static __device__ __forceinline__ double fsi_element_at(const void *data, fs_dtype dtype, int64_t at)
+{
+    if (dtype == FS_F64) return ((const double *)data)[at];
+    if (dtype == FS_F32) return (double)((const float *)data)[at];
+    if (dtype == FS_F16) return (double)fsi_widen(((const __half *)data)[at]);
+    return (double)fsi_widen(((const __nv_bfloat16 *)data)[at]);
+}
+
 /* x with its sign changed where bit 31 of `sign` is set. */
 static __device__ __forceinline__ float fsi_turned(float x, uint32_t sign)
 {
