@@ -186,7 +186,7 @@ template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS> __glo
         float total[sh::SUMS];
         const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
         ring_place at = {0, 0};
-        multiply_tiles(m, tile_count, every, column, out, sh::APART ? group : 0, 0, at, total);
+        multiply_tiles(m, tile_count, every, column, a.n - p.column - column, out, sh::APART ? group : 0, 0, at, total);
 
         /* 3. all finite: scale once, store once */
         const bool again = fsi_barrier_or(1, THREADS, !finite<T, CHUNKED, sh::ACROSS>(total, a.n - p.column - column));
@@ -305,7 +305,7 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
         const int tile_count = s_tiles_of(*slice);
         const int every = is_float<T>::value ? promotion((int)a.B.s, slice->block_rows) : 4;
         float total[sh::SUMS];
-        multiply_tiles(m, tile_count, every, column, 0, 0, before, at, total);
+        multiply_tiles(m, tile_count, every, column, a.n - slice->column - column, 0, 0, before, at, total);
         before += (tile_count + 1) / 2;
         if ((tid & 31) == 0) fsi_mbarrier_arrive(m.set_empty((before - 1) % SETS));
 

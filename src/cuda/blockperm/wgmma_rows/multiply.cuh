@@ -205,11 +205,12 @@ __device__ __forceinline__ int promotion(int s, int block_rows)
 /* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
  * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
  * S tiles, a power of two, when the next unit is ready.  Where warpgroups take S tiles in turn, `side` says which.
- * `before` sets were for earlier work items; `at` continues from item to item. */
+ * `before` sets were for earlier work items; `at` continues from item to item.  `columns` of the warp's columns exist:
+ * what chunks bring of others has the scale 0, so that it does not decide when sums are promoted. */
 template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
 __device__ __forceinline__ void multiply_tiles(const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> &m, int tile_count,
-                                               int every, int column, int out, int side, int before, ring_place &at,
-                                               float (&total)[shape<T, CHUNKED, OUTS, TILES>::SUMS])
+                                               int every, int column, int64_t columns, int out, int side, int before,
+                                               ring_place &at, float (&total)[shape<T, CHUNKED, OUTS, TILES>::SUMS])
 {
     typedef shape<T, CHUNKED, OUTS, TILES> sh;
     typedef unit<T, CHUNKED, sh::ACROSS, sh::ROW_BYTES> unit_t;
@@ -233,7 +234,8 @@ __device__ __forceinline__ void multiply_tiles(const memory<T, CHUNKED, OUTS, TI
 #pragma unroll
     for (int i = 0; i < sh::SUMS; i++) total[i] = sums[i] = 0.0f;
 #pragma unroll
-    for (int i = 0; i < sh::COLUMNS; i++) up[i] = FIRST_SCALE;
+    for (int c = 0; c < sh::COLUMNS; c++)
+        up[c] = CHUNKED && column_at<T, CHUNKED, sh::ACROSS>(c) >= columns ? 0.0f : FIRST_SCALE;
 #pragma unroll 1
     for (int t = side; t < tile_count; t += TURN) {
         const int number = before + (t >> 1), place = number % SETS;
