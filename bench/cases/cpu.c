@@ -144,7 +144,8 @@ static double relative_error(const bench_run *r)
 {
     const int64_t rows_in = r->from.rows, rows_out = r->to.rows, most = ((int64_t)1 << 23) / (rows_in + rows_out) + 1;
     const int64_t few = r->c.n < CHECKED ? r->c.n : CHECKED, count = few < most ? few : most, step = r->c.n / count;
-    double *in = malloc(sizeof *in * (size_t)(rows_in * count)), *out = malloc(sizeof *out * (size_t)(rows_out * count)),
+    double *in = malloc(sizeof *in * (size_t)(rows_in * count)),
+           *out = malloc(sizeof *out * (size_t)(rows_out * count)),
            *made = malloc(sizeof *made * (size_t)(rows_out * count));
     double difference = 0, norm = 0;
     if (in && out && made) {
@@ -164,19 +165,23 @@ static double relative_error(const bench_run *r)
     return sqrt(difference / norm);
 }
 
-static void report(const bench_run *r, const bench_options *o, double floor_ms, double ms, double error)
+/* Sorted times, in seconds. */
+static void report(const bench_run *r, const bench_options *o, const double *floor_s, const double *case_s,
+                   double error)
 {
+    const double floor_ms = 1e3 * floor_s[o->repetitions / 2], ms = 1e3 * case_s[o->repetitions / 2];
     char backend[256];
     fs_context_describe(r->ctx, backend, sizeof backend);
-    printf("{\"case\": \"%s\", \"op\": \"%s\", \"backend\": \"%s\", \"family\": \"%s\", \"d\": %" PRId64
-           ", \"n\": %" PRId64 ", \"pad\": %" PRId64 ", \"k\": %" PRId64 ", \"M\": %" PRId64 ", \"kappa\": %" PRId64
-           ", \"s\": %" PRId64 ", \"shuffle\": \"%s\", \"layout\": \"%s\", \"dtype\": \"%s\", \"threads\": %d, "
-           "\"floor_ms\": %.3f, \"ms\": %.3f, \"ratio\": %.3f, \"error\": %.2e, \"machine\": \"%s\", "
-           "\"commit\": \"%s\", \"date\": \"%s\"}\n",
-           r->c.name, r->c.op == APPLY ? "apply" : "adjoint", backend, fs_family_name(r->spec.family), r->c.d, r->c.n,
-           r->c.pad, r->spec.k, r->spec.M, r->spec.kappa, r->spec.s, bench_shuffle_name(r->spec.shuffle),
-           r->c.layout == ROW_MAJOR ? "row" : "batch", fs_dtype_name(r->c.dtype), o->threads, floor_ms, ms,
-           ms / floor_ms, error, bench_machine(), o->commit, bench_date());
+    printf(
+        "{\"case\": \"%s\", \"op\": \"%s\", \"backend\": \"%s\", \"family\": \"%s\", \"d\": %" PRId64
+        ", \"n\": %" PRId64 ", \"pad\": %" PRId64 ", \"k\": %" PRId64 ", \"M\": %" PRId64 ", \"kappa\": %" PRId64
+        ", \"s\": %" PRId64 ", \"shuffle\": \"%s\", \"layout\": \"%s\", \"dtype\": \"%s\", \"threads\": %d, "
+        "\"floor_ms\": %.3f, \"ms\": %.3f, \"ratio\": %.3f, \"floor_min\": %.3f, \"ms_min\": %.3f, \"error\": %.2e, \"machine\": \"%s\", "
+        "\"commit\": \"%s\", \"date\": \"%s\"}\n",
+        r->c.name, r->c.op == APPLY ? "apply" : "adjoint", backend, fs_family_name(r->spec.family), r->c.d, r->c.n,
+        r->c.pad, r->spec.k, r->spec.M, r->spec.kappa, r->spec.s, bench_shuffle_name(r->spec.shuffle),
+        r->c.layout == ROW_MAJOR ? "row" : "batch", fs_dtype_name(r->c.dtype), o->threads, floor_ms, ms, ms / floor_ms,
+        1e3 * floor_s[0], 1e3 * case_s[0], error, bench_machine(), o->commit, bench_date());
     fflush(stdout);
 }
 
@@ -203,10 +208,9 @@ static int measure(bench_run *r, const bench_options *o, void *wide, void *narro
         const double t2 = bench_now();
         if (i >= 0) floor_s[i] = t1 - t0, case_s[i] = t2 - t1;
     }
-    const double floor_ms = 1e3 * bench_median(floor_s, o->repetitions),
-                 ms = 1e3 * bench_median(case_s, o->repetitions);
+    bench_median(floor_s, o->repetitions), bench_median(case_s, o->repetitions);
+    report(r, o, floor_s, case_s, relative_error(r));
     free(floor_s);
-    report(r, o, floor_ms, ms, relative_error(r));
     return 0;
 }
 
