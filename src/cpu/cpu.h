@@ -71,6 +71,8 @@ static inline int64_t fsi_row_at(const fs_rows *list, int64_t i)
 
 /* The state of a backend at the beginning of a call: its number of threads is what this thread may use now. */
 fsi_cpu *fsi_cpu_begin(void *state);
+/* The same of a product of S with a matrix of so many rows and columns: one thread where waking others takes longer. */
+fsi_cpu *fsi_cpu_begin_product(void *state, const fsi_def *S, int64_t rows, int64_t cols);
 
 /* Looks for OpenBLAS, for cpu->blas.  Where it is not installed, or memory for it is short, that stays NULL and is no
  * failure. */
