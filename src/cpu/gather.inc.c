@@ -164,7 +164,7 @@ static void NAME(gather_cut)(NAME(product) * P)
 static fs_result NAME(gather_apply)(fsi_cpu *cpu, NAME(product) * P)
 {
     const fsi_blockperm *B = P->B;
-    P->cut = chunking_of(B, CHUNK_WINDOWS, CHUNK_MOST);
+    P->cut = chunking_of(B, CHUNK_WINDOWS, GATHER_ROWS);
     NAME(gather_cut)(P);
     const int64_t width = P->width, tallest = B->out.small + (B->out.larger > 0);
     P->panel_sums = P->tiles * B->k * width;

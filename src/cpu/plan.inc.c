@@ -8,11 +8,13 @@
 
 enum {
     CHUNK_WINDOWS = 8,        /* nonzeros of an output row in a chunk, at least, where rows of A are long */
+    LONG_WINDOW = 32,         /* local rows; chunks of longer windows are parts of one */
     CHUNK_LEAST = 64,         /* local rows in a chunk, at least, */
     CHUNK_MOST = 1024,        /* and at most */
-    CHUNK_NONZEROS = 1 << 22, /* of a chunk, at most, but for a single window */
+    CHUNK_NONZEROS = 1 << 22, /* of a chunk, at most, but for one of a window */
     MOST_VECTORS = 8,         /* in a row of a tile */
-    GATHER_VECTORS = 4,       /* in a row of A, at least, that is gathered */
+    GATHER_VECTORS = 4,       /* in a row of A, at least, that is gathered, */
+    GATHER_ROWS = 512,        /* so many at a time at most */
     TABLE_ENTRIES = 1 << 20,  /* nonzeros of a table of columns of S, 4 bytes each */
     FEW_TASKS = 8             /* with fewer tasks than this the work is cut further */
 };
@@ -26,14 +28,16 @@ typedef struct chunking {
     int windows;     /* whole windows in a chunk; 0: chunks are parts of a window */
 } chunking;
 
-/* Chunks of at least `least` windows, if these have at most `most` rows, CHUNK_MOST or fewer, or of one. */
+/* Chunks of at least `least` windows, if these have at most `most` rows, and of one otherwise; or of at most `most` rows of
+ * a long window. */
 static chunking chunking_of(const fsi_blockperm *B, int64_t least, int64_t most)
 {
     const int64_t W = B->window, tallest = B->out.small + (B->out.larger > 0);
     chunking cut;
-    if (W > CHUNK_MOST) {
+    if (W > LONG_WINDOW) {
+        const int64_t part = fsi_max(fsi_min64(most, CHUNK_NONZEROS / B->s), 32);
         cut.windows = 0;
-        cut.rows = fsi_min64(fsi_max(most / 32 * 32, 32), fsi_round_up(CHUNK_NONZEROS / B->s + 1, 32));
+        cut.rows = fsi_round_up(fsi_div_up(W, fsi_div_up(W, part)), 32);
         cut.period = W;
         cut.in_each = fsi_div_up(W, cut.rows);
         return cut;
