@@ -44,7 +44,7 @@ docs: ## the site, in build/site: the documents, the headers' and Python's refer
 
 test: ## all tests, a quarter of an hour: gcc, clang, address, undefined-behaviour and thread sanitizers, Python, the site
 	@$(setup)test
-	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python docs
+	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan aarch64 python docs
 
 test-quick: ## the tests with gcc alone
 	@$(setup)test

@@ -85,10 +85,10 @@ static void NAME(product_store)(const NAME(product) * P, int64_t panel, int64_t 
                                 int64_t pitch)
 {
     const int64_t width = P->width, cols = NAME(product_cols)(P, panel);
-    for (int64_t t = 0; t * width < cols; t++)
-        NAME(store_tile)
-        (P->Y, row, rows, panel * P->panel_cols + t * width, fsi_min64(width, cols - t * width), width,
-         sums + t * pitch, P->scale, P->beta);
+    for (int64_t t = 0; t * width < cols; t++) {
+        const int64_t col = panel * P->panel_cols + t * width, count = fsi_min64(width, cols - t * width);
+        NAME(store_tile)(P->Y, row, rows, col, count, width, sums + t * pitch, P->scale, P->beta);
+    }
 }
 
 /* Adds the sums of all pieces, in order, and stores them. */

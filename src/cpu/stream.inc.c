@@ -145,10 +145,9 @@ static void NAME(stream_step)(const NAME(product) * P, NAME(streaming) * G, int6
     else step_places(B, u0, count, pitch, G->at, G->round, G->place);
     if (to - from < (none ? count : all)) memset(G->tile, 0, (size_t)NAME(stream_tile)(P) * sizeof(SUM));
     const int32_t *place = G->place + (from - j0);
-    if (P->vectors)
-        NAME(stream_load)
-        (P, from - P->row0, to - from, place, panel * P->panel_cols, NAME(product_cols)(P, panel), G->tile);
-    else NAME(flat_load)(B, P->A, P->list, from - P->row0, to - from, place, G->tile, width);
+    const int64_t row = from - P->row0, col = panel * P->panel_cols;
+    if (!P->vectors) NAME(flat_load)(B, P->A, P->list, row, to - from, place, G->tile, width);
+    else NAME(stream_load)(P, row, to - from, place, col, NAME(product_cols)(P, panel), G->tile);
     ahead next = i + 1 < last ? NAME(stream_next)(P, panel, i + 1, h0, calls) : ahead_of(NULL, NULL, 0, 0, 0, 0);
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t h = none ? h0 : b;
@@ -180,10 +179,10 @@ static void NAME(stream_task)(const NAME(product) * P, NAME(streaming) * G, int6
                       end = first + (last - first) * (piece + 1) / P->pieces;
         for (int64_t i = begin; i < end; i++) NAME(stream_step)(P, G, panel, i, end, h, sums);
     }
-    for (int64_t g = 0; g < B->M && !P->vectors; g++)
-        NAME(flat_rows)
-        (B, g, P->width, G->flat + g * B->s * NAME(flat_stratum)(B, P->width),
-         sums + fsi_split_start(&B->out, g) * P->width);
+    for (int64_t g = 0; g < B->M && !P->vectors; g++) {
+        const SUM *of_block = G->flat + g * B->s * NAME(flat_stratum)(B, P->width);
+        NAME(flat_rows)(B, g, P->width, of_block, sums + fsi_split_start(&B->out, g) * P->width);
+    }
     if (P->pieces == 1) NAME(product_store)(P, panel, 0, B->k, sums, 0);
 }
 
