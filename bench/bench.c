@@ -1,4 +1,4 @@
-/* bench.c - the clock, the floor and the provenance of a measurement. */
+/* bench.c - the clock, the lower bound and the provenance of a measurement. */
 #include "bench.h"
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-/* bench.h - what the benchmark's cases share: a clock, medians, the floor, and one JSON object a line. */
+/* bench.h - what the benchmark's cases share: a clock, medians, the lower bound, and one JSON object a line. */
 #ifndef FSI_BENCH_BENCH_H
 #define FSI_BENCH_BENCH_H
 
@@ -17,7 +17,7 @@ typedef struct bench_options {
     int repetitions;
 } bench_options;
 
-/* 0, or 1 after printing an error message: what was being done, and what the library said. */
+/* 0, or 1 after printing the action that failed and the library's error message. */
 int bench_fs_failed(fs_result result, const char *doing);
 
 /* Makes the result in double from a matrix in double; both are row-major.  0, or 1 after printing an error message. */
@@ -26,14 +26,14 @@ typedef int (*bench_reference)(void *user, const fs_matrix *from, fs_matrix *to)
 /* Seconds on a clock that only goes forward. */
 double bench_now(void);
 
-/* The middle of `count` values, which are sorted on the way. */
+/* The median of `count` values, which it sorts. */
 double bench_median(double *values, int count);
 
 /* Fills with numbers from -1 to 1 that look random; the same for the same seed. */
 void bench_fill(float *x, int64_t count, uint64_t seed);
 
-/* Reads `bytes` bytes of A and writes `out` bytes, with this many threads: the least that any sketch must do.  Returns
- * something made from all that was read. */
+/* Reads `bytes` bytes of A and writes `out` bytes, with this many threads: the minimum for any sketch.  Returns a value
+ * computed from all data read. */
 float bench_floor(const void *A, int64_t bytes, void *Y, int64_t out, int threads);
 
 /* The shuffle of a spec in a record; families without one have "none". */

@@ -1,8 +1,8 @@
 /* fsbench.c - the one benchmark program: `fsbench cpu` and `fsbench cuda` time a backend, `fsbench randnla` compares
- * methods by time and error, `fsbench grass` projections of gradients, `fsbench solve` solvers to full accuracy, `fsbench quality`
- * embedding errors on hard inputs; one JSON object a line.
+ * methods by time and error, `fsbench grass` projections of gradients, `fsbench solve` solvers to full accuracy,
+ * `fsbench quality` embedding errors on hard inputs; one JSON object a line.
  *
- * A time means nothing alone on a shared machine: every case is measured alternately with the floor of its shape
+ * A time means nothing alone on a shared machine: every case is measured alternately with the lower bound of its shape
  * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
 #include <getopt.h>
 #include <omp.h>

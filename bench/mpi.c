@@ -2,11 +2,11 @@
  *
  *     mpirun -n P fsbench_mpi [--case TEXT] [--reps N] [--commit TEXT] [--network TEXT]
  *
- * A case is a matrix, a k and a way to sum.  Three things take turns, so that all meet the same machine: P ranks with
- * one thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the others
- * sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks begin
- * together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of each;
- * ratio is the median of the turns' own ratios ms / one_ms; load is how many processes want this machine's cores.
+ * A case is a matrix, a k and a way to sum.  Three measurements take turns, under the same load of the machine: P ranks
+ * with one thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the
+ * others sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks
+ * begin together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of
+ * each; ratio is the median of the turns' own ratios ms / one_ms; load is the machine's load average.
  *
  * Cases "lstsq-...": fs_lstsq of the same rows, by ranks (fs_mpi_ranks) and by rank 0 alone, in turns; sum_ms is the time
  * that a rank spends in sums, waiting for others included, and sums and sum_numbers are how many there were. */

@@ -18,6 +18,7 @@ import sys
 import report_cpu
 import report_grass
 import report_randnla
+import report_sweep
 from report_randnla import table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -326,6 +327,10 @@ n samples of d contiguous coordinates, row groups of 32 shuffled, each spread ov
 
 {others}
 
+### Every width, layout and sketch
+
+{sweep}
+
 ### A in host memory
 
 8 GiB stream through the GPU; the lower bound is a plain copy from pinned memory to the GPU. Pageable memory is copied
@@ -387,7 +392,7 @@ def main():
     records = read(path for path in folder.glob("*.jsonl") if path.name not in others)
     if not records:
         sys.exit(f"report.py: there are no records in {folder}")
-    grids = ("rows-", "kappa", "half-", "batch-", "host-", "baseline-")
+    grids = ("rows-", "kappa", "half-", "batch-", "host-", "baseline-", "sweep-")
     cpu = "\n\n".join(report_cpu.section(path.parent, read([path]), provenance, images)
                       for path in sorted(options.results.glob("*/cpu.jsonl")))
     stream = "\n\n".join(stream_section(path.parent) for path in sorted(options.results.glob("*/stream.jsonl")))
@@ -398,6 +403,7 @@ def main():
         half=grid_section(records, lambda case: case.startswith("half-")),
         batch=grid_section(records, lambda case: case.startswith("batch-")),
         others=list_section(records, lambda case: not case.startswith(grids)),
+        sweep=report_sweep.section(records, images),
         host=list_section(records, lambda case: case.startswith("host-")),
         peers=peers_section(records), theirs=theirs_section(records, folder / "peers.json"),
         errors=errors_section(records), cpu=cpu or "Not measured.",

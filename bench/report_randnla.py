@@ -63,7 +63,7 @@ def same_errors(method):
 
 
 class Records:
-    """The lines of some files, by cell; complete when it is made, so that what is asked often is worked out once."""
+    """The lines of some files, by cell; complete when it is created, so that frequent queries are computed once."""
 
     def __init__(self, paths):
         self.lines, self.times, self.errors = [], {}, {}
@@ -330,7 +330,7 @@ def coherent_section(records, shape, k):
 LEAST_WIDTH = 8.0  # inches, for the title and three columns of the legend
 
 # One colour and marker for each method that is drawn, in the order of the legend.  The colours are mostly Okabe and
-# Ito's, which colour-blind readers tell apart; markers differ for print without colour.
+# Ito's, which colour-blind readers distinguish; markers differ for print without colour.
 STYLES = [
     (DEFAULT, "FlashSketch, default", "#D55E00", "o", 2.4),
     ("contiguous-1-4", "FlashSketch, contiguous, κ = 1, s = 4", "#E69F00", "s", 1.4),
@@ -436,7 +436,7 @@ blocks ([`bench/data/recipe.h`](../bench/data/recipe.h)). `gram` is ‖(SA)ᵀSA
 `ridge` and `solve` are measured from A and b to x by the host's clock: our sketches end with this library's solvers,
 baselines with the textbook's (LU of the normal equations; QR), and what is compared is the residual with a noisy b,
 because without noise every sketch of full rank finds the solution. Errors are means over the seeds. FlashSketch, this
-library's SRHT and Algorithm 1 make S in every call; the others have it ready unless it is said that it is made in the
+library's SRHT and Algorithm 1 make S in every call; the others have it ready except where it is noted that it is made in the
 call. Algorithm 1, the scatter and the Hadamard transform in memory are our own implementations
 ([`bench/baselines`](../bench/baselines)). `make bench-randnla` measures on a GPU, `scripts/bench_randnla.sh --cpu` on a
 CPU."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes what README.md and the documents show of third-party baselines: pictures and the table between its markers.
 
-    python3 bench/report_rivals.py            writes the picture, the table and what the calculator of the site knows
+    python3 bench/report_rivals.py            writes the picture, the table and the constants of the site's calculator
     python3 bench/report_rivals.py --check    writes nothing; exits with 1 and names what is not as the records say
 
 Times of sketches: our default from h200/cuda.jsonl, the others from h200/peers.json, which are other projects' own
@@ -159,7 +159,7 @@ def readme_table():
 
 
 def calculator():
-    """What the calculator of docs/choosing.md knows of the GPU, as its script reads it."""
+    """The constants of the GPU for the calculator of docs/choosing.md, in the form of its script."""
     _, _, records = times()
     rates = [4 * (SHAPE[0] + r["k"]) * SHAPE[1] / (r["floor_ms"] * 1e6) for r in records]  # bytes / ms / 1e6 = GB/s
     known = {"machine": "NVIDIA H200", "commit": records[0]["commit"], "d": SHAPE[0], "n": SHAPE[1],

@@ -4,8 +4,8 @@
     python3 bench/report_solvers.py [--results bench/results] [--page docs/solvers.md]
 
 MACHINE/solve.jsonl is the record of `fsbench solve`, MACHINE/solve_python.jsonl that of compare_solvers.py, and
-MACHINE/solve.note, where it exists, what a reader should know of both.  Where a cell was measured twice the later line
-counts.  The text goes between the page's markers, the figures into the folder images beside it.
+MACHINE/solve.note, where it exists, remarks on both.  Where a cell was measured twice the later line counts.  The text
+goes between the page's markers, the figures into the folder images beside it.
 """
 import argparse
 import json
@@ -149,7 +149,7 @@ def solved(lines, method):
 
 
 def bars_section(problems, gpu):
-    """Whether each bar holds at every problem that it speaks of; [bar, where it is worst, value, holds]."""
+    """Whether each bar holds at every problem of its kind; [bar, where it is worst, value, holds]."""
     rows = []
 
     def line(name, found, bar, holds, text):

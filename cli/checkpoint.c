@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "output.h"
 
-static const double share = 20; /* writing a state takes at most one part in so many of the time */
+static const double share = 20; /* writing states takes at most 1 / this of the time */
 
 int checkpoint_start(checkpoint *c, const char *output, double every)
 {
@@ -22,7 +22,7 @@ int checkpoint_start(checkpoint *c, const char *output, double every)
     return output_check(c->path);
 }
 
-/* As the state's file has it: n x k for a batch. */
+/* In the layout of the state's file: n x k for a batch. */
 static fs_matrix as_stored(const fs_matrix *Y, int batch_major)
 {
     fs_matrix m = *Y;
@@ -32,15 +32,15 @@ static fs_matrix as_stored(const fs_matrix *Y, int batch_major)
 
 static int other(const checkpoint *c)
 {
-    return cli_fail("%s; give the same command as before, or remove %s to begin anew", fs_error_message(), c->path);
+    return cli_fail("%s; give the same command as before, or remove %s to start again", fs_error_message(), c->path);
 }
 
-/* That a number of the state's run is that of this one. */
+/* Checks that a number of the state's run is that of this one. */
 static int same(const checkpoint *c, const char *what, int64_t before, int64_t now)
 {
     if (before == now) return 0;
     return cli_fail("%s is of a run with %s %" PRId64 ", this one has %" PRId64 "; give the same command as before, or "
-                    "remove it to begin anew",
+                    "remove it to start again",
                     c->path, what, before, now);
 }
 
@@ -48,12 +48,12 @@ static int same_file(const checkpoint *c, const identity_file *before, const ide
 {
     if (before->bytes == now->bytes && before->changed == now->changed) return 0;
     return cli_fail("%s has changed since %s was written: it had %" PRId64 " bytes and has %" PRId64 "%s; remove the "
-                    "state to begin anew",
+                    "state to start again",
                     path, c->path, before->bytes, now->bytes,
                     before->bytes == now->bytes ? ", but was written to" : "");
 }
 
-/* That a state was made by a run like this one. */
+/* Checks that a state was written by a run of the same command. */
 static int checkpoint_compare(const checkpoint *c, const identity *run, const identity *state, const fs_stream *stream)
 {
     if (!state->panels)
@@ -69,7 +69,7 @@ static int checkpoint_compare(const checkpoint *c, const identity *run, const id
     if (identity_agree("this run", run, c->path, state)) return other(c);
     if (strcmp(state->reads, run->reads))
         return cli_fail("%s is of a run that reads %s, this one reads %s; give the same command as before, or remove "
-                        "it to begin anew",
+                        "it to start again",
                         c->path, state->reads, run->reads);
     return same(c, "--row0", state->rows[0].first, run->rows[0].first) ||
            same(c, "--memory", state->memory, run->memory) || same(c, "so many panels:", state->panels, run->panels);
@@ -102,7 +102,7 @@ void checkpoint_save(checkpoint *c, const identity *run, const fs_matrix *Y)
     state.crc = fs_file_crc32(&stored);
     char *text = identity_text(&state);
     FILE *out = text ? output_open(c->path) : NULL;
-    if (!text) cli_fail("there is no memory for the text of %s", c->path);
+    if (!text) cli_fail("no memory for the text of %s", c->path);
     if (out && fs_file_write_safetensors(out, &stored, "Y", IDENTITY_KEY, text)) cli_library_fail();
     else if (out) output_close();
     output_abandon();

@@ -43,7 +43,7 @@ static const claim *claims_find(const claim_list *list, const struct stat *about
     return NULL;
 }
 
-/* Writes a claim at a place of the list, which may be the one after the last. */
+/* Writes a claim at a position of the list, at most one after the last. */
 static int set(claim_list *list, int64_t at, const char *name, const struct stat *about)
 {
     if (at == list->room) {
@@ -52,7 +52,7 @@ static int set(claim_list *list, int64_t at, const char *name, const struct stat
         if (more) list->all = more, list->room = room;
     }
     char *copy = at < list->count ? list->all[at].name : at < list->room ? strdup(name) : NULL;
-    if (!copy) return cli_fail("there is no memory for the name of %s", name);
+    if (!copy) return cli_fail("no memory for the name of %s", name);
     list->all[at] = (claim){copy, about->st_dev, about->st_ino, about->st_size, changed_at(about)};
     if (at == list->count) list->count++;
     return 0;
@@ -66,17 +66,17 @@ static int is_both(const char *output, const char *input)
                     output, input);
 }
 
-/* a file that becomes shorter -------------------------------------------------------------------------------- */
+/* truncated files -------------------------------------------------------------------------------- */
 
-/* Whether an input is still the file that was claimed; *about is what it is now. */
+/* Whether an input is still the file that was claimed; *about is its state now. */
 static int is_there(const claim *c, struct stat *about)
 {
     return !(strcmp(c->name, "-") ? stat(c->name, about) : fstat(STDIN_FILENO, about)) && about->st_dev == c->device &&
            about->st_ino == c->inode;
 }
 
-/* The input that has become shorter, or that was written to: one that is made anew may have grown again.  Calls only
- * what a signal handler may call. */
+/* The input that has become shorter, or that was written to: one that was rewritten may have grown again.  Calls only
+ * async-signal-safe functions. */
 static const claim *find_changed(int shorter, struct stat *about)
 {
     for (int64_t i = 0; i < inputs.count; i++) {
@@ -91,7 +91,7 @@ static const claim *find_changed(int shorter, struct stat *about)
 
 static void say(const char *text)
 {
-    if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* there is no other place to say so */
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) return; /* there is no other place for the message */
 }
 
 static void say_number(int64_t number)
@@ -110,7 +110,7 @@ static void bus_error(int number)
     static atomic_flag entered = ATOMIC_FLAG_INIT;
     struct stat about;
     if (atomic_flag_test_and_set(&entered))
-        for (;;) pause(); /* another thread is here, and ends the program */
+        for (;;) pause(); /* another thread runs this handler, and ends the program */
     const claim *c = find_changed(1, &about);
     if (!c) c = find_changed(0, &about);
     output_remove();

@@ -14,7 +14,7 @@
 
 static void complain(const char *command, const char *format, va_list arguments)
 {
-    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress bar may be there */
+    if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr); /* a progress bar may be on the line */
     fprintf(stderr, "flashsketch%s%s: ", command ? " " : "", command ? command : "");
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
@@ -55,8 +55,8 @@ int cli_number(const char *command, const char *option, const char *text, int64_
     errno = 0;
     const long long value = strtoll(text, &end, 10);
     if (errno || end == text || *end || value < low || value > high)
-        return cli_usage(command, "%s takes a whole number from %" PRId64 " to %" PRId64 ", not '%s'", option, low,
-                         high, text);
+        return cli_usage(command, "%s takes an integer from %" PRId64 " to %" PRId64 ", not '%s'", option, low, high,
+                         text);
     *number = value;
     return 0;
 }
@@ -93,7 +93,7 @@ int cli_seed(const char *command, const char *text, uint64_t *seed)
     errno = 0;
     const unsigned long long value = strtoull(text, &end, strncmp(text, "0x", 2) == 0 ? 16 : 10);
     if (errno || end == text || *end || strchr(text, '-'))
-        return cli_usage(command, "--seed takes a whole number of at most 64 bits, not '%s'", text);
+        return cli_usage(command, "--seed takes an integer of at most 64 bits, not '%s'", text);
     *seed = value;
     return 0;
 }

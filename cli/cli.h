@@ -18,16 +18,16 @@ int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with the library's message for its last failure, without the name of the function that failed. */
 int cli_library_fail(void);
 
-/* The same with the name of the file that it is about in front. */
+/* The same with the name of its file in front. */
 int cli_input_fail(const char *name);
 
-/* The same for a wrong command line, followed by where the help is; returns EXIT_USAGE.  command may be NULL. */
+/* The same for a wrong command line, followed by a reference to the help; returns EXIT_USAGE.  command may be NULL. */
 int cli_usage(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads a whole number of `option` from low to high.  Returns 0, or EXIT_USAGE after printing what is wrong. */
+/* Reads an integer of `option` from low to high.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int cli_number(const char *command, const char *option, const char *text, int64_t low, int64_t high, int64_t *number);
 
-/* Reads a number of `option` between low and high, neither of which it may be.  Returns as cli_number. */
+/* Reads a number of `option` between low and high, both excluded.  Returns as cli_number. */
 int cli_real(const char *command, const char *option, const char *text, double low, double high, double *number);
 
 /* Reads a number of bytes from low on, "64M": K, M, G and T stand for powers of 1024.  Returns as cli_number. */
@@ -36,16 +36,16 @@ int cli_size(const char *command, const char *option, const char *text, int64_t 
 /* Reads a seed: 64 bits, decimal or 0x hexadecimal.  Returns as cli_number. */
 int cli_seed(const char *command, const char *text, uint64_t *seed);
 
-/* Whether a name ends in `ending` and has something before it. */
+/* Whether a name ends in `ending` and is longer than that. */
 int cli_ends_with(const char *name, const char *ending);
 
-/* rows x cols things of `bytes` bytes each from malloc; NULL also when that many bytes cannot be counted. */
+/* rows x cols items of `bytes` bytes each from malloc; NULL also when that many bytes cannot be counted. */
 void *cli_array(int64_t rows, int64_t cols, size_t bytes);
 
 /* The median of count >= 1 values, the lower of the two in the middle; sorts them. */
 double cli_median(double *values, int count);
 
-/* The type in which sums of elements of a type are made: f64 for f64, otherwise f32. */
+/* The type of sums of elements of a type: f64 for f64, otherwise f32. */
 static inline fs_dtype cli_sum_dtype(fs_dtype dtype) { return dtype == FS_F64 ? FS_F64 : FS_F32; }
 
 /* Seconds on the monotonic clock. */

@@ -1,4 +1,5 @@
-/* cmd_add.c - flashsketch add: the sum of sketches of different rows of one matrix, which is the sketch of all of them.
+/* cmd_add.c - flashsketch add: the sum of sketches of different rows of one matrix, which is the sketch of all those
+ * rows.
  *
  * Files are added in the order of their rows, whatever the order of the arguments, in double, and rounded once: the
  * same files give the same bits. */
@@ -63,7 +64,7 @@ static int join_rows(const summand *all, int count, identity *sum)
     sum->rows = cli_array(ranges, 1, sizeof *sum->rows);
     if (!list || !sum->rows) {
         free(list);
-        return cli_fail("there is no memory for %" PRId64 " ranges of rows", ranges);
+        return cli_fail("no memory for %" PRId64 " ranges of rows", ranges);
     }
     for (int i = 0; i < count; i++)
         for (int64_t j = 0; j < all[i].id.count; j++) list[at++] = (rows_of){all[i].id.rows[j], &all[i]};
@@ -94,7 +95,7 @@ static int sum_sketches(const summand *all, int count, fs_matrix *Y)
     *Y = all[0].Y;
     Y->data = cli_array(Y->rows, Y->cols, fs_dtype_size(Y->dtype));
     int code = 0;
-    if (!P || !Y->data) code = cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
+    if (!P || !Y->data) code = cli_fail("no memory for Y, %" PRId64 " x %" PRId64, Y->rows, Y->cols);
     for (int i = 0; i < count && !code; i++) P[i] = all[i].Y;
     if (!code && (fs_context_create(&ctx, &where) || fs_add(ctx, P, count, 0.0, Y))) code = cli_library_fail();
     fs_context_destroy(ctx);
@@ -134,7 +135,7 @@ static int add_run(int argc, char **argv)
     FILE *out = output_open_two(output, OUTPUT_IDENTITY);
     if (!out) return EXIT_FAILURE;
     summand *all = calloc((size_t)count, sizeof *all);
-    int code = all ? add(all, count, argv + 1, out) : cli_fail("there is no memory for %d files", count);
+    int code = all ? add(all, count, argv + 1, out) : cli_fail("no memory for %d files", count);
     for (int i = 0; all && i < count; i++) {
         fs_file_close(all[i].file);
         identity_free(&all[i].id);
@@ -145,14 +146,13 @@ static int add_run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {'o', "output", "FILE", "where the sum goes, npy (default -, standard output)", CLI_FILES}, {0}};
+    {'o', "output", "FILE", "file for the sum, npy (default -, standard output)", CLI_FILES}, {0}};
 const cli_command add_command = {
     "add",
     "[OPTION]... FILE...",
     "add sketches of different rows of one matrix",
-    "Writes the sum of the sketches in npy files: the sketch of all the rows that they are sketches of.  What each of\n"
-    "them is, FILE.json says, which 'flashsketch sketch -o FILE' writes: S and the type must be the same, and no row\n"
-    "may be in two of them.",
+    "Writes the sum of the sketches in npy files: the sketch of all their rows.  FILE.json, which 'flashsketch sketch\n"
+    "-o FILE' writes, describes each of them: S and the type must be the same, and no row may be in two of them.",
     options,
-    "The order of the files makes no difference.  'flashsketch info' tells which rows a sketch is of.",
+    "The order of the files makes no difference.  'flashsketch info' prints which rows a sketch covers.",
     add_run};

@@ -65,7 +65,7 @@ static void coherence_print(const input *in, const fs_sketch *S, const fs_spec *
            "\n\n",
            c->mu_nbr, M / kappa, c->neighbourhood);
     printf("Bounds of the paper's section 6; C is an absolute constant that it does not name:\n"
-           "  any wiring            mu_blk / kappa = %.4g <= mu_nbr <= mu_blk = %.4g\n",
+           "  any permutations      mu_blk / kappa = %.4g <= mu_nbr <= mu_blk = %.4g\n",
            c->mu_blk / kappa, c->mu_blk);
     printf("  random permutations   mu_nbr <= 1 + %.4g C with probability %g\n", b.smoothing, 1 - delta);
     printf("  embedding             error <= eps with probability %g for eps >= %.4g sqrt(C) and eps >= %.4g C\n",
@@ -105,7 +105,7 @@ static int coherence_measure(const coherence_options *o, const input *in, progre
     where.backend = FS_BACKEND_CPU;
     if (!spec.d) spec.d = in->d;
     if (spec.d != in->d)
-        return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", in->name, in->d, spec.d);
+        return cli_fail("%s has %" PRId64 " rows, but -d is %" PRId64 "; leave -d out", in->name, in->d, spec.d);
     int code = spec_sketch(&spec, &S, &p);
     if (!code && p.family != FS_BLOCKPERM)
         code = cli_fail("coherence is defined for --family blockperm, not for %s", fs_family_name(p.family));
@@ -131,7 +131,7 @@ static int coherence_run(int argc, char **argv)
     int code = cli_parse(&coherence_command, &argc, argv, coherence_take, &o);
     if (!code) code = input_path(&o.input, argc, argv, &o.path);
     if (code) return code;
-    if (!o.spec.k) return cli_usage(argv[0], "say how many rows S has, with -k N");
+    if (!o.spec.k) return cli_usage(argv[0], "give the number of rows of S, with -k N");
     input in;
     progress bar = progress_start(1, o.quiet);
     code = input_open(o.path, &o.input, &bar, &in);

@@ -1,8 +1,8 @@
 /* cmd_demo.c - flashsketch demo: every sketch on one real matrix, by time and by the error of its Gram matrix.
  *
- * Two comparisons.  The first is the matrix as it is, at several k: there all good sketches are equally accurate and
- * time decides.  The second makes a few neighbouring rows heavy: there the sketch must mix, and contiguous blocks
- * do not. */
+ * Two comparisons.  The first is the matrix as given, at several k: all good sketches are equally accurate, and time
+ * decides.  The second scales a few neighbouring rows up: a sketch must spread them over its blocks, and contiguous
+ * blocks do not. */
 #include <inttypes.h>
 #include <omp.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "output.h"
 
 enum { DRAWS = 5 };
-static const double longest = 8e3; /* ms; a sketch that would need more for one product is left out */
+static const double longest = 8e3; /* ms; a sketch that needs more for one product is left out */
 
 typedef struct demo_options {
     const char *data, *output;
@@ -44,7 +44,7 @@ static void choose_sizes(demo_table *table)
     for (int64_t k = 256; table->sizes < DEMO_SIZES && 4 * k <= table->A->rows; k *= 4) table->k[table->sizes++] = k;
 }
 
-/* Three digits that count, in a column of `width`. */
+/* Three significant digits, in a column of `width`. */
 static void print_short(int width, double value)
 {
     printf("%*.*f", width, value < 10 ? 2 : value < 100 ? 1 : 0, value);
@@ -85,7 +85,7 @@ static int exact_gram(const demo_race *race, demo_matrix *A)
     return trace > 0 ? 0 : cli_fail("all rows of %s are equal: there is nothing to compare", A->name);
 }
 
-/* Would this sketch take too long at size i?  Dense ones take time in proportion to k. */
+/* Whether this sketch would take too long at size i.  Dense ones take time in proportion to k. */
 static int too_long(const demo_table *table, int which, int i)
 {
     if (i == 0) return 0;
@@ -113,12 +113,12 @@ static int run_race(demo_race *race, demo_table *table, progress *bar)
 /* The second comparison, at one k; errors only. */
 static int run_heavy(demo_race *race, demo_matrix *A, const demo_table *table, int size, progress *bar, double *error)
 {
-    progress_step(bar, "the exact Gram matrix with %d heavy rows", DEMO_HEAVY);
+    progress_step(bar, "the exact Gram matrix with %d large rows", DEMO_HEAVY);
     demo_make_heavy(A);
     int code = exact_gram(race, A);
     for (int which = 0; which < DEMO_SKETCHES && !code; which++) {
         demo_result result = {0};
-        progress_step(bar, "%s, %d heavy rows", demo_sketches[which].name, DEMO_HEAVY);
+        progress_step(bar, "%s, %d large rows", demo_sketches[which].name, DEMO_HEAVY);
         if (table->result[which][size].ms == 0) continue;
         code = demo_measure(race, &demo_sketches[which], table->k[size], DRAWS, &result);
         error[which] = result.error;
@@ -130,7 +130,7 @@ static void print_heavy(const demo_table *table, int size, const double *error)
 {
     printf("\nThe error again, after %d neighbouring rows were multiplied by %d; k = %" PRId64 ":\n\n"
            "%-19s%10s%13s%7s\n",
-           DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "heavy rows", "ratio");
+           DEMO_HEAVY, DEMO_WEIGHT, table->k[size], "sketch", "as it was", "large rows", "ratio");
     for (int which = 0; which < DEMO_SKETCHES; which++) {
         const double before = table->result[which][size].error;
         if (table->result[which][size].ms == 0) continue;
@@ -138,7 +138,7 @@ static void print_heavy(const demo_table *table, int size, const double *error)
     }
 }
 
-/* Everything between the matrix and the picture. */
+/* The measurements and the tables. */
 static int demo_compare(demo_matrix *A, demo_race *race, FILE *picture)
 {
     demo_table table = {.A = A};
@@ -147,7 +147,7 @@ static int demo_compare(demo_matrix *A, demo_race *race, FILE *picture)
     const int middle = (table.sizes - 1) / 2;
     race->A = A;
     race->Y = cli_array(table.k[table.sizes - 1], A->cols, sizeof *race->Y);
-    int code = race->Y ? 0 : cli_fail("there is no memory for Y; give --rows a smaller number");
+    int code = race->Y ? 0 : cli_fail("no memory for Y; give --rows a smaller number");
     if (!code) code = demo_gram_open(race, A->cols);
     progress bar = progress_start(2 + DEMO_SKETCHES * (table.sizes + 1), 0);
     if (!code) {
@@ -168,7 +168,7 @@ static int demo_compare(demo_matrix *A, demo_race *race, FILE *picture)
     return code;
 }
 
-/* The context, the comparison and the picture, for a matrix that is there. */
+/* The context, the comparison and the picture, for a matrix that has been read. */
 static int demo_run(demo_matrix *A, const demo_options *o)
 {
     demo_race race = {.seed = o->seed};
@@ -181,7 +181,8 @@ static int demo_run(demo_matrix *A, const demo_options *o)
     char where[256];
     fs_context_describe(race.ctx, where, sizeof where);
     printf("A: %s, %" PRId64 " x %" PRId64 ", f32, columns of mean 0\n", A->name, A->rows, A->cols);
-    if (A->stand_in) printf("   (Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it)\n");
+    if (A->stand_in)
+        printf("   (Fashion-MNIST is not installed; 'apt-get install dataset-fashion-mnist' installs it)\n");
     printf("%s\n", where);
     fflush(stdout);
     FILE *picture = output_open(o->output);
@@ -216,11 +217,11 @@ static const cli_option options[] = {
      "otherwise Fashion-MNIST from Debian's package dataset-fashion-mnist if it is there",
      CLI_FILES},
     {ROWS, "rows", "N", "use the first N rows, at least 1024 (default 60000)", NULL},
-    {'o', "output", "FILE", "where the picture goes, SVG (default flashsketch-demo.svg)", CLI_FILES},
+    {'o', "output", "FILE", "file for the picture, SVG (default flashsketch-demo.svg)", CLI_FILES},
     {SEED, "seed", "N", "seed of the first draw (default 1)", NULL},
     {THREADS, "threads", "N", "threads (default: all)", NULL},
     {0}};
-_Static_assert(DEMO_MIN_ROWS == 1024, "the help says so");
+_Static_assert(DEMO_MIN_ROWS == 1024, "the help of --rows has the number");
 const cli_command demo_command = {
     "demo",
     "[OPTION]...",

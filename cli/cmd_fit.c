@@ -48,7 +48,7 @@ static void fit_print(const task *t, const fs_fit_report *r, double lambda, doub
     else printf("rank %" PRId64 ", condition about %.3g\n", r->rank, r->condition);
     if (isnan(r->residual)) {
         printf("residual  not known: the %" PRId64
-               " equations of the sketch are all met; give a larger -k, or --exact\n",
+               " equations of the sketch are all satisfied; give a larger -k, or --exact\n",
                t->spec.k);
     } else {
         const int known = r->confidence > 0;
@@ -57,7 +57,7 @@ static void fit_print(const task *t, const fs_fit_report *r, double lambda, doub
         else printf("accuracy not known");
         printf("; |B| about %.4g\n", r->rhs);
         if (lambda == 0 && known)
-            printf("          the smallest there is: about %.4g; a larger -k comes nearer to it\n", r->smallest);
+            printf("          the smallest possible: about %.4g; a larger -k comes closer to it\n", r->smallest);
         if (r->note[0]) printf("note      %s\n", r->note);
     }
     if (t->o->exact) printf("exact     |A X - B| = %.6g\n", exact);
@@ -88,7 +88,7 @@ static int fit_solve(task *t, const fit_options *o)
 {
     const int64_t n = t->in.n, rhs = t->B.cols;
     double *x = cli_array(n, rhs, sizeof *x), exact = NAN;
-    if (!x) return cli_fail("there is no memory for X, %" PRId64 " x %" PRId64, n, rhs);
+    if (!x) return cli_fail("no memory for X, %" PRId64 " x %" PRId64, n, rhs);
     fs_matrix X = fs_row_major(x, n, rhs, FS_F64);
     fs_fit_report report = FS_FIT_REPORT_INIT;
     int code = 0;
@@ -110,8 +110,7 @@ static int fit(const cli_command *command, fit_options *o, int argc, char **argv
 {
     int code = task_arguments(command, &o->task, 1, argc, argv);
     if (code) return code;
-    if (command == &ridge_command && !(o->lambda > 0))
-        return cli_usage(command->name, "say how much to regularize, with --lambda X");
+    if (command == &ridge_command && !(o->lambda > 0)) return cli_usage(command->name, "give lambda, with --lambda X");
     task t;
     code = task_open(&t, &o->task, 0);
     if (!code) code = fit_solve(&t, o);
@@ -122,8 +121,8 @@ static int fit(const cli_command *command, fit_options *o, int argc, char **argv
 static int fit_run(const cli_command *command, int argc, char **argv, int (*takes)(void *, int, const char *))
 {
     fit_options o = {.task = TASK_OPTIONS_INIT};
-    o.task.rhs = cli_array(argc, 1, sizeof *o.task.rhs); /* there are no more files than words */
-    if (!o.task.rhs) return cli_fail("there is no memory for the names of %d files", argc);
+    o.task.rhs = cli_array(argc, 1, sizeof *o.task.rhs); /* there are at most as many files as arguments */
+    if (!o.task.rhs) return cli_fail("no memory for the names of %d files", argc);
     int code = cli_parse(command, &argc, argv, takes, &o);
     if (!code) code = fit(command, &o, argc, argv);
     free(o.task.rhs);
@@ -138,12 +137,12 @@ static int run_ridge(int argc, char **argv) { return fit_run(&ridge_command, arg
      "Given several times, the files are one matrix, joined as those of A are", \
      CLI_FILES}, \
         {EXACT, "exact", NULL, "print |A X - B| itself: A is read again, and B is held in memory", NULL}, \
-        {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES}, \
+        {'o', "output", "FILE", "file for X, n x anything, npy (default: none)", CLI_FILES}, \
         TASK_FROM_OPTION("the FILEs are S A and S B, which 'flashsketch sketch' or 'add' wrote")
 #define FIT_NOTES \
     "The residual is estimated from the sketch alone.  Its interval is printed where it is known to hold: gaussian,\n" \
     "sjlt and blockperm (shuffle rows) with 4 nonzeros in a column and k at least twice the rank, 4 times where few\n" \
-    "rows of A dominate.  --exact tells the residual itself."
+    "rows of A dominate.  --exact prints the residual itself."
 static const cli_option solve_options[] = {
     FIT_OPTIONS,
     {RCOND, "rcond", "X", "singular values of S A below X times the largest count as 0", NULL},

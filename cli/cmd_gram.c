@@ -1,4 +1,4 @@
-/* cmd_gram.c - flashsketch gram: (SA)'SA in place of A'A, and how far from it that is. */
+/* cmd_gram.c - flashsketch gram: (SA)'SA in place of A'A, and its error. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static int gram_measure(task *t)
 {
     const int64_t n = t->in.n;
     double *g = cli_array(n, n, sizeof *g), frobenius = NAN, spectral = NAN;
-    if (!g) return cli_fail("there is no memory for G, %" PRId64 " x %" PRId64, n, n);
+    if (!g) return cli_fail("no memory for G, %" PRId64 " x %" PRId64, n, n);
     fs_matrix G = fs_row_major(g, n, n, FS_F64);
     fs_gram_report report = FS_GRAM_REPORT_INIT;
     int code = 0;
@@ -89,7 +89,7 @@ static int gram_run(int argc, char **argv)
 
 static const cli_option options[] = {
     {EXACT, "exact", NULL, "print the error itself: A is one file, mapped or in memory", NULL},
-    {'o', "output", "FILE", "where G goes, n x n, npy (default: nowhere)", CLI_FILES},
+    {'o', "output", "FILE", "file for G, n x n, npy (default: none)", CLI_FILES},
     TASK_FROM_OPTION("FILE is S A, which 'flashsketch sketch' or 'add' wrote"),
     TASK_OPTIONS(WHERE_OPTIONS),
     SKETCHING_OPTIONS,

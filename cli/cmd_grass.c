@@ -118,7 +118,7 @@ static int check_task(const grass_options *o)
     const int results = o->task == GRASS_RUN || o->task == GRASS_LDS;
     if (o->task == GRASS_QUERY && o->json) return cli_usage(name, "--json is not for 'grass query'");
     if (o->task == GRASS_QUERY && sketches > 1)
-        return cli_usage(name, "'grass query' takes one sketch, these are %" PRId64, sketches);
+        return cli_usage(name, "'grass query' takes one sketch, but got %" PRId64, sketches);
     if (o->task != GRASS_QUERY && o->output) return cli_usage(name, "-o is for 'grass query'");
     if (o->output && !cli_ends_with(o->output, ".png"))
         return cli_usage(name, "the picture is PNG: -o names a file that ends in .png, not '%s'", o->output);
@@ -141,7 +141,7 @@ static int take_words(grass_options *o, int count, char **words)
         return cli_usage(name, "a task is missing: 'flashsketch grass run FOLDER', 'features FOLDER', 'lds FOLDER' or "
                                "'query FOLDER IMAGE...'");
     if (count - 2 > GRASS_QUERIES)
-        return cli_usage(name, "%d images are asked for, at most %d can be", count - 2, GRASS_QUERIES);
+        return cli_usage(name, "%d images are given, at most %d are possible", count - 2, GRASS_QUERIES);
     o->task = (grass_task)task;
     o->folder = words[1];
     int code = check_task(o);
@@ -185,7 +185,7 @@ static int grass_run(int argc, char **argv)
 static const cli_option options[] = {
     {'k', NULL, "LIST", "values of a feature: rows of S; 1024,4096 (default 4096)", NULL},
     {OPTION_MASK, "mask", "N", "coordinates of a gradient that are kept, at random (default 4 k; 0: all)", NULL},
-    {OPTION_RUN, "run", "N", "neighbours that the mask keeps together (default 1); 8 are a GPU's least read", NULL},
+    {OPTION_RUN, "run", "N", "length of the runs that a mask keeps (default 1); a GPU reads at least 8", NULL},
     {SPEC_FAMILY, "family", "LIST", "of blockperm (default), sjlt, blockrow, srht and gaussian, or all",
      SPEC_FAMILIES " all"},
     SPEC_QUALITY_OPTION,
@@ -196,7 +196,7 @@ static const cli_option options[] = {
     {SPEC_SEED, "seed", "N", "of mask and S (default 42; checkpoint c has 100000 c more)", NULL},
     {OPTION_SEEDS, "seeds", "N", "N sketches of each kind, with seeds from --seed on (default 1)", NULL},
     {OPTION_DATA, "data", "FOLDER",
-     "the four IDX files of MNIST's names, with gzip or without\n"
+     "a folder with the four IDX files, named as MNIST's, with gzip or not\n"
      "(default: Fashion-MNIST of Debian's package dataset-fashion-mnist)",
      CLI_FILES},
     {OPTION_TRAIN, "train", "N", "the first N training images (default 5000)", NULL},
@@ -208,13 +208,13 @@ static const cli_option options[] = {
     {OPTION_DAMPING, "damping", "X", "of the scores (default: the best of 1e-7, 1e-6, ..., 100)", NULL},
     {OPTION_RECORD, "record", "FILE",
      "run, lds: add each result to FILE, a JSON object a line;\n"
-     "what is there already is taken from it",
+     "results in it are not computed again",
      CLI_FILES},
     {OPTION_FORGET, "forget", NULL,
-     "run: remove a sketch's features when its result is there\n"
+     "run: remove a sketch's features when its result is recorded\n"
      "(they have 0.9 GB at k = 4096)",
      NULL},
-    {OPTION_COMMIT, "commit", "TEXT", "what to write down as the commit", NULL},
+    {OPTION_COMMIT, "commit", "TEXT", "the commit to record", NULL},
     {'m', NULL, "N", "query: the N most helpful and the N most harmful images (default 8)", NULL},
     {'o', "output", "FILE", "query: a picture of them, PNG", CLI_FILES},
     {WHERE_DEVICE, "device", "WHERE", "cpu (default), cuda, cuda:N or auto", "cpu cuda auto"},
@@ -226,14 +226,14 @@ const cli_command grass_command = {
     "grass",
     "run [OPTION]... FOLDER\n       flashsketch grass features [OPTION]... FOLDER\n"
     "       flashsketch grass lds [OPTION]... FOLDER\n       flashsketch grass query [OPTION]... FOLDER IMAGE...",
-    "data attribution: do sketched gradients predict what models learn?",
+    "data attribution: how well sketched gradients predict retrained models",
     "Trains models on halves of the images, sketches the gradients of some of them, scores every training image for\n"
     "every test image, and prints how well sums of scores predict the models' outputs: the linear datamodeling score,\n"
-    "LDS. Models and features are kept in FOLDER; a run that was stopped goes on there, and another sketch takes its\n"
+    "LDS. Models and features are kept in FOLDER; a run that was stopped continues there, and another sketch uses its\n"
     "models. With several families, sizes or seeds it prints a table, and compares each with the dense Gaussian.\n\n"
-    "  run       all of it; makes what is missing\n"
-    "  features  trains models and makes features, and prints the names of their .npy files\n"
-    "  lds       LDS from the models and features that are kept; makes nothing, and names what is missing\n"
+    "  run       everything; computes what is missing\n"
+    "  features  trains models, computes features and prints the names of their .npy files\n"
+    "  lds       LDS from the models and features that are kept; computes neither, and names what is missing\n"
     "  query     prints for test images, by number from 0, which training images helped and which harmed",
     options,
     "It needs OpenBLAS, on a GPU cuBLAS and cuSOLVER.  The network is 784-128-64-10 with ReLU and dropout 0.1, trained\n"

@@ -17,7 +17,7 @@ static int print_list(void)
     printf("usage: flashsketch COMMAND [OPTION]...\n\n"
            "Multiplies matrices by random sketches, Y = S A, the same S on every machine.\n\n");
     for (int i = 0; cli_commands[i]; i++) printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    printf("\n'flashsketch help COMMAND' prints what a command takes; 'man flashsketch' has all of it.\n"
+    printf("\n'flashsketch help COMMAND' prints the help of a command; 'man flashsketch' is the manual.\n"
            "Exit codes: 0 done, 1 failed, 2 wrong command line.\n");
     return EXIT_SUCCESS;
 }
@@ -37,7 +37,7 @@ static const cli_option options[] = {{0}};
 const cli_command help_command = {
     "help",
     "[COMMAND]",
-    "print this list, or what a command takes",
+    "print this list, or the help of a command",
     "Prints the list of commands; with a COMMAND, the same as 'flashsketch COMMAND --help'.",
     options,
     NULL,

@@ -1,4 +1,4 @@
-/* cmd_info.c - flashsketch info: what a file holds, or what this machine has. */
+/* cmd_info.c - flashsketch info: a description of a file, or of this machine. */
 #include <flashsketch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ static void print_identity(const identity *id)
         printf("%s %" PRId64 " to %" PRId64, i ? "," : "of rows  ", id->rows[i].first, id->rows[i].end - 1);
     printf(", of %" PRId64 "\n", id->spec.d);
     if (id->panels)
-        printf("state     %" PRId64 " of %" PRId64 " panels are in it; its command with --resume goes on from it\n",
+        printf("state     %" PRId64 " of %" PRId64 " panels are in it; its command with --resume continues from it\n",
                id->done, id->panels);
 }
 static void add_identity(cJSON *out, const identity *id)
@@ -125,7 +125,7 @@ static void add_identity(cJSON *out, const identity *id)
     free(text);
 }
 
-/* What is known of a file. */
+/* The description of a file. */
 typedef struct about {
     fs_file *file;
     fs_file_info info;
@@ -177,7 +177,7 @@ static int open_about(about *a, const char *path, const info_options *o)
     options.tensor = o->tensor;
     options.header_only = strcmp(path, "-") != 0;
     options.describe = 1;
-    (void)claims_input(path); /* there is no output that it could be */
+    (void)claims_input(path); /* there is no output that it could collide with */
     if (fs_file_open(&a->file, path, &options) || fs_file_get_info(a->file, &a->info)) return cli_library_fail();
     const int64_t tensors = a->info.tensors;
     a->is_list = a->info.format == FS_FILE_SAFETENSORS ? !o->tensor : tensors > 1;
@@ -202,7 +202,7 @@ static int about_file(const char *path, const info_options *o)
 typedef char line[400];
 enum { MOST_GPUS = 64 };
 
-/* What a context with these options says of itself, or why there is none. */
+/* The description of a context with these options, or the reason why there is none. */
 static int info_describe(fs_backend_kind backend, int device, line text)
 {
     fs_context_options options = FS_CONTEXT_INIT;
@@ -269,13 +269,13 @@ static int info_run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {TENSOR, "tensor", "NAME", "safetensors, npz: tell of this tensor or array alone", NULL},
+    {TENSOR, "tensor", "NAME", "safetensors, npz: describe this tensor or array alone", NULL},
     {JSON, "json", NULL, "print a JSON object", NULL},
     {0}};
 const cli_command info_command = {
     "info",
     "[OPTION]... [FILE]",
-    "tell what a file holds, or what this machine has",
+    "describe a file, or this machine",
     "With a FILE ('-' is standard input): its format, type and shape, after checking all of it that can be checked;\n"
     "of a safetensors or npz file, its tensors or arrays; of a sketch, which S and which rows it is of.  'opened as'\n"
     "is the type that sketch reads it as; a file whose elements cannot be sketched is described too.  An array of\n"

@@ -119,7 +119,7 @@ static int leverage_run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {'o', "output", "FILE", "where the scores go, d numbers in f64, npy (default: nowhere)", CLI_FILES},
+    {'o', "output", "FILE", "file for the scores, d numbers in f64, npy (default: none)", CLI_FILES},
     {EXACT, "exact", NULL, "row norms of an orthonormal basis: more reads and operations", NULL},
     {ERROR, "error", "X", "the relative standard deviation of an estimated score (default 0.1)", NULL},
     {RCOND, "rcond", "X",

@@ -172,8 +172,8 @@ static int lstsq_run(int argc, char **argv)
 {
     const fs_lstsq_options start = FS_LSTSQ_INIT;
     lstsq_options o = {.solver = SOLVER_OPTIONS_INIT, .how = start};
-    o.rhs = cli_array(argc, 1, sizeof *o.rhs); /* there are no more files than words */
-    if (!o.rhs) return cli_fail("there is no memory for the names of %d files", argc);
+    o.rhs = cli_array(argc, 1, sizeof *o.rhs); /* there are at most as many files as arguments */
+    if (!o.rhs) return cli_fail("no memory for the names of %d files", argc);
     int code = cli_parse(&lstsq_command, &argc, argv, lstsq_take, &o);
     if (!code) code = lstsq(&o, argc, argv);
     free(o.rhs);
@@ -185,13 +185,13 @@ static const cli_option options[] = {
      "B, d x anything: a right-hand side in each column; any format that says its own shape; it\n"
      "is held in memory.  Given several times, the files are one matrix, joined as those of A are",
      CLI_FILES},
-    {'o', "output", "FILE", "where X goes, n x anything, npy (default: nowhere)", CLI_FILES},
+    {'o', "output", "FILE", "file for X, n x anything, npy (default: none)", CLI_FILES},
     {LAMBDA, "lambda", "L", "minimise |A X - B|^2 + L |X|^2, ridge regression", NULL},
     {RCOND, "rcond", "X",
      "singular values of A up to X times the largest count as 0 (default: max(8, sqrt(n)) times\n"
      "the machine precision of A's type)",
      NULL},
-    {TOLERANCE, "tolerance", "X", "stop at this backward error, relative to |A|_F (default: A's type allows no less)",
+    {TOLERANCE, "tolerance", "X", "stop at this backward error, relative to |A|_F (default: the rounding of A's type)",
      NULL},
     {ITERATIONS, "max-iterations", "N", "stop after N iterations (default 200)", NULL},
     {METHOD, "method", "NAME", "auto (default), iterate, normal or direct", "auto iterate normal direct"},
@@ -207,5 +207,5 @@ const cli_command lstsq_command = {
     "many solutions, as with dependent columns or d < n, X is the shortest.\n" INPUT_TEXT "\n" SOLVER_TEXT,
     options,
     "The sketch of A, a single read, is the preconditioner of conjugate gradients, which read A once in each\n"
-    "iteration.  'flashsketch solve' reads A once altogether; its residual is some percent above the smallest.",
+    "iteration.  'flashsketch solve' reads A only once; its residual is some percent above the smallest.",
     lstsq_run};

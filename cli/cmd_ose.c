@@ -26,7 +26,7 @@ static void ose_print(const task *t, const fs_ose_report *r, int64_t columns)
            r->expected, r->low, r->high);
     if (r->error > r->high)
         printf(
-            "          S suits this matrix badly: try a larger -k, --quality high or gaussian, or another --shuffle\n");
+            "          S is bad for this matrix: try a larger -k, --quality high or gaussian, or another --shuffle\n");
     printf("          |S x| is from %.4g to %.4g times |x| for every x in the range; |(SQ)'SQ - I|_F = %.4g\n",
            r->sigma_min, r->sigma_max, r->frobenius);
     task_print_times(r->sketch_seconds, r->solve_seconds);
@@ -77,7 +77,7 @@ const cli_command ose_command = {
     "ose",
     "-k N [OPTION]... FILE",
     "how well S keeps all lengths in the range of A",
-    "Tells |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: squared lengths in it are kept within that.\n" INPUT_TEXT,
+    "Prints |(SQ)'SQ - I|_2 for an orthonormal basis Q of the range of A: squared lengths in it are kept within that.\n" INPUT_TEXT,
     options,
     "The basis is made in f64 on the CPU and costs about 4 d n^2 operations.",
     ose_run};

@@ -64,8 +64,8 @@ static int plan_run(int argc, char **argv)
     const int code = cli_parse(&plan_command, &argc, argv, plan_take, &o);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
-    if (!o.plan.n) return cli_usage(argv[0], "say how many columns A has, with -n N");
-    if (!(o.plan.error > 0)) return cli_usage(argv[0], "say which error is wanted, with --error X");
+    if (!o.plan.n) return cli_usage(argv[0], "give the number of columns of A, with -n N");
+    if (!(o.plan.error > 0)) return cli_usage(argv[0], "give the wanted error, with --error X");
     if (fs_plan(&o.plan, &report)) return cli_library_fail();
     if (o.json) return print_json(&o, &report);
     plan_print(&o, &report);

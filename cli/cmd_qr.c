@@ -101,10 +101,10 @@ static int qr_run(int argc, char **argv)
 }
 
 static const cli_option options[] = {
-    {'o', "output", "FILE", "where Q goes, d x n, npy (default: R alone is computed)", CLI_FILES},
-    {'R', NULL, "FILE", "where R goes, n x n, npy (default: nowhere)", CLI_FILES},
+    {'o', "output", "FILE", "file for Q, d x n, npy (default: R alone is computed)", CLI_FILES},
+    {'R', NULL, "FILE", "file for R, n x n, npy (default: none)", CLI_FILES},
     {PIVOT, "pivot", NULL, "A(:, pivots) = Q R, with a numerical rank", NULL},
-    {PIVOTS_FILE, "pivots", "FILE", "where the pivots go, n integers from 0 on, npy (default: nowhere)", CLI_FILES},
+    {PIVOTS_FILE, "pivots", "FILE", "file for the pivots, n integers from 0 on, npy (default: none)", CLI_FILES},
     {RCOND, "rcond", "X",
      "with --pivot: |R_ii| up to X |R_00| counts as 0 (default: max(8, sqrt(n)) times the machine\n"
      "precision of A's type)",

@@ -1,7 +1,7 @@
 /* cmd_show.c - flashsketch show: a picture of S, like the figure of the paper.
  *
  * Every nonzero is a dot; for blockperm its colour is the permutation that its block belongs to, otherwise its sign.
- * The picture has whole pixels for whole entries as long as S fits; it is a PNG, or an SVG of the same pixels. */
+ * An entry is an integral number of pixels as long as S fits; the picture is a PNG, or an SVG of the same pixels. */
 #include <flashsketch.h>
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +28,7 @@ enum {
 };
 enum { PAGE, PANEL, GRID, FRAME, FIRST_COLOUR, COLOURS = 256, DOT_COLOURS = COLOURS - FIRST_COLOUR };
 
-/* Eight colours that are easy to tell apart, then hues a golden angle from each other. */
+/* Eight distinct colours, then hues a golden angle apart. */
 static void make_palette(uint32_t palette[COLOURS])
 {
     static const uint32_t known[] = {
@@ -72,7 +72,8 @@ static void show_fill(canvas *c, const panel *p, int64_t x, int64_t y, int64_t w
 }
 
 /* An entry is one pixel, a square of them where S is small; a side of more than SIDE entries shrinks.  A dot covers
- * about a third of the B_r / s entries that its column has for it; whole entries, or scaling makes stripes. */
+ * about a third of the B_r / s entries of its stratum in its column, in whole entries, because scaling would make
+ * stripes. */
 static void lay_out(panel *p, const fs_spec *spec, int64_t x)
 {
     const int64_t zoom = clamp(ZOOMED_SIDE / (spec->d > spec->k ? spec->d : spec->k), 1, 32);
@@ -156,7 +157,7 @@ static int draw_sketch(canvas *c, const panel *p, const fs_sketch *S, int svg)
                      FS_MEMORY_HOST};
     int code = 0;
     if (!csr.ptr || !csr.index || !csr.value)
-        code = cli_fail("there is no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
+        code = cli_fail("no memory for %" PRId64 " nonzeros; give a smaller -d or -k", nonzeros);
     else if (fs_sketch_to_csr(NULL, S, 0, &csr)) code = cli_library_fail();
     else draw_dots(c, p, &csr);
     free(csr.ptr);
@@ -179,7 +180,7 @@ static int draw(const fs_sketch *const *sketch, const fs_spec *spec, int panels,
     }
     c.height = panel_of[0].height + 2 * MARGIN;
     c.pixel = cli_array(c.height, c.width, 1);
-    if (!c.pixel) return cli_fail("there is no memory for %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
+    if (!c.pixel) return cli_fail("no memory for %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
     memset(c.pixel, PAGE, (size_t)(c.width * c.height));
     int code = 0;
     for (int i = 0; i < panels && !code; i++) {
@@ -213,7 +214,7 @@ static int show_take(void *options, int code, const char *value)
     return 0;
 }
 
-/* What was not said: the paper's figure for a blockperm of its size, the library's choice otherwise. */
+/* Options that were not given: the paper's figure for a blockperm of its size, the library's choice otherwise. */
 static void complete(fs_spec *spec)
 {
     const int figure = (spec->family == 0 || spec->family == FS_BLOCKPERM) && !spec->d && !spec->k;
@@ -259,7 +260,7 @@ static int show_run(int argc, char **argv)
 static const cli_option options[] = {
     SPEC_OPTIONS,
     {BESIDE, "beside", "NAME", "draw S a second time with this shuffle, to the right", "none rows groups"},
-    {'o', "output", "FILE", "where the picture goes, .png or .svg (default flashsketch.png)", CLI_FILES},
+    {'o', "output", "FILE", "file for the picture, .png or .svg (default flashsketch.png)", CLI_FILES},
     {0}};
 const cli_command show_command = {
     "show",

@@ -46,8 +46,9 @@ static int check_options(sketch_options *o)
     const int wrong = spec_error_check(name, &o->spec, o->error, "Y");
     if (wrong) return wrong;
     if (o->row0 >= 0 && !o->spec.d)
-        return cli_usage(name, "--row0 says where a piece begins in a whole matrix; say how many rows that has, with "
-                               "-d N, or S is another one for each piece");
+        return cli_usage(name,
+                         "--row0 is the first row of a row slice in a larger matrix; give the number of rows of that "
+                         "matrix, with -d N: S depends on it");
     if (o->out == FS_BF16) return cli_usage(name, "npy files have no bf16; --output-dtype is f16, f32 or f64");
     if (o->row0 < 0) o->row0 = 0;
     return sketching_check(name, &o->how, o->output);
@@ -62,7 +63,7 @@ typedef struct work {
     fs_matrix Y; /* k x n in memory: row-major, or batch-major */
 } work;
 
-/* The sketch; d is the rows of A where nothing else is said. */
+/* The sketch; d is the number of rows of A where -d is not given. */
 static int open_sketch(work *w)
 {
     const sketching *A = &w->A;
@@ -82,18 +83,18 @@ static int make_room(work *w)
     const int64_t k = w->spec.k, n = w->A.n;
     void *data = cli_array(k, n, fs_dtype_size(sum));
     if (!data)
-        return cli_fail("there is no memory for Y, %" PRId64 " x %" PRId64 " %s; give a smaller -k", k, n,
+        return cli_fail("no memory for Y, %" PRId64 " x %" PRId64 " %s; give a smaller -k", k, n,
                         fs_file_dtype_name(sum));
     w->Y = w->o->input.file.batch_major ? fs_batch_major(data, n, k, sum) : fs_row_major(data, k, n, sum);
     return 0;
 }
 
-/* As the file of Y has it: k x n, or n x k for a batch. */
+/* In the layout of the file of Y: k x n, or n x k for a batch. */
 static int write_output(work *w, FILE *out)
 {
     fs_matrix Y = w->Y;
     identity id = w->A.id;
-    id.panels = 0; /* it is no state any more */
+    id.panels = 0; /* it is no longer a state */
     if (w->o->input.file.batch_major) Y = fs_row_major(Y.data, Y.cols, Y.rows, Y.dtype);
     if (w->o->how.resume) out = output_open_two(w->o->output, OUTPUT_IDENTITY);
     const int code = out ? identity_write(out, &id, &Y, w->o->out ? w->o->out : Y.dtype) : EXIT_FAILURE;
@@ -152,11 +153,11 @@ static const cli_option options[] = {
     SPEC_ERROR_OPTION,
     SPEC_OPTIONS,
     INPUT_OPTIONS("the file holds n x d, a sample in each row; Y is written n x k too.\n"
-                  "S is the same; --shuffle groups is the one that is fast here"),
-    {ROW0, "row0", "N", "A is a piece: its first row is row N of the whole, which has -d rows", NULL},
+                  "S does not depend on it; --shuffle groups is fast for it"),
+    {ROW0, "row0", "N", "A is a row slice: its first row is row N of the whole, which has -d rows", NULL},
     WHERE_OPTIONS,
     SKETCHING_OPTIONS,
-    {'o', "output", "FILE", "where Y goes, npy (default -, standard output); FILE.json tells what\nit is", CLI_FILES},
+    {'o', "output", "FILE", "file for Y, npy (default -, standard output); FILE.json describes\nit", CLI_FILES},
     {OUTPUT_DTYPE, "output-dtype", "T", "f16, f32 or f64 (default: f64 where A is f64, otherwise f32)", "f16 f32 f64"},
     {'q', "quiet", NULL, "no progress bar", NULL},
     {0}};
@@ -167,12 +168,12 @@ const cli_command sketch_command = {
     "Writes Y = S A, k x n, as npy.\n" INPUT_TEXT "\n"
     "Several files are one matrix, joined along their first dimension in the order given.",
     options,
-    "-d is A's number of rows where it is not given; what else is not said of S the library chooses, and 'flashsketch\n"
-    "spec' tells what.  The pieces of a matrix, each sketched with the same -d and seed and its own --row0, add up to\n"
-    "the sketch of the whole: 'flashsketch add' does it.\n"
+    "-d defaults to A's number of rows.  The library chooses what else is not given of S; 'flashsketch spec' prints\n"
+    "its choice.  Sketches of row slices, each with the same -d and seed and its own --row0, add up to the sketch of\n"
+    "the whole matrix: 'flashsketch add' adds them.\n"
     "\n"
     "A may be larger than memory; Matrix Market, IDX and text files and npz archives are read whole, one after the\n"
     "other, so a large matrix needs many of them.\n"
-    "A run with --resume that was ended, by whatever it was, goes on when the same command is given again, and Y gets\n"
-    "the bits it would have had.  The same --memory gives the same bits.",
+    "A run with --resume that was ended in any way continues when the same command is given again, and Y has the bits\n"
+    "of a run without interruption.  The same --memory gives the same bits.",
     sketch_run};

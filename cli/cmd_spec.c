@@ -1,4 +1,4 @@
-/* cmd_spec.c - flashsketch spec: the sketch that a spec gives, with every value that was chosen. */
+/* cmd_spec.c - flashsketch spec: the sketch that a spec gives, with every value that the library chose. */
 #include <flashsketch_tasks.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct spec_options {
     int json;
 } spec_options;
 
-enum { JSON = SPEC_OTHER, WIRED = 16 /* blocks whose wiring is printed */ };
+enum { JSON = SPEC_OTHER, WIRED = 16 /* blocks whose permutations are printed */ };
 enum { SPREAD, CONCENTRATED };
 
 static int spec_take(void *options, int code, const char *value)
@@ -28,7 +28,7 @@ static int spec_take(void *options, int code, const char *value)
     return 0;
 }
 
-/* What is worked out from a full spec. */
+/* The values computed from a full spec. */
 typedef struct facts {
     fs_spec spec;
     int blocked;       /* it has blocks of rows */
@@ -68,7 +68,7 @@ static void print_split(const char *name, const fsi_split *split)
 static void print_wiring(const facts *f)
 {
     const fs_spec *p = &f->spec;
-    printf("wiring          input block l = 1 ... kappa of output block g is f^l(g), f(x) = (%" PRIu32 " x + %" PRIu32
+    printf("permutations    input block l = 1 ... kappa of output block g is f^l(g), f(x) = (%" PRIu32 " x + %" PRIu32
            ") mod %" PRIu32 "\n",
            f->wiring.a, f->wiring.b, f->wiring.M);
     if (p->M > WIRED || p->kappa > WIRED) return;
@@ -153,8 +153,7 @@ static void print_facts(const fs_sketch *S, const facts *f, const spec_options *
     const double d = (double)f->spec.d, k = (double)f->spec.k, nonzeros = (double)f->nonzeros;
     printf("nonzeros        %" PRId64 ", %.3g to a column, %.3g %% of S\n", f->nonzeros, nonzeros / d,
            100 * nonzeros / (k * d));
-    printf("memory          none that grows: S is made while A is read; written out as CSR it has %.4g MB\n",
-           1e-6 * f->csr_bytes);
+    printf("memory          constant: S is generated while A is read; as CSR it has %.4g MB\n", 1e-6 * f->csr_bytes);
     print_error(f, o->n);
 }
 
@@ -198,7 +197,7 @@ static int spec_run(int argc, char **argv)
     int code = cli_parse(&spec_command, &argc, argv, spec_take, &o);
     if (code) return code;
     if (argc > 1) return cli_usage(argv[0], "it takes no arguments, but got '%s'", argv[1]);
-    if (!o.spec.d || !o.spec.k) return cli_usage(argv[0], "say how large S is, with -d N and -k N");
+    if (!o.spec.d || !o.spec.k) return cli_usage(argv[0], "give the size of S, with -d N and -k N");
     fs_sketch *S = NULL;
     facts f = {.nonzeros = 0};
     code = spec_sketch(&o.spec, &S, &f.spec);
@@ -211,13 +210,13 @@ static int spec_run(int argc, char **argv)
 
 static const cli_option options[] = {
     SPEC_OPTIONS,
-    {'n', NULL, "N", "columns of A: tell the errors on a subspace of so many dimensions too", NULL},
+    {'n', NULL, "N", "columns of A: print the errors on a subspace of that dimension too", NULL},
     {JSON, "json", NULL, "print a JSON object", NULL},
     {0}};
 const cli_command spec_command = {
     "spec",
     "-d N -k N [OPTION]...",
-    "tell what sketch a spec gives",
+    "print the sketch that a spec defines",
     "Prints the sketch that these options give, with every value that the library chooses: blocks, wiring,\n"
     "nonzeros, memory and the error to expect.",
     options,

@@ -50,9 +50,9 @@ static int svd_check(const cli_command *command, svd_options *o)
 {
     const char *name = command->name;
     if (!o->how.rank && !o->all)
-        return cli_usage(name, "say how many %s to compute, with -r N, or --all",
+        return cli_usage(name, "give the number of %s to compute, with -r N, or --all",
                          o->pca ? "components" : "singular values");
-    if (o->how.rank && o->all) return cli_usage(name, "-r says how many, and --all says all; leave one of them out");
+    if (o->how.rank && o->all) return cli_usage(name, "-r gives a number, and --all means all; leave one of them out");
     if (o->all && (o->how.one_read || o->power >= 0 || o->how.oversampling))
         return cli_usage(name, "--all is by QR; --one-read, --power and --oversampling go with -r N");
     if (o->how.one_read && o->power > 0)
@@ -161,7 +161,7 @@ static int svd_decompose(solver *s, svd_options *o)
     how.seed = o->solver.seed;
     how.progress = &s->progress;
     if (rank > all)
-        return cli_fail("%s is %" PRId64 " x %" PRId64 " and has %" PRId64 " singular values, but -r asks for %" PRId64,
+        return cli_fail("%s is %" PRId64 " x %" PRId64 " and has %" PRId64 " singular values, but -r is %" PRId64,
                         s->files.name, s->d, s->n, all, rank);
     if (out[U].path) code = solver_room(&out[U], "U", s->d, rank, 'f', bytes);
     if (!code) code = solver_room(&out[VALUES], "singular values", rank, 0, 'f', sizeof(double));
@@ -204,9 +204,8 @@ static int run_pca(int argc, char **argv) { return svd_run(&pca_command, argc, a
 
 #define SVD_OPTIONS(what) \
     {'r', NULL, "N", "how many " what, NULL}, \
-        {ALL, "all", NULL, "all there are, by QR: A must be tall, or small", NULL}, \
-        {POWER, "power", "N", "power steps (default 2): each reads A once more and sharpens slowly falling spectra", \
-         NULL}, \
+        {ALL, "all", NULL, "all singular values, by QR: A must be tall, or small", NULL}, \
+        {POWER, "power", "N", "power steps (default 2): each reads A once more, for spectra that fall slowly", NULL}, \
         {ONE_READ, "one-read", NULL, "read A once (generalised Nystrom), for files that take long to read", NULL}, \
     { \
         OVERSAMPLING, "oversampling", "N", \
@@ -217,9 +216,9 @@ static int run_pca(int argc, char **argv) { return svd_run(&pca_command, argc, a
     "it is larger than wanted give a larger -r, --oversampling or --power."
 static const cli_option svd_options_table[] = {
     SVD_OPTIONS("singular values"),
-    {'U', NULL, "FILE", "where U goes, d x r, npy (default: nowhere)", CLI_FILES},
-    {'S', NULL, "FILE", "where the singular values go, r numbers in f64, npy (default: nowhere)", CLI_FILES},
-    {'V', NULL, "FILE", "where V goes, n x r, npy (default: nowhere)", CLI_FILES},
+    {'U', NULL, "FILE", "file for U, d x r, npy (default: none)", CLI_FILES},
+    {'S', NULL, "FILE", "file for the singular values, r numbers in f64, npy (default: none)", CLI_FILES},
+    {'V', NULL, "FILE", "file for V, n x r, npy (default: none)", CLI_FILES},
     SOLVER_OPTIONS,
     {0}};
 const cli_command svd_command = {
@@ -233,16 +232,13 @@ const cli_command svd_command = {
     run_svd};
 static const cli_option pca_options_table[] = {
     SVD_OPTIONS("components"),
-    {'U', "scores", "FILE", "where the scores go, d x r: A - 1 mean' times the components, npy (default: nowhere)",
+    {'U', "scores", "FILE", "file for the scores, d x r: A - 1 mean' times the components, npy (default: none)",
      CLI_FILES},
-    {'S', "values", "FILE", "where the singular values of A - 1 mean' go, r numbers in f64, npy (default: nowhere)",
+    {'S', "values", "FILE", "file for the singular values of A - 1 mean', r numbers in f64, npy (default: none)",
      CLI_FILES},
-    {'V', "components", "FILE", "where the components go, n x r, one in each column, npy (default: nowhere)",
-     CLI_FILES},
-    {VARIANCES_FILE, "variances", "FILE", "where their variances go, r numbers in f64, npy (default: nowhere)",
-     CLI_FILES},
-    {MEAN_FILE, "mean", "FILE", "where the means of the columns go, n numbers in f64, npy (default: nowhere)",
-     CLI_FILES},
+    {'V', "components", "FILE", "file for the components, n x r, one in each column, npy (default: none)", CLI_FILES},
+    {VARIANCES_FILE, "variances", "FILE", "file for the variances, r numbers in f64, npy (default: none)", CLI_FILES},
+    {MEAN_FILE, "mean", "FILE", "file for the means of the columns, n numbers in f64, npy (default: none)", CLI_FILES},
     SOLVER_OPTIONS,
     {0}};
 const cli_command pca_command = {

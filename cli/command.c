@@ -57,7 +57,7 @@ static const cli_option *by_letter(const cli_command *command, char letter)
     return letter == 'h' ? &help_option : NULL;
 }
 
-/* A word with one dash whose letter is no option, or with two whose name is none: says which options are near. */
+/* Reports an unknown option, short or long, with the nearest options. */
 static int unknown(const cli_command *command, const char *word)
 {
     const int dashes = word[1] == '-' ? 2 : 1;
@@ -71,19 +71,19 @@ static int unknown(const cli_command *command, const char *word)
     }
     nearest_add(&near, "--", help_option.name);
     nearest_text(&near, text, sizeof text);
-    if (dashes == 2) return cli_usage(command->name, "there is no option --%s%s", name, text);
-    return cli_usage(command->name, "there is no option -%c%s", name[0], text);
+    if (dashes == 2) return cli_usage(command->name, "unknown option --%s%s", name, text);
+    return cli_usage(command->name, "unknown option -%c%s", name[0], text);
 }
 
 typedef struct reader {
     const cli_command *command;
-    int argc, at; /* at: the word that is next */
+    int argc, at; /* at: the next word */
     char **argv;
     int (*take)(void *options, int code, const char *value);
     void *options;
 } reader;
 
-/* "--name", "--name VALUE" or "--name=VALUE"; a name counts only where it is whole. */
+/* "--name", "--name VALUE" or "--name=VALUE"; a name must be complete. */
 static int read_long(reader *r, const char *word)
 {
     const size_t length = strcspn(word + 2, "=");
@@ -91,9 +91,9 @@ static int read_long(reader *r, const char *word)
     const char *value = word[2 + length] ? word + 3 + length : NULL;
     if (!o) return unknown(r->command, word);
     if (o == &help_option) return cli_help(r->command);
-    if (value && !o->argument) return cli_usage(r->command->name, "the option --%s takes no value", o->name);
+    if (value && !o->argument) return cli_usage(r->command->name, "option --%s takes no value", o->name);
     if (o->argument && !value && r->at < r->argc) value = r->argv[r->at++];
-    if (o->argument && !value) return cli_usage(r->command->name, "the option --%s needs a value", o->name);
+    if (o->argument && !value) return cli_usage(r->command->name, "option --%s needs a value", o->name);
     return r->take(r->options, o->code, value);
 }
 
@@ -104,11 +104,11 @@ static int read_letters(reader *r, const char *word)
         const cli_option *o = by_letter(r->command, *letter);
         const char *value = NULL;
         if (!o && letter == word + 1) return unknown(r->command, word);
-        if (!o) return cli_usage(r->command->name, "there is no option -%c, in '%s'", *letter, word);
+        if (!o) return cli_usage(r->command->name, "unknown option -%c, in '%s'", *letter, word);
         if (o == &help_option) return cli_help(r->command);
         if (o->argument && letter[1]) value = letter + 1;
         else if (o->argument && r->at < r->argc) value = r->argv[r->at++];
-        if (o->argument && !value) return cli_usage(r->command->name, "the option -%c needs a value", *letter);
+        if (o->argument && !value) return cli_usage(r->command->name, "option -%c needs a value", *letter);
         const int code = r->take(r->options, o->code, value);
         if (code || value) return code;
     }

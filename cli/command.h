@@ -4,11 +4,11 @@
 #define FSI_CLI_COMMAND_H
 
 typedef struct cli_option {
-    int code;             /* what `take` gets; where it is a character, that is the short option */
+    int code;             /* the code passed to `take`; where it is a character, that is the short option */
     const char *name;     /* the long option; NULL: there is none */
-    const char *argument; /* what it takes: "N"; NULL: nothing */
-    const char *text;     /* what it does; may have several lines */
-    const char *words;    /* for completion: what can stand there, "none rows groups"; CLI_FILES; NULL: anything */
+    const char *argument; /* the name of its value: "N"; NULL: it has none */
+    const char *text;     /* its help; may have several lines */
+    const char *words;    /* for completion: the possible values, "none rows groups"; CLI_FILES; NULL: anything */
 } cli_option;
 #define CLI_FILES "<file>"
 
@@ -22,10 +22,10 @@ typedef struct cli_command {
     int (*run)(int argc, char **argv);
 } cli_command;
 
-/* Reads the options of a command line: take(options, code, value) for each, which returns 0, or EXIT_USAGE after saying
- * what was wrong.  Options may stand before, between and after other arguments, up to "--"; a long one counts only
- * where its whole name is given.  Returns 0, and argv[1] ... argv[*argc - 1] are the arguments that are no options;
- * EXIT_USAGE; or CLI_HELPED after printing the help, for which the command returns at once. */
+/* Reads the options of a command line: take(options, code, value) for each, which returns 0, or EXIT_USAGE after
+ * printing the error.  Options may precede, follow and separate other arguments, up to "--"; the name of a long one
+ * must be complete.  Returns 0, and argv[1] ... argv[*argc - 1] are the arguments that are not options; EXIT_USAGE; or
+ * CLI_HELPED after printing the help, for which the command returns at once. */
 enum { CLI_HELPED = -1 };
 int cli_parse(const cli_command *command, int *argc, char **argv,
               int (*take)(void *options, int code, const char *value), void *options);
@@ -36,11 +36,11 @@ int cli_help(const cli_command *command);
 /* All commands, in the order of the help; the last one is NULL.  In main.c. */
 extern const cli_command *const cli_commands[];
 
-/* Finds a command by its name.  Returns 0, or EXIT_USAGE after saying that there is none, and which are near.  In
+/* Finds a command by its name.  Returns 0, or EXIT_USAGE after printing that it is unknown, with the nearest names.  In
  * main.c. */
 int cli_find(const char *name, const cli_command **command);
 
-/* The option as it is written, "  -o, --output FILE": for the help and the man page.  Returns its length. */
+/* The synopsis of the option, "  -o, --output FILE": for the help and the man page.  Returns its length. */
 int cli_option_text(const cli_option *option, char *text, int bytes);
 
 /* Prints a document made from the tables: "man", "man-NAME" for a command, "bash" or "zsh".  Returns the exit code. */

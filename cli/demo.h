@@ -1,4 +1,5 @@
-/* demo.h - the parts of flashsketch demo: the matrix, the sketches that compete, how one is measured, the results. */
+/* demo.h - the parts of flashsketch demo: the matrix, the sketches that are compared, the measurement of one, the
+ * results. */
 #ifndef FSI_CLI_DEMO_H
 #define FSI_CLI_DEMO_H
 
@@ -12,8 +13,8 @@ enum {
     DEMO_MIN_ROWS = 1024,
     DEMO_MAX_COLS = 4096, /* the Gram matrices are cols x cols, in f64 */
     DEMO_SIZES = 3,       /* how many k, at most */
-    DEMO_HEAVY = 64,      /* rows made heavy in the second comparison, */
-    DEMO_WEIGHT = 100     /* and by how much */
+    DEMO_HEAVY = 64,      /* large rows of the second comparison, */
+    DEMO_WEIGHT = 100     /* and their factor */
 };
 
 typedef struct demo_matrix {
@@ -29,13 +30,13 @@ typedef struct demo_matrix {
 int demo_load(demo_matrix *A, const char *path, int64_t rows);
 void demo_free(demo_matrix *A);
 
-/* The time of reading A once with all threads, in milliseconds: what no method that looks at all of A can beat. */
+/* The time of reading A once with all threads, in milliseconds: a lower bound for every method that reads all of A. */
 double demo_read_ms(const demo_matrix *A);
 
-/* Multiplies DEMO_HEAVY consecutive rows by DEMO_WEIGHT: a matrix whose weight sits in a few neighbouring rows. */
+/* Multiplies DEMO_HEAVY consecutive rows by DEMO_WEIGHT: a matrix with a few large neighbouring rows. */
 void demo_make_heavy(demo_matrix *A);
 
-/* A sketch in the race: the fields of a spec that make it what it is. */
+/* A sketch of the comparison: the fields of its spec. */
 typedef struct demo_sketch {
     const char *name;
     fs_family family;
@@ -48,7 +49,8 @@ extern const demo_sketch demo_sketches[DEMO_SKETCHES];
 /* Over the draws: */
 typedef struct demo_result {
     double ms;    /* median; 0: not measured */
-    double read;  /* median of the time to read A, taken before each draw: the machine may have other work */
+    double read;  /* median of the time to read A, measured before each draw, because the load of the machine may
+                   * change */
     double error; /* mean of the Gram error */
 } demo_result;
 
@@ -59,10 +61,10 @@ typedef struct demo_race {
     fs_workspace *w; /* for demo_gram */
     float *Y;        /* room for the largest k */
     double *gram;    /* room for Y'Y */
-    double *part;    /* and for a part of it */
+    double *part;    /* and for one summand */
 } demo_race;
 
-/* Makes the workspace and its parts, for matrices of `cols` columns; race->ctx is set.  Returns 0, or an exit code. */
+/* Creates the workspace and its matrices, for `cols` columns; race->ctx is set.  Returns 0, or an exit code. */
 int demo_gram_open(demo_race *race, int64_t cols);
 void demo_gram_close(demo_race *race);
 
@@ -72,8 +74,8 @@ int demo_gram(const demo_race *race, const float *X, int64_t rows, int64_t cols,
 /* Draws the sketch up to `draws` times with new seeds, fewer when it is slow.  Returns 0, or an exit code. */
 int demo_measure(const demo_race *race, const demo_sketch *sketch, int64_t k, int draws, demo_result *result);
 
-/* What is printed and drawn: result[which][size] for k[size].  A sketch that is too slow for a k has no results from
- * there on. */
+/* The results that are printed and drawn: result[which][size] for k[size].  A sketch that is too slow for a k has no
+ * results from there on. */
 typedef struct demo_table {
     const demo_matrix *A;
     double read; /* median over the results */

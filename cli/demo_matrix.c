@@ -1,4 +1,4 @@
-/* demo_matrix.c - where the demo's matrix comes from, and the time to read it. */
+/* demo_matrix.c - the demo's matrix, and the time to read it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int make_synthetic(demo_matrix *A, int64_t rows)
     A->rows = rows;
     A->cols = SYNTHETIC_COLS;
     A->data = cli_array(rows, A->cols, sizeof *A->data);
-    if (!A->data) return cli_fail("there is no memory for %" PRId64 " rows; give --rows a smaller number", rows);
+    if (!A->data) return cli_fail("no memory for %" PRId64 " rows; give --rows a smaller number", rows);
     static float v[RANK][SYNTHETIC_COLS];
     for (int t = 0; t < RANK; t++)
         for (int j = 0; j < SYNTHETIC_COLS; j++)
@@ -74,7 +74,7 @@ int demo_load(demo_matrix *A, const char *path, int64_t rows)
     if (!code && A->rows < DEMO_MIN_ROWS)
         code = cli_fail("%s has %" PRId64 " rows; the comparison needs at least %d", A->name, A->rows, DEMO_MIN_ROWS);
     if (!code && !(A->gram = cli_array(A->cols, A->cols, sizeof *A->gram)))
-        code = cli_fail("there is no memory for a %" PRId64 " x %" PRId64 " Gram matrix", A->cols, A->cols);
+        code = cli_fail("no memory for a %" PRId64 " x %" PRId64 " Gram matrix", A->cols, A->cols);
     if (code) demo_free(A);
     return code;
 }
@@ -106,7 +106,7 @@ double demo_read_ms(const demo_matrix *A)
             for (int lane = 0; lane < LANES; lane++) sum[lane] += A->data[i * LANES + lane];
         for (int lane = 0; lane < LANES; lane++) total += sum[lane];
     }
-    const volatile float kept = total; /* so that the sum is made */
+    const volatile float kept = total; /* so that the compiler keeps the sum */
     (void)kept;
     return 1e3 * (cli_seconds() - start);
 }

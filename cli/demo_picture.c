@@ -33,14 +33,14 @@ static double place(const axis *a, double value)
     return a->from + (a->to - a->from) * log(value / a->low) / log(a->high / a->low);
 }
 
-/* One coordinate of a point; what a logarithm cannot show is drawn at the edge of what matters. */
+/* One coordinate of a point; values without a logarithm are drawn at the edge. */
 static double value_of(const demo_table *t, int which, int size, int error)
 {
     const demo_result *r = &t->result[which][size];
     return fmax(error ? r->error : r->ms, 1e-6);
 }
 
-/* How many k a sketch was measured at. */
+/* The number of k at which a sketch was measured. */
 static int points(const demo_table *t, int which)
 {
     int count = 0;
@@ -89,7 +89,7 @@ static void put_frame(FILE *out, const demo_table *t)
             t->A->rows, t->A->cols, LEFT, (LEFT + RIGHT) / 2, BOTTOM + 52, (TOP + BOTTOM) / 2);
 }
 
-/* Lines at 1, 2 and 5 times the powers of ten; numbers at all of them, or at the powers alone where it gets tight. */
+/* Lines at 1, 2 and 5 times the powers of ten; numbers at all of them, or at the powers alone where space is short. */
 static void put_ticks(FILE *out, const axis *a, int vertical)
 {
     static const double steps[] = {1, 2, 5};

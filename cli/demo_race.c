@@ -1,4 +1,4 @@
-/* demo_race.c - the sketches that compete, and the measurement of one of them. */
+/* demo_race.c - the sketches that are compared, and the measurement of one of them. */
 #include "cli.h"
 #include "demo.h"
 
@@ -21,7 +21,7 @@ const demo_sketch demo_sketches[DEMO_SKETCHES] = {
 };
 
 enum { MAX_DRAWS = 5 };
-static const double patience = 1.2; /* seconds for one sketch at one k, after which no new draw is made */
+static const double patience = 1.2; /* seconds for one sketch at one k, after which no new draw begins */
 
 /* Gram matrices ---------------------------------------------------------------------------------------------- */
 
@@ -35,7 +35,7 @@ int demo_gram_open(demo_race *race, int64_t cols)
     race->part = cli_array(cols, cols, sizeof *race->part);
     race->gram = cli_array(cols, cols, sizeof *race->gram);
     if (!race->part || !race->gram)
-        return cli_fail("there is no memory for two Gram matrices of %" PRId64 " x %" PRId64, cols, cols);
+        return cli_fail("no memory for two Gram matrices of %" PRId64 " x %" PRId64, cols, cols);
     return fs_workspace_create(&race->w, race->ctx, &shape) ? cli_library_fail() : 0;
 }
 
@@ -72,7 +72,7 @@ static double gram_error(const double *H, const double *G, int64_t n)
     return sqrt(apart / whole);
 }
 
-/* the race --------------------------------------------------------------------------------------------------- */
+/* measurement --------------------------------------------------------------------------------------------------- */
 
 /* One draw: the time of the product and the error of its Gram matrix. */
 static int draw(const demo_race *race, const fs_spec *spec, double *ms, double *error)

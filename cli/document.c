@@ -1,5 +1,5 @@
-/* document.c - the man pages and the completions, made from the commands' tables: --help, man and the shells show the
- * same.  The build calls 'flashsketch --document NAME' for each and installs what it prints. */
+/* document.c - the man pages and the completions, made from the commands' tables: --help, man and the completions have
+ * the same content.  The build calls 'flashsketch --document NAME' for each and installs what it prints. */
 #include <ctype.h>
 #include <flashsketch.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 /* man -------------------------------------------------------------------------------------------------------- */
 
-/* Text for troff: a backslash or a minus is itself, and no line starts with a dot or a quote. */
+/* Text for troff: backslashes and minus signs are escaped, and no line starts with a dot or a quote. */
 static void roff(const char *text)
 {
     for (const char *at = text; *at; at++) {
@@ -158,7 +158,7 @@ static void bash_words(const cli_command *command)
     fputs("-h --help", stdout);
 }
 
-/* What may follow an option; the same for all commands that have it, so one case for each line of each table. */
+/* The values of an option; the same for all commands that have it, so one case for each line of each table. */
 static void bash_values(const cli_command *command)
 {
     for (const cli_option *option = command->options; option->code; option++) {

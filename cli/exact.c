@@ -13,7 +13,7 @@ static int64_t index_at(const void *array, fs_index_type type, int64_t i)
     return type == FS_INDEX32 ? ((const int32_t *)array)[i] : ((const int64_t *)array)[i];
 }
 
-/* A sparse matrix of f64 as packed rows, added to what is there. */
+/* A sparse matrix of f64, added to packed rows. */
 static void write_out(const fs_sparse *A, double *to)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols;
@@ -29,7 +29,7 @@ double *exact_zeros(const char *name, int64_t rows, int64_t cols)
 {
     double *data = cli_array(rows, cols, sizeof *data);
     if (data) memset(data, 0, (size_t)(rows * cols) * sizeof *data);
-    else cli_fail("there is no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", name, rows, cols);
+    else cli_fail("no memory for %s as a dense matrix, %" PRId64 " x %" PRId64 " float64", name, rows, cols);
     return data;
 }
 
@@ -116,7 +116,7 @@ int exact_residual(task *t, const fs_matrix *X, double *residual)
     double *b = exact_zeros(t->rhs_name, t->B.rows, t->B.cols), *norms = cli_array(t->B.cols, 1, sizeof *norms),
            square = 0;
     int code = b ? 0 : EXIT_FAILURE;
-    if (b && !norms) code = cli_fail("there is no memory for %" PRId64 " residuals", t->B.cols);
+    if (b && !norms) code = cli_fail("no memory for %" PRId64 " residuals", t->B.cols);
     if (!code) code = exact_gather(&t->rhs, t->ctx, b);
     if (!code && !t->A.whole) code = add_panels(t, b, X, norms, &square);
     else if (!code && !(code = task_dense(t))) code = add_rows(t, &t->dense, b, 0, X, norms, &square);

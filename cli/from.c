@@ -1,4 +1,4 @@
-/* from.c - --from: a task by sketches that are there, S A and S B in files with what they are of beside them. */
+/* from.c - --from: a task from existing sketches, S A and S B in files with their descriptions beside them. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ typedef struct source {
     fs_matrix Y; /* k x n, whatever the order in the file */
 } source;
 
-/* A task is about all of A: a sketch of some rows is that of another matrix, with zeros in place of the others. */
+/* A task needs all of A: a sketch of some rows is that of another matrix, with zeros in place of the others. */
 static int open_source(source *s, const char *path)
 {
     s->path = path;
@@ -32,7 +32,7 @@ static int open_source(source *s, const char *path)
     return 0;
 }
 
-/* The workspace has the type that sums of Y are made in, as if A had been read. */
+/* The workspace has the type of sums of Y, as if A had been read. */
 static int from_fill(task *t, const source *s, int count)
 {
     fs_matrix to[MOST];

@@ -30,7 +30,7 @@ static int make_cell(grass_cell *cell, const grass_ask *ask, fs_family family, i
         return cli_fail("a mask of %" PRId64 " coordinates, gradients have %" PRId64, cell->mask, parameters);
     if (cell->mask == parameters && ask->mask < 0) cell->mask -= cell->mask % ask->run;
     if (cell->mask && cell->mask % ask->run)
-        return cli_fail("a mask of %" PRId64 " coordinates is not made of whole runs of %" PRId64, cell->mask,
+        return cli_fail("a mask of %" PRId64 " coordinates is not a multiple of the run length %" PRId64, cell->mask,
                         ask->run);
     if (cell->mask && ask->run > 1) snprintf(runs, sizeof runs, " in runs of %" PRId64, ask->run);
     cell->spec = ask->sketch;
@@ -52,7 +52,7 @@ int grass_grid_make(grass_grid *grid, const grass_ask *ask, int64_t parameters, 
     grid->ask = ask;
     grid->count = 0;
     grid->cells = cli_array(ask->seeds, round, sizeof *grid->cells);
-    if (!grid->cells) return cli_fail("there is no memory for %" PRId64 " x %" PRId64 " sketches", ask->seeds, round);
+    if (!grid->cells) return cli_fail("no memory for %" PRId64 " x %" PRId64 " sketches", ask->seeds, round);
     for (int64_t seed = 0; seed < ask->seeds; seed++)
         for (int i = 0; i < ask->sizes; i++)
             for (int f = 0; f < ask->families; f++, grid->count++)
@@ -92,13 +92,13 @@ static int read_values(const grass_grid *grid, const grass_record *record, const
             t++;
         }
         if (t != tests)
-            return cli_fail("%s: a line has LDS of %" PRId64 " images, there are %" PRId64 "; take it away: %s",
+            return cli_fail("%s: a line has LDS of %" PRId64 " images, there are %" PRId64 "; remove it: %s",
                             record->path, t, tests, first[s * round].name);
     }
     return 0;
 }
 
-/* What needs no image: means over the seeds' lines. */
+/* Values that need no image: means over the seeds' lines. */
 static void read_numbers(const grass_grid *grid, const grass_record *record, grass_summary *out)
 {
     const int64_t round = (int64_t)grid->ask->sizes * grid->ask->families, seeds = grid->ask->seeds;
@@ -125,7 +125,7 @@ int grass_summarise(const grass_grid *grid, const grass_record *record, int64_t 
     double *values = cli_array(ask->seeds, tests, sizeof *values);
     double *gaussian = cli_array(ask->seeds, tests, sizeof *gaussian);
     double *work = cli_array(1, 2 * tests + LDS_SAMPLES, sizeof *work);
-    int code = values && gaussian && work ? 0 : cli_fail("there is no memory for the LDS of %" PRId64 " images", tests);
+    int code = values && gaussian && work ? 0 : cli_fail("no memory for the LDS of %" PRId64 " images", tests);
     for (int i = 0; i < ask->sizes && !code; i++) {
         const grass_cell *row = grid->cells + i * ask->families, *dense = NULL;
         for (int f = 0; f < ask->families; f++)

@@ -48,8 +48,7 @@ int grass_picture(FILE *out, const grass_data *data, const grass_rows *rows)
     c.width = GAP + cell + 2 * (WIDE + rows->each * cell);
     c.height = GAP + rows->count * line;
     c.pixel = cli_array(c.height, c.width, 1);
-    if (!c.pixel)
-        return cli_fail("there is no memory for a picture of %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
+    if (!c.pixel) return cli_fail("no memory for a picture of %" PRId64 " x %" PRId64 " pixels", c.width, c.height);
     memset(c.pixel, WHITE, (size_t)(c.width * c.height));
     for (int64_t r = 0; r < rows->count; r++) {
         const int64_t top = GAP + r * line, first = GAP + cell + WIDE, second = first + rows->each * cell + WIDE;

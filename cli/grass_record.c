@@ -26,10 +26,7 @@ static void free_line(grass_line *line)
     cJSON_Delete(line->json);
 }
 
-static int no_memory(const grass_record *r)
-{
-    return cli_fail("there is no memory for %" PRId64 " results", r->count + 1);
-}
+static int no_memory(const grass_record *r) { return cli_fail("no memory for %" PRId64 " results", r->count + 1); }
 
 /* Takes a text, which it frees where it fails.  *wrong: it is not a line. */
 static int keep(grass_record *r, char *text, int *wrong)
@@ -89,7 +86,7 @@ int grass_record_open(grass_record *r, const char *path)
     struct stat there;
     const int is_there = stat(path, &there) == 0;
     if (is_there && !S_ISREG(there.st_mode))
-        return cli_fail("'%s' is there and is not a file; name a file to write", path);
+        return cli_fail("'%s' exists and is not a file; name a file to write", path);
     if (is_there && claims_output(path, &there)) return EXIT_FAILURE;
     const int file = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     r->path = path;
@@ -133,9 +130,11 @@ static int write_line(const grass_record *r, const char *text)
     errno = 0;
     if (fprintf(r->file, "%s\n", text) >= 0 && !fflush(r->file) && !fsync(fileno(r->file))) return 0;
     const int why = errno;
-    if (ftruncate(fileno(r->file), before)) return cli_fail("%s: its last line is not whole, and stays", r->path);
-    return cli_fail("'%s' could not be written (%s); make room and give the same command again: what was made is kept",
-                    r->path, strerror(why ? why : EIO));
+    if (ftruncate(fileno(r->file), before))
+        return cli_fail("%s: its last line is incomplete and could not be removed", r->path);
+    return cli_fail(
+        "'%s' could not be written (%s); make room and give the same command again: finished results are kept", r->path,
+        strerror(why ? why : EIO));
 }
 
 int grass_record_add(grass_record *r, cJSON *object)

@@ -1,5 +1,5 @@
 /* grass_record.h - results of 'flashsketch grass', a JSON object a line: kept in memory, and in a file from which a
- * later call takes them instead of making them again. */
+ * later call reads them instead of computing them again. */
 #ifndef FSI_CLI_GRASS_RECORD_H
 #define FSI_CLI_GRASS_RECORD_H
 
@@ -9,8 +9,8 @@
 
 /* A result.  Its "cell" is a text that identifies it; "lds" and "lds_each" are in it. */
 typedef struct grass_line {
-    char *text;  /* as it stands in the file, without the newline: exact, where cJSON's numbers are doubles */
-    cJSON *json; /* the same, read */
+    char *text;  /* as in the file, without the newline: exact, while cJSON's numbers are doubles */
+    cJSON *json; /* the same, parsed */
 } grass_line;
 
 typedef struct grass_record {
@@ -20,20 +20,20 @@ typedef struct grass_record {
     int64_t count, room;
 } grass_record;
 
-/* Reads the file, if it is there, and locks it.  A last line without its end, which is what a killed process leaves, is
- * taken away: its result is computed again.  path NULL: there is no file.  Returns 0, or EXIT_FAILURE after printing what is
- * wrong; then nothing in the file has changed. */
+/* Reads the file, if it exists, and locks it.  An incomplete last line, as a killed process leaves it, is removed: its
+ * result is computed again.  path NULL: there is no file.  Returns 0, or EXIT_FAILURE after printing what is wrong;
+ * then nothing in the file has changed. */
 int grass_record_open(grass_record *r, const char *path);
 void grass_record_close(grass_record *r);
 
-/* The line of a cell, or NULL.  It is good until the next line is added. */
+/* The line of a cell, or NULL.  It is valid until the next line is added. */
 const grass_line *grass_record_find(const grass_record *r, const char *cell);
 
 /* A number of a line; NaN where there is none. */
 double grass_number(const cJSON *json, const char *name);
 
 /* Adds a line, and frees the object.  It is on the disk when this returns 0; where it could not be written
- * (EXIT_FAILURE after saying so) the file is as it was. */
+ * (EXIT_FAILURE after printing that) the file is unchanged. */
 int grass_record_add(grass_record *r, cJSON *object);
 
 #endif

@@ -1,4 +1,4 @@
-/* grass_tasks.c - data, models, then a task: features, results of every sketch, or what training images are worth. */
+/* grass_tasks.c - data, models, then a task: features, results of every sketch, or the scores of training images. */
 #include "grass_tasks.h"
 
 #include <inttypes.h>
@@ -46,14 +46,14 @@ static int read_data(const grass_options *o, grass_data *data)
 {
     char path[DATA_FILES][PATH_MAX];
     if (!o->data && access(fashion, R_OK) != 0)
-        return cli_fail("Fashion-MNIST is not here; 'apt-get install dataset-fashion-mnist' brings it, or name a "
+        return cli_fail("Fashion-MNIST is not installed; run 'apt-get install dataset-fashion-mnist', or name a "
                         "folder of IDX files with --data");
     name_data(o, path);
     const grass_paths paths = {path[0], path[1], path[2], path[3]};
     return grass_data_read(data, &paths, o->train, o->test) ? cli_library_fail() : 0;
 }
 
-/* What a task works with. */
+/* The state of a task. */
 typedef struct session {
     const grass_options *o;
     const grass_data *data;
@@ -64,7 +64,7 @@ typedef struct session {
     double model_seconds;
     progress bar;
     const grass_cell *now;  /* the sketch at hand; NULL: models */
-    double done, step, all; /* work before it, its own, and all there is */
+    double done, step, all; /* work before it, its own, and the total */
 } session;
 
 /* progress --------------------------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static void at(void *user, double share, const char *doing)
                     s->now->spec.k, s->now->spec.seed, doing);
 }
 
-/* Begins the next piece of the work. */
+/* Begins the next step of the work. */
 static void next(session *s, const grass_cell *cell, double work)
 {
     s->done += s->step;
@@ -123,7 +123,7 @@ static void print_one(const session *s, const grass_cell *cell)
            grass_number(line, "project_seconds"));
 }
 
-/* Numbers with as many digits as mean something; null for NaN. */
+/* Numbers with their significant digits; null for NaN. */
 static void add_number(cJSON *out, const char *name, double value)
 {
     char text[32];
@@ -204,10 +204,10 @@ static int grass_tasks_measure(session *s, const grass_cell *cell)
     return code;
 }
 
-/* 'lds' makes nothing: what it needs must be there. */
+/* 'lds' computes no models or features: they must exist. */
 static int look(session *s)
 {
-    static const char makes[] = "'flashsketch grass run' and 'grass features' make what is missing";
+    static const char makes[] = "'flashsketch grass run' and 'grass features' compute what is missing";
     experiment_kept kept;
     if (experiment_look(&s->e, NULL, 0, &kept)) return cli_library_fail();
     if (kept.missing)
@@ -230,7 +230,7 @@ static int print_results(session *s)
     const int single = s->grid.count == 1;
     grass_summary *summaries = cli_array(o->ask.sizes, o->ask.families, sizeof *summaries);
     int code = summaries ? grass_summarise(&s->grid, s->record, o->test, o->recipe.seed, summaries)
-                         : cli_fail("there is no memory for a table");
+                         : cli_fail("no memory for a table");
     if (!code && o->json) code = grass_print_summaries(&s->grid, summaries);
     else if (!code) {
         print_models(s);
@@ -241,7 +241,7 @@ static int print_results(session *s)
     return code;
 }
 
-/* 'run' and 'lds': what the record does not have is made, one sketch after the other. */
+/* 'run' and 'lds': results that are not in the record are computed, one sketch after the other. */
 static int results(session *s)
 {
     for (int64_t i = 0; i < s->grid.count; i++)
@@ -307,7 +307,7 @@ static int print_features(const session *s, const experiment_result *made)
 static int features(session *s)
 {
     experiment_result *made = cli_array(s->grid.count, 1, sizeof *made);
-    int code = made ? 0 : cli_fail("there is no memory for %" PRId64 " results", s->grid.count);
+    int code = made ? 0 : cli_fail("no memory for %" PRId64 " results", s->grid.count);
     for (int64_t i = 0; i < s->grid.count; i++) s->all += grass_work(&s->grid.cells[i].spec);
     if (!code) code = train(s);
     for (int64_t i = 0; i < s->grid.count && !code; i++) {
@@ -337,7 +337,7 @@ static int print_queries(const session *s, double *scores)
     int64_t *best = cli_array(o->query_count, o->each, sizeof *best);
     int64_t *worst = cli_array(o->query_count, o->each, sizeof *worst);
     double values[2][100];
-    int code = best && worst ? 0 : cli_fail("there is no memory for %d queries", o->query_count);
+    int code = best && worst ? 0 : cli_fail("no memory for %d queries", o->query_count);
     for (int q = 0; q < o->query_count && !code; q++) {
         int64_t *up = best + q * o->each, *down = worst + q * o->each;
         if (fs_attribution_top(&all, o->query[q], o->each, 0, up, values[0]) ||
@@ -364,7 +364,7 @@ static int query(session *s)
     s->all = grass_work(&cell->spec);
     int code = train(s);
     double *scores = code ? NULL : cli_array(o->test, o->train, sizeof *scores);
-    if (!code && !scores) code = cli_fail("there is no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
+    if (!code && !scores) code = cli_fail("no memory for %" PRId64 " x %" PRId64 " scores", o->test, o->train);
     next(s, cell, grass_work(&cell->spec));
     if (!code && experiment_lds(&s->e, &cell->spec, cell->mask, o->damping, scores, &result)) code = cli_library_fail();
     progress_end(&s->bar);
@@ -393,7 +393,8 @@ static int run_with(const grass_options *o, const grass_data *data, grass_record
     char identity[PATH_MAX + 16];
     snprintf(identity, sizeof identity, "%s/identity", o->folder);
     if (o->task == GRASS_LDS && access(identity, F_OK))
-        return cli_fail("%s: nothing is kept there; 'flashsketch grass run' and 'grass features' make it", o->folder);
+        return cli_fail("%s: it has no models or features; 'flashsketch grass run' and 'grass features' compute them",
+                        o->folder);
     int code = grass_device_open(&s.device, &o->where) ||
                        experiment_open(&s.e, &s.device, &o->recipe, data, o->folder, &watch)
                    ? cli_library_fail()

@@ -1,4 +1,5 @@
-/* grass_tasks.h - what 'flashsketch grass' does: the experiment of apps/grass with the options of the command line. */
+/* grass_tasks.h - the tasks of 'flashsketch grass': the experiment of apps/grass with the options of the command
+ * line. */
 #ifndef FSI_CLI_GRASS_TASKS_H
 #define FSI_CLI_GRASS_TASKS_H
 
@@ -28,7 +29,7 @@ typedef struct grass_options {
     int forget, json, quiet;
 } grass_options;
 
-/* Does a task.  Returns the exit code. */
+/* Runs a task.  Returns the exit code. */
 int grass_do(const grass_options *options);
 
 #endif

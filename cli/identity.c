@@ -78,7 +78,7 @@ int identity_write(FILE *out, const identity *id, const fs_matrix *Y, fs_dtype d
     int code = fs_file_write_npy(out, Y, dtype, &what.crc) ? cli_library_fail() : 0;
     char *text = second ? identity_text(&what) : NULL;
     if (text) fprintf(second, "%s\n", text);
-    if (!code) code = second && !text ? cli_fail("there is no memory for the text of what Y is") : output_close();
+    if (!code) code = second && !text ? cli_fail("no memory for the text of what Y is") : output_close();
     output_abandon();
     free(text);
     return code;
@@ -109,7 +109,7 @@ static int64_t whole_of(reading *r, const cJSON *item, const char *field, int64_
     const double value = cJSON_IsNumber(item) ? item->valuedouble : NAN;
     if (value >= (double)low && value <= (double)high && value == floor(value)) return (int64_t)value;
     char wanted[80];
-    snprintf(wanted, sizeof wanted, "a whole number from %" PRId64 " to %" PRId64, low, high);
+    snprintf(wanted, sizeof wanted, "an integer from %" PRId64 " to %" PRId64, low, high);
     wrong(r, field, wanted);
     return low;
 }
@@ -143,29 +143,29 @@ static void read_spec(reading *r, const cJSON *object, identity *id)
     fs_sketch *S = NULL;
     *spec = none;
     const char *family = read_text(r, object, "family"), *shuffle = read_text(r, object, "shuffle");
-    if (r->result == FS_OK && fs_family_from_name(family, &spec->family)) wrong(r, "family", "the name of one");
+    if (r->result == FS_OK && fs_family_from_name(family, &spec->family)) wrong(r, "family", "the name of a family");
     spec->d = read_whole(r, object, "d", 1, MOST_ROWS);
     spec->k = read_whole(r, object, "k", 1, INT32_MAX);
     spec->seed = read_exact(r, object, "seed");
     spec->M = read_whole(r, object, "M", 1, INT32_MAX);
     spec->kappa = read_whole(r, object, "kappa", 1, INT32_MAX);
     spec->s = read_whole(r, object, "s", 1, INT32_MAX);
-    if (r->result == FS_OK && fs_shuffle_from_name(shuffle, &spec->shuffle)) wrong(r, "shuffle", "the name of one");
+    if (r->result == FS_OK && fs_shuffle_from_name(shuffle, &spec->shuffle)) wrong(r, "shuffle", "the name of a shuffle");
     spec->interleave = read_whole(r, object, "interleave", 1, INT32_MAX);
     if (r->result) return;
-    /* Whether these go together is the library's to check. */
+    /* The library checks whether the fields are consistent. */
     if (id->definition == fs_definition_version() && (fs_sketch_create(&S, spec) || fs_sketch_spec(S, &full)))
-        wrong(r, "spec", "a legal one");
+        wrong(r, "spec", "a valid spec");
     fs_sketch_destroy(S);
 }
 
-/* An array's length, and room for so many things of `bytes` bytes; NULL where that is 0 or fails. */
+/* An array's length, and room for so many items of `bytes` bytes; NULL where that is 0 or fails. */
 static void *read_array(reading *r, const cJSON *array, const char *field, size_t bytes, int64_t *count)
 {
     *count = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
-    if (*count < 1) wrong(r, field, "an array with something in it");
+    if (*count < 1) wrong(r, field, "an array with elements");
     void *room = *count < 1 ? NULL : calloc((size_t)*count, bytes);
-    if (*count >= 1 && !room) r->result = fs_fail(FS_ENOMEM, "%s: there is no memory for it", r->name);
+    if (*count >= 1 && !room) r->result = fs_fail(FS_ENOMEM, "%s: no memory for it", r->name);
     if (!room) *count = 0;
     return room;
 }
@@ -319,7 +319,7 @@ static fs_result open_described(const char *path, fs_file *file, fs_matrix *Y, i
     fs_result result = identity_find(path, file, id, &found);
     if (!result && !found)
         result = fs_fail(FS_EFILE,
-                         "%s: nothing says what it is a sketch of: there is no %s%s; 'flashsketch sketch -o' "
+                         "%s: its description is missing: there is no %s%s; 'flashsketch sketch -o' "
                          "writes one",
                          path, path, OUTPUT_IDENTITY);
     return result ? result : fs_file_matrix(file, Y);
@@ -342,12 +342,12 @@ fs_result identity_open_finished(const char *path, fs_file **file, fs_matrix *Y,
     if (result) return result;
     if (id->panels)
         result = fs_fail(FS_EFILE,
-                         "%s: it is the state of a run that is not over; give the command that wrote it "
+                         "%s: it is the state of a run that is not finished; give the command that wrote it "
                          "again, with --resume",
                          path);
     else if (id->definition != fs_definition_version())
         result = fs_fail(FS_EFILE,
-                         "%s: it is by definition %" PRId64
+                         "%s: it uses definition %" PRId64
                          " of S, and this flashsketch has definition %d; make it again "
                          "from the rows of A with this flashsketch",
                          path, id->definition, fs_definition_version());

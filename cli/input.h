@@ -1,4 +1,4 @@
-/* input.h - the matrix A that a command takes from files: the options that say how to read it, and one file as a whole.
+/* input.h - the matrix A that a command takes from files: the options of its files, and one file as a whole.
  *
  * A is d x n whatever the file's order; a batch-major file holds it transposed, a sample in each row. */
 #ifndef FSI_CLI_INPUT_H
@@ -12,15 +12,15 @@
  * --batch-major: INPUT_TRANSPOSED, or a longer one where results are transposed too. */
 #define INPUT_OPTIONS(batch_major_text) \
     {INPUT_BATCH_MAJOR, "batch-major", NULL, batch_major_text, NULL}, \
-        {INPUT_TENSOR, "tensor", "NAME", "safetensors, npz: which tensor or array", NULL}, \
-        {INPUT_SHAPE, "shape", "RxC", "the file is raw: so many rows and columns ...", NULL}, \
+        {INPUT_TENSOR, "tensor", "NAME", "safetensors, npz: the tensor or array to read", NULL}, \
+        {INPUT_SHAPE, "shape", "RxC", "the file is raw, of so many rows and columns ...", NULL}, \
         {INPUT_DTYPE, "dtype", "TYPE", "... of f16, bf16, f32 or f64, little-endian ...", "f16 bf16 f32 f64"}, \
     { \
         INPUT_COLUMNS, "columns", NULL, "... column by column, not row by row", NULL \
     }
 #define INPUT_TRANSPOSED \
     "the file holds n x d, a sample in each row; A is its transpose.\n" \
-    "S is the same; --shuffle groups is the one that is fast here"
+    "S does not depend on it; --shuffle groups is fast for it"
 #define INPUT_TEXT \
     "FILE ('-' is standard input) holds A, d x n: npy, npz (SciPy's sparse matrices too), Matrix Market,\n" \
     "safetensors, IDX, CSV or another table of numbers as text, or raw elements whose --shape and --dtype are\n" \
@@ -48,8 +48,8 @@ int input_option(const char *command, int code, const char *value, input_options
 /* Reads the name of an element type.  Returns as input_option. */
 int input_dtype(const char *command, const char *option, const char *text, fs_dtype *dtype);
 
-/* Checks that there are files after the options, and that the options go together; claims the files (claims.h).  Returns
- * as input_option, or EXIT_FAILURE after printing that a file is the output. */
+/* Checks that there are files after the options, and that the options are consistent; claims the files (claims.h).
+ * Returns as input_option, or EXIT_FAILURE after printing that a file is the output. */
 int input_paths(const input_options *o, int argc, char **argv);
 
 /* The same for one file; *path is it. */
@@ -76,8 +76,8 @@ typedef struct input {
     int64_t d, n;
 } input;
 
-/* Opens A; the bar shows what is read.  Returns 0, or EXIT_FAILURE after printing what is wrong; close it in both
- * cases. */
+/* Opens A; the bar shows the progress of reading.  Returns 0, or EXIT_FAILURE after printing what is wrong; close it in
+ * both cases. */
 int input_open(const char *path, const input_options *o, progress *bar, input *in);
 void input_close(input *in);
 

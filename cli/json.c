@@ -49,7 +49,7 @@ void json_spec(cJSON *object, const fs_spec *spec)
     json_whole(object, "interleave", spec->interleave);
 }
 
-/* The processor, as Linux names it. */
+/* The processor's name in Linux. */
 static void machine(char *name, size_t bytes)
 {
     char line[256], found[200];
@@ -98,7 +98,7 @@ void json_provenance(cJSON *object, const fs_context *ctx, const char *commit)
 static int print(cJSON *object, char *(*text_of)(const cJSON *))
 {
     char *text = object ? text_of(object) : NULL;
-    const int code = text ? 0 : cli_fail("there is no memory for the JSON text");
+    const int code = text ? 0 : cli_fail("no memory for the JSON text");
     if (text) puts(text);
     cJSON_free(text);
     cJSON_Delete(object);

@@ -8,19 +8,19 @@
 
 /* A member of an object; a NULL object, or no memory, shows in json_print. */
 void json_whole(cJSON *object, const char *name, int64_t value);
-/* A number that JSON has; null for one that is not finite. */
+/* A finite number; null for others, which JSON does not have. */
 void json_real(cJSON *object, const char *name, double value);
-/* As a text of digits, because programs that read numbers as doubles would round it. */
+/* A string of digits, because programs that read numbers as doubles would round it. */
 void json_exact(cJSON *object, const char *name, uint64_t value);
 
 void json_versions(cJSON *object);
 void json_spec(cJSON *object, const fs_spec *spec);
 
-/* Members "device", the backend that ctx computes with, and, where it is the CPU because a CUDA plugin that is there
- * could not be used, "device_reason". */
+/* Members "device", the backend of ctx, and, where it is the CPU because an installed CUDA plugin could not be used,
+ * "device_reason". */
 void json_device(cJSON *object, const fs_context *ctx);
 
-/* For records: what computed, where and when.  commit NULL: not given. */
+/* For records: the version, the machine and the time.  commit NULL: not given. */
 void json_provenance(cJSON *object, const fs_context *ctx, const char *commit);
 
 /* Prints an object, indented, with a final newline, and frees it.  Returns the exit code. */

@@ -24,13 +24,13 @@ int cli_find(const char *name, const cli_command **command)
         if (!strcmp(name, cli_commands[i]->name)) return *command = cli_commands[i], 0;
         nearest_add(&near, "", cli_commands[i]->name);
     }
-    return cli_usage(NULL, "there is no %s '%s'%s", name[0] == '-' ? "option" : "command", name,
+    return cli_usage(NULL, "unknown %s '%s'%s", name[0] == '-' ? "option" : "command", name,
                      nearest_text(&near, text, sizeof text));
 }
 
 static int dispatch(int argc, char **argv)
 {
-    if (argc < 2) return cli_usage(NULL, "say which command to run, for example 'flashsketch demo'");
+    if (argc < 2) return cli_usage(NULL, "give a command, for example 'flashsketch demo'");
     const cli_command *command = NULL;
     const char *name = argv[1];
     if (!strcmp(name, "--help") || !strcmp(name, "-h")) name = "help";

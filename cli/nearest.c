@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 32 }; /* letters of a word that can be near a name */
+enum { LONGEST = 32 }; /* letters of a word that is compared with names */
 
 static int least(int a, int b) { return a < b ? a : b; }
 

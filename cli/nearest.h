@@ -1,4 +1,4 @@
-/* nearest.h - "did you mean": the names nearest to a word that is none of them. */
+/* nearest.h - "did you mean": the names nearest to an unknown word. */
 #ifndef FSI_CLI_NEAREST_H
 #define FSI_CLI_NEAREST_H
 
@@ -6,7 +6,7 @@ enum { NEAREST_MOST = 3 };
 
 typedef struct nearest {
     const char *word;
-    int best; /* the distance of what was found; the largest that is near enough where count is 0 */
+    int best; /* the distance of the names found; while count is 0, the largest that is near enough */
     int count;
     char found[NEAREST_MOST][40]; /* with its prefix */
 } nearest;

@@ -21,21 +21,21 @@
 
 enum { MOST = OUTPUT_MOST, LINKS = 40, BUFFER = 1 << 16 };
 typedef struct output {
-    char name[PATH_MAX];  /* as the command line has it, for messages */
+    char name[PATH_MAX];  /* as on the command line, for messages */
     char final[PATH_MAX]; /* the file that is replaced: no symbolic link */
     char part[PATH_MAX];
     FILE *stream;
-    int fd;    /* holds the lock of `part` until that is in place */
+    int fd;    /* holds the lock of `part` until the rename */
     int error; /* errno of the first write that failed; 0: none */
-    char *map; /* what is written through memory, output_map; NULL: nothing is */
+    char *map; /* the part written through memory, output_map; NULL: none */
     size_t map_bytes;
-    atomic_int open; /* `part` exists: what signal handlers look at */
+    atomic_int open; /* `part` exists; read by signal handlers */
 } output;
 static output outputs[MOST];
 
 /* signals ---------------------------------------------------------------------------------------------------- */
 
-/* While temporaries are made, and while they are put in place, a signal waits: it ends the program afterwards. */
+/* Signals are blocked while temporaries are created and renamed; they end the program afterwards. */
 enum { IDLE, HELD, ENDING };
 static atomic_int phase = IDLE, pending;
 
@@ -65,7 +65,7 @@ static void catch_signals(void)
     const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGXCPU};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         if (signal(numbers[i], remove_and_end) == SIG_IGN) signal(numbers[i], SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails, and gets its message */
+    signal(SIGXFSZ, SIG_IGN); /* then a write beyond the size limit fails, with a message */
 }
 
 static void hold_signals(void)
@@ -85,7 +85,7 @@ static void release_signals(void)
 
 /* streams ---------------------------------------------------------------------------------------------------- */
 
-/* stdio keeps that a write has failed, not why: the stream writes through this, which keeps errno. */
+/* stdio records that a write has failed, but not errno: the stream writes through this, which keeps it. */
 static ssize_t write_all(void *cookie, const char *bytes, size_t count)
 {
     output *o = cookie;
@@ -119,7 +119,7 @@ static FILE *standard_output(void)
     if (isatty(STDOUT_FILENO))
         return cli_fail("standard output is a terminal; send it to a file or a pipe, or name a file with -o"), NULL;
     if (!fstat(STDOUT_FILENO, &there) && claims_output(o->name, &there)) return NULL;
-    if (make_stream(o)) cli_fail("there is no memory for the stream of standard output");
+    if (make_stream(o)) cli_fail("no memory for the stream of standard output");
     return o->stream;
 }
 
@@ -141,7 +141,7 @@ static int cannot(const char *name, int why)
                     strerror(why));
 }
 
-/* As output_check; *there is what the system says of the file, its st_nlink is 0 where there is none. */
+/* As output_check; *there is the file's stat, whose st_nlink is 0 where there is none. */
 static int check(const char *name, struct stat *there)
 {
     const size_t length = strlen(name);
@@ -154,7 +154,7 @@ static int check(const char *name, struct stat *there)
         if (name[length - 1] == '/') return cli_fail("'%s' names a folder; name a file to write", name);
         return 0;
     }
-    if (!S_ISREG(there->st_mode)) return cli_fail("'%s' is there and is not a file; name a file to write", name);
+    if (!S_ISREG(there->st_mode)) return cli_fail("'%s' exists and is not a file; name a file to write", name);
     return claims_output(name, there);
 }
 
@@ -183,7 +183,7 @@ static int follow(const char *name, char *final)
 }
 
 /* Gives a temporary owner, group and mode of the file that it replaces.  Where the group cannot be kept, its members
- * get no more than all others have. */
+ * get only the permissions of all others. */
 static int keep_rights(int fd, const struct stat *there)
 {
     mode_t mode = there->st_mode & 07777;
@@ -214,7 +214,7 @@ static void sweep_once(const char *path)
     swept = 1;
 }
 
-/* That a file can be created beside `name`, which need not exist. */
+/* Checks that a file can be created beside `name`, which need not exist. */
 static int check_folder(const char *name)
 {
     char final[PATH_MAX], folder[PATH_MAX];
@@ -338,7 +338,7 @@ int output_map(int i, int64_t bytes, void **memory)
     if (fflush(o->stream)) return failed(o, o->error ? o->error : EIO);
     const off_t at = lseek(o->fd, 0, SEEK_CUR);
     if (at < 0) return failed(o, errno);
-    const int why = posix_fallocate(o->fd, 0, at + bytes); /* a full disk shows now: later it would be a SIGBUS */
+    const int why = posix_fallocate(o->fd, 0, at + bytes); /* a full disk is an error now: later it would be a SIGBUS */
     if (why) return failed(o, why);
     char *map = mmap(NULL, (size_t)(at + bytes), PROT_READ | PROT_WRITE, MAP_SHARED, o->fd, 0);
     if (map == MAP_FAILED) return failed(o, errno);
@@ -355,7 +355,7 @@ void output_abandon(void)
 
 /* closing ---------------------------------------------------------------------------------------------------- */
 
-/* Writes out what the stream still holds; the file stays open, and so locked.  Returns 0, or an errno. */
+/* Flushes the stream; the file stays open, and so locked.  Returns 0, or an errno. */
 static int output_finish(output *o)
 {
     const int failed = fflush(o->stream) || ferror(o->stream);
@@ -366,9 +366,9 @@ static int output_finish(output *o)
 }
 
 /* Opens the folder of an output and locks it for as long as two renames take, so that no other process puts a pair of
- * the same names in place between them.  A process that does not give up the lock is waited for during two seconds:
- * the CRC-32 finds out a pair that does not belong together, and waiting longer could be for ever.  Returns the file
- * descriptor, or -1 where the folder cannot be opened. */
+ * the same names in place between them.  Waits at most two seconds for a process that holds the lock: the CRC-32
+ * detects a pair that does not belong together, and the lock may never be released.  Returns the file descriptor, or -1
+ * where the folder cannot be opened. */
 static int lock_folder(const output *o)
 {
     const struct timespec pause_time = {0, 10000000};
@@ -389,7 +389,7 @@ static int place(output *o)
     return 0;
 }
 
-/* What an output replaces, until all of them are in place. */
+/* The files that the outputs replace, until all are renamed. */
 typedef struct kept {
     char name[PATH_MAX];
     int fd, is_there, placed;
@@ -404,8 +404,8 @@ static int keep_and_place(output *o, kept *k)
     return why;
 }
 
-/* Ends what keep_and_place began; undo: what was there is put back.  rename does nothing where both names are links to
- * one file, so the kept one is removed in any case. */
+/* Ends keep_and_place; undo: the old files are restored. rename does nothing where both names are links to one file, so
+ * the kept name is removed in any case. */
 static void settle(const output *o, const kept *k, int undo)
 {
     if (undo && k->placed && !k->is_there) unlink(o->final);
@@ -414,8 +414,8 @@ static void settle(const output *o, const kept *k, int undo)
     if (k->fd >= 0) close(k->fd);
 }
 
-/* The first file last: it is what is waited for.  *which is the one that failed.  Returns 0, or an errno: then all
- * names are as they were. */
+/* The first file last, because other programs wait for it. *which is the one that failed.  Returns 0, or an errno: then
+ * all names are unchanged. */
 static int place_all(output **which)
 {
     kept all[MOST] = {{.fd = -1}};
@@ -442,7 +442,7 @@ int output_close(void)
     release_signals();
     if (folder >= 0) {
         (void)flock(folder, LOCK_UN);
-        (void)fsync(folder); /* EINVAL where folders cannot be flushed: the file system does it when it does */
+        (void)fsync(folder); /* EINVAL: this file system cannot flush folders on request */
         close(folder);
     }
     return why ? failed(o, why) : 0;

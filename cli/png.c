@@ -25,7 +25,7 @@ static void put_chunk(FILE *out, const char *type, const uint8_t *data, size_t b
     fwrite(word, 1, 4, out);
 }
 
-/* Every row of the stream starts with the number of its filter: 0, none. */
+/* Every row of the stream starts with the number of its filter; 0: none. */
 static uint8_t *compress_rows(int64_t width, int64_t height, const uint8_t *pixels, uLongf *bytes)
 {
     uint8_t *raw = cli_array(height, width + 1, 1);
@@ -48,7 +48,7 @@ int png_write(FILE *out, int64_t width, int64_t height, const uint32_t *palette,
     uint8_t header[13] = {0}, table[3 * 256];
     uLongf bytes;
     uint8_t *packed = compress_rows(width, height, pixels, &bytes);
-    if (!packed) return cli_fail("there is no memory for a picture of %" PRId64 " x %" PRId64 " pixels", width, height);
+    if (!packed) return cli_fail("no memory for a picture of %" PRId64 " x %" PRId64 " pixels", width, height);
     put32(header, (uint64_t)width);
     put32(header + 4, (uint64_t)height);
     header[8] = 8; /* bits a pixel */

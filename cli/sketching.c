@@ -26,7 +26,8 @@ int sketching_check(const char *command, const sketching_options *o, const char 
 {
     if (o->resume && (!output || !strcmp(output, "-")))
         return cli_usage(command, "--resume keeps its state beside the output; name one with -o FILE");
-    if (o->every >= 0 && !o->resume) return cli_usage(command, "--every says how often --resume writes its state");
+    if (o->every >= 0 && !o->resume)
+        return cli_usage(command, "--every is the interval of the states of --resume; give --resume too");
     return 0;
 }
 
@@ -70,8 +71,8 @@ int sketching_context(const sketching *A, const sketching *B, const fs_context_o
     return fs_context_create(ctx, &options) ? cli_library_fail() : 0;
 }
 
-/* The memory of panels where --memory is not given: four times Y, which every panel of rows reads and writes again, and
- * enough for long segments of many samples of a batch; for a GPU, few calls. */
+/* The memory of panels where --memory is not given: four times Y, because every panel of rows reads and writes Y, and
+ * enough for long segments of many samples of a batch; for a GPU, enough to need few calls. */
 static int64_t choose_memory(const sketching *s, const fs_context *ctx, int64_t k)
 {
     const int64_t least = (int64_t)64 << 20, most = (int64_t)192 << 20;
@@ -94,7 +95,7 @@ int sketching_keep(sketching *s, const char *output)
 
 /* the product ------------------------------------------------------------------------------------------------ */
 
-/* What this run makes; with --resume, what of it the state has. */
+/* The description of this run; with --resume, the part of it that the state has. */
 static int identify(sketching *s, const fs_spec *spec, int64_t row0, fs_matrix *Y)
 {
     identity *id = &s->id;
@@ -103,13 +104,13 @@ static int identify(sketching *s, const fs_spec *spec, int64_t row0, fs_matrix *
     id->n = s->n;
     id->dtype = Y->dtype;
     id->rows = cli_array(1, 1, sizeof *id->rows);
-    if (!id->rows) return cli_fail("there is no memory for a range of rows");
+    if (!id->rows) return cli_fail("no memory for a range of rows");
     id->count = 1;
     *id->rows = (identity_rows){row0, row0 + s->d};
     if (!s->o->resume) return 0;
     id->panels = fs_stream_panels(s->stream);
     id->file = cli_array(s->files, 1, sizeof *id->file);
-    if (!id->file) return cli_fail("there is no memory for %" PRId64 " files", s->files);
+    if (!id->file) return cli_fail("no memory for %" PRId64 " files", s->files);
     id->files = s->files;
     for (int64_t i = 0; i < id->files; i++) {
         fs_stream_file file = FS_STREAM_FILE_INIT;
@@ -132,8 +133,8 @@ static int convert_panel(sketching *s, fs_context *ctx, fs_panel *p, fs_dtype dt
         s->converted_bytes = s->converted ? bytes : 0;
     }
     if (bytes && !s->converted)
-        return cli_fail("there is no memory for %" PRId64 " elements of %s as %s; give a smaller --memory", count,
-                        s->name, fs_file_dtype_name(dtype));
+        return cli_fail("no memory for %" PRId64 " elements of %s as %s; give a smaller --memory", count, s->name,
+                        fs_file_dtype_name(dtype));
     const fs_matrix in = p->is_sparse ? fs_row_major(p->sparse.value, 1, count, from) : p->A;
     fs_matrix out = in;
     out.data = s->converted, out.dtype = dtype;

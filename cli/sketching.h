@@ -1,7 +1,7 @@
 /* sketching.h - Y = S A for a matrix A in files: in panels, so that A may be larger than memory, and resumable.
  *
- * A is a stream (flashsketch_files.h), whatever the format of its files; a file that must be read whole is one that is
- * in memory.  The command sketch and the tasks make Y by the same calls: the same options give the same bits, and the
+ * A is a stream (flashsketch_files.h), whatever the format of its files; a file that must be read whole is held in
+ * memory.  The command sketch and the tasks compute Y by the same calls: the same options give the same bits, and the
  * same state. */
 #ifndef FSI_CLI_SKETCHING_H
 #define FSI_CLI_SKETCHING_H
@@ -16,7 +16,7 @@
      "bytes of A in memory at a time, like 64M or 2G; Y comes on top (default:\n" \
      "four times Y, but 64M to 192M; 192M for a GPU)", \
      NULL}, \
-        {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and go on from it if it is there", NULL}, \
+        {SKETCHING_RESUME, "resume", NULL, "keep a state beside the output, and continue from one that exists", NULL}, \
     { \
         SKETCHING_EVERY, "every", "N", "write the state every N seconds (default 30; 0: after each panel)", NULL \
     }
@@ -38,21 +38,22 @@ int sketching_is_option(int code);
 /* Puts the value of such an option into *o.  Returns 0, or EXIT_USAGE after printing what is wrong. */
 int sketching_option(const char *command, int code, const char *value, sketching_options *o);
 
-/* Checks that the options go together, and with the output; NULL: there is none.  Returns as sketching_option. */
+/* Checks that the options are consistent with each other and with the output; NULL: there is none.  Returns as
+ * sketching_option. */
 int sketching_check(const char *command, const sketching_options *o, const char *output);
 
 typedef struct sketching {
     const sketching_options *o;
     int batch_major;
     int64_t files;
-    int whole;        /* one file, without --memory and --resume: all of A can be asked for at once (input_whole) */
+    int whole;        /* one file, without --memory and --resume: all of A is available at once (input_whole) */
     input_watch file; /* the first file, for messages and the bar */
     char name[320];   /* of A: the first file and how many more */
     int64_t d, n;     /* of A */
     fs_dtype dtype;
     int is_sparse;
     fs_stream *stream;
-    identity id; /* what Y is, and how far it is */
+    identity id; /* the description of Y, and its progress */
     checkpoint state;
     void *converted; /* a panel in another type; owned */
     size_t converted_bytes;
@@ -76,12 +77,12 @@ int sketching_keep(sketching *s, const char *output);
 
 /* Y = S[:, row0 : row0 + d] A for the S of the full spec; with --resume from the state on, if there is one.  Y is k x n
  * in ctx's memory, or with --resume in the host's: packed rows, or packed columns (batch-major), in the type of sums
- * of A or another, to which the panels are converted.  s->id says what Y is; its batch_major is the
- * caller's to set.  Returns as sketching_open. */
+ * of A or another, to which the panels are converted.  s->id describes Y; the caller sets its batch_major.  Returns as
+ * sketching_open. */
 int sketching_run(sketching *s, fs_context *ctx, const fs_sketch *S, const fs_spec *spec, int64_t row0, fs_matrix *Y);
 
-/* Writes the state of a run that is over, because others must end before its Y is written.  sketching_end removes it.
- */
+/* Writes the state of a run that is done, because others must end before its Y is written.  sketching_end removes
+ * it. */
 void sketching_save(sketching *s, const fs_matrix *Y);
 void sketching_end(sketching *s);
 

@@ -9,7 +9,8 @@
 #include "cli.h"
 #include "output.h"
 
-static const int64_t MEMORY = (int64_t)192 << 20; /* of a panel: few calls for a GPU, and a small part of a machine */
+static const int64_t MEMORY = (int64_t)192 << 20; /* of a panel: few calls for a GPU, and a small share of a machine's
+                                                   * memory */
 
 /* the command line ------------------------------------------------------------------------------------------- */
 
@@ -52,7 +53,7 @@ static fs_result next_rows(void *user, fs_matrix *dense, const fs_sparse **spars
 static void note_progress(void *user, double share, const char *doing)
 {
     solver *s = user;
-    (void)share; /* of all work, which is not known before it is over; the bar shows the share of a read */
+    (void)share; /* of the total, which is not known in advance; the bar shows the share of a read */
     snprintf(s->doing, sizeof s->doing, "%.*s", (int)strcspn(doing, ","), doing); /* after it, the number of a read */
 }
 
@@ -103,7 +104,7 @@ void solver_close(solver *s)
 
 /* outputs ---------------------------------------------------------------------------------------------------- */
 
-/* As src/files writes it, for types and vectors that a matrix of the library does not have. */
+/* The same as in src/files, for types and vectors that a matrix of the library does not have. */
 static void write_header(FILE *file, const solver_output *o, char type)
 {
     enum { HEADER = 128, BEFORE = 10 };
@@ -136,8 +137,7 @@ int solver_room(solver_output *o, const char *what, int64_t rows, int64_t cols, 
     }
     o->data = all >= 0 ? calloc(1, (size_t)all + 1) : NULL;
     if (o->data) return 0;
-    return cli_fail("there is no memory for %s, %" PRId64 " x %" PRId64 " elements of %d bytes", what, rows, width,
-                    bytes);
+    return cli_fail("no memory for %s, %" PRId64 " x %" PRId64 " elements of %d bytes", what, rows, width, bytes);
 }
 
 fs_matrix solver_matrix(const solver_output *o)

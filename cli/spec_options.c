@@ -49,9 +49,10 @@ int spec_error_option(const char *command, const char *text, double *error)
 
 int spec_error_check(const char *command, const fs_spec *spec, double error, const char *of)
 {
-    if (!spec->k && !(error > 0)) return cli_usage(command, "say how many rows %s has, with -k N", of);
+    if (!spec->k && !(error > 0)) return cli_usage(command, "give the number of rows of %s, with -k N", of);
     if (!(error > 0)) return 0;
-    if (spec->k) return cli_usage(command, "-k says how many rows %s has, and --error chooses it; leave one out", of);
+    if (spec->k)
+        return cli_usage(command, "-k gives the number of rows of %s, and --error chooses it; leave one out", of);
     if (spec->kappa || spec->s || spec->quality)
         return cli_usage(command,
                          "--error chooses --quality, --kappa and -s too; leave them out, or give -k in place of "

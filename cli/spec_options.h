@@ -1,4 +1,4 @@
-/* spec_options.h - the options that say what S is, the same for every command that takes a sketch. */
+/* spec_options.h - the options that define S, the same for every command with a sketch. */
 #ifndef FSI_CLI_SPEC_OPTIONS_H
 #define FSI_CLI_SPEC_OPTIONS_H
 
@@ -6,16 +6,17 @@
 
 /* A command puts these in its table of options and numbers its own from SPEC_OTHER on; SPEC_OPTIONS_OF where it takes
  * some of the families only. */
-#define SPEC_OPTIONS SPEC_OPTIONS_OF("blockperm, sjlt, blockrow, srht or gaussian", SPEC_FAMILIES)
+#define SPEC_OPTIONS SPEC_OPTIONS_OF("blockperm (default), sjlt, blockrow, srht or gaussian", SPEC_FAMILIES)
 #define SPEC_OPTIONS_OF(family_text, families) \
     {SPEC_FAMILY, "family", "NAME", family_text, families}, {'d', NULL, "N", "rows of A, columns of S", NULL}, \
-        {'k', NULL, "N", "rows of S, rows of Y", NULL}, SPEC_QUALITY_OPTION, {'M', "blocks", "N", "blocks", NULL}, \
+        {'k', NULL, "N", "rows of S, rows of Y", NULL}, SPEC_QUALITY_OPTION, \
+        {'M', "blocks", "N", "number of blocks (default: ceil(k / 64))", NULL}, \
         {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL}, \
         {'s', NULL, "N", "nonzeros of a column in each block", NULL}, \
-        {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows or groups", "none rows groups"}, \
+        {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows (default) or groups", "none rows groups"}, \
         {SPEC_INTERLEAVE, "interleave", "N", "for groups: blocks a row group is spread over", NULL}, \
     { \
-        SPEC_SEED, "seed", "N", "64 bits, decimal or 0x hexadecimal", NULL \
+        SPEC_SEED, "seed", "N", "seed of S: 64 bits, decimal or 0x hexadecimal (default 0)", NULL \
     }
 /* The rung, also for commands with a list of their own. */
 #define SPEC_QUALITY_OPTION \
@@ -44,8 +45,8 @@ enum {
 /* Is this the code of one of these options? */
 int spec_is_option(int code);
 
-/* Puts the value of such an option into the spec.  Returns 0, or EXIT_USAGE after printing what is wrong; whether the
- * fields go together is checked by fs_sketch_create. */
+/* Puts the value of such an option into the spec.  Returns 0, or EXIT_USAGE after printing what is wrong;
+ * fs_sketch_create checks whether the fields are consistent. */
 int spec_option(const char *command, int code, const char *text, fs_spec *spec);
 
 /* Reads the name of a shuffle.  Returns as spec_option. */
@@ -54,15 +55,16 @@ int spec_shuffle(const char *command, const char *option, const char *text, fs_s
 /* Reads --error.  Returns as spec_option. */
 int spec_error_option(const char *command, const char *text, double *error);
 
-/* That the spec has either a k or an error (0: not given), and that nothing else is said of what --error chooses; what
- * has so many rows is `of`, "S" or "Y".  Returns as spec_option. */
+/* Checks that the spec has either a k or an error (0: not given), and that nothing is given that --error chooses; `of`,
+ * "S" or "Y", is the matrix with k rows.  Returns as spec_option. */
 int spec_error_check(const char *command, const fs_spec *spec, double error, const char *of);
 
 /* With an error, which is not 0, k, kappa and s of the spec for A, d x n.  Returns 0, or EXIT_FAILURE after printing why
  * there is no such sketch. */
 int spec_for_error(fs_spec *spec, double error, int64_t d, int64_t n);
 
-/* Makes the sketch of a spec, and its full spec in *full.  Returns 0, or EXIT_FAILURE after printing why not. */
+/* Creates the sketch of a spec, and writes its full spec to *full.  Returns 0, or EXIT_FAILURE after printing why
+ * not. */
 int spec_sketch(const fs_spec *spec, fs_sketch **S, fs_spec *full);
 
 #endif

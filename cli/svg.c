@@ -1,8 +1,8 @@
 /* svg.c - pixels of few colours as rectangles.
  *
- * Colours are painted in the order of their numbers, so a rectangle may cover what a later colour paints over: the
- * ground is one rectangle, whatever lies on it.  From the top left, every pixel of a colour that is not yet covered
- * starts a rectangle: as long as its row allows, then as tall as that length allows.  A colour is one path. */
+ * Colours are painted in the order of their numbers, so a rectangle may extend under later colours: the ground is one
+ * rectangle.  From the top left, every pixel of a colour that is not yet covered starts a rectangle: as long as its row
+ * allows, then as tall as that length allows.  A colour is one path. */
 #include "svg.h"
 
 #include <inttypes.h>

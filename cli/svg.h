@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* As png_write.  Colour 0 is the page.  pixels are used up. */
+/* As png_write.  Colour 0 is the page.  Overwrites pixels. */
 int svg_write(FILE *out, int64_t width, int64_t height, const uint32_t *palette, int colours, uint8_t *pixels);
 
 #endif

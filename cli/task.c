@@ -28,7 +28,7 @@ int task_option(const char *command, int code, const char *value, task_options *
     return -1;
 }
 
-/* What does not go with --from. */
+/* Options that exclude --from. */
 static int check_from(const cli_command *command, const task_options *o, int rhs)
 {
     char text[64];
@@ -39,7 +39,7 @@ static int check_from(const cli_command *command, const task_options *o, int rhs
     for (const cli_option *option = command->options; o->about_A && option->code; option++)
         if (option->code == o->about_A) {
             cli_option_text(option, text, sizeof text);
-            return cli_usage(command->name, "--from takes sketches that are there, and S from them; leave '%s' out",
+            return cli_usage(command->name, "--from reads existing sketches, which define S; leave '%s' out",
                              text + strspn(text, " "));
         }
     if (o->files != 1 + rhs)
@@ -78,8 +78,7 @@ static int sketch(task *t, sketching *s, fs_matrix *to)
     if (to->memory != FS_MEMORY_HOST)
         Y = fs_row_major(cli_array(Y.rows, Y.cols, fs_dtype_size(Y.dtype)), Y.rows, Y.cols, Y.dtype);
     if (!Y.data)
-        return cli_fail("there is no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows,
-                        to->cols);
+        return cli_fail("no memory for a sketch of %" PRId64 " x %" PRId64 "; give a smaller -k", to->rows, to->cols);
     int code = sketching_run(s, t->ctx, t->S, &t->spec, 0, &Y);
     if (!code && s == &t->rhs) sketching_save(s, &Y);
     if (!code && to->memory != FS_MEMORY_HOST && fs_add(t->ctx, &Y, 1, 0.0, to)) code = cli_library_fail();
@@ -127,7 +126,7 @@ static int open_files(task *t, int64_t basis)
 static int check_shapes(task *t)
 {
     if (t->o->spec.d && t->o->spec.d != t->in.d)
-        return cli_fail("%s has %" PRId64 " rows, but -d says %" PRId64 "; leave -d out", t->in.name, t->in.d,
+        return cli_fail("%s has %" PRId64 " rows, but -d is %" PRId64 "; leave -d out", t->in.name, t->in.d,
                         t->o->spec.d);
     if (!t->o->rhs_files) return 0;
     if (t->rhs.d != t->in.d)

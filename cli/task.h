@@ -1,5 +1,5 @@
 /* task.h - what the commands of tasks share (gram, ose, ridge, solve): their common options, and the way from files to
- * a filled workspace: by the sketch of A and B in files (sketching.h), or from sketches that are there (--from).
+ * a filled workspace: by the sketch of A and B in files (sketching.h), or from existing sketches (--from).
  *
  * A command owns a task, opens it, runs the library's function on task.w, prints, and closes it. */
 #ifndef FSI_CLI_TASK_H
@@ -73,12 +73,12 @@ typedef struct task {
 /* Takes one of TASK_OPTIONS; returns -1 where the code is not one of them, otherwise as cli_number. */
 int task_option(const char *command, int code, const char *value, task_options *o);
 
-/* Takes the arguments that are no options, and checks that all goes together; `rhs`: the task needs a B.  Returns 0, or
- * EXIT_USAGE after printing what is wrong. */
+/* Takes the arguments that are not options, and checks that all are consistent; `rhs`: the task needs a B.  Returns 0,
+ * or EXIT_USAGE after printing what is wrong. */
 int task_arguments(const cli_command *command, task_options *o, int rhs, int argc, char **argv);
 
-/* Opens A and, where o->rhs says so, B; the sketch, the context and the workspace, with room for an orthonormal basis
- * of `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code
+/* Opens A and, where o->rhs is set, B; the sketch, the context and the workspace, with room for an orthonormal basis of
+ * `basis` columns where that is not 0; A and B are sketched unless it is for a basis.  Returns 0, or the exit code
  * after printing what is wrong; close it in both cases. */
 int task_open(task *t, const task_options *o, int64_t basis);
 void task_close(task *t);
@@ -97,7 +97,7 @@ int task_dense(task *t);
  * NULL.  With --resume it removes the states. */
 int task_write(task *t, double *data, int64_t rows, int64_t cols);
 
-/* Whether standard output is the result's alone. */
+/* Whether standard output is used for the result. */
 int task_is_piped(const task *t);
 
 /* "A", "B" and "S" lines; the line of times; members of JSON. */

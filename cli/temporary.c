@@ -32,7 +32,7 @@ static uint64_t hash_of(const char *name)
     return hash;
 }
 
-/* O_EXCL finds out where this is not random enough. */
+/* O_EXCL detects a name that exists. */
 static uint64_t random_number(void)
 {
     uint64_t number;
@@ -61,7 +61,7 @@ static int is_at(int fd, const char *path)
            open.st_ino == named.st_ino;
 }
 
-/* Locks a temporary.  Returns 0 where a sweep was faster: between open and flock the file belongs to no process, and
+/* Locks a temporary.  Returns 0 where a sweep came first: between open and flock the file belongs to no process, and
  * the sweep has removed it or holds its lock to do so. */
 static int own(int fd, const char *path)
 {

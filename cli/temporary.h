@@ -1,6 +1,6 @@
 /* temporary.h - the file in which the new contents of another file, the target, are written before they replace it.
  *
- * It is in the folder of its target and is called flashsketch-HASH-RANDOM.part.  HASH is the 64-bit FNV-1a of the
+ * It is in the folder of its target, under the name flashsketch-HASH-RANDOM.part.  HASH is the 64-bit FNV-1a of the
  * target's last name, by which the leftovers of a target are found; so the name is short, however long the target's is.
  * RANDOM is 64 bits of the system's.
  *
@@ -15,7 +15,7 @@
 
 #include <limits.h>
 
-/* Makes a temporary for `target`; its name goes to path, which has PATH_MAX bytes.  Returns the file descriptor, open
+/* Creates a temporary for `target`; its name goes to path, which has PATH_MAX bytes.  Returns the file descriptor, open
  * for reading and writing and locked, or -1 with errno. */
 int temporary_create(const char *target, char *path);
 

@@ -4,7 +4,7 @@
 
 #include <flashsketch.h>
 
-/* The reference implementation first, then from the oldest processor to the newest; the last one is NULL. */
+/* The reference implementation first, then from the oldest instruction set to the newest; the last one is NULL. */
 extern const char *const variant_names[];
 
 /* A context of this variant; NULL where this processor cannot run it.  Free it with fs_context_destroy. */

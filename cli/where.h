@@ -1,4 +1,4 @@
-/* where.h - the options that say where a command computes. */
+/* where.h - the options of a command's backend, device and threads. */
 #ifndef FSI_CLI_WHERE_H
 #define FSI_CLI_WHERE_H
 

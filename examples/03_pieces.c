@@ -17,7 +17,7 @@ static void read_rows(float *to, int row0, int rows)
         for (int j = 0; j < N; j++) to[i * N + j] = (float)sin(0.001 * (j + 1) * (row0 + i));
 }
 
-/* Y = S A, of which never more than PIECE rows are in memory. */
+/* Y = S A, with at most PIECE rows of A in memory. */
 static int sketch_in_pieces(fs_context *ctx, const fs_sketch *S, fs_matrix *Y)
 {
     static float piece[PIECE * N];

@@ -2,8 +2,8 @@
  *
  * This is the layout that machine learning has: the memory is n x d, so A (d x n) has contiguous columns.
  * fs_batch_major is that view, nothing is copied, and the sketch with shuffle groups is the one that is fast there.
- * Inner products of gradients, which tell how alike two samples are, are those of the sketches within about
- * |g| |h| / sqrt(k). */
+ * Inner products of gradients, which measure how alike two samples are, are those of the sketches within about |g| |h|
+ * / sqrt(k). */
 #include <flashsketch.h>
 #include <math.h>
 #include <stdio.h>

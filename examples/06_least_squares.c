@@ -1,4 +1,4 @@
-/* 06_least_squares.c - a curve by twenty cosines: 400 equations in place of 10000, and how far to trust the answer. */
+/* 06_least_squares.c - a curve by twenty cosines: 400 equations in place of 10000, and the accuracy of the answer. */
 #include <flashsketch_tasks.h>
 #include <math.h>
 #include <stdio.h>

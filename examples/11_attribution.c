@@ -1,4 +1,4 @@
-/* 11_attribution.c - which training examples does an answer come from?  Attribution with gradients of your own.
+/* 11_attribution.c - attribution with the caller's own gradients: which training examples an answer depends on.
  *
  * A logistic regression is trained on 300 examples.  Example 17 is a copy of the query with the wrong label, example 18
  * one with the right label.  The scores alone identify the first as the most harmful of all and the second as

@@ -1,6 +1,6 @@
 """Least squares to the accuracy of LAPACK from a sketch, and what else the sketch is good for.
 
-04_least_squares.py stops at the sketch, whose solution is nearly as good as the best.  fs.lstsq goes on from there: R
+04_least_squares.py stops at the sketch, whose solution is nearly as good as the best.  fs.lstsq continues from there: R
 of S A makes A R^-1 nearly orthonormal, so that each iteration, one read of A, leaves a fraction of the error, whatever
 the condition of A.  The same R serves an iteration of one's own (here SciPy's LSQR), finds the rows that decide the fit
 (leverage scores), and gives an orthonormal basis (QR).

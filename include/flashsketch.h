@@ -13,16 +13,16 @@
  *
  * Letters, as in the paper: A is d x n, S is k x d, Y is k x n; M blocks, kappa blocks read by each block row,
  * s nonzeros of a column in each.  Every function that can fail returns an fs_result; after a failure
- * fs_error_message() returns an error message with the numbers.  A sketch never changes and may be shared by threads; a
- * context is for one thread at a time.  The library neither aborts nor prints.  State outside these objects: the last error
- * message of each thread, and OpenBLAS, which stays loaded once a task or a Gaussian product has needed it.
+ * fs_error_message() returns the error message, with the numbers.  A sketch never changes and may be shared by threads;
+ * a context is for one thread at a time.  The library neither aborts nor prints.  State outside these objects: the last
+ * error message of each thread, and OpenBLAS, which stays loaded once a task or a Gaussian product has needed it.
  *
  * Threads are OpenMP's: at most FS_THREADS_MAX of them, and fewer where the system creates no more.
  *
  * After fork, sketches, CPU contexts, their workspaces and streams work in both processes, and products have the same
  * bits.  GNU's OpenMP leaves its threads in the parent: in the child, the thread that called fork uses one thread if it
- * has used several before; threads that the child creates use as many as ever.  Where the program itself has used
- * OpenMP before fork, it sets options.threads = 1 in the child.  CUDA contexts do not work in a child.
+ * used several before; threads that the child creates are not limited.  Where the program itself has used OpenMP before
+ * fork, it sets options.threads = 1 in the child.  CUDA contexts do not work in a child.
  *
  * Structs.  Views, fs_matrix to fs_pairs, are frozen: they never get another member.  All other structs that a program
  * shares with the library begin with their size and may grow at the end; start them from their INIT macro.  A library
@@ -51,7 +51,7 @@ extern "C" {
 #endif
 
 #ifdef __cplusplus
-#define FS_UNSET(type) type() /* 0 without a cast, which -Wold-style-cast is about; for the INIT macros */
+#define FS_UNSET(type) type() /* 0 without a cast, so that -Wold-style-cast does not warn; for the INIT macros */
 #else
 #define FS_UNSET(type) (type)0
 #endif
@@ -65,7 +65,7 @@ typedef enum fs_result {
     FS_ENOMEM = 2,       /* out of memory; outputs are unchanged */
     FS_EUNSUPPORTED = 3, /* valid, but not supported by this backend */
     FS_EBACKEND = 4,     /* the backend could not be loaded, or its device failed */
-    FS_EFILE = 5         /* a file cannot be read or written, or does not hold what it should */
+    FS_EFILE = 5         /* a file cannot be read or written, or is malformed */
 } fs_result;
 
 /* The error message of the last failure in this thread; "" if there was none.  Valid until the next failure. */
@@ -84,7 +84,7 @@ FS_API const char *fs_result_name(fs_result result);
 /* The same as one number that grows with the version: 0.1.0 is 100, 1.2.3 is 10203. */
 #define FS_VERSION (FS_VERSION_MAJOR * 10000 + FS_VERSION_MINOR * 100 + FS_VERSION_PATCH)
 
-/* The version of the library that is loaded, "0.1.0", and as FS_VERSION counts it. */
+/* The version of the library that is loaded: "0.1.0", and as the number that FS_VERSION is. */
 FS_API const char *fs_version(void);
 FS_API int fs_version_number(void);
 
@@ -105,14 +105,14 @@ typedef enum fs_family {
 /* Which rows of A are an input block of blockperm. */
 typedef enum fs_shuffle {
     FS_SHUFFLE_NONE = 1, /* input blocks are contiguous rows of A: the paper's sketch */
-    FS_SHUFFLE_ROWS = 2, /* M successive rows go to M different blocks, by another random shift each time, so that large
-                           * rows side by side or at a stride fall into different blocks; the default */
+    FS_SHUFFLE_ROWS = 2, /* M successive rows go to M different blocks, with another random shift in each round, so that
+                          * large rows side by side or at a stride fall into different blocks; the default */
     FS_SHUFFLE_GROUPS = 3 /* groups of 32 consecutive rows are assigned instead, each group spread over `interleave`
                            * blocks: for A whose columns are contiguous in memory (a batch of gradients, n x d) */
 } fs_shuffle;
 
-/* Rungs of a ladder from cheap to good: they choose kappa and s of blockperm, s of sjlt, and nothing of other families.
- * Prices and errors: docs/definition.md; the errors for given k and n: fs_ose_errors. */
+/* Rungs, from fast to as good as a Gaussian: each chooses kappa and s of blockperm, and s of sjlt; other families have
+ * none.  Prices and errors: docs/definition.md; the errors for given k and n: fs_ose_errors. */
 typedef enum fs_quality {
     FS_QUALITY_FAST = 1,    /* kappa 1, s 4 */
     FS_QUALITY_DEFAULT = 2, /* kappa 1, s 8 */
@@ -208,8 +208,8 @@ typedef enum fs_precision {
 typedef struct fs_context_options {
     size_t size;             /* sizeof(fs_context_options): set by FS_CONTEXT_INIT */
     fs_backend_kind backend; /* 0: auto */
-    int threads;             /* CPU threads of a call, at most FS_THREADS_MAX; 0: OpenMP's own number, at most as
-                              * many.  With CUDA they add and copy host matrices; 0: at most 10 copy */
+    int threads;             /* CPU threads of a call, at most FS_THREADS_MAX; 0: OpenMP's own number, within that
+                              * limit.  With CUDA they add and copy host matrices; 0: at most 10 threads copy */
     int device;              /* CUDA device number */
     void *stream;            /* the caller's cudaStream_t; NULL: the default stream */
     fs_allocator allocator;  /* alloc NULL: malloc */
@@ -235,7 +235,7 @@ FS_API FS_NODISCARD fs_result fs_context_create(fs_context **out, const fs_conte
 /* Frees a context and its scratch; NULL is a no-op. */
 FS_API void fs_context_destroy(fs_context *ctx);
 
-/* One line of text: the backend, the variant, the threads, and the reason of the choice.  As fs_sketch_describe. */
+/* One line of text: the backend, the variant, the threads, and the reason for the choice.  As fs_sketch_describe. */
 FS_API int fs_context_describe(const fs_context *ctx, char *text, size_t bytes);
 
 /* The backend that a context has: FS_BACKEND_CPU or FS_BACKEND_CUDA, never auto. */
@@ -271,7 +271,7 @@ typedef enum fs_dtype { FS_F32 = 1, FS_F64 = 2, FS_F16 = 3, FS_BF16 = 4 } fs_dty
 FS_API const char *fs_dtype_name(fs_dtype dtype);
 FS_API FS_NODISCARD fs_result fs_dtype_from_name(const char *name, fs_dtype *dtype);
 
-/* Bytes of an element; 0 for a value that is no dtype. */
+/* Bytes of an element; 0 for a value that is not a dtype. */
 FS_API size_t fs_dtype_size(fs_dtype dtype);
 
 /* Memory spaces: the host's, and that of the context's CUDA device. */
@@ -280,13 +280,13 @@ typedef enum fs_memory { FS_MEMORY_HOST = 0, FS_MEMORY_CUDA = 1 } fs_memory;
 /* "host", "cuda"; as fs_family_name. */
 FS_API const char *fs_memory_name(fs_memory memory);
 
-/* The memory space of a context: every call accepts matrices there.  Whether fs_apply, fs_apply_adjoint and fs_add
- * accept a dense matrix in `memory` is fs_context_accepts; a CUDA context accepts host memory too. */
+/* The memory space of a context, in which every call accepts matrices. fs_context_accepts returns whether fs_apply,
+ * fs_apply_adjoint and fs_add accept a dense matrix in `memory`; a CUDA context accepts host memory too. */
 FS_API fs_memory fs_context_memory(const fs_context *ctx);
 FS_API int fs_context_accepts(const fs_context *ctx, fs_memory memory);
 
-/* A view of a matrix: element (i, j) is data[offset + i row_stride + j col_stride], counted in elements, any
- * sign.  Row-major, column-major, leading dimensions and batch-major (n x d) are strides, never copies. */
+/* A view of a matrix: element (i, j) is data[offset + i row_stride + j col_stride]; strides count elements and may be
+ * negative.  Row-major, column-major, leading dimensions and batch-major (n x d) are strides, never copies. */
 typedef struct fs_matrix {
     void *data; /* start of the buffer; aligned to its element */
     int64_t rows, cols;
@@ -298,7 +298,7 @@ typedef struct fs_matrix {
 } fs_matrix;
 
 /* Views of packed buffers.  fs_batch_major: the buffer is cols x rows (samples x coordinates), each sample's
- * coordinates contiguous; the view is the rows x cols matrix A all the same. */
+ * coordinates contiguous; the view is still the rows x cols matrix A. */
 FS_API fs_matrix fs_row_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype);
 FS_API fs_matrix fs_col_major(void *data, int64_t rows, int64_t cols, fs_dtype dtype);
 FS_API fs_matrix fs_batch_major(void *data, int64_t samples, int64_t coordinates, fs_dtype dtype);
@@ -408,11 +408,11 @@ FS_API FS_NODISCARD fs_result fs_apply_sparse(fs_context *ctx, const fs_sketch *
 
 /* Y = beta Y + P[0] + P[1] + ... + P[count - 1]
  *
- * The sum of partial sketches, in this order.  All have Y's shape, in any of the four types and any layout; sums are
+ * The sum of partial results, in this order.  All have Y's shape, in any of the four types and any layout; sums are
  * computed in f64 and rounded once, to Y's type.  beta = 0 does not read Y.  No P may overlap Y.
  *
- * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory, those in host memory have packed rows or
- * columns, and the call is queued on ctx's stream when there are none. */
+ * Each matrix is in host memory or in ctx's.  Where one is in a GPU's memory, those in host memory must have packed
+ * rows or columns; where all are, the call is queued on ctx's stream. */
 FS_API FS_NODISCARD fs_result fs_add(fs_context *ctx, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
 
 /* S itself -------------------------------------------------------------------------------------------------- */
@@ -420,8 +420,8 @@ FS_API FS_NODISCARD fs_result fs_add(fs_context *ctx, const fs_matrix *P, int co
 /* The 64-bit digest of columns col0 ... col0 + cols - 1 of S: equal on every machine for equal specs.  The digest of a
  * range is the sum of the digests of its parts modulo 2^64.  Costs a pass over those nonzeros.
  *
- * ctx may be NULL: the digest is computed by one CPU thread.  A CUDA context computes it by the GPU's own code, which
- * checks that code; it is ready on return. */
+ * ctx may be NULL: the digest is computed by one CPU thread.  A CUDA context computes it on the GPU, by the code that
+ * its kernels use, and so checks that code; it is ready on return. */
 FS_API FS_NODISCARD fs_result fs_sketch_digest(fs_context *ctx, const fs_sketch *S, int64_t col0, int64_t cols,
                                                uint64_t *digest);
 
@@ -437,7 +437,7 @@ FS_API FS_NODISCARD fs_result fs_sketch_to_csr(fs_context *ctx, const fs_sketch 
 
 /* How the partial results of several GPUs are summed. */
 typedef enum fs_multi_sum {
-    FS_MULTI_AUTO = 0, /* by NCCL where it is found and every context has a GPU of its own, otherwise by copies */
+    FS_MULTI_AUTO = 0, /* by NCCL where it is installed and every context has a GPU of its own, otherwise by copies */
     FS_MULTI_COPY = 1, /* copied to the first context's GPU and added there in order: always the same bits */
     FS_MULTI_NCCL = 2  /* an error if it is not available.  NCCL adds in an order of its own */
 } fs_multi_sum;
@@ -456,8 +456,8 @@ typedef struct fs_multi_options {
 /* Several contexts as one: GPUs, or streams of one, or CPU contexts, in any mixture. */
 typedef struct fs_multi fs_multi;
 
-/* Creates one of `count` different contexts, which must live as long.  options NULL means FS_MULTI_INIT.  The environment
- * variable FLASHSKETCH_NCCL names the NCCL library to open in place of libnccl.so.2. */
+/* Creates a group of `count` different contexts, which must outlive it.  options NULL means FS_MULTI_INIT.  The
+ * environment variable FLASHSKETCH_NCCL names the NCCL library to open in place of libnccl.so.2. */
 FS_API FS_NODISCARD fs_result fs_multi_create(fs_multi **out, fs_context *const *contexts, int count,
                                               const fs_multi_options *options);
 
@@ -469,13 +469,14 @@ FS_API int fs_multi_describe(const fs_multi *multi, char *text, size_t bytes);
 
 /* Y = beta Y + alpha sum over i of S[:, row0[i] : row0[i] + A[i].rows] A[i]
  *
- * The rows of A are spread over the contexts: A[i], which may have no rows, is where contexts[i] takes matrices.  No
+ * The rows of A are spread over the contexts: A[i], which may have no rows, is in memory that contexts[i] accepts.  No
  * row may be in two of them.  Y is k x n, in host memory or in that of contexts[0], of the types that fs_apply allows.
  *
- * Each context makes its part of Y, k n sums in f32 (f64 for f64), at the same time as the others; parts are added in
- * the order of contexts, in f64, and rounded once, unless NCCL adds them.  Where all matrices are in GPUs' memory the
- * work is queued: on the contexts' streams, and the sum on that of contexts[0].  Otherwise every other context gets a
- * thread of its own for the length of the call, parts pass through host memory, and Y is ready on return.
+ * The contexts compute their partial results, k n sums in f32 (f64 for f64) each, at the same time; partial results are
+ * added in the order of contexts, in f64, and rounded once, unless NCCL adds them.  Where all matrices are in GPUs'
+ * memory the work is queued: on the contexts' streams, and the sum on that of contexts[0].  Otherwise every other
+ * context gets a thread of its own for the duration of the call, partial results pass through host memory, and Y is
+ * ready on return.
  *
  * FS_EINVAL: as fs_apply, before anything is written.  A failure of a device leaves Y undefined. */
 FS_API FS_NODISCARD fs_result fs_multi_apply(fs_multi *multi, const fs_sketch *S, const int64_t *row0, double alpha,

@@ -1,7 +1,7 @@
-/* flashsketch_extend.h - helpers for libraries that are built on flashsketch and fail and check as it does.
+/* flashsketch_extend.h - helpers for libraries that are built on flashsketch: the same errors and checks.
  *
  * libflashsketch_files and libflashsketch_mpi use them.  Programs need none of them.  These functions are in
- * libflashsketch and exported as all others, but may change with every minor version, also after 1.0. */
+ * libflashsketch and exported like all others, but may change with every minor version, also after 1.0. */
 #ifndef FLASHSKETCH_EXTEND_H
 #define FLASHSKETCH_EXTEND_H
 
@@ -26,7 +26,7 @@ FS_API fs_result fs_fail(fs_result code, const char *format, ...) FS_PRINTF(2, 3
 
 /* FS_EINVAL, with the numbers, unless *m is a valid view: known types, sizes that are not negative, addresses inside
  * its buffer.  Messages call it `name`, an argument of the function `who`.  fs_matrix_check_output: also that no two of
- * its elements are one, for a matrix that is written. */
+ * its elements share an address, for a matrix that is written. */
 FS_API FS_NODISCARD fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m);
 FS_API FS_NODISCARD fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m);
 

@@ -1,7 +1,7 @@
 /* flashsketch_files.h - matrices in files: opened whole, or streamed in panels where they are larger than memory.
  *
- * A stream is a matrix A in one file, or in several files that are joined (shards).  It returns A in panels of at most
- * the memory it may use, and a thread of its own reads ahead while the caller works on a panel:
+ * A stream is a matrix A in one file, or in several files that are joined (shards).  It returns A in panels within the
+ * memory that it may use, and a read-ahead thread loads the next ones while the caller works on a panel:
  *
  *     const char *paths[] = {"part1.npy", "part2.npy"};
  *     fs_stream *stream;  fs_stream_create(&stream, paths, 2, NULL);
@@ -13,7 +13,7 @@
  *     }
  *     fs_stream_destroy(stream);
  *
- * fs_file_open opens a single file: what it holds, its matrix, its tensors.
+ * fs_file_open opens a single file: its contents, its matrix, its tensors.
  *
  * Input files are untrusted: every header field is validated, lengths are compared with the file before memory is
  * allocated, and malformed files are rejected.  Error messages begin with the name of the file.  A file that another
@@ -44,10 +44,10 @@ typedef enum fs_file_format {
     FS_FILE_RAW = 7  /* elements without a header: little-endian, packed */
 } fs_file_format;
 
-/* "npy", "Matrix Market", "safetensors", "IDX", "CSV", "npz", "raw"; "unknown" for a value that is none. */
+/* "npy", "Matrix Market", "safetensors", "IDX", "CSV", "npz", "raw"; "unknown" for any other value. */
 FS_API const char *fs_file_format_name(fs_file_format format);
 
-/* The name of an element type in files: "float32", "float64", "float16", "bfloat16"; "?" for a value that is none.
+/* The name of an element type in files: "float32", "float64", "float16", "bfloat16"; "?" for any other value.
  * fs_dtype_from_name reads it. */
 FS_API const char *fs_file_dtype_name(fs_dtype dtype);
 
@@ -62,7 +62,8 @@ typedef struct fs_file_options {
     int by_columns;             /* ... and the order: 0 row-major, 1 column-major */
     int64_t max_rows, max_cols; /* IDX: rows that are read, columns that are accepted; 0: all */
     int header_only;            /* 1: elements of npy, safetensors and raw files are left for fs_file_matrix to read */
-    int describe;               /* 1: a valid file without a matrix to open is no failure; fs_file_info.why says why */
+    int describe;               /* 1: a valid file without a matrix to open is not an error; fs_file_info.why has the
+                                 * reason */
     void (*progress)(void *user, int64_t bytes, int64_t all); /* bytes read, of `all`, 0: unknown; NULL: no callback */
     void *user;                                               /* the first argument of `progress` */
 } fs_file_options;
@@ -71,7 +72,7 @@ typedef struct fs_file_options {
         sizeof(fs_file_options), FS_UNSET(fs_file_format), NULL, 0, 0, FS_UNSET(fs_dtype), 0, 0, 0, 0, 0, NULL, NULL \
     }
 
-/* What a file holds.  Start from FS_FILE_INFO_INIT.  The pointers are valid until fs_file_close. */
+/* The contents of a file.  Start from FS_FILE_INFO_INIT.  The pointers are valid until fs_file_close. */
 typedef struct fs_file_info {
     size_t size; /* sizeof(fs_file_info): set by FS_FILE_INFO_INIT */
     fs_file_format format;
@@ -112,7 +113,7 @@ typedef struct fs_file fs_file;
 /* Opens a file once; options NULL means FS_FILE_INIT.  "-" is standard input; a pipe is copied to a temporary file in
  * the folder TMPDIR, or /tmp.
  *
- * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space,
+ * npy, safetensors and raw files are mapped where their elements can be used as stored and there is address space,
  * otherwise read into memory; Matrix Market, IDX and CSV files, with or without gzip, and npz archives are read into
  * memory.  Types and shapes are those of fs_stream_create.
  *
@@ -123,7 +124,7 @@ FS_API FS_NODISCARD fs_result fs_file_open(fs_file **out, const char *path, cons
 /* Frees a file and its matrix; NULL is a no-op. */
 FS_API void fs_file_close(fs_file *file);
 
-/* Writes what the file holds to *info. */
+/* Writes the contents of the file to *info. */
 FS_API FS_NODISCARD fs_result fs_file_get_info(const fs_file *file, fs_file_info *info);
 
 /* Tensor i of info.tensors, in the order of the file. */
@@ -132,8 +133,8 @@ FS_API FS_NODISCARD fs_result fs_file_get_tensor(const fs_file *file, int64_t i,
 /* The text of `key` in the metadata of a safetensors file, valid until fs_file_close; NULL: there is none. */
 FS_API const char *fs_file_metadata(const fs_file *file, const char *key);
 
-/* The matrix of a file, in host memory that must not be written, valid until fs_file_close.  With options.header_only
- * the first call of fs_file_matrix maps or reads the elements.  A sparse matrix is CSR in f64, with the second halves of
+/* The matrix of a file, in host memory, read-only and valid until fs_file_close.  With options.header_only the first
+ * call of fs_file_matrix maps or reads the elements.  A sparse matrix is CSR in f64, with the second halves of
  * symmetric ones written out; indices are in the order of the file, repeated ones included.
  * FS_EINVAL: the file has no matrix, or one of the other kind.  FS_EFILE, FS_ENOMEM: as fs_file_open. */
 FS_API FS_NODISCARD fs_result fs_file_matrix(fs_file *file, fs_matrix *A);
@@ -200,12 +201,12 @@ typedef struct fs_stream fs_stream;
 
 /* Opens files as one matrix; options NULL means FS_STREAM_INIT.  Files are joined along the first dimension of their
  * arrays, in the order given: their rows, or samples where they are batch-major.  They may be of different formats, but
- * of one type and order.  The same file may come twice.  "-" is standard input, which can be one of them.
+ * of one type and order.  The same file may be given twice.  "-" is standard input, which can be one of them.
  *
  * npy, safetensors and raw files are read one panel at a time.  Matrix Market, IDX and CSV files, with or without gzip,
  * and npz archives must be read whole: a single one when the stream is created, one of several when its first panel is
- * asked for, and then one of them is in memory at a time, beside the panel; so a large matrix needs many files.  A
- * sparse file (coordinate Matrix Market; csr, csc and coo in npz) is one panel, whatever `memory` is.
+ * read, and then one of them is in memory at a time, beside the panel; so a large matrix needs many files.  A sparse
+ * file (coordinate Matrix Market; csr, csc and coo in npz) is one panel, whatever `memory` is.
  *
  * Elements are f16, bf16, f32 or f64 as they are in the files.  Integers of 8 and 16 bits and booleans (npy, npz, IDX)
  * become f32; integers of 32 and 64 bits become f64, where those beyond 2^53 are rounded to nearest; numbers in text
@@ -217,8 +218,9 @@ typedef struct fs_stream fs_stream;
  * TMPDIR, or /tmp.
  *
  * Panels are whole rows of A where those are contiguous in the files, otherwise whole columns, as many as fit; where a
- * single one does not fit, or so few columns that generating S would cost more than reading them, segments of them.
- * They depend on the shape of A and `memory` alone, not on where files end, so the same calls give the same bits.
+ * single one does not fit, or only so few columns that generating S would cost more than reading them, segments of
+ * columns.  They depend on the shape of A and `memory` alone, not on where files end, so the same calls give the same
+ * bits.
  *
  * Reads the headers of all files and checks them against each other and against the files' lengths; of several files
  * that are read whole, and of a pipe, errors beyond the header show when they are read.
@@ -263,7 +265,7 @@ FS_API FS_NODISCARD fs_result fs_stream_get_file(const fs_stream *stream, int64_
  * read again: fs_stream_next is FS_EFILE then. */
 FS_API FS_NODISCARD fs_result fs_stream_seek(fs_stream *stream, int64_t panel);
 
-/* Reads the next panel, which must not be written; after the last one, panel->A.rows is 0.
+/* Reads the next panel, which is read-only; after the last one, panel->A.rows is 0.
  * FS_EFILE: a file cannot be read, or has changed since the stream was created; FS_ENOMEM: no memory for the panel.
  * After a failure the panel is still the next one. */
 FS_API FS_NODISCARD fs_result fs_stream_next(fs_stream *stream, fs_panel *panel);
@@ -276,8 +278,8 @@ FS_API FS_NODISCARD fs_result fs_stream_next(fs_stream *stream, fs_panel *panel)
  *
  * Each read of A is a pass over the files in panels of whole rows, one at least, for which A is cut from now on, in
  * fs_stream_next too; fs_stream_set_memory may be called between two solvers.  Where the files hold columns of A, a
- * panel has a piece of every column, and several files that must be read whole are read once for each panel: give
- * options.memory for all of A.  A failure of the stream during a pass ends the solver with that failure.
+ * panel has some rows of every column, and several files that must be read whole are read once for each panel: set
+ * options.memory to the size of A.  A failure of the stream during a pass ends the solver with that failure.
  * FS_EINVAL: a pipe, without options.reread; several files that are batch-major and sparse or in Fortran order. */
 FS_API FS_NODISCARD fs_result fs_stream_slices(fs_stream *stream, fs_slices *A);
 

@@ -1,7 +1,7 @@
 /* flashsketch_mpi.h - Y = S A where the rows of A are spread over the ranks of an MPI communicator.
  *
- * S is addressed by global row index, so a rank sketches its own rows, wherever they begin, and only Y moves: every
- * rank makes its part of Y, and the parts are summed.  The whole is S A, as one machine would have it.
+ * S is addressed by global row index, so a rank sketches its own rows, wherever they begin, and only Y is communicated:
+ * every rank computes a partial result, and the sum of these is S A, as on one machine.
  *
  *     fs_mpi *ranks = NULL;
  *     if (fs_mpi_agree(comm, fs_context_create(&ctx, &where)) || fs_mpi_create(&ranks, comm, ctx, NULL) ||
@@ -14,8 +14,8 @@
  * return FS_EBACKEND with MPI's message.)  MPI is called from the calling thread alone, so
  * MPI_THREAD_FUNNELED is enough.
  *
- * Each rank has a context of its own: CPU and CUDA ranks may be mixed.  A may be in a GPU's memory and so may Y, but
- * parts of Y travel through host memory, also where MPI could reach the GPU's: Y is small beside A.
+ * Each rank has a context of its own: CPU and CUDA ranks may be mixed.  A and Y may be in a GPU's memory, but partial
+ * results are sent from host memory, also where MPI could reach the GPU's: Y is small beside A.
  *
  * Link with libflashsketch_mpi and libflashsketch, both built for one MPI library. */
 #ifndef FLASHSKETCH_MPI_H
@@ -31,25 +31,25 @@ extern "C" {
 
 /* agreement of ranks ----------------------------------------------------------------------------------------------- */
 
-/* FS_OK if every rank of comm gives FS_OK; otherwise, on all ranks, the code of the lowest rank that does not and its
+/* FS_OK if every rank of comm passes FS_OK; otherwise, on all ranks, the code of the lowest rank that does not and its
  * message, "rank 3: ...".  For steps of your own that may fail on one rank: opening a file or a GPU. */
 FS_API FS_NODISCARD fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine);
 
 /* ranks ----------------------------------------------------------------------------------------------------- */
 
-/* Where the sum of all ranks' parts goes. */
+/* Where the sum of all partial results is stored. */
 typedef enum fs_mpi_output {
-    FS_MPI_ALL = 1,    /* to every rank */
-    FS_MPI_ROOT = 2,   /* to rank `root` */
-    FS_MPI_SCATTER = 3 /* to every rank some of Y's rows: whole blocks, see fs_mpi_rows */
+    FS_MPI_ALL = 1,    /* on every rank */
+    FS_MPI_ROOT = 2,   /* on rank `root` */
+    FS_MPI_SCATTER = 3 /* on every rank some of Y's rows: whole blocks, see fs_mpi_rows */
 } fs_mpi_output;
 
-/* Options of ranks; the same on all of them, but for the allocator.  Start from FS_MPI_INIT. */
+/* Options of ranks; the same on all of them, except the allocator.  Start from FS_MPI_INIT. */
 typedef struct fs_mpi_options {
     size_t size;            /* sizeof(fs_mpi_options): set by FS_MPI_INIT */
     fs_mpi_output output;   /* 0: all */
     int root;               /* FS_MPI_ROOT only: the rank that gets Y */
-    int ordered;            /* 1, the default: parts are added in the order of ranks; 0: in MPI's order */
+    int ordered;            /* 1, the default: partial results are added in the order of ranks; 0: in MPI's order */
     int64_t tile;           /* columns of Y that are summed together; 0: chosen, from 512 on */
     fs_allocator allocator; /* alloc NULL: malloc */
 } fs_mpi_options;
@@ -58,19 +58,19 @@ typedef struct fs_mpi_options {
         sizeof(fs_mpi_options), FS_MPI_ALL, 0, 1, 0, { NULL, NULL, NULL } \
     }
 
-/* The ranks of a communicator, each with its context, and buffers for the parts of Y. */
+/* The ranks of a communicator, each with its context, and buffers for the partial results. */
 typedef struct fs_mpi fs_mpi;
 
-/* Creates ranks of comm, which is duplicated: messages do not mix with the caller's.  ctx is this rank's and must live as
- * long; options NULL means FS_MPI_INIT. */
+/* Creates ranks of comm, which is duplicated: messages do not mix with the caller's. ctx is this rank's and must
+ * outlive them; options NULL means FS_MPI_INIT. */
 FS_API FS_NODISCARD fs_result fs_mpi_create(fs_mpi **out, MPI_Comm comm, fs_context *ctx,
                                             const fs_mpi_options *options);
 
 /* Frees ranks and their buffers; NULL is a no-op.  Before MPI_Finalize. */
 FS_API void fs_mpi_destroy(fs_mpi *ranks);
 
-/* The rows of Y that this rank gets of FS_MPI_SCATTER: *rows from *row0 on, whole blocks of S, as many as M divided by
- * the number of ranks; of families without blocks, of k.  If there are more ranks than blocks, the last
+/* The rows of Y that this rank gets with FS_MPI_SCATTER: *rows from *row0 on, whole blocks of S, M divided by the
+ * number of ranks; of families without blocks, of k.  If there are more ranks than blocks, the last
  * ranks get no rows. */
 FS_API FS_NODISCARD fs_result fs_mpi_rows(const fs_mpi *ranks, const fs_sketch *S, int64_t *row0, int64_t *rows);
 
@@ -86,35 +86,34 @@ FS_API size_t fs_mpi_memory_bytes(const fs_mpi *ranks);
  *
  * row0 is where this rank's A begins in the d rows of the whole.  Ranks may have any rows, in any order, or none (A has
  * 0 rows and all n columns), as long as no row is on two of them; rows that no rank has count as 0.  Y is k x n on the
- * ranks that get all of it, fs_mpi_rows x n with FS_MPI_SCATTER, and not looked at (NULL will do) elsewhere.  Its type
- * is A's on that rank, or f32 (f64 when A is f64).
+ * ranks that get all of it, fs_mpi_rows x n with FS_MPI_SCATTER, and ignored (may be NULL) elsewhere.  Its type is A's
+ * on that rank, or f32 (f64 when A is f64).
  *
- * What is summed: parts are made and sent in f32 (f64 for f64), for 16-bit matrices too, and the sum is rounded to Y's
+ * Partial results are computed and sent in f32 (f64 for f64), for 16-bit matrices too, and the sum is rounded to Y's
  * type once.  With `ordered` they are added in the order of ranks, in f64, and rounded to f32 (f64) once: the bits
- * depend on which rank has which rows and on the ranks' contexts, and on nothing else, not the MPI library, tiles or
- * messages (but on the tile for CUDA ranks, whose kernels are chosen by the number of columns).  It moves as many bytes
- * as the best all-reduce does, in P messages to and from each rank, of 1/P of a tile.
- * Without, one collective of MPI's adds them in an order and a precision of its own, in few messages: faster on
- * thousands of ranks, but the last bits of Y may differ between MPI libraries, numbers of ranks and tiles.
- * docs/scaling.md has the cost of both.
+ * depend on which rank has which rows and on the ranks' contexts, not on the MPI library, tiles or messages (for CUDA
+ * ranks also on the tile, because kernels are chosen by the number of columns).  It moves as many bytes as the best
+ * all-reduce, in P messages to and from each rank, of 1/P of a tile.  Without `ordered`, one collective of MPI adds
+ * them in an order and a precision of its own, in few messages: faster on thousands of ranks, but the last bits of Y
+ * may differ between MPI libraries, numbers of ranks and tiles. docs/scaling.md has the cost of both.
  *
- * While a tile of columns is summed the next one is made.  Each rank has buffers for three tiles, 6 k t values at most.
+ * While a tile of columns is summed the next one is computed.  Each rank has buffers for three tiles, 6 k t values at
+ * most.
  *
- * FS_EINVAL: an argument is wrong on a rank, ranks ask for different products, or a row is on two ranks.  Whatever
- * fails before all ranks have their first tile leaves Y as it was; a device that fails later leaves Y undefined. */
+ * FS_EINVAL: an argument is wrong on a rank, ranks request different products, or a row is on two ranks.  A failure
+ * before all ranks have their first tile leaves Y unchanged; a device that fails later leaves Y undefined. */
 FS_API FS_NODISCARD fs_result fs_mpi_apply(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
                                            const fs_matrix *A, double beta, const fs_matrix *Y);
 
-/* The same for a sparse A, in a memory space that fs_apply_sparse accepts with a Y in host memory: a CPU context.  The rank's part
- * of Y is made whole, k n values, before it is summed. */
+/* The same for a sparse A, in a memory space that fs_apply_sparse accepts with a Y in host memory: a CPU context.  The
+ * rank's partial result is computed as a whole, k n values, before it is summed. */
 FS_API FS_NODISCARD fs_result fs_mpi_apply_sparse(fs_mpi *ranks, const fs_sketch *S, int64_t row0, double alpha,
                                                   const fs_sparse *A, double beta, const fs_matrix *Y);
 
-/* Y = beta Y + sum over ranks of part
- *
- * The sum alone, for parts that ranks have made themselves: piece by piece, or on several GPUs (fs_multi_apply).  part
- * is k x n on every rank, in host memory or in the context's, and must not overlap Y; S says k and its blocks.  Which
- * rows of A are in a part is not known and not checked.  Otherwise as fs_mpi_apply. */
+/* Y = beta Y + sum over ranks of part * The sum alone, for partial results that ranks have computed themselves: slice
+ * by slice, or on several GPUs (fs_multi_apply).  part is k x n on every rank, in host memory or in the context's, and
+ * must not overlap Y; S gives k and its blocks.  The rows of A in a partial result are not known and not checked.
+ * Otherwise as fs_mpi_apply. */
 FS_API FS_NODISCARD fs_result fs_mpi_sum(fs_mpi *ranks, const fs_sketch *S, const fs_matrix *part, double beta,
                                          const fs_matrix *Y);
 
@@ -127,10 +126,10 @@ struct fs_fit_report;
 /* fs_gram, fs_solve and fs_ridge (flashsketch_tasks.h) of an A whose rows are spread over ranks.  A and B are this rank's rows, from row0 on;
  * G is n x n, X is n x rhs.
  *
- * [A B] is sketched on all ranks and summed to the rank `root` of the options, whose workspace w the task works on (w
- * is not looked at elsewhere, NULL will do, and only the root needs OpenBLAS, or cuSOLVER).  The result and the report,
- * which may be NULL, are then on every rank with FS_MPI_ALL, the same bits on each, and on the root alone with
- * FS_MPI_ROOT. FS_MPI_SCATTER is FS_EUNSUPPORTED.  sketch_seconds is the time until the root has all sums. */
+ * [A B] is sketched on all ranks and summed to the rank `root` of the options, whose workspace w the task uses (w is
+ * ignored elsewhere and may be NULL; only the root needs OpenBLAS, or cuSOLVER).  The result and the report, which may
+ * be NULL, are then on every rank with FS_MPI_ALL, the same bits on each, and on the root alone with FS_MPI_ROOT.
+ * FS_MPI_SCATTER is FS_EUNSUPPORTED.  sketch_seconds is the time until the root has all sums. */
 FS_API FS_NODISCARD fs_result fs_mpi_gram(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
                                           const fs_matrix *A, const fs_matrix *G, struct fs_gram_report *report);
 FS_API FS_NODISCARD fs_result fs_mpi_solve(fs_mpi *ranks, struct fs_workspace *w, const fs_sketch *S, int64_t row0,
@@ -154,11 +153,11 @@ struct fs_ranks;
  *
  * Every row of A must be on one rank, ranks may have none (and then any row0).  *out serves any number of calls on
  * matrices of these rows, as long as `ranks` lives; its sums use the buffers of `ranks`.  They are in the order of ranks or, with ordered = 0,
- * in MPI's; the other options do not matter.  docs/scaling.md says what a solver sums.
+ * in MPI's; the other options have no effect. docs/scaling.md lists what a solver sums.
  *
- * When one rank fails in a solver, all do, with its code and message; where each has failed by itself, as all do when an
- * element on one of them is not finite, the message begins with "all ranks: ".  A solver that cannot read its options
- * (their size is wrong) does not know its ranks: there the others wait. */
+ * When one rank fails in a solver, all fail with its code and message; where every rank fails on its own, as when a sum
+ * is not finite, the message begins with "all ranks: ".  A solver that cannot read its options (their size is wrong)
+ * does not know its ranks, and the other ranks wait. */
 FS_API FS_NODISCARD fs_result fs_mpi_ranks(fs_mpi *ranks, int64_t row0, int64_t rows, struct fs_ranks *out);
 
 #ifdef __cplusplus

@@ -1,17 +1,17 @@
 /* flashsketch_solvers.h - answers to full accuracy: least squares, QR, SVD, PCA and leverage scores of a tall matrix.
  *
- * A sketch alone gives an approximate answer.  These functions use it as a preconditioner: R of the sketch S A makes
- * A R^-1 nearly orthonormal whatever the condition of A, so that a few reads of A give what LAPACK gives in hundreds.
+ * A sketch alone gives an approximate answer.  These functions use it as a preconditioner: with R of the sketch S A, A
+ * R^-1 is nearly orthonormal whatever the condition of A, so that a few reads of A give the accuracy of LAPACK.
  * flashsketch_tasks.h includes this header.
  *
  *     fs_operand A = FS_OPERAND_INIT;                    A.dense = &matrix;
  *     fs_lstsq_report report = FS_LSTSQ_REPORT_INIT;
  *     fs_lstsq(ctx, &A, &b, NULL, &x, &report);          x minimises |A x - b|, as LAPACK's gelsd
  *
- * A is d x n, B is d x rhs, X is n x rhs.  All sums and factorizations are made in f64, whatever the type of A.  Every
- * function waits: what it wrote is ready on return.  The same call, threads and devices give the same bits.  Options
- * may be NULL, which means their INIT macro; reports may be NULL.  The linear algebra is opened as
- * flashsketch_tasks.h describes, with the same failures. */
+ * A is d x n, B is d x rhs, X is n x rhs.  All sums and factorizations are in f64, whatever the type of A. Every
+ * function waits: its results are ready on return.  The same call, threads and devices give the same bits.  Options may
+ * be NULL, which means their INIT macro; reports may be NULL.  The linear algebra is opened as flashsketch_tasks.h
+ * describes, with the same failures. */
 #ifndef FLASHSKETCH_SOLVERS_H
 #define FLASHSKETCH_SOLVERS_H
 
@@ -23,7 +23,7 @@ extern "C" {
 
 /* progress --------------------------------------------------------------------------------------------------- */
 
-/* Called now and then by long work, with the share that is done; NULL: not called. */
+/* Called from time to time by long operations, with the share that is done; NULL: not called. */
 typedef struct fs_progress {
     void (*at)(void *user, double share, const char *doing);
     void *user;
@@ -36,11 +36,12 @@ typedef struct fs_slices {
     size_t size;                     /* sizeof(fs_slices): set by FS_SLICES_INIT */
     int64_t rows, cols;              /* of A */
     fs_dtype dtype;                  /* of A */
-    fs_result (*rewind)(void *user); /* begins a read of A with its first row; called before each read, the first too */
+    fs_result (*rewind)(void *user); /* begins a read of A at its first row; called before each read, including the
+                                      * first */
     fs_result (*next)(void *user, fs_matrix *dense, const fs_sparse **sparse);
     /* the next rows of A: writes a view (host memory, or the context's) of at least one row that stays valid until the
      * next call of either function; or, for sparse rows, sets *sparse to a CSR or CSC matrix in host memory and leaves
-     * *dense.  A failure ends the solver, which returns it; fs_fail keeps the message */
+     * *dense unchanged.  A failure ends the solver, which returns it; fs_fail keeps the message */
     void *user; /* passed to both */
 } fs_slices;
 #define FS_SLICES_INIT \
@@ -61,8 +62,8 @@ typedef struct fs_operand {
     }
 
 /* One matrix whose rows are spread over several callers (MPI ranks, one thread for each GPU), each of which makes the
- * same call with its own rows, or none, and gets the same result, to the bit, whatever its processor.  Every row is
- * one caller's.  fs_mpi_ranks (flashsketch_mpi.h) and fs_multi_run make it.  Start from FS_RANKS_INIT. */
+ * same call with its own rows, or none, and gets the same result, to the bit, on any processor.  Every row belongs to
+ * one caller. fs_mpi_ranks (flashsketch_mpi.h) and fs_multi_run fill it in.  Start from FS_RANKS_INIT. */
 typedef struct fs_ranks {
     size_t size;  /* sizeof(fs_ranks): set by FS_RANKS_INIT */
     int64_t row0; /* the number of this caller's first row in A */
@@ -71,7 +72,7 @@ typedef struct fs_ranks {
     /* replaces values[i] by its sum over all callers, the same bits for each; host memory.  All callers make the same
      * calls, the last with count 0.  failed: 0, or the fs_result of this caller's failure, which fs_error_message()
      * explains, with values NULL and count 0.  Where any has failed, or counts differ, every caller's call returns a
-     * failure, and the solver returns that */
+     * failure, which the solver returns */
     void *user;
 } fs_ranks;
 #define FS_RANKS_INIT \
@@ -93,10 +94,10 @@ typedef struct fs_ranks {
  *     }
  *     fs_multi_run(multi, row0, rows, solve, &work);
  *
- * Sums are made in the order of contexts, so that a run has the same bits as any other.  All calls must make the same
- * solver calls in the same order.  Where one fails, in a solver or by itself, all that wait for it fail with its code
- * and message, and so does fs_multi_run: "contexts[2]: ...".  FS_ENOMEM where the system has no thread for each
- * context; then nothing was called.  One fs_multi does one thing at a time. */
+ * Sums are in the order of contexts, so every run gives the same bits.  All calls must make the same solver calls in
+ * the same order.  Where one fails, in a solver or in the function itself, all that wait for it fail with its code and
+ * message, and so does fs_multi_run: "contexts[2]: ...". FS_ENOMEM: the system cannot create a thread for each context;
+ * then nothing was called.  An fs_multi runs one call at a time. */
 FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0, const int64_t *rows,
                                            fs_result (*call)(void *user, int index, fs_context *ctx,
                                                              const fs_ranks *ranks),
@@ -106,10 +107,10 @@ FS_API FS_NODISCARD fs_result fs_multi_run(fs_multi *multi, const int64_t *row0,
 
 /* How fs_lstsq solves. */
 typedef enum fs_lstsq_method {
-    FS_LSTSQ_AUTO = 0,    /* chosen by shape and condition; the report says which */
+    FS_LSTSQ_AUTO = 0,    /* chosen by shape and condition; the report names it */
     FS_LSTSQ_ITERATE = 1, /* preconditioned conjugate gradients: one read of A an iteration */
     FS_LSTSQ_NORMAL = 2,  /* A'A by BLAS-3 and its Cholesky factor as preconditioner; for dense A of a condition up to
-                             1e6, beyond which ITERATE takes over */
+                           * 1e6, beyond which ITERATE takes over */
     FS_LSTSQ_DIRECT = 3   /* a copy of A in f64 and its own factor, no sketch: small A, d < n */
 } fs_lstsq_method;
 
@@ -133,7 +134,7 @@ typedef struct fs_lstsq_options {
         sizeof(fs_lstsq_options), 0, 0, 0, 0, FS_LSTSQ_AUTO, NULL, 0, 0, NULL, NULL \
     }
 
-/* What fs_lstsq reports; norms are Frobenius norms over all right-hand sides. */
+/* The report of fs_lstsq; norms are Frobenius norms over all right-hand sides. */
 typedef struct fs_lstsq_report {
     size_t size;
     fs_lstsq_method method;
@@ -142,14 +143,15 @@ typedef struct fs_lstsq_report {
     double condition;           /* largest over smallest singular value that counts, estimated by the factor */
     int64_t iterations;         /* of the slowest right-hand side */
     int64_t reads;              /* of A, the sketch included */
-    int converged;              /* 1: the tolerance was reached; 0: rounding or max_iterations stopped it before */
+    int converged;              /* 1: the tolerance was reached; 0: rounding or max_iterations ended the iteration
+                                 * before */
     double backward_error;      /* the largest of all right-hand sides, estimated by the factor (see fs_lstsq) */
-    double true_backward_error; /* the same by singular values of A (options.measure_error); NaN: not asked for, or
-                                   A's singular values are below rounding */
+    double true_backward_error; /* the same by singular values of A (options.measure_error); NaN: not requested, or A's
+                                 * singular values are below rounding */
     double residual;            /* |A X - B| */
     double solution;            /* |X| */
     double seconds, sketch_seconds;
-    char note[320]; /* what a user should know of this solution; "": nothing */
+    char note[320]; /* a warning about this solution; "": none */
 } fs_lstsq_report;
 #define FS_LSTSQ_REPORT_INIT \
     { \
@@ -167,9 +169,9 @@ typedef struct fs_lstsq_report {
  * relative to |b|, together relative to the square root of n (Karlson and Walden's estimate).  Where columns are
  * dependent, changes of A are relative to |A|_F.
  *
- * FS_EINVAL: an element of A or B is not finite, or an option has no such value; X is left as it was.  The same where
- * |A|_F or a column of B is not 0 and not between 1e-140 and 1e140, since squares are then lost: scale it.  FS_ENOMEM:
- * with the bytes.  A tolerance that cannot be reached is no failure: the report says so. */
+ * FS_EINVAL: an element of A or B is not finite, or an option is invalid; X is unchanged.  The same where |A|_F or a
+ * column of B is not 0 and not between 1e-140 and 1e140, since squares then over- or underflow: scale it.  FS_ENOMEM:
+ * with the bytes.  A tolerance that cannot be reached is not an error: the report shows it. */
 FS_API FS_NODISCARD fs_result fs_lstsq(fs_context *ctx, const fs_operand *A, const fs_matrix *B,
                                        const fs_lstsq_options *options, const fs_matrix *X, fs_lstsq_report *report);
 
@@ -190,13 +192,13 @@ typedef struct fs_qr_options {
         sizeof(fs_qr_options), 0, 0, NULL, 0, NULL, NULL \
     }
 
-/* What fs_qr reports. */
+/* The report of fs_qr. */
 typedef struct fs_qr_report {
     size_t size;
     int64_t k;            /* rows of S; 0: no sketch */
     int64_t rank;         /* by rcond; without pivots n, or less where columns are dependent to rounding */
     double condition;     /* of A, estimated from R */
-    double orthogonality; /* |Q'Q - I|_F as the last step measured it, in f64 before Q is rounded */
+    double orthogonality; /* |Q'Q - I|_F, measured in f64 before Q is rounded */
     int64_t reads;        /* of A or Q */
     double seconds;
 } fs_qr_report;
@@ -209,11 +211,11 @@ typedef struct fs_qr_report {
  * negative.  Orthogonal to rounding for condition numbers up to 1 / u, u the rounding unit of A's type.
  *
  * Q NULL: R alone.  Q may be A's own memory, the same view: A is replaced.  With ranks Q has this caller's rows.
- * pivots: n numbers in host memory, a permutation of 0 ... n - 1; NULL exactly where options.pivot is 0.  With pivots
+ * pivots: n numbers in host memory, a permutation of 0 ... n - 1; NULL if and only if options.pivot is 0.  With pivots
  * and rank r < n the first r columns of Q are the basis, the others 0, and rows of R from r on 0.
  *
- * d >= n.  FS_EINVAL: an element is not finite; without pivot, A's columns are dependent to rounding: the message says
- * which rank they have and to pivot.  After a failure Q is undefined. */
+ * d >= n.  FS_EINVAL: an element is not finite; without pivots, A's columns are dependent to rounding: the message
+ * gives their rank and advises pivots.  After a failure Q is undefined. */
 FS_API FS_NODISCARD fs_result fs_qr(fs_context *ctx, const fs_operand *A, const fs_qr_options *options,
                                     const fs_matrix *Q, const fs_matrix *R, int64_t *pivots, fs_qr_report *report);
 
@@ -224,7 +226,8 @@ typedef struct fs_svd_options {
     size_t size;          /* sizeof(fs_svd_options): set by FS_SVD_INIT */
     int64_t rank;         /* singular values wanted, r; 0: all min(d, n), by QR */
     int64_t oversampling; /* columns of the range beyond r; 0: max(10, r / 2), with one_read max(10, 2 r) */
-    int power_steps;      /* 0, 1, 2, ...: each reads A once more and sharpens slowly falling spectra; -1: 2 */
+    int power_steps;      /* 0, 1, 2, ...: each reads A once more and improves the result for slowly falling spectra;
+                           * -1: 2 */
     int one_read;         /* 1: a single read of A (generalised Nystrom); power_steps must be 0 or -1 */
     uint64_t seed;
     const fs_ranks *ranks;
@@ -235,15 +238,16 @@ typedef struct fs_svd_options {
         sizeof(fs_svd_options), 0, 0, -1, 0, 0, NULL, NULL \
     }
 
-/* What fs_svd and fs_pca report. */
+/* The report of fs_svd and fs_pca. */
 typedef struct fs_svd_report {
     size_t size;
-    int64_t rank;   /* r, of s, U and V */
-    int64_t sketch; /* columns of the range: r + oversampling; 0: all singular values, by QR */
-    int64_t reads;  /* of A */
-    double norm;    /* |A|_F (of the centred A for fs_pca) */
-    double error;   /* |A - U diag(s) V'|_F, an estimate by a small sketch of its own; exact where all are asked for */
-    double low, high;  /* the error lies between them in `confidence` of all draws */
+    int64_t rank;     /* r, of s, U and V */
+    int64_t sketch;   /* columns of the range: r + oversampling; 0: all singular values, by QR */
+    int64_t reads;    /* of A */
+    double norm;      /* |A|_F (of the centred A for fs_pca) */
+    double error;     /* |A - U diag(s) V'|_F, an estimate by a small sketch of its own; exact where all singular values
+                       are requested */
+    double low, high; /* the error lies between them in `confidence` of all draws */
     double confidence; /* 0.99 */
     double seconds;
 } fs_svd_report;
@@ -258,10 +262,10 @@ typedef struct fs_svd_report {
  * positive.
  *
  * A singular value that is 0 to rounding, up to max(n, 16) 2^-52 times the largest, is 0, and its column of U is 0; V
- * is orthonormal all the same.  With one_read and U NULL that is 1e-7 times the largest: the Gram matrix of A's products
- * has lost what is below.  With a rank and U, (r + oversampling) d numbers in f64 are kept; where
- * r + oversampling reaches min(d, n), all singular values are computed.  The error is known from |A|_F and s where it
- * is not small beside |A|_F, with low and high about it; otherwise, and with one_read, it is estimated.
+ * is still orthonormal.  With one_read and U NULL the limit is 1e-7 times the largest, because the Gram matrix of A's
+ * products loses smaller values.  With a rank and U, (r + oversampling) d numbers in f64 are kept; where
+ * r + oversampling reaches min(d, n), all singular values are computed.  Where the error is not small beside |A|_F, it
+ * is computed from |A|_F and s, with low and high close to it; otherwise, and with one_read, it is estimated.
  *
  * FS_EINVAL: an element is not finite, or above 1e150; rank above min(d, n).  After a failure U, s and V are
  * undefined. */
@@ -291,13 +295,13 @@ typedef struct fs_leverage_options {
         sizeof(fs_leverage_options), 0, 0, 0, NULL, 0, NULL, NULL \
     }
 
-/* What fs_leverage reports. */
+/* The report of fs_leverage. */
 typedef struct fs_leverage_report {
     size_t size;
     int64_t rank;   /* of A, the sum of exact scores */
     double sum;     /* of the scores */
     double largest; /* score, the coherence of A, from rank / d to 1 */
-    int64_t row;    /* that has it */
+    int64_t row;    /* of the first row with that score */
     double error;   /* relative standard deviation of a score; 0: exact */
     int64_t reads;
     double seconds;
@@ -316,7 +320,7 @@ FS_API FS_NODISCARD fs_result fs_leverage(fs_context *ctx, const fs_operand *A, 
 
 /* a sketch for a wanted error ------------------------------------------------------------------------------------ */
 
-/* What error a sketch is for.  Start from FS_PLAN_INIT. */
+/* The error that a sketch is planned for.  Start from FS_PLAN_INIT. */
 typedef struct fs_plan_options {
     size_t size;        /* sizeof(fs_plan_options): set by FS_PLAN_INIT */
     int64_t d;          /* rows of A; 0: not known */
@@ -343,8 +347,8 @@ typedef struct fs_plan_report {
         sizeof(fs_plan_report), 0, 0, 0, 0, 0, "" \
     }
 
-/* Chooses k, kappa and s of a BlockPerm-SJLT with shuffled rows.  FS_EINVAL: an error that no k <= d (or 2^31 - 1)
- * reaches, with the smallest that can be had. */
+/* Chooses k, kappa and s of a BlockPerm-SJLT with shuffled rows.  FS_EINVAL: no k <= d (or 2^31 - 1) reaches the error;
+ * the message gives the smallest possible one. */
 FS_API FS_NODISCARD fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* agree.c - one result for all ranks: an error of one rank is returned by all, with the same message.
  *
- * A call begins with one all-gather of 32 bytes a rank, from which all ranks derive the same: the first failing rank,
- * ranks whose arguments differ from rank 0's, and ranks with overlapping row ranges.  Only then is a message or a list
- * of numbers broadcast, by the one rank that has it. */
+ * A call begins with one all-gather of 32 bytes a rank, from which all ranks derive the same result: the first failing
+ * rank, ranks whose arguments differ from rank 0's, and ranks with overlapping row ranges.  Only then is a message or a
+ * list of numbers broadcast, by the one rank that has it. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -35,9 +35,9 @@ fs_result fsi_ranks_broadcast_error(MPI_Comm comm, int first, int all, fs_result
 fs_result fs_mpi_agree(MPI_Comm comm, fs_result mine)
 {
     int rank, first, failed = INT_MAX;
-    FSI_TRY_MPI(MPI_Comm_rank(comm, &rank), "asking for the rank");
+    FSI_TRY_MPI(MPI_Comm_rank(comm, &rank), "querying the rank");
     if (mine != FS_OK) failed = rank;
-    FSI_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing whether all is well");
+    FSI_TRY_MPI(MPI_Allreduce(&failed, &first, 1, MPI_INT, MPI_MIN, comm), "agreeing on errors");
     return first == INT_MAX ? FS_OK : fsi_ranks_broadcast_error(comm, first, 0, mine);
 }
 
@@ -82,12 +82,12 @@ static void write_field(char *text, size_t bytes, const fsi_ranks_ask *ask, int 
     else snprintf(text, bytes, "%" PRId64, ask->field[i]);
 }
 
-/* Rank `other` asks for something else than rank 0; all ranks get the difference. */
+/* Rank `other` makes another request than rank 0; all ranks get the difference. */
 static fs_result differ(fs_mpi *ranks, const char *who, const fsi_ranks_ask *ask, int other)
 {
     fsi_ranks_ask zero = *ask, its = *ask;
-    FSI_TRY_MPI(MPI_Bcast(zero.field, FSI_ASKED, MPI_INT64_T, 0, ranks->comm), "comparing what ranks ask for");
-    FSI_TRY_MPI(MPI_Bcast(its.field, FSI_ASKED, MPI_INT64_T, other, ranks->comm), "comparing what ranks ask for");
+    FSI_TRY_MPI(MPI_Bcast(zero.field, FSI_ASKED, MPI_INT64_T, 0, ranks->comm), "comparing the ranks' requests");
+    FSI_TRY_MPI(MPI_Bcast(its.field, FSI_ASKED, MPI_INT64_T, other, ranks->comm), "comparing the ranks' requests");
     int i = 0;
     while (i < FSI_ASKED - 1 && zero.field[i] == its.field[i]) i++;
     char a[40], b[40];
@@ -103,8 +103,8 @@ static int by_first_row(const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-/* FS_EINVAL if two ranks have a row of A.  Ranks without rows are nowhere; the shares of the *having others then are the
- * first, in the order of rows. */
+/* FS_EINVAL if two ranks have a row of A.  Ranks without rows are left out; the *having others are then first in the
+ * list, in the order of their rows. */
 static fs_result check_disjoint(fs_mpi *ranks, const char *who, int *having)
 {
     fsi_ranks_share *shares = ranks->shares;

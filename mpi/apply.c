@@ -1,9 +1,9 @@
-/* apply.c - products on ranks: tiles of columns of Y go through three steps, a tile behind each other.
+/* apply.c - products on ranks: tiles of columns of Y go through three steps, one tile in each.
  *
- *     make      this rank's part of tile t: fs_apply of its rows
- *     sum       tile t - 1, begun when it was made, is ended or handed out (reduce.c)
+ *     make      this rank's partial result of tile t: fs_apply of its rows
+ *     sum       tile t - 1, begun when it was computed, is ended or distributed (reduce.c)
  *     store     tile t - 2 goes to Y
- * so that a tile is summed while the next ones are made, by MPI's own progress and whenever MPI is called.
+ * so that a tile is summed while the next ones are computed, by MPI's own progress and whenever MPI is called.
  *
  * A rank that fails still takes part in all collectives of the call.  Its error is broadcast where all ranks agree:
  * after the first tile, before which Y is not written and by when all memory is allocated, or at the end. */
@@ -14,11 +14,10 @@
 
 #include "ranks.h"
 
-/* Narrower tiles cost the CPU kernels time: with 256 columns of f32 they take 1.1 times as long, with 128 1.35 times
- * (65536 x 512, k = 1024, one thread of an AMD EPYC, 2026-11-15). */
+/* Narrower tiles cost the CPU kernels time (docs/scaling.md). */
 enum { LEAST_TILE = 512, TILES = 4, ALIGNMENT = 64 };
 
-/* A call at work. */
+/* The state of a call. */
 typedef struct work {
     fs_mpi *m;
     fs_mpi_output output;
@@ -27,13 +26,13 @@ typedef struct work {
     fs_spec spec;
     int64_t row0, rows, n;
     double alpha, beta;
-    const fs_matrix *dense; /* A, or, where `made`, this rank's part of Y */
+    const fs_matrix *dense; /* A, or, where `made`, this rank's partial result */
     const fs_sparse *sparse;
     int made;
     const fs_matrix *Y;
     fs_dtype type, sum;
     int64_t tile, tiles;
-    char *whole; /* of a sparse A: all of this rank's part */
+    char *whole; /* of a sparse A: all of this rank's partial result */
 } work;
 
 /* checks and buffers ---------------------------------------------------------------------------------------- */
@@ -177,8 +176,8 @@ static fsi_ranks_slot *slot_of(work *w, int64_t tile)
     return slot;
 }
 
-/* All tiles, of which the first has been made.  What fails on this rank alone is kept in *mine; what is returned is a
- * failure of MPI. */
+/* All tiles, of which the first has been computed.  A failure of this rank alone is kept in *mine; a failure of MPI is
+ * returned. */
 static fs_result go_through(work *w, fs_result *mine)
 {
     for (int64_t t = 0; t < w->tiles + 2; t++) {

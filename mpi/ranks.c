@@ -5,19 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A communicator of our own, whose errors come back as codes. */
+/* A duplicate of the communicator, whose errors are returned as codes. */
 static fs_result open_comm(fs_mpi *made, MPI_Comm comm)
 {
     int ready = 0, inter = 0;
-    FSI_TRY_MPI(MPI_Initialized(&ready), "asking whether it is initialized");
+    FSI_TRY_MPI(MPI_Initialized(&ready), "querying whether it is initialized");
     FSI_REQUIRE(ready, "fs_mpi_create: MPI_Init has not been called");
     FSI_REQUIRE(comm != MPI_COMM_NULL, "fs_mpi_create: the communicator is MPI_COMM_NULL");
-    FSI_TRY_MPI(MPI_Comm_test_inter(comm, &inter), "looking at the communicator");
+    FSI_TRY_MPI(MPI_Comm_test_inter(comm, &inter), "examining the communicator");
     FSI_REQUIRE(!inter, "fs_mpi_create: an intercommunicator has two groups of ranks; merge them first");
     FSI_TRY_MPI(MPI_Comm_dup(comm, &made->comm), "duplicating the communicator");
     FSI_TRY_MPI(MPI_Comm_set_errhandler(made->comm, MPI_ERRORS_RETURN), "setting its error handler");
-    FSI_TRY_MPI(MPI_Comm_rank(made->comm, &made->rank), "asking for the rank");
-    FSI_TRY_MPI(MPI_Comm_size(made->comm, &made->size), "asking for the number of ranks");
+    FSI_TRY_MPI(MPI_Comm_rank(made->comm, &made->rank), "querying the rank");
+    FSI_TRY_MPI(MPI_Comm_size(made->comm, &made->size), "querying the number of ranks");
     return FS_OK;
 }
 
@@ -29,8 +29,8 @@ static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, cons
     FSI_REQUIRE(ctx, "%s: ctx is NULL", who);
     if (options) FSI_TRY(fs_struct_read(who, "options", options, full, sizeof *full));
     if (!full->output) full->output = FS_MPI_ALL;
-    FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER, "%s: output %d does not exist", who,
-                (int)full->output);
+    FSI_REQUIRE(full->output >= FS_MPI_ALL && full->output <= FS_MPI_SCATTER,
+                "%s: output %d does not exist; it must be one of fs_mpi_output", who, (int)full->output);
     FSI_REQUIRE(full->output != FS_MPI_ROOT || (full->root >= 0 && full->root < made->size),
                 "%s: root is %d, and there are ranks 0 to %d", who, full->root, made->size - 1);
     FSI_REQUIRE(full->ordered == 0 || full->ordered == 1, "%s: ordered is %d, it must be 0 or 1", who, full->ordered);
@@ -40,7 +40,7 @@ static fs_result check_options(fs_mpi *made, fs_mpi **out, fs_context *ctx, cons
     return FS_OK;
 }
 
-/* Memory for what there is one of for each rank. */
+/* Memory for the arrays with one entry per rank. */
 static fs_result take_tables(fs_mpi *made)
 {
     const size_t ranks = (size_t)made->size, numbers = ranks * FSI_RANKS_SLOTS * 4;

@@ -4,11 +4,11 @@
  *
  * In the order of ranks every rank sums some rows of the tile, those from first[rank] on:
  *     1. Ialltoallv      each rank sends to each the rows which that one sums;
- *     2. fs_add          P planes added in the order of ranks, in f64, rounded once;
- *     3. Iallgatherv, or Igatherv to the root; nothing where Y is scattered, for they are there already.
+ *     2. fs_add          P partial results added in the order of ranks, in f64, rounded once;
+ *     3. Iallgatherv, or Igatherv to the root; nothing where Y is scattered: each rank then has its rows.
  * A rank sends and receives 2 (P - 1) / P of a tile, as the best all-reduce does, whatever P is.
  *
- * Steps of different tiles are begun in the same order on all ranks, as MPI demands of collectives. */
+ * Steps of different tiles are begun in the same order on all ranks, as MPI requires of collectives. */
 #include "ranks.h"
 
 static MPI_Datatype type_of(fs_dtype sum) { return sum == FS_F64 ? MPI_DOUBLE : MPI_FLOAT; }
@@ -67,10 +67,10 @@ fs_result fsi_ranks_begin(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum)
     }
     return fsi_ranks_check(MPI_Ialltoallv(slot->part, slot->counts[0], slot->starts[0], type, slot->other,
                                           slot->counts[1], slot->starts[1], type, m->comm, &slot->request),
-                           "exchanging parts of a tile of Y");
+                           "exchanging shares of a tile of Y");
 }
 
-/* The sum in the order of ranks of what came, into this rank's rows of the tile. */
+/* The sum of the received data in the order of ranks, into this rank's rows of the tile. */
 static fs_result add_planes(fs_mpi *m, const fsi_ranks_slot *slot, fs_dtype sum)
 {
     const int64_t values = own(m) * slot->cols;
@@ -83,19 +83,19 @@ static fs_result add_planes(fs_mpi *m, const fsi_ranks_slot *slot, fs_dtype sum)
 fs_result fsi_ranks_hand_out(fs_mpi *m, fsi_ranks_slot *slot, fs_dtype sum)
 {
     if (!m->options.ordered) return FS_OK;
-    FSI_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "exchanging parts of a tile of Y");
+    FSI_TRY_MPI(MPI_Wait(&slot->request, MPI_STATUS_IGNORE), "exchanging shares of a tile of Y");
     FSI_TRY(add_planes(m, slot, sum));
     const MPI_Datatype type = type_of(sum);
     const int at_root = m->rank == m->options.root;
     if (m->output == FS_MPI_ALL)
         FSI_TRY_MPI(MPI_Iallgatherv(MPI_IN_PLACE, 0, type, slot->part, slot->counts[0], slot->starts[0], type, m->comm,
                                     &slot->request),
-                    "handing out a tile of Y");
+                    "distributing a tile of Y");
     if (m->output == FS_MPI_ROOT)
         FSI_TRY_MPI(MPI_Igatherv(at_root ? MPI_IN_PLACE : rows_at(slot, m->first[m->rank], sum),
                                  slot->counts[0][m->rank], type, slot->part, slot->counts[0], slot->starts[0], type,
                                  m->options.root, m->comm, &slot->request),
-                    "handing a tile of Y to the root");
+                    "gathering a tile of Y on the root");
     return FS_OK;
 }
 

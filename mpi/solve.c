@@ -2,11 +2,12 @@
  *
  * A sum begins with an all-reduce of four numbers: the lowest rank that has failed, the smallest and the largest count,
  * and whether all have failed, as they do where a sum is not finite.  So no rank waits for one that has failed, or that
- * sums something else.  The numbers then are added
+ * sums other numbers.  The numbers then are added
  *     in the order of ranks, few: an all-gather, and every rank adds all of them;
  *     in the order of ranks, many: Alltoallv, each rank adds its share, Allgatherv; as reduce.c does with tiles;
  *     in MPI's order: MPI_Reduce to rank 0 and MPI_Bcast.
- * MPI_Allreduce is not used: solvers need the same bits on every rank, which MPI recommends there and does not promise. */
+ * MPI_Allreduce is not used: solvers need the same bits on every rank, which MPI recommends for it and does not
+ * guarantee. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static int64_t room_for(const fs_mpi *m, int64_t count)
     return (piece / m->size + 1) * m->size;
 }
 
-/* to[i] = the sum over ranks of from[i + r count], in the order of ranks; from == to is no problem. */
+/* to[i] = the sum over ranks of from[i + r count], in the order of ranks; from == to is allowed. */
 static void add_in_order(const double *from, int ranks, int64_t count, double *to)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -77,7 +78,7 @@ static fs_result sum_in_order(fs_mpi *m, double *values, int count)
     add_in_order(other, m->size, own, values + first);
     return fsi_ranks_check(
         MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, values, slot->counts[0], slot->starts[0], MPI_DOUBLE, m->comm),
-        "handing out sums");
+        "distributing sums");
 }
 
 static fs_result sum_in_mpis_order(fs_mpi *m, double *values, int count)
@@ -85,7 +86,7 @@ static fs_result sum_in_mpis_order(fs_mpi *m, double *values, int count)
     FSI_TRY_MPI(m->rank == 0 ? MPI_Reduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, 0, m->comm)
                              : MPI_Reduce(values, NULL, count, MPI_DOUBLE, MPI_SUM, 0, m->comm),
                 "summing numbers");
-    return fsi_ranks_check(MPI_Bcast(values, count, MPI_DOUBLE, 0, m->comm), "handing out sums");
+    return fsi_ranks_check(MPI_Bcast(values, count, MPI_DOUBLE, 0, m->comm), "distributing sums");
 }
 
 /* fs_ranks.sum */
@@ -115,7 +116,7 @@ fs_result fs_mpi_ranks(fs_mpi *ranks, int64_t row0, int64_t rows, fs_ranks *out)
         mine = fs_fail(FS_EINVAL, "%s: %" PRId64 " rows from row %" PRId64 " on are no rows of a matrix", who, rows,
                        row0);
     else mine = fs_struct_check(who, "out", out, sizeof *out);
-    /* What no product asks for: a rank that calls another function is found. */
+    /* A request that no product makes, so that a rank that calls another function is detected. */
     const fsi_ranks_ask ask = {{[FSI_ASK_VERSION] = fs_definition_version(), [FSI_ASK_COLS] = -1}};
     FSI_TRY(fsi_ranks_agree(ranks, who, mine, &ask, row0, rows, &made.rows));
     made.row0 = rows ? row0 : 0;

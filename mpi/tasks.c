@@ -1,6 +1,6 @@
 /* tasks.c - Gram matrices, ridge regression and least squares of an A whose rows are spread over ranks.
  *
- * What is distributed is the sketch, which reads A.  [Y C] has k rows whatever d is, so one rank factorizes it, by
+ * The sketch, which reads A, is distributed.  [Y C] has k rows whatever d is, so one rank factorizes it, by
  * flashsketch_tasks.h, and broadcasts the result: all ranks have the same bits, on any mixture of machines. */
 #include <inttypes.h>
 #include <limits.h>
@@ -31,7 +31,7 @@ typedef struct task {
 static int at_root(const task *t) { return t->m->rank == t->m->options.root; }
 static int gets_result(const task *t) { return at_root(t) || t->m->options.output == FS_MPI_ALL; }
 
-/* What can be said before anything is computed; sizes of w are checked by the product and by the task. */
+/* The checks before anything is computed; sizes of w are checked by the product and by the task. */
 static fs_result tasks_check(const task *t, fs_matrix *Y, fs_matrix *C)
 {
     if (t->m->options.output == FS_MPI_SCATTER)
@@ -98,8 +98,8 @@ static fs_result hand_out(const task *t, report *told)
     if (!packed) mine = FS_ENOMEM;
     else if (at_root(t)) mine = fs_add(t->m->ctx, t->out, 1, 0.0, &all);
     FSI_TRY(fs_mpi_agree(t->m->comm, mine));
-    FSI_TRY_MPI(MPI_Bcast(packed, (int)count, MPI_DOUBLE, root, t->m->comm), "handing out a result");
-    FSI_TRY_MPI(MPI_Bcast(told, (int)sizeof *told, MPI_BYTE, root, t->m->comm), "handing out a report");
+    FSI_TRY_MPI(MPI_Bcast(packed, (int)count, MPI_DOUBLE, root, t->m->comm), "broadcasting a result");
+    FSI_TRY_MPI(MPI_Bcast(told, (int)sizeof *told, MPI_BYTE, root, t->m->comm), "broadcasting a report");
     if (!at_root(t)) mine = fs_add(t->m->ctx, &all, 1, 0.0, t->out);
     return fs_mpi_agree(t->m->comm, mine);
 }

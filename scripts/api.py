@@ -6,7 +6,7 @@ usage: api.py            writes docs/api.md
 
 Understands these headers and no more of C: sections are lines `/* name ------ */`; a comment that begins a line belongs
 to the declarations that follow it without an empty line; members of enums and structs have their comments behind them.
-What it does not understand, and a public function without a comment, is an error."""
+Anything else, and a public function without a comment, is an error."""
 import difflib
 import pathlib
 import re
@@ -25,7 +25,7 @@ FUNCTION = re.compile(r"FS_API (?:FS_NODISCARD )?(.*?\b(fs_\w+)\(.*?\))(?: FS_PR
 TYPE = re.compile(r"typedef (enum|struct) (\w+) ?(?:\{(.*)\} \2|\2);", re.DOTALL)
 MACRO = re.compile(r"#define (FS_[A-Z_]+_INIT|FS_VERSION(?:_\w+)?|FS_COHERENCE_MAX_COLS|FS_THREADS_MAX)\s(.*)",
                    re.DOTALL)
-# Of no interest to a reader: guards, includes, C++, attributes.
+# Left out: guards, includes, C++, attributes.
 MACHINERY = re.compile(r"#(ifndef|ifdef|if|else|endif|include|"
                        r"define (FLASHSKETCH_\w+|FS_API|FS_NODISCARD|FS_UNSET|FS_PRINTF)\b)|"
                        r'extern "C"|\}$|struct fs_\w+;$')
@@ -111,7 +111,7 @@ def items(text):
 # items -> Markdown -------------------------------------------------------------------------------------------------
 
 def anchors(all_items):
-    """Where each name is explained: {name: #anchor}, headings being as GitHub makes anchors of them."""
+    """The anchor of each name: {name: #anchor}, as GitHub derives anchors from headings."""
     return {name: "#" + "-".join(names) for kind, names, _, _ in all_items if kind in ("function", "type")
             for name in names}
 
@@ -163,7 +163,7 @@ class Page:
 
 
 def members(body):
-    """[code, comment] of each line of an enum or a struct; a comment may go on in the next line."""
+    """[code, comment] of each line of an enum or a struct; a comment may continue in the next line."""
     found = []
     for code, comment in re.findall(r"\s*([^/]*?)[ \n]*(?:/\*(.*?)\*/|\n|$)", body, re.DOTALL):
         if code.strip() or comment:

@@ -6,7 +6,7 @@
 #
 # Builds fsbench and continues bench/results/MACHINE/quality.jsonl, MACHINE being the name of the CPU with its threads,
 # as a word: amd-epyc-2threads.  Lines are written as cells are finished and finished cells are not measured again, so
-# the time may run out at any point and a second run goes on from there; RESTART=1 begins a new record.  DATA lists
+# the time may run out at any point and a second run continues from there; RESTART=1 begins a new record.  DATA lists
 # files as `fsbench quality --data` takes them: file:A.npy,fashion.  THREADS (2) are those of the CPU, JOBS limits the
 # compilers at a time, FS_COMMIT names what is measured where git cannot.
 set -eu
@@ -43,7 +43,7 @@ grid() {
         --record "$record" "$@" || echo "bench_quality.sh: '$*' ended with exit code $?" >&2
 }
 
-# What the bars speak of first: a minute or two.
+# First the cases with limits in the report: a minute or two.
 worst=scattered,stride-M,side-by-side,two-rounds,stride-32,half-runs,large-n
 grid --part embedding --case $worst --n 64,256 --k 1.25,1.5,2,8,16 --seeds 0-19
 grid --part embedding --seeds 0-19

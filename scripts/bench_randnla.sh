@@ -5,7 +5,7 @@
 #
 # Builds fsbench, with the plugin for this machine's GPU, and continues bench/results/MACHINE/randnla.jsonl, MACHINE
 # being the name of the GPU or CPU as a word: h200, amd-epyc-1thread.  Lines are written as cells are finished and
-# finished cells are not measured again, so the time may run out at any point and a second run goes on from there;
+# finished cells are not measured again, so the time may run out at any point and a second run continues from there;
 # RESTART=1 begins a new record.  On a CPU one thread is used: it is not held up by other work on the machine as threads
 # are that wait for each other.  JOBS limits the compilers at a time, FS_COMMIT names what is measured where git cannot.
 set -eu

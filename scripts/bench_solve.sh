@@ -6,9 +6,9 @@
 #
 # Builds fsbench and continues bench/results/MACHINE/solve.jsonl and solve_python.jsonl, MACHINE being the name of the
 # GPU, or of the CPU with its threads, as a word: h200, amd-epyc-2threads.  Lines are written as cases are finished and
-# finished cases are not measured again, so the time may run out at any point and a second run goes on from there;
-# RESTART=1 begins new records.  With a GPU, its driver and nvcc it measures there.  THREADS (2) are those of a CPU, JOBS
-# limits the compilers at a time, FS_COMMIT names what is measured where git cannot.
+# finished cases are not measured again, so the time may run out at any point and a second run continues from there;
+# RESTART=1 begins new records.  With a GPU, its driver and nvcc it measures there.  THREADS (2) are those of a CPU,
+# JOBS limits the compilers at a time, FS_COMMIT names what is measured where git cannot.
 set -eu
 cd "$(dirname "$0")/.."
 began=$(date +%s)

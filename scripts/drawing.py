@@ -1,8 +1,8 @@
 """drawing.py - SVG pictures in one style, for scripts/figures.py and bench/report_rivals.py.
 
-A picture is a white card with a grey border, so that it is legible on a light and on a dark page, whatever the page
-thinks of its mode.  Colours are those of Okabe and Ito, which stay apart for colour-blind readers.  The text is always
-the same, so that a test can compare it with the file.
+A picture is a white card with a grey border, so that it is legible on a light and on a dark page.  Colours are those of
+Okabe and Ito, which stay apart for colour-blind readers.  The text is always the same, so that a test can compare it
+with the file.
 """
 import html
 import math

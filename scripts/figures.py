@@ -66,7 +66,7 @@ def how():
 
 
 def assignment(picture, x, top, title, block_of, heavy):
-    """Rows of A, coloured by block; heavy rows are long.  Right of them the load of each block."""
+    """Rows of A, coloured by block; large rows are long.  Right of them the load of each block."""
     step = 15
     picture.text(x, top - 16, title, 13, INK, bold=True)
     for j, g in enumerate(block_of):

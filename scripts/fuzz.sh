@@ -1,8 +1,8 @@
 #!/bin/sh
 # fuzz.sh - runs the fuzzers of the readers (tests/fuzz), one after the other.
 #
-# usage: fuzz.sh SECONDS [READER]...  Each runs for SECONDS; without readers, all of them.  What they find on the way is
-# kept in build/fuzz/found, what breaks a reader in build/fuzz/broken: it goes into the corpus with the repair.
+# usage: fuzz.sh SECONDS [READER]...  Each runs for SECONDS; without readers, all of them.  New inputs are kept in
+# build/fuzz/found, inputs that break a reader in build/fuzz/broken: those go into the corpus with the repair.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:?"usage: fuzz.sh SECONDS [READER]..."}

@@ -2,8 +2,8 @@
 # setup.sh - installs the Debian packages that a target of the Makefile needs.
 #
 # usage: setup.sh build|demo|bench|solve|test|python|docs|lint.  As root it installs what is missing; otherwise it prints the
-# command that does, and fails if a needed package is missing.  A wanted package that is missing is no failure: tests
-# are skipped or builds are slower without it, and a line reports it.
+# command that does, and fails if a needed package is missing.  A missing optional package is not an error: tests are
+# skipped or builds are slower without it, and a line reports it.
 set -eu
 
 need="build-essential cmake ninja-build zlib1g-dev libcjson-dev"
@@ -70,7 +70,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "Installing $needed$wanted" >&2
-apt-get -qq update </dev/null >&2 || echo "apt-get update failed; going on with the package lists that are here." >&2
+apt-get -qq update </dev/null >&2 || echo "apt-get update failed; continuing with the package lists that are here." >&2
 if [ -n "$needed" ] && ! install $needed; then
     echo "These packages could not be installed, and nothing works without them: $needed" >&2
     exit 1

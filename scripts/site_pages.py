@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""site_pages.py - collects the pages of the site: the Markdown of the project as it is, and what is made for the site.
+"""site_pages.py - collects the pages of the site: the Markdown of the project unchanged, and the pages generated for
+the site.
 
 usage: site_pages.py FOLDER COMMAND
 
@@ -28,7 +29,8 @@ CONTENTS = [
                   "docs/performance"]),
     ("Reference", ["docs/definition", "docs/glossary", "docs/api", "docs/python", "reference/python",
                    "reference/command"]),
-    ("Inside", ["docs/design", "docs/kernels/README", "src/README", "tests/README", "python/README"]),
+    ("Inside", ["docs/design", "docs/kernels/README", "src/README", "tests/README", "bench/README",
+                "python/README"]),
     ("Project", ["CHANGELOG", "CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"]),
 ]
 BELOW = {"docs/guides/README.md": "docs/guides", "docs/kernels/README.md": "docs/kernels"}
@@ -48,7 +50,7 @@ def one_title(text):
 
 
 def without_code(text):
-    """The text with blocks of code blanked, so that what looks like a link in them is none."""
+    """The text with blocks of code blanked, so that nothing in them counts as a link."""
     return re.sub(r"^```.*?^```$", lambda match: " " * len(match[0]), text, flags=re.MULTILINE | re.DOTALL)
 
 

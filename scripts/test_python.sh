@@ -5,8 +5,8 @@
 #
 # Makes a fresh virtual environment in build/python, installs what the tests need and then the package, without the
 # CUDA plugin, which takes long to compile and needs a GPU to be tested (tests/device/run does).  Exits with pytest's
-# code, or 77 and a message where there is no venv module or pip cannot reach its index; tests of a package that is
-# only wanted and cannot be had are counted as skipped, and a line says which.
+# code, or 77 and a message where there is no venv module or pip cannot reach its index; tests of an optional package
+# that cannot be installed are counted as skipped, and a line names it.
 #
 # A second environment has the oldest NumPy and SciPy that pyproject.toml allows, with its oldest Python if there is
 # one, otherwise with python3: tests/python/test_package.py runs some tests there.

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""torch_without_cuda.py - installs PyTorch from pip's index without the 2 GB of CUDA packages that it asks for.
+"""torch_without_cuda.py - installs PyTorch from pip's index without the 2 GB of CUDA packages that it requires.
 
 usage: VENV/bin/python torch_without_cuda.py [REQUIREMENT]      REQUIREMENT: for pip; default torch>=2.7
 
 For the tests of the Python package on a machine without a GPU.  PyTorch's wheel for Linux is a build with CUDA: its
 libraries are linked to cuBLAS, cuDNN, NCCL and others, so that it cannot be imported without them, although on a CPU
 nothing of them is called.  So torch is installed without its dependencies, those of its dependencies that are not of
-CUDA are installed, and every library that is then missing is made here: with the functions, and the symbol versions,
-that torch's libraries ask of it, all of which return 100, cudaErrorNoDevice.  torch.cuda.is_available() is False.
+CUDA are installed, and every library that is then missing is made here: with the functions and symbol versions that
+torch's libraries need from it, all of which return 100, cudaErrorNoDevice.  torch.cuda.is_available() is False.
 
 Downloads about 600 MB and takes 1.3 GB in the environment.  Needs cc and readelf.  Exits with 1 and a message if torch
 cannot be installed or does not work; then torch is uninstalled again."""
@@ -47,7 +47,7 @@ def install(requirement):
 
 
 class Library:
-    """What one of torch's libraries asks of others."""
+    """The symbols that one of torch's libraries needs from others."""
 
     def __init__(self, path):
         text = subprocess.run(["readelf", "-W", "-d", "-V", "--dyn-syms", path], capture_output=True, text=True,
@@ -96,7 +96,8 @@ def main():
             problem = probe.stderr.strip() or f"import torch ends with {probe.returncode}"
     if problem:
         pip("uninstall", "-y", "torch")
-        shutil.rmtree(package, ignore_errors=True)  # pip leaves what it did not install, and the folder can be imported
+        shutil.rmtree(package, ignore_errors=True)  # pip leaves files that it did not install, and the folder can still
+                                                      be imported
         sys.exit(f"PyTorch could not be installed without CUDA: {problem.splitlines()[-1]}")
 
 

@@ -10,7 +10,7 @@
 static fs_result subtract_mean(const image_rows *A)
 {
     double *mean = calloc((size_t)A->cols, sizeof *mean);
-    if (!mean) return fs_fail(FS_ENOMEM, "there is no memory for a row of %" PRId64 " values", A->cols);
+    if (!mean) return fs_fail(FS_ENOMEM, "no memory for a row of %" PRId64 " values", A->cols);
     for (int64_t i = 0; i < A->rows; i++)
         for (int64_t j = 0; j < A->cols; j++) mean[j] += A->data[i * A->cols + j];
     for (int64_t j = 0; j < A->cols; j++) mean[j] /= (double)A->rows;
@@ -33,8 +33,7 @@ static fs_result scale_bytes(const char *path, fs_file *file, image_rows *out)
     out->cols = info.cols;
     out->data = malloc(sizeof *out->data * (size_t)(out->rows * out->cols + 1));
     if (!out->data)
-        return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " x %" PRId64 " values of '%s'", out->rows,
-                       out->cols, path);
+        return fs_fail(FS_ENOMEM, "no memory for %" PRId64 " x %" PRId64 " values of '%s'", out->rows, out->cols, path);
     const float *bytes = m.data;
     for (int64_t i = 0; i < out->rows * out->cols; i++) out->data[i] = bytes[i] / 255.0f;
     return subtract_mean(out);

@@ -1,4 +1,4 @@
-/* progress.c - one line that is drawn over itself. */
+/* progress.c - one line, drawn over itself. */
 #include "apps/common/progress.h"
 
 #include <stdarg.h>

@@ -10,14 +10,14 @@ typedef struct progress {
     double last;        /* ... and that of the last call */
 } progress;
 
-/* steps: how many there will be, for progress_step. */
+/* steps: their number, for progress_step. */
 progress progress_start(int steps, int quiet);
 
 /* Begins a step, described like printf.  It counts as done when the next one begins. */
 void progress_step(progress *bar, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The share of the work that is done, from 0 to 1; negative: unknown.  For work without steps.  The bar shows how long
- * the rest will take.  A smaller share than before begins other work. */
+/* The share of the work that is done, from 0 to 1; negative: unknown.  For work without steps.  The bar shows the
+ * remaining time.  A smaller share than before begins new work. */
 void progress_at(progress *bar, double done, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Erases the bar; call it before anything else is printed. */

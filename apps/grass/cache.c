@@ -64,7 +64,7 @@ static fs_result part_open(const cache *c, const char *name, const char *suffix,
     GRASS_TRY(path_of(c, name, ending, p->part));
     p->out = fopen(p->part, "wb");
     if (!p->out) return fs_fail(FS_EFILE, "%s: it cannot be written: %s", p->part, strerror(errno));
-    errno = 0; /* what it is after a write that fails is the reason */
+    errno = 0; /* errno after a failed write is the reason */
     return FS_OK;
 }
 
@@ -96,7 +96,7 @@ static fs_result refuse_identity(const cache *c, const char *there, const char *
     char line[IDENTITY_MOST + 1], what[128];
     snprintf(line, sizeof line, "%.*s", (int)strcspn(there, "\n"), there);
     fs_file_printable(what, sizeof what, line);
-    return fs_fail(FS_EFILE, "%s: what is kept there was made with '%s', and this is '%.*s'; take another folder",
+    return fs_fail(FS_EFILE, "%s: its contents were computed with '%s', and this is '%.*s'; use another folder",
                    c->folder, what, (int)strcspn(here, "\n"), here);
 }
 
@@ -120,7 +120,7 @@ static fs_result read_text(const char *path, char *text, size_t bytes, int *foun
     return wrong ? fs_fail(FS_EFILE, "%s: it cannot be read", path) : FS_OK;
 }
 
-/* Compares the text in the folder; where there is none nothing has been kept yet, and it is written. */
+/* Compares the text in the folder; where there is none the folder is new, and the text is written. */
 static fs_result check_identity(const cache *c, const char *identity)
 {
     char path[PATH_MAX], here[IDENTITY_MOST], there[IDENTITY_MOST + 1] = "";
@@ -135,7 +135,7 @@ static fs_result check_identity(const cache *c, const char *identity)
     }
     if (strncmp(there, "cache ", 6))
         return fs_fail(FS_EFILE,
-                       "%s: what is kept there has no checksums: an earlier flashsketch has made it; take "
+                       "%s: its contents have no checksums: an earlier flashsketch has written it; use "
                        "another folder, or remove this one",
                        c->folder);
     return strcmp(there, here) ? refuse_identity(c, there, here) : FS_OK;
@@ -158,7 +158,7 @@ fs_result cache_open(cache *c, const char *folder, const char *identity)
     if (snprintf(c->folder, sizeof c->folder, "%s", folder) >= (int)sizeof c->folder)
         return fs_fail(FS_EFILE, "%s: the name is too long", folder);
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fs_fail(FS_EFILE, "%s: the folder cannot be made: %s", folder, strerror(errno));
+        return fs_fail(FS_EFILE, "%s: the folder cannot be created: %s", folder, strerror(errno));
     fs_result result = lock_folder(c);
     if (result == FS_OK) result = check_identity(c, identity);
     if (result != FS_OK) cache_close(c);
@@ -246,7 +246,7 @@ fs_result cache_put(const cache *c, const char *name, const fs_matrix *m)
         unlink(matrix.part);
         return result;
     }
-    unlink(sum.path); /* that of an old matrix is not for the new one */
+    unlink(sum.path); /* the checksum of the old matrix is removed first */
     result = part_rename(&matrix);
     if (result == FS_OK) result = part_rename(&sum);
     else unlink(sum.part);

@@ -1,4 +1,4 @@
-/* check.h - how functions of the experiment fail: with fs_fail, and by returning the failures of what they call. */
+/* check.h - error handling of the experiment: fs_fail, and returning the failures of called functions. */
 #ifndef FSI_APPS_GRASS_CHECK_H
 #define FSI_APPS_GRASS_CHECK_H
 

@@ -27,9 +27,9 @@ typedef struct grass_paths {
     const char *train_images, *train_labels, *test_images, *test_labels;
 } grass_paths;
 
-/* Reads the first `train` and `test` images and their labels.  FS_EFILE: a file cannot be read, is not what it should
- * be, holds too few images, does not fit the others, or a label is out of range; the message names the file and the
- * numbers.  FS_ENOMEM.  After a failure *out holds nothing.  Free it with grass_data_free. */
+/* Reads the first `train` and `test` images and their labels.  FS_EFILE: a file cannot be read, is malformed, holds too
+ * few images, does not fit the others, or a label is out of range; the message names the file and the numbers.
+ * FS_ENOMEM.  After a failure *out holds nothing.  Free it with grass_data_free. */
 FS_NODISCARD fs_result grass_data_read(grass_data *out, const grass_paths *paths, int64_t train, int64_t test);
 void grass_data_free(grass_data *data);
 

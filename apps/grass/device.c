@@ -26,7 +26,7 @@ static fs_result load_plugin(grass_device *device)
     if (!device->plugin)
         return fs_fail(FS_EBACKEND, "the experiment's operations on a GPU could not be loaded: %s", dlerror());
     grass_ops_entry entry;
-    *(void **)&entry = dlsym(device->plugin, GRASS_OPS_ENTRY); /* POSIX's way to a function pointer */
+    *(void **)&entry = dlsym(device->plugin, GRASS_OPS_ENTRY); /* POSIX's conversion to a function pointer */
     if (!entry) return fs_fail(FS_EBACKEND, "%s has no symbol " GRASS_OPS_ENTRY, path);
     const grass_ops *ops = entry();
     if (ops->abi != GRASS_OPS_ABI)

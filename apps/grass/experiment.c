@@ -1,4 +1,4 @@
-/* experiment.c - opening: what is checked, what models depend on, memory. */
+/* experiment.c - opening: checks, the identity of models, memory. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ uint32_t experiment_images_crc(const grass_images *images)
     return (uint32_t)crc32_z(x, images->label, (z_size_t)images->count);
 }
 
-/* What models depend on.  How many there are is not among it: more can be trained later. */
+/* Everything that models depend on, except their number: more can be trained later. */
 static void describe_models(const experiment *e, char *text, size_t bytes)
 {
     const experiment_recipe *r = &e->recipe;
@@ -93,7 +93,7 @@ static fs_result open_parts(experiment *e, const char *folder)
     describe_models(e, identity, sizeof identity);
     const int64_t most = e->data->train.count > e->data->test.count ? e->data->train.count : e->data->test.count;
     void *losses = NULL;
-    GRASS_TRY(grass_open_algebra(e->device->ctx)); /* scores need it: to be known before anything is trained */
+    GRASS_TRY(grass_open_algebra(e->device->ctx)); /* needed for scores, and checked before anything is trained */
     GRASS_TRY(mlp_open(&e->net, e->device, &r->shape, r->batch, 1));
     GRASS_TRY(train_copy_images(e->device, &e->data->train, &e->train));
     GRASS_TRY(train_copy_images(e->device, &e->data->test, &e->test));

@@ -56,18 +56,18 @@ typedef struct experiment {
     double *lds; /* of each test image, by the last experiment_lds; NaN: it chose the damping, or has none */
 } experiment;
 
-/* What the folder has of a sketch, or of the models. */
+/* The files in the folder for a sketch, or for the models. */
 typedef struct experiment_kept {
     char folder[PATH_MAX + 128];
-    int64_t files, missing; /* how many there are if none is missing, and how many are */
+    int64_t files, missing; /* their number if none is missing, and the number of missing ones */
 } experiment_kept;
 
 typedef struct experiment_result {
     lds_summary lds; /* of the test images that did not choose the damping */
     double damping;
     double validation[EXPERIMENT_DAMPINGS]; /* mean LDS there, NaN where K is singular, or one was given */
-    double project_seconds;                 /* to mask and sketch batches of gradients of training images, which with
-                                             * a mask includes that products make them, ... */
+    double project_seconds;                 /* to mask and sketch batches of gradients of training images, which with a
+                                             * mask includes forming them, ... */
     int64_t project_batches;                /* ... and how many they were; 0: all features were kept */
 } experiment_result;
 
@@ -81,14 +81,14 @@ void experiment_close(experiment *e);
 /* Trains the models that are not kept, and takes y and Q of all. */
 FS_NODISCARD fs_result experiment_models(experiment *e);
 
-/* What results depend on besides the sketch, in 32 bits: images, models, and how many of them there are. */
+/* A hash in 32 bits of everything but the sketch that results depend on: images, models, and their numbers. */
 uint32_t experiment_crc(const experiment *e);
 
 /* Where the features of a sketch are kept, for arguments as below, or the models (sketch NULL), and how many of their
- * files are missing.  Makes nothing. */
+ * files are missing.  Computes nothing. */
 FS_NODISCARD fs_result experiment_look(const experiment *e, const fs_spec *sketch, int64_t mask, experiment_kept *kept);
 
-/* The features of a sketch, after experiment_models: makes those that are not kept.  Of the result only the time of
+/* The features of a sketch, after experiment_models: computes those that are missing.  In the result only the time of
  * projecting is written.  For checkpoint c they are files train-00c.npy and test-00c.npy, f32, a row for each image. */
 FS_NODISCARD fs_result experiment_features(experiment *e, const fs_spec *sketch, int64_t mask,
                                            experiment_result *result);

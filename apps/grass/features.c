@@ -1,4 +1,4 @@
-/* features.c - features of images: gradients at the checkpoints, masked and sketched; kept in files and found again. */
+/* features.c - features of images: gradients at the checkpoints, masked and sketched; kept in files for later runs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,14 +10,8 @@
 #include "check.h"
 #include "stages.h"
 
-/* Whether features are made from layers, without gradients being formed.  Milliseconds of a batch at k = 1024, forming
- * and sketching apart (one thread of an AMD EPYC on top of a1a851d, an H200 on top of 9c3528b, both 2026-11-16):
- *
- *                     from layers        from gradients
- *     EPYC, mask      7                  11 + 14
- *     EPYC, no mask   53                 12 + 30
- *     H200, mask      0.027              0.159 + 0.052
- *     H200, no mask   0.140              0.159 + 0.076 */
+/* Whether features are computed from layers, without forming gradients: always with a mask, and on a GPU. Without a
+ * mask a CPU is faster with formed gradients (docs/attribution.md, From layers). */
 static int from_layers(const experiment *e, int64_t mask)
 {
     return mask > 0 || e->device->ops->memory != FS_MEMORY_HOST;
@@ -25,7 +19,7 @@ static int from_layers(const experiment *e, int64_t mask)
 
 /* batches ---------------------------------------------------------------------------------------------------- */
 
-/* A batch of gradients: what they are made of, or they themselves. */
+/* A batch of gradients: their factors, or the gradients themselves. */
 typedef struct batch {
     int64_t rows;
     fs_attribution_layer layers[2 * MLP_LAYERS];
@@ -113,7 +107,7 @@ static fs_result put_kept(const features *f, const char *name, const fs_matrix *
     return cache_put(&f->kept, name, &host);
 }
 
-/* The features of checkpoint c, kept or made: those of training images in g, those of test images in f->phi. */
+/* The features of checkpoint c, read or computed: those of training images in g, those of test images in f->phi. */
 static fs_result get_features(features *f, fs_attribution *g, int64_t c)
 {
     experiment *e = f->e;
@@ -172,7 +166,8 @@ enum { IDENTITY = 1024 };
 
 /* Features are kept in a folder of their own for each sketch, in that of the models.  Its name has the digest of S, and
  * the family too, because two families may have the same S: blockperm with one block is an sjlt.  Features 2 are those
- * made from layers: a run goes on to the same bytes, and a GPU rounds them otherwise than those of formed gradients. */
+ * from layers: a run that continues writes the same bytes, and a GPU rounds them differently from those of formed
+ * gradients. */
 static fs_result name_features(const experiment *e, const fs_spec *sketch, int64_t mask, char *identity,
                                experiment_kept *kept)
 {
@@ -255,7 +250,7 @@ static fs_result open_parts(features *f)
 {
     char identity[IDENTITY];
     experiment_kept kept;
-    GRASS_TRY(name_features(f->e, &f->sketch, f->mask, identity, &kept)); /* which checks the sketch */
+    GRASS_TRY(name_features(f->e, &f->sketch, f->mask, identity, &kept)); /* this checks the sketch */
     GRASS_TRY(cache_open(&f->kept, kept.folder, identity));
     return allocate_features(f);
 }

@@ -1,4 +1,4 @@
-/* lds.h - the linear datamodeling score: do sums of scores predict the outputs of models trained on subsets?
+/* lds.h - the linear datamodeling score: how well sums of scores predict the outputs of models trained on subsets.
  *
  * For test example t and subset i, a_i is the sum of the scores of the subset's examples and y_i the output of a model
  * that was trained on it.  LDS_t is Spearman's correlation of a and y over the subsets. */
@@ -26,9 +26,9 @@ enum { LDS_SAMPLES = 2000 };
 
 /* values: seeds x n, packed, each row being LDS of one sketch, or the difference of two of the same seed: then the
  * examples, the models and the masks are the same for both, and only what they do not share is in the interval.  A
- * bootstrap sample draws examples and seeds (from `seed`), so the interval covers the choice of both;
- * where there are few seeds their part of it is a little short, by a factor of sqrt(1 - 1 / seeds).  work: 2 n +
- * LDS_SAMPLES doubles.  Without a number all are NaN. */
+ * bootstrap sample draws examples and seeds (from `seed`), so the interval covers the choice of both; with few seeds
+ * their contribution is too small by a factor of sqrt(1 - 1 / seeds).  work: 2 n + LDS_SAMPLES doubles.  Without a
+ * number all are NaN. */
 lds_summary lds_summarise(int64_t n, int64_t seeds, const double *values, uint64_t seed, double *work);
 
 #endif

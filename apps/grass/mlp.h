@@ -1,14 +1,14 @@
 /* mlp.h - multilayer perceptrons with ReLU: a batch forward, and gradients backward, summed or one for each example.
  *
  * Parameters are one array theta of floats, layer by layer W (out x in, row-major), then b (out).  A net holds theta
- * and the memory of a batch, for one model or for several of a shape that take their steps side by side.  Whatever a
- * call takes or makes is in the memory of the net's device, for all its models one after the other, but for mlp_set
- * and mlp_get; the arithmetic is that of the device's operations (ops.h).  For a batch x (models x rows x width[0]):
+ * and the memory of a batch, for one model or for several of a shape that take their steps side by side.  Arguments and
+ * results are in the memory of the net's device, for all its models one after the other, except for mlp_set and
+ * mlp_get; the arithmetic is that of the device's operations (ops.h).  For a batch x (models x rows x width[0]):
  *
  *     mlp_forward(net, x, rows, dropout);             activations of all layers, logits last
  *     mlp_margin(net, rows, label, f);                or mlp_cross_entropy: values, and their derivatives there
- *     mlp_layers(net, rows, layers);                  what the gradient of each row is made of; or mlp_gradients, all
- *                                                     of them written out, or mlp_gradient_sum, their sum */
+ *     mlp_layers(net, rows, layers);                  the factors of each row's gradient; or mlp_gradients, all of them
+ *                                                     written out, or mlp_gradient_sum, their sum */
 #ifndef FSI_APPS_GRASS_MLP_H
 #define FSI_APPS_GRASS_MLP_H
 
@@ -39,8 +39,8 @@ typedef struct mlp {
     float kept_scale;                  /* of the last mlp_forward: 1 / (1 - rate) */
 } mlp;
 
-/* Drops a unit behind a hidden layer with probability `rate` and scales the others by 1 / (1 - rate).  What is dropped
- * in a model is drawn at (seed, step), seed its own. */
+/* Drops a unit behind a hidden layer with probability `rate` and scales the others by 1 / (1 - rate).  The dropped
+ * units of a model are drawn at (seed, step), with a seed of its own. */
 typedef struct mlp_dropout {
     double rate;
     uint32_t step;
@@ -50,7 +50,7 @@ typedef struct mlp_dropout {
 /* Whether unit u of the activations at [layer] of row i of a model is dropped. */
 int mlp_drops(const mlp_dropout *dropout, int64_t model, int layer, int64_t i, int64_t u);
 
-/* Makes a net of `models` models, up to MLP_MODELS; the device must live as long.  FS_EINVAL: a shape that there is not.
+/* Creates a net of `models` models, up to MLP_MODELS; the device must outlive it.  FS_EINVAL: an invalid shape.
  * FS_ENOMEM. */
 FS_NODISCARD fs_result mlp_open(mlp *net, const grass_device *device, const mlp_shape *shape, int64_t batch,
                                 int64_t models);

@@ -1,4 +1,4 @@
-/* ops.h - the operations that perceptrons are made of, as a table of functions over host or device memory.
+/* ops.h - the operations of perceptrons, as a table of functions over host or device memory.
  *
  * Everything is f32, packed, and holds several models of one shape side by side: a batch of activations is models x
  * rows x width, so that row r of all models * rows belongs to model r / rows.  Matrix products are column-major.  Calls

@@ -1,8 +1,8 @@
 /* ops_cpu.c - the operations of perceptrons on a CPU.
  *
- * Products are OpenBLAS's.  The library opens it, with the care that its threads and its buffers need (its failures for
- * want of memory are no error codes), when the first workspace is made; here it is only looked up among what the process
- * has loaded.  Without OpenBLAS the products are plain loops. */
+ * Products are OpenBLAS's.  The library opens it when the first workspace is created, after checking its threads and
+ * buffers (OpenBLAS has no error codes for missing memory); here it is only looked up among the loaded libraries.
+ * Without OpenBLAS the products are plain loops. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static fs_result cpu_open(void **state, fs_context *ctx, const fs_context_option
     cpu->fail = fail;
     cpu->threads = options->threads;
     if (algebra == FS_OK) find_openblas(cpu);
-    else fail(FS_OK, "%s", ""); /* to have no OpenBLAS is no failure */
+    else fail(FS_OK, "%s", ""); /* a missing OpenBLAS is not an error */
     *state = cpu;
     return FS_OK;
 }

@@ -1,8 +1,8 @@
 /* ops_cuda.cu - the operations of perceptrons on a GPU: one kernel for each, and cuBLAS, opened at run time, for products.
  *
- * No sum is made by atomics, and the arithmetic of an element does not depend on how many models there are.  cuBLAS's
- * functions are declared here, so that its headers are not needed to build; the numbers are those of cublas_api.h, which
- * have not changed since CUDA 8. */
+ * No sum uses atomics, and the arithmetic of an element does not depend on the number of models.  cuBLAS's functions
+ * are declared here, so that its headers are not needed to build; the numbers are those of cublas_api.h, which have not
+ * changed since CUDA 8. */
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ public:
     }
 };
 
-/* FS_OK, or FS_ENOMEM or FS_EBACKEND with what was being done and CUDA's message. */
+/* FS_OK, or FS_ENOMEM or FS_EBACKEND with the action that failed and CUDA's message. */
 static fs_result check_cuda(const gpu_state *gpu, cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return FS_OK;
@@ -273,7 +273,7 @@ static fs_result gpu_activate(void *state, int64_t models, int64_t rows, int64_t
     return LAUNCHED(gpu, "activating a layer");
 }
 
-/* A thread for each example, in blocks of a warp: there are few examples and many multiprocessors. */
+/* A thread for each example, in blocks of a warp: there are few examples and many SMs. */
 static __global__ void objective_kernel(grass_objective what, int64_t all, int64_t rows, int64_t classes,
                                         const float *z, const uint8_t *label, float *delta, double *value)
 {
@@ -299,7 +299,7 @@ static fs_result gpu_back(void *state, int64_t count, float scale, const float *
     const gpu_state *gpu = (const gpu_state *)state;
     on_device here(gpu->device);
     back_kernel<<<flat_grid(count), FLAT, 0, gpu->stream>>>(count, scale, a, delta);
-    return LAUNCHED(gpu, "going back through a layer");
+    return LAUNCHED(gpu, "differentiating a layer");
 }
 
 /* A thread for each sum, rows in their order. */

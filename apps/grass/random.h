@@ -1,4 +1,4 @@
-/* random.h - where the experiment's random numbers come from: Philox of src/def, each word at an address.
+/* random.h - the experiment's random numbers: Philox of src/def, each word at an address.
  *
  * Tags begin far above those of S, so that an experiment and its sketches may share a seed.  0x6004 is the library's:
  * the mask of fs_attribution. */

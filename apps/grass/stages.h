@@ -1,5 +1,5 @@
 /* stages.h - what the files of the experiment share: experiment.c opens it, models.c trains, features.c sketches
- * gradients, scoring.c makes scores and their LDS. */
+ * gradients, scoring.c computes scores and their LDS. */
 #ifndef FSI_APPS_GRASS_STAGES_H
 #define FSI_APPS_GRASS_STAGES_H
 
@@ -28,8 +28,8 @@ typedef struct features {
     float *gradients; /* batch x ld, in the device's memory (NULL: features are made from layers), ... */
     int64_t ld;
     double *margins; /* ... as are margins (batch), ... */
-    float *phi;      /* ... and features of the test images (tests x k), of the checkpoint at hand */
-    float *host;     /* N x k or tests x k numbers on their way between files and the device's memory */
+    float *phi;      /* ... and features of the test images (tests x k), of the present checkpoint */
+    float *host;     /* N x k or tests x k numbers that are copied between files and the device's memory */
     double seconds;  /* of sketching batches of training images, ... */
     int64_t batches; /* ... and how many they were */
 } features;

@@ -1,8 +1,8 @@
 /* train.h - SGD with momentum on the mean cross-entropy, deterministic from a seed.
  *
  * Several models take their steps side by side where that is faster (ops.h).  A trainer always runs the same number of
- * them, of which some may not be wanted: a library picks its kernels by that number too, and a model's bits must not
- * depend on which others are trained. */
+ * them, of which some may be spare: a library chooses kernels by that number too, and a model's bits must not depend on
+ * which others are trained. */
 #ifndef FSI_APPS_GRASS_TRAIN_H
 #define FSI_APPS_GRASS_TRAIN_H
 
@@ -38,8 +38,8 @@ typedef struct trainer {
     float *host_theta; /* one model's */
 } trainer;
 
-/* What becomes a model: it begins as mlp_init(seed) sets it and is trained on the images chosen[0 .. count).  theta, in
- * host memory, and the mean loss over the last epoch, dropout on, are written. */
+/* The training of one model: it begins as mlp_init(seed) sets it and is trained on the images chosen[0 .. count).
+ * theta, in host memory, and the mean loss over the last epoch, dropout on, are written. */
 typedef struct train_job {
     const int64_t *chosen;
     uint64_t seed;

@@ -11,7 +11,7 @@
 
 enum { ALGORITHM1_BR = 64, ALGORITHM1_TK = 128, ALGORITHM1_TN = 32 }; /* rows of a block, rows and columns of a tile */
 
-/* The word of row u of input block h as output block g sees it. */
+/* The word of row u of input block h for output block g. */
 FSI_DEF uint32_t algorithm1_word(uint32_t seed, uint32_t g, uint32_t h, uint32_t u)
 {
     const uint32_t x = fsi_mix(u, seed ^ g * 0x9E3779B1u ^ h * 0x85EBCA77u);

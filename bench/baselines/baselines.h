@@ -1,4 +1,4 @@
-/* baselines.h - ways of sketching that people use today, behind one table of functions each.
+/* baselines.h - third-party and textbook ways of sketching, each behind a table of functions.
  *
  * Every one of them multiplies by the S that the library has for the same spec (except Algorithm 1, which hashes as
  * algorithm1.h says and brings its own reference), so its result can be checked.  Making S is apart from multiplying by
@@ -49,7 +49,7 @@ extern const baseline baseline_srht_passes;    /* srht_passes.cu: a Hadamard tra
 extern const baseline baseline_cpu_gaussian;   /* cpu_gaussian.c: S in memory, OpenBLAS */
 extern const baseline baseline_cpu_csr;        /* cpu_csr.c: S in CSR */
 extern const baseline baseline_cpu_scatter;    /* cpu_scatter.c: a table of rows and signs, scattered */
-extern const baseline baseline_cpu_algorithm1; /* cpu_algorithm1.c: hashed anew for every tile */
+extern const baseline baseline_cpu_algorithm1; /* cpu_algorithm1.c: hashed again for every tile */
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* cpu_algorithm1.c - the paper's Algorithm 1 on a CPU.
  *
- * A task makes the tile of Y in block row g and some columns: it walks over the kappa input blocks f^l(g) and adds
- * every row to s rows of its tile.  Rows and signs are hashed anew in every tile. */
+ * A task computes the tile of Y in block row g and some columns: it loops over the kappa input blocks f^l(g) and adds
+ * every row to s rows of its tile.  Rows and signs are hashed again in every tile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -24,7 +24,7 @@ static int open(void **state, const baseline_problem *problem)
     s->S.index = malloc(sizeof(int32_t) * (size_t)s->S.nnz);
     s->S.value = malloc(sizeof(float) * (size_t)s->S.nnz);
     if (s->S.ptr && s->S.index && s->S.value) return 0;
-    fprintf(stderr, "fsbench: there is no memory for S in CSR\n");
+    fprintf(stderr, "fsbench: no memory for S in CSR\n");
     return 1;
 }
 

@@ -26,7 +26,7 @@ static int open(void **state, const baseline_problem *problem)
     s->S = malloc(sizeof *s->S * (size_t)(problem->spec.k * problem->spec.d));
     s->blas = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (s->blas) *(void **)&s->sgemm = dlsym(s->blas, "cblas_sgemm");
-    if (!s->S) fprintf(stderr, "fsbench: there is no memory for a dense S\n");
+    if (!s->S) fprintf(stderr, "fsbench: no memory for a dense S\n");
     if (!s->sgemm) fprintf(stderr, "fsbench: OpenBLAS is not installed (libopenblas.so.0)\n");
     return !s->S || !s->sgemm;
 }

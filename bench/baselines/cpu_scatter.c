@@ -20,7 +20,7 @@ static int open(void **state, const baseline_problem *problem)
     if (!s) return 1;
     s->problem = *problem;
     s->code = malloc(sizeof *s->code * (size_t)(problem->spec.d * problem->spec.s));
-    if (!s->code) fprintf(stderr, "fsbench: there is no memory for the rows and signs of S\n");
+    if (!s->code) fprintf(stderr, "fsbench: no memory for the rows and signs of S\n");
     return !s->code;
 }
 

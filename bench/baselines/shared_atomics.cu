@@ -1,8 +1,8 @@
 /* shared_atomics.cu - BlockPerm-SJLT after the FlashSketch paper's Algorithm 1: sums in shared memory by float atomics.
  *
- * A thread block makes the tile of Y in block row g and a tile of TN columns.  It walks over the kappa input blocks
+ * A thread block computes the tile of Y in block row g and a tile of TN columns.  It loops over the kappa input blocks
  * f^l(g), loads TK rows of A at a time into shared memory, and adds every element to s rows of its tile; rows and signs
- * are hashed anew for every element.  Where block rows and column tiles are too few for the GPU, input blocks are cut
+ * are hashed again for every element.  Where block rows and column tiles are too few for the GPU, input blocks are cut
  * into slices whose partial tiles are added with global atomics (the paper's split-B_c fallback).  S is never stored.
  *
  * algorithm1.h has the hash.  Its S is not the library's, so the reference below scatters in double. */
@@ -20,7 +20,7 @@ typedef struct shared_atomics {
     fsi_wiring wiring;
 } shared_atomics;
 
-/* What a kernel needs to know. */
+/* The arguments of a kernel. */
 typedef struct block_shape {
     fsi_wiring wiring;
     uint32_t seed;
@@ -136,7 +136,7 @@ static int run(void *state, void *A, void *Y)
     const shared_atomics *s = (const shared_atomics *)state;
     const baseline_problem *problem = &s->problem;
     block_shape p = shape_of(s, problem->n);
-    /* Slices until there are eight thread blocks for every multiprocessor, each of whole tiles. */
+    /* Slices until there are eight thread blocks for every SM, each of whole tiles. */
     const int64_t tiles = (problem->n + TN - 1) / TN, enough = 8 * (int64_t)problem->g->processors;
     while (p.slices < MOST_SLICES && tiles * problem->spec.M * p.slices < enough && p.bc % (2 * p.slices * TK) == 0)
         p.slices *= 2;

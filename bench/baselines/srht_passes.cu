@@ -1,4 +1,4 @@
-/* srht_passes.cu - the SRHT as it is mostly run: signs, a whole Hadamard transform in memory, k of its rows.
+/* srht_passes.cu - the usual implementation of the SRHT: signs, a whole Hadamard transform in memory, k of its rows.
  *
  * A thread takes one column and 16 rows `apart` rows from each other, does four stages of the transform in registers
  * and writes them back; log2(N) / 4 such passes, the last one shorter, go over the N x n work matrix, N the power of

@@ -48,7 +48,7 @@ static int open(void **state, struct bench_gpu *unused, int64_t k, int64_t n, in
         return 1;
     }
     if (s->G && s->B && s->work && s->pivots) return 0;
-    fprintf(stderr, "fsbench: there is no memory for a textbook's solver\n");
+    fprintf(stderr, "fsbench: no memory for a textbook's solver\n");
     return 1;
 }
 
@@ -62,7 +62,7 @@ static int ridge(void *state, float *Y, float *C, float lambda, float *X)
     s->gemm("N", "N", &s->n, &s->rhs, &s->k, &one, Y, &s->n, C, &s->k, &zero, X, &s->n);
     for (int64_t i = 0; i < s->n; i++) s->G[i * s->n + i] += lambda;
     s->gesv(&s->n, &s->rhs, s->G, &s->n, s->pivots, X, &s->n, &info);
-    /* A singular matrix has no solution by LU: the residual of NaN says so. */
+    /* A singular matrix has no solution by LU: the residual is then NaN. */
     if (info)
         for (int64_t i = 0; i < (int64_t)s->n * s->rhs; i++) X[i] = (float)(0.0 / 0.0);
     return 0;

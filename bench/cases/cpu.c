@@ -106,7 +106,7 @@ static const struct sweep_line {
 };
 enum { LINES = sizeof sweep / sizeof sweep[0], WIDTHS = sizeof sweep[0].n / sizeof sweep[0].n[0] };
 
-/* A case at work: the wide matrix is d x n, the narrow one k x n. */
+/* The present case: the wide matrix is d x n, the narrow one k x n. */
 typedef struct bench_run {
     bench_case c;
     fs_spec spec;
@@ -185,7 +185,7 @@ static void report(const bench_run *r, const bench_options *o, const double *flo
     fflush(stdout);
 }
 
-/* Floor and case take turns, so that both meet the same machine. */
+/* Lower bound and case are measured in turns, under the same load of the machine. */
 static int measure(bench_run *r, const bench_options *o, void *wide, void *narrow)
 {
     const bench_case *c = &r->c;

@@ -1,4 +1,5 @@
-/* cuda.c - `fsbench cuda`: every case of groups.c against its floor, then matrices in host memory, then the peers. */
+/* cuda.c - `fsbench cuda`: every case of groups.c against its lower bound, then matrices in host memory, then
+ * third-party baselines. */
 #include "bench/gpu/bench_gpu.h"
 #include "groups.h"
 

@@ -1,4 +1,5 @@
-/* cuda_baselines.c - the peers of `fsbench cuda`: what people sketch with today, and the library, on the same matrices.
+/* cuda_baselines.c - the third-party baselines of `fsbench cuda`: other ways of sketching, and the library, on the same
+ * matrices.
  *
  * ms is the product with S ready, prep_ms the time to make S, full_ms the two in one call.  Where S is never stored
  * there is only ms. */

@@ -1,7 +1,7 @@
 /* cuda_host.c - cases of `fsbench cuda` where A is in host memory and streams through the GPU.
  *
- * The floor is a plain copy of A's bytes from pinned memory to the GPU; copy_share is the rate at which the sketch
- * takes A in over the rate of that copy.  Times are wall-clock times, because a host Y is ready on return. */
+ * The lower bound is a plain copy of A's bytes from pinned memory to the GPU; copy_share is the rate at which the
+ * sketch takes A in over the rate of that copy.  Times are wall-clock times, because a host Y is ready on return. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { D = 2097152, N = 1024, K = 1024, HOST_REPETITIONS = 5, PAGE = 4096 };
 #define A_BYTES ((size_t)D * N * sizeof(float))
 #define Y_BYTES ((size_t)K * N * sizeof(float))
 
-/* One A and Y in memory of one kind, and the pinned A that the floor copies. */
+/* One A and Y in memory of one kind, and the pinned A that the lower bound copies. */
 typedef struct host_case {
     const char *name;
     float *A, *Y;
@@ -33,7 +33,7 @@ static int stream(bench_gpu *g, const host_case *c, const fs_sketch *S)
            bench_cuda_failed(cudaStreamSynchronize(g->stream), "sketching a host matrix");
 }
 
-/* Against the copy of A that the floor left on the GPU, sketched in double. */
+/* Against the copy of A that the lower bound left on the GPU, sketched in double. */
 static int check(bench_gpu *g, const host_case *c, const fs_sketch *S, double *error)
 {
     bench_sketch reference = {g->context[FS_PRECISION_FULL], S, 0};
@@ -65,7 +65,7 @@ static int measure(bench_gpu *g, const host_case *c, const fs_sketch *S, const f
     return 0;
 }
 
-/* The pageable A is made only where it is asked for: 8 GiB take a second to fill. */
+/* The pageable A is allocated only where a case needs it: 8 GiB take a second to fill. */
 static int run(bench_gpu *g, float *pinned_A, float *pinned_Y, const fs_sketch *S, const fs_spec *spec)
 {
     const host_case pinned = {"host-pinned", pinned_A, pinned_Y, pinned_A};
@@ -80,7 +80,7 @@ static int run(bench_gpu *g, float *pinned_A, float *pinned_Y, const fs_sketch *
         memset(pageable.Y, 0, Y_BYTES);
         failed |= measure(g, &pageable, S, spec);
     } else {
-        fprintf(stderr, "fsbench: there is no memory for a pageable matrix of %zu bytes\n", A_BYTES);
+        fprintf(stderr, "fsbench: no memory for a pageable matrix of %zu bytes\n", A_BYTES);
         failed = 1;
     }
     free(pageable.A);

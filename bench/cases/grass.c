@@ -64,7 +64,7 @@ static int take_k(grass_options *o, const char *text)
 {
     char *end;
     const int64_t k = strtoll(text, &end, 10);
-    if (*end || k < 1 || k > INT32_MAX) return wrong("--k", text, "a whole number from 1 on");
+    if (*end || k < 1 || k > INT32_MAX) return wrong("--k", text, "an integer from 1 on");
     if (o->common.k_count == NLA_LIST) return wrong("--k", text, "among the first 64");
     o->common.k[o->common.k_count++] = k;
     return 0;
@@ -117,7 +117,7 @@ static int take_time(grass_options *o, const char *text)
     return end == text || *end || !(o->seconds > 0) ? wrong("--time", text, "a number of seconds") : 0;
 }
 
-/* What was not said, and whether all of it can be. */
+/* Defaults of options that were not given; fails where they are inconsistent. */
 static int complete(grass_options *o)
 {
     static const int64_t sizes[] = {1024, 2048, 4096};

@@ -22,13 +22,15 @@ typedef struct bench_group {
     const bench_shape *shapes; /* ends with d = 0 */
     const int64_t *k;          /* ends with 0 */
     int64_t flatness;          /* only cases with d >= flatness k */
-    int tuned;                 /* whether `fsbench tune` looks at it: there is a choice of kernels */
+    int tuned;                 /* whether `fsbench tune` tries it: there is a choice of kernels */
+    int64_t M;                 /* 0: the default */
+    int64_t gap, offset;       /* elements between rows or samples of A, and before its first one */
 } bench_group;
 
 extern const bench_group bench_groups[];
 extern const int bench_group_count;
 
-/* A case at work: S, and views of the buffers that a measurement hands out. */
+/* The present case: S, and views of the buffers of a measurement. */
 typedef struct bench_case {
     const bench_group *group;
     fs_spec spec; /* full */
@@ -47,8 +49,8 @@ fs_matrix bench_case_to(const bench_case *c, void *data);
 /* What to time: c must live as long as the work. */
 bench_work bench_case_work(bench_case *c);
 
-/* Calls `run` for every case that the options ask for; 0 if none of them failed.  One that fails is named on stderr and
- * the others still run: a benchmark of half a backend is worth having. */
+/* Calls `run` for every case that the options select; 0 if none of them failed.  One that fails is named on stderr and
+ * the others still run. */
 typedef int (*bench_case_run)(bench_gpu *g, bench_case *c, void *user);
 int bench_for_cases(bench_gpu *g, int tuned_only, bench_case_run run, void *user);
 

@@ -52,7 +52,7 @@ static int wrong(const char *option, const char *text, const char *should)
     return 2;
 }
 
-/* A whole number from low to high that ends where `end` says. */
+/* An integer from low to high that ends where `end` says. */
 static int whole(const char *text, char **end, int64_t low, int64_t high, int64_t *out)
 {
     *out = strtoll(text, end, 10);

@@ -52,7 +52,7 @@ static int wrong(const char *option, const char *text, const char *should)
     return 2;
 }
 
-/* A whole number from low to high that ends where `end` says. */
+/* An integer from low to high that ends where `end` says. */
 static int whole(const char *text, char **end, int64_t low, int64_t high, int64_t *out)
 {
     *out = strtoll(text, end, 10);
@@ -72,8 +72,7 @@ static int take_shape(nla_options *o, const char *text)
 static int take_k(nla_options *o, const char *text)
 {
     char *end;
-    if (whole(text, &end, 1, INT32_MAX, &o->k[o->k_count]) || *end)
-        return wrong("--k", text, "a whole number from 1 on");
+    if (whole(text, &end, 1, INT32_MAX, &o->k[o->k_count]) || *end) return wrong("--k", text, "an integer from 1 on");
     o->k_count++;
     return 0;
 }

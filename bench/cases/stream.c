@@ -1,12 +1,12 @@
 /* stream.c - the cases of `fsbench stream`: a matrix of 4 GiB in a file that is in the page cache (or not: `cold`),
  * read in panels and sketched, against reading it alone.
  *
- * Two floors, both by the same threads with pread.  `panels` copies the same panels into memory, which is what a
+ * Two lower bounds, both by the same threads with pread.  `panels` copies the same panels into memory, which is what a
  * program does that holds a panel at a time.  `small` reads everything into one MiB for each thread, which stays in the
  * cache of its core: no program that looks at a panel as a whole can do that, but nothing reads a file faster.
  *
- * Every measurement is a process of its own, so that its memory and its CPU time are its own too; cases and floors take
- * turns.  On a machine that others use, CPU times say more than those of the clock. */
+ * Every measurement is a process of its own, so that its memory and its CPU time are its own too; cases and lower
+ * bounds take turns.  On a shared machine, CPU times are more reliable than those of the clock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <flashsketch_files.h>
@@ -27,7 +27,7 @@ static const int64_t BYTES = (int64_t)D * N * 4;
 static const struct stream_case {
     const char *name;
     int64_t k, memory;
-    int cold; /* the file is put out of the page cache before each measurement */
+    int cold; /* the file is evicted from the page cache before each measurement */
 } cases[] = {
     {"stream", 1024, (int64_t)64 << 20, 0}, /* what `flashsketch sketch` takes */
     {"stream", 4096, (int64_t)64 << 20, 0},       {"stream-16M", 1024, (int64_t)16 << 20, 0},
@@ -116,7 +116,7 @@ static void read_small(const job *j)
     if (wrong) fail("the file cannot be read");
 }
 
-/* Puts the file, whose pages are written, out of the page cache. */
+/* Evicts the file, whose pages are written, from the page cache. */
 static void forget(const char *path)
 {
     const int fd = open(path, O_RDONLY);

@@ -1,4 +1,4 @@
-/* tune.c - `fsbench tune`: tries the plans that the CUDA backend thinks worth trying, and writes down which one won.
+/* tune.c - `fsbench tune`: tries the candidate plans of the CUDA backend, and records the fastest.
  *
  * fsbench compiles the plan layer that the plugin of the same build was compiled with.  A plan is tried as users would:
  * by a table of one entry, named by FLASHSKETCH_TUNING, read by a new context.  A winner is written only where it beats
@@ -30,7 +30,7 @@ typedef struct tuning_run {
     fsi_plan plans[MOST_PLANS];
 } tuning_run;
 
-/* What the candidates depend on, as the backend asks for it. */
+/* The properties of the GPU that candidates depend on, in the backend's form. */
 static int read_traits(fsi_gpu_traits *traits)
 {
     struct cudaDeviceProp p;
@@ -40,8 +40,8 @@ static int read_traits(fsi_gpu_traits *traits)
     return 0;
 }
 
-/* Makes the result again for comparisons, in the type that sums are made in: rounded to f16 or bf16, sums that agree to
- * seven digits may be neighbours three digits apart.  The plan is the same, it does not depend on the type of Y. */
+/* Recomputes the result for comparisons, in the type of sums: rounded to f16 or bf16, sums that agree to seven digits
+ * may be neighbours three digits apart.  The plan is the same, it does not depend on the type of Y. */
 static int make_result(bench_gpu *g, bench_case *c, fs_matrix *Y)
 {
     const fs_matrix A = bench_case_from(c, g->from.data);
@@ -108,7 +108,7 @@ static void enter(FILE *table, const char *name, const fsi_problem *problem, con
     fsi_tuning_write(table, problem, best);
 }
 
-/* A plan that cannot run says so on stderr and loses. */
+/* A plan that cannot run is reported on stderr and not chosen. */
 static int tune(bench_gpu *g, bench_case *c, void *user)
 {
     tuning_run *run = user;
@@ -142,7 +142,7 @@ static int tune(bench_gpu *g, bench_case *c, void *user)
     return 0;
 }
 
-/* Writes beside the output and renames at the end, so that a table is whole or not there. */
+/* Writes beside the output and renames at the end, so that a table is written atomically. */
 static int write_table(bench_gpu *g, tuning_run *run, const char *output)
 {
     char beside[4096];

@@ -40,7 +40,7 @@ int data_source_parse(const char *text, data_source *out)
         fprintf(stderr, "fsbench: data '%s' needs a path: %s:PATH\n", text, out->kind);
         return 1;
     }
-    /* A file's name goes into records as it is, so what JSON would have to escape does not stay. */
+    /* A file's name is written to records unchanged, so characters that JSON escapes are removed. */
     const char *slash = strrchr(out->path, '/');
     snprintf(out->name, sizeof out->name, "%s", strcmp(out->kind, "file") ? out->kind : slash ? slash + 1 : out->path);
     for (char *c = out->name; *c; c++)
@@ -84,8 +84,7 @@ int data_make(const data_set *set, float *A)
     if (r.kind == RECIPE_LOWRANK) {
         factors = malloc(sizeof *factors * (size_t)(RECIPE_RANK * (r.d + r.n)));
         if (!factors) {
-            fprintf(stderr, "fsbench: there is no memory for the factors of a %" PRId64 " x %" PRId64 " matrix\n", r.d,
-                    r.n);
+            fprintf(stderr, "fsbench: no memory for the factors of a %" PRId64 " x %" PRId64 " matrix\n", r.d, r.n);
             return 1;
         }
         fill_normal(r.seed, STREAM_U, r.d, RECIPE_RANK, factors);

@@ -53,7 +53,7 @@ static int make_from_file(const data_set *set, float *A)
 {
     const size_t bytes = sizeof(float) * (size_t)(set->d * set->n);
     float *host = (float *)malloc(bytes);
-    if (!host) fprintf(stderr, "fsbench: there is no memory for a matrix of %zu bytes\n", bytes);
+    if (!host) fprintf(stderr, "fsbench: no memory for a matrix of %zu bytes\n", bytes);
     const int bad = !host || data_make(set, host) ||
                     failed(cudaMemcpy(A, host, bytes, cudaMemcpyHostToDevice), "copying a matrix");
     free(host);

@@ -2,7 +2,7 @@
  *
  * A source is named on the command line: a recipe by its name ("hot"), a file as KIND:PATH.
  *
- *   spal:X.mtx             Matrix Market, transposed, a window of the shape that is asked for
+ *   spal:X.mtx             Matrix Market, transposed, a window of the requested shape
  *   gpt2:X.safetensors     per layer [c_fc; c_proj'] of GPT-2's MLPs, a window
  *   gpt2-full:X.safetensors  per layer [c_attn'; attn.c_proj; c_fc'; mlp.c_proj], a window
  *   qwen2:X.safetensors    per layer [q; k; v; o; gate; up; down'], a window

@@ -1,9 +1,10 @@
-/* bench_gpu.h - what `fsbench cuda` and `fsbench tune` share: buffers, the floor, a measurement, a check, a record.
+/* bench_gpu.h - what `fsbench cuda` and `fsbench tune` share: buffers, the lower bound, a measurement, a check, a
+ * record.
  *
- * How a time is taken.  Floor and work take turns on one stream, between CUDA events, and medians are reported.  Every
- * launch reads and writes the next of several buffers, so many that 600 MB pass before one comes back: L2 is cold.
- * Before each turn the GPU is kept waiting until the host has queued it all, so that the time is that of a busy stream;
- * what a call costs the host is reported beside it. */
+ * How a time is taken.  Lower bound and work take turns on one stream, between CUDA events, and medians are reported.
+ * Every launch reads and writes the next of several buffers, so many that 600 MB pass before one comes back: L2 is
+ * cold.  Before each turn the GPU is kept waiting until the host has queued it all, so that the time is that of a busy
+ * stream; what a call costs the host is reported beside it. */
 #ifndef FSI_BENCH_GPU_BENCH_GPU_H
 #define FSI_BENCH_GPU_BENCH_GPU_H
 
@@ -24,20 +25,20 @@ typedef struct bench_arena {
 typedef struct bench_gpu {
     const bench_options *options;
     cudaStream_t stream;
-    cudaEvent_t turn[3];    /* before the floor, between floor and work, after the work */
+    cudaEvent_t turn[3];    /* before the lower bound, between lower bound and work, after the work */
     fs_context *context[2]; /* by fs_precision, both on `stream` */
-    bench_arena from, to;   /* inputs and outputs, divided anew for every case */
+    bench_arena from, to;   /* inputs and outputs, divided again for every case */
     bench_arena check;      /* columns in double */
     int processors;
     char name[256], driver[32], cuda[16];
 } bench_gpu;
 
-/* Opens the first GPU, its contexts and its memory, and runs it warm.  0, or 1 after printing an error message; close it all
- * the same. */
+/* Opens the first GPU, its contexts and its memory, and runs it warm.  0, or 1 after printing an error message; close
+ * it all the same. */
 int bench_gpu_open(bench_gpu *g, const bench_options *options);
 void bench_gpu_close(bench_gpu *g);
 
-/* 0, or 1 after printing an error message: what was being done, and what CUDA said. */
+/* 0, or 1 after printing the action that failed and CUDA's error message. */
 int bench_cuda_failed(cudaError_t error, const char *doing);
 
 /* measure.c -------------------------------------------------------------------------------------------------- */
@@ -46,7 +47,7 @@ int bench_cuda_failed(cudaError_t error, const char *doing);
 typedef struct bench_work {
     fs_dtype dtype;                                 /* of the input, which is filled with numbers from -1 to 1 */
     int64_t from_bytes, to_bytes;                   /* of one input and one output */
-    int64_t read, written;                          /* bytes that the work cannot avoid: its floor */
+    int64_t read, written;                          /* bytes that the work cannot avoid: its lower bound */
     int (*queue)(void *user, void *from, void *to); /* puts it on the stream; 0, or 1 after printing an error message */
     void *user;
 } bench_work;
@@ -100,7 +101,7 @@ typedef struct bench_record {
     int batch_major;
     fs_dtype dtype;
     fs_precision precision;
-    int64_t bytes; /* of the floor */
+    int64_t bytes; /* of the lower bound */
     bench_times times;
     double error;
     double prep_ms, full_ms, copy_share; /* negative: not measured */
@@ -113,7 +114,7 @@ void bench_gpu_report(const bench_gpu *g, const bench_record *record);
 
 /* kernels.cu ------------------------------------------------------------------------------------------------- */
 
-/* One way to launch the floor; BENCH_FLOOR_SHAPES of them are tried for every case and the fastest is kept. */
+/* One way to launch the lower bound; BENCH_FLOOR_SHAPES of them are tried for every case and the fastest is kept. */
 enum { BENCH_FLOOR_SHAPES = 16 };
 void bench_gpu_floor(const bench_gpu *g, int shape, const void *from, int64_t read, void *to, int64_t written);
 void bench_gpu_hold(const bench_gpu *g);
@@ -126,9 +127,9 @@ void bench_gpu_compare(const bench_gpu *g, const fs_matrix *m, int64_t step, int
 
 /* bench/cases ------------------------------------------------------------------------------------------------ */
 
-/* Whether the options ask for a case of this name. */
+/* Whether the options select a case of this name. */
 int bench_wanted(const bench_options *options, const char *name);
-/* Says on stderr which case failed. */
+/* Prints on stderr which case failed. */
 void bench_no_result(const char *name, int64_t d, int64_t n, int64_t k);
 /* The parts of `fsbench cuda` that have files of their own; 0, or 1 if something failed. */
 int bench_cuda_host(bench_gpu *g);

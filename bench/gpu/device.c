@@ -1,4 +1,4 @@
-/* device.c - opens the GPU of a benchmark: stream, contexts, memory, and what it is called. */
+/* device.c - opens the GPU of a benchmark: stream, contexts, memory, name. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ void bench_no_result(const char *name, int64_t d, int64_t n, int64_t k)
             k);
 }
 
-/* The kernel driver's version, the first word with a digit and a dot in what it says of itself. */
+/* The kernel driver's version: the first word with a digit and a dot in its description. */
 static void driver_version(char *text, size_t bytes)
 {
     char line[256] = "";

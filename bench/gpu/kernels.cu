@@ -1,7 +1,7 @@
-/* kernels.cu - the floor of a measurement, test data, and the comparison with a result in double.
+/* kernels.cu - the lower bound of a measurement, test data, and the comparison with a result in double.
  *
- * The floor is what no sketch can avoid: it reads the bytes of the input once, 16 at a time with several loads of a
- * thread in flight, and writes the bytes of the output.  Which launch shape is fastest differs from size to size and
+ * The lower bound is what no sketch can avoid: it reads the bytes of the input once, 16 at a time with several loads of
+ * a thread in flight, and writes the bytes of the output.  Which launch shape is fastest differs from size to size and
  * from GPU to GPU, so there is a table of them and the measurement keeps the fastest. */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -60,7 +60,7 @@ static __global__ void read_and_write(const uint4 *from, int64_t vectors, uint4 
 }
 
 static const struct {
-    int in_flight, threads, blocks; /* blocks a multiprocessor; 0: one for every tile */
+    int in_flight, threads, blocks; /* blocks of an SM; 0: one for every tile */
 } shapes[BENCH_FLOOR_SHAPES / 2] = {
     {4, 256, 8}, {8, 256, 4}, {4, 512, 4}, {8, 512, 2}, {8, 512, 4}, {4, 256, 0}, {8, 256, 0}, {4, 512, 0},
 };
@@ -70,7 +70,8 @@ void bench_gpu_floor(const bench_gpu *g, int shape, const void *from, int64_t re
     const bool forget = shape >= BENCH_FLOOR_SHAPES / 2;
     shape %= BENCH_FLOOR_SHAPES / 2;
     const int64_t vectors = read / 16, tile = (int64_t)shapes[shape].threads * shapes[shape].in_flight;
-    const int64_t tiles = (vectors + tile - 1) / tile, resident = (int64_t)shapes[shape].blocks * g->processors;
+    const int64_t most = vectors > written / 16 ? vectors : written / 16;
+    const int64_t tiles = (most + tile - 1) / tile, resident = (int64_t)shapes[shape].blocks * g->processors;
     const unsigned blocks = (unsigned)(resident && resident < tiles ? resident : tiles);
     const bool four = shapes[shape].in_flight == 4;
     const auto kernel = forget ? (four ? read_and_write<4, true> : read_and_write<8, true>)
@@ -78,7 +79,7 @@ void bench_gpu_floor(const bench_gpu *g, int shape, const void *from, int64_t re
     kernel<<<blocks, shapes[shape].threads, 0, g->stream>>>((const uint4 *)from, vectors, (uint4 *)to, written / 16);
 }
 
-/* Waits so long that a host can queue a floor and a sketch of a few kernels meanwhile. */
+/* Waits so long that a host can queue a lower bound and a sketch of a few kernels meanwhile. */
 static __global__ void wait(uint64_t nanoseconds)
 {
     uint64_t start, now;

@@ -1,4 +1,4 @@
-/* measure.c - one measurement: floor and work in turns, cold buffers, a busy stream (bench_gpu.h says why). */
+/* measure.c - one measurement: lower bound and work in turns, cold buffers, a busy stream (reasons: bench_gpu.h). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ static int between(const bench_gpu *g, int event, double *ms)
     return 0;
 }
 
-/* The fastest launch shape for this floor, or -1. */
+/* The fastest launch shape for this lower bound, or -1. */
 static int fastest_floor(rotation *r)
 {
     const bench_gpu *g = r->g;
@@ -85,7 +85,7 @@ static int fastest_floor(rotation *r)
     return fastest;
 }
 
-/* One turn of floor and work. */
+/* One turn of lower bound and work. */
 static int turn(rotation *r, int shape, double *floor_ms, double *ms, double *call_us)
 {
     const bench_gpu *g = r->g;

@@ -222,7 +222,7 @@ static void run_cell(grid *g, const batch *b, const grass_method *method)
     }
     const int bad = projection_open(&p, &g->m, g->o, method, b->kept, b->list, b->pairs, b->k) ||
                     measure(g, b, &p, &times) || write_line(g, cell, b, &p, &times);
-    /* What the library cannot do on some device is no failure of the benchmark; it has no line. */
+    /* An operation that a device does not support is not an error of the benchmark; it has no line. */
     if (bad && p.unsupported) fprintf(stderr, "fsbench: %s is unsupported: %s\n", cell, fs_error_message());
     else if (bad) fprintf(stderr, "fsbench: %s has no result\n", cell);
     g->failed |= bad && !p.unsupported;

@@ -51,7 +51,7 @@ static int transpose(grass_machine *m, const float *from, int64_t rows, int64_t 
     return 0;
 }
 
-/* Floor and work take turns, so that both meet the same machine. */
+/* Lower bound and work are measured in turns, under the same load of the machine. */
 static int measure(grass_machine *m, const grass_work *w, grass_times *t)
 {
     const nla_options *o = m->base.options;

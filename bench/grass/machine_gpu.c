@@ -1,4 +1,5 @@
-/* machine_gpu.c - projections on the first GPU, measured as bench_gpu.h says: cold batches, a busy stream, events. */
+/* machine_gpu.c - projections on the first GPU, measured as described in bench_gpu.h: cold batches, a busy stream,
+ * events. */
 #include "grass.h"
 #include "reorder.h"
 

@@ -15,7 +15,7 @@ int quality_matrix_rows(quality_matrix *m, int64_t d, int64_t count)
     m->rows = malloc(sizeof *m->rows * (size_t)count);
     m->A = calloc((size_t)(count * m->n), sizeof *m->A);
     if (!m->rows || !m->A) {
-        fprintf(stderr, "fsbench: there is no memory for an input of %" PRId64 " x %" PRId64 "\n", count, m->n);
+        fprintf(stderr, "fsbench: no memory for an input of %" PRId64 " x %" PRId64 "\n", count, m->n);
         return 1;
     }
     for (int64_t i = 0; i < count; i++) m->rows[i] = i;
@@ -136,7 +136,7 @@ int quality_matrix_finish(const lapack *l, quality_matrix *m)
     double *r = make_residual(m);
     const int dense = m->count == m->d && (double)nonzeros >= DENSE_SHARE * (double)(m->d * m->n);
     const int bad = !r || (dense ? make_dense(m, r) : make_sparse(m, r, nonzeros));
-    if (bad) fprintf(stderr, "fsbench: there is no memory for an input of %" PRId64 " x %" PRId64 "\n", m->d, m->n);
+    if (bad) fprintf(stderr, "fsbench: no memory for an input of %" PRId64 " x %" PRId64 "\n", m->d, m->n);
     free(r);
     free(m->A);
     m->A = NULL;

@@ -52,7 +52,7 @@ static int take_parts(quality_worker *w, int64_t n, int64_t k, parts *p)
         w->memory = malloc(sizeof *w->memory * (size_t)total);
         w->room = w->memory ? total : 0;
         if (!w->memory) {
-            fprintf(stderr, "fsbench: there is no memory for a draw\n");
+            fprintf(stderr, "fsbench: no memory for a draw\n");
             return 1;
         }
     }

@@ -372,7 +372,7 @@ int quality_grid(const quality_options *o)
         if (o->parts & QUALITY_TAILS) run_tails(&g);
         if (o->parts & QUALITY_RANK) run_ranks(&g);
         progress_end(&g.bar);
-        if (g.stopped) fprintf(stderr, "fsbench: the time is up; the same command goes on with the rest\n");
+        if (g.stopped) fprintf(stderr, "fsbench: the time is up; the same command continues with the rest\n");
     }
     for (int t = 0; t < o->common.threads; t++) quality_worker_close(g.workers[t]);
     lapack_close(&g.l);

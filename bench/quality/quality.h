@@ -13,8 +13,8 @@
  * The Gaussian's distribution does not depend on the input.  It is drawn once for each n and k, from the bidiagonal
  * form of its S Q (gaussian.c), thousands of times.
  *
- * Some inputs have their large rows at distances that depend on the number of blocks M: then on that of the sketch
- * which is measured, so that each rung meets the input that is worst for itself.
+ * Some inputs have their large rows at distances that depend on the number of blocks M: then on that of the measured
+ * sketch, so that each rung is measured on its own worst input.
  *
  * Ranks are of more unit rows, 1024 and 4096: only whether a draw is singular (rank.c).
  *
@@ -103,7 +103,7 @@ void quality_matrix_free(quality_matrix *m);
 int quality_matrix_rows(quality_matrix *m, int64_t d, int64_t count);
 int quality_matrix_finish(const lapack *l, quality_matrix *m);
 
-/* dense.c: makers of matrices without zero rows; parameters are said there. */
+/* dense.c: makers of matrices without zero rows; their parameters are described there. */
 int quality_make_gaussian(quality_matrix *m, double unused);
 int quality_make_low_rank(quality_matrix *m, double rank);
 int quality_make_hadamard(quality_matrix *m, double drawn);

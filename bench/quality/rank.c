@@ -80,7 +80,7 @@ static void join_columns(columns *c)
 }
 
 /* The smallest squared pivot of a component's Gram matrix; 0 where it has no Cholesky factor, NaN without memory. 
- * Every nonzero meets the earlier columns of its row: chains of entries, the head of a row's in `last`. */
+ * Every nonzero is multiplied with the earlier columns of its row: chains of entries, the head of a row's in `last`. */
 static double pivot_of(const lapack *l, columns *c, const int32_t *members, int64_t count)
 {
     const int order = (int)count;
@@ -126,7 +126,7 @@ static int one_draw(const lapack *l, columns *c, const fs_spec *spec, const int6
         least = pivot_of(l, c, members, count);
     }
     free(members);
-    if (!bad && isnan(least)) fprintf(stderr, "fsbench: there is no memory for a Gram matrix of %" PRId64 "\n", c->n);
+    if (!bad && isnan(least)) fprintf(stderr, "fsbench: no memory for a Gram matrix of %" PRId64 "\n", c->n);
     return bad || isnan(least) ? -1 : least < QUALITY_SINGULAR;
 }
 

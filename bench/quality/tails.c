@@ -108,7 +108,7 @@ int quality_tail_of(int shape, const fs_spec *spec, int64_t M, int64_t draws, in
     *out = (quality_tail){0};
     fs_spec sized = *spec;
     int bad = !norms || make_input(shape, M, &x);
-    if (bad) fprintf(stderr, "fsbench: there is no memory for %" PRId64 " draws\n", count);
+    if (bad) fprintf(stderr, "fsbench: no memory for %" PRId64 " draws\n", count);
     sized.d = x.A.rows;
     if (!bad) bad = draw_all(&x, &sized, seeds, threads, norms);
     if (!bad) {

@@ -30,7 +30,7 @@ static void close(nla_machine *m) { fs_context_destroy(m->context); }
 static void *alloc(size_t bytes)
 {
     void *memory = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE + PAGE);
-    if (!memory) fprintf(stderr, "fsbench: there is no memory for %zu bytes\n", bytes);
+    if (!memory) fprintf(stderr, "fsbench: no memory for %zu bytes\n", bytes);
     return memory;
 }
 

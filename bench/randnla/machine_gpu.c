@@ -1,4 +1,4 @@
-/* machine_gpu.c - the experiment on the first GPU, measured as bench_gpu.h says. */
+/* machine_gpu.c - the experiment on the first GPU, measured as described in bench_gpu.h. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

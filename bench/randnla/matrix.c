@@ -28,7 +28,7 @@ static int fill(nla_machine *m, nla_matrix *a, float *packed)
     /* b goes there in one piece: copies from host memory row by row are slow. */
     float *there = m->alloc(f32 * (size_t)(d * NLA_PAD));
     int bad = !x || !b || !one || !Ax || !there;
-    if (bad) fprintf(stderr, "fsbench: there is no memory for right-hand sides\n");
+    if (bad) fprintf(stderr, "fsbench: no memory for right-hand sides\n");
     if (!bad) data_solution(&a->set, x);
     if (!bad) bad = m->make(m, &a->set, packed) || m->times(m, packed, d, n, x, Ax);
     if (!bad) {
@@ -118,7 +118,7 @@ int nla_matrix_make(nla_machine *m, const data_set *set, unsigned tasks, nla_mat
     float *packed = m->alloc(f32 * (size_t)(d * n));
     a->W = m->alloc(f32 * (size_t)(d * a->wide));
     a->gram = malloc(sizeof *a->gram * (size_t)(n * n));
-    if (!a->gram) fprintf(stderr, "fsbench: there is no memory for a Gram matrix of %lld columns\n", (long long)n);
+    if (!a->gram) fprintf(stderr, "fsbench: no memory for a Gram matrix of %lld columns\n", (long long)n);
     int bad = !packed || !a->W || !a->gram || fill(m, a, packed);
     if (!bad) bad = make_exact(m, a, packed, tasks);
     m->release(packed);

@@ -92,7 +92,7 @@ typedef struct nla_machine {
 } nla_machine;
 extern const nla_machine nla_cpu, nla_gpu;
 
-/* Which baseline a method is there; NULL: none. */
+/* The baseline of a method on this machine; NULL: none. */
 static inline const baseline *nla_baseline(const nla_machine *m, const nla_method *method)
 {
     return m->memory == FS_MEMORY_CUDA ? method->gpu : method->cpu;
@@ -110,7 +110,7 @@ typedef struct nla_matrix {
     double *gram;        /* A'A, in host memory */
     double gram_norm;
     double b_norm[NLA_RHS]; /* |b| */
-    double best[NLA_RHS];   /* the smallest |A x - b|; made only where ridge or solve is asked for */
+    double best[NLA_RHS];   /* the smallest |A x - b|; computed only for ridge or solve */
 } nla_matrix;
 
 int nla_matrix_make(nla_machine *m, const data_set *set, unsigned tasks, nla_matrix *out);
@@ -138,7 +138,7 @@ typedef struct nla_room {
 int nla_room_open(nla_machine *m, const nla_matrix *like, int64_t k, unsigned tasks, nla_room *room);
 void nla_room_close(nla_machine *m, nla_room *room);
 
-/* The errors of the tasks asked for (bits of 1 << TASK_...), from room->YW = S W. */
+/* The errors of the requested tasks (bits of 1 << TASK_...), from room->YW = S W. */
 int nla_errors_of(nla_machine *m, nla_room *room, const nla_matrix *a, int by_textbook, unsigned tasks,
                   nla_errors *errors);
 
@@ -150,19 +150,19 @@ int nla_measure_fit(nla_machine *m, const nla_method *method, const nla_matrix *
 
 /* record.c -------------------------------------------------------------------------------------------------- */
 
-/* A file of JSON lines, one for each cell, each beginning with its name.  What was there is not measured again. */
+/* A file of JSON lines, one for each cell, each beginning with its name.  Cells in it are not measured again. */
 typedef struct nla_record {
     FILE *file;
     char **done; /* sorted: "cell" or "cell#seed" */
     int64_t count, room;
 } nla_record;
 
-/* Opens a record of a command of fsbench to continue it; path NULL: stdout, where nothing was done before.  A last line
- * that was not finished is taken away; any other line that is not of this program's form is refused, and the file is
- * left as it is. */
+/* Opens a record of a command of fsbench to continue it; path NULL: stdout, where nothing was done before.  An
+ * incomplete last line is removed; any other line that is not of this program's form is an error, and the file stays
+ * unchanged. */
 int nla_record_open(nla_record *r, const char *path, const char *command);
 int nla_record_close(nla_record *r);
-/* Whether a cell is there; seed < 0: the cell has no seeds. */
+/* Whether a cell has been recorded; seed < 0: the cell has no seeds. */
 int nla_record_has(const nla_record *r, const char *cell, int seed);
 
 /* A line being made. */

@@ -1,4 +1,4 @@
-/* record.c - the file of results: read back, so that a run goes on where another ended; written a line at a time. */
+/* record.c - the file of results: read back, so that a run continues where another ended; written a line at a time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -106,7 +106,7 @@ static int read_lines(nla_record *r, FILE *f, const char *path, const char *comm
                     number, command);
             bad = 1;
         } else if (remember_line(r, cell, seeds)) {
-            fprintf(stderr, "fsbench: there is no memory for the %d lines of %s\n", number, path);
+            fprintf(stderr, "fsbench: no memory for the %d lines of %s\n", number, path);
             bad = 1;
         }
     }

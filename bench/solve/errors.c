@@ -73,7 +73,7 @@ int solve_errors_of_factors(const lapack *l, const solve_problem *p, double *Q, 
     if (!G || !P) {
         free(G);
         free(P);
-        fprintf(stderr, "fsbench: there is no memory for the errors of a factorization of %d x %d\n", d, n);
+        fprintf(stderr, "fsbench: no memory for the errors of a factorization of %d x %d\n", d, n);
         return 1;
     }
     l->f64.syrk("L", "N", &n, &d, &one, Q, &n, &zero, G, &n);

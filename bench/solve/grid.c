@@ -30,7 +30,7 @@ typedef struct entry {
     solve_errors errors;
 } entry;
 
-/* Condition numbers of a task and type where none are asked for. */
+/* The default condition numbers of a task and type. */
 static int conditions_of(const solve_options *o, enum solve_task task, fs_dtype dtype, const double **list)
 {
     static const double lstsq_f32[] = {1e1, 1e3, 1e5}, lstsq_f64[] = {1e1, 1e6, 1e10, 1e14}, f32[] = {1e6},

@@ -111,7 +111,7 @@ static double *widened(solve_case *c, const void *from, int64_t rows, int64_t co
                 wide[i * cols + j] = c->p->dtype == FS_F32 ? ((float *)host)[at] : ((double *)host)[at];
             }
     } else {
-        fprintf(stderr, "fsbench: there is no memory for a result of %lld x %lld\n", (long long)rows, (long long)cols);
+        fprintf(stderr, "fsbench: no memory for a result of %lld x %lld\n", (long long)rows, (long long)cols);
         free(wide);
         wide = NULL;
     }

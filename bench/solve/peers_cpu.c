@@ -49,7 +49,7 @@ static int call_open(solve_case *c, int64_t room, int64_t whole, call *k)
     k->tau = k->work + k->element * (size_t)room;
     k->whole = calloc((size_t)whole, sizeof *k->whole);
     if (k->work && k->whole) return 0;
-    fprintf(stderr, "fsbench: there is no memory for LAPACK's %lld numbers of work\n", (long long)room);
+    fprintf(stderr, "fsbench: no memory for LAPACK's %lld numbers of work\n", (long long)room);
     return 1;
 }
 /* Enough for a block of 128 columns, which is more than OpenBLAS takes. */

@@ -124,7 +124,7 @@ static int take(solve_case *c, const void *from, double *to)
     return 0;
 }
 
-/* What cuSOLVER says of its last call: 0, 1 after an error message, or SOLVE_NO_ANSWER. */
+/* The result of cuSOLVER's last call: 0, 1 after an error message, or SOLVE_NO_ANSWER. */
 static int outcome(solve_case *c)
 {
     int info = 0;

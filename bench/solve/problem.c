@@ -27,7 +27,7 @@ static double *uniform(int64_t count, uint64_t seed)
         bench_fill(single, count, seed);
         for (int64_t i = 0; i < count; i++) x[i] = single[i];
     } else {
-        fprintf(stderr, "fsbench: there is no memory for %lld random numbers\n", (long long)count);
+        fprintf(stderr, "fsbench: no memory for %lld random numbers\n", (long long)count);
         free(x);
         x = NULL;
     }
@@ -177,7 +177,7 @@ int solve_problem_make(const lapack *l, const solve_base *base, fs_dtype dtype, 
     double *b = A && p->A && p->columns && p->b && p->x && p->s ? make_in_double(&l->f64, p, A) : NULL;
     long double *residual = malloc(sizeof *residual * (size_t)d);
     int bad = !b || !residual;
-    if (bad) fprintf(stderr, "fsbench: there is no memory for a problem of %lld x %lld\n", (long long)d, (long long)n);
+    if (bad) fprintf(stderr, "fsbench: no memory for a problem of %lld x %lld\n", (long long)d, (long long)n);
     if (!bad) round_to_type(p, A, b);
     free(A);
     if (!bad && dtype == FS_F32) bad = solve_exactly(&l->f64, p);

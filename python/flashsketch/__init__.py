@@ -11,13 +11,13 @@
 (10000, 50)
 
 `lstsq`, `qr`, `svd`, `pca` and `leverage` give the answers of LAPACK in a few reads of A, with the sketch as
-preconditioner; `Preconditioner` is for iterations of your own.  `plan` finds the sketch for a wanted error.
+preconditioner; `Preconditioner` is for the caller's own iterations.  `plan` finds the sketch for a wanted error.
 
-`solve`, `ridge`, `gram` and `ose` are the usual tasks with S A: least squares, ridge regression, Gram matrices, and how
-well a subspace is embedded; each reports how far its answer can be trusted.
+`solve`, `ridge`, `gram` and `ose` are tasks on S A alone: least squares, ridge regression, Gram matrices and embedding
+errors; each reports its own error.
 
-`attribution` is data attribution: which training examples a model's answer comes from, and projectors for TRAK and
-dattri.  `flashsketch.sklearn` has estimators for scikit-learn.
+`attribution` is data attribution: how much each training example contributed to a model's answer, and projectors for
+TRAK and dattri.  `flashsketch.sklearn` has estimators for scikit-learn.
 """
 
 from . import attribution

@@ -1,8 +1,8 @@
-"""Arrays of other libraries: where their elements are, and new ones like them.
+"""Arrays of other libraries: reading them, and creating new ones like them.
 
 An adapter knows one framework.  It is found by an array's type and kept, so that a call looks it up once.  Adapters
-copy nothing, because a matrix is an address and two strides, but what is not in one of the library's four types: that
-is converted by its own framework, before anything else (`taken`).
+copy nothing, because a matrix is an address and two strides, except arrays of other than the library's four types:
+their own framework converts them first (`taken`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from ._library import (
     multiply_sparse,
 )
 
-# What `Adapter.read` returns: address, shape, strides in elements, dtype, device, what must live while it is used.
+# The result of `Adapter.read`: address, shape, strides in elements, dtype, device, the object that must live while it
+# is used.
 Reading = Tuple[int, Tuple[int, ...], Tuple[int, ...], int, int, Any]
 
 
 class Product:
-    """What is asked for: S[:, row0 : row0 + rows], or its transpose, times an array; `batch` means that arrays are
-    n x d and n x k, so that what is multiplied are their transposes.  `listed`, what Adapter.listed makes: which rows
-    of the array are multiplied, `rows` of them; None: all."""
+    """The request: S[:, row0 : row0 + rows], or its transpose, times an array; with `batch` the arrays are n x d and n
+    x k, and their transposes are multiplied.  `listed`, from Adapter.listed: the rows of the array that are multiplied,
+    `rows` of them; None: all."""
 
     __slots__ = ("sketch", "adjoint", "row0", "rows", "batch", "listed")
 
@@ -55,7 +56,7 @@ class Product:
 
 
 class Adapter:
-    """One framework; subclasses say how its arrays are read and made."""
+    """One framework; subclasses read and create its arrays."""
 
     name = ""
 
@@ -63,7 +64,7 @@ class Adapter:
         raise NotImplementedError
 
     def empty(self, like: Any, shape: Tuple[int, ...], dtype: Optional[str] = None) -> Any:
-        """An uninitialised array, C-ordered, on like's device, of like's type or of one that is named."""
+        """An uninitialised array, C-ordered, on like's device, of like's type or of the named one."""
         raise NotImplementedError
 
     def floating(self, array: Any) -> Any:
@@ -79,17 +80,17 @@ class Adapter:
         return array.astype(dtype)
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
-        """Some of `count` rows, given by their numbers or by a mask, as a packed vector of int32 or int64, where `like`
-        is."""
+        """Some of `count` rows, given by their numbers or by a mask, as a packed vector of int32 or int64 on like's
+        device."""
         return host_list(rows, count)
 
     def address(self, listed: Any) -> int:
-        """Where such a vector is."""
+        """The address of such a vector."""
         address: int = listed.__array_interface__["data"][0]
         return address
 
     def reshape(self, array: Any, shape: Tuple[int, ...]) -> Any:
-        """The same elements in C order, copied where it must be."""
+        """The same elements in C order, copied where necessary."""
         return array.reshape(shape)
 
     def stream(self, device: int) -> int:
@@ -97,7 +98,7 @@ class Adapter:
         return 0
 
     def brought(self, array: numpy.ndarray, like: Any) -> Any:
-        """A packed NumPy array, float32, float64 or int64, as one of this framework, where `like` is."""
+        """A packed NumPy array, float32, float64 or int64, as one of this framework, on like's device."""
         raise NotImplementedError
 
     def fetched(self, array: Any) -> Any:
@@ -105,7 +106,7 @@ class Adapter:
         return numpy.asarray(array)
 
     def written(self, array: Any) -> None:
-        """Tells the framework that an array of the caller's was written to."""
+        """Notifies the framework that an array of the caller's was written to."""
 
     def product(self, what: Product, array: Any) -> Any:
         """The product in a new array."""
@@ -131,7 +132,7 @@ class Adapter:
     def run(self, what: Product, alpha: float, source: View, beta: float, target: View) -> None:
         device = source[6]
         if target[6] != device:
-            raise ValueError(f"A is {place(device)} and the result {place(target[6])}: both must be in one place")
+            raise ValueError(f"A is {place(device)} and the result {place(target[6])}: both must be on one device")
         self.call(what, alpha, source, beta, target, 0 if device == HOST else self.stream(device))
 
     def call(self, what: Product, alpha: float, source: View, beta: float, target: View, stream: int) -> None:
@@ -165,7 +166,7 @@ def check_list(shape: Tuple[int, ...], dtype: Any, kind: str, count: int) -> boo
             raise ValueError(f"a mask of rows has {shape[0]} elements, and there are {count} rows: it needs as many")
         return True
     if kind not in "iu" and shape[0]:  # an empty list has some type, too
-        raise TypeError(f"a list of rows has dtype {dtype}, it must be of whole numbers, or a mask of bool")
+        raise TypeError(f"a list of rows has dtype {dtype}, it must be of integers, or a mask of bool")
     return False
 
 
@@ -205,7 +206,7 @@ def place(device: int) -> str:
 
 
 def check_rows(what: Product, rows: int) -> None:
-    """Whether an array has the rows that S, or the piece of it, multiplies; of listed ones the library decides."""
+    """Whether an array has the rows that S, or the row slice, multiplies; gathered rows are checked by the library."""
     expected = what.source_rows()
     if rows == expected or what.listed is not None:
         return
@@ -214,7 +215,7 @@ def check_rows(what: Product, rows: int) -> None:
         raise ValueError(f"Y has {rows} {'columns' if what.batch else 'rows'}, and S is {k} x {d}: Y must have k = {k}")
     raise ValueError(
         f"A has {rows} {'columns' if what.batch else 'rows'}, and S is {k} x {d}: A must have d = {d}; "
-        "a piece of A's rows needs row0, where it begins"
+        "for a row slice of A give row0, its first row"
     )
 
 
@@ -223,10 +224,10 @@ def _kind(array: Any) -> str:
 
 
 def unknown_dtype(dtype: Any, cast: str = "A.astype('float64')") -> TypeError:
-    """The error for a dtype that is not converted.  cast: what the array's framework has for it."""
+    """The error for a dtype that is not converted. cast: the call of the array's framework that converts it."""
     how = "S is real, so sketch A.real and A.imag" if "complex" in str(dtype) else f"convert it first, {cast}"
     return TypeError(
-        f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}, and converts whole numbers and bool: {how}"
+        f"an array's dtype is {dtype}; a sketch takes {DTYPE_NAMES}, and converts integers and bool: {how}"
     )
 
 
@@ -238,7 +239,7 @@ _DTYPES: Dict[Any, int] = {
 
 
 def dtype_code(dtype: Any) -> int:
-    """The library's number for a NumPy dtype; bfloat16 is that of the package ml_dtypes."""
+    """The library's constant for a NumPy dtype; bfloat16 is that of the package ml_dtypes."""
     code = _DTYPES.get(dtype)
     if code is None:
         if getattr(dtype, "name", "") != "bfloat16":
@@ -248,8 +249,8 @@ def dtype_code(dtype: Any) -> int:
 
 
 def working_type(dtype: Any) -> Any:
-    """What arrays of a NumPy dtype are converted to before they are sketched: whole numbers to a type that holds those
-    of up to 24 or 53 bits exactly, others to the machine's byte order; None where the dtype is one of the four."""
+    """The type to which arrays of a NumPy dtype are converted before they are sketched: integers to a type that is
+    exact up to 24 or 53 bits, others to the machine's byte order; None where the dtype is one of the four."""
     if dtype.kind in "biu":
         return "float32" if dtype.itemsize <= 2 else "float64"
     native = dtype if dtype.isnative else dtype.newbyteorder("=")
@@ -297,13 +298,13 @@ class Sparse(Adapter):
     dimension as a single row.  Products are dense."""
 
     name = "scipy.sparse"
-    dense: Adapter  # the framework of the arrays it is made of, and of the product
+    dense: Adapter  # the framework of its arrays, and of the product
 
     def __init__(self, dense: Adapter) -> None:
         self.dense = dense
 
     def sketches(self, sketch: Any, A: Any, B: Any) -> List[Any]:
-        """S A, and S B where there is a dense B, in the type of sums: what a task works on."""
+        """S A, and S B where there is a dense B, in the type of sums: the input of a task."""
         return [sketch @ A] if B is None else [sketch @ A, sketch @ B]
 
     def fetched(self, array: Any) -> Any:
@@ -315,7 +316,7 @@ class Sparse(Adapter):
         return numpy.atleast_1d(numpy.sqrt((gap * gap).sum(axis=0)))
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
-        raise TypeError(f"{_kind(like)} is sparse, and rows are listed of dense arrays: A[rows] is sparse again")
+        raise TypeError(f"{_kind(like)} is sparse, and rows are gathered from dense arrays: use A[rows]")
 
     def product(self, what: Product, array: Any) -> Any:
         compressed = lines(array)
@@ -330,9 +331,9 @@ class Sparse(Adapter):
         self._multiply(what, alpha, lines(array), len(array.shape) == 1, beta, target)
 
     def _multiply(self, what: Product, alpha: float, array: Any, vector: bool, beta: float, target: Any) -> None:
-        """The product with what `lines` made of a vector or of a matrix."""
+        """The product with the result of `lines`, for a vector or a matrix."""
         if what.adjoint:
-            raise TypeError("S.T @ Y needs a dense Y; Y.toarray() is one")
+            raise TypeError("S.T @ Y needs a dense Y; use Y.toarray()")
         turned = what.batch or vector
         rows = array.shape[1] if turned else array.shape[0]
         check_rows(what, rows)
@@ -342,7 +343,8 @@ class Sparse(Adapter):
         multiply_sparse(what.sketch._handle, what.row0, alpha, fields, beta, view, stream)
 
     def fields(self, array: Any, turned: bool = False) -> Tuple[Tuple[int, ...], int, Any]:
-        """The fields of an fs_sparse for a CSR or CSC matrix, or for its transpose; the device; what must live."""
+        """The fields of an fs_sparse for a CSR or CSC matrix, or for its transpose; the device; the object that must
+        live."""
         # The transpose of a CSR matrix is a CSC matrix of the same arrays.
         csr = (array.format == "csr") != turned
         rows, cols = reversed(array.shape) if turned else array.shape
@@ -373,7 +375,7 @@ def _packed(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy()
 
 
-# DLPack: struct DLTensor as it lies in memory, after DLPack's own header dlpack.h.
+# DLPack: the layout of struct DLTensor, after DLPack's own header dlpack.h.
 _TENSOR = struct.Struct("@P2iiBBH3P")  # data, device, ndim, dtype (code, bits, lanes), shape, strides, byte_offset
 _DLPACK_DTYPES = {(2, 32): F32, (2, 64): F64, (2, 16): F16, (4, 16): BF16}
 _DLPACK_HOST, _DLPACK_CUDA = (1, 3), (2, 13)  # and pinned host memory, managed memory
@@ -391,8 +393,8 @@ def dlpack_address(capsule: Any) -> int:
 
 
 def read_dlpack(capsule: Any) -> Reading:
-    """Reads an array out of the capsule of its __dlpack__, without taking it over: the capsule, which is returned as
-    what must live, gives the memory back when it is dropped."""
+    """Reads an array from the capsule of its __dlpack__ without consuming it: the capsule, which is returned as the
+    object that must live, releases the memory when it is dropped."""
     address = _capsule_pointer(capsule, b"dltensor")
     data, kind, number, ndim, code, bits, lanes, shape_at, strides_at, offset = _TENSOR.unpack(
         ctypes.string_at(address, _TENSOR.size)
@@ -415,8 +417,8 @@ def read_dlpack(capsule: Any) -> Reading:
 
 
 class ArrayAPI(Adapter):
-    """Any array of the array API standard (data-apis.org) in host memory.  On a GPU such an array has no current
-    stream that could be asked for."""
+    """Any array of the array API standard (data-apis.org) in host memory.  On a GPU the current stream of such an array
+    is not known."""
 
     name = "array API"
 
@@ -498,7 +500,7 @@ def _find(array: Any) -> Optional[Adapter]:
 
 
 def load_torch() -> None:
-    """Sees to PyTorch's adapter, where PyTorch is in use: torch.compile cannot import while it traces a call."""
+    """Loads PyTorch's adapter, where PyTorch is in use: torch.compile cannot import while it traces a call."""
     torch = sys.modules.get("torch")
     if "torch" not in _made and hasattr(getattr(torch, "library", None), "custom_op"):
         adapter = _made["torch"] = _FRAMEWORKS["torch"][1]()
@@ -512,15 +514,15 @@ def adapter_of(array: Any) -> Adapter:
         adapter = _find(array)
         if adapter is None:
             raise TypeError(
-                f"{_kind(array)} is no array that a sketch takes: NumPy, PyTorch, CuPy, JAX, SciPy sparse, Dask"
+                f"{_kind(array)} is not an array that a sketch takes: NumPy, PyTorch, CuPy, JAX, SciPy sparse, Dask"
             )
         _by_type[type(array)] = adapter
     return adapter
 
 
 def taken(array: Any) -> Tuple[Adapter, Any]:
-    """What a caller gives to be sketched, as an array in one of the library's types, and its adapter.  Lists, and
-    objects that only have __array__ (a DataFrame), become NumPy's.  Arrays that results go into are not for this."""
+    """The caller's input as an array in one of the library's types, and its adapter.  Lists, and objects that only have
+    __array__ (a DataFrame), become NumPy's.  Not for arrays that results are written to."""
     adapter = _by_type.get(type(array))
     if adapter is None:
         if _find(array) is None and _listlike(array):
@@ -530,6 +532,7 @@ def taken(array: Any) -> Tuple[Adapter, Any]:
 
 
 def _listlike(array: Any) -> bool:
-    """Whether NumPy is to make an array of an object; what a known framework has beside its arrays stays refused."""
+    """Whether NumPy should convert an object to an array; objects of known frameworks other than their arrays stay
+    refused."""
     known = any(base.__module__.partition(".")[0] in _FRAMEWORKS for base in type(array).__mro__)
     return isinstance(array, (list, tuple)) or (hasattr(type(array), "__array__") and not known)

@@ -34,7 +34,7 @@ from ._tasks import opened
 
 _OPTIONS = layout("fs_attribution_options")
 _FORMAT = "flashsketch features 1"
-# What NumPy and zipfile raise on bytes that are no file of theirs, or not all of one.
+# The exceptions of NumPy and zipfile for files that are not theirs, or incomplete.
 _UNREADABLE = (
     *(AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(struct.error, zipfile.BadZipFile, zlib.error),
@@ -42,25 +42,25 @@ _UNREADABLE = (
 
 
 class Attributor:
-    """The features of a model's training examples, and the scores that are made of them.
+    """The features of a model's training examples, and scores computed from them.
 
-    parameters: what a gradient consists of: the number of its elements, or the model's parameters, as a dict or a list
-    (of dicts, of lists) of tensors or of their numbers of elements, or a torch.nn.Module; their order is that of the
-    coordinates.  examples: N, how many training examples there are.  k: numbers of a feature.  mask: coordinates that
-    are kept, drawn at random from the seed, `run` neighbours together (8 floats are a GPU's least read); 0: all.
-    scale: of the features; 0: 1 / sqrt(all parameters).  The rest is the sketch's, as fs.Sketch takes it: seed, family,
-    quality, kappa, s, ...; where no shuffle is given row groups of 32 coordinates are shuffled.
+    parameters: the parts of a gradient: the number of its elements, or the model's parameters, as a dict or a list (of
+    dicts, of lists) of tensors or of their numbers of elements, or a torch.nn.Module; their order is that of the
+    coordinates. examples: N, the number of training examples. k: numbers of a feature. mask: coordinates that are kept,
+    drawn at random from the seed in runs of `run` neighbours (a GPU reads at least 8 floats); 0: all. scale: of the
+    features; 0: 1 / sqrt(all parameters).  The rest is the sketch's, as fs.Sketch takes it: seed, family, quality,
+    kappa, s, ...; where no shuffle is given row groups of 32 coordinates are shuffled.
 
-    like: an array of the framework, and in the memory, that gradients will come in; not given: a parameter that is a
-    tensor, otherwise host memory.  On a GPU work is queued on the framework's stream that was current when the
-    attributor was made, which has to live on; with another one current a call waits for the GPU.
+    like: an array with the framework and device of the gradients; not given: a parameter that is a tensor, otherwise
+    host memory.  On a GPU, work is queued on the stream that was the framework's current one when the attributor was
+    created, which must outlive it; while another stream is current, a call waits for the GPU.
 
     A batch of gradients of n examples is a dict or a list like `parameters`, of arrays n x the shape of a parameter, as
-    torch.func.vmap(torch.func.grad(...)) makes them, or one array n x all parameters; float32, float16 or bfloat16, of
-    NumPy, PyTorch, CuPy, JAX.  Nothing is copied, except by the framework a parameter whose elements have no common
-    stride.  A feature does not depend on how gradients are cut into parameters and batches.
+    torch.func.vmap(torch.func.grad(...)) returns them, or one array n x all parameters; float32, float16 or bfloat16,
+    of NumPy, PyTorch, CuPy, JAX.  Nothing is copied, except a parameter whose elements have no common stride.  A
+    feature does not depend on how gradients are cut into parameters and batches.
 
-    For several models (checkpoints) make one of each after the other with seeds of their own, and add their scores:
+    For several models (checkpoints) create one after the other, with different seeds, and add their scores:
 
     >>> import numpy as np, flashsketch as fs
     >>> gradients = np.random.default_rng(0).standard_normal((2, 40, 1000), dtype=np.float32)    # of two models
@@ -97,7 +97,7 @@ class Attributor:
         self.examples, mask = whole("examples", examples, who="Attributor"), whole("mask", mask, who="Attributor")
         run = whole("run", run, who="Attributor")
         if not {"shuffle", "batch_major"} & set(sketch) and sketch.get("family", "blockperm") == "blockperm":
-            # As fs_attribution_create chooses.
+            # The same choice as in fs_attribution_create.
             sketch["shuffle"], sketch["interleave"] = "groups", sketch.get("interleave", 1)
         self.sketch = Sketch(k, mask if mask > 0 else every, seed, **sketch)
         self.k = self.sketch.k
@@ -120,7 +120,7 @@ class Attributor:
         self._pointer = out.value
 
     def __del__(self, destroy: Any = lib.fs_attribution_destroy) -> None:
-        destroy(getattr(self, "_pointer", None))  # there is none where __init__ refused
+        destroy(getattr(self, "_pointer", None))  # missing where __init__ raised
 
     def __repr__(self) -> str:
         masked = f" of {self.sketch.d} coordinates" if self._options[2] else ""
@@ -133,7 +133,7 @@ class Attributor:
 
     def add(self, gradients: Any, first: Optional[int] = None) -> None:
         """Adds a batch: the features of training examples first, first + 1, ...; not given, the first example that is
-        still missing, so that batches in order need no numbers.  Examples that were there before are replaced.
+        still missing, so that batches in order need no numbers.  Examples that were added before are replaced.
 
         A gradient that is not finite is an error that names the example, and the examples of the batch count as not
         added.
@@ -155,21 +155,21 @@ class Attributor:
         return phi
 
     def add_layers(self, layers: Any, first: Optional[int] = None) -> None:
-        """add, of a batch whose gradients are not formed: what an example's gradient of a linear layer is made of.
+        """add, for a batch whose gradients are not formed: the factors of each example's gradient of a linear layer.
 
-        layers: a dict or a list like `parameters`, and in the place of each parameter a tuple or an array.
-        (slopes, inputs) is a weight, out x in: the slopes of the objective at the layer's outputs, n x out, and the
-        layer's inputs, n x in, or n x tokens x out and n x tokens x in where an example meets the layer several times
-        (there may be several axes of tokens).  (slopes, None) is a bias.  An array is the gradients of any other
-        parameter, as add takes it.  Types and frameworks are those of gradients; a weight and its bias are best given
-        the same array of slopes.  The features are those of `add` up to rounding.
+        layers: a dict or a list like `parameters`, with a tuple or an array for each parameter.  (dy, inputs) is a
+        weight, out x in: the output gradients dy, the gradient of the objective with respect to the layer's outputs, n
+        x out, and the layer's inputs, n x in; or n x tokens x out and n x tokens x in where an example passes the layer
+        several times (there may be several axes of tokens).  (dy, None) is a bias.  An array is the gradients of any
+        other parameter, as add takes it.  Types and frameworks are those of gradients; pass the same array dy for a
+        weight and its bias.  The features are those of `add` up to rounding.
 
         >>> import numpy as np, flashsketch as fs
         >>> rng = np.random.default_rng(0)
-        >>> slopes, inputs = rng.standard_normal((40, 8), "f"), rng.standard_normal((40, 30), "f")
+        >>> dy, inputs = rng.standard_normal((40, 8), "f"), rng.standard_normal((40, 30), "f")
         >>> model = fs.attribution.Attributor({"weight": 8 * 30, "bias": 8}, examples=40, k=16, mask=64)
-        >>> model.add_layers({"weight": (slopes, inputs), "bias": (slopes, None)})
-        >>> formed = model.project({"weight": slopes[:, :, None] * inputs[:, None, :], "bias": slopes})
+        >>> model.add_layers({"weight": (dy, inputs), "bias": (dy, None)})
+        >>> formed = model.project({"weight": dy[:, :, None] * inputs[:, None, :], "bias": dy})
         >>> np.allclose(model.features, formed, atol=1e-5)
         True
         """
@@ -179,7 +179,7 @@ class Attributor:
             check(lib.fs_attribution_add_layers(self._pointer, self._first(first), parts.packed))
 
     def project_layers(self, layers: Any) -> Any:
-        """project, of a batch as add_layers takes it."""
+        """project, for a batch as add_layers takes it."""
         parts = LayerBatch(self, layers)
         phi = parts.adapter.empty(parts.arrays[0], (parts.examples, self.k), "float32")
         reading = parts.adapter.read(phi)
@@ -220,20 +220,20 @@ class Attributor:
     # features ---------------------------------------------------------------------------------------------------------
 
     def _features(self) -> int:
-        """Where they are."""
+        """Their device."""
         view = ctypes.create_string_buffer(pack_matrix_size)
         check(lib.fs_attribution_features(self._pointer, view))
         address: int = ctypes.c_void_p.from_buffer(view).value or 0
         return address
 
     def _view(self) -> numpy.ndarray:
-        """All of them, of an attributor in host memory."""
+        """All features, of an attributor in host memory."""
         return numpy.asarray(_Memory(self, self._features(), (self.examples, self.k)))
 
     @property
     def features(self) -> numpy.ndarray:
-        """The features, examples x k, float32, to be read: a view of host memory, a copy of a GPU's.  What examples
-        that have not been added have there means nothing."""
+        """The features, examples x k, float32, read-only: a view of host memory, a copy of a GPU's.  Rows of examples
+        that have not been added are undefined."""
         if self._device == HOST:
             view = self._view()
         else:
@@ -273,8 +273,8 @@ class Attributor:
         }
 
     def save(self, path: Any) -> None:
-        """Writes the features that are there into a file of NumPy's kind .npz, which is replaced as a whole or not at
-        all: `features`, `added` and, as text, `about`, which says what they are features of."""
+        """Writes the features so far to an .npz file of NumPy, atomically: `features`, `added` and, as text, `about`,
+        the description of the attributor."""
         path = pathlib.Path(path)
         added, features = self.added, self.features
         rows = features if added.all() else features[added]
@@ -289,17 +289,17 @@ class Attributor:
             beside.unlink(missing_ok=True)
 
     def load(self, path: Any) -> None:
-        """Adds the examples that are in a file of `save`, if they are what this attributor would make: `added` says
-        how many there are, and add goes on with the first that is missing."""
+        """Adds the examples of a file of `save`, if this attributor would compute the same features: `added` shows
+        them, and add continues with the first that is missing."""
         with open(path, "rb") as opened_file:
             try:
                 file = numpy.load(opened_file, allow_pickle=False)
                 about, added, rows = json.loads(str(file["about"])), file["added"].astype(bool), file["features"]
                 there = about["format"], (about["examples"],) == added.shape, (added.sum(), about["k"]) == rows.shape
             except _UNREADABLE as error:
-                raise ValueError(f"{path} is no file of features, or not all of one: {error}") from None
+                raise ValueError(f"{path} is not a file of features, or an incomplete one: {error}") from None
         if there != (_FORMAT, True, True):
-            raise ValueError(f"{path} has {rows.shape} features of {added.shape} examples, and says that it is {about}")
+            raise ValueError(f"{path} has {rows.shape} features of {added.shape} examples, and describes {about}")
         here = self._about()
         for name in {**here, **about}:
             if here.get(name) != about.get(name):
@@ -315,16 +315,16 @@ class Attributor:
     # scores -----------------------------------------------------------------------------------------------------------
 
     def finish(self, damping: float) -> None:
-        """Makes what scores need when all examples have been added: Phi'Phi + damping I, factored in float64.  Another
-        damping is another call, and a quick one."""
+        """Factors Phi'Phi + damping I in float64, for scores, after all examples have been added.  Another damping is
+        another call, and a fast one."""
         with self._lock:
             check(lib.fs_attribution_factor(self._pointer, float(damping)))
 
     def scores(self, features: Any, weights: Any = None, *, alpha: float = 1.0, add_to: Any = None) -> Any:
         """alpha phi (Phi'Phi + damping I)^-1 Phi' diag(weights), queries x examples, float64, in host memory.
 
-        features: of the queries, as project makes them.  weights: a number for each example, TRAK's being how far it is
-        from being learnt, 1 - p.  add_to: an array that scores are added to, and that is returned; None: a new one.
+        features: of the queries, from project. weights: a number for each example; TRAK's is 1 - p, p the probability
+        of the right class. add_to: an array that scores are added to, and that is returned; None: a new one.
         """
         adapter = dense(features)
         reading = adapter.read(features)
@@ -356,13 +356,14 @@ class Attributor:
         to.written(scores)
         return scores
 
-    # places -----------------------------------------------------------------------------------------------------------
+    # devices
+    # -----------------------------------------------------------------------------------------------------------
 
     def _check_place(self, what: str, device: int) -> None:
         if device != self._device:
             raise ValueError(
-                f"{what} {place(device)} and the attributor {place(self._device)}: both must be in one place, which "
-                "`like` says when the attributor is made"
+                f"{what} {place(device)} and the attributor {place(self._device)}: both must be on one "
+                "device, which `like` sets when the attributor is created"
             )
 
     def _elsewhere(self, adapter: Adapter) -> bool:
@@ -379,8 +380,8 @@ class _Memory:
 
 
 def top(scores: Any, m: int, *, harmful: bool = False) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """The m training examples that helped a query most, those of the highest scores, the highest first; or (harmful)
-    that harmed it most, those of the lowest, the lowest first; of equal ones the earlier example first.
+    """The m training examples of the highest scores, which helped a query most, in descending order; or (harmful) of
+    the lowest, which harmed it most, in ascending order; of equal ones the earlier example first.
 
     scores: of one query, or queries x examples, in host memory.  Returns the examples' numbers and their scores: m of
     each, or queries x m.
@@ -394,7 +395,7 @@ def top(scores: Any, m: int, *, harmful: bool = False) -> Tuple[numpy.ndarray, n
     """
     address, rows, cols, down, across, dtype, device = matrix(dense(scores).read(scores), False, "scores")
     single = len(scores.shape) == 1
-    if single:  # what is a column everywhere else is a row here
+    if single:  # a vector is a row here, elsewhere a column
         rows, cols, down, across = cols, rows, across, down
     m = whole("m", m, 0, cols, who="top")
     view = pack_matrix((address, rows, cols, down, across, dtype, device))

@@ -1,5 +1,5 @@
-"""Batches of gradients as the library takes them (fs_attribution_add, fs_attribution_layer): arrays of any framework,
-in dicts and lists like the parameters of an Attributor, as packed matrices.
+"""Batches of gradients for the library (fs_attribution_add, fs_attribution_layer): arrays of any framework, in dicts
+and lists like the parameters of an Attributor, as packed matrices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Path = Tuple[Union[str, int], ...]
 
 
 class Batch:
-    """Arrays of one framework, in the memory space of an attributor, whose calls take them."""
+    """Arrays of one framework, in the memory space of an attributor."""
 
     def __init__(self, of: Any, arrays: List[Any]) -> None:
         self.of, self.arrays = of, arrays
@@ -59,7 +59,7 @@ class Batch:
 
 
 class GradientBatch(Batch):
-    """A batch of gradients as fs_attribution takes it: for each part a matrix parameters x examples."""
+    """A batch of gradients for fs_attribution: for each part a matrix parameters x examples."""
 
     def __init__(self, of: Any, gradients: Any) -> None:
         cut = isinstance(gradients, (Mapping, list, tuple))
@@ -71,11 +71,11 @@ class GradientBatch(Batch):
         self.packed = b"".join(map(pack_matrix, views))
 
     def pieces(self, view: View) -> List[View]:
-        """The matrices of the parts, of that of whole gradients."""
+        """The matrices of the parts, cut from that of whole gradients."""
         address, elements, examples, step, across, dtype, device = view
         ends = self.of._ends.tolist()
         if elements != ends[-1]:
-            raise ValueError(f"gradients have {elements} elements each, the attributor was made for {ends[-1]}")
+            raise ValueError(f"gradients have {elements} elements each, the attributor was created for {ends[-1]}")
         size = step * ITEMSIZE[dtype]
         return [
             (address + (end - count) * size, count, examples, step, across, dtype, device)
@@ -84,29 +84,31 @@ class GradientBatch(Batch):
 
 
 class LayerBatch(Batch):
-    """A batch of layers as fs_attribution takes it: for each part slopes and inputs, values x (examples x tokens)."""
+    """A batch of layers for fs_attribution: for each part output gradients and inputs, values x (examples x tokens)."""
 
     def __init__(self, of: Any, layers: Any) -> None:
         leaves = matched(of._paths, "layers", leaves_of(layers, list))
         pairs = [layer_of(path, leaf) for path, leaf in zip(of._paths, leaves)]
         super().__init__(of, [pair[0] for pair in pairs])
-        self.views: Dict[int, Tuple[View, int]] = {}  # of an array by its id: one that is given twice is one matrix
+        self.views: Dict[int, Tuple[View, int]] = {}  # by an array's id: one that is given twice is one matrix
         parts = [self.part(path, *pair) for path, pair in zip(of._paths, pairs)]
         self.examples = parts[0][0]
         self.packed = b"".join(packed for _, packed in parts)
 
-    def part(self, path: Path, slopes: Any, inputs: Any, linear: bool) -> Tuple[int, bytes]:
+    def part(self, path: Path, output_gradients: Any, inputs: Any, linear: bool) -> Tuple[int, bytes]:
         """A part's examples, and its fs_attribution_layer."""
         if not linear:
-            view = self.view(slopes)
+            view = self.view(output_gradients)
             return view[2], pack_matrix(view) + _NO_MATRIX + _TOKENS.pack(1)
-        view, tokens = self.across(path, "slopes", slopes)
+        view, tokens = self.across(path, "output gradients", output_gradients)
         packed, examples = _NO_MATRIX, view[2] // tokens if tokens else 0
         if inputs is not None:
             beside, others = self.across(path, "inputs", inputs)
             if others != tokens:
-                raise ValueError(f"slopes of {named(path)} have {tokens} tokens an example, and its inputs {others}")
-            # An address that is 0, of no elements, would say that there are no inputs.
+                raise ValueError(
+                    f"output gradients of {named(path)} have {tokens} tokens an example, and its inputs {others}"
+                )
+            # An address of 0, for no elements, would mean that there are no inputs.
             packed = pack_matrix((beside[0] or ITEMSIZE[beside[5]], *beside[1:]))
         return examples, pack_matrix(view) + packed + _TOKENS.pack(tokens)
 
@@ -133,16 +135,20 @@ class LayerBatch(Batch):
 
 
 def layer_of(path: Path, leaf: Any) -> Tuple[Any, Any, bool]:
-    """Slopes, inputs (None for a bias) and whether they are a linear layer's; otherwise the slopes are gradients."""
+    """Output gradients, inputs (None for a bias) and whether they are a linear layer's; otherwise the first are
+    gradients."""
     if not isinstance(leaf, tuple):
         return leaf, None, False
     if len(leaf) != 2:
-        raise ValueError(f"{named(path)} is a tuple of {len(leaf)}, it must be (slopes, inputs) or (slopes, None)")
+        raise ValueError(
+            f"{named(path)} is a tuple of {len(leaf)}, it must be (output gradients, inputs) or (output gradients, "
+            "None)"
+        )
     return leaf[0], leaf[1], True
 
 
 def leaves_of(tree: Any, lists: Any = (list, tuple), path: Path = ()) -> Iterator[Tuple[Path, Any]]:
-    """What a dict or a list of dicts and lists has in it, and where."""
+    """The leaves of a dict or a list of dicts and lists, with their paths."""
     if isinstance(tree, Mapping):
         for name, value in tree.items():
             yield from leaves_of(value, lists, (*path, name))
@@ -158,10 +164,10 @@ def matched(paths: List[Path], what: str, leaves: Iterator[Tuple[Path, Any]]) ->
     found: Dict[Path, Any] = dict(leaves)
     for path in paths:
         if path not in found:
-            raise ValueError(f"{what} have no {named(path)}, which the attributor was made with")
+            raise ValueError(f"{what} have no {named(path)}, which the attributor was created with")
     for path in found:
         if path not in paths:
-            raise ValueError(f"{what} have {named(path)}, which the attributor was not made with")
+            raise ValueError(f"{what} have {named(path)}, which the attributor was not created with")
     return [found[path] for path in paths]
 
 
@@ -170,14 +176,14 @@ def named(path: Path) -> str:
 
 
 def count_of(path: Path, leaf: Any) -> int:
-    """The elements of a parameter, given itself or by their number."""
+    """The number of elements of a parameter, given as the parameter or as the number."""
     if hasattr(leaf, "shape") and not isinstance(leaf, numpy.integer):
         return int(numpy.prod(leaf.shape, dtype=numpy.int64))
     return whole(f"the number of parameters of {named(path)}" if path else "parameters", leaf, who="Attributor")
 
 
 def dense(array: Any) -> Adapter:
-    """The framework of an array that lies in memory as a whole."""
+    """The framework of an array that is in memory as a whole."""
     adapter = adapter_of(array)
     if adapter.name in ("scipy.sparse", "dask"):
         raise TypeError(f"an array is {adapter.name}'s; attribution takes dense arrays of NumPy, PyTorch, CuPy and JAX")
@@ -185,7 +191,7 @@ def dense(array: Any) -> Adapter:
 
 
 def common_stride(shape: Tuple[int, ...], strides: Tuple[int, ...]) -> Optional[int]:
-    """The stride of all elements in C order, if they have one."""
+    """The stride of all elements in C order, if there is one."""
     stride = following = None
     for size, step in zip(reversed(shape), reversed(strides)):
         if size == 1:

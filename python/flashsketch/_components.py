@@ -20,9 +20,9 @@ _SMALL = 500
 class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Principal component analysis: a drop-in for sklearn.decomposition.PCA that never copies X, sparse or dense.
 
-    n_components: how many components; None: all; a number above 0 and below 1: as many as explain more than this share
-    of the variance; "mle": as many as Minka's estimate finds.  whiten: components of unit variance.  svd_solver:
-    "full" computes all singular values, "randomized" those that are wanted, by the range of a sketch; "auto" takes the
+    n_components: the number of components; None: all; a number above 0 and below 1: as many as explain more than this
+    share of the variance; "mle": as many as Minka's estimate gives.  whiten: components of unit variance.  svd_solver:
+    "full" computes all singular values, "randomized" only those requested, by the range of a sketch; "auto" takes the
     second for an integer number of components below 80 % of the smaller side, where that is above 500.  n_oversamples:
     columns of the range beyond n_components; None: max(10, n_components // 2).  iterated_power: power steps, "auto": 2.
     random_state: an integer is the seed.
@@ -56,12 +56,12 @@ class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "FlashPCA":
-        """Finds the components."""
+        """Computes the components."""
         self._fit(X, False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Finds the components, and returns what transform returns for X."""
+        """Computes the components, and returns transform(X)."""
         found = self._fit(X, True)
         count = self.n_components_
         scale = (self.n_samples_ - 1) ** 0.5 if self.whiten else found.s[:count]
@@ -81,7 +81,7 @@ class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.mean_ = found.mean
         self._choose(found, min(X.shape))
         self.error_, self.error_low_, self.error_high_ = found.error, found.low, found.high
-        if self.n_components_ < found.rank:  # of what was found exactly, the rest is left out
+        if self.n_components_ < found.rank:  # of the exact values, the rest is left out
             rest = float(numpy.linalg.norm(found.s[self.n_components_ :].astype("float64")))
             self.error_ = self.error_low_ = self.error_high_ = rest
         return found
@@ -123,7 +123,7 @@ class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self.singular_values_ = found.s[:count].copy()
         total = found.norm**2 / (self.n_samples_ - 1)
         left = max(0.0, total - float(self.explained_variance_.astype("float64").sum()))
-        if found.rank == most:  # by QR: no difference of large numbers
+        if found.rank == most:  # by QR: no cancellation
             left = float(variance[count:].astype("float64").sum())
         self.noise_variance_ = left / (most - count) if count < most else 0.0
 
@@ -135,7 +135,7 @@ class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return scores / self._deviation(scores.dtype) if self.whiten else scores
 
     def inverse_transform(self, X: Any) -> Any:
-        """What transform would have returned X for, in the span of the components."""
+        """The rows whose transform is X, in the span of the components."""
         check_is_fitted(self)
         X = check_array(X, dtype=DTYPES)
         if self.whiten:
@@ -143,7 +143,7 @@ class FlashPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         return X @ self.components_ + self.mean_
 
     def _deviation(self, dtype: Any) -> Any:
-        """The standard deviations of the components; where there is none, what divides 0 and leaves it."""
+        """The standard deviations of the components; where one is 0, a divisor that leaves 0 unchanged."""
         deviation = numpy.sqrt(self.explained_variance_)
         return numpy.maximum(deviation, numpy.finfo(deviation.dtype).eps).astype(dtype)
 
@@ -222,8 +222,8 @@ def _minka(variance: numpy.ndarray, samples: int) -> int:
 class FlashTruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The largest singular values without centring: a drop-in for sklearn.decomposition.TruncatedSVD.
 
-    n_components: how many, at most min(n_samples, n_features).  n_iter: power steps, each of which reads X once more.
-    n_oversamples: columns of the range beyond n_components.  random_state: an integer is the seed.
+    n_components: the number of singular values, at most min(n_samples, n_features).  n_iter: power steps, each of which
+    reads X once more. n_oversamples: columns of the range beyond n_components.  random_state: an integer is the seed.
 
     Attributes after fit: components_, explained_variance_, explained_variance_ratio_, singular_values_, n_features_in_,
     feature_names_in_; error_ (|X - its approximation|, Frobenius) with error_low_ and error_high_, between which it
@@ -247,17 +247,17 @@ class FlashTruncatedSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "FlashTruncatedSVD":
-        """Finds the singular values and vectors."""
+        """Computes the singular values and vectors."""
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Finds the singular values and vectors, and returns what transform returns for X."""
+        """Computes the singular values and vectors, and returns transform(X)."""
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=DTYPES, ensure_min_features=2)
         count, most = self.n_components, min(X.shape)
         if not isinstance(count, numbers.Integral) or not 1 <= count <= most:
             raise ValueError(
-                f"n_components({count!r}) must be a whole number from 1 on and <= n_features and n_samples({most})."
+                f"n_components({count!r}) must be an integer from 1 on and <= n_features and n_samples({most})."
             )
         found = svd(
             X, int(count), oversampling=self.n_oversamples, power_steps=self.n_iter, seed=seed_of(self.random_state)

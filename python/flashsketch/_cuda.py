@@ -1,7 +1,7 @@
-"""A GPU's memory and its end of work, where no framework can be asked: by the driver itself, libcuda.so.1.
+"""Copies and waits on a GPU without a framework: by the driver, libcuda.so.1.
 
-Functions that return have waited for everything that was queued on the device, on all streams of the primary context,
-which is the one that every framework works in.
+Each function first waits for all work queued on the device, on all streams of the primary context, which every
+framework uses.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def _current(device: int) -> Iterator[None]:
 
 
 def wait(device: int) -> None:
-    """Waits until all that was queued is done."""
+    """Waits until all queued work is done."""
     with _current(device):
         _call("cuCtxSynchronize")
 
 
 def to_host(device: int, address: int, array: numpy.ndarray) -> None:
-    """Fills a packed array with what is at an address."""
+    """Fills a packed array from an address."""
     with _current(device):
         _call("cuCtxSynchronize")
         _call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), ctypes.c_uint64(address), _size(array))

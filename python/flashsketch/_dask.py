@@ -1,8 +1,8 @@
-"""Dask arrays: a product is a blockwise map and a tree of sums, and nothing is computed until Dask is asked to.
+"""Dask arrays: a product is a blockwise map and a tree of sums, and nothing is computed before Dask computes it.
 
-A chunk of rows of A knows where it begins, so S needs no more than the chunk: S A is the sum over chunks of rows of
-S[:, row0 : row0 + rows] A_chunk, made in the chunk's own framework (NumPy, CuPy, SciPy sparse).  Sums are in float32
-(float64 for float64), pairwise and always in the same order, and rounded to A's type once.
+The first row of a chunk of A is known, so S needs only the chunk: S A is the sum over chunks of rows of S[:, row0 :
+row0 + rows] A_chunk, computed in the chunk's own framework (NumPy, CuPy, SciPy sparse).  Sums are in float32 (float64
+for float64), pairwise and always in the same order, and rounded to A's type once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Dask(Adapter):
         return adapter_of(chunk).fetched(chunk)
 
     def listed(self, rows: Any, like: Any, count: int) -> Any:
-        raise TypeError("rows are not listed of a Dask array, which is computed later: S.apply(A[rows]) is the same")
+        raise TypeError("rows cannot be gathered from a Dask array, which is computed later; use S.apply(A[rows])")
 
     def product(self, what: Product, array: Any) -> Any:
         return sums(what, array).astype(array.dtype)
@@ -65,7 +65,7 @@ def sums(what: Product, array: Any) -> Any:
     """The product, where it is a sum (not of the adjoint) in the type of sums."""
     check_rows(what, source_rows(array, what.batch))
     check_known(array)
-    if not what.adjoint and what.rows > what.sketch.d - what.row0:  # the library would say so when it is computed
+    if not what.adjoint and what.rows > what.sketch.d - what.row0:  # the library would report it at the computation
         raise ValueError(f"rows {what.row0} to {what.row0} + {what.rows} of A are not all in S, d = {what.sketch.d}")
     if array.ndim == 1:
         column = array[None, :] if what.batch else array[:, None]
@@ -78,7 +78,7 @@ def sums(what: Product, array: Any) -> Any:
 
 def check_known(array: Any) -> None:
     if any(numpy.isnan(size) for sizes in array.chunks for size in sizes):
-        raise ValueError("a Dask array has chunks of unknown size: A.compute_chunk_sizes() finds them out")
+        raise ValueError("a Dask array has chunks of unknown size: call A.compute_chunk_sizes()")
 
 
 def check_in_host_memory(array: Any) -> None:
@@ -86,7 +86,7 @@ def check_in_host_memory(array: Any) -> None:
     if not isinstance(meta, numpy.ndarray) and not type(meta).__module__.startswith("scipy."):
         raise TypeError(
             f"a Dask array has chunks of {type(meta).__module__}; a task takes those of NumPy and SciPy: "
-            "A.map_blocks(cupy.asnumpy) makes such of CuPy's"
+            "A.map_blocks(cupy.asnumpy) converts CuPy's"
         )
 
 
@@ -96,8 +96,8 @@ def _wide(dtype: Any) -> Any:
 
 
 def _apply(what: Product, array: Any) -> Any:
-    """A part of Y for each chunk of rows, stacked, and their sum, two at a time: no more than log2 of the number of
-    parts wait for each other on a worker."""
+    """A partial result for each chunk of rows, stacked, and their sum, two at a time: at most log2 of their number are
+    held on a worker."""
     wide = _wide(array.dtype)
     parts = array.map_blocks(
         _part,

@@ -1,8 +1,8 @@
 """JAX's arrays.
 
-They cannot be written to, and JAX has no stream that a caller could queue work on.  So a product goes the way of
-DLPack: JAX asks an object for its data on a stream of JAX's choice, and the object queues the product on that stream
-before it hands them over.  The call returns when the result is ready: until then A's memory must not be given away.
+They cannot be written to, and JAX exposes no stream.  So a product goes through DLPack: JAX requests an object's data
+on a stream of its choice, and the object queues the product on that stream before it returns them.  The call returns
+when the result is ready: until then A's memory must not be reused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ._arrays import (
 
 
 class _Result:
-    """What jax.dlpack.from_dlpack is given: memory of JAX's that the product is written to when it is asked for."""
+    """The object for jax.dlpack.from_dlpack: memory of JAX's that the product is written to when it is requested."""
 
     def __init__(self, what: Product, source: Any) -> None:
         self.what, self.source = what, source
@@ -53,7 +53,7 @@ class Jax(Adapter):
     name = "jax"
 
     def read(self, array: Any) -> Reading:
-        """Of an array whose value is there: the call waits for it, so that every stream may read it."""
+        """For an array with a value: the call waits for it, so that every stream may read it."""
         _check(array)
         return read_dlpack(array.block_until_ready().__dlpack__())
 
@@ -79,7 +79,7 @@ class Jax(Adapter):
         else:
             rows = host_list(rows, count, checked=True)
             if (rows >= 2**31).any() and jax.dtypes.canonicalize_dtype("int64") != "int64":
-                raise ValueError("JAX makes int32 of a list of rows, which some do not fit; not so with jax_enable_x64")
+                raise ValueError("JAX converts a list of rows to int32, which some rows exceed; set jax_enable_x64")
         listed = jax.device_put(rows, like.device)
         listed = listed if listed.dtype in ("int32", "int64") else listed.astype("int32")
         return listed.block_until_ready()
@@ -96,7 +96,7 @@ class Jax(Adapter):
         return result
 
     def into(self, what: Product, alpha: float, array: Any, beta: float, target: Any) -> None:
-        raise TypeError("JAX arrays cannot be written to: instead of S.update(Y, A, row0), Y += S.apply(A, row0=row0)")
+        raise TypeError("JAX arrays cannot be written to; use Y += S.apply(A, row0=row0)")
 
 
 def _check(array: Any) -> None:

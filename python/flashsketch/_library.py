@@ -1,7 +1,7 @@
-"""The C library through ctypes: where it is, its functions, its errors, and contexts to call it with.
+"""The C library through ctypes: its path, its functions, its errors, and contexts for its calls.
 
-Contracts are in flashsketch.h.  Structs are packed by `struct` into memory that belongs to a context,
-because a ctypes.Structure for each call costs several microseconds.
+Contracts are in flashsketch.h.  Structs are packed by `struct` into memory of a context, because a ctypes.Structure for
+each call costs several microseconds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ pack_matrix_size = _ONE_MATRIX.size
 class Error(Exception):
     """An error of the library; the text is its message.
 
-    What is raised is one of the five below, which are also ValueError, MemoryError, NotImplementedError, RuntimeError
+    The exceptions raised are the five below, which are also ValueError, MemoryError, NotImplementedError, RuntimeError
     and OSError.
     """
 
@@ -51,7 +51,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class Unsupported(Error, NotImplementedError):
-    """Right, but this backend cannot do it (FS_EUNSUPPORTED)."""
+    """Valid, but not supported by this backend (FS_EUNSUPPORTED)."""
 
 
 class BackendError(Error, RuntimeError):
@@ -59,7 +59,7 @@ class BackendError(Error, RuntimeError):
 
 
 class FileError(Error, OSError):
-    """A file cannot be read or written, or does not hold what it should (FS_EFILE)."""
+    """A file cannot be read or written, or is malformed (FS_EFILE)."""
 
 
 _ERRORS = {1: InvalidArgument, 2: OutOfMemory, 3: Unsupported, 4: BackendError, 5: FileError}
@@ -69,14 +69,14 @@ def _open() -> ctypes.CDLL:
     said = os.environ.get("FLASHSKETCH_LIBRARY")
     if said:
         return ctypes.CDLL(said)
-    # An editable install has two folders: the sources, and where the build was put.
+    # An editable install has two folders: the sources and the build.
     for folder in sys.modules[__package__].__path__:
         path = pathlib.Path(folder, "libflashsketch.so")
         if path.exists():
             return ctypes.CDLL(str(path))
     raise ImportError(
-        "libflashsketch.so is not beside the Python package: install it with `pip install .`, or let "
-        "FLASHSKETCH_LIBRARY name the library of a build"
+        "libflashsketch.so is not beside the Python package: install it with `pip install .`, or set "
+        "FLASHSKETCH_LIBRARY to the library of a build"
     )
 
 
@@ -188,19 +188,19 @@ def check(result: int) -> None:
 
 
 def whole(name: str, value: Any, low: int = -(2**63), high: int = 2**63 - 1, *, who: str = "Sketch") -> int:
-    """An argument as an int from low to high.  ctypes keeps the last 64 bits of a larger number without a word, so
-    every number that goes to the library comes through here."""
+    """An argument as an int from low to high.  ctypes silently keeps the last 64 bits of a larger number, so every
+    number for the library is checked here."""
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{who}: {name} is {value!r}, it must be a whole number") from None
+        raise TypeError(f"{who}: {name} is {value!r}, it must be an integer") from None
     if not low <= number <= high:
         raise ValueError(f"{who}: {name} is {number}, it must be from {low} to {high}")
     return number
 
 
-# A view of a matrix as the frameworks' adapters make it: address of element (0, 0), rows, columns, row stride, column
-# stride (in elements, any sign), dtype, device.
+# A view of a matrix from the frameworks' adapters: address of element (0, 0), rows, columns, row stride, column stride
+# (in elements, any sign), dtype, device.
 View = Tuple[int, int, int, int, int, int, int]
 
 
@@ -242,12 +242,12 @@ class Context:
 
 
 # Contexts that no call is using, by device and stream.  A call takes one out and puts it back, so that there are as
-# many as calls at the same time, whatever threads make them.  list.pop and list.append are atomic.  Contexts are kept:
-# a captured CUDA graph goes on using the scratch memory of the one it was captured with.
+# many as simultaneous calls, from any threads.  list.pop and list.append are atomic.  Contexts are kept: a captured
+# CUDA graph keeps using the scratch memory of the one it was captured with.
 _idle: Dict[Tuple[int, int], List[Context]] = {}
 _inherited: List[Any] = []
 _threads = 0
-_forked = False  # whether a fork made this process
+_forked = False  # whether this process was created by fork
 _precision = "full"
 
 
@@ -255,9 +255,9 @@ def configure(*, threads: Optional[int] = None, precision: Optional[str] = None)
     """Sets how products are computed from now on, in the whole process.
 
     threads: on a CPU, at most 1024; 0, the default, is OpenMP's own number (the variable OMP_NUM_THREADS).  The result
-    does not depend on it.  A process that a fork made always works with one thread, because GNU's OpenMP cannot start
-    more there; one that was spawned has as many as any other.  precision: of float32 sums on a GPU; "full", the
-    default, or "fast", which may drop the last 8 of an element's 24 bits.
+    does not depend on it.  A process created by fork always uses one thread, because GNU's OpenMP cannot start more
+    there; a spawned one has no such limit.  precision: of float32 sums on a GPU; "full", the default, or "fast", which
+    may drop the last 8 of an element's 24 bits.
 
     >>> import flashsketch as fs
     >>> fs.configure(threads=1)
@@ -272,7 +272,7 @@ def configure(*, threads: Optional[int] = None, precision: Optional[str] = None)
 
 
 def describe() -> str:
-    """Two lines of text: the CPU backend that is used here, and the first GPU or why there is none.
+    """Two lines of text: the CPU backend of this machine, and the first GPU or the reason why there is none.
 
     >>> import flashsketch as fs
     >>> print(fs.describe())                                    # doctest: +ELLIPSIS
@@ -288,8 +288,8 @@ def describe() -> str:
 
 
 def _after_fork() -> None:
-    # GNU's OpenMP hangs in the child of a process that has used it, unless the child stays with one thread.  The
-    # parent's contexts are not the child's to free.
+    # GNU's OpenMP hangs in the child of a process that has used it, unless the child stays with one thread.  The child
+    # must not free the parent's contexts.
     global _idle, _forked
     _inherited.append(_idle)
     _idle, _forked = {}, True
@@ -309,8 +309,8 @@ def _borrow(device: int, stream: int) -> Tuple[List[Context], Context]:
 
 
 def _parts(view: View) -> Tuple[int, ...]:
-    """The fields of an fs_matrix.  Its data is where the buffer starts, which with negative strides is not where
-    element (0, 0) is."""
+    """The fields of an fs_matrix.  Its data is the start of the buffer, which with negative strides differs from the
+    address of element (0, 0)."""
     address, rows, cols, row_stride, col_stride, dtype, device = view
     offset = 0
     if row_stride < 0 < rows:
@@ -333,7 +333,7 @@ def borrowed(device: int, stream: int) -> Iterator[Context]:
 
 
 def pack_matrix(view: View) -> bytes:
-    """An fs_matrix, to be given by its address."""
+    """The address of an fs_matrix."""
     return _ONE_MATRIX.pack(*_parts(view))
 
 
@@ -357,8 +357,8 @@ def multiply_rows(
     handle: int, row0: int, alpha: float, source: View, listed: Tuple[int, int, int], beta: float, target: View,
     stream: int
 ) -> None:
-    """target = beta target + alpha S source[rows], rows given by the address, the number and the bytes of indices that
-    are where source is."""
+    """target = beta target + alpha S source[rows], rows given by the address, the number and the bytes of indices in
+    source's memory space."""
     address, count, size = listed
     rows = _ROWS.pack(count, INDEX[size], address, source[6] != HOST)
     with borrowed(source[6], stream) as context:

@@ -23,7 +23,7 @@ DTYPES = (numpy.float64, numpy.float32)
 
 
 def seed_of(random_state: Any) -> int:
-    """A sketch's seed: a whole number as it is, otherwise a draw."""
+    """A sketch's seed: an integer unchanged, otherwise a draw."""
     if isinstance(random_state, (int, numpy.integer)):
         return int(random_state)
     return int(check_random_state(random_state).randint(0, 2**32, dtype=numpy.uint64))
@@ -50,8 +50,8 @@ def _weights(sample_weight: Any, X: Any) -> Optional[numpy.ndarray]:
 
 
 def _centred(X: Any, weights: Any, out: Any) -> Tuple[Any, Any]:
-    """X without its mean, and the mean.  What rounding leaves of it is subtracted once more: a constant column would
-    otherwise be a small one, and count in the rank."""
+    """X without its mean, and the mean.  The remainder of the mean after rounding is subtracted too: otherwise a
+    constant column would become a small one, and count in the rank."""
     share = (weights / weights.sum()).astype(X.dtype)
     first = X.T @ share
     X = numpy.subtract(X, first, out=out)
@@ -61,7 +61,7 @@ def _centred(X: Any, weights: Any, out: Any) -> Tuple[Any, Any]:
 
 
 class _LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """What both models do."""
+    """The base of both models."""
 
     fit_intercept: bool
     copy_X: bool
@@ -90,7 +90,7 @@ class _LinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
             y = y * (narrow if y.ndim == 1 else narrow[:, None])
             if sparse:
                 X = scipy.sparse.diags(narrow, dtype=X.dtype).dot(X).asformat(X.format)
-            elif self.fit_intercept:  # X is a copy, or the caller's to be overwritten
+            elif self.fit_intercept:  # X is a copy, or may be overwritten
                 X *= narrow[:, None]
             else:
                 X = numpy.multiply(X, narrow[:, None], out=None if self.copy_X else X)
@@ -121,7 +121,7 @@ class FlashLinearRegression(_LinearModel):
     type.  compute_singular: also compute singular_ of a dense X, which takes longer than the fit.
 
     Attributes after fit: coef_, intercept_, n_features_in_, feature_names_in_; of a dense X also rank_ (of the centred
-    X) and, where it was asked for, singular_.  Where columns are dependent or samples few, coef_ is the shortest.
+    X) and, if requested, singular_.  Where columns are dependent or samples few, coef_ is the shortest.
 
     >>> import numpy as np
     >>> from flashsketch.sklearn import FlashLinearRegression

@@ -17,13 +17,13 @@ _OPTIONS, _REPORT = layout("fs_svd_options"), layout("fs_svd_report")
 
 @dataclass(frozen=True)
 class SVD:
-    """What svd found: A ~ U diag(s) Vt.  `U, s, Vt = fs.svd(A, rank=10)` takes it apart, and where compute_uv is False
-    `(s,) = fs.svd(A, compute_uv=False)`.
+    """The result of svd: A ~ U diag(s) Vt.  It unpacks as `U, s, Vt = fs.svd(A, rank=10)`, and where compute_uv is
+    False as `(s,) = fs.svd(A, compute_uv=False)`.
 
     U: d x rank, Vt: rank x n, None where compute_uv is False.  s: the singular values, descending.  norm: |A|
-    (Frobenius).  error: |A - U diag(s) Vt|, exact where all were asked for, otherwise an estimate; it lies from low to
-    high in `confidence`, 0.99, of all draws.  sketch: columns of the range, rank + oversampling; 0 where all singular
-    values were computed, by QR.  reads: of A.
+    (Frobenius).  error: |A - U diag(s) Vt|, exact where all singular values were requested, otherwise an estimate; it
+    lies from low to high in `confidence`, 0.99, of all draws.  sketch: columns of the range, rank + oversampling; 0
+    where all singular values were computed, by QR.  reads: of A.
     """
 
     U: Any
@@ -45,11 +45,11 @@ class SVD:
 
 @dataclass(frozen=True)
 class PCA:
-    """What pca found, the names of scikit-learn's PCA.
+    """The result of pca, with the names of scikit-learn's PCA.
 
     mean: of each column.  components: the principal axes, one a row, n_components x n.  s: the singular values of the
     centred A.  explained_variance: s^2 / (d - 1).  explained_variance_ratio: its share of all variance.  U: U diag(s)
-    are the scores, what A's rows become; None where compute_u is False.  norm, error ...: as svd's, of the centred A.
+    are the scores of A's rows; None where compute_u is False.  norm, error ...: as svd's, of the centred A.
     """
 
     mean: Any
@@ -121,11 +121,11 @@ def svd(
     otherwise float32.  The component of each row of Vt with the largest magnitude is positive.  A singular value that
     is 0 to rounding is 0, and so is its column of U.
 
-    With rank None they are computed by QR, to rounding; otherwise by the range of a sketch of A, in which case the
-    result has an error beyond that of the best approximation, and its size is estimated.  oversampling: columns of the
-    range beyond rank; None: max(10, rank // 2), with one_read max(10, 2 * rank).  power_steps: each reads A once more
-    and sharpens slowly falling spectra; None: 2.  one_read: a single read of A (generalised Nystrom), without power
-    steps.  seed: of the sketches.  progress: as lstsq's.
+    With rank None they are computed by QR, to rounding; otherwise by the range of a sketch of A, whose error, larger
+    than that of the best approximation, is estimated.  oversampling: columns of the range beyond rank; None: max(10,
+    rank // 2), with one_read max(10, 2 * rank).  power_steps: each reads A once more and improves the result for slowly
+    falling spectra; None: 2.  one_read: a single read of A (generalised Nystrom), without power steps.  seed: of the
+    sketches. progress: as lstsq's.
 
     >>> import numpy as np, flashsketch as fs
     >>> rng = np.random.default_rng(0)

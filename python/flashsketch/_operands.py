@@ -1,8 +1,8 @@
-"""The matrix A of a solver, and what a solver gets beside it and returns (flashsketch_solvers.h).
+"""The matrix A of a solver, its other arguments and its results (flashsketch_solvers.h).
 
-A dense A is read where it is.  A sparse one stays sparse.  A Dask array arrives in slices of rows: each read of A
-computes its chunks one after the other and keeps those of one slice.  Small results come out of the library in host
-memory and become arrays of A's framework; large ones are written where the framework wants them.
+A dense A is read in place.  A sparse one stays sparse.  A Dask array arrives in slices of rows: each read of A computes
+its chunks one after the other and keeps those of one slice.  Small results are computed in host memory and become
+arrays of A's framework; large ones are written to memory of the framework.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from ._sketch import Sketch
 from ._tasks import dense_view, load_wheels
 
 _PROGRESS, _SLICES, _OPERAND = layout("fs_progress"), layout("fs_slices"), layout("fs_operand")
-_EFILE = 5  # what a callback returns after an exception, which is then raised in place of the library's error
+_EFILE = 5  # the result of a callback after an exception, which is then raised in place of the library's error
 
 _AT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p)
 _REWIND = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _NEXT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
-# Rows of a Dask array are computed together up to so many bytes, and by whole chunks.
+# The bytes of rows of a Dask array that are computed together, in whole chunks.
 _SLICE_BYTES = 64 << 20
 
 Progress = Optional[Callable[[float, str], Any]]
 
 
 def real(name: str, value: Any, who: str) -> float:
-    """A number of a caller's as a float; None is 0, which the library takes as its default."""
+    """A caller's number as a float; None is 0, the library's default."""
     if value is None:
         return 0.0
     try:
@@ -68,8 +68,8 @@ def note_of(text: bytes) -> str:
 
 
 class _Calls:
-    """Python functions that the library calls.  The first exception of one ends the call that it is raised in, and is
-    raised from there."""
+    """Python functions that the library calls.  The first exception in one ends the library's call, from which it is
+    raised."""
 
     def __init__(self, progress: Progress) -> None:
         self.error: Optional[BaseException] = None
@@ -84,7 +84,7 @@ class _Calls:
         return ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def finish(self) -> None:
-        """After the call: gives memory back, and raises what a function raised."""
+        """After the call: releases memory, and raises the exception of a function."""
         error, self.error = self.error, None
         if error is not None:
             raise error
@@ -94,7 +94,7 @@ class _Calls:
         if self.error is None:
             try:
                 function()
-            except BaseException as error:  # KeyboardInterrupt, too: ctypes would print and forget it
+            except BaseException as error:  # KeyboardInterrupt, too: ctypes would print and ignore it
                 self.error = error
         return 0 if self.error is None else _EFILE
 
@@ -132,7 +132,7 @@ class _Slices(_Calls):
         return self.guarded(lambda: self._compute(dense, sparse))
 
     def _compute(self, dense: int, sparse: int) -> None:
-        self.kept = None  # the slice before: two of them are not in memory at one time
+        self.kept = None  # frees the slice before: two of them are never in memory together
         first, end = self.ranges[self.number]
         self.number += 1
         chunk = self.array[first:end].compute()
@@ -140,7 +140,7 @@ class _Slices(_Calls):
         if tuple(chunk.shape) != wanted:
             raise ValueError(
                 f"rows {first} to {end} of a Dask array have shape {tuple(chunk.shape)} when they are computed, and "
-                f"its chunks say {wanted}"
+                f"its chunks promise {wanted}"
             )
         if hasattr(chunk, "tocsr"):
             chunk = lines(self.sparse.floating(chunk).astype(self.array.dtype, copy=False))
@@ -171,7 +171,7 @@ def _row_ranges(array: Any) -> Iterator[Tuple[int, int]]:
 
 
 class Operand:
-    """A as fs_operand, with where it is and what results are to be like."""
+    """A as fs_operand, with its device and the framework of results."""
 
     def __init__(self, who: str, A: Any, progress: Progress = None) -> None:
         if progress is not None and not callable(progress):
@@ -236,7 +236,7 @@ class Operand:
         return ctypes.addressof(self._progress)
 
     def right(self, b: Any) -> Tuple[View, Any, bool, bool]:
-        """The view of b; what must live; whether it is a vector; whether it is float64."""
+        """The view of b; the object that must live; whether it is a vector; whether it is float64."""
         if b is None:
             raise TypeError(f"{self.who}: b is None, it must be an array with the rows of A")
         adapter, b = taken(b)
@@ -251,24 +251,24 @@ class Operand:
         view, keep = dense_view("b", adapter, b)
         if adapter is not self.adapter or view[6] not in (HOST, self.device):
             where = f"A is {place(self.device)} and b {place(view[6])}"
-            raise TypeError(f"{where}: both must be of one framework and in one place")
+            raise TypeError(f"{where}: both must be of one framework and on one device")
         if view[1] != self.rows:
             raise ValueError(f"b has {view[1]} rows, and A is {self.rows} x {self.n}: b must have {self.rows}")
         return view, keep, len(b.shape) == 1, view[5] == F64
 
     def dtype(self, wide: bool = False) -> str:
-        """Of results: float64 where A, or something beside it, is, otherwise float32."""
+        """The type of results: float64 where A, or another argument, is, otherwise float32."""
         return "float64" if wide or self.wide else "float32"
 
     def small(self, array: Optional[numpy.ndarray]) -> Any:
-        """A result in host memory as an array of A's framework, where A is."""
+        """A result in host memory as an array of A's framework, on A's device."""
         return None if array is None else self.adapter.brought(array, self.like)
 
     def large(self, shape: Tuple[int, int]) -> "_Large":
         return _Large(self, shape)
 
     def replaced(self, given: Any) -> View:
-        """The view of a dense A that a result is to replace: the caller's own array."""
+        """The view of a dense A that a result replaces: the caller's own array."""
         writeable = self.view is not None and self.array is given and self.adapter.name in ("numpy", "torch", "cupy")
         if not writeable:
             raise TypeError(f"{self.who}: overwrite_a needs a dense float32 or float64 array of NumPy, PyTorch or CuPy")
@@ -292,7 +292,7 @@ class Operand:
 
 
 class _Large:
-    """A result of d rows: where the framework has memory that can be written to, there; otherwise in host memory first.
+    """A result of d rows: in the framework's memory where that can be written to, otherwise in host memory first.
     """
 
     def __init__(self, A: Operand, shape: Tuple[int, int]) -> None:

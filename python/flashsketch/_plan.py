@@ -16,12 +16,12 @@ _OPTIONS, _REPORT = layout("fs_plan_options"), layout("fs_plan_report")
 
 @dataclass(frozen=True)
 class Plan:
-    """What plan chose: k, kappa and s of a sketch, and why.
+    """The result of plan: k, kappa and s of a sketch, and the reason.
 
-    n, error, probability, d (None: not known), coherent: what was asked for.  typical: the error to expect, the mean
+    n, error, probability, d (None: not known), coherent: the arguments of plan.  typical: the error to expect, the mean
     of draws.  exceeded: the error that is exceeded with that probability, at most the wanted one.  reason: the rule
-    that gave k, kappa and s, with its numbers.  A plan stands in for the Sketch of solve, ridge, gram and ose, which
-    make it for the rows of their A.
+    that gave k, kappa and s, with its numbers.  solve, ridge, gram and ose accept a plan in place of a Sketch, and
+    create the sketch for the rows of their A.
     """
 
     n: int
@@ -44,7 +44,7 @@ class Plan:
         True
         """
         if d is None and self.d is None:
-            raise ValueError("Plan.sketch: d is not given, and the plan was made without it")
+            raise ValueError("Plan.sketch: d is not given, and the plan has none; give the rows of A")
         rows = whole("d", self.d if d is None else d, who="Plan.sketch")
         return Sketch(self.k, rows, seed, kappa=self.kappa, s=self.s, shuffle="rows")
 
@@ -58,7 +58,7 @@ def plan(
     coherent: bool = False,
 ) -> Plan:
     """A sketch for a wanted error: k, kappa and s with which all squared lengths in the range of an A of n columns are
-    kept within `error` (Embedding.error), but with this probability.
+    kept within `error` (Embedding.error), except with this probability.
 
     n: columns of A, or the rank that counts.  error: above 0, below 1.  d: rows of A, which k cannot exceed.  coherent:
     whether a few rows of A may outweigh all others.

@@ -1,4 +1,4 @@
-"""Preconditioner: what a sketch of A gives to an iteration of the caller's."""
+"""Preconditioner: the preconditioner from a sketch of A, for the caller's own iterations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINE = {True: 2.0**-52, False: 2.0**-23}  # by whether A is float64
 
 
 def solver_sketch(d: int, n: int, seed: int) -> Optional[Sketch]:
-    """The sketch that solvers take for a d x n matrix; None where it would have as many rows as the matrix."""
+    """The solvers' own sketch for a d x n matrix; None where it would have as many rows as the matrix."""
     k = 4 * n + 16
     return Sketch(k, d, seed, kappa=min(4, -(-k // 64)), s=4, shuffle="rows") if k < d else None
 
@@ -36,14 +36,14 @@ def whitening(Y: numpy.ndarray, cut: float, least: float = 0.0) -> Tuple[numpy.n
 
 class Preconditioner:
     """N = V_r diag(1 / sigma_r) from the singular values and vectors of S A, n x rank: A N has singular values near 1,
-    whatever the condition of A, so that LSQR, CG and their like converge in tens of iterations.
+    whatever the condition of A, so that LSQR, CG and similar methods converge in tens of iterations.
 
     With z that minimises |A N z - b|, x = M.solve(z) minimises |A x - b|, and is the shortest of such x up to the
-    error of the sketch.  A is read once; N takes n x rank numbers, and the sketch k x n while it is made.
+    error of the sketch.  A is read once; N takes n x rank numbers, and the sketch k x n while it is computed.
 
     A: d x n, d >= n, as lstsq's: dense, sparse or of Dask.  sketch: a Sketch of d columns and at least n rows, instead
-    of one with k = 4 n + 16 rows, which seed draws; an A of fewer rows is taken itself.  rcond: singular values up to
-    rcond times the largest count as 0; None: max(8, sqrt(n)) times the machine precision of A's type.
+    of one with k = 4 n + 16 rows, which seed draws; an A of fewer rows is factored itself.  rcond: singular values up
+    to rcond times the largest count as 0; None: max(8, sqrt(n)) times the machine precision of A's type.
 
     Attributes: matrix (N, of A's framework, where A is), rank, condition (of A, from the sketch), k (rows of S, 0
     without one), shape (n, rank).
@@ -153,7 +153,7 @@ def _sketched(S: Optional[Sketch], operand: Operand) -> numpy.ndarray:
         Y = source.sketches(S, A, None)[0]  # type: ignore[attr-defined]
     elif operand.code not in (F16, BF16):
         Y = S @ A
-    elif adapter.name == "jax":  # whose results cannot be written to
+    elif adapter.name == "jax":  # whose arrays are read-only
         Y = S @ adapter.cast(A, "float32")
     else:
         Y = S.apply(A, out=adapter.empty(A, (S.k, *A.shape[1:]), "float32"))

@@ -1,7 +1,6 @@
 """Projectors of gradients with the interfaces of TRAK and dattri (PyTorch); flashsketch.attribution has them.
 
-Their scores do not change when S is scaled, so it does not matter that TRAK's own projectors do not divide by
-sqrt(proj_dim) and these keep lengths.
+These keep lengths, where TRAK's own projectors do not divide by sqrt(proj_dim); scores do not depend on the scale of S.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _FAMILIES: Dict[Optional[str], Dict[str, Any]] = {
 
 
 class Projector:
-    """Projects batches of gradients, n x grad_dim, to n x proj_dim, by another S for every model_id.
+    """Projects batches of gradients, n x grad_dim, to n x proj_dim, with a different S for each model_id.
 
     grads may be a dict of tensors, n x the shape of a parameter each: they are projected one after the other, by their
-    place in the whole gradient, and are never concatenated.  The result does not depend on how a gradient is cut, on
+    position in the whole gradient, and are never concatenated.  The result does not depend on how a gradient is cut, on
     the batch, or on the machine.
 
     proj_type: None is the library's sketch for batches; "sjlt" and "normal" are those families.  dtype: of the result;
-    sums are made in float32 (float64 for float64) and rounded to it once.  None: the gradients' own.
+    sums are float32 (float64 for float64) and rounded to it once.  None: the gradients' own.
 
     >>> import torch
     >>> from flashsketch.attribution import Projector
@@ -77,7 +76,7 @@ class Projector:
         parts = [self._part(grad) for grad in (grads.values() if isinstance(grads, Mapping) else [grads])]
         columns = sum(part.shape[1] for part in parts)
         if columns != self.grad_dim:
-            raise ValueError(f"the gradients have {columns} elements each, the projector was made for {self.grad_dim}")
+            raise ValueError(f"the gradients have {columns} elements each, the projector takes {self.grad_dim}")
         first = parts[0]
         wide = torch.promote_types(first.dtype, torch.float32)
         sums = first.new_empty((first.shape[0], self.proj_dim), dtype=wide)

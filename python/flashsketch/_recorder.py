@@ -1,8 +1,7 @@
-"""What the gradients of a PyTorch model's linear layers are made of, recorded while the model runs.
+"""The factors of the gradients of a PyTorch model's linear layers, recorded while the model runs.
 
-Hooks behind the layers note their inputs and where their outputs are in autograd's graph; then one backward pass over
-the batch gives the gradients of all of these outputs at once.  It computes no gradient of a parameter and writes no
-.grad.
+Hooks on the layers record their inputs and the nodes of their outputs in autograd's graph; one backward pass over the
+batch then gives the gradients of all these outputs.  It computes no gradient of a parameter and writes no .grad.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ class Recorder:
 
     Of a model's parameters, those that need no gradient are left out.  All others must be weights and biases of
     torch.nn.Linear modules, or be named in `others`: their gradients are then given to `layers` as tensors, examples x
-    the shape of the parameter.  `parameters` are the parameters that gradients are taken of, in the model's order: what
-    an Attributor is made with.
+    the shape of the parameter.  `parameters` are the parameters of the gradients, in the model's order, for an
+    Attributor.
 
-    Examples must not meet each other in the model: not in a batch norm that is training.  The first axis of what a
-    layer gets and makes is that of the examples, others but the last are tokens.  A layer that is called several times,
-    and layers that share a weight, are summed.
+    Examples must not interact in the model, as they do in a batch norm in training mode.  The first axis of a layer's
+    inputs and outputs is that of the examples, the last that of the values, others are tokens.  A layer that is called
+    several times, and layers that share a weight, are summed.
 
     >>> import torch, flashsketch as fs
     >>> net = torch.nn.Sequential(torch.nn.Linear(20, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
@@ -86,28 +85,28 @@ class Recorder:
         self._handles = []
 
     def _record(self, module: Module, given: Tuple[Any, ...], named: Dict[str, Any], output: Tensor) -> None:
-        if output.requires_grad:  # it does not where gradients are off
+        if output.requires_grad:  # it does not where gradients are disabled
             inputs = (given[0] if given else named["input"]).detach()
             # An edge stays where it is when the output is changed in place later, as ReLU(inplace=True) does.
             self._calls[module].append((inputs, inputs._version, torch.autograd.graph.get_gradient_edge(output)))
 
     def layers(self, values: Tensor, others: Optional[Mapping[str, Tensor]] = None) -> Dict[str, Any]:
-        """What add_layers takes: the parts of the gradients of `values`, the objective of each example, a vector that
-        was made from the model's outputs since the recorder was entered.
+        """What add_layers takes: the parts of the gradients of `values`, the objective of each example, a vector
+        computed from the model's outputs since the recorder was entered.
 
-        others: the gradients of the parameters that were named when the recorder was created.  The calls of the layers
-        and the graph behind them are forgotten.
+        others: the gradients of the parameters that were named when the recorder was created.  The recorded calls and
+        their graph are released.
         """
         if values.dim() != 1:
             raise ValueError(
                 f"values have shape {tuple(values.shape)}, there must be one for each example: not their sum or mean"
             )
         if set(others or {}) != set(self.others):
-            raise ValueError(f"`others` are {sorted(others or {})}, the recorder was made for {sorted(self.others)}")
+            raise ValueError(f"`others` are {sorted(others or {})}, the recorder was created for {sorted(self.others)}")
         calls, self._calls = self._calls, {module: [] for module in self._names}
         for module, name in self._names.items():
             if not calls.get(module):
-                raise ValueError(f"{name} was not called, or with gradients off, since the recorder was entered")
+                raise ValueError(f"{name} was not called since the recorder was entered, or with gradients disabled")
         edges = [edge for of in calls.values() for _, _, edge in of]
         found = iter(torch.autograd.grad(values.sum(), edges, allow_unused=True) if edges else ())
         made = {
@@ -123,33 +122,33 @@ class Recorder:
             key = tuple(self._holders[name])
             if key not in together:
                 together[key] = _joined([pair for module in key for pair in made[module]])
-            slopes, inputs = together[key]
-            parts[name] = (slopes, inputs if self._roles[name] == "weight" else None)
+            output_gradients, inputs = together[key]
+            parts[name] = (output_gradients, inputs if self._roles[name] == "weight" else None)
         return parts
 
     def _pair(
-        self, module: Module, inputs: Tensor, version: int, slopes: Optional[Tensor], examples: int
+        self, module: Module, inputs: Tensor, version: int, output_gradients: Optional[Tensor], examples: int
     ) -> Tuple[Tensor, Tensor]:
         """Output gradients and inputs of one call, checked."""
         name = self._names[module]
-        if slopes is None:
+        if output_gradients is None:
             raise ValueError(
-                f"values do not depend on a call of {name}; what is computed again in a backward pass (checkpointing) "
-                "cannot be recorded"
+                f"values do not depend on a call of {name}; layers that are recomputed in a backward pass "
+                "(checkpointing) cannot be recorded"
             )
         if inputs._version != version:
             raise ValueError(f"the inputs of {name} were changed in place after it was called")
-        if slopes.dim() < 2 or len(slopes) != examples:
+        if output_gradients.dim() < 2 or len(output_gradients) != examples:
             raise ValueError(
-                f"the outputs of {name} have shape {tuple(slopes.shape)}: their first axis must be that of the "
-                f"{examples} examples, their last that of the layer"
+                f"the outputs of {name} have shape {tuple(output_gradients.shape)}: their first axis must be that of "
+                f"the {examples} examples, their last that of the layer"
             )
-        return slopes, inputs
+        return output_gradients, inputs
 
 
 def _joined(pairs: List[Tuple[Tensor, Tensor]]) -> Tuple[Tensor, Tensor]:
     """Several calls as one with the tokens of all of them."""
     if len(pairs) == 1:
         return pairs[0]
-    slopes, inputs = (torch.cat([x[:, None].flatten(1, -2) for x in of], 1) for of in zip(*pairs))
-    return slopes, inputs
+    output_gradients, inputs = (torch.cat([x[:, None].flatten(1, -2) for x in of], 1) for of in zip(*pairs))
+    return output_gradients, inputs

@@ -33,17 +33,17 @@ def _named(name: str, value: Any, numbers: Dict[str, int]) -> int:
 
 
 class _Operator:
-    """What scipy.sparse.linalg.aslinearoperator asks of an object with a shape, `@` and T."""
+    """The interface that scipy.sparse.linalg.aslinearoperator requires of an object with a shape, `@` and T."""
 
     __slots__ = ()
 
     @property
     def dtype(self) -> "numpy.dtype[Any]":
-        """float64, for SciPy.  A product has the type of the array that is multiplied."""
+        """float64, for SciPy.  A product has the type of the multiplied array."""
         return _FLOAT64
 
     def matvec(self, x: Any) -> Any:
-        """The product with a vector, as `@` makes it: for SciPy's linear operators."""
+        """The product with a vector, as with `@`: for SciPy's linear operators."""
         return self.__matmul__(x)
 
     def rmatvec(self, x: Any) -> Any:
@@ -67,25 +67,25 @@ class _Operator:
 
 
 class Sketch(_Operator):
-    """The k x d random matrix S that a few numbers and a seed define: the same on every machine, CPU or GPU.
+    """The k x d random matrix S, defined by a few numbers and a seed: the same on every machine, CPU or GPU.
 
     S is never in memory.  `S @ A`, `S.project(X)` and `S.T @ Y` take arrays of NumPy, PyTorch, CuPy and JAX with any
     strides, in float32, float64, float16 and bfloat16, and `S @ A` and `S.project(X)` SciPy's sparse matrices too.  A
     product is an array of the same framework, on the same device, queued on its current stream.  Arrays of whole
     numbers and of bool are converted first, those of at most 16 bits to float32, wider ones to float64 (by JAX to its
-    widest type), and so are arrays in the other byte order.  A list, a DataFrame, and whatever else has __array__, is
-    made a NumPy array.  A sketch never changes; threads may share it.
+    widest type), and so are arrays in the other byte order.  Lists, DataFrames and other objects with __array__ are
+    converted to NumPy arrays.  A sketch never changes; threads may share it.
 
     `scipy.sparse.linalg.aslinearoperator(S)` is S among SciPy's linear operators.
 
-    k: rows of S.  d: columns of S, rows of A.  seed: from 0 to 2^64 - 1.  The rest may be left to the library, and is
-    explained in docs/definition.md: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), quality ("fast",
-    "default", "high", "gaussian"), which chooses kappa and s where they are 0, M (blocks), kappa, s (nonzeros of a
-    column, in each of kappa blocks), shuffle ("rows", "groups", "none"), interleave.  k is at least twice the rank of
-    A, and four times that where few rows of A dominate.
+    k: rows of S.  d: columns of S, rows of A.  seed: from 0 to 2^64 - 1.  The library chooses parameters that are not
+    given; docs/definition.md explains them: family ("blockperm", "sjlt", "blockrow", "srht", "gaussian"), quality
+    ("fast", "default", "high", "gaussian"), which chooses kappa and s where they are 0, M (blocks), kappa, s (nonzeros
+    of a column, in each of kappa blocks), shuffle ("rows", "groups", "none"), interleave.  k is at least twice the rank
+    of A, and four times that where few rows of A dominate.
 
     batch_major: choose the sketch that is fast for batches, n x d with contiguous samples, as `project` takes them:
-    shuffle "groups".  It is another S than without; both `@` and `project` can be used with either.
+    shuffle "groups". It is a different S; `@` and `project` work with either.
 
     >>> import numpy as np, flashsketch as fs
     >>> S = fs.Sketch(k=400, d=10000, seed=7)
@@ -100,11 +100,11 @@ class Sketch(_Operator):
     """
 
     __slots__ = ("_handle", "_key", "_quality", "_k", "_d", "__weakref__")
-    __array_ufunc__ = None  # `array @ sketch` is a TypeError, not an attempt to make an array of it
+    __array_ufunc__ = None  # `array @ sketch` is a TypeError, not a conversion of S to an array
 
     _handle: int
-    _key: str  # what S is: the numbers of _FIELDS
-    _quality: int  # the rung that was asked for
+    _key: str  # the numbers of _FIELDS, which define S
+    _quality: int  # the requested rung
     _k: int
     _d: int
 
@@ -145,7 +145,7 @@ class Sketch(_Operator):
 
     @classmethod
     def _from_key(cls, key: str) -> "Sketch":
-        """A sketch with this _key; the last few are kept, for PyTorch's operator, which is given keys."""
+        """A sketch with this _key; the last few are kept, for PyTorch's operator, which gets keys."""
         sketch = _recent.get(key)
         if sketch is None:
             sketch = cls._from_numbers(key, 0)
@@ -163,7 +163,7 @@ class Sketch(_Operator):
     def __del__(self, destroy: Any = lib.fs_sketch_destroy) -> None:
         destroy(getattr(self, "_handle", None))  # there is none where __init__ refused
 
-    # what it is ---------------------------------------------------------------------------------------------------
+    # properties ---------------------------------------------------------------------------------------------------
 
     @property
     def k(self) -> int:
@@ -182,8 +182,8 @@ class Sketch(_Operator):
 
     @property
     def quality(self) -> str:
-        """The rung that was asked for: "fast", "default", "high" or "gaussian".  It has chosen kappa and s where they
-        were not given, and is no part of what S is: sketches of the same kappa and s are equal.
+        """The requested rung: "fast", "default", "high" or "gaussian". It chooses kappa and s where they are not given,
+        and does not otherwise define S: sketches of the same kappa and s are equal.
 
         >>> import flashsketch as fs
         >>> S = fs.Sketch(k=400, d=10000, quality="high")
@@ -196,7 +196,7 @@ class Sketch(_Operator):
 
     @property
     def spec(self) -> Dict[str, Any]:
-        """What S is, with every value that the library chose: `fs.Sketch(**S.spec) == S`.
+        """The parameters of S, with every value that the library chose: `fs.Sketch(**S.spec) == S`.
 
         >>> import flashsketch as fs
         >>> fs.Sketch(k=128, d=1000, family="sjlt").spec
@@ -238,7 +238,7 @@ class Sketch(_Operator):
         return out.value
 
     def to_scipy(self, dtype: Any = "float64") -> "scipy.sparse.csr_array":
-        """S written out, as scipy.sparse.csr_array, in float32 or float64.
+        """S as a scipy.sparse.csr_array, in float32 or float64.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -274,9 +274,9 @@ class Sketch(_Operator):
         A is d x n, or a vector.  out: an array for the result, k x n, in A's type, or float32 where A's is a half type.
         row0: A is only rows row0 ... of the whole, and the product is S[:, row0 : row0 + rows] A.  rows: the product is
         S A[rows], without a copy of these rows: numbers from 0, in any order, d of them, or from row0 on; ascending is
-        best.  Negative numbers are refused; they do not count from the end.  A mask, a bool for each row of A, stands
-        for the numbers of its True elements.  For A on a GPU they are an array there, of which numbers that are not
-        rows of A make NaN; others are copied to it.
+        best.  Negative numbers are refused; they do not count from the end.  A mask, a bool for each row of A, selects
+        its True elements.  For A on a GPU, rows is an array there, in which numbers that are not rows of A give NaN;
+        other arrays are copied to it.
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -311,9 +311,9 @@ class Sketch(_Operator):
         return _multiply(self, X, out, row0, True, columns)
 
     def update(self, Y: Any, piece: Any, row0: int = 0, *, alpha: float = 1.0, rows: Any = None) -> Any:
-        """Y += alpha S[:, row0 : row0 + rows] piece: a matrix that arrives in pieces.  Returns Y.
+        """Y += alpha S[:, row0 : row0 + rows] piece, for a matrix that arrives in row slices.  Returns Y.
 
-        rows: of the piece, as apply's.  For batches give transposes, which copy nothing: S.update(Y.T, X.T, row0).
+        rows: of the slice, as apply's.  For batches pass transposes, which are not copied: S.update(Y.T, X.T, row0).
 
         >>> import numpy as np, flashsketch as fs
         >>> S = fs.Sketch(k=128, d=1000)
@@ -411,8 +411,8 @@ class Adjoint(_Operator):
 
 
 def _torch_matmul(func: Any, args: Any) -> Any:
-    """What torch.matmul(S, A) is.  It is also how torch.compile sees `S @ A`, with the operands in the wrong order;
-    nothing is lost, because there is no `A @ S`."""
+    """torch.matmul(S, A). torch.compile also calls it for `S @ A`, with the operands exchanged, which is unambiguous,
+    because there is no `A @ S`."""
     import torch
 
     if func.__name__ in ("matmul", "__matmul__", "__rmatmul__") and len(args) == 2:
@@ -433,8 +433,8 @@ def _asked(sketch: Sketch, adapter: Adapter, A: Any, row0: Optional[int], batch:
     count = len(listed)
     if row0 is None and count != sketch.d:
         raise ValueError(
-            f"{count} {'columns' if batch else 'rows'} are listed, and S is {sketch.k} x {sketch.d}: there must be "
-            f"d = {sketch.d}; a piece of the list needs row0, where it begins"
+            f"{count} {'columns' if batch else 'rows'} are given, and S is {sketch.k} x {sketch.d}: there must be "
+            f"d = {sketch.d}; for a slice of the list give row0, its first row"
         )
     return Product(sketch, False, 0 if row0 is None else whole("row0", row0, 0, sketch.d), count, batch, listed)
 
@@ -455,6 +455,6 @@ def _unpickle(key: str, version: int, quality: int = 0) -> Sketch:
     if version != definition_version:
         raise ValueError(
             f"a pickled sketch is of version {version} of the definition of S, this library of {definition_version}: "
-            "it would be another matrix"
+            "it would be a different matrix"
         )
     return Sketch._from_numbers(key, quality)

@@ -22,14 +22,14 @@ _METHOD_NAMES = {number: name for name, number in _METHODS.items()}
 
 @dataclass(frozen=True)
 class Solution:
-    """What lstsq found.  Norms are Frobenius norms over all right-hand sides.
+    """The result of lstsq.  Norms are Frobenius norms over all right-hand sides.
 
     x: the solution, n or n x rhs.  rank: of A, by rcond.  condition: of A, from the singular values of its sketch that
     count.  residual: |A x - b|.  norm: |x|.  method: "iterate", "normal" or "direct".  k: rows of the sketch, 0 where
     there was none.  iterations: of the slowest right-hand side.  reads: of A, with that of the sketch.  converged:
     whether the tolerance was reached.  backward_error: the largest of all right-hand sides, an estimate (Karlson and
-    Walden), relative to |A|.  true_backward_error: the same measured, where measure_error was asked for, otherwise NaN.
-    note: what is to be known of this solution, such as a rank below n; "" where there is nothing.
+    Walden), relative to |A|.  true_backward_error: the same, measured, with measure_error, otherwise NaN. note: a
+    warning about this solution, such as a rank below n; "" where there is none.
     """
 
     x: Any
@@ -51,11 +51,11 @@ class Solution:
 
 @dataclass(frozen=True)
 class QR:
-    """What qr found: A = Q R, or A[:, pivots] = Q R.  `Q, R = fs.qr(A)` and `Q, R, pivots = fs.qr(A, pivoting=True)`
-    take it apart, without Q where mode is "r".
+    """The result of qr: A = Q R, or A[:, pivots] = Q R. It unpacks as `Q, R = fs.qr(A)` and `Q, R, pivots = fs.qr(A,
+    pivoting=True)`, without Q where mode is "r".
 
     Q: d x n, None where mode is "r".  R: n x n.  pivots: a permutation of the columns, or None.  rank: of A, by rcond.
-    condition: of A, estimated from R.  orthogonality: |Q'Q - I| as the last step measured it (NaN without Q).  k: rows
+    condition: of A, estimated from R.  orthogonality: |Q'Q - I|, measured before Q is rounded (NaN without Q).  k: rows
     of the sketch.  reads: of A, and of Q.
     """
 
@@ -75,10 +75,11 @@ class QR:
 
 @dataclass(frozen=True)
 class Leverage:
-    """What leverage found.
+    """The result of leverage.
 
     scores: d of them, float64.  rank: of A, the sum of exact scores.  sum: of the scores.  largest: the largest score,
-    the coherence of A, from rank / d to 1.  row: which has it.  error: the relative standard deviation of a score,
+    the coherence of A, from rank / d to 1.  row: the row with that score.  error: the relative standard deviation of a
+    score,
     0 where they are exact.  reads: of A.
     """
 
@@ -109,17 +110,18 @@ def lstsq(
     """Least squares to the accuracy of LAPACK: x minimises |A x - b|^2 + lam |x|^2, the shortest one where there are
     many.
 
-    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch, CuPy, JAX or another library of the array API, or what a
-    sketch converts to NumPy's.  A may be a sparse matrix (SciPy, CuPy), or a Dask array, whose chunks are computed in
-    each read, some rows at a time; b is then a dense array of NumPy (CuPy), or of Dask, and x one of NumPy (CuPy).
+    A is d x n, b a vector of d or d x rhs: NumPy, PyTorch, CuPy, JAX or another library of the array API, or anything
+    that a sketch converts to NumPy's.  A may be a sparse matrix (SciPy, CuPy), or a Dask array, whose chunks are
+    computed in each read, some rows at a time; b is then a dense array of NumPy (CuPy), or of Dask, and x one of NumPy
+    (CuPy).
     x is float64 where A or b is, otherwise float32; its accuracy is that of A's type.
 
     rcond: singular values up to rcond times the largest count as 0; None: max(8, sqrt(n)) times the machine precision
     of A's type.  tolerance: stop at this backward error, relative to |A|; None: the rounding unit of A's type.
-    max_iterations: None: 200.  method: "iterate", "normal" or "direct" instead of the one that is chosen by shape and
-    condition.  sketch: a Sketch of d columns and at least n rows, better 4 n, instead of the solver's own, which seed
-    draws.  measure_error: also compute the backward error itself, which reads A once more.  progress: called with the
-    share that is done and what is being done; an exception that it raises comes through.
+    max_iterations: None: 200.  method: "iterate", "normal" or "direct"; None: chosen by shape and condition.  sketch: a
+    Sketch of d columns and at least n rows, better 4 n, instead of the solver's own, which seed draws.  measure_error:
+    also compute the backward error itself, which reads A once more.  progress: called with the share that is done and
+    the name of the present step; its exceptions are passed on.
 
     >>> import numpy as np, flashsketch as fs
     >>> rng = np.random.default_rng(0)
@@ -169,12 +171,12 @@ def qr(
 
     A: as lstsq's, d >= n; of a sparse or Dask A, Q and R are arrays of NumPy (CuPy), and Q is as large as A.  They are
     float64 where A is, otherwise float32.  Q is orthogonal to rounding, whatever the condition of A; where its columns
-    are dependent to rounding, that is an InvalidArgument, unless pivoting is asked for.
+    are dependent to rounding, InvalidArgument is raised, unless pivoting is True.
 
     mode: "reduced", or "r" for R alone.  pivoting: A[:, pivots] = Q R, with a numerical rank r: the first r columns of
     Q are the basis, the others 0, and so are the rows of R from r on.  rcond: diagonal elements of R up to rcond times
-    the first count as 0; None: as lstsq's.  overwrite_a: Q replaces A, which must be a dense float32 or float64 array
-    that can be written to.  sketch, seed, progress: as lstsq's.
+    the first count as 0; None: as lstsq's.  overwrite_a: Q replaces A, which must be a writeable dense float32 or
+    float64 array.  sketch, seed, progress: as lstsq's.
 
     >>> import numpy as np, flashsketch as fs
     >>> A = np.random.default_rng(0).standard_normal((20000, 50))
@@ -228,8 +230,8 @@ def leverage(
     """The leverage scores of the rows of a tall A: |Q_i|^2, Q an orthonormal basis of A's columns, dependent ones too.
 
     A: as lstsq's, d >= n.  exact: compute them from the basis; otherwise they are estimated by two reads of A, without
-    bias up to the error of the sketch, by which they can exceed 1.  error: of estimates, the relative standard
-    deviation that is wanted; None: 0.1.  rcond, sketch, seed, progress: as qr's.
+    bias up to the error of the sketch, by which they can exceed 1.  error: the wanted relative standard deviation of
+    estimates; None: 0.1.  rcond, sketch, seed, progress: as qr's.
 
     >>> import numpy as np, flashsketch as fs
     >>> A = np.random.default_rng(0).standard_normal((20000, 20))

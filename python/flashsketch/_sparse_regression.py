@@ -3,8 +3,8 @@
 A = X - u m', X d x n with its rows weighted already, m the mean of its columns and u the roots of the weights (ones
 without).  With d >= n, LSQR solves min |B N z - c|, B = [A; sqrt(lam) I] and c = [y; 0]: N = V diag(1 / sigma) from the
 singular values of [S A; sqrt(lam) I], and x = N z.  With d < n, x is the first part of the shortest solution of
-N' [A, sqrt(lam) I] [x; t] = N' y, N from the sketch of A'.  Either is solved once more for what remains of y, which
-removes the error that LSQR makes on ill-conditioned problems.
+N' [A, sqrt(lam) I] [x; t] = N' y, N from the sketch of A'.  Either is solved once more for the residual, which removes
+the error of LSQR on ill-conditioned problems.
 
 N has min(d, n)^2 numbers; where they would be more than MOST^2, LSQR works without it, as scikit-learn's does.
 """
@@ -63,7 +63,8 @@ def solve_sparse(
         if lam:
             sketch = numpy.vstack([sketch, root * numpy.eye(edge)])
         cut = max(8.0, edge**0.5) * MACHINE[bool(wide)]
-        # What is left where X and u m' cancel, as in a constant column: m is a sum of d numbers, one after another.
+        # The rounding error where X and u m' cancel, as in a constant column: m is a sum of d numbers, one after
+        # another.
         noise = max(8, d) * MACHINE[True] * float(numpy.linalg.norm(mean)) * float(numpy.linalg.norm(A.u))
         N, _ = whitening(sketch, cut, noise)
     solve = _tall(A, N, root) if d >= n else _wide(A, N, root)
@@ -95,7 +96,7 @@ def _tall(A: _Centred, N: Optional[numpy.ndarray], root: float) -> _Solve:
     def back(y: numpy.ndarray) -> numpy.ndarray:
         return A.back(y[:d]) + root * y[d:] if extra else A.back(y)
 
-    # `ravel`: SciPy may hand over a column.
+    # `ravel`: SciPy may pass a column.
     if N is None:
         operator = LinearOperator((d + extra, n), lambda x: forth(x.ravel()), lambda y: back(y.ravel()))
     else:

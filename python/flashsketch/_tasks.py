@@ -1,7 +1,7 @@
-"""What a sketch is made for: least squares, ridge regression, Gram matrices, embedding errors.
+"""Tasks on sketches: least squares, ridge regression, Gram matrices, embedding errors.
 
-The work is the library's (flashsketch_tasks.h), in the memory where the arrays are.  A context keeps the workspace of
-its last task, so that the next one of the same shape allocates nothing.
+The library runs them (flashsketch_tasks.h), in the memory of the arrays.  A context keeps the workspace of its last
+task, so that the next one of the same shape allocates nothing.
 """
 
 from __future__ import annotations
@@ -44,17 +44,16 @@ _METHODS = {1: "cholesky", 2: "svd"}
 
 @dataclass(frozen=True)
 class Fit:
-    """What solve and ridge found.  Norms are Frobenius norms over all right-hand sides; the C header's fs_fit_report
-    and fs_solve say how the estimates are made, and when they hold.
+    """The result of solve and ridge.  Norms are Frobenius norms over all right-hand sides; fs_fit_report and fs_solve
+    in the C header define the estimates and when they hold.
 
     x: the solution, n or n x rhs.  residual: the estimate of |A x - b|.  confidence: 0.99 where |A x - b| is known to
     lie from low to high in 99 of 100 draws of S (gaussian; sjlt and the default with at least 4 nonzeros in a column
-    and k >= 2 rank, 4 rank where few rows of A dominate), otherwise 0, low 0 and high infinite.  note: why
-    it is not known, and what a rank of S A below n means; "" where there is nothing to say.
-    smallest: the estimate of the smallest |A x - b| there is (solve; NaN for ridge).  exact: |A x - b| of each
-    right-hand side, where it was asked for.  method: "cholesky", or "svd" where the rank is below n or nearly so.
-    rank, condition: of S A.  sketched: |S A x - S b|.  rhs: |S b|, nearly |b|.  Times are in seconds, on the device's
-    clock.
+    and k >= 2 rank, 4 rank where few rows of A dominate), otherwise 0, low 0 and high infinite.  note: why it is not
+    known, and the meaning of a rank of S A below n; "" where there is neither.
+    smallest: the estimate of the smallest possible |A x - b| (solve; NaN for ridge). exact: |A x - b| of each
+    right-hand side, with exact=True.  method: "cholesky", or "svd" where the rank is below n or nearly so. rank,
+    condition: of S A.  sketched: |S A x - S b|.  rhs: |S b|, nearly |b|.  Times are in seconds, on the device's clock.
     """
 
     x: Any
@@ -77,12 +76,12 @@ class Fit:
 
 @dataclass(frozen=True)
 class Gram:
-    """What gram found.
+    """The result of gram.
 
-    G: (SA)'SA.  error: |G - A'A|_F / |A'A|_F to expect, estimated from S A alone.  confidence: 0.99 where the error is
-    known to lie from low to high in 99 of 100 draws of S (every family but blockrow and srht; low is 0 but for
-    gaussian), otherwise 0, low 0 and high infinite; note says why.  effective_k: k, or less where few blocks of S carry
-    most of A.  frobenius, spectral: |G - A'A| / |A'A| itself, in both norms, where it was asked for; otherwise NaN.
+    G: (SA)'SA.  error: the expected |G - A'A|_F / |A'A|_F, estimated from S A alone.  confidence: 0.99 where the error
+    is known to lie from low to high in 99 of 100 draws of S (every family but blockrow and srht; low is 0 except for
+    gaussian), otherwise 0, low 0 and high infinite; note has the reason.  effective_k: k, or less where few blocks of S
+    carry most of A.  frobenius, spectral: |G - A'A| / |A'A| itself, in both norms, with exact=True; otherwise NaN.
     """
 
     G: Any
@@ -101,9 +100,9 @@ class Gram:
 
 @dataclass(frozen=True)
 class Embedding:
-    """What ose found: error = |(SQ)'SQ - I|_2 and frobenius, the same in that norm, for an orthonormal basis Q;
-    sigma_min and sigma_max, the extreme singular values of S Q; and what a Gaussian sketch has: expected, and from low
-    to high in 99 of 100 cases.
+    """The result of ose: error = |(SQ)'SQ - I|_2 and frobenius, the same in that norm, for an orthonormal basis Q;
+    sigma_min and sigma_max, the extreme singular values of S Q; and the error of a Gaussian sketch: expected, and from
+    low to high in 99 of 100 cases.
     """
 
     error: float
@@ -122,26 +121,26 @@ class Embedding:
 
 
 def _view(name: str, adapter: Adapter, array: Any) -> Tuple[View, Any]:
-    """The view of an array that lies in memory as a whole, and what must live while it is used."""
+    """The view of an array that is in memory as a whole, and the object that must live while it is used."""
     if adapter.name in _ELSEWHERE:
         raise TypeError(f"{name} is an array of {adapter.name}: {_ELSEWHERE[adapter.name].format(name=name)}")
     return dense_view(name, adapter, array)
 
 
 def dense_view(name: str, adapter: Adapter, array: Any) -> Tuple[View, Any]:
-    """The same for the frameworks that `_view` refuses, too."""
+    """The same, also for the frameworks that `_view` refuses."""
     if getattr(array, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise RuntimeError(f"{name} needs a gradient, and tasks have none: use torch.no_grad(), or {name}.detach()")
     reading = adapter.read(array)
     return matrix(reading, False, name), reading[5]
 
 
-# What to do with arrays that a task does not take in this place, by the adapter's name.
+# The advice for arrays that a task does not take here, by the adapter's name.
 _ELSEWHERE = {
     "scipy.sparse": "give {name}.toarray()",
     "dask": "give {name}.compute()",
-    "jax": "a task takes arrays of NumPy, PyTorch and CuPy; numpy.asarray({name}) is one",
-    "array API": "a task takes arrays of NumPy, PyTorch and CuPy; numpy.from_dlpack({name}) is one",
+    "jax": "a task takes arrays of NumPy, PyTorch and CuPy; use numpy.asarray({name})",
+    "array API": "a task takes arrays of NumPy, PyTorch and CuPy; use numpy.from_dlpack({name})",
 }
 
 
@@ -169,8 +168,8 @@ _SUM_NAMES = {F32: "float32", F64: "float64"}
 
 
 def opened(create: Callable[[], int]) -> None:
-    """Makes what needs cuBLAS and cuSOLVER.  Where no folder that the loader searches has them, those that PyTorch's
-    and CuPy's packages bring are loaded, which are then found by name."""
+    """Calls a function that needs cuBLAS and cuSOLVER. Where the loader does not find them, those of PyTorch's and
+    CuPy's packages are loaded, which are then found by name."""
     try:
         check(create())
     except BackendError:
@@ -192,8 +191,8 @@ def load_wheels() -> None:
 
 
 def _workspace(context: Context, k: int, n: int, rhs: int, dtype: int, basis: int, filled: bool = False) -> int:
-    """A workspace of this shape.  filled: its sketches are made elsewhere; one that fs_task_sketch has filled before
-    would tell the seconds of that sketch."""
+    """A workspace of this shape. filled: its sketches are computed elsewhere; one that fs_task_sketch has filled before
+    would report the seconds of that sketch."""
     key = (k, n, rhs, dtype, basis, filled)
     if context.workspace is not None and context.workspace[0] == key:
         return context.workspace[1]
@@ -206,7 +205,7 @@ def _workspace(context: Context, k: int, n: int, rhs: int, dtype: int, basis: in
 
 
 def _put(workspace: int, products: List[Any]) -> None:
-    """Puts sketches that were made elsewhere into a workspace in host memory."""
+    """Copies sketches that were computed elsewhere into a workspace in host memory."""
     views = ctypes.create_string_buffer(2 * pack_matrix_size)
     check(lib.fs_workspace_views(workspace, views, ctypes.addressof(views) + pack_matrix_size))
     for number, product in enumerate(products):
@@ -222,7 +221,7 @@ class _Problem:
     def __init__(self, S: Any, A: Any, B: Any) -> None:
         self.S: Any = S  # a Sketch, once the rows of A are known
         self.source, self.A = taken(A)
-        # Whether A is sketched by its own adapter, chunk by chunk or from its nonzeros, and put into the workspace.
+        # Whether A is sketched by its own adapter, chunk by chunk or from its nonzeros, and copied into the workspace.
         self.apart = isinstance(self.source, Sparse) or self.source.name == "dask"
         if self.apart:
             self._read_apart()
@@ -241,7 +240,7 @@ class _Problem:
     def _read_apart(self) -> None:
         self.adapter = self.source.dense  # type: ignore[attr-defined]
         if self.adapter.name != "numpy":
-            raise TypeError("A is sparse and on a GPU; this takes SciPy's sparse matrices, and dense ones on GPUs")
+            raise TypeError("A is sparse and on a GPU; tasks take SciPy's sparse matrices, and dense ones on GPUs")
         shape = self.A.shape
         if len(shape) not in (1, 2):
             raise ValueError(f"A has shape {tuple(shape)}; a sketch takes vectors and matrices")
@@ -274,7 +273,7 @@ class _Problem:
         self.rhs = 1 if self.vector else B.shape[1]
 
     def like_right(self) -> Any:
-        """An array of the solution's framework, type and place."""
+        """An array of the solution's framework, type and device."""
         return numpy.empty(0, self.B.dtype) if self.apart else self.B
 
     def fill(self, context: Context) -> int:
@@ -331,11 +330,11 @@ def solve(S: Union[Sketch, Plan], A: Any, b: Any, *, rcond: float = 0.0, exact: 
     """Least squares by a sketch: x minimises |S A x - S b| in place of |A x - b|, the shortest one where there are
     many.  lstsq finds the x that minimises |A x - b| itself.
 
-    S: a Sketch, or a Plan (fs.plan), which makes one for the rows of A.
+    S: a Sketch, or a Plan (fs.plan), which creates one for the rows of A.
 
     A is d x n, b a vector of d or d x rhs: NumPy, PyTorch or CuPy, or what a sketch converts to NumPy's.  A may be a
-    sparse matrix of SciPy, or a Dask array, whose chunks are sketched where they are and of which only S A comes here;
-    b is then an array of NumPy, or of Dask, too, x one of NumPy, and sketch_seconds is 0, as it is not measured.
+    sparse matrix of SciPy, or a Dask array, whose chunks are sketched in place and of which only S A is transferred; b
+    is then an array of NumPy or Dask, x one of NumPy, and sketch_seconds is 0, as it is not measured.
 
     Sums are float64 where A is, otherwise float32.  A b of another type is converted to that of sums (a half type only
     where that is float64), and x has b's type after that: float32 for a float32 A and a float64 b.  rcond: singular
@@ -355,7 +354,7 @@ def solve(S: Union[Sketch, Plan], A: Any, b: Any, *, rcond: float = 0.0, exact: 
 
 
 def ridge(S: Union[Sketch, Plan], A: Any, b: Any, lam: float, *, exact: bool = False) -> Fit:
-    """Ridge regression by a sketch: x minimises |S A x - S b|^2 + lam |x|^2, lam > 0.  Arguments as solve's.
+    """Ridge regression by a sketch: x minimises |S A x - S b|^2 + lam |x|^2, lam > 0.  Arguments as for solve.
 
     >>> import numpy as np, flashsketch as fs
     >>> A, b = np.eye(300, 2), np.ones((300, 1))
@@ -420,7 +419,7 @@ def ose(S: Union[Sketch, Plan], A: Any = None, *, r: Optional[int] = None, seed:
     seed = whole("seed", seed, 0, 2**64 - 1, who="ose")
     if A is None:
         if r is None:
-            raise ValueError("ose: say how many dimensions a random subspace has, with r")
+            raise ValueError("ose: give the dimensions of a random subspace, with r")
         S = _for_rows(S, "S", getattr(S, "d", None) or 0)
         view, device, stream, dtype, keep = None, HOST, 0, F64, None
     else:

@@ -1,5 +1,4 @@
-"""PyTorch's tensors, on PyTorch's current stream, and the operator flashsketch::product that autograd and torch.compile
-know.
+"""PyTorch's tensors, on PyTorch's current stream, and the operator flashsketch::product for autograd and torch.compile.
 
 A tensor that needs no gradient goes to the library directly, because an operator written in Python costs tens of
 microseconds a call.  Everything else goes through the operator, whose gradient is the adjoint, which is the operator
@@ -36,7 +35,7 @@ class Torch(Adapter):
 
     def read(self, array: Any) -> Reading:
         if array.layout is not torch.strided:
-            raise TypeError(f"a sketch takes no tensors of layout {array.layout}; to_dense() makes a dense one")
+            raise TypeError(f"a sketch takes no tensors of layout {array.layout}; use to_dense()")
         code = _DTYPES.get(array.dtype)
         if code is None:
             raise unknown_dtype(array.dtype)
@@ -94,7 +93,7 @@ class Torch(Adapter):
 
     def product(self, what: Product, array: Any) -> Any:
         if torch.compiler.is_compiling() or _traced(array):
-            if what.listed is not None:  # autograd knows how to go back from a copy of the rows
+            if what.listed is not None:  # autograd can differentiate a copy of the rows
                 array = array.index_select(array.dim() - 1 if what.batch else 0, what.listed)
             return torch.ops.flashsketch.product(
                 array, what.sketch._key, what.adjoint, what.row0, what.rows, what.batch
@@ -110,14 +109,14 @@ class Torch(Adapter):
 
 
 def _traced(array: Any) -> bool:
-    """Whether PyTorch must see the operation: for a gradient, or because a subclass stands for something else."""
+    """Whether PyTorch must see the operation: for a gradient, or because a subclass has its own meaning."""
     return (array.requires_grad and torch.is_grad_enabled()) or type(array) not in (torch.Tensor, torch.nn.Parameter)
 
 
 ADAPTER = Torch()
 
 
-# Older versions of PyTorch make no schema of annotations that are strings, as all are in this file.
+# Older versions of PyTorch cannot derive a schema from annotations that are strings, as all are in this file.
 @torch.library.custom_op(
     "flashsketch::product",
     mutates_args=(),

@@ -1,9 +1,9 @@
-"""Data attribution: which training examples a model's answer comes from, by sketched gradients.
+"""Data attribution: how much each training example contributed to a model's answer, by sketched gradients.
 
 An example's feature is phi = scale S g[mask], g its gradient; the score of training example i for a query is
 phi (Phi'Phi + damping I)^-1 Phi_i' times a weight of its own: TRAK's, with the mask and the sketch of GraSS.  Gradients
-come from any framework, in batches, and are never kept.  Those of linear layers need not even be formed: add_layers
-takes the two factors that they are products of, which a Recorder takes from a PyTorch model.
+come from any framework, in batches, and are never kept.  Gradients of linear layers need not be formed: add_layers
+takes their two factors, which a Recorder reads from a PyTorch model.
 
 >>> import numpy as np, flashsketch as fs
 >>> rng = np.random.default_rng(0)
@@ -39,7 +39,7 @@ __all__ = ["Attributor", "Projector", "Recorder", "random_project", "top"]
 
 
 def __getattr__(name: str) -> Any:
-    """Those that need PyTorch, which is imported with the first of them."""
+    """The names that need PyTorch, which is imported with the first of them."""
     if name == "Recorder":
         from ._recorder import Recorder
 

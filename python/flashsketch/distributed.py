@@ -1,11 +1,12 @@
-"""Tensors whose rows are spread over the ranks of torch.distributed: every rank sketches its own, and only Y is sent.
+"""Tensors whose rows are spread over the ranks of torch.distributed: every rank sketches its own, and only Y is
+communicated.
 
     Y = flashsketch.distributed.all_reduce(S, A)          # A: this rank's rows; Y = S A of all of them, on every rank
     Y = flashsketch.distributed.reduce_scatter(S, A)      # some rows of Y on every rank; `rows` says which
 
 Partial results are float32 (float64 for float64) until they have been summed, for half types too, and are rounded once.
-What one rank gets wrong raises the same exception on all of them: no rank waits for it.  The order of the sum is the
-backend's (NCCL, gloo).
+An error on one rank raises the same exception on all ranks: no rank deadlocks.  The order of the sum is the backend's
+(NCCL, gloo).
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from ._sketch import Sketch
 
 __all__ = ["all_reduce", "reduce_scatter", "rows"]
 
-# gloo has had reduce_scatter_tensor at the latest since this version of PyTorch; before, all of Y is summed and cut.
+# gloo has reduce_scatter_tensor from this version of PyTorch on at the latest; before, all of Y is summed and cut.
 _GLOO_SCATTERS = (2, 15)
 
 
 def all_reduce(S: Sketch, A: torch.Tensor, row0: Optional[int] = None, *, group: Any = None) -> torch.Tensor:
     """Y = S A, k x n on every rank, for an A whose rows are spread over the ranks of `group`.
 
-    A: this rank's rows, maybe none, as many columns on every rank.  row0: where they begin in the d rows of the whole;
-    None: ranks have them one after the other, rank 0 the first.
+    A: this rank's rows, possibly none, with the same number of columns on every rank. row0: the first of them in the d
+    rows of the whole; None: in the order of ranks, from rank 0 on.
     """
     part = _part(S, A, row0, group)
     dist.all_reduce(part, group=group)
@@ -54,7 +55,7 @@ def reduce_scatter(S: Sketch, A: torch.Tensor, row0: Optional[int] = None, *, gr
 
 def rows(S: Sketch, group: Any = None) -> Tuple[int, int]:
     """(first, count): the rows of Y that reduce_scatter gives this rank: k divided by the ranks, rounded up, for each;
-    the last ones get what is left."""
+    the last ranks get the rest."""
     size, rank = dist.get_world_size(group), dist.get_rank(group)
     each = -(-S.k // size)
     first = min(each * rank, S.k)
@@ -62,7 +63,7 @@ def rows(S: Sketch, group: Any = None) -> Tuple[int, int]:
 
 
 def _part(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any) -> torch.Tensor:
-    """This rank's part of Y, when all ranks have one."""
+    """This rank's partial result, once all ranks have one."""
     problem: Optional[Exception] = None
     try:
         _check(S, A, row0)
@@ -96,7 +97,7 @@ def _check(S: Sketch, A: torch.Tensor, row0: Optional[int]) -> None:
 
 
 def _device(group: Any) -> torch.device:
-    """Where the tensors of a group's messages are."""
+    """The device of a group's messages."""
     if dist.get_backend(group) == "nccl":
         return torch.device("cuda", torch.cuda.current_device())
     return torch.device("cpu")
@@ -111,7 +112,7 @@ def _gather(numbers: List[int], group: Any) -> List[List[int]]:
 
 
 def _raise_together(group: Any, problem: Optional[Exception]) -> None:
-    """Raises on all ranks what the lowest rank has that has a problem, with the rank in front."""
+    """Raises on all ranks the error of the lowest rank that has one, prefixed with its rank."""
     failed = _gather([problem is not None], group)
     first = next((rank for rank, flags in enumerate(failed) if flags[0]), None)
     if first is None:
@@ -124,7 +125,7 @@ def _raise_together(group: Any, problem: Optional[Exception]) -> None:
 
 
 def _agree(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any, problem: Optional[Exception]) -> int:
-    """Where this rank's rows begin, when all ranks ask for the same product and no row is on two of them."""
+    """The first of this rank's rows, once all ranks request the same product and no row is on two of them."""
     _raise_together(group, problem)
     wide = torch.promote_types(A.dtype, torch.float32)
     key = int.from_bytes(S._key.encode(), "little") % (2**61 - 1)
@@ -139,7 +140,7 @@ def _agree(S: Sketch, A: torch.Tensor, row0: Optional[int], group: Any, problem:
     starts = [sum(counts[:rank]) if row0 is None else found[5] for rank, found in enumerate(all_ranks)]
     if row0 is None and sum(counts) != S.d:
         raise ValueError(
-            f"the ranks have {sum(counts)} rows together, and S is {S.k} x {S.d}: say where they begin (row0)"
+            f"the ranks have {sum(counts)} rows together, and S is {S.k} x {S.d}: give the first row of each (row0)"
         )
     order = sorted((start, count, rank) for rank, (start, count) in enumerate(zip(starts, counts)) if count)
     for (start, count, rank), (later, _, other) in zip(order, order[1:]):

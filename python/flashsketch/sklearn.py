@@ -1,7 +1,7 @@
-"""Estimators for scikit-learn (1.6 or later), each in the place of one of scikit-learn's.
+"""Estimators for scikit-learn (1.6 or later), drop-in replacements of its own.
 
-FlashSketchProjection stands for SparseRandomProjection, FlashLinearRegression and FlashRidge for LinearRegression and
-Ridge, FlashPCA and FlashTruncatedSVD for PCA and TruncatedSVD.
+FlashSketchProjection replaces SparseRandomProjection, FlashLinearRegression and FlashRidge LinearRegression and Ridge,
+FlashPCA and FlashTruncatedSVD PCA and TruncatedSVD.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
 
     A drop-in for sklearn.random_projection.SparseRandomProjection, with its parameters and attributes.
 
-    n_components: k; "auto" takes what the Johnson-Lindenstrauss lemma asks for with eps.  density: "auto" is the
-    library's own sketch for batches; a number from above 0 to 1 is an SJLT with that part of each column nonzero.  eps:
-    the distortion that "auto" allows.  dense_output: False gives a sparse result for sparse X.  quality, of density
-    "auto": "fast" (4 nonzeros a column), "default" (8), "high" (16) or "gaussian" (32).
-    compute_inverse_components: also makes the pseudo-inverse in `fit` (k x d numbers) for `inverse_transform`.
+    n_components: k; "auto": the bound of the Johnson-Lindenstrauss lemma for eps.  density: "auto" is the library's own
+    sketch for batches; a number above 0 and up to 1 is an SJLT with that share of each column nonzero.  eps: the
+    distortion that "auto" allows.  dense_output: False gives a sparse result for sparse X.  quality, of density "auto":
+    "fast" (4 nonzeros a column), "default" (8), "high" (16) or "gaussian" (32).
+    compute_inverse_components: also compute the pseudo-inverse in `fit` (k x d numbers) for `inverse_transform`.
     random_state: an integer is the seed of the sketch.
 
     Attributes after fit: sketch_ (a flashsketch.Sketch), n_components_, density_, n_features_in_, components_ (S
-    written out, made when it is asked for), inverse_components_.
+    written out, on first use), inverse_components_.
 
     >>> import numpy as np
     >>> from flashsketch.sklearn import FlashSketchProjection
@@ -66,7 +66,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         self.quality = quality
 
     def fit(self, X: Any, y: Any = None) -> "FlashSketchProjection":
-        """Makes the sketch; of X only the shape and the type count."""
+        """Creates the sketch; only the shape and type of X are used."""
         X = validate_data(self, X, accept_sparse=["csr", "csc"], dtype=DTYPES)
         samples, features = X.shape
         self.n_components_ = self._components(samples, features)
@@ -96,7 +96,7 @@ class FlashSketchProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
                 )
             return count
         if not isinstance(self.n_components, (int, numpy.integer)) or self.n_components < 1:
-            raise ValueError(f"n_components is {self.n_components!r}, it must be 'auto' or a whole number from 1 on")
+            raise ValueError(f"n_components is {self.n_components!r}, it must be 'auto' or an integer from 1 on")
         if self.n_components > features:
             warnings.warn(
                 f"n_components = {self.n_components} is more than the {features} features: the dimension grows",

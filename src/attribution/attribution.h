@@ -1,9 +1,9 @@
-/* attribution.h - the object of flashsketch_attribution.h: features (features.c, and from layers layers.c) and what makes
- * scores of them (scores.c).
+/* attribution.h - the object of flashsketch_attribution.h: features (features.c, and layers.c for layers) and scores of
+ * them (scores.c).
  *
- * Everything is a sequence of fs_apply and dense.h, the same in every place.  Phi is widened to f64 a panel at a time:
- * `panel` examples, k x panel, column-major, a column for each; or, where there are fewer examples than features,
- * `panel` features, N x panel.  Then K is the N x N matrix Phi Phi' + damping I, because
+ * Everything is a sequence of calls of fs_apply and dense.h, the same in every memory space.  Phi is widened to f64 a
+ * panel at a time: `panel` examples, k x panel, column-major, a column for each; or, where there are fewer examples
+ * than features, `panel` features, N x panel.  Then K is the N x N matrix Phi Phi' + damping I, because
  * (Phi'Phi + damping I)^-1 Phi' = Phi' (Phi Phi' + damping I)^-1. */
 #ifndef FSI_ATTRIBUTION_ATTRIBUTION_H
 #define FSI_ATTRIBUTION_ATTRIBUTION_H
@@ -38,7 +38,7 @@ struct fs_attribution {
     double *Z, *X;         /* k x panel each */
     double *C;             /* panel x panel */
     int gram_ready, finished;
-    fs_matrix *factors;         /* of layers, which come later or not at all: up to 2 for each part, ... */
+    fs_matrix *factors;         /* of layers, allocated by the first call with layers: up to 2 for each part, ... */
     fsi_attribution_rows *rows; /* ... where they were for each part when pairs were made, ... */
     int32_t *pairs;             /* ... and the two rows of each coordinate that is sketched, in the backend's memory */
 };
@@ -46,7 +46,7 @@ struct fs_attribution {
 /* Calls a function of the object's table: GRASS(g, syrk, n, k, ...). */
 #define GRASS(g, function, ...) FSI_TRY((g)->dense->function((g)->handle, __VA_ARGS__))
 
-/* Zeroed memory of the host, NULL where there is none, and its end. */
+/* Zeroed host memory, NULL where there is none, and its release. */
 void *fsi_attribution_take(fs_context *ctx, int64_t count, size_t bytes);
 void fsi_attribution_give(fs_context *ctx, void *memory);
 

@@ -1,5 +1,5 @@
-/* features.c - gradients to features: the mask and the sketch in one pass over a batch, which is then forgotten.  A
- * batch is gradients, or layers that they are products of. */
+/* features.c - gradients to features: the mask and the sketch in one pass over a batch, of which nothing else is kept.
+ * A batch is gradients, or the layers whose products they are. */
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 
 enum { PANEL = 1024 }; /* examples or features at a time: products of this width run at full speed */
 
-/* beginning -------------------------------------------------------------------------------------------------- */
+/* creation -------------------------------------------------------------------------------------------------- */
 
 void *fsi_attribution_take(fs_context *ctx, int64_t count, size_t bytes)
 {
@@ -51,7 +51,7 @@ static fs_result check_options(const fs_attribution_options *given, fs_attributi
                 o->mask, *all);
     if (o->run == 0) o->run = 1;
     FSI_REQUIRE(o->run >= 1 && o->mask % o->run == 0 && o->mask / o->run <= *all / o->run,
-                "%s: a mask of %" PRId64 " coordinates is not made of whole runs of %" PRId64 " of %" PRId64
+                "%s: a mask of %" PRId64 " coordinates is not a number of whole runs of %" PRId64 " of %" PRId64
                 " coordinates",
                 who, o->mask, o->run, *all);
     FSI_REQUIRE(isfinite(o->scale) && o->scale >= 0, "%s: scale = %g, it must be positive, or 0 for the usual one", who,
@@ -99,7 +99,7 @@ static fs_result place_mask(fs_attribution *g)
     return g->dense->send(g->handle, g->index, bytes, g->list);
 }
 
-/* Memory in the backend's place. */
+/* Memory in the backend's memory space. */
 static fs_result features_allocate(fs_attribution *g)
 {
     const fsi_host host = {fs_fail, g->ctx->allocator};
@@ -194,7 +194,7 @@ fs_result fs_attribution_mask(const fs_attribution *g, int64_t *coordinates)
     return FS_OK;
 }
 
-/* projecting ------------------------------------------------------------------------------------------------- */
+/* features ------------------------------------------------------------------------------------------------- */
 
 static fs_result check_gradients(const char *who, const fs_attribution *g, const fs_matrix *gradients)
 {
@@ -340,7 +340,7 @@ static fs_result check_range(const char *who, const fs_attribution *g, int64_t f
     return FS_OK;
 }
 
-/* Where the features of examples first ... are made, transposed: k x count.  They count as missing until then. */
+/* Where the features of examples first ... are computed, transposed: k x count.  They count as missing until then. */
 static fs_result make_room(const char *who, fs_attribution *g, int64_t first, int64_t count, fs_matrix *Y)
 {
     FSI_TRY(check_range(who, g, first, count));

@@ -1,14 +1,14 @@
-/* layers.c - layers to features: which rows of which factors make a coordinate of the gradient.
+/* layers.c - layers to features: the two rows of factors whose product is a coordinate of the gradient.
  *
- * Coordinate u in + v of a weight is slope u times input v, summed over tokens; coordinate u of a bias is slope u.  So
- * what is sketched is a list of pairs of rows (fs_apply_products): those of the mask, or of all coordinates.  The list
- * depends on widths, not on a batch, and is kept. */
+ * Coordinate u in + v of a weight is output gradient u times input v, summed over tokens; coordinate u of a bias is
+ * output gradient u.  So what is sketched is a list of pairs of rows (fs_apply_products): those of the mask, or of all
+ * coordinates.  The list depends on widths, not on a batch, and is kept. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "attribution/attribution.h"
 
-/* Memory for the list, and for what is needed to see whether it still fits. */
+/* Memory for the list, and for the sizes that show whether it still fits. */
 static fs_result layers_begin(fs_attribution *g, const char *who)
 {
     if (g->pairs) return FS_OK;
@@ -51,7 +51,7 @@ static void list(const fsi_attribution_rows *at, const int64_t *mask, int64_t co
     }
 }
 
-/* Makes the list of a part again unless it is that of the last call. */
+/* Recomputes the list of a part unless it is that of the last call. */
 static fs_result follow(fs_attribution *g, const char *who, int part, fsi_attribution_rows at)
 {
     const int64_t first = g->begin[part], count = g->begin[part + 1] - first;
@@ -88,7 +88,7 @@ static fs_result layers_prepare(fs_attribution *g, const char *who, const fs_att
     return FS_OK;
 }
 
-/* A tensor whose gradients are given as they are is a factor of many rows, all of which would be copied, also those
+/* A tensor whose gradients are given directly is a factor of many rows, and all of them would be copied, also those
  * that the mask leaves out.  Sketched by itself it costs another pass over Y, of k rows. */
 static int is_apart(const fs_attribution *g, const fs_attribution_layer *layers, int i)
 {

@@ -5,8 +5,7 @@
 #include "flashsketch.h"
 
 /* Coordinates are shuffled in whole row groups of 32: gradients come sample by sample, and a GPU reads groups at the
- * bandwidth of its memory (H200, batches of 512, masks of 4 k: two thirds to four fifths of the time of shuffled
- * rows). */
+ * bandwidth of its memory, in less time than shuffled rows (docs/attribution.md). */
 static inline void fsi_choose_shuffle(fs_spec *sketch)
 {
     if ((sketch->family != 0 && sketch->family != FS_BLOCKPERM) || sketch->shuffle != 0) return;

@@ -1,4 +1,4 @@
-/* alloc.c - the caller's allocator, or malloc. */
+/* alloc.c - memory from the caller's allocator, or from malloc. */
 #include "flashsketch_extend.h"
 
 #include <stdlib.h>

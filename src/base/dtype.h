@@ -10,7 +10,7 @@
 
 static inline int64_t fsi_dtype_size(fs_dtype t) { return t == FS_F64 ? 8 : t == FS_F32 ? 4 : 2; }
 static inline int fsi_dtype_known(fs_dtype t) { return t >= FS_F32 && t <= FS_BF16; }
-/* The type that sums are made in. */
+/* The type of sums. */
 static inline fs_dtype fsi_dtype_sum(fs_dtype t) { return t == FS_F64 ? FS_F64 : FS_F32; }
 
 static inline float fsi_float_of_bf16(uint16_t h) { return fsi_float_of_bits((uint32_t)h << 16); }

@@ -1,4 +1,4 @@
-/* error.c - the thread's last message, and what the library calls itself. */
+/* error.c - the thread's last error message, and the version of the library. */
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -42,8 +42,8 @@ static void *wait_at_gate(void *argument)
     return NULL;
 }
 
-/* Starts a thread on a stack of its own, which is unmapped later: the C library keeps stacks that it has made, and what
- * it keeps is missing where a runtime asks for stacks of another size.  0: the system does not create it. */
+/* Starts a thread on a stack of its own, which is unmapped later: the C library caches stacks that it has allocated,
+ * and the cached memory is missing where a runtime needs stacks of another size. 0: the system does not create it. */
 static int start(pthread_t *thread, pthread_attr_t *attributes, void **stack, size_t bytes, gate *g)
 {
     *stack = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -57,7 +57,7 @@ static int start(pthread_t *thread, pthread_attr_t *attributes, void **stack, si
 
 int fsi_threads_possible(int count)
 {
-    enum { MORE = 1 << 17 }; /* than a default stack: guards, and what LLVM's OpenMP adds to tell stacks apart */
+    enum { MORE = 1 << 17 }; /* than a default stack: guards, and the offsets that LLVM's OpenMP adds to stacks */
     gate g = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
     pthread_t threads[FS_THREADS_MAX];
     void *stacks[FS_THREADS_MAX];
@@ -67,7 +67,7 @@ int fsi_threads_possible(int count)
     int created = 0;
     if (pthread_attr_init(&attributes) || pthread_attr_getstacksize(&attributes, &bytes)) return 0;
     bytes += MORE;
-    /* The caller's signal handlers run in the caller's threads. */
+    /* Signals are blocked, so that the caller's handlers run in the caller's threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (created < count && start(&threads[created], &attributes, &stacks[created], bytes, &g)) created++;

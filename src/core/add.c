@@ -1,4 +1,4 @@
-/* add.c - fs_add: sums of partial sketches. */
+/* add.c - fs_add: sums of partial results. */
 #include <inttypes.h>
 
 #include "core/context.h"

@@ -67,9 +67,11 @@ static fs_result check_rows(const char *who, const fs_rows *rows, const fs_matri
 {
     FSI_REQUIRE(rows, "%s: rows is NULL", who);
     FSI_REQUIRE(rows->index_type == FS_INDEX32 || rows->index_type == FS_INDEX64,
-                "%s: rows.index_type %d does not exist", who, (int)rows->index_type);
-    FSI_REQUIRE(rows->memory == FS_MEMORY_HOST || rows->memory == FS_MEMORY_CUDA, "%s: rows.memory %d does not exist",
-                who, (int)rows->memory);
+                "%s: rows.index_type %d does not exist; it must be FS_INDEX32 or FS_INDEX64", who,
+                (int)rows->index_type);
+    FSI_REQUIRE(rows->memory == FS_MEMORY_HOST || rows->memory == FS_MEMORY_CUDA,
+                "%s: rows.memory %d does not exist; it must be FS_MEMORY_HOST or FS_MEMORY_CUDA", who,
+                (int)rows->memory);
     FSI_REQUIRE(rows->count >= 0, "%s: rows.count is %" PRId64 ", it cannot be negative", who, rows->count);
     FSI_REQUIRE(rows->index || rows->count == 0, "%s: rows.index is NULL", who);
     const uintptr_t bytes = rows->index_type == FS_INDEX32 ? 4 : 8;
@@ -99,7 +101,7 @@ fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, doubl
     FSI_TRY(check_types(who, "A", A->dtype, "Y", Y->dtype));
     FSI_REQUIRE(!fs_matrix_overlap(A, Y), "%s: A and Y overlap in memory", who);
     if (!ctx->backend->apply_rows)
-        return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of listed rows; a CPU context has", who);
+        return fs_fail(FS_EUNSUPPORTED, "%s: this backend cannot sketch gathered rows; use a CPU context", who);
     FSI_TRY(fsi_context_check_memory(who, "A", ctx, A->memory));
     FSI_TRY(fsi_context_check_memory(who, "rows", ctx, rows->memory));
     FSI_TRY(fsi_context_check_memory(who, "Y", ctx, Y->memory));
@@ -138,7 +140,8 @@ static fs_result check_pairs(const char *who, const fs_pairs *pairs, int64_t wid
 {
     FSI_REQUIRE(pairs, "%s: pairs is NULL", who);
     FSI_REQUIRE(pairs->memory == FS_MEMORY_HOST || pairs->memory == FS_MEMORY_CUDA,
-                "%s: pairs.memory %d does not exist", who, (int)pairs->memory);
+                "%s: pairs.memory %d does not exist; it must be FS_MEMORY_HOST or FS_MEMORY_CUDA", who,
+                (int)pairs->memory);
     FSI_REQUIRE(pairs->count >= 0 && pairs->count <= INT64_MAX / 8,
                 "%s: pairs.count is %" PRId64 ", it must be 0 to 2^60 - 1", who, pairs->count);
     FSI_REQUIRE(pairs->index || pairs->count == 0, "%s: pairs.index is NULL", who);
@@ -163,7 +166,7 @@ fs_result fs_apply_products(fs_context *ctx, const fs_sketch *S, int64_t row0, d
     FSI_TRY(fs_matrix_check_output(who, "Y", Y));
     FSI_REQUIRE(Y->dtype == FS_F32, "%s: Y is %s, products are sketched into f32", who, fs_dtype_name(Y->dtype));
     if (!ctx->backend->apply_products)
-        return fs_fail(FS_EUNSUPPORTED, "%s: this backend has no sketch of products; a CPU context has", who);
+        return fs_fail(FS_EUNSUPPORTED, "%s: this backend cannot sketch factored input; use a CPU context", who);
     FSI_TRY(check_factors(who, ctx, factors, factor_count, tokens, Y, &products.width));
     FSI_TRY(check_pairs(who, pairs, products.width, Y));
     FSI_TRY(check_shapes(who, S, row0, pairs->count, Y->cols, "the list", Y));

@@ -13,13 +13,14 @@
 #define FSI_BACKEND_ABI 9
 #define FSI_BACKEND_ENTRY "fsi_backend_entry"
 
-/* What the core lends a backend: its way to fail with an error message, and memory. */
+/* The services of the core for a backend: its function to fail with an error message, and memory. */
 typedef struct fsi_host {
     fs_result (*fail)(fs_result code, const char *format, ...);
     fs_allocator allocator;
 } fsi_host;
 
-/* Several states of one backend at work on one product, their matrices all in the backend's memory (fs_multi_apply). */
+/* Several states of one backend that compute one product, their matrices all in the backend's memory
+ * (fs_multi_apply). */
 typedef struct fsi_device_group {
     fs_result (*open)(void **group, const fsi_host *host, void *const *states, int count, fs_multi_sum sum);
     void (*close)(void *group);
@@ -28,7 +29,7 @@ typedef struct fsi_device_group {
                        double beta, const fs_matrix *Y);
 } fsi_device_group;
 
-/* What fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
+/* The matrix that fs_apply_products multiplies by S.  The offsets of the factors are not folded. */
 typedef struct fsi_products {
     const fs_matrix *factors;
     int factor_count;
@@ -57,7 +58,7 @@ typedef struct fsi_backend {
     /* fs_add, where a matrix is in the backend's own memory; the offsets of these views are not folded.  NULL: it has no
      * sums of its own. */
     fs_result (*add)(void *state, const fs_matrix *P, int count, double beta, const fs_matrix *Y);
-    const fsi_device_group *device_group; /* NULL: parts go through host memory */
+    const fsi_device_group *device_group; /* NULL: partial results go through host memory */
     /* fs_apply_rows; the list is in the backend's memory, and what one in host memory holds has been checked.  NULL: it
      * has none. */
     fs_result (*apply_rows)(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,

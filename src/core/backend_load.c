@@ -8,8 +8,8 @@
 
 static const char plugin_name[] = "libflashsketch_cuda.so";
 
-/* Whether the loader says that it found no plugin at all.  It names the file that it could not open: where the plugin is
- * there and a library that it needs is not, that library. */
+/* Whether the loader's message means that there is no plugin at all.  The message names the file that could not be
+ * opened: where the plugin exists and a library that it needs does not, that library. */
 static int not_found(const char *said)
 {
     const size_t length = sizeof plugin_name - 1;
@@ -24,10 +24,10 @@ fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *abse
     if (!*plugin) {
         const char *said = dlerror();
         *absent = path == plugin_name && not_found(said);
-        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not built, or not installed; 'make cuda' builds it")
+        return *absent ? fs_fail(FS_EBACKEND, "the CUDA plugin is not installed; 'make cuda' builds it")
                        : fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s", said);
     }
-    /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
+    /* POSIX's conversion of an object pointer to a function pointer; ISO C has none. */
     fsi_backend_entry entry;
     *(void **)&entry = dlsym(*plugin, FSI_BACKEND_ENTRY);
     *backend = entry ? entry() : NULL;
@@ -38,7 +38,7 @@ fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *abse
         failure = fs_fail(FS_EBACKEND, "the CUDA backend could not be loaded: %s has no %s", path, FSI_BACKEND_ENTRY);
     else
         failure = fs_fail(FS_EBACKEND,
-                          "the CUDA backend %s speaks ABI %d, this library ABI %d: install both from one build", path,
+                          "the CUDA backend %s has ABI %d, this library has ABI %d; install both from one build", path,
                           (*backend)->abi, FSI_BACKEND_ABI);
     dlclose(*plugin);
     *plugin = NULL;

@@ -41,7 +41,7 @@ static fs_result open_backend(fs_context *ctx, const fsi_host *host, const fs_co
         return cuda;
     }
     snprintf(ctx->why, sizeof ctx->why, "auto: %.200s", absent ? "no CUDA plugin" : fs_error_message());
-    fs_fail(FS_OK, "%s", ""); /* choosing the CPU is no failure */
+    fs_fail(FS_OK, "%s", ""); /* choosing the CPU is not an error */
     return open_cpu(ctx, host, options);
 }
 
@@ -52,7 +52,7 @@ fs_result fs_context_create(fs_context **out, const fs_context_options *options)
     fs_context_options full = FS_CONTEXT_INIT;
     if (options) FSI_TRY(fs_struct_read("fs_context_create", "options", options, &full, sizeof full));
     FSI_REQUIRE(full.backend >= FS_BACKEND_AUTO && full.backend <= FS_BACKEND_CUDA,
-                "fs_context_create: backend %d does not exist", (int)full.backend);
+                "fs_context_create: backend %d does not exist; it must be one of fs_backend_kind", (int)full.backend);
     FSI_REQUIRE(full.threads >= 0, "fs_context_create: threads = %d, it cannot be negative", full.threads);
     FSI_REQUIRE(full.threads <= FS_THREADS_MAX,
                 "fs_context_create: threads = %d, it can be at most %d; 0 takes OpenMP's "
@@ -60,7 +60,8 @@ fs_result fs_context_create(fs_context **out, const fs_context_options *options)
                 full.threads, FS_THREADS_MAX);
     FSI_REQUIRE(full.device >= 0, "fs_context_create: device = %d, it cannot be negative", full.device);
     FSI_REQUIRE(full.precision == FS_PRECISION_FULL || full.precision == FS_PRECISION_FAST,
-                "fs_context_create: precision %d does not exist", (int)full.precision);
+                "fs_context_create: precision %d does not exist; it must be FS_PRECISION_FULL or FS_PRECISION_FAST",
+                (int)full.precision);
     FSI_REQUIRE(!full.allocator.alloc == !full.allocator.release,
                 "fs_context_create: the allocator needs both alloc and release");
 

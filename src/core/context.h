@@ -15,11 +15,11 @@ struct fs_context {
     char why[256]; /* why this backend */
 };
 
-/* Opens the CUDA plugin.  On failure *plugin is NULL and the error message has the loader's words, unless there is no
- * plugin where the loader looks for it: *absent, and the message is how to get one. */
+/* Opens the CUDA plugin.  On failure *plugin is NULL and the error message contains the loader's.  Where the loader
+ * finds no plugin, *absent is set and the message explains how to install one. */
 fs_result fsi_backend_load(const fsi_backend **backend, void **plugin, int *absent);
 
-/* The checks of fs_apply but for the place of Y, in the name of `who`. */
+/* The checks of fs_apply except for the memory space of Y, in the name of `who`. */
 fs_result fsi_apply_check(const char *who, const fs_context *ctx, const fs_sketch *S, int64_t row0, const fs_matrix *A,
                           const fs_matrix *Y);
 

@@ -3,7 +3,8 @@
  * All of it is in f64 and column-major, so that a task is written once for every memory space.  A row-major Y (k x n) is
  * its transpose here: n x k, whose column i is row i of Y.  Calls are queued on the context's stream, and what they
  * compute is ready after `wait`; fetch, send, norm, eigen, svd and wait wait themselves.  Sizes are at most 2^31 - 1 (the
- * libraries' int), which the API layer checks.  The libraries behind it are opened when the first workspace is made. */
+ * libraries' int), which the API layer checks.  The libraries behind it are opened when the first workspace is
+ * created. */
 #ifndef FSI_CORE_DENSE_H
 #define FSI_CORE_DENSE_H
 
@@ -52,7 +53,7 @@ typedef struct fsi_dense {
     /* B = B op(L)^-1, B m x n, or (left) B = op(L)^-1 B with L m x m; L is a lower triangle. */
     fs_result (*trsm)(void *handle, int left, int transposed, int64_t m, int64_t n, const double *L, int64_t ldl,
                       double *B, int64_t ldb);
-    /* Lower Cholesky factor in place; what it came to is in the next wait. */
+    /* Lower Cholesky factor in place; the next wait returns its result. */
     fs_result (*potrf)(void *handle, int64_t n, double *G, int64_t ld);
     /* All eigenvalues of a symmetric matrix given by its lower triangle, ascending, into host memory; spoils G. */
     fs_result (*eigen)(void *handle, int64_t n, double *G, int64_t ld, double *values);

@@ -39,12 +39,15 @@ static int extent(const fs_matrix *m, int64_t *first, int64_t *last)
 fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m)
 {
     FSI_REQUIRE(m, "%s: %s is NULL", who, name);
-    FSI_REQUIRE(fsi_dtype_known(m->dtype), "%s: %s has dtype %d, which does not exist", who, name, (int)m->dtype);
+    FSI_REQUIRE(fsi_dtype_known(m->dtype), "%s: %s has dtype %d, which does not exist; it must be one of fs_dtype", who,
+                name, (int)m->dtype);
     FSI_REQUIRE(m->memory == FS_MEMORY_HOST || m->memory == FS_MEMORY_CUDA,
-                "%s: %s has memory space %d, which does not exist", who, name, (int)m->memory);
+                "%s: %s has memory space %d, which does not exist; it must be FS_MEMORY_HOST or FS_MEMORY_CUDA", who,
+                name, (int)m->memory);
     FSI_REQUIRE(m->rows >= 0 && m->cols >= 0, "%s: %s is %" PRId64 " x %" PRId64 ", a size cannot be negative", who,
                 name, m->rows, m->cols);
-    FSI_REQUIRE(m->size >= 0, "%s: %s says its buffer has %" PRId64 " elements", who, name, m->size);
+    FSI_REQUIRE(m->size >= 0, "%s: %s.size is %" PRId64 " elements, it must be at least 0 (0: unknown)", who, name,
+                m->size);
     if (m->rows == 0 || m->cols == 0) return FS_OK;
 
     const int64_t bytes = fsi_dtype_size(m->dtype);
@@ -65,7 +68,7 @@ fs_result fs_matrix_check(const char *who, const char *name, const fs_matrix *m)
     return FS_OK;
 }
 
-/* |x|; the one value that has none becomes the largest there is. */
+/* |x|; for INT64_MIN, whose absolute value is not representable, INT64_MAX. */
 static int64_t magnitude(int64_t x) { return x == INT64_MIN ? INT64_MAX : x < 0 ? -x : x; }
 
 fs_result fs_matrix_check_output(const char *who, const char *name, const fs_matrix *m)
@@ -133,13 +136,16 @@ int fs_matrix_overlap(const fs_matrix *a, const fs_matrix *b)
 fs_result fsi_sparse_check(const char *who, const char *name, const fs_sparse *A)
 {
     FSI_REQUIRE(A, "%s: %s is NULL", who, name);
-    FSI_REQUIRE(A->format == FS_CSR || A->format == FS_CSC, "%s: %s.format %d does not exist", who, name,
-                (int)A->format);
-    FSI_REQUIRE(A->index_type == FS_INDEX32 || A->index_type == FS_INDEX64, "%s: %s.index_type %d does not exist", who,
-                name, (int)A->index_type);
-    FSI_REQUIRE(fsi_dtype_known(A->dtype), "%s: %s.dtype %d does not exist", who, name, (int)A->dtype);
-    FSI_REQUIRE(A->memory == FS_MEMORY_HOST || A->memory == FS_MEMORY_CUDA, "%s: %s.memory %d does not exist", who,
-                name, (int)A->memory);
+    FSI_REQUIRE(A->format == FS_CSR || A->format == FS_CSC,
+                "%s: %s.format %d does not exist; it must be FS_CSR or FS_CSC", who, name, (int)A->format);
+    FSI_REQUIRE(A->index_type == FS_INDEX32 || A->index_type == FS_INDEX64,
+                "%s: %s.index_type %d does not exist; it must be FS_INDEX32 or FS_INDEX64", who, name,
+                (int)A->index_type);
+    FSI_REQUIRE(fsi_dtype_known(A->dtype), "%s: %s.dtype %d does not exist; it must be one of fs_dtype", who, name,
+                (int)A->dtype);
+    FSI_REQUIRE(A->memory == FS_MEMORY_HOST || A->memory == FS_MEMORY_CUDA,
+                "%s: %s.memory %d does not exist; it must be FS_MEMORY_HOST or FS_MEMORY_CUDA", who, name,
+                (int)A->memory);
     FSI_REQUIRE(A->rows >= 0 && A->cols >= 0 && A->nnz >= 0,
                 "%s: %s is %" PRId64 " x %" PRId64 " with %" PRId64 " nonzeros, none may be negative", who, name,
                 A->rows, A->cols, A->nnz);

@@ -2,7 +2,7 @@
  *
  * Where every matrix is in the memory of one backend's devices, the device group of that backend queues all of it.
  * Otherwise each context but the first has a thread for the duration of the call, because a product with a host matrix
- * returns when it is done; parts are computed in host memory and added by fs_add. */
+ * returns when it is done; partial results are computed in host memory and added by fs_add. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "core/multi.h"
 #include "core/sketch.h"
 
-/* What one thread does, and what it came to. */
+/* The work of one thread, and its result. */
 typedef struct part {
     fs_context *ctx;
     const fs_sketch *S;
@@ -36,14 +36,14 @@ struct fs_multi {
     int count;
     fs_context **contexts;
     void **states;
-    fs_matrix *views; /* of A with offsets folded, then of parts */
+    fs_matrix *views; /* of A with offsets folded, then of partial results */
     part *parts;
     void *group;  /* of the backend, NULL where it has none */
-    void *memory; /* parts of Y in host memory */
+    void *memory; /* partial results in host memory */
     size_t bytes;
 };
 
-/* making one ------------------------------------------------------------------------------------------------ */
+/* creation ------------------------------------------------------------------------------------------------ */
 
 static fs_result check_contexts(fs_context *const *contexts, int count)
 {
@@ -67,8 +67,8 @@ static fs_result read_options(fs_multi_options *full, const fs_multi_options *gi
     const fs_multi_options start = FS_MULTI_INIT;
     *full = start;
     if (given) FSI_TRY(fs_struct_read(who, "options", given, full, sizeof *full));
-    FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL, "%s: sum %d does not exist", who,
-                (int)full->sum);
+    FSI_REQUIRE(full->sum >= FS_MULTI_AUTO && full->sum <= FS_MULTI_NCCL,
+                "%s: sum %d does not exist; it must be one of fs_multi_sum", who, (int)full->sum);
     FSI_REQUIRE(!full->allocator.alloc == !full->allocator.release, "%s: the allocator needs both alloc and release",
                 who);
     return FS_OK;
@@ -136,7 +136,7 @@ int fsi_multi_contexts(const fs_multi *m, fs_context *const **contexts, fs_alloc
 int fs_multi_describe(const fs_multi *m, char *text, size_t bytes)
 {
     if (!m) return snprintf(text, bytes, "no contexts");
-    char first[256], how[256] = "parts added in host memory";
+    char first[256], how[256] = "partial results added in host memory";
     fs_context_describe(m->contexts[0], first, sizeof first);
     if (m->group) m->contexts[0]->backend->device_group->describe(m->group, how, sizeof how);
     return snprintf(text, bytes, "%d context%s, %s; the first: %s", m->count, m->count == 1 ? "" : "s", how, first);
@@ -170,7 +170,8 @@ static void *run_part(void *argument)
     return NULL;
 }
 
-/* Parts 1, 2, ... in threads, part 0 in this one; a thread that cannot be had is done without. */
+/* Products 1, 2, ... in threads, product 0 in this one; where a thread cannot be created, this one computes its product
+ * too. */
 static fs_result run_parts(fs_multi *m)
 {
     part *parts = m->parts;

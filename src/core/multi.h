@@ -4,7 +4,7 @@
 
 #include "flashsketch.h"
 
-/* Their number; *contexts are they, *allocator is of the options. */
+/* Returns their number and sets *contexts to them, *allocator to that of the options. */
 int fsi_multi_contexts(const fs_multi *multi, fs_context *const **contexts, fs_allocator *allocator);
 
 #endif

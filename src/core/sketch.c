@@ -19,12 +19,13 @@ _Static_assert((int)FS_QUALITY_FAST == (int)FSI_DEF_FAST && (int)FS_QUALITY_DEFA
                    (int)FS_QUALITY_HIGH == (int)FSI_DEF_HIGH && (int)FS_QUALITY_GAUSSIAN == (int)FSI_DEF_GAUSSIAN,
                "qualities");
 
-/* What a user may say, before anything is chosen. */
+/* Checks the fields that a caller may set, before defaults are chosen. */
 static fs_result check_ranges(const fsi_def_spec *p)
 {
-    FSI_REQUIRE(p->family >= 0 && p->family <= FSI_DEF_GAUSS, "fs_sketch_create: family %d does not exist", p->family);
-    FSI_REQUIRE(p->shuffle >= 0 && p->shuffle <= FSI_DEF_GROUPS, "fs_sketch_create: shuffle %d does not exist",
-                p->shuffle);
+    FSI_REQUIRE(p->family >= 0 && p->family <= FSI_DEF_GAUSS,
+                "fs_sketch_create: family %d does not exist; it must be one of fs_family, or 0", p->family);
+    FSI_REQUIRE(p->shuffle >= 0 && p->shuffle <= FSI_DEF_GROUPS,
+                "fs_sketch_create: shuffle %d does not exist; it must be one of fs_shuffle, or 0", p->shuffle);
     FSI_REQUIRE(p->quality >= 0 && p->quality <= FSI_DEF_GAUSSIAN,
                 "fs_sketch_create: quality %d does not exist; it must be from %d (fast) to %d (gaussian), or 0 for the "
                 "default",

@@ -1,11 +1,11 @@
 /* blas.c - see blas.h.
  *
- * OpenBLAS has no error codes for what it takes at the beginning.  Its threads are created when it is loaded, and where
- * that fails it calls exit; each takes a buffer of BUFFER bytes of addresses, as does the first call of the caller's
- * thread, and where that fails it tries again without end (blas_memory_alloc).  So both are tried here before it is
- * loaded, and first products by all threads follow while the memory is known to be there: from then on OpenBLAS keeps
- * its buffers.  What remains: each further thread of the caller that calls OpenBLAS at the same time as another takes
- * one more buffer.
+ * OpenBLAS has no error codes for the resources it takes at first.  Its threads are created when it is loaded, and
+ * where that fails it calls exit; each takes a buffer of BUFFER bytes of addresses, as does the first call of the
+ * caller's thread, and where that fails it tries again without end (blas_memory_alloc).  So both are tried here before
+ * it is loaded, and products by all threads follow at once, while the memory is known to be available: from then on
+ * OpenBLAS keeps its buffers.  What remains: each further thread of the caller that calls OpenBLAS at the same time as
+ * another takes one more buffer.
  *
  * The table is process-wide, as OpenBLAS and its threads are. */
 #include "cpu/blas.h"
@@ -22,7 +22,7 @@
 /* The buffer of a thread (BUFFER_SIZE of OpenBLAS 0.3 on x86-64 and arm64) and the library itself, with its data. */
 static const size_t BUFFER = (size_t)128 << 20, LIBRARY = (size_t)48 << 20;
 
-/* Threads that OpenBLAS starts: what the first of its variables says that is set, at most one for each processor. */
+/* Threads that OpenBLAS starts: the value of the first of its variables that is set, at most one for each processor. */
 static int threads_of_openblas(void)
 {
     static const char *const names[] = {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"};
@@ -51,7 +51,7 @@ static int is_possible(int count, int *threads)
     return all;
 }
 
-/* With OpenMP in place of threads of its own, OpenBLAS has the trouble with fork that threads.c describes. */
+/* An OpenBLAS that uses OpenMP has the defect after fork that threads.c describes. */
 static void (*set_threads)(int);
 static void after_fork_in_child(void) { set_threads(1); }
 static void see_to_fork(void *library)
@@ -66,7 +66,7 @@ static void see_to_fork(void *library)
 }
 
 /* Products after which every thread has its buffer, the caller's too.  0: no memory for them.  dgemm must be so large
- * that all threads have a part, and that OpenBLAS does not take its kernels for small matrices, which use no buffer
+ * that all threads have a share and that OpenBLAS does not use its kernels for small matrices, which need no buffer
  * (below 10^6 multiplications); dsyrk has no such kernels. */
 static int use_once(const fsi_blas *b, int threads)
 {
@@ -83,7 +83,7 @@ static int use_once(const fsi_blas *b, int threads)
 
 static void look_up(fsi_blas *blas)
 {
-    /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
+    /* POSIX's conversion of an object pointer to a function pointer; ISO C has none. */
     const struct {
         void *function;
         const char *name;
@@ -98,8 +98,7 @@ static void look_up(fsi_blas *blas)
 
 static fs_result open_now(fsi_blas *blas, fs_result (*fail)(fs_result, const char *, ...))
 {
-    static const char *const names[] = {"libopenblas.so",
-                                        "libopenblas.so.0"}; /* the last is what the loader's message names */
+    static const char *const names[] = {"libopenblas.so", "libopenblas.so.0"}; /* the loader's message names the last */
     const int count = threads_of_openblas();
     const size_t need = LIBRARY + (size_t)count * BUFFER;
     int threads;

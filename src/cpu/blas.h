@@ -1,10 +1,10 @@
-/* blas.h - OpenBLAS, opened at run time: the one place that knows how. */
+/* blas.h - OpenBLAS, opened at run time, here and nowhere else. */
 #ifndef FSI_CPU_BLAS_H
 #define FSI_CPU_BLAS_H
 
 #include "flashsketch_extend.h"
 
-/* What is used of it; a NULL is a function that this OpenBLAS does not have. */
+/* The functions used; NULL: this OpenBLAS does not have it. */
 typedef struct fsi_blas {
     void *library; /* dlopen's handle, NULL if there is none */
     void (*sgemm)(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
@@ -22,7 +22,7 @@ typedef struct fsi_blas {
     void (*dgeqrf)(const int *, const int *, double *, const int *, double *, double *, const int *, int *);
 } fsi_blas;
 
-/* CBLAS's numbers. */
+/* CBLAS's constants. */
 enum {
     BLAS_ROWS = 101,
     BLAS_COLUMNS = 102,
@@ -34,10 +34,10 @@ enum {
     BLAS_RIGHT = 142
 };
 
-/* The OpenBLAS of this process, in *blas.  The first call that succeeds opens it, for good: it is never closed, because
- * closing it ends its threads, which other contexts may use.  Otherwise *blas is NULL and the message is kept by
- * `fail`: FS_EBACKEND with what the loader said, or FS_ENOMEM with the bytes or threads that OpenBLAS would need; a
- * later call tries again. */
+/* The OpenBLAS of this process, in *blas.  The first call that succeeds opens it.  It is never closed, because closing
+ * it ends its threads, which other contexts may use.  Otherwise *blas is NULL and the message is kept by `fail`:
+ * FS_EBACKEND with the loader's message, or FS_ENOMEM with the bytes or threads that OpenBLAS needs.  A later call
+ * tries again. */
 fs_result fsi_blas_open(const fsi_blas **blas, fs_result (*fail)(fs_result code, const char *format, ...));
 
 #endif

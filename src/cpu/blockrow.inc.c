@@ -1,7 +1,7 @@
 /* blockrow.inc.c - FlashBlockRow: a row of Y is a signed sum of the kappa s rows of A that it samples.
  *
  * Only sampled rows of A are read.  Blocks of A may have two sizes and so two weights (fsi_weights): each has sums of
- * its own, and they are weighed and added at the end, as in ref. */
+ * its own, which are weighted and added at the end, as in the reference implementation. */
 typedef struct NAME(blockrow) {
     const fsi_blockrow *R;
     const fs_matrix *A, *Y;

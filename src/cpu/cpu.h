@@ -52,7 +52,7 @@ struct fsi_cpu {
     int asked;            /* for this many threads, 0: OpenMP's own number */
     int threads;          /* of the call at work, set at its beginning (fsi_cpu_begin) */
     fsi_cpu_pool scratch; /* of one product */
-    fsi_cpu_pool panels;  /* of matrices that are made before it (products.c) */
+    fsi_cpu_pool panels;  /* of matrices that are computed before it (products.c) */
     const fsi_blas *blas; /* of the Gaussian product at work; NULL: the plain loop */
     int has_no_blas;      /* OpenBLAS could not be loaded */
 };
@@ -69,17 +69,17 @@ static inline int64_t fsi_row_at(const fs_rows *list, int64_t i)
     return list ? fsi_index_load(list->index, list->index_type, i) : i;
 }
 
-/* The state of a backend at the beginning of a call: its number of threads is what this thread may use now. */
+/* The state of a backend at the beginning of a call; sets its number of threads to what this thread may use now. */
 fsi_cpu *fsi_cpu_begin(void *state);
 /* The same of a product of S with a matrix of so many rows and columns: one thread where waking others takes longer. */
 fsi_cpu *fsi_cpu_begin_product(void *state, const fsi_def *S, int64_t rows, int64_t cols);
 
-/* Looks for OpenBLAS, for cpu->blas.  Where it is not installed, or memory for it is short, that stays NULL and is no
- * failure. */
+/* Opens OpenBLAS for cpu->blas.  Where it is not installed, or memory for it is short, cpu->blas stays NULL, which is
+ * not an error. */
 void fsi_cpu_find_blas(fsi_cpu *cpu);
 
 /* At least `bytes` of scratch, aligned to 64 bytes, contents undefined; NULL and an error message when there is none.
- * What an earlier call got is gone. */
+ * Memory from an earlier call becomes invalid. */
 void *fsi_cpu_scratch(fsi_cpu *cpu, int64_t bytes);
 /* The same of another pool of the context. */
 void *fsi_cpu_take(fsi_cpu *cpu, fsi_cpu_pool *pool, int64_t bytes);
@@ -88,7 +88,8 @@ void *fsi_cpu_take(fsi_cpu *cpu, fsi_cpu_pool *pool, int64_t bytes);
 fs_result fsi_cpu_products(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fsi_products *products,
                            double beta, const fs_matrix *Y);
 
-/* Strips that the rows of a product with A are cut into, each with `sums` doubles of its own: by these alone. */
+/* Strips that the rows of a product with A are cut into, each with `sums` doubles of its own: the number depends on
+ * these alone. */
 int64_t fsi_cpu_strips(int64_t rows, int64_t sums);
 
 /* W += A'(A P - B) of an f64 A with sums of twice the precision (normal_twice.c); otherwise as fsi_cpu_normal. */

@@ -6,7 +6,8 @@
 
 #include "cpu/cpu.h"
 
-/* Elements from which on threads are worth waking: OpenMP's spin for a while afterwards, in OpenBLAS's way. */
+/* Elements from which on a parallel loop pays: OpenMP's threads spin for a while afterwards and take cores from
+ * OpenBLAS's. */
 enum { WORTH_THREADS = 1 << 18 };
 
 typedef struct cpu_dense {

@@ -1,7 +1,8 @@
 /* element.inc.c - the kernels for one element type: TYPE, its storage ELEM, the type of its sums SUM (SUM_BYTES wide).
  *
  * TO_SUM converts a stored element where it is not one of C's own types.  Which kernel an operation takes depends on
- * the family and, for BlockPerm-SJLT, on the length of contiguous rows of A; that is decided here and nowhere else.  What has no kernel goes to ref: slow, never wrong. */
+ * the family and, for BlockPerm-SJLT, on the length of contiguous rows of A; that is decided here and nowhere else.  An
+ * operation without a kernel goes to the reference implementation: slow, never wrong. */
 #include "cpu/tile.inc.c"
 #include "cpu/multiply.inc.c"
 #include "cpu/flat.inc.c"

@@ -1,9 +1,8 @@
-/* gaussian.inc.c - the dense Gaussian: panels of S are made on the fly and multiplied, by OpenBLAS where it is found.
+/* gaussian.inc.c - the dense Gaussian: panels of S are generated and multiplied, by OpenBLAS where it is installed.
  *
  * Panels of ROWS x INNER entries of S, tiles of INNER x n of A (converted to sums' type and row-major on the way) and
  * the ROWS x n sums are all that is held, for at most COLS columns at a time.  INNER is large because OpenBLAS has
- * threads of its own, and OpenMP's spin for a while after each parallel loop: with INNER = 512 a product of
- * 65536 x 512 by k = 1024 took twice as long. */
+ * threads of its own, and OpenMP's spin for a while after each parallel loop: short panels double the time. */
 #define NORMAL_ROWS 512
 #define NORMAL_INNER 4096
 #define NORMAL_COLS 1024

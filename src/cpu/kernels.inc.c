@@ -1,7 +1,8 @@
 /* kernels.inc.c - the tuned CPU kernels, one source for every instruction set and element type.
  *
  * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are
- * written with the compilers' vector types, so one text becomes SSE, AVX2, AVX-512 or, as base on aarch64, NEON code by its flags alone. */
+ * written with the compilers' vector types, so the same source becomes SSE, AVX2, AVX-512 or, as base on aarch64, NEON code
+ * by its compiler flags alone. */
 #if VARIANT_BYTES > 16
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -75,7 +76,7 @@ static fs_result sparse(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alp
     BY_TYPE(A->dtype, sparse, cpu, S, row0, alpha, A, beta, Y)
 }
 
-/* Rows of products. */
+/* Rows of factored input. */
 static void multiply_one(int64_t n, const float *restrict a, const float *restrict b, float *restrict x)
 {
     if (b)

@@ -10,7 +10,7 @@
 
 /* Strips: enough for the threads of a large machine, as long as their sums stay small. */
 enum { MOST_STRIPS = 64, STRIP_ROWS = 256, SUM_BYTES_MOST = 1 << 26 };
-/* Columns of P from which on the tuned loops pay for a call. */
+/* Columns of P from which on a call of the tuned loops pays. */
 enum { WIDE = 8 };
 /* Rows of a step; elements of a step of columns, which stay in the second cache; rows of such a step. */
 enum { STEP_ROWS = 8, STEP_ELEMENTS = 1 << 16, STEP_LEAST = 32, STEP_MOST = 1024 };
@@ -54,7 +54,7 @@ static const char *element_at(const fs_matrix *A, int64_t i, int64_t j)
     return (const char *)A->data + (i * A->row_stride + j * A->col_stride) * fsi_dtype_size(A->dtype);
 }
 
-/* What follows U = A P of `count` rows from row i on, u[r] of column c of P: stored, or B subtracted and counted. */
+/* The step after U = A P of `count` rows from row i on, u[r] of column c of P: stored, or B subtracted and counted. */
 static void take_products(const job *J, int64_t c, int64_t i, int64_t count, double *u, double *squares)
 {
     if (J->U) {

@@ -1,9 +1,9 @@
 /* normal_twice.c - W += A'(A P - B) of a dense f64 A in one read, with sums of twice the precision.
  *
- * A solver that ends at rounding corrects x by the gradient A'(b - A x).  In f64 sums the gradient errs by about
+ * In its last steps a solver corrects x by the gradient A'(b - A x).  In f64 sums the gradient errs by about
  * |A| |r| u / 10, u = 2^-53, which the correction multiplies by A's condition and spreads over all directions: backward
  * errors then stay near 1e-15 for conditions of 1e9 to 1e11, where LAPACK's are 2e-16 (docs/solvers.md).  Twice the
- * precision costs ten operations an element in place of two, in the few reads that make a true residual.
+ * precision costs ten operations an element instead of two, in the few reads that compute a true residual.
  *
  * Strips and steps are those of normal.c: the result does not depend on the number of threads. */
 #include <omp.h>

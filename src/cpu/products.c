@@ -1,10 +1,10 @@
-/* products.c - the sketch of products of rows: panels of X are made and multiplied by S, one after the other.
+/* products.c - the sketch of factored input: panels of X are computed and multiplied by S, one after the other.
  *
- * A panel is some columns of Y, with all pairs unless they are a great many.  The factors of its columns are first
- * copied to f32 with columns side by side, [row][token][column], whatever their layout: they are small, and then a row
- * of X is a product of two contiguous rows, made by vectors.  X has packed rows, which every family reads at its best.
- * Fastest is a factor whose rows or whose columns are contiguous (a batch); other strides cost the copy a cache line
- * an element.
+ * A panel is some columns of Y, with all pairs unless they are too many for its memory.  The factors of its columns are
+ * first copied to f32 with columns side by side, [row][token][column], whatever their layout: they are small, and then
+ * a row of X is a product of two contiguous rows, computed in vectors.  X has packed rows, which every family reads
+ * fastest.  Fastest is a factor whose rows or whose columns are contiguous (a batch); other strides cost the copy a
+ * cache line an element.
  *
  * Where a panel ends depends on the sizes alone and rows of X have one owner, so the bits do not depend on threads.
  * Memory: 64 MiB for a panel of X and as much for the factors; more where 16 columns of them are. */
@@ -70,7 +70,7 @@ static void make_products(const fsi_cpu *cpu, const fsi_products *p, const panel
     const int32_t *index = p->pairs->index + 2 * pair;
     for (int64_t first = 0; first < p->tokens; first += of->tokens) {
         const int64_t count = fsi_min64(of->tokens, p->tokens - first);
-        /* The copy of the panel before is still there where all of its tokens are. */
+        /* The copy of the last panel is reused where it holds all tokens. */
         if (pair == 0 || of->tokens < p->tokens) copy_factors(cpu, p, first, count, col, cols, F);
 #pragma omp parallel for num_threads(cpu->threads) schedule(static)
         for (int64_t i = 0; i < pairs; i++) {

@@ -1,7 +1,7 @@
 /* reference.c - the reference implementation: plain loops over the nonzeros of S, in the order src/def visits them.
  *
- * Sums are made in the type the contract says (f32, or f64 for f64) and scaled once at the end, as every other
- * variant does, so that on whole numbers all of them agree exactly.  Columns are taken 64 at a time. */
+ * Sums have the type of the contract (f32, or f64 for f64) and are scaled once at the end, as in every other variant,
+ * so that on integers all of them agree exactly.  Columns are taken 64 at a time. */
 #include <math.h>
 
 #include "cpu/cpu.h"
@@ -63,7 +63,7 @@ static void clear(const sums *t, int64_t rows)
     for (int64_t i = 0; i < rows * WIDTH; i++) t->of[0][i] = t->of[1][i] = 0.0;
 }
 
-/* What the visitors below need. */
+/* The state of the visitors below. */
 typedef struct walk {
     sums t;
     const fsi_def *S;
@@ -131,7 +131,7 @@ static fs_result ref_adjoint(fsi_cpu *cpu, const fsi_def *S, int64_t row0, doubl
     return FS_OK;
 }
 
-/* One stored entry of a sparse A reaches row i of Y, if its column is among those at hand. */
+/* One stored entry of a sparse A reaches row i of Y, if its column is in the present block of columns. */
 static void sparse_entry(const walk *w, int64_t i, double value, int64_t column, int64_t entry)
 {
     if (column < w->col || column >= w->col + w->cols) return;

@@ -1,7 +1,7 @@
 /* rows.inc.c - products of a few contiguous rows with a vector, and of their transpose: the inner loops of normal.c.
  *
- * Sums are in f64 whatever the type of the rows.  Four rows are taken together, so that p and w are loaded once for
- * four of them. */
+ * Sums are in f64 whatever the type of the rows.  Four rows are processed together, so that p and w are loaded once for
+ * all four. */
 #define ROW_PRODUCTS(type, ELEMENT) \
     static void row_dots_##type(int64_t count, int64_t n, const ELEMENT *a, int64_t pitch, const double *restrict p, \
                                 double *restrict u) \

@@ -1,7 +1,7 @@
 /* sparse.inc.c - BlockPerm-SJLT of a sparse A: a stored element goes to the kappa s rows its row of A goes to.
  *
- * CSR: the rows of A are sorted by input block, and a task makes one output block, or, when there are few blocks, one of
- * the s parts of its rows; no two tasks share a row of Y.  CSC: a task makes one column of Y. */
+ * CSR: the rows of A are sorted by input block, and a task computes one output block, or, when there are few blocks,
+ * one of its s strata; no two tasks share a row of Y. CSC: a task computes one column of Y. */
 typedef struct NAME(sparse_call) {
     const fsi_blockperm *B;
     const fs_sparse *A;
@@ -54,7 +54,8 @@ static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int
         NAME(store_row)(C->Y, start + r, 0, n, sums + (r - low) * n, C->scale, C->beta);
 }
 
-/* Scratch: 8 bytes for each row of A, and per thread the sums of one task: the rows of a block, or of a part of it, of Y. */
+/* Scratch: 8 bytes for each row of A, and per thread the sums of one task: the rows of Y of a block, or of one
+ * stratum. */
 static fs_result NAME(sparse_rows)(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A,
                                    double beta, const fs_matrix *Y)
 {

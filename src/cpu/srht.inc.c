@@ -3,7 +3,7 @@
  * Rows of A come in segments of L = 2^p at multiples of L.  For row r of H and column j of segment c, the sign is that
  * of (r mod L, j mod L) times that of (floor(r / L), c): so a segment is transformed by a Hadamard matrix of order L, in
  * cache and in place, and each of the k chosen rows takes one of its results, with a sign, into its sum.  L is about k:
- * then log2 N - log2 L levels are never made, A is read once, and a piece of A costs its own rows only. */
+ * then log2 N - log2 L levels are never computed, A is read once, and a row slice of A costs its own rows only. */
 typedef struct NAME(hadamard) {
     const fsi_srht *H;
     uint64_t *picked; /* the k chosen rows of H */
@@ -91,8 +91,9 @@ static void NAME(hadamard_pick)(NAME(hadamard) * C, void *memory)
     for (int64_t i = 0; i < C->H->k; i++) C->picked[i] = fsi_srht_row(C->H, i);
 }
 
-/* Scratch: 8 k bytes, and for each task at work a tile of at most 256 KiB and sums of k x width.  Few tasks: the segments
- * are cut into pieces, always in the same places, whose sums are kept (64 MiB at most) and added in order. */
+/* Scratch: 8 k bytes, and for each task at work a tile of at most 256 KiB and sums of k x width.  Few tasks: the
+ * segments are cut into slices, always at the same positions, whose sums are kept (64 MiB at most) and added in
+ * order. */
 static fs_result NAME(hadamard_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                                       const fs_rows *list, double beta, const fs_matrix *Y)
 {
@@ -130,8 +131,9 @@ static fs_result NAME(hadamard_apply)(fsi_cpu *cpu, const fsi_def *S, int64_t ro
     return FS_OK;
 }
 
-/* The adjoint runs the other way: the k rows of Y are put where they were taken from, then the segment is transformed
- * (H is symmetric) and flipped.  Scratch: 8 k bytes, k x width sums for Y, a tile per thread. */
+/* The adjoint reverses the steps: the k rows of Y are stored where they were taken from, then the segment is
+ * transformed (H is symmetric) and its signs are applied.  Scratch: 8 k bytes, k x width sums for Y, a tile per
+ * thread. */
 static fs_result NAME(hadamard_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y,
                                         double beta, const fs_matrix *X)
 {

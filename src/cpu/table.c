@@ -21,7 +21,7 @@ static int has_avx512(void)
 static const struct variant {
     const fsi_cpu_ops *ops;
     int (*supported)(void);
-    int chosen; /* by itself; ref only when asked for */
+    int chosen; /* chosen by default; ref only on request */
 } variants[] = {
     {&fsi_cpu_reference, always, 0},
     {&fsi_cpu_base, always, 1},

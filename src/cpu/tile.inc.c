@@ -1,4 +1,4 @@
-/* tile.inc.c - matrices in and out of kernels: vectors, transpositions, tiles of sums, whatever the strides.
+/* tile.inc.c - loads and stores of matrices: vectors, transpositions, tiles of sums, whatever the strides.
  *
  * A tile is rows x width sums in scratch, columns past the matrix zero; LANES sums may be read from any of its columns. */
 #define LANES (VARIANT_BYTES / SUM_BYTES)
@@ -171,8 +171,8 @@ static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row
     }
 }
 
-/* Rows row ..., columns col ... col + cols - 1 of Y: y = beta y + scale tile; a vector goes to neighbouring elements
- * whichever way Y lies. */
+/* Rows row ..., columns col ... col + cols - 1 of Y: y = beta y + scale tile; a vector goes to neighbouring elements,
+ * whether rows or columns of Y are contiguous. */
 static void NAME(store_tile)(const fs_matrix *Y, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width,
                              const SUM *tile, SUM scale, SUM beta)
 {

@@ -8,8 +8,8 @@
  *     groups  the same with row groups of 32 columns for columns and super-blocks H of c neighbouring blocks for blocks;
  *             the 32 columns of row group l go to the c blocks of H by class, 32 / c columns each
  * ways successive rounds are a cycle.  The shifts of a cycle are all different: in a cycle a place meets every block
- * once, so hot rows side by side or at a stride load the blocks evenly.  With fewer than FSI_CYCLE ways, where a cycle
- * would hold too little randomness, shifts are independent.
+ * once, so large rows side by side or at a stride load the blocks evenly.  With fewer than FSI_CYCLE ways, where a
+ * cycle would hold too little randomness, shifts are independent.
  *
  * Input block h feeds the kappa output blocks g with pi_l(g) = h.  In each of them column j has s nonzeros
  * +-1 / sqrt(kappa s), one in each of the s strata that the rows of the block are split into (the row-partitioned SJLT
@@ -188,7 +188,8 @@ FSI_DEF void fsi_blockperm_rounds(const fsi_blockperm *B, int64_t i, fsi_round *
     const fsi_quad random = fsi_random_quad(B->seed, FSI_TAG_SHUFFLE, item, B->way_bits > 0, 0);
     if (B->way_bits) {
         const uint32_t mask = B->run_bits ? random.w[3] >> (32 - B->run_bits) << 2 : 0;
-        /* Rounds of the next cycle come below: what their walk would begin with here may be on no way back. */
+        /* Rounds of the next cycle are computed below: the number that their cycle walk would begin with here may never
+         * return to the range. */
         for (uint32_t j = 0; j < 4; j++) x[j] = fsi_blockperm_mix(B, &random, first + j < ways ? first + j : 0);
         for (int j = 0; j < 4; j++) {
             while (x[j] >= ways) x[j] = fsi_blockperm_mix(B, &random, x[j]);
@@ -209,7 +210,7 @@ FSI_DEF void fsi_blockperm_rounds(const fsi_blockperm *B, int64_t i, fsi_round *
     }
     for (int j = 0; j < 4 && doubtful; j++) round[j] = fsi_blockperm_lone_round(B, 4 * i + j);
 }
-/* Round q by few instructions, for code that runs once (fsi_random_quad_rolled). */
+/* Round q in few instructions, for code that runs once (fsi_random_quad_rolled). */
 FSI_DEF fsi_round fsi_blockperm_round_rolled(const fsi_blockperm *B, int64_t q)
 {
     const uint64_t cycle = B->way_bits ? fsi_quotient((uint64_t)q, (uint64_t)B->ways) : (uint64_t)q >> 2;
@@ -443,7 +444,10 @@ FSI_DEF uint32_t fsi_blockperm_packed(const fsi_blockperm *B, uint32_t digits, u
     const uint32_t add = turn * B->ones, sum = ((digits & ~B->tops) + (add & ~B->tops)) ^ ((digits ^ add) & B->tops);
     if (B->lanes == B->field) return sum ^ (signs >> (B->field - 1) & B->ones >> 1);
     uint32_t minus = 0;
-    for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
+    if (B->lanes == 8 && B->field == 5) /* s = 4 in blocks of 64 rows */
+        minus = (signs >> 4 & 1u << 27) | (signs >> 1 & 1u << 22) | (signs << 2 & 1u << 17) | (signs << 5 & 1u << 12);
+    else
+        for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
     return sum ^ minus;
 }
 /* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in. */
@@ -467,7 +471,7 @@ FSI_DEF fsi_quad fsi_blockperm_quad(const fsi_blockperm *B, int64_t h, int64_t u
     const fsi_quad counter = fsi_blockperm_packed_counter(B, h, u, l);
     return fsi_blockperm_packed_from(B, fsi_philox(counter, (uint32_t)B->seed, (uint32_t)(B->seed >> 32)), u);
 }
-/* The same by round keys at hand, and by few instructions. */
+/* The same from precomputed round keys, in few instructions. */
 FSI_DEF fsi_quad fsi_blockperm_quad_by(const fsi_blockperm *B, const fsi_philox_keys *keys, int64_t h, int64_t u)
 {
     return fsi_blockperm_packed_from(B, fsi_philox_by(keys, fsi_blockperm_packed_counter(B, h, u, 1)), u);

@@ -4,7 +4,7 @@
  * own; row i of it draws, from each of them, s coordinates uniformly (with replacement) and s signs.  A draw
  * weighs sqrt(M B_c(h) / (k kappa s)), which is the paper's sqrt(d / (k kappa s)) where M divides d and
  * keeps E |S x|^2 = |x|^2 where it does not.  Columns that no row draws are zero: fast and fragile
- * (the paper's appendix); a coherent input can lose its heavy rows altogether. */
+ * (the paper's appendix); a coherent input can lose its rows of high leverage altogether. */
 #ifndef FSI_DEF_BLOCKROW_H
 #define FSI_DEF_BLOCKROW_H
 
@@ -52,7 +52,7 @@ FSI_DEF int64_t fsi_blockrow_neighbour(const fsi_neighbours *N, int64_t l)
     return (int64_t)fsi_permute(&N->P, (N->first + (uint64_t)l) % N->P.n);
 }
 
-/* Draw e = l s + t of row i, in input block h: the coordinate; *minus says its sign. */
+/* Draw e = l s + t of row i, in input block h: the coordinate; *minus is 1 if its sign is minus. */
 FSI_DEF int64_t fsi_blockrow_draw(const fsi_blockrow *R, int64_t i, int64_t h, int64_t e, int *minus)
 {
     const uint32_t size = (uint32_t)fsi_split_size(&R->in, h);

@@ -1,7 +1,7 @@
-/* def.h - the whole definition of S: a spec becomes a handful of constants, constants give every entry.
+/* def.h - the whole definition of S: a spec becomes constants, and the constants give every entry.
  *
- * fsi_def_defaults fills in what a spec leaves open, fsi_def_make turns a full and legal spec into the constants
- * that CPU and GPU code carry around, fsi_def_visit enumerates the nonzeros of a range of columns (the
+ * fsi_def_defaults fills in what a spec leaves open, fsi_def_make turns a full and legal spec into the constants that
+ * CPU and GPU code use, fsi_def_visit enumerates the nonzeros of a range of columns (the
  * reference for all kernels), fsi_def_digest sums them into 64 bits: the fingerprint in the test vectors.
  *
  * FSI_DEFINITION_VERSION changes whenever any spec gives another S; it is not the library's version. */
@@ -15,7 +15,7 @@
 
 #define FSI_DEFINITION_VERSION 2
 
-/* Limits of the addressing in rng.h. */
+/* Limits of the addresses in rng.h. */
 #define FSI_MAX_D ((int64_t)1 << 48)
 #define FSI_MAX_K ((int64_t)0x7FFFFFFF)
 
@@ -43,7 +43,7 @@ typedef struct fsi_def {
 
 FSI_DEF int64_t fsi_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The rungs: what each costs and how good it is, docs/definition.md, Which sketch. */
+/* The rungs; docs/definition.md, "Which sketch", has the cost and the error of each. */
 FSI_DEF int64_t fsi_def_rung_kappa(int32_t quality)
 {
     return quality == FSI_DEF_GAUSSIAN ? 8 : quality == FSI_DEF_HIGH ? 2 : 1;

@@ -1,7 +1,7 @@
 /* srht.h - the subsampled randomized Hadamard transform, for every d.
  *
  * S = (1 / sqrt k) R H D: D random signs of the d coordinates, H the Walsh-Hadamard matrix of order N, the
- * power of two at or above d (its columns past d are simply not there: nothing is padded), R a choice of k
+ * power of two at or above d (its columns past d are left out: nothing is padded), R a choice of k
  * distinct rows of H, the first k values of a keyed bijection of [N].  Every entry is +-1 / sqrt k. */
 #ifndef FSI_DEF_SRHT_H
 #define FSI_DEF_SRHT_H

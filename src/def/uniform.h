@@ -1,7 +1,8 @@
 /* uniform.h - unbiased integers from one random word.
  *
  * A word w is read as the fraction w / 2^32 and its digits in the bases b_0, b_1, ... are taken one by one:
- * multiply by b_t, the integer part is the digit, the rest goes on.  Together the digits are the mixed-radix
+ * multiply by b_t, the integer part is the digit, the rest is the next fraction.  Together the digits are the
+ * mixed-radix
  * form of floor(w B / 2^32) with B = b_0 b_1 ..., and the last rest is (w B) mod 2^32.  That is uniform on
  * [B] once words whose rest is below 2^32 mod B are drawn again (Lemire, "Fast random integer generation in
  * an interval", ACM TOMACS 2019, for a single base).  Powers of two never reject: the digits are w's bits. */

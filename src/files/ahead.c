@@ -19,7 +19,7 @@ static void *work(void *argument)
         pthread_mutex_unlock(&a->lock);
         a->bring(a->user, panel, &a->stop);
         pthread_mutex_lock(&a->lock);
-        if (a->at == panel) a->at++; /* unless it was sent somewhere else meanwhile */
+        if (a->at == panel) a->at++; /* unless a seek has moved it meanwhile */
         pthread_cond_broadcast(&a->moved);
     }
     pthread_mutex_unlock(&a->lock);

@@ -1,4 +1,4 @@
-/* bytes.c - the bytes of a file, of a part of one or of a pipe, one after the other, unpacked where they are packed. */
+/* bytes.c - the bytes of a file, of a part of one or of a pipe, in order, decompressed where they are compressed. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -7,17 +7,17 @@
 
 #include "files/reader.h"
 
-/* The buffer holds every header that a pipe may have to give back to a temporary file (npy.c: 65547 bytes). */
+/* The buffer holds every header that may have to be copied from a pipe to a temporary file (npy.c: 65547 bytes). */
 enum { BUFFER = READER_BUFFER, STEP = 1 << 20 };
-static const int64_t RATIO = 1032; /* deflate packs no better (zlib.net, "Maximum Compression Factor") */
+static const int64_t RATIO = 1032; /* deflate's largest ratio (zlib.net, "Maximum Compression Factor") */
 
 void reader_watch(const reader_source *in, int64_t bytes, int64_t all)
 {
     if (in->options->watch) in->options->watch(in->options->user, bytes, all);
 }
 
-/* One read of up to `bytes` bytes from where the stream is.  Returns how many came, 0 at the end, minus the
- * code. */
+/* One read of up to `bytes` bytes from the position of the stream.  Returns how many were read, 0 at the end, or minus
+ * the code. */
 static int64_t get(reader_stream *s, void *to, int64_t bytes)
 {
     const int64_t left = s->end - s->at, most = bytes < left ? bytes : left;
@@ -68,9 +68,9 @@ fs_result reader_start_at(const reader_source *in, reader_packing packing, int64
     s->most = end - at;
     if (packing != READER_PLAIN) s->most = reader_times(end - at, RATIO);
     if (s->most < 0) s->most = INT64_MAX;
-    s->room = end - at < BUFFER ? end - at + 1 : BUFFER; /* not none */
+    s->room = end - at < BUFFER ? end - at + 1 : BUFFER; /* at least one */
     s->buffer = malloc((size_t)s->room);
-    if (!s->buffer) return out_of_memory("%s: there is no memory for %" PRId64 " bytes", in->path, s->room);
+    if (!s->buffer) return out_of_memory("%s: no memory for %" PRId64 " bytes", in->path, s->room);
     return 0;
 }
 
@@ -98,7 +98,7 @@ void reader_stop(reader_stream *s)
     memset(s, 0, sizeof *s);
 }
 
-/* bytes as they are ------------------------------------------------------------------------------------------ */
+/* uncompressed bytes ------------------------------------------------------------------------------------------ */
 
 static int64_t plain_more(reader_stream *s, char *to, int64_t bytes)
 {
@@ -109,7 +109,7 @@ static int64_t plain_more(reader_stream *s, char *to, int64_t bytes)
         s->taken += n;
         got += n;
         if (got == bytes) break;
-        const int direct = bytes - got >= s->room; /* what is larger than the buffer does not go through it */
+        const int direct = bytes - got >= s->room; /* reads larger than the buffer bypass it */
         const int64_t step = bytes - got < STEP ? bytes - got : STEP;
         const int64_t came = direct ? get(s, to + got, step) : refill(s);
         if (came < 0) return came;
@@ -120,7 +120,7 @@ static int64_t plain_more(reader_stream *s, char *to, int64_t bytes)
     return got;
 }
 
-/* packed bytes ----------------------------------------------------------------------------------------------- */
+/* compressed bytes ----------------------------------------------------------------------------------------------- */
 
 static int64_t damaged(const reader_stream *s, const char *why)
 {
@@ -142,12 +142,12 @@ static int64_t open_member(reader_stream *s)
     if (s->packing == READER_GZIP && s->members && s->buffer[s->taken] != 0x1F) return junk(s);
     const int code = s->inflating ? inflateReset(&s->z)
                                   : inflateInit2(&s->z, s->packing == READER_GZIP ? MAX_WBITS + 16 : -MAX_WBITS);
-    if (code != Z_OK) { return -(int64_t)out_of_memory("%s: there is no memory to unpack it", s->in->path); }
+    if (code != Z_OK) { return -(int64_t)out_of_memory("%s: no memory to decompress it", s->in->path); }
     s->inflating = s->open = 1;
     return 0;
 }
 
-/* Unpacks from the buffer, which is not empty, up to `bytes` bytes.  Returns how many, or minus the code. */
+/* Decompresses up to `bytes` bytes from the buffer, which is not empty.  Returns how many, or minus the code. */
 static int64_t unpack(reader_stream *s, char *to, int64_t bytes)
 {
     const unsigned step = (unsigned)(bytes < STEP ? bytes : STEP);
@@ -156,10 +156,10 @@ static int64_t unpack(reader_stream *s, char *to, int64_t bytes)
     s->z.next_out = (unsigned char *)to;
     s->z.avail_out = step;
     const int code = inflate(&s->z, Z_NO_FLUSH);
-    if (code == Z_MEM_ERROR) { return -(int64_t)out_of_memory("%s: there is no memory to unpack it", s->in->path); }
+    if (code == Z_MEM_ERROR) { return -(int64_t)out_of_memory("%s: no memory to decompress it", s->in->path); }
     if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
         if (s->members && !s->z.total_out) return junk(s);
-        return damaged(s, s->z.msg ? s->z.msg : "it cannot be unpacked");
+        return damaged(s, s->z.msg ? s->z.msg : "it cannot be decompressed");
     }
     s->taken = s->filled - s->z.avail_in;
     if (code == Z_STREAM_END) {

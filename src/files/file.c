@@ -1,4 +1,4 @@
-/* file.c - opening: which format, which reader; and what they all use. */
+/* file.c - opening: which format, which reader; and the functions that all readers use. */
 #include "files/file.h"
 
 #include <errno.h>
@@ -82,11 +82,11 @@ int reader_cannot(const reader_source *in, file_matrix *out, const char *format,
 int reader_is_matrix(const reader_source *in, const reader_shape *shape, file_matrix *out)
 {
     if (shape->dimensions < 1 || shape->dimensions > FILE_MAX_DIMENSIONS)
-        return reader_cannot(in, out, "the header says %d dimensions; a matrix needs 1 to %d", shape->dimensions,
+        return reader_cannot(in, out, "the header gives %d dimensions; a matrix needs 1 to %d", shape->dimensions,
                              FILE_MAX_DIMENSIONS);
     for (int i = 0; i < shape->dimensions; i++)
         if (shape->size[i] < 1)
-            return reader_cannot(in, out, "the header says size %" PRId64 " in dimension %d: there is nothing to read",
+            return reader_cannot(in, out, "the header gives size %" PRId64 " in dimension %d: there is nothing to read",
                                  shape->size[i], i + 1);
     return 1;
 }
@@ -121,10 +121,10 @@ fs_result reader_fits(const reader_source *in, const reader_shape *shape, const 
     *need = reader_bytes(shape, element);
     reader_shape_text(text, shape);
     if (*need < 0 || (there < 0 && *need > INT64_MAX / 16))
-        return bad_file("%s: the header says %s %s, which is more bytes than can be counted", in->path, text, type);
+        return bad_file("%s: the header gives %s %s, which is more bytes than can be counted", in->path, text, type);
     if (there >= 0 && *need != there)
-        return bad_file("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64 " follow it", in->path,
-                        text, type, *need, there);
+        return bad_file("%s: the header gives %s %s, which needs %" PRId64 " bytes, but %" PRId64 " follow it",
+                        in->path, text, type, *need, there);
     return 0;
 }
 
@@ -133,8 +133,7 @@ void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t 
     const int64_t all = reader_times(count, bytes);
     if (all >= 0 && (uint64_t)all <= PTRDIFF_MAX) out->memory[slot] = malloc(all ? (size_t)all : 1);
     if (!out->memory[slot])
-        (void)out_of_memory("%s: there is no memory for %" PRId64 " values of %" PRId64
-                            " bytes; allow more (ulimit -v), or cut "
+        (void)out_of_memory("%s: no memory for %" PRId64 " values of %" PRId64 " bytes; allow more (ulimit -v), or cut "
                             "the matrix into several files",
                             in->path, count, bytes);
     return out->memory[slot];
@@ -196,8 +195,8 @@ static int is_text(const unsigned char *start, int64_t bytes)
     return bytes > 0;
 }
 
-/* The format of a file that begins like this.  safetensors and IDX have no magic of their own, but a byte in their
- * first four that no text has; so CSV, which is any text, comes last and takes nothing from the others. */
+/* The format of a file that begins like this.  safetensors and IDX have no magic number, but a byte in their first four
+ * that no text has; CSV, which is any text, comes last and takes no file from the others. */
 static file_format format_of(const unsigned char *start, int64_t bytes)
 {
     static const char npy[] = "\x93NUMPY", mtx[] = "%%MatrixMarket";
@@ -222,7 +221,8 @@ static fs_result guess(const reader_source *in, file_format *format)
     if (got < 0) return reader_failure(got);
     *format = format_of(start, got);
     if (*format == FILE_GUESS)
-        return bad_file("%s: '%s...' begins no " READER_FORMATS " file, and is no text (CSV); for a raw file give "
+        return bad_file("%s: '%s...' is not the beginning of an " READER_FORMATS
+                        " file, nor text (CSV); for a raw file give "
                         "--shape and --dtype",
                         in->path, file_printable(text, sizeof text, (char *)start, got < 16 ? (size_t)got : 16));
     if (gzip && *format != FILE_MTX && *format != FILE_IDX && *format != FILE_CSV)

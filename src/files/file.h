@@ -1,13 +1,13 @@
-/* file.h - a matrix in a file, opened as what the library takes: a view of dense elements, or a sparse matrix.
+/* file.h - a matrix in a file, opened as a view of dense elements or as a sparse matrix.
  *
- * npy, safetensors and raw files are mapped where their elements can be used as they are and there is address space
- * for them, otherwise read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz
- * archives.  Files are untrusted: headers have limits, lengths are compared with the file before memory is
- * asked for, and whatever does not fit is refused with a message that names the file and the numbers.  A file that
- * another process cuts short while it is mapped ends the program with SIGBUS, as for every program that maps files.
+ * npy, safetensors and raw files are mapped where their elements can be used as stored and there is address space for
+ * them; otherwise they are read into memory, as are Matrix Market, IDX and CSV files, with or without gzip, and npz
+ * archives.  Files are untrusted: headers have limits, lengths are compared with the file before memory is allocated,
+ * and a file that does not fit is refused with a message that names it and the numbers.  A file that another process
+ * cuts short while it is mapped ends the program with SIGBUS, as for every program that maps files.
  *
- * The path "-" is standard input.  What comes through a pipe is copied to a temporary file in TMPDIR (/tmp), unless it
- * is npy or raw and only located: then it is read as it comes. */
+ * The path "-" is standard input.  A pipe is copied to a temporary file in TMPDIR (/tmp), unless it is npy or raw and
+ * only located: then it is read in order. */
 #ifndef FSI_FILES_FILE_H
 #define FSI_FILES_FILE_H
 
@@ -18,7 +18,7 @@
 #include "flashsketch.h"
 
 typedef enum file_format {
-    FILE_GUESS = 0, /* by the first bytes; text that begins nothing else is CSV; raw files cannot be guessed */
+    FILE_GUESS = 0, /* by the first bytes; text of no other format is CSV; raw files cannot be recognized */
     FILE_NPY,
     FILE_MTX,
     FILE_SAFETENSORS,
@@ -31,8 +31,8 @@ typedef enum file_format {
 enum { FILE_MAX_DIMENSIONS = 32 };
 typedef struct file_tensor {
     file_format format;
-    const char *name;  /* as it is in the file: file_printable before it goes to a terminal */
-    const char *dtype; /* the file's word: "BF16" */
+    const char *name;  /* as in the file; file_printable makes it safe for a terminal */
+    const char *dtype; /* the file's name for it: "BF16" */
     int dimensions;
     int64_t shape[FILE_MAX_DIMENSIONS];
 } file_tensor;
@@ -45,14 +45,15 @@ typedef struct file_kind {
     fs_dtype dtype;
 } file_kind;
 
-/* What to open, where the file alone does not say.  All zeros: the format is recognized by the first bytes. */
+/* Options of opening, where the file alone does not determine them.  All zeros: the format is recognized by the first
+ * bytes. */
 typedef struct file_options {
     file_format format;
-    const char *tensor; /* safetensors, npz: which one; NULL: the only one there is */
+    const char *tensor; /* safetensors, npz: which one; NULL: the only one */
     /* Where `tensor` is NULL, called for every tensor of a safetensors file and every array of an npz file, in their
      * order, after all headers were checked.  NULL: not called. */
     void (*list)(void *user, const file_tensor *tensor);
-    int describe;       /* 1: a valid file of which no matrix can be opened is no failure; `why` is the reason */
+    int describe;       /* 1: a valid file of which no matrix can be opened is not an error; `why` is the reason */
     int64_t rows, cols; /* raw: the shape, ... */
     fs_dtype dtype;     /* ... the type ... */
     int by_columns;     /* ... and the order: 0 rows one after the other, 1 columns */
@@ -87,7 +88,7 @@ typedef struct file_matrix {
     int64_t bytes;    /* ... the bytes of the file, ... */
     int64_t changed;  /* ... when it was last written to, in ns, ... */
     int kept, fd; /* ... and of one that was only located, on standard input or with options.keep: the open file, ... */
-    struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is what its header says it has */
+    struct reader_pipe *pipe; /* ... or the pipe, owned; then `bytes` is the number that its header gives */
     file_kind kind;           /* of a matrix that is in the file as it is: its elements there */
     int whole;                /* only its header was read: file_read reads all of it */
     void *map;                /* owned, as is memory: file_close gives them back */
@@ -106,7 +107,7 @@ fs_result file_read(int fd, const char *name, const file_options *options, file_
  * was. */
 fs_result file_load(const char *name, file_matrix *file);
 
-/* Gives back what *file holds and empties it; an empty one is nothing. */
+/* Releases the resources of *file and empties it; no-op if it is empty. */
 void file_close(file_matrix *file);
 
 /* "npy", "Matrix Market", ... */
@@ -127,7 +128,7 @@ uint32_t file_crc(const fs_matrix *m);
 fs_result file_write_safetensors(FILE *out, const fs_matrix *m, const char *tensor, const char *key, const char *text);
 
 /* Writes `length` bytes of a file's text into out, cut to `bytes` with its final 0, everything but printable ASCII
- * as \xNN: what stands in a file must not talk to the terminal.  Returns out. */
+ * as \xNN: text from a file must not control the terminal.  Returns out. */
 const char *file_printable(char *out, size_t bytes, const char *text, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-/* handle.c - fs_file, an open file (flashsketch_files.h): the readers' result, and copies of what they list. */
+/* handle.c - fs_file, an open file (flashsketch_files.h): the readers' result, and copies of their lists. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ const char *fs_file_printable(char *out, size_t bytes, const char *text)
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-/* Room for one more of `count` things of `bytes` bytes in *array.  Returns 0 where there is no memory. */
+/* Room for one more item in an array of `count` items of `bytes` bytes.  Returns 0 where there is no memory. */
 static int grow_array(void **array, int64_t count, int64_t *room, size_t bytes)
 {
     if (count < *room) return 1;
@@ -102,10 +102,10 @@ static fs_result open_file(fs_file *file, const char *path, const fs_file_option
     file->progress = o->progress;
     file->user = o->user;
     file->path = strdup(strcmp(path, "-") ? path : "standard input");
-    if (!file->path) return out_of_memory("%s: there is no memory for its name", path);
+    if (!file->path) return out_of_memory("%s: no memory for its name", path);
     FSI_TRY(file_open(path, &options, &file->matrix));
     file->progress = NULL;
-    return file->no_memory ? out_of_memory("%s: there is no memory for the names of its tensors", path) : FS_OK;
+    return file->no_memory ? out_of_memory("%s: no memory for the names of its tensors", path) : FS_OK;
 }
 
 fs_result fs_file_open(fs_file **out, const char *path, const fs_file_options *options)
@@ -120,7 +120,7 @@ fs_result fs_file_open(fs_file **out, const char *path, const fs_file_options *o
                 "fs_file_open: options.max_rows is %" PRId64 ", max_cols is %" PRId64 "; they must be >= 0",
                 full.max_rows, full.max_cols);
     fs_file *file = calloc(1, sizeof *file);
-    if (!file) return out_of_memory("fs_file_open: there is no memory for %zu bytes", sizeof *file);
+    if (!file) return out_of_memory("fs_file_open: no memory for %zu bytes", sizeof *file);
     const fs_result result = open_file(file, path, &full);
     if (result == FS_OK) *out = file;
     else fs_file_close(file);
@@ -145,7 +145,7 @@ void fs_file_close(fs_file *file)
     free(file);
 }
 
-/* what is in it ---------------------------------------------------------------------------------------------- */
+/* contents ---------------------------------------------------------------------------------------------- */
 
 fs_result fs_file_get_info(const fs_file *file, fs_file_info *info)
 {

@@ -1,4 +1,4 @@
-/* kind.c - elements as files have them, turned into those of the library.
+/* kind.c - conversion of a file's elements to those of the library.
  *
  * Integers of 8 and 16 bits and booleans become f32, integers of 32 and 64 bits f64: all exact but integers of 64 bits
  * beyond 2^53, which are rounded to nearest. */
@@ -45,8 +45,8 @@ static inline uint64_t bits_at(const unsigned char *at, int bytes, int swap)
     }
 }
 
-/* `value` is made of the bits of each element; element i is written after it was read, and before it lies none that is
- * still to be read. */
+/* `value` is computed from the bits of each element; element i is written after it was read, and no unread element lies
+ * before it. */
 #define EACH(bytes, type, value) \
     for (int64_t i = 0; i < count; i++) { \
         const uint64_t bits = bits_at(from + i * (bytes), bytes, swap); \
@@ -97,7 +97,7 @@ int64_t reader_values(reader_stream *stream, const file_kind *kind, int64_t coun
     const int64_t size = fsi_dtype_size(kind->dtype);
     int64_t bytes = 0;
     unsigned char *chunk = malloc(CHUNK * 8);
-    if (!chunk) { return -(int64_t)out_of_memory("%s: there is no memory for %d bytes", stream->in->path, CHUNK * 8); }
+    if (!chunk) { return -(int64_t)out_of_memory("%s: no memory for %d bytes", stream->in->path, CHUNK * 8); }
     for (int64_t i = 0; i < count; i += CHUNK) {
         const int64_t n = count - i < CHUNK ? count - i : CHUNK, got = reader_more(stream, chunk, n * kind->bytes);
         const int64_t keep = i + n < kept ? n : kept > i ? kept - i : 0;

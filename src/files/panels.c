@@ -1,14 +1,13 @@
 /* panels.c - see panels.h.
  *
- * A panel that lies in one piece in one file, as it is in memory, is mapped where it is, by all threads, and given back
- * when the next one is asked for.  Any other panel is copied into the stream's buffer by all threads (pread): over the
- * end of a file, pieces of lines, elements that are misaligned or of another type; and where there is no address space
- * for a mapping.  What comes through a pipe is copied by one thread.
+ * A panel that is contiguous in one file, stored as in memory, is mapped, by all threads, and unmapped when the next
+ * one is requested.  Any other panel is copied into the stream's buffer by all threads (pread): over the end of a file,
+ * pieces of lines, elements that are misaligned or of another type; and where there is no address space for a mapping.
+ * What comes through a pipe is copied by one thread.
  *
- * Mapping 2 GiB took 2 ms where the file system has large folios (ext4 of Linux 6.18, a file written in pieces of 4
- * MiB), and copying them 60 ms on two cores; with pages of 4 KiB both took about as long.  MADV_POPULATE_READ (Linux
- * 5.14) fails where touching a page would be a SIGBUS; then, and where there is none, the panel is copied, and pread
- * has the reason. */
+ * Mapping is much faster than copying where the file system has large folios, and as fast with pages of 4 KiB
+ * (docs/files.md).  MADV_POPULATE_READ (Linux 5.14) fails where touching a page would be a SIGBUS; then, and on older
+ * systems, the panel is copied, and pread returns the error. */
 #define _GNU_SOURCE /* preadv2 */
 #include "files/panels.h"
 
@@ -29,7 +28,7 @@ enum {
     PIECE = 1 << 20, /* bytes that a thread copies at a time */
     BRING = 4 << 20, /* bytes that a thread maps at a time */
     PROBE = 1 << 17, /* bytes that are brought into the page cache at a time: as many as Linux reads ahead at once */
-    WINDOW = 1 << 23 /* and that are asked for at a time */
+    WINDOW = 1 << 23 /* and that are requested at a time */
 };
 
 /* where a panel is ------------------------------------------------------------------------------------------- */
@@ -77,7 +76,7 @@ static int shard_open(const shard *in)
     struct stat about;
     const int fd = in->kept ? in->fd : open(in->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &about)) {
-        (void)fs_fail(FS_EFILE, "%s: the file cannot be opened any more (%s)", in->path, strerror(errno));
+        (void)fs_fail(FS_EFILE, "%s: the file can no longer be opened (%s)", in->path, strerror(errno));
         if (fd >= 0 && !in->kept) close(fd);
         return -1;
     }
@@ -134,7 +133,7 @@ static int read_all(int fd, char *to, int64_t bytes, int64_t offset)
     return 0;
 }
 
-/* The next bytes of a pipe, converted; what was not asked for before them is passed over. */
+/* The next bytes of a pipe, converted; bytes before them that are not needed are skipped. */
 static fs_result copy_pipe(const part *p, char *to)
 {
     const shard *in = p->in;
@@ -145,7 +144,7 @@ static fs_result copy_pipe(const part *p, char *to)
     char passed[4096], name[48];
     if (at > from)
         return fs_fail(FS_EFILE,
-                       "%s: byte %" PRId64 " of a pipe is asked for again, after byte %" PRId64 "; to read "
+                       "%s: byte %" PRId64 " of a pipe is needed again, after byte %" PRId64 "; to read "
                        "panels twice give a file",
                        in->path, from, at);
     while (there < from) {
@@ -213,8 +212,8 @@ static int is_cached(int fd, int64_t offset)
 #endif
 }
 
-/* Brings bytes of a file into the page cache: asks for WINDOW of them and waits for the first PROBE, so that a disk has
- * always enough to do. */
+/* Brings bytes of a file into the page cache: requests WINDOW of them and waits for the first PROBE, so that the disk
+ * always has requests queued. */
 static void bring_run(int fd, int64_t offset, int64_t bytes, char *nowhere, const atomic_int *stop)
 {
     int64_t asked = 0;
@@ -273,7 +272,7 @@ void panel_unmap(fs_stream *s)
     s->used_bytes = 0;
 }
 
-/* The mapping of a shard's file, the only one there is.  FS_EFILE: the file is not what it was. */
+/* The mapping of a shard's file; there is one at a time.  FS_EFILE: the file has changed. */
 static fs_result map_shard(fs_stream *s, const shard *in)
 {
     const int fd = shard_open(in);
@@ -299,7 +298,7 @@ static fs_result map_part(fs_stream *s, const part *p, char **data)
     if (p->runs != 1 || offset % s->element || p->in->pipe || !reader_is_native(&p->in->kind)) return FS_OK;
     FSI_TRY(map_shard(s, p->in));
     if (s->mapped != p->in) return FS_OK;
-    if (s->used_bytes == end - first && s->used == s->map + first) { /* the only panel, asked for again */
+    if (s->used_bytes == end - first && s->used == s->map + first) { /* the only panel, requested again */
         *data = s->map + offset;
         return FS_OK;
     }
@@ -329,7 +328,7 @@ static fs_result held_part(fs_stream *s, const part *p, char **data)
     return FS_OK;
 }
 
-/* The stream's buffer has room for its largest panel.  FS_ENOMEM: there is no memory for it. */
+/* The stream's buffer has room for its largest panel.  FS_ENOMEM: no memory for it. */
 static fs_result make_buffer(fs_stream *s)
 {
     int64_t bytes = 0;
@@ -340,7 +339,7 @@ static fs_result make_buffer(fs_stream *s)
     s->buffer = aligned_alloc(ALIGNED, (size_t)fsi_round_up(bytes, ALIGNED));
     if (s->buffer) return FS_OK;
     return fs_fail(FS_ENOMEM,
-                   "%s: there is no memory for a panel of %" PRId64
+                   "%s: no memory for a panel of %" PRId64
                    " bytes; give less memory to panels, or allow more (ulimit -v)",
                    s->shards[0].path, bytes);
 }

@@ -1,4 +1,4 @@
-/* panels.h - what a stream is made of (stream.c), and how a panel of it comes into memory (panels.c). */
+/* panels.h - the parts of a stream (stream.c), and the loading of a panel (panels.c). */
 #ifndef FSI_FILES_PANELS_H
 #define FSI_FILES_PANELS_H
 
@@ -47,7 +47,7 @@ struct fs_stream {
     int64_t used_bytes;
     const shard *held; /* which of those that are read whole is in `file`; NULL: none */
     file_matrix file;
-    int started;     /* a panel has been asked for: pipes are in place */
+    int started;     /* a panel has been requested: pipes are set up */
     int reads_ahead; /* the thread runs */
     ahead ahead;
     fs_panel slice; /* the last one that a solver was given (slices.c) */
@@ -60,17 +60,16 @@ typedef struct place {
 } place;
 place place_of(const fs_stream *s, int64_t panel);
 
-/* Brings a panel into the page cache, for `ahead`.  What goes wrong here goes wrong again, with a message, when the
- * panel is copied. */
+/* Loads a panel into the page cache, for `ahead`.  Errors are ignored here: copying the panel reports them. */
 void panel_bring(void *stream, int64_t panel, const atomic_int *stop);
 
 /* The elements of a panel: where they are mapped or held, or copied. */
 fs_result panel_fetch(fs_stream *s, const place *at, char **data);
 
-/* Reads a shard that is read whole into s->file, unless it is held.  FS_EFILE: it is damaged, or not what it was. */
+/* Reads a shard that is read whole into s->file, unless it is held.  FS_EFILE: it is damaged, or has changed. */
 fs_result panel_hold(fs_stream *s, const shard *in);
 
-/* Gives back the mapping, if there is one. */
+/* Releases the mapping, if there is one. */
 void panel_unmap(fs_stream *s);
 
 #endif

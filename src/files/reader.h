@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "files/file.h"
 
-/* How a reader fails: keeps the message for fs_error_message.  bad_file returns FS_EFILE, out_of_memory FS_ENOMEM.
+/* The failure of a reader: keeps the message for fs_error_message.  bad_file returns FS_EFILE, out_of_memory FS_ENOMEM.
  * Functions that return a count return minus the code. */
 fs_result bad_file(const char *format, ...) __attribute__((format(printf, 1, 2)));
 fs_result out_of_memory(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -19,7 +19,7 @@ static inline fs_result reader_failure(int64_t negative) { return (fs_result)-ne
 
 typedef struct reader_pipe reader_pipe;
 
-/* What is read: an open regular file, or a pipe, whose length is not known.  source_open makes it. */
+/* A source: an open regular file, or a pipe, whose length is not known.  source_open makes it. */
 typedef struct reader_source {
     const char *path;       /* what messages call it */
     int fd;                 /* -1 where it is a pipe */
@@ -29,9 +29,9 @@ typedef struct reader_source {
     reader_pipe *pipe; /* owned; NULL: a file */
 } reader_source;
 
-/* Opens a file, or standard input ("-").  What comes through a pipe is copied to a temporary file in TMPDIR (/tmp),
- * unless only its place is asked for (options->locate) and it is npy or raw: then in->pipe has it, from the first byte
- * on.  *in keeps options, which must live as long.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+/* Opens a file, or standard input ("-").  A pipe is copied to a temporary file in TMPDIR (/tmp), unless only its
+ * position is needed (options->locate) and it is npy or raw: then in->pipe has it, from the first byte on.  *in keeps
+ * options, which must live as long.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
 fs_result source_open(const char *path, const file_options *options, reader_source *in);
 void source_close(reader_source *in);
 
@@ -42,7 +42,7 @@ fs_result source_measure(reader_source *in);
 typedef fs_result reader(const reader_source *in, const file_options *options, file_matrix *out);
 reader npy_read, mtx_read, safetensors_read, idx_read, csv_read, npz_read, raw_read;
 
-/* What a file may begin as, for messages. */
+/* The formats with a recognizable beginning, for messages. */
 #define READER_FORMATS "npy, npz, Matrix Market, safetensors or IDX"
 
 /* Calls options->watch, where there is one. */
@@ -61,15 +61,15 @@ int64_t reader_times(int64_t a, int64_t b);
 /* The bytes of the elements of a shape, -1 where they cannot be counted.  Sizes are not negative. */
 int64_t reader_bytes(const reader_shape *shape, int64_t element);
 
-/* That what a file holds cannot be opened as a matrix, for this reason.  Where it may also be described
+/* Reports that the contents of a file cannot be opened as a matrix, for this reason.  Where it may also be described
  * (options->describe), out->why keeps the reason; otherwise the message does.  Returns 0, "no matrix". */
 int reader_cannot(const reader_source *in, file_matrix *out, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What a reader returns after that: FS_OK where the file was described. */
+/* The result of a reader after that: FS_OK where the file was described. */
 static inline fs_result reader_refused(const file_matrix *out) { return out->why[0] ? FS_OK : FS_EFILE; }
 
-/* Whether a shape is a matrix with something in it: 1 to FILE_MAX_DIMENSIONS sizes of at least 1.  If not,
+/* Whether a shape is that of a matrix with elements: 1 to FILE_MAX_DIMENSIONS sizes of at least 1.  If not,
  * reader_cannot has been called. */
 int reader_is_matrix(const reader_source *in, const reader_shape *shape, file_matrix *out);
 
@@ -83,13 +83,13 @@ void reader_rows_cols(const reader_shape *shape, int64_t *rows, int64_t *cols);
 typedef char reader_text[160];
 const char *reader_shape_text(reader_text text, const reader_shape *shape);
 
-/* That `there` bytes (-1: not known, it is a pipe) are exactly what a header's shape and type need; *need gets the
- * number.  FS_EFILE, with the message "PATH: the header says 4096 x 1024 float32, which needs
+/* Checks that `there` bytes (-1: not known, it is a pipe) are exactly the number that a header's shape and type need;
+ * *need gets the number.  FS_EFILE, with the message "PATH: the header gives 4096 x 1024 float32, which needs
  * 16777216 bytes, but 1234 follow it". */
 fs_result reader_fits(const reader_source *in, const reader_shape *shape, const char *type, int64_t element,
                       int64_t there, int64_t *need);
 
-/* count things of `bytes` bytes into out->memory[slot]; NULL after FS_ENOMEM. */
+/* Allocates `count` items of `bytes` bytes as out->memory[slot]; NULL after FS_ENOMEM. */
 void *reader_array(const reader_source *in, file_matrix *out, int slot, int64_t count, int64_t bytes);
 
 /* elements --------------------------------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ file_kind reader_kind_of(fs_dtype dtype);
 /* "int32", "float64, big-endian"; returns name. */
 const char *reader_kind_name(const file_kind *kind, char *name, size_t bytes);
 
-/* Whether elements are in the file as they are in memory. */
+/* Whether elements are stored in the file as they are in memory. */
 int reader_is_native(const file_kind *kind);
 
 /* `count` elements of a file become elements of kind->dtype.  `from` may be the end of to's own memory. */
@@ -156,7 +156,7 @@ typedef struct reader_stream {
     int64_t taken, filled, room; /* of the buffer: READER_BUFFER bytes, or all that there are */
     reader_packing packing;
     int gzip;
-    int64_t most; /* bytes that can come at most: those that are there, or deflate's limit for them */
+    int64_t most; /* an upper bound of the bytes to come: those in the file, or deflate's limit for them */
     int counts;   /* `given` and `crc` are kept: how many bytes came, and their CRC-32 */
     int64_t given;
     uLong crc;
@@ -164,18 +164,18 @@ typedef struct reader_stream {
     int inflating, open, members; /* z is in use; it is inside a member; members that are done */
 } reader_stream;
 
-/* All bytes of a file, unpacked if they are gzip.  Returns FS_OK, FS_EFILE or FS_ENOMEM; reader_stop is for
- * streams that were started. */
+/* All bytes of a file, decompressed if they are gzip.  Returns FS_OK, FS_EFILE or FS_ENOMEM; reader_stop ends streams
+ * that were started. */
 fs_result reader_start(const reader_source *in, reader_stream *stream);
 void reader_stop(reader_stream *stream);
 
-/* Bytes `at` to `end` - 1 of a file, packed like this. */
+/* Bytes `at` to `end` - 1 of a file, compressed by this method. */
 fs_result reader_start_at(const reader_source *in, reader_packing packing, int64_t at, int64_t end,
                           reader_stream *stream);
 
 /* Reads up to `bytes` bytes, fewer only at the end; minus the code where the file cannot be
  * read or is damaged.
- * gzip that ends in its middle is damaged; so is what follows gzip and is not gzip. */
+ * gzip data that end early are damaged; so are bytes after them that are not gzip. */
 int64_t reader_more(reader_stream *stream, void *to, int64_t bytes);
 
 /* Fills the buffer up and returns how much it holds, or minus the code after a failure. */
@@ -185,7 +185,7 @@ int64_t reader_fill(reader_stream *stream);
  * code. */
 int64_t reader_values(reader_stream *stream, const file_kind *kind, int64_t count, int64_t kept, void *to);
 
-/* A pipe that is read as it comes.  Its first READER_BUFFER bytes are in the buffer from the start on. */
+/* A pipe that is read in order.  Its first READER_BUFFER bytes are in the buffer from the start on. */
 struct reader_pipe {
     reader_source in;
     file_options none;

@@ -1,7 +1,7 @@
 /* slices.c - a stream as the matrix A of a solver (fs_slices): each read of A is a pass over the panels.
  *
- * A solver takes whole rows in their order.  Rows that are contiguous in the files come so anyway; where columns are,
- * a panel has a piece of every column.  Sparse files are slices as they are. */
+ * A solver takes whole rows in their order.  Contiguous rows come in that order; where columns are contiguous, a panel
+ * has some rows of every column.  Sparse files are slices as they are. */
 #include "base/error.h"
 #include "files/panels.h"
 #include "flashsketch_files.h"
@@ -25,7 +25,8 @@ fs_result fs_stream_slices(fs_stream *s, fs_slices *A)
         sizeof full, s ? s->rows : 0, s ? s->cols : 0, s ? s->dtype : 0, rewind_stream, next_slice, s};
     FSI_REQUIRE(s && A, "fs_stream_slices: a pointer is NULL");
     FSI_TRY(fs_struct_check("fs_stream_slices", "A", A, sizeof full));
-    const int apart = s->is_sparse ? s->count > 1 : s->segment_count > 1; /* files whose lines do not join */
+    const int apart = s->is_sparse ? s->count > 1 : s->segment_count > 1; /* files whose lines are not continued in the
+                                                                           * next */
     FSI_REQUIRE(!s->batch_major || !apart,
                 "%s: a solver takes whole rows of A, and each of the %" PRId64
                 " files, which are %s, holds some of its "

@@ -1,4 +1,4 @@
-/* source.c - where bytes come from: a file, standard input that is one, a pipe, or the temporary copy of a pipe. */
+/* source.c - sources of bytes: a file, standard input that is one, a pipe, or the temporary copy of a pipe. */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ fs_result pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd)
 {
     const char *folder = temporary_folder();
     reader_stream *s = &pipe->stream;
-    int64_t bytes = 0, got = s->filled; /* nothing but the first buffer has been read, whatever was taken of it */
+    int64_t bytes = 0, got = s->filled; /* only the first buffer has been read, however much of it was consumed */
     *fd = temporary_file(folder);
     int why = *fd < 0 ? errno : 0;
     while (!why && got > 0) {
@@ -70,11 +70,11 @@ fs_result pipe_spool(reader_pipe *pipe, const reader_source *watching, int *fd)
                     folder, strerror(why), bytes);
 }
 
-/* The first bytes of standard input, which is no file. */
+/* The first bytes of standard input, which is not a file. */
 static fs_result pipe_open(reader_source *in)
 {
     reader_pipe *pipe = calloc(1, sizeof *pipe);
-    if (!pipe) return out_of_memory("%s: there is no memory for a pipe", in->path);
+    if (!pipe) return out_of_memory("%s: no memory for a pipe", in->path);
     pipe->in = (reader_source){.path = STANDARD_INPUT, .fd = dup(STDIN_FILENO), .options = &pipe->none};
     if (pipe->in.fd < 0) {
         free(pipe);
@@ -96,7 +96,7 @@ void pipe_close(reader_pipe *pipe)
     free(pipe);
 }
 
-/* Whether a pipe can be read as it comes: where only a place is asked for, and the elements follow a short header. */
+/* Whether a pipe can be read in order: where only the position is needed, and the elements follow a short header. */
 static int comes_in_order(const reader_source *in)
 {
     const file_options *o = in->options;

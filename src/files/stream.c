@@ -1,17 +1,17 @@
 /* stream.c - a matrix in files, a panel at a time (flashsketch_files.h).
  *
- * Lines are what is contiguous in the files: rows of A, or its columns.  Shards whose lines go on from file to file
- * make one segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.
- * A segment is cut into panels of so many lines, or of so many elements of so many lines.
+ * Lines are contiguous in the files: rows of A, or its columns.  Shards whose lines continue from file to file make one
+ * segment; where shards are joined across their lines (arrays in Fortran order), each is a segment of its own.  A
+ * segment is cut into panels of so many lines, or of so many elements of so many lines.
  *
- * A file whose elements are not in it as they are in memory (Matrix Market, IDX, gzip) is read whole when the first
- * panel of it is asked for, and held until one of another file is: panels are cut and joined as they are of others.  A
- * sparse file is a panel of its own.
+ * A file whose elements are not stored as they are in memory (Matrix Market, IDX, gzip) is read whole for its first
+ * panel, and held until a panel of another file is read; its panels are cut and joined like others.  A sparse file is a
+ * panel of its own.
  *
- * A thread of its own brings panels into the page cache before they are asked for; where they are there already it
- * costs next to nothing.  panels.c has how a panel comes into memory, which is never more than was allowed.
+ * A read-ahead thread loads panels into the page cache before they are used, at little cost where they are there
+ * already. panels.c loads panels within the memory that is allowed.
  *
- * A pipe is read as it comes where its panels follow one another in it; otherwise it is copied to a temporary file. */
+ * A pipe is read in order where its panels follow one another in it; otherwise it is copied to a temporary file. */
 #include "flashsketch_files.h"
 
 #include <stdlib.h>
@@ -22,8 +22,8 @@
 #include "files/panels.h"
 
 enum {
-    /* Columns of a panel, if A has them, because every panel makes its part of S again: on a CPU, 128 columns of 2^20
-     * rows took 1.5 times as long in panels of 64, 3 times in panels of 16, 48 times one by one. */
+    /* Columns of a panel, if A has as many: every panel generates its part of S once more, so narrow panels cost time
+     * (docs/files.md). */
     COLUMNS_LEAST = 128,
     SPAN_LEAST = 1 << 16 /* but bytes of each column, at least */
 };
@@ -73,8 +73,8 @@ static void stop_reading(fs_stream *s)
     s->started = s->reads_ahead = 0;
 }
 
-/* What waits for the first panel, because it depends on how panels are cut.  Where the system creates no thread, panels
- * are read when they are asked for. */
+/* The steps that depend on how panels are cut, done at the first panel.  Where the system creates no thread, panels are
+ * read when they are used. */
 static fs_result start_reading(fs_stream *s)
 {
     for (int64_t i = 0; i < s->count && !s->is_sparse; i++)
@@ -151,10 +151,10 @@ fs_result fs_stream_get_file(const fs_stream *s, int64_t i, fs_stream_file *file
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-/* In which order an array is: of a single row or column, in either. */
+/* The order of an array; a single row or column is in both. */
 typedef enum order { EITHER = -1, BY_ROWS, BY_COLUMNS } order;
 
-/* What an open file says; the shard takes over its descriptor or pipe. */
+/* Copies the properties of an open file; the shard takes over its descriptor or pipe. */
 static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dtype *dtype, order *in, int *sparse)
 {
     const fs_matrix *dense = &file->dense;
@@ -172,12 +172,12 @@ static fs_result take_file(shard *to, const char *path, file_matrix *file, fs_dt
     to->kept = file->kept;
     to->fd = file->fd;
     to->pipe = file->pipe;
-    file->kept = 0; /* they are ours now */
+    file->kept = 0; /* owned by the shard now */
     file->pipe = NULL;
-    return to->path ? FS_OK : fs_fail(FS_ENOMEM, "%s: there is no memory for its name", path);
+    return to->path ? FS_OK : fs_fail(FS_ENOMEM, "%s: no memory for its name", path);
 }
 
-/* That shard i, of this type and order, goes with the first one. */
+/* Checks that shard i, of this type and order, can be joined to the first one. */
 static fs_result check_shard(const fs_stream *s, int64_t i, fs_dtype dtype, order in, order all, int sparse)
 {
     const shard *a = s->shards, *b = a + i;
@@ -232,7 +232,8 @@ static fs_result find_shards(fs_stream *s, const char *const *paths, const file_
         if (i == 0) s->dtype = dtype, s->is_sparse = sparse;
         if (*all == EITHER) *all = in;
         FSI_TRY(check_shard(s, i, dtype, in, *all, sparse));
-        const int64_t most = INT64_MAX / (sparse ? 1 : s->shards[i].cols) / 8; /* rows of which all elements count */
+        const int64_t most = INT64_MAX / (sparse ? 1 : s->shards[i].cols) / 8; /* so many rows that all their elements
+                                                                                * can be counted */
         if (s->shards[i].rows > most - s->rows)
             return fs_fail(FS_EFILE, "%s: with it the files have more elements than can be counted", s->shards[i].path);
         s->rows += s->shards[i].rows;
@@ -277,7 +278,7 @@ static fs_result make_segments(fs_stream *s, int fortran)
 {
     s->segment_count = fortran ? s->count : 1;
     s->segments = calloc((size_t)s->segment_count, sizeof *s->segments);
-    if (!s->segments) return fs_fail(FS_ENOMEM, "there is no memory for %" PRId64 " files", s->count);
+    if (!s->segments) return fs_fail(FS_ENOMEM, "no memory for %" PRId64 " files", s->count);
     s->by_columns = fortran != s->batch_major;
     for (int64_t i = 0, row = 0; i < s->count; i++) {
         shard *x = &s->shards[i];
@@ -361,13 +362,13 @@ fs_result fs_stream_create(fs_stream **out, const char *const *paths, int64_t co
     if (s) s->shards = calloc((size_t)count, sizeof *s->shards);
     if (!s || !s->shards) {
         free(s);
-        return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for %" PRId64 " files", count);
+        return fs_fail(FS_ENOMEM, "fs_stream_create: no memory for %" PRId64 " files", count);
     }
     s->count = count;
     s->slice = (fs_panel)FS_PANEL_INIT;
     if (full.tensor && !(s->tensor = strdup(full.tensor))) {
         fs_stream_destroy(s);
-        return fs_fail(FS_ENOMEM, "fs_stream_create: there is no memory for the name of a tensor");
+        return fs_fail(FS_ENOMEM, "fs_stream_create: no memory for the name of a tensor");
     }
     s->memory = full.memory ? full.memory : MEMORY;
     s->threads = full.threads;

@@ -247,7 +247,7 @@ fs_result fsi_basis_sketch(fsi_basis *b, fsi_operand *A, const fsi_basis_options
         return b->is_final || b->r < n ? FS_OK : fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL);
     }
     if (b->is_final) return FS_OK;
-    /* An f32 sketch has fewer digits than the factor of A: what rounding made of it is seen later, in R itself. */
+    /* An f32 sketch has fewer digits than the factor of A: the effect of its rounding shows later, in R itself. */
     const double limit = o->pivoting == FSI_PIVOT_DEPENDENT || is_f64(b) ? o->rcond : 0x1p-40;
     FSI_TRY(fsi_condition(A, n, b->L1, n, 1, &b->scaled, NULL));
     if (b->scaled * limit < 1) return FS_OK;

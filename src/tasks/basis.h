@@ -7,7 +7,7 @@
 
 #include "tasks/rows.h"
 
-/* What to do where columns of A are dependent to rounding. */
+/* The reaction to columns of A that are dependent to rounding. */
 typedef enum fsi_pivoting {
     FSI_PIVOT_NEVER,     /* fail with the rank */
     FSI_PIVOT_DEPENDENT, /* pivot */

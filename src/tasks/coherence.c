@@ -1,11 +1,10 @@
 /* coherence.c - mu_blk and mu_nbr: an orthonormal basis of the range of A, block by block, and the norms of its blocks.
  *
- * In host memory and f64, with loops of its own: it is for looking at a sketch, needs no OpenBLAS, and its pivots tell
- * the rank.
+ * In host memory and f64, with loops of its own: a diagnostic that needs no OpenBLAS and whose pivots give the rank.
  *
  * The basis is made by Cholesky factors of Gram matrices, twice, in f64 (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa
- * and Fukaya, 2015): the first, with pivots and columns scaled to length 1, tells the rank and leaves a basis that is
- * nearly orthonormal; the second makes it so to rounding.  The norms are largest eigenvalues of U_h'U_h by Lanczos'
+ * and Fukaya, 2015): the first, with pivots and columns scaled to length 1, gives the rank and a basis that is nearly
+ * orthonormal; the second makes it orthonormal to rounding.  The norms are largest eigenvalues of U_h'U_h by Lanczos'
  * method, which needs U_h and no n x n matrix for every block. */
 #include <inttypes.h>
 #include <math.h>
@@ -39,7 +38,7 @@ static void at(const basis *b, double share, const char *doing)
 
 /* the rows of A ---------------------------------------------------------------------------------------------- */
 
-/* Where every row of A goes: to[i] is its place in U.  A counting sort, so that the order within a block stays. */
+/* The row of U for every row of A: to[i] is that of row i.  A counting sort, so that the order within a block stays. */
 static void sort_rows(basis *b, const fsi_blockperm *B, int64_t *to)
 {
     memset(b->start, 0, (size_t)(b->M + 1) * sizeof *b->start);
@@ -88,7 +87,8 @@ static void add(double *y, double a, const double *x, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
 }
 
-/* G = U'U, the upper triangle of cols x cols; the rows of a tile stay in cache while all of G's rows take them in. */
+/* G = U'U, the upper triangle of cols x cols; the rows of a tile stay in cache while they are added to all of G's
+ * rows. */
 static void gram_of(basis *b, int64_t cols, double from, double to)
 {
     enum { TILE = 64 };
@@ -201,7 +201,7 @@ static fs_result orthonormalize(basis *b, int64_t *rank)
 enum { STEPS = 96 };
 
 /* The largest eigenvalue of the symmetric tridiagonal matrix with these diagonals, by bisection: the signs of the
- * pivots of T - x I tell how many eigenvalues are above x. */
+ * pivots of T - x I give the number of eigenvalues above x. */
 static double largest_of(const double *diagonal, const double *beside, int64_t count)
 {
     double low = diagonal[0], high = 0;
@@ -255,7 +255,7 @@ static double norm_squared(const basis *b, int64_t rank, const int64_t *blocks, 
     double diagonal[STEPS], beside[STEPS], value = 0;
     const int64_t steps = rank < STEPS ? rank : STEPS;
     uint64_t state = 1;
-    for (int64_t j = 0; j < rank; j++) { /* a linear congruential generator: any vector without a pattern will do */
+    for (int64_t j = 0; j < rank; j++) { /* a linear congruential generator: any vector without a pattern serves */
         state = state * 6364136223846793005u + 1442695040888963407u;
         q[j] = (double)(state >> 33) * 0x1p-30 - 1;
     }

@@ -28,7 +28,7 @@ fs_result fsi_invert(fsi_operand *A, int64_t n, const double *T, int64_t ld, dou
     return FS_OK;
 }
 
-/* T's rows over what `there` says: lengths (squared), or entries of the diagonal. */
+/* T's rows divided by the values that `there` selects: lengths (squared), or entries of the diagonal. */
 static fs_result divide_rows(fsi_operand *A, int64_t n, double *T, double *there, int squared)
 {
     const fs_allocator *memory = &A->ctx->allocator;
@@ -71,7 +71,7 @@ static fs_result largest(fsi_operand *A, int64_t n, const double *M, double *x, 
     return FS_OK;
 }
 
-/* A start that is no singular vector of anything, in x and again in y. */
+/* A starting vector, unlikely to be a singular vector, in x and again in y. */
 static fs_result start(fsi_operand *A, int64_t n, double *x)
 {
     const fs_allocator *memory = &A->ctx->allocator;

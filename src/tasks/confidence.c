@@ -1,14 +1,14 @@
-/* confidence.c - when the interval that a task gives for its own error is known to hold.
+/* confidence.c - when the interval that a task reports for its own error is known to hold.
  *
  * Known means measured: coverage of 99 of 100 draws on every input tried, with and without dominant rows in A and
  * outliers in B (the kinds of tests/tasks/coverage.c; n = 4 to 256, k = n + 8 to 16 n, 60 to 500 draws each,
- * every rung).  What failed there has no interval:
+ * every rung).  Sketches that failed there have no interval:
  *
- * - FlashBlockRow misses the rows that it does not sample, and cannot tell (0 to 99 % coverage);
+ * - FlashBlockRow misses the rows that it does not sample, and Y does not show it (0 to 99 % coverage);
  * - the rows of an SRHT repeat each other on inputs with structure (0 to 20 % for an identity in neighbouring rows and
  *   k <= 3 n);
- * - blockperm with contiguous blocks or lines loses directions of inputs whose dominant rows lie at certain distances,
- *   and so do fewer than four nonzeros in a column (40 to 90 % for s = 2, k = 2 n);
+ * - blockperm with contiguous blocks or row groups loses directions of inputs whose dominant rows lie at certain
+ *   distances, and so do fewer than four nonzeros in a column (40 to 90 % for s = 2, k = 2 n);
  * - other sparse sketches below k = 2 n (up to 13 % misses at k = 1.25 n), and where about n rows outweigh all others
  *   below 4 n (1 to 3 %) or n^2 / 25 (1 % at n = 128, k = 512): the smallest singular value of S on the range of A then
  *   has a long tail;
@@ -29,7 +29,7 @@ static int64_t nonzeros(const fs_spec *S) { return (S->family == FS_BLOCKPERM ? 
 
 /* Leverages h_i of the rows of Y, whose sum is p, are called uneven where k sum h_i^2 / p^2 - 1 is above this.  n rows
  * of A that have all leverage make it 0.44 to 0.26 times (k / p) (1 - p / k)^2 for s = 4, k = 2 n to 16 n; 2 n of them
- * half of that, and rows that fall as 1 / i^2 two thirds; spread inputs next to nothing. */
+ * half of that, and rows that fall as 1 / i^2 two thirds; spread inputs nearly 0. */
 static double uneven(double k, double p) { return 0.23 * k / p * (1 - p / k) * (1 - p / k); }
 
 /* The chance that two of n rows of A that outweigh all others meet the same rows of Y with the same signs, or opposite
@@ -49,11 +49,11 @@ static int doubt_of_fit(const fs_workspace *w, const fsi_fit_facts *f, char *tex
     const fs_spec *S = &w->made_by;
     const double k = (double)w->shape.k, p = f->freedom;
     const int gaussian = S->family == FS_GAUSSIAN;
-    if (!S->size) return snprintf(text, bytes, "which S made the sketch was not said (fs_workspace_set_sketch)");
+    if (!S->size) return snprintf(text, bytes, "the S of the sketch is not known; set it with fs_workspace_set_sketch");
     if (S->family == FS_BLOCKROW) return snprintf(text, bytes, "%s", samples_rows);
     if (S->family == FS_SRHT) return snprintf(text, bytes, "%s", repeats_rows);
     if (S->family == FS_BLOCKPERM && S->shuffle != FS_SHUFFLE_ROWS)
-        return snprintf(text, bytes, "the blocks of S are runs of rows of A (shuffle none, lines); take shuffle rows");
+        return snprintf(text, bytes, "the blocks of S are runs of rows of A (shuffle none, groups); take shuffle rows");
     if (!gaussian && nonzeros(S) < FEWEST_NONZEROS)
         return snprintf(text, bytes, "S has %" PRId64 " nonzeros in a column; take s = %d", nonzeros(S),
                         FEWEST_NONZEROS);
@@ -72,7 +72,7 @@ static int doubt_of_fit(const fs_workspace *w, const fsi_fit_facts *f, char *tex
     return 0;
 }
 
-/* What a rank below n means where the sketch has n rows or more. */
+/* The meaning of a rank below n where the sketch has n rows or more. */
 static int explain_rank(const fs_workspace *w, int64_t rank, char *text, size_t bytes)
 {
     const int64_t k = w->shape.k, n = w->shape.n;
@@ -83,7 +83,7 @@ static int explain_rank(const fs_workspace *w, int64_t rank, char *text, size_t 
                         rank, n, k, 2 * n);
     return snprintf(text, bytes,
                     "S A has rank %" PRId64 " < n = %" PRId64 ": A has dependent columns or, rarely, S has lost a "
-                    "direction of A; another seed tells",
+                    "direction of A; sketch with another seed to find out",
                     rank, n);
 }
 

@@ -11,8 +11,8 @@ typedef struct fsi_concentrated fsi_concentrated;
  * least as good as.  NULL: it has fewer than four nonzeros in a column. */
 const fsi_concentrated *fsi_concentrated_line(int64_t M, int64_t kappa, int64_t nonzeros);
 
-/* What the error of a Gaussian S is multiplied by; tail: 0 for the mean, 1 for the error exceeded with probability 0.05,
- * in between and beyond in proportion to the logarithm of the probability. */
+/* The factor on the error of a Gaussian S; tail: 0 for the mean, 1 for the error exceeded with probability 0.05, in
+ * between and beyond in proportion to the logarithm of the probability. */
 double fsi_concentrated_factor(const fsi_concentrated *line, double k, double n, double tail);
 
 /* W of Tracy and Widom's distribution of real matrices: its mean, and w with P(W > w) = p. */

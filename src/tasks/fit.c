@@ -13,7 +13,7 @@
 #include "core/matrix.h"
 #include "tasks/workspace.h"
 
-/* What the ways of solving tell. */
+/* Results of the methods of solution. */
 typedef struct fit {
     fs_method method; /* 0: Cholesky's pivots are too small */
     int64_t rank;
@@ -59,8 +59,8 @@ static fs_result fit_refine(fs_workspace *w, double lambda)
     return FS_OK;
 }
 
-/* Looks at p pivots and at the squared lengths of the p rows or columns that they belong to.  One that is 0 has no part
- * in the solution: with 1 in its place on the diagonal the factor has 1 there and nothing else. */
+/* Compares p pivots with the squared lengths of the p rows or columns that they belong to.  One of length 0 has no part
+ * in the solution: with 1 on its diagonal entry the factor has 1 there and zeros elsewhere. */
 static void look_at_pivots(const double *pivots, const double *squares, int64_t p, double lambda, int broken, fit *out)
 {
     double least = broken ? 0 : 1;
@@ -216,7 +216,7 @@ static fs_result measure_leverage(fs_workspace *w, const fit *done, double *unev
     const int64_t k = w->shape.k, n = w->shape.n;
     *unevenness = NAN;
     if (done->method != FS_METHOD_CHOLESKY || k < n) return FS_OK;
-    if (!w->made_by.size || w->made_by.family == FS_GAUSSIAN) return FS_OK; /* it makes no difference */
+    if (!w->made_by.size || w->made_by.family == FS_GAUSSIAN) return FS_OK; /* the interval does not depend on it */
     CALL(w, trsm, 1, 0, n, k, w->G, w->pitch, w->Z, w->pitch);
     CALL(w, squares, n, k, w->Z, w->pitch, w->squares);
     CALL(w, fetch, w->squares, (size_t)k * sizeof(double), w->host);
@@ -231,7 +231,7 @@ static fs_result bracket(fs_workspace *w, double freedom, double rounding, fs_fi
     double variance;
     FSI_TRY(spread_of_residual(w, freedom, &variance));
     const double reach = exp(3 * sqrt(variance * (1 + freedom / k) / (k - freedom)) / 2);
-    /* Of a residual that is all rounding nothing is known but that it is no larger. */
+    /* A residual that consists of rounding has no lower bound but 0. */
     report->low = report->residual > 16 * rounding ? report->residual / reach - rounding : 0;
     report->high = report->residual * reach + rounding;
     return FS_OK;
@@ -251,13 +251,13 @@ static fs_result estimate_error(fs_workspace *w, const fit *done, int explain, d
     report->residual = report->smallest = NAN;
     report->low = 0;
     report->high = INFINITY;
-    if (left < 0.5) return FS_OK; /* Y X = C has a solution whatever C is */
+    if (left < 0.5) return FS_OK; /* Y X = C has a solution for every C */
     report->residual = report->sketched * k / left;
     report->smallest = report->sketched * sqrt(k / left);
     return known ? bracket(w, done->freedom, rounding, report) : FS_OK;
 }
 
-/* What roundings of Y and X are relative to: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
+/* The scale of rounding errors of Y and X: sqrt(sum_j |y_j|^2 |x_j|^2), y_j the columns of Y and x_j the rows of X,
  * where their lengths are in w->d; otherwise the larger |Y| |X|. */
 static fs_result size_of_terms(fs_workspace *w, const fit *done, double *size)
 {

@@ -57,7 +57,7 @@ static double rows_of_sketch(const leverage *t)
     return t->options.exact ? 4 : fmax(4, (n + 3 + (4 * all <= n ? 2 * all : all)) / n);
 }
 
-/* Chooses p, scale and the error to report, by the S that there is. */
+/* Chooses p, scale and the error to report for the given S. */
 static void plan_estimate(leverage *t)
 {
     const double k = (double)t->basis.k, r = (double)t->basis.r, wanted = wanted_variance(t);
@@ -179,7 +179,7 @@ static fs_result summarise(leverage *t)
         sum += t->scores[i];
         if (row == INT64_MAX || t->scores[i] > largest) largest = t->scores[i], row = A->row0 + i;
     }
-    /* A sketch that samples rows may not have seen an element that is not finite. */
+    /* A sketch that samples rows may miss an element that is not finite. */
     FSI_TRY(fsi_operand_sum_host(A, &sum, 1));
     FSI_REQUIRE(isfinite(sum), "%s: A has elements that are not finite, or so large that their sums are not", A->who);
     /* Doubles from 0 on are in the order of their bits. */

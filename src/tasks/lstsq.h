@@ -13,10 +13,10 @@ typedef struct fsi_lstsq {
     fs_lstsq_options o;    /* defaults resolved */
     fs_lstsq_report told;  /* the report so far */
     fs_matrix B;           /* this caller's rows, in the backend's memory */
-    void *B_copy;          /* B on its way from the host; NULL: B is the caller's */
+    void *B_copy;          /* a copy of B in the backend's memory; NULL: B is the caller's */
     int64_t n, m;          /* columns of A, right-hand sides */
     int64_t rank;          /* columns of N */
-    double *L;             /* R', n x n; backend's memory, as all until `host` */
+    double *L;             /* R', n x n; in the backend's memory, as all fields until `host` */
     double *N;             /* V, n x rank; NULL: N = R^-1 */
     double *inverse;       /* L^-1, n x n, where N = R^-1 and products with it are as good as substitutions; or NULL */
     double *normal;        /* D^-1 L L'D^-1, n x n, lower, and n numbers: 1 / D; made with D = diag(values) */

@@ -27,7 +27,7 @@ static void densify(const fs_sparse *A, double *to, int64_t ld)
     }
 }
 
-/* A sparse slice by way of its product with the identity, which every backend has. */
+/* A sparse slice through its product with the identity, which every backend can compute. */
 static fs_result copy_sparse(fsi_lstsq *l, const fs_sparse *A, double *to, int64_t ld)
 {
     if (A->memory == FS_MEMORY_HOST && l->A.ctx->backend->memory == FS_MEMORY_HOST) {

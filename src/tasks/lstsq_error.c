@@ -83,7 +83,8 @@ static fs_result divide_by_triangle(fsi_lstsq *l, double shift, int64_t count, d
     return l->A.dense->wait(l->A.handle, NULL);
 }
 
-/* Columns of P, `count` of them from v in host memory, become (A'A + shift^2 D^2)^-1/2 times them but for a rotation. */
+/* Columns of P, `count` of them from v in host memory, become (A'A + shift^2 D^2)^-1/2 times them, up to an orthogonal
+ * factor. */
 static fs_result divide_by_shifted(fsi_lstsq *l, double shift, const double *v, int64_t count)
 {
     const int64_t n = l->n;

@@ -16,8 +16,8 @@
  * third, and that of a sketch by a factor of three more. */
 #define NEAR_RCOND 0.5
 #define NEAR_RCOND_OF_SKETCH 0.1
-/* Elements of a panel of A that is widened to f64 at a time, for caches of a CPU and to keep a GPU busy; rows of one that
- * need not be. */
+/* Elements of a panel of A that is widened to f64 at a time, for the caches of a CPU and to keep a GPU busy; rows of a
+ * panel that needs no widening. */
 enum { PANEL_HOST = 1 << 21, PANEL_DEVICE = 1 << 23, PANEL_ROWS = 1 << 16 };
 /* With this many rows for each column, or fewer, A itself is factored in place of a sketch. */
 enum { WHOLE_ROWS = 8 };
@@ -42,7 +42,7 @@ fs_result fsi_lstsq_check_norm(const fsi_lstsq *l)
  * u times the condition of a correction, a restart makes good. */
 #define INVERSE_CONDITION 1e8
 
-/* told.condition from L, and its inverse where that will do. */
+/* told.condition from L, and its inverse where that is accurate enough. */
 static fs_result estimate_condition(fsi_lstsq *l)
 {
     FSI_TRY(fsi_condition(&l->A, l->n, l->L, l->n, 0, &l->told.condition, &l->inverse));
@@ -63,8 +63,8 @@ static int64_t rank_of(const fsi_lstsq *l, int64_t count)
 /* N from the singular values of L: R = L' = V s U' has the right singular vectors U.  C = Q'(S B), n x m in the
  * backend's memory, gives the start, x = U s^-1 V'C.
  *
- * Where values that are no rounding errors count as 0, X depends on the very vectors: those of the sketch are refined to
- * those of A, and the iteration begins with 0. */
+ * Where values above rounding errors count as 0, X depends on the vectors themselves: those of the sketch are refined
+ * to those of A, and the iteration begins with 0. */
 static fs_result lstsq_factor_decompose(fsi_lstsq *l, double *Vt, const double *C)
 {
     const int64_t n = l->n, m = l->m;
@@ -338,7 +338,7 @@ static fs_result factor_normal(fsi_lstsq *l, int *fits)
     l->norm = 0;
     for (int64_t j = 0; j < n; j++) l->norm += l->scratch[j];
     l->norm = sqrt(l->norm);
-    if (l->norm < 1 / FSI_LSTSQ_LARGEST) return FS_OK; /* squares are lost; the sketch shows whether A is 0 */
+    if (l->norm < 1 / FSI_LSTSQ_LARGEST) return FS_OK; /* squares underflow; the sketch shows whether A is 0 */
     FSI_TRY(fsi_lstsq_check_norm(l));
     DENSE(&l->A, potrf, n, l->L, n);
     DENSE(&l->A, wait, &broken);

@@ -15,8 +15,8 @@
  *     (theta / h) |(A'A + (theta |r| / h)^2 D^2)^-1/2 A'r|,   h = sqrt(1 + theta^2 |D x|^2),   r = b - A x,
  * with the singular values of the sketch for those of A; with A's own it is at most sqrt(2) above the least (Gratton,
  * Jiranek and Titley-Peloquin, 2012).  With lambda, A and b have the rows sqrt(lambda) I and 0 below.  Where lambda is
- * larger than |A|_F^2, errors of the size of sqrt(lambda) say nothing of x: the gradient is to be small beside |A| |b|
- * too. */
+ * larger than |A|_F^2, errors of the size of sqrt(lambda) do not bound those of x: the gradient must be small beside
+ * |A| |b| too. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -150,7 +150,7 @@ static fs_result correct(fsi_lstsq *l, double reduction)
         goal[c] = reduction * reduction * gamma[c];
         active += gamma[c] > goal[c];
     }
-    /* Twice the expected number, and some: more is a sign of rounding errors, which a restart removes. */
+    /* Somewhat more than twice the expected number: more is a sign of rounding errors, which a restart removes. */
     const int64_t most = 8 + (int64_t)ceil(2 * log(reduction) / log(l->contraction));
     for (int64_t i = 0; i < most && active && l->told.iterations < l->o.max_iterations; i++) {
         l->told.iterations++;
@@ -161,7 +161,7 @@ static fs_result correct(fsi_lstsq *l, double reduction)
     return fsi_operand_share_host(&l->A, l->x, count);
 }
 
-/* How far a correction may go before its rounding errors, u cond(A), outweigh it. */
+/* By how much a correction may reduce the residual before its rounding errors, u cond(A), outweigh it. */
 static double reduction_for(const fsi_lstsq *l, double error)
 {
     const double rounding = 16 * 0x1p-53 * l->told.condition, wanted = fmin(1e-4, 0.25 * l->o.tolerance / error);
@@ -261,7 +261,7 @@ static fs_result lstsq_iterate_measure(fsi_lstsq *l, int has_gradient)
     return l->is_refined ? backward_errors(l, &l->told.true_backward_error) : FS_OK;
 }
 
-/* Whether x can be a solution: not where it is 0, no iteration was made and b is not 0. */
+/* Whether x can be a solution: not where it is 0, there was no iteration, and b is not 0. */
 static int may_be_near(const fsi_lstsq *l)
 {
     if (l->has_start || !l->rank || l->told.iterations > 0) return 1;
@@ -282,7 +282,7 @@ fs_result fsi_lstsq_iterate(fsi_lstsq *l)
     for (;;) {
         FSI_TRY(true_gradient(l));
         if (may_be_near(l)) FSI_TRY(backward_errors(l, &error));
-        else error = 1; /* no answer is worse than 0 */
+        else error = 1; /* no solution is worse than 0 */
         better = error < best;
         if (better) {
             memcpy(kept, l->x, bytes);

@@ -1,10 +1,10 @@
 /* multi_run.c - fs_multi_run: one thread for each context, and sums over them for the solvers.
  *
- * A sum is a meeting of all callers, twice.  At the first they find whether all are there for the same: the last to
- * arrive decides for all.  Then each adds a share of the numbers over all callers, in the order of contexts, and writes
- * it to all of them; the second meeting ends when all shares are written.  No memory is needed.
+ * A sum has two barriers of all callers.  At the first, the last caller to arrive checks for all that their requests
+ * agree.  Then each adds a share of the numbers over all callers, in the order of contexts, and writes it to all of
+ * them; the second barrier ends when all shares are written.  No memory is allocated.
  *
- * A caller whose call has returned will not come to a meeting again; callers that come find that and fail. */
+ * A caller whose call has returned reaches no further barrier; the callers that reach one fail with that message. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -22,16 +22,16 @@ typedef struct caller {
     fs_context *ctx;
     fs_ranks ranks;
     pthread_t thread;
-    /* What it brings to a meeting. */
+    /* The request of a caller at a barrier. */
     double *values;
     int64_t count;
     fs_result failure;
     int has_returned;
-    fs_result result; /* of its call, or the failure that it brings, and the message */
+    fs_result result; /* the result of its call, or the failure that it reports, and the message */
     char message[400];
 } caller;
 
-/* Whether threads that have been created may begin. */
+/* Whether the threads that have been created may begin. */
 typedef enum gate { WAITING, OPEN, CANCELLED } gate;
 
 struct group {
@@ -39,18 +39,18 @@ struct group {
     pthread_cond_t change;
     gate gate;
     int count, returned;
-    int here;        /* callers at the meeting */
-    int64_t meeting; /* meetings that have ended */
+    int here;        /* callers at the barrier */
+    int64_t meeting; /* barriers that have ended */
     fs_result verdict;
-    char message[440]; /* of the last verdict that was a failure */
+    char message[440]; /* of the last result that was a failure */
     fs_result (*call)(void *user, int index, fs_context *ctx, const fs_ranks *ranks);
     void *user;
     caller callers[];
 };
 
-/* meetings --------------------------------------------------------------------------------------------------- */
+/* barriers --------------------------------------------------------------------------------------------------- */
 
-/* What this meeting comes to; the lock is held. */
+/* The result of this barrier; the lock is held. */
 static void decide(group *g)
 {
     const caller *worst = NULL, *absent = NULL;
@@ -67,14 +67,14 @@ static void decide(group *g)
     g->verdict = FS_OK;
     if (worst) {
         g->verdict = worst->result;
-        if (failures == g->count && g->count > 1) /* as where a sum is not finite */
+        if (failures == g->count && g->count > 1) /* as for a sum that is not finite */
             snprintf(g->message, sizeof g->message, "all contexts: %s", worst->message);
         else snprintf(g->message, sizeof g->message, "contexts[%d]: %s", worst->index, worst->message);
     } else if (absent) {
         g->verdict = FS_EINVAL;
         snprintf(
             g->message, sizeof g->message,
-            "fs_multi_run: the call for contexts[%d] has returned while others sum: all must call the same solvers",
+            "fs_multi_run: the call for contexts[%d] has returned while others wait for its sum; all must call the same solvers",
             absent->index);
     } else if (least != most) {
         g->verdict = FS_EINVAL;
@@ -85,7 +85,7 @@ static void decide(group *g)
     }
 }
 
-/* Ends a meeting to which all have come who will; the lock is held. */
+/* Ends a barrier that all remaining callers have reached; the lock is held. */
 static void end_if_complete(group *g)
 {
     if (!g->here || g->here + g->returned < g->count) return;
@@ -103,7 +103,7 @@ static fs_result meet(caller *c)
     g->here++;
     end_if_complete(g);
     while (g->meeting == meeting) pthread_cond_wait(&g->change, &g->lock);
-    /* The next verdict waits for this caller. */
+    /* The next result waits for this caller. */
     const fs_result verdict = g->verdict;
     if (verdict != FS_OK) fs_fail(verdict, "%s", g->message);
     pthread_mutex_unlock(&g->lock);
@@ -158,7 +158,7 @@ static void *begin_thread(void *argument)
     return NULL;
 }
 
-/* All calls, or none where a thread cannot be had. */
+/* All calls, or none where a thread cannot be created. */
 static fs_result run_all(group *g)
 {
     int created = 1;
@@ -172,11 +172,12 @@ static fs_result run_all(group *g)
     if (created == g->count) run_caller(&g->callers[0]);
     for (int i = 1; i < created; i++) pthread_join(g->callers[i].thread, NULL);
     if (created < g->count)
-        return fs_fail(FS_ENOMEM, "fs_multi_run: the system has no thread for contexts[%d] of %d", created, g->count);
+        return fs_fail(FS_ENOMEM, "fs_multi_run: the system could not create a thread for contexts[%d] of %d", created,
+                       g->count);
     for (int i = 0; i < g->count; i++) {
         const caller *c = &g->callers[i];
         if (c->result == FS_OK) continue;
-        /* A failure that all got says whose it is. */
+        /* A failure that is returned to all names the context that it comes from. */
         if (strncmp(c->message, g->message, sizeof c->message - 1) == 0) return fs_fail(c->result, "%s", c->message);
         return fs_fail(c->result, "contexts[%d]: %s", i, c->message);
     }
@@ -185,7 +186,7 @@ static fs_result run_all(group *g)
 
 /* the call --------------------------------------------------------------------------------------------------- */
 
-/* *all: rows of A, if each is in one context. */
+/* *all: the rows of A, if each is in exactly one context. */
 static fs_result check_rows(int count, const int64_t *row0, const int64_t *rows, int64_t *all)
 {
     const char *who = "fs_multi_run";

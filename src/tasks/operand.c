@@ -320,7 +320,7 @@ fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given
     return FS_OK;
 }
 
-/* The adjoint of an SJLT without zeros, times I. */
+/* The adjoint of an SJLT without zero entries, times I. */
 fs_result fsi_operand_signs(fsi_operand *A, int64_t n, int64_t l, uint64_t seed, double *work, double *Omega)
 {
     fs_spec spec = FS_SPEC_INIT;

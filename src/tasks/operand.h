@@ -24,8 +24,8 @@ typedef struct fsi_operand {
     int64_t row0, rows; /* number of the first of them in all of A, rows of all of A */
     fs_dtype dtype;
     int64_t reads;          /* of A so far */
-    int has_agreed;         /* the ranks have agreed on a failure, or on the end */
-    void *staging, *packed; /* host slices on their way to a GPU: there, and packed in host memory */
+    int has_agreed;         /* the ranks have agreed on a failure or on the end */
+    void *staging, *packed; /* host slices that are copied to a GPU: there, and packed in host memory */
     size_t staging_bytes;
 } fsi_operand;
 
@@ -33,7 +33,7 @@ typedef struct fsi_operand {
 #define DENSE(A, function, ...) FSI_TRY((A)->dense->function((A)->handle, __VA_ARGS__))
 
 /* Checks the arguments that all solvers share and fills *A; takes no memory.  `ranks` and `progress` may be NULL.
- * `ranks` is read before all else, so that they get a failure, which closes A. */
+ * `ranks` is checked first, so that all ranks get a failure, which closes A. */
 fs_result fsi_operand_init(fsi_operand *A, const char *who, fs_context *ctx, const fs_operand *given,
                            const fs_ranks *ranks, const fs_progress *progress);
 
@@ -71,8 +71,8 @@ fs_result fsi_operand_sum_host(fsi_operand *A, double *values, int64_t count);
 fs_result fsi_operand_share(fsi_operand *A, double *values, int64_t count);
 fs_result fsi_operand_share_host(fsi_operand *A, double *values, int64_t count);
 
-/* FS_EINVAL unless all callers ask for the same: the function, A's columns, type and kind, S, the seed, and at most 16
- * choices of the solver's; and unless they have all rows.  The first sum of a solver. */
+/* FS_EINVAL unless all callers make the same request: the function, A's columns, type and kind, S, the seed, and at
+ * most 16 choices of the solver's; and unless they have all rows.  The first sum of a solver. */
 typedef struct fsi_choice {
     const char *name;
     double value;
@@ -84,7 +84,7 @@ void fsi_operand_progress(const fsi_operand *A, double share, const char *doing)
 
 /* The solver's own S for an A of n columns: kappa = 4 (from times = 8 on 2) and s = 4 where k allows, rows shuffled,
  * k = `times` n + 16.  *S is the caller's to destroy.  `given`: the caller's own sketch, checked and used instead; *own
- * tells. */
+ * is then 0. */
 fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given, double times, uint64_t seed,
                                     const fs_sketch **S, int *own);
 

@@ -1,9 +1,9 @@
 /* operand_ranks.c - one matrix whose rows several callers have: sums, and what makes all callers take the same steps.
  *
- * Every decision of a solver (ranks, conditions, when to stop) must be the same for all callers, or they would wait for
- * each other's sums without end.  So callers compare what they ask for before anything else, and numbers on which
- * decisions rest are those of one caller, the first: linear algebra on another processor, with other threads or on a GPU
- * rounds differently. */
+ * Every decision of a solver (ranks, conditions, when to stop) must be the same for all callers; otherwise they would
+ * wait for each other's sums without end.  So callers compare their requests first, and the numbers that decisions
+ * depend on are those of the first caller: linear algebra on another processor, with other threads or on a GPU rounds
+ * differently. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -93,8 +93,8 @@ fs_result fsi_operand_agree(fsi_operand *A, const fs_sketch *S, uint64_t seed, c
     FSI_REQUIRE(values[0] == 1, "%s: row 0 of A is in %.0f callers' rows, it must be in one's", A->who, values[0]);
     for (int i = 0; i < OWN + count; i++)
         FSI_REQUIRE(all[i].value == values[2 + i],
-                    "%s: %s is %.17g here and %.17g where row 0 of A is; all callers must ask for the same", A->who,
-                    all[i].name, all[i].value, values[2 + i]);
+                    "%s: %s is %.17g here and %.17g where row 0 of A is; all callers must make the same request",
+                    A->who, all[i].name, all[i].value, values[2 + i]);
     FSI_REQUIRE(values[1] == (double)A->rows,
                 "%s: the callers have %.0f rows together, and ranks.rows is %" PRId64 ": all rows are needed", A->who,
                 values[1], A->rows);

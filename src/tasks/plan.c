@@ -1,8 +1,8 @@
 /* plan.c - k, kappa and s for a wanted embedding error: the smallest k whose error (embedding.h) is small enough.
  *
- * Without dominant rows the default sketch has a Gaussian's error.  With them kappa = 4 and s = 4 are worth their price:
- * the default would take more rows.  Two dominant rows that meet in one row of Y err by 1 / (kappa s), however large k
- * is; small errors take the highest rung.  tests/tasks/plan.c compares all three with draws. */
+ * Without dominant rows the default sketch has a Gaussian's error.  With them kappa = 4 and s = 4 pay: the default
+ * would need more rows.  Two dominant rows that meet in one row of Y err by 1 / (kappa s), however large k is; small
+ * errors take the highest rung.  tests/tasks/plan.c compares all three with draws. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static fs_result smallest_k(const goal *g, int64_t most, int64_t *k)
     int64_t low = fsi_max(o->n, FEWEST_ROWS) - 1, high = most;
     if (!(low < high) || exceeded(g, most) > o->error)
         return fs_fail(FS_EINVAL,
-                       "fs_plan: no k up to %s = %" PRId64 " has an error of %g for n = %" PRId64
-                       "; the smallest that can be had is %.3g",
+                       "fs_plan: no k up to %s = %" PRId64 " gives an error of at most %g for n = %" PRId64
+                       "; the smallest possible error is %.3g",
                        o->d ? "d" : "2^31 - 1", most, o->error, o->n, most > 1 ? exceeded(g, most) : INFINITY);
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;

@@ -1,7 +1,7 @@
 /* qr.c - A = Q R, or A(:, J) = Q R, by the factor of a sketch and one Cholesky step (basis.h).
  *
- * Q is not stored before it is final: the last read of A divides its rows by both factors and rounds once.  Which is
- * why Q may be A's own memory, and why rounding Q to its type does not reach R. */
+ * Q is not stored before it is final: the last read of A divides its rows by both factors and rounds once.  So Q may be
+ * A's own memory, and rounding Q to its type does not affect R. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct qr {
     int64_t probes;    /* columns of P */
     double *P, *U, *W; /* r x probes: probes; probes x panel: P'Q'; r x probes: Q'Q P */
     double *mask;      /* n: 1 for the columns of Q, 0 for those beyond the rank; NULL: all are */
-    double *panel, *f; /* in host memory: a panel on its way there, probes */
+    double *panel, *f; /* in host memory: a panel that is copied there, probes */
     fs_qr_report report;
 } qr;
 
@@ -73,7 +73,7 @@ static fs_result qr_check(qr *q, const int64_t *pivots, const fs_qr_report *repo
 
 /* Q ---------------------------------------------------------------------------------------------------------- */
 
-/* Probes, and what a panel needs on its way to Q. */
+/* Probes, and the memory that a panel needs to become rows of Q. */
 static fs_result qr_prepare(qr *q)
 {
     fsi_operand *A = &q->A;
@@ -111,7 +111,7 @@ static fs_result write_panel(void *user, int64_t row0, int64_t rows)
     part.data = (char *)part.data + row0 * part.row_stride * fsi_dtype_size(part.dtype);
     part.rows = rows;
     FSI_TRY(fsi_basis_divide(&q->basis, rows));
-    double *Z = q->basis.rows.Z; /* not before: dividing may exchange it */
+    double *Z = q->basis.rows.Z; /* after the division, which may exchange it */
     if (q->mask) DENSE(A, scale_rows, n, rows, Z, n, q->mask);
     if (r) {
         DENSE(A, gemm, 1, 0, m, rows, r, 1.0, q->P, r, Z, n, 0.0, q->U, m);

@@ -11,7 +11,7 @@
 #include "base/math.h"
 #include "core/matrix.h"
 
-/* Numbers of a panel: large enough to be worth its calls, small enough for caches; and its rows. */
+/* Numbers of a panel, large enough to pay for its calls, small enough for caches; and its rows. */
 enum { PANEL_HOST = 1 << 20, PANEL_DEVICE = 1 << 23, LEAST_ROWS = 256, ROWS_HOST = 8192, ROWS_DEVICE = 1 << 17 };
 
 fs_result fsi_rows_host(const fsi_operand *A, int64_t count, size_t element, void **memory)
@@ -43,7 +43,7 @@ static fs_result make_selection(fsi_rows *r)
     return result;
 }
 
-/* What does not depend on P or an order. */
+/* The fields that do not depend on P or an order. */
 static fs_result open_panel(fsi_rows *r, fsi_operand *A, int64_t m)
 {
     memset(r, 0, sizeof *r);

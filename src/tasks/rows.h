@@ -1,4 +1,4 @@
-/* rows.h - the rows of A, or of A P, as columns in f64, a panel at a time, whatever A is. */
+/* rows.h - the rows of A, or of A P, as columns in f64, a panel at a time, for every kind of A. */
 #ifndef FSI_TASKS_ROWS_H
 #define FSI_TASKS_ROWS_H
 

@@ -11,7 +11,7 @@
 #include "base/math.h"
 #include "core/matrix.h"
 
-/* Numbers of a panel of widened rows: in a processor's cache, and what keeps a GPU busy. */
+/* Numbers of a panel of widened rows: what a CPU's cache holds, and what keeps a GPU busy. */
 enum { PANEL_HOST = 1 << 19, PANEL_DEVICE = 1 << 24, PANEL_LEAST = 32, PANEL_MOST = 1 << 16 };
 
 static double now(void)
@@ -130,7 +130,7 @@ static fs_result check_options(fsi_svd *t)
                 who, o->power_steps, o->rank);
     if (o->power_steps < 0) o->power_steps = o->one_read ? 0 : 2;
     t->r = o->rank ? o->rank : most;
-    /* One read has no second product with A to make up for a narrow range. */
+    /* One read has no second product with A that would correct a narrow range. */
     const int64_t more = o->oversampling ? o->oversampling : fsi_max(10, o->one_read ? 2 * t->r : t->r / 2);
     t->l = more < most - t->r ? t->r + more : most;
     t->all = !o->one_read && t->l == most;

@@ -40,7 +40,7 @@ typedef struct fsi_svd {
     double *D;            /* min(n, k): singular values of Y, then of Y P */
     double *host;         /* room for 2 l (l + 1), 2 n, and PROBES x PROBES */
     double *V_host;       /* n x r */
-    double *O_host;       /* outputs on their way to the host: r x o_rows */
+    double *O_host;       /* outputs that are copied to the host: r x o_rows */
     double *total;        /* n: sums of columns of sparse slices */
     int64_t sparse_rows;  /* of this caller */
     double sparse_square; /* of sparse slices */
@@ -64,7 +64,8 @@ fs_result fsi_svd_take_host(fsi_svd *t, int64_t count, double **memory);
  * that is NULL, its Gram matrix in G. */
 fs_result fsi_svd_first_read(fsi_svd *t, const double *Omega);
 
-/* What a pass does with X = (A_c B)', m x rows, of some rows of A in order; row0 counts from this caller's first. */
+/* The function that a pass calls with X = (A_c B)', m x rows, of some rows of A in order; row0 counts from this
+ * caller's first. */
 typedef fs_result (*fsi_svd_use)(fsi_svd *t, int64_t m, int64_t row0, int64_t rows, double *X);
 
 /* One read of A: uses (A_c B)' slice by slice, B n x m with m <= l. */

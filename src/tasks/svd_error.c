@@ -6,7 +6,7 @@
 
 /* The normal quantile of 0.995: a confidence of 0.99 in both sides together. */
 static const double QUANTILE = 2.5758293035489004;
-/* What sums of squares in f64 may be off by, relative to |A|_F^2. */
+/* The error of sums of squares in f64, relative to |A|_F^2. */
 static const double ROUNDING = 1e-12;
 
 /* Chi-squared with v degrees of freedom over v, at the normal quantile z (Wilson and Hilferty). */
@@ -17,8 +17,8 @@ static double chi_squared(double v, double z)
 }
 
 /* With p independent rows of signs, |T E|_F^2 has the mean |E|_F^2 and a spread as of chi-squared with
- * p (sum e_j^2)^2 / sum e_j^4 degrees of freedom, e_j the singular values of E; K = (T E)(T E)' tells the fourth
- * powers by its entries off the diagonal, with an error for which a factor 1.5 is allowed.  One e_j alone gives p. */
+ * p (sum e_j^2)^2 / sum e_j^4 degrees of freedom, e_j the singular values of E; The off-diagonal entries of K = (T E)(T
+ * E)' give the fourth powers, with an error for which a factor of 1.5 is allowed.  One e_j alone gives p. */
 fs_result fsi_svd_probe_error(fsi_svd *t)
 {
     const int64_t n = t->A.n, p = FSI_SVD_PROBES;

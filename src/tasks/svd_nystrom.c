@@ -21,7 +21,7 @@ static fs_result factor_core(fsi_svd *t)
     FSI_TRY(fsi_operand_share(&t->A, t->W, k * l));
     FSI_TRY(fsi_operand_share_host(&t->A, t->D, l));
     FSI_TRY(fsi_operand_share(&t->A, t->Vt, l * l));
-    /* A Gram matrix of C itself has lost what is below the square root of f64's rounding. */
+    /* A Gram matrix of C itself loses values below the square root of f64's rounding. */
     const double rounding = t->kept ? (double)fsi_max(l, 16) * 0x1p-52 : 1e-7, least = t->D[0] * rounding;
     t->t = 0;
     while (t->t < l && t->D[t->t] > fmax(least, 0x1p-960)) t->t++;
@@ -54,7 +54,7 @@ static fs_result gram(fsi_svd *t)
     return FS_OK;
 }
 
-/* W = H'F, n x l, and Vr = F^+, l x t; columns of F beyond what E tells are 0.  *rank: the others. */
+/* W = H'F, n x l, and Vr = F^+, l x t; columns of F beyond the accuracy of E are 0. *rank: the number of the others. */
 static fs_result join(fsi_svd *t, int64_t *rank)
 {
     const int64_t n = t->A.n, l = t->l, m = t->t;

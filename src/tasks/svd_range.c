@@ -97,7 +97,7 @@ static fs_result rotate(fsi_svd *t)
 }
 
 /* P = orth(A_c'A_c P).  Columns are singular vectors of Y before it and have length 1 after it, so that small singular
- * values do not drown in the rounding of large ones, which A'A squares. */
+ * values are not lost in the rounding of large ones, which A'A squares. */
 static fs_result power_step(fsi_svd *t)
 {
     const int64_t n = t->A.n, l = t->l;
@@ -184,7 +184,7 @@ static fs_result by_cholesky(fsi_svd *t, int *good)
 }
 
 /* A better D and Vr where S A was not accurate enough, as sums in f32 are for condition numbers above 1e6: by the
- * eigenvectors of G = E diag(values) E', which tell D to half of f64's digits. */
+ * eigenvectors of G = E diag(values) E', which give D to half of f64's digits. */
 static fs_result svd_range_refine(fsi_svd *t)
 {
     const int64_t m = t->t;

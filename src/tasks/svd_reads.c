@@ -11,7 +11,7 @@
 #include "core/matrix.h"
 #include "tasks/svd.h"
 
-/* pieces ------------------------------------------------------------------------------------------------------ */
+/* helpers ------------------------------------------------------------------------------------------------------ */
 
 fs_result fsi_svd_rank_one(fsi_svd *t, int64_t m, int64_t n, const double *x, const double *y, double *C)
 {
@@ -398,7 +398,7 @@ fs_result fsi_svd_kept(fsi_svd *t, int64_t m, const double *B, fsi_svd_use use)
     return FS_OK;
 }
 
-/* Sparse rows: A'(A P - 1 mean'P), which has mean (1'A_c P) too much: subtract_mean_part. */
+/* Sparse rows: A'(A P - 1 mean'P), which exceeds the result by mean (1'A_c P): subtract_mean_part. */
 static fs_result normal_slice(void *user, int64_t row0, const fs_matrix *dense, const fs_sparse *sparse)
 {
     (void)row0;

@@ -11,7 +11,7 @@
 #include "core/matrix.h"
 #include "core/sketch.h"
 
-/* making one ------------------------------------------------------------------------------------------------- */
+/* creation ------------------------------------------------------------------------------------------------- */
 
 static fs_result check_shape(const fs_task_shape *given, fs_task_shape *shape)
 {
@@ -81,7 +81,7 @@ static fs_result workspace_fill(fs_workspace *w)
     const int64_t small = s->k < s->n ? s->k : s->n, tall = s->k < s->n ? s->n : s->k;
     w->N = s->n + s->rhs;
     w->pitch = (w->N + 7) / 8 * 8;
-    /* At least 2048 rows of A at a time where A itself is read, so that a panel is worth its calls. */
+    /* At least 2048 rows of A at a time where A itself is read, so that a panel pays for its calls. */
     w->panel = fsi_max(fsi_max(s->k, s->n), 2048);
     w->bytes = lay_out(w);
     size_t result = 0;
@@ -241,8 +241,8 @@ fs_result fsi_workspace_put(fs_workspace *w, const double *from, int64_t ld, int
         CALL(w, narrow, from, ld, symmetric, &m);
         return FS_OK;
     }
-    /* From a GPU to the host: a packed column of `from` at a time would be many copies, so all of it, then the layout.
-     */
+    /* From a GPU to the host: one copy of all of `from`, then the layout; a packed column at a time would take many
+     * copies. */
     CALL(w, fetch, from, (size_t)((m.rows - 1) * ld + m.cols) * sizeof(double), w->host);
     for (int64_t i = 0; i < m.rows; i++)
         for (int64_t j = 0; j < m.cols; j++)

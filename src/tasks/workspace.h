@@ -1,7 +1,7 @@
 /* workspace.h - what the tasks share: the memory of a workspace, and the steps that all of them take.
  *
- * A task is a sequence of calls of dense.h, the same in every place.  [Y C] lies in Z transposed and in f64: (n + rhs)
- * x k, column-major, so that Z Z' is the Gram matrix of Y, Y'C and C'C at once. */
+ * A task is a sequence of calls of dense.h, the same in every memory space.  [Y C] lies in Z transposed and in f64: (n
+ * + rhs) x k, column-major, so that Z Z' is the Gram matrix of Y, Y'C and C'C at once. */
 #ifndef FSI_TASKS_WORKSPACE_H
 #define FSI_TASKS_WORKSPACE_H
 
@@ -26,7 +26,7 @@ struct fs_workspace {
     double *E, *F;   /* rhs x panel each */
     double *d;       /* 2 N: diagonals */
     double *squares; /* panel */
-    double *host;    /* in host memory: room for any of d, squares, and a result on its way to the host */
+    double *host;    /* in host memory: room for any of d, squares, and a result that is copied to the host */
     size_t bytes;
     fs_spec made_by; /* the spec of the S that made Y and C; its size is 0 where that is not known */
     int sketched;    /* whether marks 0 and 1 are those of a sketch whose time has not been taken */
@@ -40,11 +40,11 @@ enum { MARK_SKETCH, MARK_SKETCHED, MARK_TASK, MARK_DONE };
 #define CALL(w, function, ...) FSI_TRY((w)->dense->function((w)->handle, __VA_ARGS__))
 
 /* A pivot of Cholesky's factor below this, relative to its column's length, counts as none.  It is 4 roundings of f32:
- * below that, columns of an f32 matrix are dependent as far as one can see; and in f64 the Gram matrix itself is only
- * good to the square root of 2^-53, 1e-8. */
+ * below that, columns of an f32 matrix cannot be distinguished from dependent ones; and a Gram matrix in f64 is
+ * accurate only to the square root of 2^-53, 1e-8. */
 #define SMALLEST_PIVOT 0x1p-21
 
-/* fs_workspace_views for the tasks themselves, which do not write there. */
+/* fs_workspace_views for the tasks themselves, which only read the views. */
 void fsi_workspace_parts(const fs_workspace *w, fs_matrix *Y, fs_matrix *C);
 
 /* Z = [Y C]', or Y' alone. */
@@ -63,14 +63,15 @@ fs_result fsi_workspace_put(fs_workspace *w, const double *from, int64_t ld, int
 /* Ends a task: waits, and fills in the three times. */
 fs_result fsi_workspace_times(fs_workspace *w, double *sketch, double *solve, double *total);
 
-/* That a matrix called `name` is sound, rows x cols, and in the context's memory (or, where `host`, in the host's). */
+/* Checks that a matrix called `name` is sound, rows x cols, and in the context's memory (or, where `host`, in the
+ * host's). */
 fs_result fsi_workspace_check(const fs_workspace *w, const char *who, const char *name, const fs_matrix *m,
                               int64_t rows, int64_t cols, int host);
 
 /* The square of the Frobenius norm of a symmetric n x n matrix whose lower triangle is in G (pitch n, zeros above). */
 fs_result fsi_workspace_symmetric_square(fs_workspace *w, double *G, double *square);
 
-/* What the confidence in a fit depends on, beside the S that made Y. */
+/* The values that the confidence in a fit depends on, besides the S of Y. */
 typedef struct fsi_fit_facts {
     double freedom;    /* degrees of freedom: the rank, or less with regularization */
     double unevenness; /* k sum h_i^2 / (sum h_i)^2 - 1, h_i the leverages of the rows of Y; NaN: not measured */
@@ -79,7 +80,7 @@ typedef struct fsi_fit_facts {
 } fsi_fit_facts;
 
 /* Whether the interval of a fit (of a Gram matrix's error) is known to hold with FSI_CONFIDENCE: see confidence.c.  The
- * note says why not, and what a rank below n means; it is "" where there is nothing to say. */
+ * note gives the reason if it is not, and the meaning of a rank below n; otherwise it is "". */
 #define FSI_CONFIDENCE 0.99
 int fsi_confidence_in_fit(const fs_workspace *w, const fsi_fit_facts *facts, char *note, size_t bytes);
 int fsi_confidence_in_gram(const fs_sketch *S, char *note, size_t bytes);

@@ -51,13 +51,13 @@ static void another_identity_is_refused_with_the_line_that_differs(void **state)
     must(cache_open(&c, "named", identity));
     cache_close(&c);
     expect_message(cache_open(&c, "named", "format 1\nseed 7\nepochs 10\n"),
-                   "named: what is kept there was made with 'epochs 50', and this is 'epochs 10'");
+                   "named: its contents were computed with 'epochs 50', and this is 'epochs 10'");
     expect_message(cache_open(&c, "named", "format 1\nseed 7\nepochs 50\nmore 1\n"),
                    "made with '', and this is 'more 1'");
     expect_message(cache_open(&c, "named", "format 2\nseed 7\nepochs 50\n"), "'format 1', and this is 'format 2'");
     must(cache_open(&c, "named", identity));
     cache_close(&c);
-    expect_message(cache_open(&c, "no/folder", identity), "no/folder: the folder cannot be made");
+    expect_message(cache_open(&c, "no/folder", identity), "no/folder: the folder cannot be created");
     expect_message(cache_open(&c, "named/identity", identity), "named/identity: the folder cannot be read");
 }
 
@@ -99,7 +99,7 @@ static void a_write_that_fails_leaves_what_was_there(void **state)
     cache_close(&c);
 }
 
-/* What a killed process left: a part that was not renamed is no file, and is written anew. */
+/* Leftovers of a killed process: a part that was not renamed is not a file, and is written again. */
 static void a_part_of_a_file_is_no_file(void **state)
 {
     cache c;
@@ -177,7 +177,7 @@ static void a_folder_without_checksums_is_refused(void **state)
     cache_close(&c);
     put_text(&before, identity);
     save(&before, "old/identity");
-    expect_message(cache_open(&c, "old", identity), "old: what is kept there has no checksums");
+    expect_message(cache_open(&c, "old", identity), "old: its contents have no checksums");
 }
 
 /* The folders made here, with what is in them. */

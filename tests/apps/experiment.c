@@ -246,7 +246,7 @@ static void must_have(const experiment *e, const fs_spec *spec, int64_t mask, in
 static void features_alone_are_those_of_lds_and_can_be_forgotten(void **state)
 {
     const fs_spec spec = spec_of(FS_SRHT, 24), other = spec_of(FS_SJLT, 24);
-    experiment_result made, from_kept, anew;
+    experiment_result made, from_kept, again;
     experiment e;
     (void)state;
     MUST(experiment_open(&e, &device, &reduced, &data, folder, NULL));
@@ -256,7 +256,7 @@ static void features_alone_are_those_of_lds_and_can_be_forgotten(void **state)
     MUST(experiment_features(&e, &spec, 64, &made));
     assert_int_equal(made.project_batches, reduced.ensemble * ((TRAIN + reduced.batch - 1) / reduced.batch));
     assert_true(made.project_seconds > 0);
-    MUST(experiment_features(&e, &other, 64, &anew));
+    MUST(experiment_features(&e, &other, 64, &again));
     must_have(&e, &spec, 64, 2 * reduced.ensemble, 0);
     MUST(experiment_lds(&e, &spec, 64, 0, NULL, &from_kept));
     assert_int_equal(from_kept.project_batches, 0);
@@ -265,9 +265,9 @@ static void features_alone_are_those_of_lds_and_can_be_forgotten(void **state)
     must_have(&e, &other, 64, 2 * reduced.ensemble, 0);
     must_have(&e, NULL, 0, reduced.models, 0);
     MUST(experiment_forget(&e, &spec, 64)); /* there is nothing to remove */
-    MUST(experiment_lds(&e, &spec, 64, 0, NULL, &anew));
-    assert_int_equal(anew.project_batches, made.project_batches);
-    assert_memory_equal(&anew.lds, &from_kept.lds, sizeof anew.lds);
+    MUST(experiment_lds(&e, &spec, 64, 0, NULL, &again));
+    assert_int_equal(again.project_batches, made.project_batches);
+    assert_memory_equal(&again.lds, &from_kept.lds, sizeof again.lds);
     experiment_close(&e);
 }
 

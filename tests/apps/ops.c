@@ -87,7 +87,7 @@ static void the_table_has_the_same_products(void **state)
     grass_device_close(&device);
 }
 
-/* A device is a CPU where a GPU cannot be had and none is asked for; asked for, it is a failure with a reason. */
+/* A device is a CPU where there is no GPU and none is requested; requested, it is an error with a reason. */
 static void devices_are_those_that_are_asked_for(void **state)
 {
     (void)state;

@@ -13,7 +13,8 @@
 enum { PARTS = 4 };
 static const int64_t whole[] = {200}, cut[PARTS] = {70, 0, 127, 3};
 
-/* Gradients of n examples, 200 coordinates each, cut into parts as `counts` says: views of one batch-major buffer. */
+/* Gradients of n examples, 200 coordinates each, cut into parts of `counts` coordinates: views of one batch-major
+ * buffer. */
 static void gradients_of(float *buffer, int64_t n, const int64_t *counts, int parts, fs_matrix *out)
 {
     int64_t start = 0;

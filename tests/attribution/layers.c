@@ -15,8 +15,8 @@
 
 enum { PARTS = 9, ALL = 198, SEVERAL = 5, LIMIT = 4 };
 
-/* A part of out x in, in 0: no inputs.  `several`: it has SEVERAL tokens, or as many as the case says.  Slopes and
- * inputs are those of part `same_output_gradients`, `same_inputs`; -1: their own. */
+/* A part of out x in, in 0: no inputs.  `several`: it has SEVERAL tokens, or as many as in the case.  Output gradients
+ * and inputs are those of part `same_output_gradients`, `same_inputs`; -1: their own. */
 typedef struct part {
     int64_t out, in;
     int several, same_output_gradients, same_inputs;
@@ -148,7 +148,7 @@ static void compare(const char *what, fs_attribution *g, fs_attribution *referen
                          at(&got, n, i), at(&want, n, i));
 }
 
-/* Whether all entries of S are powers of two, so that on whole numbers features are exact in any order of sums. */
+/* Whether all entries of S are powers of two, so that on integers features are exact in any order of sums. */
 static int is_exact(const recipe *R, int64_t mask)
 {
     const fs_spec spec = spec_at(R, mask ? mask : ALL, 16, 9);
@@ -168,7 +168,7 @@ static int check(fs_context *ctx, const recipe *R, int64_t several, int64_t mask
     fs_attribution *g = begin(ctx, R, N, mask, run), *reference = begin(ctx, R, N, mask, run);
     char what[128];
     snprintf(what, sizeof what, "%s, %d tokens, mask %d in runs of %d, %s", R->name, (int)several, (int)mask, (int)run,
-             wholes ? "whole numbers" : "normals");
+             wholes ? "integers" : "normals");
     MUST(fs_attribution_add_layers(g, 0, b.layers));
     MUST(fs_attribution_add(reference, 0, b.formed));
     const int exact = wholes && is_exact(R, mask);
@@ -192,7 +192,7 @@ static void features_from_layers_are_those_of_formed_gradients(void **state)
                 exact += check(ctx, &recipes[r], several, 96, 1, wholes);
                 exact += check(ctx, &recipes[r], several, 96, 8, wholes);
             }
-    assert_true(exact >= recipe_count); /* of 6 recipe_count on whole numbers */
+    assert_true(exact >= recipe_count); /* of 6 recipe_count on integers */
     fs_context_destroy(ctx);
 }
 

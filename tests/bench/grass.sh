@@ -10,7 +10,7 @@ fail() {
     echo "grass.sh: $1" >&2
     exit 1
 }
-# grid RECORD [OPTION]...: the small grid.  5003 coordinates are no whole number of blocks or lines, 24 gradients no
+# grid RECORD [OPTION]...: the small grid.  5003 coordinates are no multiple of blocks or lines, 24 gradients no
 # whole tile; 4 k is more than all coordinates at the last k.  They are those of a perceptron.
 grid() {
     record=$1
@@ -43,7 +43,7 @@ grid parts.jsonl --time 1e-9 2>said
 grep -q "the time was up before 99 of 132 cells" said || fail "--time said: $(cat said)"
 [ "$(wc -l <parts.jsonl)" -eq 33 ] || fail "cells were measured after the time was up"
 
-# refused MESSAGE COMMAND...: the command fails and says the message.
+# refused MESSAGE COMMAND...: the command fails with the message.
 refused() {
     message=$1
     shift

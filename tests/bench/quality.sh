@@ -1,5 +1,6 @@
 #!/bin/sh
-# quality.sh FSBENCH - a small grid of `fsbench quality`: what lines say, a record that is continued, what is refused.
+# quality.sh FSBENCH - a small grid of `fsbench quality`: the fields of lines, a record that is continued, what is
+# refused.
 #
 # Exits 77 where OpenBLAS is not installed.
 set -eu
@@ -92,7 +93,7 @@ else
     grep -q "has no readers of files" said || fail "$(cat said)"
 fi
 
-# refused MESSAGE COMMAND...: the command fails and says the message.
+# refused MESSAGE COMMAND...: the command fails with the message.
 refused() {
     message=$1
     shift

@@ -51,7 +51,7 @@ cmp a b || fail "an interrupted record was continued with other errors"
 grid whole.jsonl --k 64 --seeds 0-2 --task gram
 [ "$(grep -c '"seeds": \[2\]' whole.jsonl)" -eq 10 ] || fail "a third seed did not make lines of its own"
 
-# refused MESSAGE COMMAND...: the command fails and says the message.
+# refused MESSAGE COMMAND...: the command fails with the message.
 refused() {
     message=$1
     shift

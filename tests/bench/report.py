@@ -45,8 +45,8 @@ with tempfile.TemporaryDirectory() as temporary:
     for k in (256, 1024):
         ours, gaussian = error["gram", "hot", k, "flashsketch-1-4"], error["gram", "hot", k, "gaussian"]
         contiguous = error["gram", "hot", k, "contiguous-1-4"]
-        expect(ours < 1.3 * gaussian, f"hot rows, k = {k}: our error {ours:.3f}, the Gaussian's {gaussian:.3f}")
-        expect(contiguous > 1.5 * gaussian, f"hot rows, k = {k}: contiguous blocks err by {contiguous:.3f} only")
+        expect(ours < 1.3 * gaussian, f"large rows, k = {k}: our error {ours:.3f}, the Gaussian's {gaussian:.3f}")
+        expect(contiguous > 1.5 * gaussian, f"large rows, k = {k}: contiguous blocks err by {contiguous:.3f} only")
 
     # Least squares: no residual is below the best there is, and with k = 32 n it is near.
     for r in lines:

@@ -62,7 +62,7 @@ grid parts.jsonl --task qr --dtype f64 --cond 1e3
 grid parts.jsonl --task qr --dtype f64 --cond 1e3,1e4 --method geqrf
 [ "$(wc -l <parts.jsonl)" -eq 3 ] || fail "the rest has $(wc -l <parts.jsonl) lines, not 3"
 
-# refused MESSAGE COMMAND...: the command fails and says the message.
+# refused MESSAGE COMMAND...: the command fails with the message.
 refused() {
     message=$1
     shift

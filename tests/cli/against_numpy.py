@@ -3,7 +3,7 @@
 
 usage: against_numpy.py FLASHSKETCH.  Y is compared with S A, where S is made by tests/def/definition.py, a program of
 its own; coherence with singular values from LAPACK; lstsq, qr, svd, pca and leverage with LAPACK's answers.  Matrices
-hold small whole numbers, so only S's scale rounds.  Files are written by NumPy and, where it is there, SciPy; Y is read
+hold small integers, so only S's scale rounds.  Files are written by NumPy and, where it is there, SciPy; Y is read
 by NumPy.  Prints what differs; the exit code is 1 then."""
 import gzip
 import json
@@ -193,7 +193,7 @@ def coherence(A):
     hot[20:40] *= 300
     dependent = np.hstack([hot, hot[:, :2] @ rng.standard_normal((2, 3)), np.zeros((D, 1))])
     scaled = hot * 10.0 ** np.arange(-12, 12, 24 / N)
-    for what, X, rank in ("whole numbers", A, N), ("hot rows", hot, N), ("dependent columns", dependent, N), \
+    for what, X, rank in ("integers", A, N), ("large rows", hot, N), ("dependent columns", dependent, N), \
             ("scaled columns", scaled, N):
         np.save("X.npy", X.astype("f8"))
         for M, kappa, shuffle in (1, 1, "none"), (8, 1, "none"), (8, 3, "none"), (6, 6, "rows"), (8, 2, "groups"):
@@ -211,7 +211,7 @@ def coherence(A):
                 groups.setdefault(key, []).append(column)
             blk = M * max(np.linalg.norm(U[rows], 2) ** 2 for rows in groups.values())
             right = found["rank"] == rank and abs(found["mu_nbr"] - nbr) <= 1e-6 * nbr
-            if len(groups) == M:  # kappa < M: blocks can be told apart
+            if len(groups) == M:  # kappa < M: blocks can be distinguished
                 right = right and abs(found["mu_blk"] - blk) <= 1e-6 * blk
             right = right and found["mu_blk"] / kappa <= found["mu_nbr"] * (1 + 1e-9) <= found["mu_blk"] * (1 + 2e-9)
             counts["passed" if right else "failed"] += 1

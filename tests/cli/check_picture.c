@@ -1,4 +1,4 @@
-/* check_picture.c - says what a picture is, or exits 1 if it is not a well-formed one.
+/* check_picture.c - prints the format and size of a picture, or exits 1 if it is not well-formed.
  *
  * PNG: every chunk is whole and has the right checksum, the pixels unpack to the size in the header, and are in the
  * palette.  SVG: every element is closed in order, and no coordinate is nan or inf. */

@@ -11,7 +11,7 @@
  *
  * CALL is rename, link, fsync, flock, getpid, madvise, or mmap, of which only mappings of INTERPOSE_FILE count: LLVM's
  * OpenMP maps files of its own.  INTERPOSE_LOG is a file to which every call of rename, fsync and flock adds a line.
- * With INTERPOSE_CLOCK the clock CLOCK_MONOTONIC goes on by 0.1 s whenever it is read and by 1 s with every fsync of a
+ * With INTERPOSE_CLOCK the clock CLOCK_MONOTONIC advances by 0.1 s whenever it is read and by 1 s with every fsync of a
  * file, and lines of the log begin with it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -19,7 +19,7 @@ from command import FLASHSKETCH, about, check, npy, npy_bytes, run
 
 INTERPOSE = str(pathlib.Path(sys.argv[2]).resolve())
 ROWS = [[(7 * i + 3 * j) % 19 - 9 for j in range(8)] for i in range(2000)]
-SKETCH = ["sketch", "-k", 40, "-s", 4, "--seed", 7]  # sums of whole numbers are exact
+SKETCH = ["sketch", "-k", 40, "-s", 4, "--seed", 7]  # sums of integers are exact
 PANELS = ["--memory", "4K", "--resume", "--every", 0]  # 2000 rows of 32 bytes are 16 panels
 
 
@@ -71,7 +71,7 @@ def a_killed_run_blocks_no_other_with_its_number():
     """As in a container, where every process has the same number."""
     npy("A.npy", ROWS)
     run(*SKETCH, "A.npy", "-o", "W.npy")
-    same = f"getpid 0 return {os.getpid()}"  # a process that is there: LLVM's OpenMP reads its /proc
+    same = f"getpid 0 return {os.getpid()}"  # a process that exists: LLVM's OpenMP reads its /proc
     for options, rule, left in (([], "fsync 1 kill", 2), (PANELS, "fsync 1 kill", 1), ([], "rename 2 kill", 2),
                                 (["--memory", "4K", "--resume"], "rename 1 kill", 3)):
         command = [*SKETCH, *options, "A.npy", "-o", "Z.npy"]
@@ -133,7 +133,8 @@ def a_file_that_is_swept_before_it_is_locked_is_made_again():
 
 
 def without_locks_nothing_is_removed():
-    """A file system that refuses locks (ENOLCK 37): a leftover cannot be told from the file of a process that runs."""
+    """A file system that refuses locks (ENOLCK 37): a leftover cannot be distinguished from the file of a running
+    process."""
     npy("A.npy", ROWS)
     run(*SKETCH, "A.npy", "-o", "Z.npy", env=with_rule("fsync 1 kill"), fails=[], code=-signal.SIGKILL)
     left = parts()
@@ -267,12 +268,12 @@ def a_name_that_names_no_file_is_refused():
     pathlib.Path("loop").symlink_to("loop")
     for name, words in (("", "name of the output is empty"), ("folder", "not a file"), ("folder/", "not a file"),
                         ("new/", "names a folder"), ("loop", "Too many levels"), ("A.npy/x", "Not a directory"),
-                        ("Y.npy", "'Y.npy.json' is there and is not a file")):
+                        ("Y.npy", "'Y.npy.json' exists and is not a file")):
         run(*SKETCH, "A.npy", "-o", name, fails=[words])
         assert sorted(os.listdir()) == ["A.npy", "Y.npy.json", "folder", "loop"], os.listdir()
     os.rmdir("Y.npy.json")
     os.mkdir("Y.npy.state")
-    run(*SKETCH, *PANELS, "A.npy", "-o", "Y.npy", fails=["'Y.npy.state' is there and is not a file"])
+    run(*SKETCH, *PANELS, "A.npy", "-o", "Y.npy", fails=["'Y.npy.state' exists and is not a file"])
     assert sorted(os.listdir()) == ["A.npy", "Y.npy.state", "folder", "loop"] and not os.listdir("folder")
 
 
@@ -478,7 +479,7 @@ def a_json_of_another_matrix_is_named():
 
 
 def a_full_disk_is_called_by_its_name():
-    """A file system of 64 KiB, in a mount namespace of its own; where that cannot be had, there is nothing to see."""
+    """A file system of 64 KiB, in a mount namespace of its own; skipped where that is not possible."""
     npy("A.npy", [row * 64 for row in ROWS[:100]])
     os.mkdir("small")
     script = ('mount -t tmpfs -o size=64k none small || exit 77; "$0" sketch -k 90 A.npy -o small/Y.npy; code=$?; '

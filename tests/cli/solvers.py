@@ -173,7 +173,7 @@ def a_signal_leaves_nothing():
 
 
 def a_file_that_ends_early_is_named():
-    """Its header says more than it has; and it is cut during one of many reads, which the bar shows after a second."""
+    """Its header gives more than it has; and it is cut during one of many reads, which the bar shows after a second."""
     npy("A.npy", A * 40, "d")
     data = npy_bytes("A.npy")
     pathlib.Path("short.npy").write_bytes(data[:-8])
@@ -207,7 +207,7 @@ def a_file_that_ends_early_is_named():
 def read(terminal):
     try:
         return os.read(terminal, 65536)
-    except OSError:  # what Linux says when the other end is closed
+    except OSError:  # Linux's error when the other end is closed
         return b""
 
 

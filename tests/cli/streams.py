@@ -23,7 +23,7 @@ import time
 from command import FLASHSKETCH, about, check, npy, npy_bytes, run
 
 D, N, K = 2003, 13, 90
-SKETCH = ["sketch", "-k", K, "-s", 4, "--seed", 7]  # sums of whole numbers are exact
+SKETCH = ["sketch", "-k", K, "-s", 4, "--seed", 7]  # sums of integers are exact
 
 
 def shards(name, rows, cuts, **how):
@@ -42,7 +42,7 @@ CUTS = ([1], [1000, 1001, 1004], [700, 1999])
 
 
 def panels_and_files_of_any_size_give_the_same_bits():
-    """On whole numbers, for S whose entries are powers of two: every sum is exact."""
+    """On integers, for S whose entries are powers of two: every sum is exact."""
     columns = [list(column) for column in zip(*WHOLE)]
     for code in "f", "d":
         npy("A.npy", WHOLE, code)
@@ -85,7 +85,7 @@ def mtx(rows, sparse):
 
 
 def idx(rows):
-    """Rows of whole numbers as an IDX file of int8."""
+    """Rows of integers as an IDX file of int8."""
     return bytes([0, 0, 9, 2]) + len(rows).to_bytes(4, "big") + len(rows[0]).to_bytes(4, "big") + bytes(
         x % 256 for row in rows for x in row)
 
@@ -166,7 +166,7 @@ def what_does_not_add_up_is_refused():
                           (["-k", K, "--output-dtype", "f64"], "type float64")):
         run(*base, "C.npy", *options)
         run("add", "A0.npy", "C.npy", "-o", "Y.npy", fails=["C.npy: it has", word, "A0.npy"])
-    run("add", "A0.npy", "A.npy", "-o", "Y.npy", fails=["A.npy: nothing says", "A.npy.json"])
+    run("add", "A0.npy", "A.npy", "-o", "Y.npy", fails=["A.npy: its description is missing", "A.npy.json"])
     run("sketch", "-d", D, "-k", K, "--row0", 100, "B.npy", "-o", "B0.npy")
     original = about("B0.npy")
     for change, word in (({"definition": 1}, "definition 1 of S, and this flashsketch has definition 2; make it again"),
@@ -252,7 +252,7 @@ def a_state_of_another_run_is_refused_and_kept():
         assert npy_bytes("Z.npy.state") == state and not os.path.exists("Z.npy")
     told = subprocess.run([FLASHSKETCH, "info", "Z.npy.state"], capture_output=True, check=True).stdout.decode()
     assert "of rows   0 to " in told and " panels are in it" in told, told
-    run("add", "Z.npy.state", "-o", "W.npy", fails=["the state of a run that is not over"])
+    run("add", "Z.npy.state", "-o", "W.npy", fails=["the state of a run that is not finished"])
     for damaged in state[:-1], state[:40], b"", state[:-4] + b"\0\1\2\3", npy_bytes("W.npy"):
         pathlib.Path("Z.npy.state").write_bytes(damaged)
         run(*command, "A.npy", "-o", "Z.npy", fails=["Z.npy.state"])
@@ -260,11 +260,11 @@ def a_state_of_another_run_is_refused_and_kept():
     pathlib.Path("Z.npy.state").write_bytes(state)
     run(*command, "A.npy", "-o", "Z.npy")
     assert npy_bytes("Z.npy") == npy_bytes("W.npy")
-    for name in "A.npy", "Z.npy":  # a header that says more than there is
+    for name in "A.npy", "Z.npy":  # a header with a larger size than the file has
         whole = npy_bytes(name)
         pathlib.Path("cut.npy").write_bytes(whole[:-5])
         run(*SKETCH, name, "cut.npy", "-o", "V.npy",
-            fails=["cut.npy: the header says", f"but {len(whole) - 133} follow"])
+            fails=["cut.npy: the header gives", f"but {len(whole) - 133} follow"])
         assert not os.path.exists("V.npy") and not os.path.exists("V.npy.json")
 
 
@@ -362,7 +362,7 @@ def a_bar_tells_how_long_it_will_take():
     try:
         while part := os.read(ours, 65536):
             seen += part
-    except OSError:  # what Linux says when the other end is closed
+    except OSError:  # Linux's error when the other end is closed
         pass
     os.close(ours)
     assert process.wait() == 0, seen
@@ -386,7 +386,7 @@ def memory_does_not_grow_with_the_file():
 
 
 def has_tasks():
-    """Whether the tasks' linear algebra is here; a line says so where it is not."""
+    """Whether the tasks' linear algebra is here; prints a line where it is not."""
     npy("one.npy", [[1.0]])
     done = subprocess.run([FLASHSKETCH, "gram", "-k", "1", "one.npy"], capture_output=True)
     if done.returncode and b"OpenBLAS" in done.stderr:
@@ -407,7 +407,7 @@ def by(task, A, B=(), *options):
 
 
 def tasks_take_files_and_panels_of_any_size():
-    """Whole numbers: S A and S B are exact, so X and G have the same bits, from sketches that are there too."""
+    """Integers: S A and S B are exact, so X and G have the same bits, also from existing sketches."""
     if not has_tasks():
         return
     npy("A.npy", WHOLE)
@@ -482,10 +482,10 @@ def a_task_that_is_killed_goes_on_and_gives_the_same_bits():
             code = killed([*command, "-o", "Z.npy", "--resume", "--every", 0], number, lambda: os.path.exists(state))
             assert code == -number, f"the run was over before {state} was there"
     assert all(os.path.exists(state) for state in states) and not os.path.exists("Z.npy")
-    run(*command, "-o", "Z.npy", "--resume", "--seed", 8, fails=["seed", "remove Z.npy.rhs.state to begin anew"])
+    run(*command, "-o", "Z.npy", "--resume", "--seed", 8, fails=["seed", "remove Z.npy.rhs.state to start again"])
     os.utime("B.npy", ns=(1, 1))
     run(*command, "-o", "Z.npy", "--resume", fails=["B.npy has changed since Z.npy.rhs.state was written"])
-    os.remove("Z.npy.rhs.state")  # B is sketched again; A goes on
+    os.remove("Z.npy.rhs.state")  # B is sketched again; A continues
     run(*command, "--memory", "8K", "-o", "Z.npy", "--resume", fails=["Z.npy.state is of a run with --memory 4096"])
     run(*command, "-o", "Z.npy", "--resume", fails=["--memory 8192"])  # the state of B that this has left
     os.remove("Z.npy.rhs.state")
@@ -526,7 +526,7 @@ def has_a_gpu(property):
 
 
 def on_a_gpu_panels_give_the_same_bits():
-    """Whole numbers, so the CPU's bits."""
+    """Integers, so the CPU's bits."""
     if not has_a_gpu("on_a_gpu_panels_give_the_same_bits"):
         return
     npy("A.npy", WHOLE)
@@ -548,7 +548,7 @@ def on_a_gpu_a_run_that_is_killed_goes_on_and_gives_the_same_bits():
 
 
 def on_a_gpu_tasks_take_files_and_panels_of_any_size():
-    """Whole numbers: S A and S B are exact, so one GPU solves the same equations to the same bits."""
+    """Integers: S A and S B are exact, so one GPU solves the same equations to the same bits."""
     if not has_a_gpu("on_a_gpu_tasks_take_files_and_panels_of_any_size"):
         return
     npy("A.npy", WHOLE)

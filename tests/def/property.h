@@ -46,7 +46,7 @@ static inline double chi_square_limit(double freedom)
     return freedom * pow(1.0 - v + FOUR_SIGMA * sqrt(v), 3.0);
 }
 
-/* That `count` is what equally likely cells give.  The message says what was counted. */
+/* Checks that `count` fits equally likely cells.  The message names what was counted. */
 static inline void check_uniform(const int64_t *count, int64_t cells, const char *format, ...)
 {
     char what[128];

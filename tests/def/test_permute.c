@@ -114,8 +114,8 @@ static void structured_pairs_share_a_block_as_often_as_random_ones(void **state)
           chi_square_limit(pairs_in_all));
 }
 
-/* m hot rows at a fixed stride: the number of pairs that share a block has the mean and, n being large, the variance
- * m (m - 1) / 2 p (1 - p) that independent rows have.  The variance sees what four rows do together. */
+/* m large rows at a fixed stride: the number of pairs that share a block has the mean and, n being large, the variance
+ * m (m - 1) / 2 p (1 - p) that independent rows have.  The variance depends on the joint distribution of four rows. */
 static void a_run_of_rows_spreads_over_the_blocks_like_a_random_set(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* test_srht.c - the SRHT: distinct rows of a Hadamard matrix, fair signs, exact orthogonality in whole numbers. */
+/* test_srht.c - the SRHT: distinct rows of a Hadamard matrix, fair signs, exact orthogonality in integers. */
 #include "property.h"
 
 /* H_1 = 1, H_2n = [H_n H_n; H_n -H_n]. */
@@ -42,7 +42,7 @@ static int sign_at(const fsi_srht *H, int64_t i, int64_t j)
     return fsi_srht_flip(H, j) ^ fsi_hadamard_minus(fsi_srht_row(H, i), (uint64_t)j) ? -1 : 1;
 }
 
-/* k S S' = N I when d = N, and S' S = I when k = N, summed in whole numbers. */
+/* k S S' = N I when d = N, and S' S = I when k = N, summed in integers. */
 static void rows_are_orthogonal_when_d_is_N_and_columns_when_k_is_N(void **state)
 {
     static const struct {

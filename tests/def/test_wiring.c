@@ -42,7 +42,7 @@ static void check_back(uint32_t M, uint64_t seed, uint32_t x)
     const fsi_wiring f = fsi_wiring_make(seed, M);
     const uint32_t y = fsi_wiring_next(&f, x), z = fsi_wiring_back(&f, x);
     HOLDS(y < M && z < M && fsi_wiring_back(&f, y) == x && fsi_wiring_next(&f, z) == x,
-          "M = " U32 ", a = " U32 ", b = " U32 ": " U32 " goes on to " U32 " and back to " U32, M, f.a, f.b, x, y, z);
+          "M = " U32 ", a = " U32 ", b = " U32 ": " U32 " maps to " U32 " and back to " U32, M, f.a, f.b, x, y, z);
 }
 
 static void back_inverts_next(void **state)

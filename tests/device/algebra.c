@@ -21,7 +21,7 @@ static double inner(const fs_matrix *a, const fs_matrix *b, double *size)
     return sum;
 }
 
-/* In f64 with whole numbers up to 100, in f32 with whole numbers up to 8: both sides are exact. */
+/* In f64 with integers up to 100, in f32 with integers up to 8: both sides are exact. */
 static void check_transpose(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -55,7 +55,7 @@ static void the_adjoint_is_the_transpose(void **state)
     for_each_case(8 * recipe_count, 8 * recipe_count, check_transpose, NULL);
 }
 
-/* The pieces come last first, one of them empty, each added with beta = 1 in Y's own type: whole numbers up to 1 keep
+/* The pieces come last first, one of them empty, each added with beta = 1 in Y's own type: integers up to 1 keep
  * every partial sum exact even in bf16, which has 8 bits. */
 static void check_pieces(const lane *l, int64_t number, const void *data)
 {

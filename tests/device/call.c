@@ -30,7 +30,7 @@ void call_name(call *c, const char *kind)
 int64_t call_in_rows(const call *c) { return c->adjoint ? c->spec.k : c->rows; }
 int64_t call_out_rows(const call *c) { return c->adjoint ? c->rows : c->spec.k; }
 
-/* The largest whole number in the input.  Sums of them are exact in f32; in the wide types most have more bits than a
+/* The largest integer in the input.  Sums of them are exact in f32; in the wide types most have more bits than a
  * bf16, so that a kernel which splits numbers and drops a part is seen; in the narrow ones results stay in range. */
 static int64_t whole_limit(const call *c)
 {
@@ -87,7 +87,7 @@ static int power_of_two(double x)
     return frexp(x, &exponent) == 0.5;
 }
 
-/* Whether every weight of S is a power of two, so that whole numbers stay exact in every step. */
+/* Whether every weight of S is a power of two, so that integers stay exact in every step. */
 static int exact(const fs_sketch *S)
 {
     fs_spec p = FS_SPEC_INIT;

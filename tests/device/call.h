@@ -17,7 +17,7 @@ typedef struct call {
     double alpha, beta;
     int large;              /* the reference is the tuned variant */
     int from_host, to_host; /* matrices that stay in host memory */
-    int64_t limit;          /* the largest whole number in the input; 0: what keeps sums exact */
+    int64_t limit;          /* the largest integer in the input; 0: what keeps sums exact */
 } call;
 
 /* A line of a list of calls: the sketch, columns, the layout of both matrices, the input's type. */
@@ -44,7 +44,7 @@ typedef struct type_pair {
 extern const type_pair type_pairs[];
 enum { TYPE_PAIRS = 6 };
 
-/* (alpha, beta) number `draw` of all pairs worth trying. */
+/* (alpha, beta) number `draw` of the pairs that are tried. */
 void draw_scalars(call *c, uint64_t draw);
 
 /* Writes into c->name what the call is, the kind of sketch in front. */
@@ -64,7 +64,7 @@ fs_result call_run(const call *c, fs_context *ctx, const fs_sketch *S, const fs_
  * rounding of both allows. */
 void call_compare(const call *c, const fs_sketch *S, const view *got, const view *reference);
 
-/* Whole numbers through the device and through the reference, compared.  Inputs, padding and guards must be untouched.
+/* Integers through the device and through the reference, compared.  Inputs, padding and guards must be untouched.
  * */
 void call_check(const lane *l, const call *c);
 

@@ -147,7 +147,7 @@ static void *run_cases(void *argument)
 }
 
 /* The least prime from `least` on, at least 13.  Cases are numbered in mixed radix, and no radix has a larger factor
- * than 11: steps of a larger prime meet every value of every digit. */
+ * than 11: steps of a larger prime reach every value of every digit. */
 static int64_t prime_from(int64_t least)
 {
     for (int64_t p = least > 13 ? least : 13;; p++) {

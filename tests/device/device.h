@@ -48,7 +48,7 @@ void for_each_case(int64_t count, int64_t few, case_function *check, const void 
 #define RUN_DEVICE_TESTS(argc, argv, tests) run_device_tests((argc), (argv), (tests), sizeof(tests) / sizeof(tests)[0])
 int run_device_tests(int argc, char **argv, const struct CMUnitTest *tests, size_t count);
 
-/* Ends the test as skipped, and says why. */
+/* Ends the test as skipped, with the reason. */
 _Noreturn void skip_because(const char *why);
 
 /* memory ---------------------------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ _Noreturn void skip_because(const char *why);
 #define CUDA(call) must_cuda((int)(call), #call, __FILE__, __LINE__)
 void must_cuda(int error, const char *call, const char *file, int line);
 
-/* Device memory for work on a stream, and copies in its order that have ended on return.  What is given back stays with
+/* Device memory for work on a stream, and copies in its order that have ended on return.  Released memory stays with
  * the process once device_keep_memory was called, so that thousands of cases do not wait for the driver. */
 void device_keep_memory(void);
 void *device_alloc(void *stream, int64_t bytes);

@@ -1,4 +1,5 @@
-/* grid.c - on the device every product is what ref says: all sketches, types, layouts, odd shapes, scalars and pieces.
+/* grid.c - on the device every product equals the reference's: all sketches, types, layouts, odd shapes, scalars and
+ * pieces.
  *
  * Matrices are small, because ref is slow and because edges are where kernels err; large.c has the large ones. */
 #include <stdio.h>

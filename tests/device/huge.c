@@ -1,6 +1,6 @@
 /* huge.c - matrices of more than 2^31 elements: no index of a kernel may be 32 bits wide.
  *
- * Such a matrix is made on the device by repeating a pattern of whole numbers whose length is prime, so that any part
+ * Such a matrix is made on the device by repeating a pattern of integers whose length is prime, so that any part
  * of it is known here; the CPU multiplies a few columns, or makes a few rows, and those must be equal. */
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static void skip_unless_room(int64_t bytes)
 {
     if (small_set) skip_because("too large for a sanitizer");
     if (dry) return;
-    /* What earlier tests gave back to the pool is free again only when the pool lets go of it. */
+    /* Memory that earlier tests returned to the pool is free only when the pool releases it. */
     cudaMemPool_t pool;
     CUDA(cudaDeviceSynchronize());
     CUDA(cudaDeviceGetDefaultMemPool(&pool, 0));

@@ -1,4 +1,4 @@
-/* large.c - products of large matrices are what the CPU says: many rows, wide enough for tensor cores, aligned and not.
+/* large.c - products of large matrices equal the CPU's: many rows, wide enough for tensor cores, aligned and not.
  *
  * The reference is the tuned CPU variant.  Under --small the matrices are small, but wide enough for the same kernels.
  * */

@@ -121,7 +121,7 @@ static void products_are_sketched_as_on_the_cpu(void **state)
     for_each_case((int64_t)recipe_count * 3 * 12, 100, check_case, NULL);
 }
 
-/* Masks of gradients of a perceptron, every shuffle: batches of inputs and slopes. */
+/* Masks of gradients of a perceptron, every shuffle: batches of inputs and output gradients. */
 static void check_layers(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -244,7 +244,7 @@ static fs_result job_queue(const lane *l, job *j)
     return fs_apply_products(l->gpu, j->S, 0, 1.0, j->F->m[1], j->F->count, j->F->tokens, &j->F->pairs[1], 0.0,
                              &j->to.m);
 }
-/* Forgets what was there, so that what is not written is seen. */
+/* Overwrites the old result, so that elements that are not written show. */
 static void job_expect(const lane *l, job *j)
 {
     view got = call_output(&j->c), blank = call_output(&j->c);

@@ -39,7 +39,7 @@ static call call_of(int kind_number)
     return c;
 }
 
-/* A call with its matrices on the device and what the CPU says of it. */
+/* A call with its matrices on the device, and the CPU's result. */
 typedef struct job {
     call c;
     fs_sketch *S;

@@ -368,7 +368,7 @@ static void what_fails_on_one_rank_fails_on_all(void)
     REFUSED(fs_mpi_agree(MPI_COMM_WORLD, mine), dry ? FS_EINVAL : FS_EBACKEND, named, dry ? "-3" : "4711");
     fs_context_destroy(none);
 
-    MUST(fs_mpi_apply(made, S, row0, 1.0, &A.m, 0.0, &Y.m)); /* and it goes on working */
+    MUST(fs_mpi_apply(made, S, row0, 1.0, &A.m, 0.0, &Y.m)); /* and it keeps working */
     twin_free(&A), twin_free(&Y), twin_free(&kept);
     fs_mpi_destroy(made);
     fs_sketch_destroy(S);

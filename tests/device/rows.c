@@ -1,5 +1,5 @@
-/* rows.c - listed rows of a matrix in device memory are sketched as a copy of them is on the CPU; a list that names a
- * row that is not there spoils what that row would have gone to, and nothing else. */
+/* rows.c - gathered rows of a matrix in device memory are sketched as a copy of them is on the CPU; an index outside A
+ * gives NaN where its row would contribute, and nowhere else. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -160,7 +160,7 @@ static void a_row_that_is_not_there_spoils_its_sums_and_no_others(void **state)
     for_each_case((int64_t)recipe_count * TYPE_PAIRS, 20, check_missing, NULL);
 }
 
-/* Inf and NaN in listed rows are ref's; those of rows that are not listed go nowhere. */
+/* Inf and NaN in gathered rows are the reference's; those of other rows have no effect. */
 static void check_nonfinite(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -187,7 +187,7 @@ static void check_nonfinite(const lane *l, int64_t number, const void *data)
         for (int64_t j = 0; j < c.n; j++) {
             const double y = at(&got.m, i, j), was = at(&good.m, i, j);
             if (j == column && reads[i] ? isfinite(y) : y != was)
-                fail_msg("%s: a poison in listed row %" PRId64 ", column %" PRId64 ", makes %" PRId64 ", %" PRId64
+                fail_msg("%s: a poison in gathered row %" PRId64 ", column %" PRId64 ", makes %" PRId64 ", %" PRId64
                          " %g",
                          c.name, listed, column, i, j, y);
         }

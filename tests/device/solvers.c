@@ -85,7 +85,7 @@ typedef struct fixture {
     fs_operand operand;
 } fixture;
 
-/* Normals, or for a sparse A small whole numbers a quarter of which are not 0; B = A ones + normals. */
+/* Normals, or for a sparse A small integers a quarter of which are not 0; B = A ones + normals. */
 static void fill(fixture *f)
 {
     const problem *p = f->p;

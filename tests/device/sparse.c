@@ -173,7 +173,7 @@ static void a_broken_sparse_matrix_is_refused_and_Y_left_as_it_was(void **state)
     for_each_case(COUNT(faults) * 4 * 6, 24, check_fault, NULL);
 }
 
-/* A CUDA context does not stream sparse arrays, and says so instead of reading them. */
+/* A CUDA context does not stream sparse arrays; it returns an error instead of reading them. */
 static void sparse_arrays_in_host_memory_are_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* streams.c - a matrix in a file, in panels through a GPU: Y stays in host memory, as in `flashsketch sketch --device
- * cuda`, and every panel adds to it.  Data are whole numbers, so that panels of any size give the CPU's bits. */
+ * cuda`, and every panel adds to it.  Data are integers, so that panels of any size give the CPU's bits. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

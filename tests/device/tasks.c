@@ -219,8 +219,8 @@ static void factors_of_every_order(void **state)
     for_each_case(2 * COUNT(orders), 8, check_order, NULL);
 }
 
-/* A column that is there twice leaves no pivot, be it among the first, in the middle or the last: singular values take
- * over, and both get the same coefficient.  Afterwards a factorization is as it was. */
+/* A repeated column leaves no pivot, be it among the first, in the middle or the last: singular values take over, and
+ * both get the same coefficient.  Afterwards a factorization is as it was. */
 static void check_broken(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -255,7 +255,7 @@ static void missing_pivots(void **state)
     for_each_case(6, 3, check_broken, NULL);
 }
 
-/* G is Y'Y, and its error what loops say. */
+/* G is Y'Y, and its error that of plain loops. */
 static void check_gram(const lane *l, int64_t number, const void *data)
 {
     (void)data;

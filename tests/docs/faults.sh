@@ -1,5 +1,6 @@
 #!/bin/sh
-# faults.sh - map.py and glossary.py report each kind of fault, in a copy of their document that has this one fault.
+# faults.sh - map.py, glossary.py and bench/report_pages.py report each kind of fault, in a copy of their document that
+# has this one fault.
 #
 # usage: faults.sh ROOT WORK_DIR.  Exits 77 where there is no Python.
 set -eu
@@ -29,4 +30,13 @@ glossary 'adjoint: there is no fs_apply_nothing' 's/fs_apply_adjoint/fs_apply_no
 glossary 'split-K reduction: there is no no_such.cu' 's/split_reduce.cu/no_such.cu/'
 glossary 'adjoint is defined twice' 's/^| adjoint .*/&\n&/'
 glossary 'adjoint stands behind zebra' 's/^| adjoint .*/| zebra | an animal | |\n&/'
+# A number that was typed over one of a record.
+mkdir -p "$work/tree/docs"
+sed 's/\(from: price-kappa4 -->\)[0-9]/\19/' "$root/docs/choosing.md" >"$work/tree/docs/choosing.md"
+if python3 "$root/bench/report_pages.py" --check --root "$work/tree" 2>"$work/out" ||
+    ! grep -qF 'docs/choosing.md: price-kappa4' "$work/out"; then
+    echo "bench/report_pages.py must report the changed price-kappa4:"
+    cat "$work/out"
+    failed=1
+fi
 exit $failed

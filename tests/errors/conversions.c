@@ -114,7 +114,7 @@ static void expect_pattern(const format *f, float x, int want)
     }
 }
 
-/* Rounding is monotone and changes only at midpoints of neighbours, so these floats say all about the other 2^32: each
+/* Rounding is monotone and changes only at midpoints of neighbours, so these floats determine the other 2^32: each
  * number of the format, each midpoint above one, and the floats on both sides of it. */
 static void rounding_changes_at_every_midpoint_and_only_there(void **state)
 {
@@ -123,7 +123,7 @@ static void rounding_changes_at_every_midpoint_and_only_there(void **state)
         const format *f = &formats[i];
         const int infinity = (f->most - f->least + 2) << (f->precision - 1);
         for (int p = 0; p < infinity; p++) {
-            /* Above the largest number comes 2^(most + 1), as if the format went on. */
+            /* Above the largest number comes 2^(most + 1), as if the format continued. */
             const double low = value_of(f, (uint16_t)p);
             const double high = p + 1 == infinity ? ldexp(1.0, f->most + 1) : value_of(f, (uint16_t)(p + 1));
             const float middle = (float)(low + (high - low) / 2);

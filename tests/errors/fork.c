@@ -104,7 +104,7 @@ static void children_finish_with_the_parents_results(void **state)
             snprintf(what, sizeof what, "threads %d, a %s context", w.threads, w.fresh ? "fresh" : "parent's");
             run_in_child(what, in_child, &w);
         }
-        /* The parent goes on as before. */
+        /* The parent continues as before. */
         MUST(fs_apply(w.ctx, w.S[1], 0, 1.0, &w.A, 0.0, &w.again));
         assert_int_equal(differs(&w.again, &w.Y[1], 0), 0);
         fs_workspace_destroy(w.w);
@@ -113,7 +113,7 @@ static void children_finish_with_the_parents_results(void **state)
     work_free(&w);
 }
 
-/* The thread that called fork has one thread; one that the child creates has as many as it asks for. */
+/* The thread that called fork has one thread; one that the child creates has as many as it requests. */
 static void *count_threads(void *count)
 {
     *(int *)count = fs_thread_count(2);

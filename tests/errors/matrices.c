@@ -279,7 +279,7 @@ static void outputs_interleaved_with_the_input_are_accepted(void **state)
     view_free(&want);
 }
 
-/* A dimension of one element has no stride to speak of: any number may stand there, and none may overflow. */
+/* The stride of a dimension of one element has no meaning: it may be any number, and none may overflow. */
 static void strides_that_are_never_taken_do_not_matter(void **state)
 {
     call *c = *state;
@@ -297,8 +297,8 @@ static void strides_that_are_never_taken_do_not_matter(void **state)
         MUST(fs_apply_adjoint(c->ctx, c->S, 0, 1.0, &Y, 0.0, &A));
     }
     view_free(&want);
-    /* Two rows that touch the ends of the address space's range of elements, around Y: refused or told apart, but no
-     * sum of theirs may overflow on the way. */
+    /* Two rows that touch the ends of the address space's range of elements, around Y: refused or distinguished, but
+     * none of their sums may overflow. */
     fs_spec spec = FS_SPEC_INIT;
     spec.d = 2, spec.k = 1;
     fs_sketch *S = sketch_of(&spec);
@@ -363,7 +363,7 @@ static void overlap_is_seen_and_interleaving_is_none(void **state)
     lower.offset = 8;
     assert_int_equal(fs_matrix_overlap(&upper, &lower), 1);
     lower.rows = 0;
-    assert_int_equal(fs_matrix_overlap(&upper, &lower), 0); /* nothing meets nothing */
+    assert_int_equal(fs_matrix_overlap(&upper, &lower), 0); /* empty matrices do not overlap */
     right = whole, right.memory = FS_MEMORY_CUDA;
     assert_int_equal(fs_matrix_overlap(&whole, &right), 0); /* other memory */
     upper.row_stride = -4, upper.offset = 8;

@@ -1,5 +1,6 @@
-/* memory.c - when memory runs out, at whichever request, every call says FS_ENOMEM in a message, writes nothing, and
- * gives back all it had; with memory again it works.  Memory is requested from the thread that calls the library. */
+/* memory.c - when memory runs out, at whichever request, every call returns FS_ENOMEM with a message, writes nothing,
+ * and releases all its memory; with memory again it works.  Memory is requested from the thread that calls the
+ * library. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,8 +9,8 @@
 
 #include "tests/support/support.h"
 
-/* Memory whose request number `left` (from 0) fails, once; negative: none does.  It notes whether a thread other than
- * `caller` asked; fs_multi_apply makes threads, so there is a lock. */
+/* Memory whose request number `left` (from 0) fails, once; negative: none does.  It records whether a thread other than
+ * `caller` requested memory; fs_multi_apply creates threads, so there is a lock. */
 typedef struct meter {
     int64_t left, live;
     int failed, foreign;
@@ -106,7 +107,7 @@ static void work_free(work *w)
     sparse_free(&w->rows), sparse_free(&w->columns);
 }
 
-/* Outputs as no call has seen them: Y whole numbers, the rest NaN. */
+/* Outputs as no call has seen them: Y integers, the rest NaN. */
 static void reset(work *w)
 {
     view *outputs[] = {&w->Y, &w->X, &w->ptr, &w->index, &w->value};
@@ -194,8 +195,8 @@ static fs_result scenario(const char *what, verb how, const fs_spec *spec, int64
     }
     fs_context_destroy(ctx);
     fs_sketch_destroy(S);
-    if (m.live != 0) fail_msg("%s: %" PRId64 " pieces of memory were not given back", what, m.live);
-    if (m.foreign && how != MULTI) fail_msg("%s: memory was requested or given back from another thread", what);
+    if (m.live != 0) fail_msg("%s: %" PRId64 " pieces of memory were not released", what, m.live);
+    if (m.foreign && how != MULTI) fail_msg("%s: memory was requested or released from another thread", what);
     return result;
 }
 

@@ -10,7 +10,7 @@
 #define SPEC(rows, height, ...) \
     (fs_spec) { .size = sizeof(fs_spec), .d = (rows), .k = (height), __VA_ARGS__ }
 
-/* fs_sketch_create refuses the spec, says the words, and leaves NULL. */
+/* fs_sketch_create refuses the spec with these words in its message, and leaves NULL. */
 static void refuse(fs_spec spec, const char *first, const char *second)
 {
     fs_sketch *S = (fs_sketch *)&spec;
@@ -28,7 +28,7 @@ static void pointers_that_are_null_are_refused(void **state)
     assert_null(S);
 }
 
-/* The size field says which fields a caller knows; tests/abi/older.c has all structs and sizes. */
+/* The size field determines which fields a caller knows; tests/abi/older.c has all structs and sizes. */
 static void wrong_struct_sizes_are_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* sparse.c - the checks of fs_apply_sparse: arrays that are no sparse matrix are refused before anything is computed,
- * with the offending entry in the message, and Y is left as it was. */
+/* sparse.c - the checks of fs_apply_sparse: arrays that are not a sparse matrix are refused before anything is
+ * computed, with the offending entry in the message, and Y is left as it was. */
 #include <inttypes.h>
 #include <string.h>
 

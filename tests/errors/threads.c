@@ -1,5 +1,5 @@
-/* threads.c - numbers of threads that are too large or that the system does not create: refused where they were asked
- * for, lowered where they are OpenMP's own, and never the end of the process.
+/* threads.c - numbers of threads that are too large or that the system does not create: refused where they were
+ * requested, lowered where they are OpenMP's own, and never the end of the process.
  *
  * usage: threads CASE; each case is a process of its own, because OpenMP's threads stay. */
 #include <dirent.h>

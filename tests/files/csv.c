@@ -95,7 +95,7 @@ static void long_tables_are_read(void **state)
 
 static void what_is_wrong_is_named_by_line_and_column(void **state)
 {
-#define GUESSED "it begins no npy, "
+#define GUESSED "this is not the beginning of an npy, "
     static const struct {
         const char *text, *first, *second;
     } cases[] = {
@@ -136,7 +136,7 @@ static void what_is_wrong_is_named_by_line_and_column(void **state)
     put(&b, "1,2\n3,4\0,5\n", 11);
     save(&b, "A.csv");
     REFUSED("A.csv", (&(file_options){.format = FILE_CSV}), "line 2, column 2: '4\\x00' is not a number");
-    REFUSED("A.csv", NULL, "begins no npy, npz, Matrix Market, safetensors or IDX file, and is no text");
+    REFUSED("A.csv", NULL, "is not the beginning of an npy, npz, Matrix Market, safetensors or IDX file, nor text");
 }
 
 int main(void)

@@ -84,7 +84,7 @@ static void files_that_are_cut_or_too_long_are_refused(void **state)
     (void)state;
     put_file(&b, 2, 2, sizes);
     refused_wherever_cut(&b, "A.idx", &idx);
-    REFUSED("A.idx", NULL, "A.idx: the header says 3 x 4 int16, which needs 24 bytes, but 23 follow it");
+    REFUSED("A.idx", NULL, "A.idx: the header gives 3 x 4 int16, which needs 24 bytes, but 23 follow it");
     save_gzip(&b, "A.gz");
     FILE *file = fopen("A.gz", "rb");
     assert_non_null(file);
@@ -101,10 +101,10 @@ static void files_that_are_cut_or_too_long_are_refused(void **state)
     REFUSED("B.gz", NULL, "B.gz: incorrect data check; the file is damaged");
     b.count--;
     save_gzip(&b, "A.gz");
-    REFUSED("A.gz", NULL, "says 24 bytes of values, but 23 follow");
+    REFUSED("A.gz", NULL, "gives 24 bytes of values, but 23 follow");
     b.count += 2;
     save_gzip(&b, "A.gz");
-    REFUSED("A.gz", NULL, "says 24 bytes of values, but more follow");
+    REFUSED("A.gz", NULL, "gives 24 bytes of values, but more follow");
     save(&b, "A.idx");
     REFUSED("A.idx", NULL, "needs 24 bytes, but 25 follow it");
 }

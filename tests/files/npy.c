@@ -100,10 +100,10 @@ static void a_file_that_is_cut_is_refused_with_the_numbers(void **state)
     put_header(&b, 2, "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }\n");
     put_elements(&b, 4, 2, 0, FS_F32);
     refused_wherever_cut(&b, "A.npy", NULL);
-    REFUSED("A.npy", NULL, "A.npy: the header says 4 x 2 float32, which needs 32 bytes, but 31 follow it");
+    REFUSED("A.npy", NULL, "A.npy: the header gives 4 x 2 float32, which needs 32 bytes, but 31 follow it");
     put(&b, "x", 1);
     save(&b, "A.npy");
-    REFUSED("A.npy", NULL, "A.npy: the header says 4 x 2 float32, which needs 32 bytes, but 33 follow it");
+    REFUSED("A.npy", NULL, "A.npy: the header gives 4 x 2 float32, which needs 32 bytes, but 33 follow it");
 }
 
 /* The header is right but for what the error message names. */
@@ -150,7 +150,7 @@ static void other_arrays_and_wrong_headers_are_refused(void **state)
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2.0)}", "expected ',' or ')'"},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2)}", "True or False"},
         {"{'descr': '<f4', 'fortran_order': F", "True or False"},
-        {"{'descr': '<f4', 'shape': (2, 2)}", "does not say 'fortran_order'"},
+        {"{'descr': '<f4', 'shape': (2, 2)}", "has no 'fortran_order'"},
         {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}", "each of them once"},
         {"{'descr': '<f4', 'other': 1, 'fortran_order': False, 'shape': (2, 2)}", "each of them once"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)} # more", "expected the end of the header"},
@@ -216,7 +216,7 @@ static void every_number_is_read(void **state)
             }
             file_close(&file);
             save_some(&b, "A.npy", b.count - 1);
-            REFUSED("A.npy", &options, "the header says 2 x 2", cases[i].name);
+            REFUSED("A.npy", &options, "the header gives 2 x 2", cases[i].name);
         }
 }
 
@@ -239,7 +239,7 @@ static void big_endian_floats_are_read(void **state)
     }
 }
 
-/* Where a file may be described, what cannot be read is no failure; what is wrong with the file still is. */
+/* Where a file may be described, unreadable contents are not an error; a malformed file still is. */
 static void what_cannot_be_read_is_described(void **state)
 {
     static const struct {
@@ -287,7 +287,7 @@ static void lengths_and_versions_that_cannot_be_are_refused(void **state)
     put_elements(&b, 2, 2, 0, FS_F32);
     b.at[11] = 0xFF;
     save(&b, "A.npy");
-    REFUSED("A.npy", NULL, "the header says it has 4278190137 bytes, but 73 follow");
+    REFUSED("A.npy", NULL, "the header gives its length as 4278190137 bytes, but 73 follow");
     b.at[6] = 4;
     save(&b, "A.npy");
     REFUSED("A.npy", NULL, "version 4.0");

@@ -333,9 +333,9 @@ static void damaged_and_other_archives_are_refused(void **state)
     } cases[] = {
         {0, 1, "PK\1\3", 4, "an entry of its directory is missing"},
         {8, 1, "\1\0", 2, "'arr_0.npy' is encrypted; save the archive without a password"},
-        {10, 1, "\14\0", 2, "'arr_0.npy' is packed by method 12; deflate (8) and none (0) are read"},
+        {10, 1, "\14\0", 2, "'arr_0.npy' is compressed by method 12; deflate (8) and none (0) are read"},
         {16, 1, "\0\0\0\0", 4, "a member's header is not what its directory says"},
-        {24, 1, "\xFE\xFF\xFF\x7F", 4, "is said to have 2147483646 bytes, but"},
+        {24, 1, "\xFE\xFF\xFF\x7F", 4, "should have 2147483646 bytes, but"},
         {28, 1, "\xFF\xFF", 2, "an entry of its directory is cut"},
         {42, 1, "\xFF\0\0\0", 4, "a member"},
         {46, 1, "\0", 1, "the name of a member has a byte 0"},
@@ -358,7 +358,7 @@ static void damaged_and_other_archives_are_refused(void **state)
     add_matrix(&z, "arr_0.npy", 4, 2, FS_F32);
     finish(&z, 0);
     save(&z.file, "A.npz");
-    REFUSED("A.npz", NULL, "'arr_0.npy' is there twice");
+    REFUSED("A.npz", NULL, "'arr_0.npy' occurs twice");
     z = (archive){.method = 0};
     finish(&z, 0);
     save(&z.file, "A.npz");
@@ -368,7 +368,7 @@ static void damaged_and_other_archives_are_refused(void **state)
     z.file.at[z.file.count - 1] ^= 1; /* an element */
     finish(&z, 0);
     save(&z.file, "A.npz");
-    REFUSED("A.npz", NULL, "A.npz: arr_0.npy: its bytes are not those that were saved (CRC-32");
+    REFUSED("A.npz", NULL, "A.npz: arr_0.npy: its bytes differ from those that were saved (CRC-32");
     z = (archive){.flags = 8, .method = 8}; /* written to a pipe: the sizes follow */
     add_matrix(&z, "arr_0.npy", 4, 2, FS_F32);
     finish(&z, 0);

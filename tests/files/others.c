@@ -1,7 +1,7 @@
 /* others.c - files that NumPy and SciPy wrote (others.py) hold what was written.
  *
- * usage: others FOLDER.  Files that are not there were not written: others.py says when.  Exits 77 if there is no
- * folder, because there is no NumPy. */
+ * usage: others FOLDER.  Missing files were not written; others.py has the conditions.  Exits 77 if there is no folder,
+ * because there is no NumPy. */
 #include "tests/support/files.h"
 
 #include <dirent.h>

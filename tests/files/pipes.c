@@ -33,7 +33,7 @@ typedef struct writer {
 static void *work(void *argument)
 {
     writer *w = argument;
-    for (size_t at = 0; at < w->count;) { /* in small pieces: reads come back with less than was asked for */
+    for (size_t at = 0; at < w->count;) { /* in small pieces: reads return less than was requested */
         const size_t left = w->count - at;
         const ssize_t done = write(w->fd, w->data + at, left < 777 ? left : 777);
         if (done < 0) break; /* the reader has closed its end */
@@ -160,7 +160,7 @@ static void a_pipe_goes_forward_only(void **state)
     assert_int_equal(fs_stream_next(stream, &p), FS_OK);
     assert_true(p.row0 > 0 && ((const float *)p.A.data)[1] == (float)element(p.row0, 1));
     assert_int_equal(fs_stream_seek(stream, 0), FS_OK);
-    EXPECT_MESSAGE(fs_stream_next(stream, &p), "standard input: byte 0 of a pipe is asked for again", "give a file");
+    EXPECT_MESSAGE(fs_stream_next(stream, &p), "standard input: byte 0 of a pipe is needed again", "give a file");
     fs_stream_destroy(stream);
     finish(&w);
 }

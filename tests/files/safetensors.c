@@ -65,7 +65,7 @@ static void what_cannot_be_a_matrix_or_is_not_there_is_refused_by_name(void **st
     bytes b = {.count = 0};
     put_all(&b, 0);
     save(&b, "A.safetensors");
-    REFUSED("A.safetensors", NULL, "holds 7 tensors, say which: 'odd', 'half', 'nothing', 'single'",
+    REFUSED("A.safetensors", NULL, "holds 7 tensors; choose one with --tensor: 'odd', 'half', 'nothing', 'single'",
             "'brain \\xc3\\xa9'");
     REFUSED("A.safetensors", (&(file_options){.tensor = "half\x1b"}), "no tensor 'half\\x1b'; the file holds 7: 'odd'");
     REFUSED("A.safetensors", (&(file_options){.tensor = "odd"}), "'odd' is of type U8");
@@ -105,7 +105,7 @@ static void long_lists_of_names_are_cut(void **state)
     put(&b, header.at, header.count);
     put_matrix(&b, COUNT, 1, FS_F32);
     save(&b, "A.safetensors");
-    REFUSED("A.safetensors", NULL, "holds 40 tensors, say which: 'a_name", ".4', ...");
+    REFUSED("A.safetensors", NULL, "holds 40 tensors; choose one with --tensor: 'a_name", ".4', ...");
     REFUSED("A.safetensors", (&(file_options){.tensor = "b"}), "no tensor 'b'; the file holds 40: 'a_name", ".4', ...");
 }
 
@@ -175,7 +175,7 @@ static void headers_that_lie_are_refused(void **state)
         {" {}", "not JSON"},
         {"{", "not JSON"},
         {"{\"a\":}", "not JSON from byte 5"},
-        {"{} x", "goes on after its JSON, at byte 3"},
+        {"{} x", "continues after its JSON, at byte 3"},
         {"{}", "the tensors end at byte 0 of the data, but 24 follow"},
         {"{\"__metadata__\":1}", "__metadata__ is not a table of strings"},
         {"{\"__metadata__\":[\"a\"]}", "__metadata__ is not a table of strings"},
@@ -189,8 +189,8 @@ static void headers_that_lie_are_refused(void **state)
         {A_IS("\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2,3]"), "'a' is not described by"},
         {A_IS("\"dtype\":1,\"shape\":[2,3]," ALL), "'a' is not described by"},
         {A_IS("\"dtype\":\"F32\",\"shape\":6," ALL), "'a' is not described by"},
-        {A_IS("\"dtype\":\"F32\",\"shape\":[2,-3]," ALL), "size in dimension 2 that is no whole number"},
-        {A_IS("\"dtype\":\"F32\",\"shape\":[2.5,3]," ALL), "size in dimension 1 that is no whole number"},
+        {A_IS("\"dtype\":\"F32\",\"shape\":[2,-3]," ALL), "size in dimension 2 that is not an integer"},
+        {A_IS("\"dtype\":\"F32\",\"shape\":[2.5,3]," ALL), "size in dimension 1 that is not an integer"},
         {A_IS("\"dtype\":\"F32\",\"shape\":[\"2\",3]," ALL), "size in dimension 1"},
         {A_IS("\"dtype\":\"F32\",\"shape\":[1e30]," ALL), "size in dimension 1"},
         {A_IS("\"dtype\":\"F32\",\"shape\":[[6]]," ALL), "size in dimension 1"},
@@ -217,7 +217,7 @@ static void headers_that_lie_are_refused(void **state)
          "'b' starts at byte 8 of the data, but the one before it ends at 12"},
         {"{" HALF_A ",\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[16,24]}}", "'b' starts at byte 16"},
         {"{" HALF_A ",\"b\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,12]}}", "'b' starts at byte 0"},
-        {"{" HALF_A ",\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[12,24]}}", "'a' is there twice"},
+        {"{" HALF_A ",\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[12,24]}}", "'a' occurs twice"},
         {"{\"\":{\"dtype\":\"F32\",\"shape\":[7],\"data_offsets\":[0,24]}}", "'' is 7 F32"},
         {A_IS("\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,6]," ALL),
          "more than 32 dimensions"},
@@ -241,7 +241,7 @@ static void lengths_and_depths_without_end_are_refused(void **state)
     put_little(&b, UINT64_MAX, 8);
     put_text(&b, "{}");
     save(&b, "A.safetensors");
-    REFUSED("A.safetensors", &options, "says it has 18446744073709551615 bytes, but 2 follow");
+    REFUSED("A.safetensors", &options, "gives its length as 18446744073709551615 bytes, but 2 follow");
     b.count = 0;
     put_little(&b, (uint64_t)-8, 8); /* 8 more would be 0 */
     save(&b, "A.safetensors");

@@ -1,4 +1,4 @@
-/* shards.h - what the tests of streams share: one matrix of whole numbers, cut into files of every format. */
+/* shards.h - what the tests of streams share: one matrix of integers, cut into files of every format. */
 #ifndef FSI_TESTS_FILES_SHARDS_H
 #define FSI_TESTS_FILES_SHARDS_H
 

@@ -229,7 +229,7 @@ static fs_result next_changing(void *user, fs_matrix *dense, const fs_sparse **s
 static void a_file_that_changes_in_pass_7_ends_the_solver(void **state)
 {
     static const char *const words[] = {"it had 8448 bytes and has 5000", "but was written to",
-                                        "cannot be opened any more"};
+                                        "can no longer be opened"};
     (void)state;
     for (int way = 0; way < 3; way++) {
         fs_stream_options o = FS_STREAM_INIT;
@@ -255,7 +255,7 @@ static void a_file_that_changes_in_pass_7_ends_the_solver(void **state)
     }
 }
 
-/* A slice for which there is no memory can be asked for again. */
+/* A slice for which there was no memory can be requested again. */
 static void memory_that_runs_out_in_a_pass(void **state)
 {
     (void)state;

@@ -301,7 +301,7 @@ static void files_that_do_not_go_together_are_refused(void **state)
     b.count = 0;
     put_text(&b, "{}");
     save(&b, "other");
-    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "begins no npy");
+    expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "is not the beginning of an npy");
     save_npy("other", 5, 9, FS_F32, 0);
     assert_int_equal(truncate("other", 200), 0);
     expect_words(fs_stream_create(&stream, paths, 2, NULL), FS_EFILE, "other: ", "needs 208 bytes, but 72 follow");
@@ -352,9 +352,9 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
         const char *words;
     } cases[] = {{IDX, 0, "which needs 208 bytes, but 195 follow it"},
                  {IDX, 1, "the gzip data end in the middle"},
-                 {ARRAY, 0, "the header says 52 values, but the file ends after"},
+                 {ARRAY, 0, "the header gives 52 values, but the file ends after"},
                  {TABLE, 0, "line 4, column 11: the field is empty"},
-                 {ENTRIES, 0, "line 53: expected a whole number"},
+                 {ENTRIES, 0, "line 53: expected an integer"},
                  {ENTRIES, 1, "the gzip data end in the middle"}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         fs_stream *stream = NULL;
@@ -381,14 +381,15 @@ static void files_that_are_read_whole_and_end_early_are_errors(void **state)
     }
 }
 
-/* A file that is cut, written to or removed while it is read is an error, never a signal; put back, reading goes on. */
+/* A file that is cut, written to or removed while it is read is an error, never a signal; restored, reading
+ * continues. */
 static void files_that_change_while_they_are_read_are_errors(void **state)
 {
     (void)state;
     fs_stream_options o = FS_STREAM_INIT;
     fs_panel p = FS_PANEL_INIT;
     const char *const words[] = {"has changed while it was read: it had 11100 bytes and has 5000", "but was written to",
-                                 "cannot be opened any more"};
+                                 "can no longer be opened"};
     o.memory = 1000;
     for (int way = 0; way < 3; way++) {
         save_npy("s0.npy", 0, ROWS, FS_F32, 0);
@@ -412,7 +413,7 @@ static void files_that_change_while_they_are_read_are_errors(void **state)
     }
 }
 
-/* One file of several is read when its first panel is asked for; after a failure it can be asked for again. */
+/* One file of several is read when its first panel is requested; after a failure it can be requested again. */
 static void memory_that_runs_out_while_a_file_is_read_whole(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* identity.c - any bytes as the text that says what a sketch is (cli/identity.h): it is refused with a message, or
- * what is read is sound and, written again, reads the same. */
+/* identity.c - any bytes as the description of a sketch (cli/identity.h): it is refused with a message, or what is read
+ * is sound and, written again, reads the same. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static void check_failure(fs_result result)
     const char *message = fs_error_message();
     if ((result != FS_EFILE && result != FS_ENOMEM) || strncmp(message, "name: ", 6)) abort();
     for (; *message; message++)
-        if (*message < 0x20 || *message > 0x7E) abort(); /* what stands in a file talks to the terminal */
+        if (*message < 0x20 || *message > 0x7E) abort(); /* text of a file controls the terminal */
 }
 
 static void check(const identity *id)

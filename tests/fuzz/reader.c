@@ -15,7 +15,7 @@
 #include "files/file.h"
 #include "flashsketch_extend.h"
 
-/* A failure has a message, and what stands in a file does not talk to the terminal. */
+/* A failure has a message, and text of a file does not control the terminal. */
 static void check_failure(fs_result result)
 {
     const char *message = fs_error_message();

@@ -1,5 +1,5 @@
-/* no_gpu.c - what a program gets from an installed library with a CUDA plugin where there is no GPU: a message and
- * FS_EBACKEND if it asked for CUDA, the CPU and the reason if it left the choice. */
+/* no_gpu.c - an installed library with a CUDA plugin where there is no GPU: FS_EBACKEND with a message if CUDA is
+ * requested, the CPU and the reason with auto. */
 #include <flashsketch.h>
 #include <stdio.h>
 #include <string.h>

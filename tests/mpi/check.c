@@ -8,7 +8,7 @@
 int rank, ranks;
 static long refusals;
 
-/* Memory of the library's that has not been given back. */
+/* Memory that the library has not released. */
 static long live;
 static void *counted(void *user, size_t bytes)
 {
@@ -59,7 +59,7 @@ void begin(int *argc, char ***argv)
 }
 int end(const char *name)
 {
-    EXPECT(live == 0, "%ld pieces of memory were not given back", live);
+    EXPECT(live == 0, "%ld pieces of memory were not released", live);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) printf("%s: all properties hold on %d ranks, %ld refusals\n", name, ranks, refusals);
     MPI_Finalize();

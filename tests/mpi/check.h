@@ -40,7 +40,7 @@ fs_mpi *make_ranks(fs_context *ctx, fs_mpi_output output, int root, int ordered,
 /* `count` items of memory that is never NULL. */
 void *room(int64_t count, size_t bytes);
 
-/* Entry i of stream `seed`: a whole number from -8 to 8; a number from -1 to 1 with all bits. */
+/* Entry i of stream `seed`: an integer from -8 to 8; a number from -1 to 1 with all bits. */
 double whole_at(uint64_t seed, int64_t i);
 double real_at(uint64_t seed, int64_t i);
 

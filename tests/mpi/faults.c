@@ -54,7 +54,7 @@ static void a_wrong_argument_on_one_rank_is_everybodys_error(void)
         REFUSED(fs_mpi_sum(made, S, &part, 0.0, &Y), FS_EINVAL, named, "part has 63 rows", "k = 64");
         expect_untouched();
         fresh();
-        MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y)); /* and it goes on working */
+        MUST(fs_mpi_apply(made, S, row0, 1.0, &A, 0.0, &Y)); /* and it keeps working */
         fs_mpi_destroy(made);
     }
 }
@@ -178,7 +178,7 @@ static void a_step_of_the_callers_own_that_fails(void)
     const fs_result mine = fs_context_create(&none, &where);
     REFUSED(fs_mpi_agree(MPI_COMM_WORLD, mine), FS_EINVAL, named, "threads = -3");
     fs_context_destroy(none);
-    /* Two at once: the lower one speaks. */
+    /* Two at once: the message is the lower rank's. */
     fs_result both = FS_OK;
     if (rank == 0 || rank == ranks - 1) both = fs_fail(FS_EUNSUPPORTED, "the reason of rank %d", rank);
     REFUSED(fs_mpi_agree(MPI_COMM_WORLD, both), FS_EUNSUPPORTED, "rank 0: the reason of rank 0");

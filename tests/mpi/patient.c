@@ -1,4 +1,4 @@
-/* patient.c - MPICH's waiting ranks give up the processor.
+/* patient.c - makes MPICH's waiting ranks yield the processor.
  *
  * Waiting, MPICH 4.0 asks UCX for progress without end and never yields: three ranks on two cores take a hundred times
  * as long as two.  Its call of ucp_worker_progress finds this one first, which yields where nothing has happened. */

@@ -1,5 +1,5 @@
 /* ranks.c - the properties of a matrix spread over ranks:
- *     - on whole numbers, S A has the same bits on any number of ranks as on one, however rows, tiles and outputs are;
+ *     - on integers, S A has the same bits on any number of ranks as on one, however rows, tiles and outputs are;
  *     - in the order of ranks, Y is the sum of the ranks' parts in that order, in f64, rounded once: to the bit;
  *     - in MPI's order it is so within the rounding of the sums. */
 #include <float.h>
@@ -123,7 +123,7 @@ static void compare(const shape *s, const fs_sketch *S, fs_mpi *made, fs_mpi_out
     free(A.data), free(Y.data);
 }
 
-/* All outputs, both orders, tiles from one column to all, on whole numbers, against one machine with all rows. */
+/* All outputs, both orders, tiles from one column to all, on integers, against one machine with all rows. */
 static void whole_numbers_have_the_same_bits_however_they_are_spread(void)
 {
     for (int i = 0; i < SHAPES; i++) {
@@ -270,7 +270,7 @@ static void scattered_rows_are_whole_blocks_and_all_of_them(void)
     fs_sketch_destroy(S);
 }
 
-/* An empty matrix, and buffers that are reused: the second call asks for no more memory than the first took. */
+/* An empty matrix, and buffers that are reused: the second call allocates no more memory than the first. */
 static void no_columns_and_repeated_calls(void)
 {
     const shape *s = &shapes[0];

@@ -229,7 +229,7 @@ static void memory_that_one_rank_cannot_have(void)
             if (!done) REFUSED(result, FS_ENOMEM, named, "memory");
             refusals += !done;
             fs_context_destroy(poor);
-            EXPECT(memory.live == 0, "solver %d: %d pieces of memory were not given back", which, memory.live);
+            EXPECT(memory.live == 0, "solver %d: %d pieces of memory were not released", which, memory.live);
             EXPECT(left < 200, "solver %d fails with memory for %d pieces", which, left);
         }
         EXPECT(refusals > 1, "solver %d takes no memory", which);
@@ -248,7 +248,7 @@ static void memory_that_one_rank_cannot_have(void)
     memory.left = 100;
     MUST(run(LSTSQ, ctx, &A, &over, N, 0));
     fs_mpi_destroy(made);
-    EXPECT(memory.live == 0, "%d pieces of memory were not given back", memory.live);
+    EXPECT(memory.live == 0, "%d pieces of memory were not released", memory.live);
 }
 
 /* A file that ends early in read `at` on one rank: each read of each solver. */

@@ -1,5 +1,6 @@
-/* tasks.c - tasks of a matrix that is spread over ranks are those of the whole: on whole numbers the sums are the same
- * bits, so the results are too, on every rank; and failures reach all ranks.  Where there is no OpenBLAS it is said. */
+/* tasks.c - tasks of a matrix that is spread over ranks are those of the whole: on integers the sums are the same
+ * bits, so the results are too, on every rank; and failures reach all ranks.  Skipped with a message where there is no
+ * OpenBLAS. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < D * RHS; i++) b[i] = (float)whole_at(2, i);
     ctx = cpu();
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = D, spec.k = K, spec.s = 4, spec.seed = 7; /* sums of whole numbers are exact */
+    spec.d = D, spec.k = K, spec.s = 4, spec.seed = 7; /* sums of integers are exact */
     S = sketch(&spec);
     fs_result made;
     fs_workspace_destroy(workspace(&made));

@@ -18,9 +18,11 @@ static const shape samples[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const shape gradients[] = {{109386, 512}, {109385, 100}, {0, 0}};
 static const shape few_samples[] = {{16777216, 2}, {1048576, 15}, {0, 0}};
 static const shape narrow[] = {{16777216, 1}, {16777216, 2}, {16777216, 4}, {65536, 8}, {0, 0}};
-static const shape few_columns[] = {{16777216, 12}, {16777216, 16}, {65536, 32}, {16777216, 48}, {0, 0}};
+static const shape few_columns[] = {{16777216, 12}, {16777216, 16}, {65536, 32}, {0, 0}};
+static const shape half_a_tile_less[] = {{16777216, 48}, {0, 0}};
 static const shape odd_columns[] = {{16777216, 9}, {65536, 31}, {0, 0}};
-static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 32}, {0, 0}};
+static const shape nine_columns[] = {{16777216, 9}, {0, 0}};
+static const shape narrow_and_short[] = {{1024, 1}, {16384, 4}, {8000, 16}, {0, 0}};
 static const shape one_tile[] = {{65536, 96}, {65536, 128}, {0, 0}};
 static const shape half_a_tile[] = {{16777216, 32}, {16777216, 64}, {0, 0}};
 static const shape square[] = {{8192, 512}, {12288, 1024}, {0, 0}};
@@ -73,13 +75,13 @@ static const struct bar {
     {H200, PACKED, FS_BF16, FULL, 0, 1, 2, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    /* No tensor map has a negative stride, nor groups of 128 bytes out of fewer columns than a tile has. */
-    {H200, BACKWARD, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
+    /* No tensor map has a negative stride, nor groups of 128 bytes out of fewer columns than a tile has: chunks do. */
+    {H200, BACKWARD, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     /* Floats of short sums are cut exactly. */
     {H200, PACKED, FS_F32, FULL, 0, 1, 1, SHUFFLED, 0, square, tall, FSI_KERNEL_MMA_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 1, SHUFFLED, 0, square, tall, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, ragged, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, ragged_tile, usual, FSI_KERNEL_MMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, ragged_tile, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 4, 8, SHUFFLED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 3, 4, SHUFFLED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     /* At most four nonzeros of several permutations are added; more, or those of words that may be drawn again, and
@@ -92,29 +94,32 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, GROUPED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
-    /* Rows that end within 16 bytes, then rows that are not aligned at all. */
-    {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, SHIFTED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, SHIFTED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
-    {H200, ODD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    /* Rows that end within 16 bytes, rows that are not aligned at all, and elements that are no neighbours. */
+    {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, SHIFTED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, SHIFTED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, ODD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
     {H200, PACKED, FS_F64, FULL, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, one_tile, usual, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile, uneven, FSI_KERNEL_SIMT_GENERIC},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile, uneven, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, half_a_tile_less, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, half_a_tile + 1, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 1, NONE, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 8, SHUFFLED, 0, few_columns + 1, usual, FSI_KERNEL_MMA_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, nine_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns + 1, usual, FSI_KERNEL_WGMMA_ROWS},
     {A100, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     /* Columns that are not neighbours, or not two of them one copy, nonzeros in slices of other sizes. */
     {H200, SPREAD, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 3, SHUFFLED, 0, odd_columns, usual, FSI_KERNEL_SIMT_SKINNY},
-    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns, uneven, FSI_KERNEL_SIMT_SKINNY},
+    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, nine_columns, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, SHIFTED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, odd_columns + 1, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 3, SHUFFLED, 0, nine_columns, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, nine_columns, uneven, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, NONE, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
@@ -251,7 +256,7 @@ static void narrow_tiles_are_at_work_at_once(void **state)
                 if (plan.kernel != FSI_KERNEL_WGMMA_ROWS_16BIT) continue;
                 const int64_t blocks = M * ((n + 63) / 64) * plan.slices, processors = gpus[H200].traits.processors;
                 const int resident = 2 * (plan.shared + 1024) <= gpus[H200].traits.shared_per_processor ? 2 : 1;
-                /* what an H200 holds of clusters, as its driver says */
+                /* the clusters that an H200 holds, by its driver */
                 const int64_t fit = plan.cluster == 6 ? 6 * 17 : plan.cluster == 7 ? 7 * 32 : resident * processors;
                 if (blocks > fit || 10 * blocks < 7 * resident * processors || fsi_plan_partials(&p, &plan) != 0)
                     fail_msg("%s: %lld thread blocks, %d on a processor: %s", say_call(&c, &gpus[H200]),
@@ -379,7 +384,7 @@ static void every_plan_of_factored_input_fits(void **state)
     assert_true(plans[0] > 100 && plans[1] > 100);
 }
 
-/* Names are in tuning tables, so they tell kernels apart and stay. */
+/* Names are in tuning tables, so they are distinct and do not change. */
 static void every_kernel_is_found_by_its_name(void **state)
 {
     (void)state;
@@ -395,7 +400,7 @@ static void every_kernel_is_found_by_its_name(void **state)
     assert_int_equal(fsi_kernel_named("hopper_rows"), FSI_KERNEL_NONE);
 }
 
-/* The fallback kernels take every matrix, so no product fails for want of a kernel; other input is not theirs. */
+/* The fallback kernels take every matrix, so every product has a kernel; they refuse other input. */
 static void kernels_take_only_their_kinds_of_input(void **state)
 {
     (void)state;

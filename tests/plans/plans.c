@@ -201,7 +201,14 @@ static const char *fault_of_mma_rows(const fsi_problem *p, const fsi_plan *plan)
 }
 static const char *fault_of_wgmma_rows(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (!p->across || !p->whole || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    static const int chunked[] = {
+#define CHUNKED(T, dtype, chunked, ...) chunked,
+        FSI_WGMMA_ROWS(CHUNKED)
+#undef CHUNKED
+    };
+    if (!p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (!chunked[plan->instance] && !p->mapped) return "no tensor map describes this matrix";
+    if (chunked[plan->instance] && plan->cluster != 1) return "rows copied by chunks have no clusters";
     if (p->kappa % plan->group) return "its permutations do not divide kappa";
     if (fsi_plan_is_persistent(plan) && (plan->cluster != 1 || plan->group != 1))
         return "persistent thread blocks compute one block at a time and are no cluster";

@@ -66,7 +66,7 @@ const char *say_call(const call *c, const gpu_kind *gpu);
 /* Call `number` of the product of all lists; 0 past the last. */
 int sweep(int64_t number, call *c, const gpu_kind **gpu);
 /* Every STEP-th call is tried, and for what takes longer every WIDE_STEP-th: primes that divide the length of no list,
- * so that every value of one list still meets every value of another. */
+ * so that every value of one list is still combined with every value of another. */
 enum { STEP = THIN == 1 ? 31 : 97, WIDE_STEP = THIN == 1 ? 307 : 1009 };
 
 /* Which property a plan lacks on a GPU, or NULL; and a test that fails unless it is NULL. */

@@ -1,6 +1,6 @@
 /* algebra.c - apply multiplies by S and adjoint by its transpose: columns, linearity, pieces, inner products.
  *
- * Data are whole numbers.  Where all weights of S are powers of two every step is exact and the properties hold with
+ * Data are integers.  Where all weights of S are powers of two every step is exact and the properties hold with
  * ==; elsewhere within the bound of slack_of. */
 #include <inttypes.h>
 #include <math.h>
@@ -126,7 +126,7 @@ static fs_matrix rows_of(const view *v, int64_t row0, int64_t rows)
     return m;
 }
 
-/* The pieces come last first, one of them empty, each added with beta = 1 in Y's own type: whole numbers up to 1 keep
+/* The pieces come last first, one of them empty, each added with beta = 1 in Y's own type: integers up to 1 keep
  * every partial sum exact even in bf16, which has 8 bits. */
 static void in_pieces(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec, fs_context *ctx)
 {
@@ -160,7 +160,7 @@ static void pieces_with_row0_sum_to_the_whole(void **state)
     for_all(in_pieces);
 }
 
-/* S of no rows is 0: Y = beta Y.  No columns: nothing to do, whatever the layout says its strides are. */
+/* S of no rows is 0: Y = beta Y.  No columns: no work, whatever the strides are. */
 static void empty(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec, fs_context *ctx)
 {
     (void)R;

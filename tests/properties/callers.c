@@ -28,7 +28,7 @@ typedef struct results {
 typedef struct work {
     const int64_t *row0, *rows;
     results *to;
-    int fails, comes_late; /* the caller that fails by itself, and that solves less; -1: none */
+    int fails, comes_late; /* the caller that fails on its own, and the one that makes fewer calls; -1: none */
     int twice;             /* after a failure that all get, solves again */
 } work;
 
@@ -207,7 +207,7 @@ static void a_failure_of_one_ends_all(void **state)
     own.left = 0;
     REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_ENOMEM, "fs_multi_run", "bytes");
     own.left = 1 << 20;
-    /* An element, a call that fails or ends by itself while others go on. */
+    /* A bad element, a call that fails, or one that ends while others continue. */
     const double was = a[(D - 1) * N];
     a[(D - 1) * N] = NAN;
     REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, "all contexts: fs_lstsq", "finite");
@@ -221,7 +221,7 @@ static void a_failure_of_one_ends_all(void **state)
         snprintf(words, sizeof words, "contexts[%d]: ", i);
         REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EFILE, words);
         w.fails = -1, w.comes_late = i;
-        snprintf(words, sizeof words, "contexts[%d] has returned while others sum", i);
+        snprintf(words, sizeof words, "contexts[%d] has returned while others wait for its sum", i);
         REFUSED(fs_multi_run(multi, row0, rows, solve_all, &w), FS_EINVAL, words);
         w.comes_late = -1;
     }

@@ -1,5 +1,5 @@
 /* multi.c - several contexts as one: whatever the contexts and however rows are spread over them, Y is the sum of their
- * parts in order; on whole numbers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each
+ * parts in order; on integers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each
  * with threads of its own; tests/device/multi.c has GPUs. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void parts_are_added_in_the_order_of_contexts(void **state)
     }
     char text[512];
     fs_multi_describe(multi, text, sizeof text);
-    if (!strstr(text, "3 contexts, parts added in host memory")) fail_msg("%s", text);
+    if (!strstr(text, "3 contexts, partial results added in host memory")) fail_msg("%s", text);
     for (int i = 0; i < 3; i++) view_free(&made[i]), fs_context_destroy(contexts_[i]);
     view_free(&A), view_free(&Y), view_free(&want);
     fs_multi_destroy(multi);
@@ -108,7 +108,7 @@ static void parts_are_added_in_the_order_of_contexts(void **state)
 
 static scarce memory;
 
-static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
+static void what_is_wrong_gets_a_message_and_y_stays(void **state)
 {
     (void)state;
     fs_context *contexts_[2] = {context_of("base", 1), context_of("base", 1)}, *twice[2] = {contexts_[0], contexts_[0]};
@@ -150,7 +150,7 @@ static void what_is_wrong_gets_a_sentence_and_y_stays(void **state)
     fs_multi_destroy(multi);
     fs_multi_destroy(NULL);
 
-    /* A context that fails at work: its scratch cannot be had.  The message names it. */
+    /* A context that fails during the product, for want of scratch.  The message names it. */
     fs_context_options poor = FS_CONTEXT_INIT;
     poor.backend = FS_BACKEND_CPU, poor.threads = 1, poor.allocator = scarce_allocator(&memory);
     memory.left = 2;
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_numbers_have_the_same_bits_on_any_number_of_contexts),
         cmocka_unit_test(parts_are_added_in_the_order_of_contexts),
-        cmocka_unit_test(what_is_wrong_gets_a_sentence_and_y_stays),
+        cmocka_unit_test(what_is_wrong_gets_a_message_and_y_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* products.c - the sketch of products of rows is the sketch of the matrix of products, to the bit, for every family,
- * variant, type and layout; where panels of it are added, exactly on whole numbers. */
+/* products.c - the sketch of factored input is the sketch of the matrix of products, to the bit, for every family,
+ * variant, type and layout; where panels of it are added, exactly on integers. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static fs_pairs pairs_make(int64_t count, int64_t rows)
     return pairs;
 }
 
-/* X as its definition says. */
+/* X by its definition. */
 static view products_of(const factors *F, const fs_pairs *pairs, int64_t n)
 {
     view X = view_make(ROWS, pairs->count, n, FS_F32);
@@ -126,7 +126,7 @@ static void pieces_of_a_list_take_their_own_columns(void **state)
     }
 }
 
-/* More pairs, columns and tokens than one panel has: an exact sketch, whole numbers, every panel's sum is exact. */
+/* More pairs, columns and tokens than one panel has: an exact sketch, integers, every panel's sum is exact. */
 static void panels_add_up_to_the_whole(void **state)
 {
     const recipe exact = {"exact", FS_BLOCKPERM, FS_SHUFFLE_ROWS, 2, 1, 4, 0, 0, 8, 1};
@@ -259,7 +259,7 @@ static void wrong_arguments_are_refused_and_y_is_left_alone(void **state)
     fs_context_options options = FS_CONTEXT_INIT; /* the tests' plugin, a backend without this operation */
     options.backend = FS_BACKEND_CUDA;
     MUST(fs_context_create(&ctx, &options));
-    REFUSED(CALL(), FS_EUNSUPPORTED, "no sketch of products");
+    REFUSED(CALL(), FS_EUNSUPPORTED, "cannot sketch factored input");
 #undef CALL
     fs_context_destroy(ctx);
     free(index);

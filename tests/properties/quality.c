@@ -18,7 +18,7 @@ enum { D = 8192, N = 64, K = 1024, DRAWS = 80 };
 
 /* inputs ---------------------------------------------------------------------------------------------------- */
 
-/* Hot rows are 1000 times the others: they hold all but a millionth of the leverage. */
+/* Large rows are 1000 times the others: they hold all but a millionth of the leverage. */
 static double hot(int is) { return is ? 1000.0 : 1.0; }
 
 static double gaussian(int64_t i, int64_t j) { return normal_at(1, i * N + j); }
@@ -73,11 +73,11 @@ static const struct input {
     {"identity on top", identity_on_top, 1.05, 1.05, 4.0},
     {"block-diagonal", block_diagonal, 1.05, 1.05, 1.15},
     {"Student-t 1.5", student, 1.05, 1.05, 0},
-    {"650 hot rows", hot_650, 1.05, 1.05, 3.9},
-    {"128 hot rows", hot_128, 1.05, 1.05, 4.7},
+    {"650 large rows", hot_650, 1.05, 1.05, 3.9},
+    {"128 large rows", hot_128, 1.05, 1.05, 4.7},
     {"20 hot bundles of 16", hot_bundles, 1.05, 1.05, 1.25},
     {"one hot channel of 32", hot_channel, 1.05, 1.05, 0},
-    {"64 hot rows, scattered", hot_scattered, 1.25, 1.25, 0},
+    {"64 large rows, scattered", hot_scattered, 1.25, 1.25, 0},
 };
 enum { INPUTS = sizeof inputs / sizeof inputs[0] };
 

@@ -1,5 +1,5 @@
-/* rows.c - the sketch of listed rows is the sketch of a copy of them, to the bit, for every family, variant, type and
- * layout: the same kernels meet the same numbers in the same order, found elsewhere. */
+/* rows.c - the sketch of gathered rows is the sketch of a copy of them, to the bit, for every family, variant, type and
+ * layout: the same kernels add the same numbers in the same order, read from other addresses. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "tests/support/support.h"
 
-/* The lists of a matrix with `rows` rows: `count` of them, in the order that the name says. */
+/* The lists of a matrix with `rows` rows: `count` of them, in the order of the name. */
 typedef enum order { ASCENDING, BACKWARD, REPEATED, ORDERS } order;
 static const char *const order_names[] = {"ascending", "backward", "repeated"};
 
@@ -26,7 +26,7 @@ static fs_rows rows_make(order how, int64_t rows, int64_t count, fs_index_type t
     return list;
 }
 
-/* One property: p rows, of which `count` are listed, by columns row0 ... of S. */
+/* One property: p rows, of which `count` are gathered, by columns row0 ... of S. */
 static void same_as_a_copy(const recipe *R, int64_t d, int64_t row0, int64_t count, int64_t p, int64_t n, layout how,
                            fs_dtype dtype, order in, fs_index_type type, double beta)
 {
@@ -136,7 +136,7 @@ static void wrong_lists_are_refused_and_y_is_left_alone(void **state)
     fs_context *other;
     options.backend = FS_BACKEND_CUDA;
     MUST(fs_context_create(&other, &options));
-    REFUSED(fs_apply_rows(other, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EUNSUPPORTED, "no sketch of listed rows");
+    REFUSED(fs_apply_rows(other, S, 0, 1, &A.m, &list, 0, &Y.m), FS_EUNSUPPORTED, "cannot sketch gathered rows");
     fs_context_destroy(other);
     view_free(&A);
     view_free(&Y);

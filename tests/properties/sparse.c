@@ -24,7 +24,7 @@ typedef struct sparse_case {
     double alpha, beta;
 } sparse_case;
 
-/* The reference's dense product, or a sum in double for the Gaussian, whose products with whole numbers are not exact.
+/* The reference's dense product, or a sum in double for the Gaussian, whose products with integers are not exact.
  * */
 static void try_case(const recipe *R, const sparse_case *c)
 {

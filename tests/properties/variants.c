@@ -1,7 +1,7 @@
 /* variants.c - every variant computes the same as the reference: the tuned kernels against "ref" on every shape, layout
  * and type.
  *
- * On whole numbers the sums are exact in any order and then scaled by one formula, so results must be ==; only the
+ * On integers the sums are exact in any order and then scaled by one formula, so results must be ==; only the
  * Gaussian's entries are not whole, and there, as on normal data, slack_of bounds the difference. */
 #include <inttypes.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static void name_call(call *c, const recipe *R)
              c->beta);
 }
 
-/* The result of one variant: Y starts as NaN when beta is 0, as whole numbers otherwise. */
+/* The result of one variant: Y starts as NaN when beta is 0, as integers otherwise. */
 static view run(const call *c, const fs_sketch *S, fs_context *ctx, const fs_matrix *A, const char *variant)
 {
     char what[400];
@@ -91,7 +91,7 @@ static void equal_to_judge(const call *c, const fs_sketch *S, const fs_matrix *A
     view_free(&reference);
 }
 
-/* Whole numbers up to 8: sums of 8192 of them, and a hundred times as many, are exact in f32. */
+/* Integers up to 8: sums of 8192 of them, and a hundred times as many, are exact in f32. */
 static void try_call(const call *c, int normal)
 {
     fs_sketch *S = sketch_of(&c->spec);

@@ -1,6 +1,6 @@
-"""What the tests share: whole numbers, sketches of every family, and S written out.
+"""What the tests share: integers, sketches of every family, and S written out.
 
-With whole numbers and a sketch whose scale is a power of two, every sum is exact in any order and any type that holds
+With integers and a sketch whose scale is a power of two, every sum is exact in any order and any type that holds
 it, so that products are compared by ==.
 """
 
@@ -31,5 +31,5 @@ def dense(S):
 
 
 def whole(*shape, seed=0, dtype="float32"):
-    """Whole numbers from -4 to 4."""
+    """Integers from -4 to 4."""
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)

@@ -238,12 +238,12 @@ def test_a_file_of_other_features_or_half_a_file_is_refused(tmp_path):
     spoilt[len(content) // 2] ^= 1
     for wrong in (b"", content[:100], content[: len(content) // 2], bytes(spoilt)):
         path.write_bytes(wrong)
-        with pytest.raises(ValueError, match="features.npz is no file of features, or not all of one"):
+        with pytest.raises(ValueError, match="features.npz is not a file of features, or an incomplete one"):
             model.load(path)
     np.save(tmp_path / "array.npy", np.ones(3))
     np.savez(tmp_path / "arrays.npz", features=np.ones(3))
     for name in ("array.npy", "arrays.npz"):
-        with pytest.raises(ValueError, match=f"{name} is no file of features"):
+        with pytest.raises(ValueError, match=f"{name} is not a file of features"):
             model.load(tmp_path / name)
     assert not model.added.any()
 
@@ -332,9 +332,9 @@ WRONG = [
     (lambda: Attributor({}, N, K), ValueError, "d = 0"),
     (lambda: Attributor({"a": 10, "b": -1}, N, 4), ValueError, r"parameters\[1\] = -1 cannot be negative"),
     (lambda: Attributor({"a": "10"}, N, K), TypeError, "number of parameters of 'a' is '10', it must be"),
-    (lambda: Attributor(10.5, N, K), TypeError, "parameters is 10.5, it must be a whole number"),
+    (lambda: Attributor(10.5, N, K), TypeError, "parameters is 10.5, it must be an integer"),
     (lambda: Attributor(P, 0, K), ValueError, "examples = 0, there must be at least 1"),
-    (lambda: Attributor(P, 2.5, K), TypeError, "examples is 2.5, it must be a whole number"),
+    (lambda: Attributor(P, 2.5, K), TypeError, "examples is 2.5, it must be an integer"),
     (lambda: Attributor(P, N, 0), ValueError, "k = 0"),
     (lambda: Attributor(P, N, K, mask=P + 1), ValueError, f"mask = {P + 1}, gradients have {P} coordinates"),
     (lambda: Attributor(P, N, K, mask=-1), ValueError, "mask = -1"),
@@ -342,20 +342,20 @@ WRONG = [
     (lambda: Attributor(P, N, K, scale=-1), ValueError, "scale = -1, it must be positive"),
     (lambda: Attributor(P, N, K, family="fast"), ValueError, "family is 'fast'"),
     (lambda: Attributor(P, N, K, kapa=2), TypeError, "kapa"),
-    (lambda: Attributor(P, N, K, like=[1.0]), TypeError, "builtins.list is no array"),
-    (lambda: MODEL.add(without), ValueError, "gradients have no 'scale', which the attributor was made with"),
+    (lambda: Attributor(P, N, K, like=[1.0]), TypeError, "builtins.list is not an array"),
+    (lambda: MODEL.add(without), ValueError, "gradients have no 'scale', which the attributor was created with"),
     (lambda: MODEL.add({**gradients(), "b": np.ones((N, 1))}), ValueError, "gradients have 'b', which the attributor"),
-    (lambda: MODEL.add(together(gradients())[:, 1:]), ValueError, f"have {P - 1} elements each, .* made for {P}"),
+    (lambda: MODEL.add(together(gradients())[:, 1:]), ValueError, f"have {P - 1} elements each, .* created for {P}"),
     (lambda: MODEL.add(changed("scale", N - 1)), ValueError, r"gradients\[2\] is 1 x 29, it must be 1 x 30"),
     (lambda: MODEL.add(changed("conv.bias", N, 7)), ValueError, r"gradients\[1\] is 7 x 30, it must be 8 x 30"),
     (lambda: MODEL.add(gradients(dtype="float64")), ValueError, "is f64; features are f32, of f32, f16 or bf16"),
     (lambda: MODEL.add(together(gradients()).astype(int)), TypeError, "dtype is int64"),
     (lambda: MODEL.add(np.array(1.0)), ValueError, "its first axis must be that of the examples"),
-    (lambda: MODEL.add(None), TypeError, "builtins.NoneType is no array"),
+    (lambda: MODEL.add(None), TypeError, "builtins.NoneType is not an array"),
     (lambda: MODEL.add(gradients(), first=1), ValueError, r"examples 1 to 1 \+ 30 are not all among the 30"),
     (lambda: MODEL.add(gradients(2), first=-1), ValueError, r"examples -1 to -1 \+ 2"),
     (lambda: MODEL.add(gradients(1)), ValueError, r"examples 30 to 30 \+ 1"),
-    (lambda: MODEL.add(gradients(2), first="1"), TypeError, "first is '1', it must be a whole number"),
+    (lambda: MODEL.add(gradients(2), first="1"), TypeError, "first is '1', it must be an integer"),
     (lambda: MODEL.restore(np.ones((3, K + 1))), ValueError, r"shape \(3, 25\), they must be n x k = 24"),
     (lambda: MODEL.restore(np.ones((3, K)), 28), ValueError, r"examples 28 to 28 \+ 3 are not all among the 30"),
     (lambda: MODEL.finish(0), ValueError, "damping = 0, it must be positive"),

@@ -78,7 +78,7 @@ def test_sparse_chunks():
     assert np.array_equal((S @ lazy).compute(scheduler="synchronous"), S @ A)
 
 
-def test_what_is_wrong_gets_a_sentence():
+def test_what_is_wrong_gets_a_message():
     S, lazy = sketch(), da.from_array(whole(1000, 6), chunks=(300, 6))
     for call, kind, message in [
         (lambda: S @ lazy[:5], ValueError, "A has 5 rows, and S is 200 x 1000"),

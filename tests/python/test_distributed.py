@@ -55,7 +55,7 @@ def properties_of_one_rank(rank, size):
         refused(lambda: fsd.all_reduce(S, own, 0), ValueError, "no row may be on two ranks")
         refused(lambda: fsd.all_reduce(S, own[:, rank == bad :]), ValueError, "another number of columns")
         refused(lambda: fsd.all_reduce(sketch(seed=rank == bad), own), ValueError, "another sketch than rank 0")
-    assert torch.equal(fsd.all_reduce(S, own), Y)  # and ranks go on
+    assert torch.equal(fsd.all_reduce(S, own), Y)  # and ranks continue
 
 
 def refused(call, kind, message):

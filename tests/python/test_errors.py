@@ -15,8 +15,8 @@ WRONG = [
     (lambda: fs.Sketch(k=10, d=10, seed=-1), ValueError, "seed is -1, it must be from 0 to 18446744073709551615"),
     (lambda: fs.Sketch(k=10, d=10, seed=2**64), ValueError, "seed is 18446744073709551616"),
     (lambda: fs.Sketch(k=10, d=2**70), ValueError, "d is 1180591620717411303424, it must be from"),
-    (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be a whole number"),
-    (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be a whole number"),
+    (lambda: fs.Sketch(k=10, d=10.5), TypeError, "d is 10.5, it must be an integer"),
+    (lambda: fs.Sketch(k="10", d=10), TypeError, "k is '10', it must be an integer"),
     (lambda: fs.Sketch(k=10, d=10, family="sparse"), ValueError, "family is 'sparse', it must be one of blockperm"),
     (
         lambda: fs.Sketch(k=10, d=10, shuffle="all"),
@@ -34,11 +34,11 @@ WRONG = [
     (lambda: S.project(whole(3, 999)), ValueError, "A has 999 columns, and S is 200 x 1000"),
     (lambda: S.T @ whole(199, 3), ValueError, "Y has 199 rows, and S is 200 x 1000: Y must have k = 200"),
     (lambda: S @ whole(1000, 2, 2), ValueError, r"A has shape \(1000, 2, 2\); a sketch takes vectors and matrices"),
-    (lambda: S @ np.float32(3), TypeError, "numpy.float32 is no array that a sketch takes"),
+    (lambda: S @ np.float32(3), TypeError, "numpy.float32 is not an array that a sketch takes"),
     (lambda: S @ [1.0, 2.0], ValueError, "A has 2 rows, and S is 200 x 1000"),
-    (lambda: S @ None, TypeError, "builtins.NoneType is no array that a sketch takes"),
-    (lambda: S @ np.ndarray, TypeError, "builtins.type is no array"),
-    (lambda: S @ S, TypeError, "Sketch is no array"),
+    (lambda: S @ None, TypeError, "builtins.NoneType is not an array that a sketch takes"),
+    (lambda: S @ np.ndarray, TypeError, "builtins.type is not an array"),
+    (lambda: S @ S, TypeError, "Sketch is not an array"),
     (lambda: S @ (["a"] * 1000), TypeError, "<U1; a sketch takes float32, float64.* convert it first, A.astype"),
     (lambda: S @ whole(1000, 3, dtype="complex64"), TypeError, "dtype is complex64; .* sketch A.real and A.imag"),
     (lambda: S @ whole(1000, 3, dtype="object"), TypeError, r"dtype is object; .* A.astype\('float64'\)"),
@@ -51,12 +51,12 @@ WRONG = [
     (lambda: S @ np.frombuffer(bytes(4001), "float32", 1000, 1), ValueError, "not aligned to its 4-byte elements"),
     (lambda: S.apply(whole(1000, 3), out=_y(200, 4)), ValueError, "Y is 200 x 4, it must be 200 x 3"),
     (lambda: S.apply(whole(1000, 3), out=_y(200, 3, "float64")), ValueError, "A is f32, so Y must be f32, not f64"),
-    (lambda: S.apply(whole(1000, 3), out=[1]), TypeError, "builtins.list is no array"),
+    (lambda: S.apply(whole(1000, 3), out=[1]), TypeError, "builtins.list is not an array"),
     (lambda: S.apply(whole(1000, 3), out=_read_only()), ValueError, "not writeable"),
     (lambda: _overlapping(), ValueError, "A and Y overlap in memory"),
     (lambda: S.apply(whole(100, 3), row0=950), ValueError, r"rows 950 to 950 \+ 100 of A are not all in S"),
     (lambda: S.update(_y(200, 3), whole(100, 3), -1), ValueError, "row0 is -1, it must be from 0 to 1000"),
-    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "row0 is 1.5, it must be a whole number"),
+    (lambda: S.update(_y(200, 3), whole(100, 3), 1.5), TypeError, "row0 is 1.5, it must be an integer"),
     # ctypes would keep the last 64 bits: 5, 0 and 5.
     (lambda: S.apply(whole(100, 3), row0=2**64 + 5), ValueError, "row0 is 18446744073709551621, it must be from 0"),
     (lambda: S.apply(whole(100, 3), row0=2**70), ValueError, "row0 is 1180591620717411303424"),
@@ -66,17 +66,17 @@ WRONG = [
     (lambda: S.T.apply(whole(200, 3), row0=2**64, rows=5), ValueError, "row0 is 18446744073709551616, it must be"),
     (lambda: S.T.apply(whole(200, 3), row0=-1), ValueError, "row0 is -1, it must be from 0 to 1000"),
     (lambda: S.T.apply(whole(200, 3), rows=2**64), ValueError, "rows is 18446744073709551616"),
-    (lambda: S.T.apply(whole(200, 3), rows=1.0), TypeError, "rows is 1.0, it must be a whole number"),
-    (lambda: S.update([[0.0] * 3] * 200, whole(1000, 3)), TypeError, "builtins.list is no array"),
+    (lambda: S.T.apply(whole(200, 3), rows=1.0), TypeError, "rows is 1.0, it must be an integer"),
+    (lambda: S.update([[0.0] * 3] * 200, whole(1000, 3)), TypeError, "builtins.list is not an array"),
     (lambda: S.apply(np.array(1.0), row0=0), ValueError, r"shape \(\); a sketch takes vectors and matrices"),
-    (lambda: S.T.apply(whole(200, 3), out=7), TypeError, "builtins.int is no array"),
+    (lambda: S.T.apply(whole(200, 3), out=7), TypeError, "builtins.int is not an array"),
     (lambda: S.T.apply(whole(200, 3), row0=900, rows=101), ValueError, r"rows 900 to 900 \+ 101 are not all in S.T"),
     (lambda: whole(3, 200) @ S, TypeError, "unsupported operand"),
     (lambda: S.to_scipy("int8"), ValueError, "dtype is int8"),
     (lambda: fs.configure(threads=-1), ValueError, "threads is -1, it must be from 0 to 1024"),
     (lambda: fs.configure(threads=1025), ValueError, "threads is 1025, it must be from 0 to 1024"),
     (lambda: fs.configure(threads=2**40), ValueError, "threads is 1099511627776"),
-    (lambda: fs.configure(threads="2"), TypeError, "threads is '2', it must be a whole number"),
+    (lambda: fs.configure(threads="2"), TypeError, "threads is '2', it must be an integer"),
     (lambda: fs.configure(precision="half"), ValueError, "precision is 'half', it must be 'full' or 'fast'"),
 ]
 
@@ -101,7 +101,7 @@ def _overlapping():
 
 
 @pytest.mark.parametrize("call, kind, message", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(call, kind, message):
+def test_what_is_wrong_gets_a_message(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
 

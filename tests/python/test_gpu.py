@@ -356,11 +356,11 @@ def test_jax_solvers():
     check_solvers(lambda array: jax.device_put(array, jax.devices("gpu")[0]), np.asarray)
 
 
-# listed rows ----------------------------------------------------------------------------------------------------------
+# gathered rows --------------------------------------------------------------------------------------------------------
 
 
 def check_rows(to_gpu, to_host):
-    """Listed rows of arrays on the GPU, by lists that are there and by lists that must be brought."""
+    """Gathered rows of arrays on the GPU, by lists on the GPU and by lists that must be copied there."""
     A = whole(9000, 48)
     lists = [np.sort(np.random.default_rng(1).choice(9000, 5000, replace=False)), np.arange(5000, dtype="int32")[::-1]]
     for options in SPECS:
@@ -463,16 +463,16 @@ def check_attribution(to_gpu, to_host, half=None):
 
 
 def check_layers(mask, to_gpu, to_host):
-    """Features from layers, with tokens and without, a bias that shares the slopes, and a tensor as it is."""
+    """Features from layers, with tokens and without, a bias that shares the output_gradients, and a tensor as it is."""
     rng, parameters = np.random.default_rng(2), {"weight": 40 * 60, "bias": 40, "rest": 500}
     for tokens in ((), (7,)):
-        slopes, inputs = (rng.standard_normal((N, *tokens, width)).astype("float32") for width in (40, 60))
+        output_gradients, inputs = (rng.standard_normal((N, *tokens, width)).astype("float32") for width in (40, 60))
         rest = rng.standard_normal((N, 500)).astype("float32")
-        there = to_gpu(slopes)
+        there = to_gpu(output_gradients)
         model = fs.attribution.Attributor(parameters, N, K, mask=mask, seed=3, like=there)
         layers = {"weight": (there, to_gpu(inputs)), "bias": (there, None), "rest": to_gpu(rest)}
         model.add_layers(layers)
-        flat, beside = slopes.reshape(N, -1, 40), inputs.reshape(N, -1, 60)
+        flat, beside = output_gradients.reshape(N, -1, 40), inputs.reshape(N, -1, 60)
         grads = {"weight": np.einsum("ntu,ntv->nuv", flat, beside), "bias": flat.sum(1), "rest": rest}
         expected = model.project({name: to_gpu(grad) for name, grad in grads.items()})
         close(model.features, to_host(expected), 1e-5)

@@ -40,7 +40,7 @@ def test_pieces_are_summed():
     assert (S.apply(A[:300], row0=0) + S.apply(A[300:], row0=300) == S @ A).all()
 
 
-def test_what_is_wrong_gets_a_sentence():
+def test_what_is_wrong_gets_a_message():
     S, A = sketch(), jnp.asarray(whole(1000, 6))
     with pytest.raises(TypeError, match="inside jax.jit or jax.grad there are none"):
         jax.jit(lambda A: S @ A)(A)

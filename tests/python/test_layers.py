@@ -21,7 +21,7 @@ N, K = 13, 16
 
 
 def layers_of(n=N, tokens=(), seed=0, dtype="float32"):
-    """Whole numbers, so that products and their sums are exact."""
+    """Integers, so that products and their sums are exact."""
     rng = np.random.default_rng(seed)
 
     def some(*shape):
@@ -44,8 +44,8 @@ def formed(layers):
         if not isinstance(leaf, tuple):
             return leaf.astype("float32")
         flat = [x if x is None else x.reshape(len(x), int(np.prod(x.shape[1:-1])), x.shape[-1]) for x in leaf]
-        slopes, inputs = (x if x is None else x.astype("float32") for x in flat)
-        return slopes.sum(1) if inputs is None else np.einsum("ntu,ntv->nuv", slopes, inputs)
+        output_gradients, inputs = (x if x is None else x.astype("float32") for x in flat)
+        return output_gradients.sum(1) if inputs is None else np.einsum("ntu,ntv->nuv", output_gradients, inputs)
 
     return {name: one(leaf) for name, leaf in layers.items()}
 
@@ -145,20 +145,20 @@ WRONG = [
         ValueError,
         r"layers\[2\].output_gradients has 12 columns, it must have 13 examples of 1",
     ),
-    (wrong("up.weight", (ones(N, 2, 9), ones(N, 3, 6))), ValueError, "slopes of 'up.weight' have 2 tokens .* inputs 3"),
+    (wrong("up.weight", (ones(N, 2, 9), ones(N, 3, 6))), ValueError, "'up.weight' have 2 tokens .* inputs 3"),
     (wrong("up.weight", (ones(N, 0, 9), ones(N, 0, 6))), ValueError, r"layers\[0\].tokens = 0"),
-    (wrong("up.weight", (ones(9), ones(6))), ValueError, r"slopes of 'up.weight' have shape \(9,\)"),
+    (wrong("up.weight", (ones(9), ones(6))), ValueError, r"output gradients of 'up.weight' have shape \(9,\)"),
     (wrong("up.weight", (ones(N, 9),)), ValueError, "'up.weight' is a tuple of 1"),
     (wrong("up.weight", (ones(N, 9), ones(N, 6).astype("float64"))), ValueError, r"layers\[0\].inputs is f64"),
-    (wrong("more", ones(N, 3)), ValueError, "layers have 'more', which the attributor was not made with"),
+    (wrong("more", ones(N, 3)), ValueError, "layers have 'more', which the attributor was not created with"),
     ({"up.weight": (ones(N, 9), ones(N, 6))}, ValueError, "layers have no 'up.bias'"),
-    (wrong("up.weight", (ones(N, 9), [1.0])), TypeError, "builtins.list is no array"),
+    (wrong("up.weight", (ones(N, 9), [1.0])), TypeError, "builtins.list is not an array"),
     (wrong("up.weight", (ones(N, 9).astype(int), ones(N, 6))), TypeError, "dtype is int64"),
 ]
 
 
 @pytest.mark.parametrize("layers, kind, message", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(layers, kind, message):
+def test_what_is_wrong_gets_a_message(layers, kind, message):
     for call in (MODEL.add_layers, MODEL.project_layers):
         with pytest.raises(kind, match=message):
             call(layers)
@@ -215,7 +215,7 @@ def test_recorded_layers_are_torch_funcs_gradients(which, mask):
     net, x = models()[which]
     recorder = fs.attribution.Recorder(net)
     model = Attributor(recorder.parameters, len(x), K, mask=mask)
-    for _ in range(2):  # the second time records anew
+    for _ in range(2):  # the second time starts a new recording
         with recorder:
             values = logsumexp(net(x))
         layers = recorder.layers(values)
@@ -223,7 +223,7 @@ def test_recorded_layers_are_torch_funcs_gradients(which, mask):
         phi, want = model.project_layers(layers), model.project(per_example(net, x, logsumexp))
         np.testing.assert_allclose(phi.numpy(), want.numpy(), rtol=0, atol=2e-6 * want.abs().max().item())
     assert all(p.grad is None for p in net.parameters())
-    logsumexp(net(x)).sum().backward()  # hooks are gone, and the model is as it was
+    logsumexp(net(x)).sum().backward()  # hooks are removed, and the model is unchanged
     assert not recorder._calls or not any(recorder._calls.values())
 
 
@@ -252,7 +252,7 @@ def test_other_parameters_are_refused_unless_they_are_named_or_frozen():
     np.testing.assert_allclose(model.project_layers(layers).numpy(), want.numpy(), rtol=0, atol=1e-5)
 
 
-def test_what_cannot_be_recorded_gets_a_sentence():
+def test_what_cannot_be_recorded_gets_a_message():
     torch = pytest.importorskip("torch", "2.7")
     net, x = models()[0]
     recorder = fs.attribution.Recorder(net)
@@ -267,7 +267,7 @@ def test_what_cannot_be_recorded_gets_a_sentence():
 
     refused(r"values have shape \(\), there must be one for each example", lambda out: logsumexp(out).mean())
     refused(r"outputs of layer '0' have shape \(9, 12\): .* the 8 examples", lambda out: logsumexp(out)[:8])
-    refused("`others` are \\['a'\\], the recorder was made for \\[\\]", logsumexp, others={"a": x})
+    refused("`others` are \\['a'\\], the recorder was created for \\[\\]", logsumexp, others={"a": x})
     refused("values do not depend on a call of layer '0'", logsumexp, again=lambda x: net(x) + net(x).detach())
     refused("the inputs of layer '0' were changed in place", logsumexp, before=lambda _: x.add_(1))
     with recorder, torch.no_grad():

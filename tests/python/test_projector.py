@@ -57,8 +57,8 @@ def test_random_project_is_dattris():
     assert torch.equal(exact(grads, ensemble_id=2), Projector(D, 128, 3).project(grads, 2))
 
 
-def test_what_is_wrong_gets_a_sentence():
-    with pytest.raises(ValueError, match=f"the gradients have {D - 10} elements each, the projector was made for {D}"):
+def test_what_is_wrong_gets_a_message():
+    with pytest.raises(ValueError, match=f"the gradients have {D - 10} elements each, the projector takes {D}"):
         Projector(D, 128).project({k: v for k, v in gradients().items() if k != "head.bias"}, 0)
     with pytest.raises(ValueError, match="proj_type is 'rademacher', it must be None, 'sjlt' or 'normal'"):
         Projector(D, 128, proj_type="rademacher")

@@ -1,4 +1,5 @@
-"""Listed rows of an array, apply(rows=), project(columns=) and update(rows=): the product with a copy of these rows."""
+"""Gathered rows of an array, apply(rows=), project(columns=) and update(rows=): the product with a copy of these
+rows."""
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def test_results_go_where_they_are_told_and_lists_come_in_pieces():
     Y = S.apply(A, row0=0, rows=rows[:300])
     for row0 in range(300, 1000, 350):
         assert S.update(Y, A, row0, rows=rows[row0 : row0 + 350]) is Y
-    assert (Y == out).all()  # whole numbers: sums are exact
+    assert (Y == out).all()  # integers: sums are exact
     assert (S.apply(A, row0=500, rows=[]) == 0).all()
     assert (S.update(Y, A, alpha=-1, rows=rows) == 0).all()
 
@@ -57,34 +58,34 @@ def test_half_types():
 
 S = sketch()
 WRONG = [
-    (lambda: S.apply(A, rows=range(999)), ValueError, "999 rows are listed, and S is 200 x 1000: there must be d"),
-    (lambda: S.project(A.T, columns=[1]), ValueError, "1 columns are listed"),
+    (lambda: S.apply(A, rows=range(999)), ValueError, "999 rows are given, and S is 200 x 1000: there must be d"),
+    (lambda: S.project(A.T, columns=[1]), ValueError, "1 columns are given"),
     (lambda: S.apply(A, rows=range(2001, 3001)), ValueError, r"rows.index\[999\] is 3000, but A has 3000 rows"),
     (lambda: S.apply(A, rows=range(-1, 999)), ValueError, r"rows.index\[0\] is -1"),
     (lambda: S.apply(A, row0=600, rows=range(500)), ValueError, r"rows 600 to 600 \+ 500 of the list are not all in S"),
-    (lambda: S.apply(A, rows=np.arange(1000.0)), TypeError, "dtype float64, it must be of whole numbers"),
+    (lambda: S.apply(A, rows=np.arange(1000.0)), TypeError, "dtype float64, it must be of integers"),
     (lambda: S.apply(A, rows=np.ones(2999, bool)), ValueError, "a mask of rows has 2999 elements, and there are 3000"),
-    (lambda: S.apply(A, rows=np.ones(3000, bool)), ValueError, "3000 rows are listed, and S is 200 x 1000"),
+    (lambda: S.apply(A, rows=np.ones(3000, bool)), ValueError, "3000 rows are given, and S is 200 x 1000"),
     (lambda: S.project(A.T, columns=[True] * 1000), ValueError, "a mask of rows has 1000 elements"),
     (lambda: S.apply(A, rows=[2**64 - 1] * 1000), ValueError, "number 0 of a list of rows is 18446744073709551615"),
     (lambda: S.apply(A, rows=[2**64 + 5] * 1000), TypeError, "dtype object"),
     (lambda: S.apply(A, rows=np.zeros((1000, 1), int)), ValueError, r"shape \(1000, 1\), it must be a vector"),
-    (lambda: S.apply([1.0], rows=[0]), ValueError, "1 rows are listed, and S is 200 x 1000"),
+    (lambda: S.apply([1.0], rows=[0]), ValueError, "1 rows are given, and S is 200 x 1000"),
 ]
 
 
 @pytest.mark.parametrize("call, kind, message", WRONG, ids=[case[2] for case in WRONG])
-def test_what_is_wrong_gets_a_sentence(call, kind, message):
+def test_what_is_wrong_gets_a_message(call, kind, message):
     with pytest.raises(kind, match=message):
         call()
 
 
 def test_sparse_and_dask_arrays_have_ways_of_their_own():
     sparse = pytest.importorskip("scipy.sparse")
-    with pytest.raises(TypeError, match="rows are listed of dense arrays"):
+    with pytest.raises(TypeError, match="rows are gathered from dense arrays"):
         S.apply(sparse.csr_array(A), rows=range(1000))
     dask = pytest.importorskip("dask.array")
-    with pytest.raises(TypeError, match="rows are not listed of a Dask array"):
+    with pytest.raises(TypeError, match="rows cannot be gathered from a Dask array"):
         S.apply(dask.from_array(A), rows=range(1000))
 
 
@@ -103,9 +104,9 @@ def test_torch():
     assert torch.equal(S.apply(X, rows=mask.tolist()), S.apply(X, rows=LISTS["ascending"]))
     with pytest.raises(ValueError, match="a mask of rows has 5 elements, and there are 3000 rows"):
         S.apply(X, rows=torch.ones(5, dtype=torch.bool))
-    with pytest.raises(TypeError, match="dtype torch.float32, it must be of whole numbers"):
+    with pytest.raises(TypeError, match="dtype torch.float32, it must be of integers"):
         S.apply(X, rows=torch.ones(1000))
-    # The gradient goes to the rows that were listed, and adds up where one was listed twice.
+    # The gradient goes to the gathered rows, and adds up where a row is repeated.
     rows = torch.from_numpy(LISTS["any order, some twice"])
     given, copied, G = X.clone().requires_grad_(), X.clone().requires_grad_(), torch.from_numpy(whole(200, 6, seed=3))
     S.apply(given, rows=rows).backward(G)

@@ -14,7 +14,7 @@ def scipy_linear_operator(A):
 
 
 def matrix(kind, dtype="float32", rows=1000, cols=40):
-    """A sparse matrix of whole numbers, where some lines are empty."""
+    """A sparse matrix of integers, where some lines are empty."""
     rng = np.random.default_rng(3)
     full = rng.integers(-4, 5, (rows, cols)) * (rng.random((rows, cols)) < 0.05)
     return kind(full.astype(dtype))
@@ -123,7 +123,7 @@ def test_s_written_out_is_sorted_and_has_unit_columns(options):
         np.testing.assert_allclose(np.square(S.to_scipy().toarray()).sum(0), 1, rtol=1e-12)
 
 
-def test_what_is_wrong_gets_a_sentence():
+def test_what_is_wrong_gets_a_message():
     S, A = sketch(), matrix(sparse.csr_matrix)
     with pytest.raises(ValueError, match="A has 999 rows, and S is 200 x 1000"):
         S @ A[:999]
@@ -141,7 +141,7 @@ def test_what_is_wrong_gets_a_sentence():
     short.data = short.data[:-1]
     with pytest.raises(ValueError, match=f"a sparse matrix of 1000 lines and {A.nnz} nonzeros has arrays of 1001"):
         S @ short
-    with pytest.raises(TypeError, match="LinearOperator is no array that a sketch takes"):
+    with pytest.raises(TypeError, match="LinearOperator is not an array that a sketch takes"):
         S @ scipy_linear_operator(A)
     bad = A.copy()
     bad.indices[0] = 40

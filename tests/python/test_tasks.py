@@ -186,7 +186,7 @@ def test_sparse():
         np.testing.assert_allclose(fit.x, fs.solve(S, A, b).x, rtol=1e-9)
         np.testing.assert_allclose(fit.exact, np.linalg.norm(A @ fit.x - b))
         np.testing.assert_allclose(fs.gram(S, kind(A)).G, fs.gram(S, A).G, rtol=1e-9, atol=1e-9)
-        assert fit.sketch_seconds == 0  # that of the dense A before is not told again
+        assert fit.sketch_seconds == 0  # the time of the dense A before is not reported again
         mixed = fs.solve(S, kind(A.astype("float32")), b)
         assert mixed.x.dtype == "float32"
         np.testing.assert_allclose(mixed.x, fit.x, rtol=1e-3, atol=1e-3)
@@ -246,7 +246,7 @@ def test_refusals():
         with pytest.raises(ValueError, match=message):
             call()
     for call, message in [
-        (lambda: fs.ose(S, r=2.5), "ose: r is 2.5, it must be a whole number"),
+        (lambda: fs.ose(S, r=2.5), "ose: r is 2.5, it must be an integer"),
         (lambda: fs.ose(7, r=2), "must be a Sketch"),
         (lambda: fs.solve(S, A + 0j, b), "dtype is complex128"),
         (lambda: fs.solve(S, A, b.astype(object)), "dtype is object"),

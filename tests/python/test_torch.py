@@ -133,7 +133,7 @@ def test_torch_compile_with_sizes_left_open():
         assert torch.equal(compiled(A), S @ A + 1)
 
 
-def test_what_is_wrong_gets_a_sentence():
+def test_what_is_wrong_gets_a_message():
     S, A = sketch(), tensor(1000, 6)
     for call, kind, message in [
         (lambda: S @ A[:5], ValueError, "A has 5 rows, and S is 200 x 1000"),
@@ -143,7 +143,7 @@ def test_what_is_wrong_gets_a_sentence():
         (lambda: S @ A.to_sparse(), TypeError, "no tensors of layout torch.sparse_coo"),
         (lambda: S @ A.to("meta"), TypeError, "a tensor is on meta"),
         (lambda: S.apply(A, out=(S @ A).numpy()), TypeError, "both must be of one framework"),
-        (lambda: S @ torch.nn.Linear(3, 4), TypeError, "torch.nn.modules.linear.Linear is no array"),
+        (lambda: S @ torch.nn.Linear(3, 4), TypeError, "torch.nn.modules.linear.Linear is not an array"),
         (lambda: A.T @ S.T, TypeError, "unsupported operand"),
         (lambda: torch.matmul(A.T, S.T), TypeError, "NotImplemented"),
     ]:

@@ -102,7 +102,7 @@ class Chromium:
                   mobile=phone)
 
     def scheme(self, name):
-        """light or dark, as the system of a reader asks for it."""
+        """light or dark, as a reader's system requests it."""
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": name}])
 
     def screenshot(self, path):

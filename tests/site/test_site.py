@@ -100,6 +100,17 @@ def test_links_lead_somewhere(looks, address):
     assert links > 1000
 
 
+def test_every_page_is_two_clicks_from_the_start(looks, address):
+    """Without listings of sources and the generator's own pages."""
+    def behind(pages):
+        links = {link.partition("#")[0] for page in pages for link in looks[page]["links"]}
+        return {link.removeprefix(address) or "index.html" for link in links if link.startswith(address)} & set(looks)
+
+    reached = behind(behind(["index.html"]) | {"index.html"})
+    far = set(OURS) - reached - {"genindex.html", "py-modindex.html", "search.html"}
+    assert not far, sorted(far)
+
+
 def test_no_page_needs_another_host(looks, address):
     """No script, style, font or picture comes from elsewhere (Chromium reports those as problems), nor is one named."""
     named = [page for page in PAGES for tag in ("<script src=\"http", "<link rel=\"stylesheet\" href=\"http",
@@ -135,15 +146,17 @@ def test_the_scheme_is_the_readers(browser, address, scheme):
     browser.scheme("light")
 
 
-def test_the_search_finds(browser, address):
+@pytest.mark.parametrize("words, page", [("leverage", "Solvers"), ("least squares", "Least squares"), ("MPI", "MPI"),
+                                         ("dtype", "The C interface")])
+def test_the_search_finds(browser, address, words, page):
     browser.size(1280, 900)
-    browser.open(address + "search.html?q=leverage")
+    browser.open(address + "search.html?q=" + urllib.parse.quote(words))
     for _ in range(100):
         titles = browser.evaluate("Array.from(document.querySelectorAll('#search-results li a'), a => a.innerText)")
         if titles:
             break
         browser.evaluate("new Promise(done => setTimeout(done, 100))")
-    assert any("Solvers" in title for title in titles), titles
+    assert any(page in title for title in titles), titles
     assert not browser.problems
 
 

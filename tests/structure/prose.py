@@ -16,13 +16,12 @@ LONGEST = 55  # words of a sentence, in any page
 FOLDERS = ("docs", "src", "bench")
 TOP = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "tests/README.md")
 HEADERS = ("include",)
+FORM = ["Formulation", "Launch", "Requirements", "Measurements", "What was tried"]  # of a page of docs/kernels
 
 # Each with the word to use instead.
 RETIRED = {
     r"deal|deals|dealt": "round-robin assignment, shuffled rows",
     r"floors?\b(?!\()": "lower bound",
-    r"hot rows?": "large rows, rows of high leverage",
-    r"listed rows?": "gathered rows",
     r"other people's|people": "third-party baselines, callers, readers",
     r"peers?": "third-party baselines",
     r"slopes?": "output gradients",
@@ -30,7 +29,6 @@ RETIRED = {
     r"tells?|telling|told": "reports, prints, returns, shows",
     r"turned matri(?:x|ces)": "transposed",
     r"walked on|walks on": "cycle walking",
-    r"whole numbers?": "integers",
 }
 # Words of the glossary's table that are right elsewhere: a line of text, a part of a file, the plane of a drawing ...
 AMBIGUOUS = {"combine", "line (of coordinates)", "N of M (for a change)", "panel (of S)", "part (of a block's rows)",
@@ -115,6 +113,21 @@ def readme(root):
     return problems
 
 
+def kernel_pages(root):
+    """A page of docs/kernels has a drawing, and the parts of the form in its order."""
+    problems = []
+    for path in sorted((root / "docs" / "kernels").glob("*.md")):
+        if path.stem in ("README", "families"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        parts = [part for part in re.findall(r"^## (.*)$", text, re.MULTILINE) if part in FORM]
+        if parts != FORM:
+            problems.append(f"{path.relative_to(root)} has the parts {', '.join(parts)}; it needs {', '.join(FORM)}")
+        if "\n```\n" not in text.partition("## Launch")[0]:
+            problems.append(f"{path.relative_to(root)} has no drawing of its formulation")
+    return problems
+
+
 def uncovered(root):
     """Words that the glossary retires and no rule knows."""
     file = root / "docs" / "glossary.md"
@@ -131,7 +144,7 @@ def uncovered(root):
 
 
 def check(root):
-    return readme(root) + retired(root) + long_sentences(root) + uncovered(root)
+    return readme(root) + retired(root) + long_sentences(root) + kernel_pages(root) + uncovered(root)
 
 
 def main():

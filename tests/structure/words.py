@@ -21,6 +21,18 @@ WORDS = {
     r"doors?": "entry point",
     r"judge[sd]?": "reference implementation, compare with",
     r"laws?": "property",
+    r"whole numbers?": "integer",
+    r"multiprocessors?": "SM",
+    r"no failures?": "is not an error",
+    r"g(?:oes|o|oing|one) on": "continue",
+    r"(?:gives?|given|gave|giving) back": "release",
+    r"on (?:its|their) way": "in flight, being copied",
+    r"(?:told|tell|tells) apart": "distinguish",
+    r"be had": "is available, is possible",
+    r"(?:hot|heavy) rows?": "large rows, rows of high leverage",
+    r"listed rows?": "gathered rows",
+    r"(?:says?|said|saying) so": "report, print, return",
+    r"it is said": "the message is, it is noted",
 }
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?:{word})" for word in WORDS) + r")\b", re.IGNORECASE)
 FOLDERS = ("include", "src", "apps", "cli", "mpi", "bench", "python", "scripts", "examples", "tests", "cmake", "docs")

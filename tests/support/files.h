@@ -43,7 +43,7 @@ void save_gzip(const bytes *b, const char *path);
 
 /* contents --------------------------------------------------------------------------------------------------- */
 
-/* The element (i, j) of every matrix that is made here: whole numbers and halves that all types hold. */
+/* The element (i, j) of every matrix that is made here: integers and halves that all types hold. */
 double element(int64_t i, int64_t j);
 
 /* That the file opens; what is wrong with it otherwise is printed. */

@@ -56,7 +56,7 @@ double backward_error(int64_t d, int64_t n, const double *A, const double *b, co
 /* Fails the test unless value <= bound. */
 void expect_at_most(const char *what, double value, double bound);
 
-/* Ends the program as skipped where there is no OpenBLAS; otherwise what cmocka said. */
+/* Ends the program as skipped where there is no OpenBLAS; otherwise with cmocka's result. */
 #define RUN_TASK_TESTS(tests) (need_openblas(), cmocka_run_group_tests((tests), NULL, NULL))
 void need_openblas(void);
 

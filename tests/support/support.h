@@ -34,7 +34,7 @@ void refused(fs_result result, fs_result code, const char *call, const char *fil
 
 /* sketches -------------------------------------------------------------------------------------------------- */
 
-/* A kind of sketch.  At size k x d all weights of an `exact` one are powers of two, so that on whole numbers S A is
+/* A kind of sketch.  At size k x d all weights of an `exact` one are powers of two, so that on integers S A is
  * exact in every step and properties hold with ==. */
 typedef struct recipe {
     const char *name;
@@ -81,7 +81,7 @@ int close_contexts(void **state);
 
 /* data ------------------------------------------------------------------------------------------------------ */
 
-/* Entry i of stream `seed`: 64 random bits; a whole number from -limit to limit; a standard normal. */
+/* Entry i of stream `seed`: 64 random bits; an integer from -limit to limit; a standard normal. */
 uint64_t bits_at(uint64_t seed, int64_t i);
 double whole_at(uint64_t seed, int64_t i, int64_t limit);
 double normal_at(uint64_t seed, int64_t i);
@@ -141,7 +141,7 @@ void product(const double *T, int64_t m, int64_t p, int transposed, const fs_mat
  * absolute values of its terms sum to `size`: each of the terms + 4 roundings is at most eps / 2 of it. */
 double slack_of(fs_dtype dtype, int64_t terms, double size);
 
-/* A matrix of whole numbers, mostly 0, as a sparse one: indices out of order, a quarter of the entries x stored twice,
+/* A matrix of integers, mostly 0, as a sparse one: indices out of order, a quarter of the entries x stored twice,
  * as x - 1 and 1. */
 fs_sparse sparse_of(const fs_matrix *dense, uint64_t seed, fs_sparse_format format, fs_index_type index);
 

@@ -10,7 +10,7 @@
 
 enum { D = 240, N = 6 };
 
-/* The orthonormal columns of a problem with condition 1, as it is and with rows made hot. */
+/* The orthonormal columns of a problem with condition 1, unchanged and with large rows. */
 static problem orthonormal_problem(int hot)
 {
     problem p = problem_make(D, N, 0, FS_F64, 1, 0, 12);

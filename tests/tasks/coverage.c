@@ -1,10 +1,10 @@
-/* coverage.c - where a task says that the truth lies from low to high in 99 of 100 draws of S, it does: for every
- * family, on inputs with and without dominant rows, with spread noise, outliers and spikes in B, several right-hand
- * sides and dependent columns.  Where that is not so, it says so: confidence 0.
+/* coverage.c - where a task reports an interval for 99 of 100 draws of S, the true value is in it: for every family, on
+ * inputs with and without dominant rows, with spread noise, outliers and spikes in B, several right-hand sides and
+ * dependent columns.  Elsewhere the confidence is 0.
  *
  * For each family and input the truth may be outside of the interval in 4 of 120 draws: of a coverage of 0.99 that has
  * a probability of 0.992 (binomial), and all cells of a task together must be outside in at most 1 of 100.  The seeds
- * are fixed, so that the test passes always or never.  What an interval is worth is tested too: on spread inputs with
+ * are fixed, so that the test passes always or never.  The width of intervals is tested too: on spread inputs with
  * Gaussian noise it must be there, no wider than three deviations and what is measured of the fourth moment; and 2.5
  * deviations in place of 3 are too few for 99 of 100. */
 #include <math.h>

@@ -202,7 +202,7 @@ static void pieces_are_the_whole(void **state)
         MUST(fs_apply(b.ctx, b.S, row, 1.0, &B, row > 0, &C));
     }
     MUST(fs_solve(b.w, 0.0, &parts, &report));
-    /* Which S made them is to be said. */
+    /* The S of the sketches must be stated. */
     assert_true(report.confidence == 0 && report.low == 0 && isinf(report.high) && report.residual > 0);
     assert_non_null(strstr(report.note, "fs_workspace_set_sketch"));
     MUST(fs_gram(b.w, NULL, NULL, &gram));

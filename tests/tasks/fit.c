@@ -151,7 +151,7 @@ static void wide_and_hard_problems_are_lapacks(void **state)
     }
 }
 
-/* rcond cuts where it says. */
+/* rcond cuts at its value. */
 static void rcond_decides_the_rank(void **state)
 {
     (void)state;

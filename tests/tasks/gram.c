@@ -63,7 +63,7 @@ static void gram_is_what_it_says(void **state)
     check(50, 1, 0, 10, FS_F32, ROWS);
 }
 
-/* Fewer rows count where one block has them all, and S tells. */
+/* Fewer rows count where one block has them all, which S shows. */
 static void effective_k_sees_blocks(void **state)
 {
     (void)state;

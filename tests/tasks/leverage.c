@@ -1,5 +1,5 @@
-/* leverage.c - fs_leverage: exact scores are the squared row lengths of LAPACK's Q; estimated ones are off by what the
- * report says. */
+/* leverage.c - fs_leverage: exact scores are the squared row lengths of LAPACK's Q; estimated ones have the error of
+ * the report. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void expect_scores(const char *what, int64_t d, const double *got, const 
                      got[i] - want[i], slack);
 }
 
-/* What the report says of the scores, as they are. */
+/* The report's numbers against the scores. */
 static void expect_report(const char *what, int64_t d, const double *scores, const fs_leverage_report *report)
 {
     double sum = 0;
@@ -236,7 +236,7 @@ static void estimates_have_the_error_that_is_reported(void **state)
 
 /* sources ---------------------------------------------------------------------------------------------------------- */
 
-/* Whole numbers, mostly 0. */
+/* Integers, mostly 0. */
 static view whole_matrix(int64_t d, int64_t n, fs_dtype dtype)
 {
     view A = view_make(ROWS, d, n, dtype);

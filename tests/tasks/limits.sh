@@ -1,6 +1,6 @@
 #!/bin/sh
 # limits.sh - under every limit of addresses (ulimit -v) a command ends: with its result, or with a message that names
-# memory.  OpenBLAS by itself would retry its allocations without end.
+# memory.  OpenBLAS alone would retry its allocations without end.
 # usage: limits.sh FLASHSKETCH
 set -u
 command=$1

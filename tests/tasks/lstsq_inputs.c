@@ -38,7 +38,7 @@ static void expect_answer(const char *what, const double *x, const double *want,
     expect_at_most(what, error / size, slack);
 }
 
-/* Well-conditioned whole numbers, small enough for f16: every type has the same A. */
+/* Well-conditioned integers, small enough for f16: every type has the same A. */
 static void fill(const fs_matrix *A, const fs_matrix *B)
 {
     fill_whole(A, 7, 9);
@@ -189,7 +189,7 @@ static void slices_of_any_kind(void **state)
                         MUST(result);
                         reference(&A.m, &B.m, want);
                         expect_answer(what, x, want, dtype == FS_F64 ? 1e-13 : 1e-6);
-                        /* What the report says was read is what was read. */
+                        /* The report counts the reads that were made. */
                         if (report.reads != s.reads)
                             fail_msg("%s: %d reads, reported %d", what, s.reads, (int)report.reads);
                     }

@@ -1,4 +1,4 @@
-/* lstsq_report.c - what fs_lstsq says of itself and how it ends: tolerances, limits, reads, sketches of the caller, wrong
+/* lstsq_report.c - the report of fs_lstsq and how it ends: tolerances, limits, reads, sketches of the caller, wrong
  * arguments, numbers that are not finite, memory that runs out; and the same bits in every run. */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* memory.c - when the n-th allocation fails, making a workspace or measuring a coherence is FS_ENOMEM with the bytes,
- * and nothing is lost; once made, a workspace takes no more.  All is asked for by the thread that calls. */
+ * and nothing is lost; once created, a workspace takes no more.  All memory is requested by the calling thread. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "tests/support/problems.h"
 
-/* foreign: whether another thread than `caller` has asked. */
+/* foreign: whether a thread other than `caller` has requested memory. */
 typedef struct limited {
     int left, live, taken;
     pthread_t caller;

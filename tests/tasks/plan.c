@@ -1,5 +1,5 @@
-/* plan.c - fs_plan against draws: sketches of its k, kappa and s exceed its error as often as it says and no more, and
- * have its typical error; what it cannot have is refused with numbers. */
+/* plan.c - fs_plan against draws: sketches of its k, kappa and s exceed its error with the stated probability, and have
+ * its typical error; impossible errors are refused with the numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ static void what_cannot_be_had_is_refused(void **state)
     REFUSED(fs_plan(&options, NULL), FS_EINVAL, "report is NULL");
     /* Refused with the smallest error that d rows allow, which is then had. */
     options.d = 1000;
-    REFUSED(fs_plan(&options, &report), FS_EINVAL, "d = 1000", "0.1 for n = 100", "smallest that can be had");
+    REFUSED(fs_plan(&options, &report), FS_EINVAL, "d = 1000", "0.1 for n = 100", "smallest possible error");
     const fs_plan_report all = plan_of(1000, 100, 0.99, 0, 0);
     assert_true(all.k <= 1000);
     options.d = 0, options.error = 1e-5, options.n = 1000000;

@@ -226,7 +226,7 @@ static view ranked_matrix(int kind, int64_t d, int64_t n)
     } else if (kind == 1) {
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = 0; j < n; j++) put(&A.m, i, j, at(&noise.m, i, j) * pow(10, -(double)((j * 7) % n)));
-    } else { /* sin^i on the diagonal, -cos sin^i right of it: R's diagonal says little of its smallest singular value */
+    } else { /* sin^i on the diagonal, -cos sin^i right of it: R's diagonal is far from its smallest singular value */
         const double s = 0.99, c = sqrt(1 - s * s);
         for (int64_t i = 0; i < d; i++)
             for (int64_t j = 0; j < n; j++)

@@ -4,7 +4,7 @@
 
 /* sources --------------------------------------------------------------------------------------------------------- */
 
-/* Whole numbers, mostly 0; the first rows are those of I, so that it has full rank. */
+/* Integers, mostly 0; the first rows are those of I, so that it has full rank. */
 static view whole_matrix(int64_t d, int64_t n, fs_dtype dtype)
 {
     view A = view_make(ROWS, d, n, dtype);

@@ -1,5 +1,5 @@
-/* svd.c - fs_svd and fs_pca against matrices of known spectra and LAPACK in double; U and V are orthonormal, A is what
- * they say, and the error that is reported is the error. */
+/* svd.c - fs_svd and fs_pca against matrices of known spectra and LAPACK in double; U and V are orthonormal, their
+ * product is A up to the reported error. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static void types_and_layouts_are_lapacks(void **state)
         }
 }
 
-/* Columns that are 0 or twice there, and condition numbers beyond what sums in f32 tell. */
+/* Columns that are 0 or repeated, and condition numbers beyond the accuracy of sums in f32. */
 static void dependent_columns_have_zero_vectors(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* without.c - where the linear algebra is not there, a workspace is refused with what the loader said, and sketching
- * goes on.
+/* without.c - where the linear algebra is not there, a workspace is refused with the loader's message, and sketching
+ * still works.
  *
  * usage: without BACKEND CODE WORD...    CODE is the refusal's fs_result, the words are in its message.  The test's
  * environment hides OpenBLAS behind a file that is none, or names a plugin that has no linear algebra. */

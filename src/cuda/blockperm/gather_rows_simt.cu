@@ -1,22 +1,22 @@
 /* gather_rows_simt.cu - BlockPerm-SJLT by plain additions on sm_90: floats, rows of A contiguous, few nonzeros a
  * column.
  *
- * Formulation: sums stay in registers.  A thread block makes OUTS blocks of Y, 512 bytes wide, and each of 16 warps has
- * some rows of them, a lane 16 bytes of each.  Rows of A come 128 at a time into shared memory (row_ring.cuh), and with
- * them comes a list of the nonzeros of S in those 128 columns, sorted by the row of Y: a warp goes through the list of
- * each of its rows and adds what it names.  So an element of A is written to shared memory once and read OUTS s times,
- * and sums are not at all: for OUTS s = 4 that is less than reading A leaves time for.  Every sum is rounded to nearest
- * as in plain summation, and an Inf or NaN reaches the rows of its nonzeros and no other.
+ * Formulation: sums stay in registers.  A thread block computes OUTS blocks of Y, 512 bytes wide.  Each of 16 warps has
+ * some of their rows, each lane 16 bytes of every row.  Rows of A come 128 at a time into shared memory (row_ring.cuh),
+ * and with them comes a list of the nonzeros of S in those 128 columns, sorted by the row of Y: a warp goes through the
+ * list of each of its rows and adds the rows of A in it.  So an element of A is written to shared memory once and read
+ * OUTS s times, and sums stay out of it: for OUTS s = 4 this takes less time than reading A.  Every sum is rounded to
+ * nearest as in plain summation, and an Inf or NaN reaches the rows of its nonzeros and no other.
  *
- * Lists are made without a sort: one bit for every nonzero is set in the mask of its row, the masks are counted, and
- * the place of a nonzero is where its row begins plus the bits before its own.  The order within a row is that of the
- * bits, so it is always the same.
+ * Lists need no sort: one bit for every nonzero is set in the mask of its row, the masks are counted, and the position
+ * of a nonzero is where its row begins plus the number of bits before its own.  The order within a row is that of the
+ * bits, so it is fixed.
  *
- * grid     (kappa / OUTS) x M x column tiles x slices, in this order, in x; no clusters, which are slower
- * threads  4 copy warps, 4 warps that make lists, 16 that add; registers move to those
+ * grid     (kappa / OUTS) x M x column tiles x slices, in this order, in x; no clusters (they are slower)
+ * threads  4 warps that copy rows, 4 that produce lists, 16 that add; registers move to the last
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
- * needs    sm_90; rows contiguous or shuffled; blocks of at most 64 rows; OUTS s <= 4; a word for a column, never drawn
- *          again; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a
+ * needs    sm_90; rows contiguous or shuffled; blocks of at most 64 rows; OUTS s <= 4; one word per column, without
+ *          rejection; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a
  *          tile */
 #include "cuda/blockperm/gather_rows_simt_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -86,8 +86,8 @@ __device__ __forceinline__ int bits_before(const uint4 &m, int i, int lane)
 }
 
 /* A warp that lists the nonzeros of one permutation, of every stage or every second or third, so that none is more than
- * a ring ahead, which mbarriers could not tell; a lane has four local rows.  `masks` are the warp's own, one for each
- * row of the block, bit `lane` of word i for local row 4 lane + i. */
+ * one ring ahead, which the parity of an mbarrier cannot show.  A lane has four local rows.  `masks` are the warp's
+ * own, one for each row of the block, bit `lane` of word i for local row 4 lane + i. */
 template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_slice p, int lead,
                                                   const typename shape<OUTS>::ring &ring, const list_places &places,
                                                   uint4 *masks, int warp, int stage_count)
@@ -122,7 +122,7 @@ template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_sl
         ((uint32_t *)begins)[lane] = begin | (begin + 2 * first) << 16;
         if (lane == 31) begins[HEIGHT] = (uint16_t)(begin + 2 * both);
         __syncwarp();
-        /* 3. every nonzero in its place: the address of its row of A, and its sign */
+        /* 3. every nonzero at its position: the address of its row of A, and its sign */
         each_nonzero(a, valid, word, [&](int i, uint32_t code) {
             const int at = begins[code >> 1] / 2 + bits_before(masks[code >> 1], i, lane);
             lists[at] = (uint16_t)((4 * lane + i) * ROW_BYTES | (i & 1) << 6 | (code & 1));

@@ -15,7 +15,7 @@
 #endif
 enum { FSI_GATHER_ROWS_SIMT_COUNT = 0 FSI_GATHER_ROWS_SIMT(FSI_COUNT_ONE) };
 /* Consumer warps, which add, and producer warps that list nonzeros; rows of a stage, bytes of each, and rows that one copy
- * brings where they are contiguous.  (H200, kappa 4: eight listing warps make no difference.) */
+ * brings where they are contiguous.  (Eight listing warps make no difference: docs/kernels/gather_rows_simt.md.) */
 enum {
     FSI_GATHER_ROWS_SIMT_ADDERS = 16,
     FSI_GATHER_ROWS_SIMT_LISTERS = 4,

@@ -117,7 +117,7 @@ fs_result fsi_gpu_blockperm_prepare(fsi_gpu *gpu)
                               cudaFuncSetAttribute(codes[k]->instances[i], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                    (int)gpu->traits.shared),
                               "preparing kernels"));
-    /* Without sm_90a the instances of wgmma_rows.cu are empty, which few registers show: then the GPU counts as its
+    /* Without sm_90a the instances of wgmma_rows.cu are empty; their few registers show it. The GPU then counts as its
      * predecessor, whose instructions it has. */
     cudaFuncAttributes hopper;
     FSI_TRY(fsi_gpu_check(gpu, cudaFuncGetAttributes(&hopper, fsi_kernel_wgmma_rows_code.instances[0]),

@@ -2,17 +2,18 @@
  * that a list names (a mask and a sketch in one pass), products of rows (factored.cu), and batches, columns of A
  * contiguous, that wgmma_groups.cu does not take.
  *
- * Formulation.  As in tensor.cuh, but nothing is staged: a listed row of a batch of gradients is one element of every
- * sample; memory delivers 32 bytes for four of them in any case, and so the elements of a fragment go straight from
- * global memory into the registers of the thread that multiplies them.  A thread has the 16 elements of 32 local rows
- * in flight at once, in 16 warps of an SM.  Warps that share samples take 32 local rows in turn; their sums are added
- * in order.
- * Products are made on the way: examples of a factor's row are contiguous and in L2, a thread has two neighbours of
- * each, in 32 of which a local row is 64 bytes twice; one factor of neighbouring local rows is often the same and in
- * L1. Accuracy, Inf and NaN: as in mma_rows.cu.  An element of a row that does not exist counts as NaN.
+ * Formulation.  As in tensor.cuh, but nothing is staged: a gathered row of a batch of gradients is one element of every
+ * sample, and memory delivers 32 bytes for its four in any case.  So the elements of a fragment go straight from global
+ * memory into the registers of the thread that multiplies them.  A thread has the 16 elements of 32 local rows in
+ * flight at once, in 16 warps of an SM.  Warps that share samples take 32 local rows in turn; their sums are added in
+ * order.
+ * Factored input is multiplied out on the way: the examples of a factor's row are contiguous and in L2, and a thread
+ * reads two neighbours of each; for 32 examples a local row is 64 bytes of two factors.  Neighbouring local rows often
+ * have one factor in common, which is then in L1.  Accuracy, Inf and NaN: as in mma_rows.cu.  An element of a row that
+ * does not exist counts as NaN.
  *
  * grid     kappa x M x tiles of samples x slices, in this order, in x
- * threads  8 warps: two for each 16 of 64 samples; four of 32, where products would leave SMs idle
+ * threads  8 warps: two for each 16 of 64 samples; four of 32, where factored input would leave SMs idle
  * shared   a chunk of S (256 local rows, four S tiles) and where in A its rows are; then the sums of all but the first
  *          warp of a group, or the tile of sums by plain additions
  * needs    blocks of at most 64 rows; any strides */
@@ -40,8 +41,8 @@ template <> struct kept<float> {
     typedef float type;
 };
 
-/* The 32 local rows of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8, or of
- * products `first` and first + 1. */
+/* The 32 local rows of a unit, as fragments: rows q + 4 i of a step of 16, samples `first` and first + 8 (factored
+ * input: `first` and first + 1). */
 template <class T> struct elements {
     enum { PASSES = is_float<T>::value ? 3 : 1 };
     typedef typename kept<T>::type element;
@@ -139,12 +140,12 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
     const int tid = threadIdx.x, warp = tid >> 5, group = warp % GROUPS, share = warp / GROUPS;
     const int lane = tid & 31, q = lane & 3, first = group * 16 + (PRODUCTS ? 2 : 1) * (lane >> 2);
     const fsi_slice p = fsi_slice_of(a, 1, SAMPLES);
-    /* Samples behind the last are the last again and not stored; local rows that are empty have row 0, or as a product
-     * two rows of ones, and no nonzeros. */
+    /* Samples behind the last repeat the last and are not stored.  Empty local rows read row 0, or in factored input
+     * two rows of ones, and have no nonzeros. */
     const T *sample[2];
 #pragma unroll
     for (int v = 0; v < 2; v++) sample[v] = (const T *)a.data + min(p.column + first + 8 * v, a.n - 1) * a.col_stride;
-    bool missing = false; /* whether the list names a row that is not there */
+    bool missing = false; /* whether the list names a row that does not exist */
     float total[32];
 #pragma unroll
     for (int i = 0; i < 32; i++) total[i] = 0.0f;
@@ -185,7 +186,7 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
         }
     }
 
-    /* 4. all finite and there: sums of a group's warps are added, scaled once, stored once */
+    /* 4. all finite, and all rows exist: sums of a group's warps are added, scaled once, stored once */
     float zero = 0.0f, *tile = (float *)shared;
     const fsi_output to = fsi_partial_sums(a, p.l, p.z);
 #pragma unroll
@@ -224,7 +225,7 @@ static fs_result launch_mma_factored(fsi_gpu *gpu, const fsi_problem *problem, c
 {
     fsi_tile_launch l;
     FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
-    /* A copy of the factors comes before, and ends while this kernel generates its first tiles of S. */
+    /* The factors are copied before, and that kernel ends while this one generates its first tiles of S. */
     l.attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     l.attribute.val.programmaticStreamSerializationAllowed = 1;
     l.config.numAttrs = gpu->traits.arch >= 90;

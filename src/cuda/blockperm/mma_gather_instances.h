@@ -15,9 +15,7 @@
 #endif
 enum { FSI_MMA_GATHER_COUNT = 0 FSI_MMA_GATHER(FSI_COUNT_ONE) };
 /* Threads, each of which generates a local row of a chunk; samples of a thread block; S tiles (64 local rows) and row
- * offsets.  (H200, 7338b99, batches of 512, masks of 4 k, k = 1024 to 4096: 32 and 128 samples made no difference beyond
- * 5 %.  Two chunks of S, generated while the elements of the first 32 local rows are in flight, took 1.03 to 1.06 times as
- * long.) */
+ * offsets.  (Other numbers of samples and of chunks: docs/kernels/mma_gather.md.) */
 enum {
     FSI_MMA_GATHER_THREADS = 256,
     FSI_MMA_GATHER_SAMPLES = 64,

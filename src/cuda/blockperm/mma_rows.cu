@@ -1,14 +1,14 @@
 /* mma_rows.cu - BlockPerm-SJLT on the tensor cores, rows of A contiguous, by mma.sync: every GPU from sm_80 on.
  *
  * Formulation: tensor.cuh.  wgmma_rows.cu does the same on sm_90, from 48 columns on.
- * Accuracy.  The tensor cores round every sum towards zero.  64 rows at a time the small split terms are added first
- * and the large ones last, so that only four sums lose anything, and the result goes to a second set of sums by rounded
- * additions: the error stays at that of plain float summation for every d.
+ * Accuracy.  The tensor cores round every sum towards zero.  Of every 64 rows the small split terms are added first and
+ * the large ones last, so that only four sums are truncated noticeably; the result is added to a second set of sums
+ * with rounding to nearest.  The error stays at that of plain float summation for every d.
  * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread
  * block finds a sum that is not finite it recomputes its slice by plain additions, which only touch the nonzeros of S.
  *
  * grid     kappa x M x column tiles x slices, in this order, in x
- * threads  GROUPS groups of 128; each makes 64 rows x 128 columns
+ * threads  GROUPS groups of 128; each computes 64 rows x 128 columns
  * shared   two chunks of S (128 local rows each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
  * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
 #include "cuda/blockperm/mma_rows_instances.h"
@@ -19,7 +19,7 @@ namespace {
 
 enum { WIDTH = 128, CHUNK = 128, CHUNK_BYTES = 2 * S_TILE_BYTES, OFFSETS = 4 };
 
-/* A group's ring of steps: 16 rows of 128 columns each, 16-byte chunks exchanged within a row so that both the copies
+/* A group's ring of steps: 16 rows of 128 columns each, 16-byte chunks swizzled within a row so that both the copies
  * (eight neighbouring chunks of a row) and the fragments (two neighbouring chunks of four rows) are free of conflicts.
  * A thread copies one chunk of STEP / AT_ONCE rows of a step: rows row, row + AT_ONCE, ..., whose offsets in A stand
  * side by side in shared memory. */

@@ -24,8 +24,8 @@
 
 namespace {
 
-/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose shifts and words are made
- * together; and of all spans that are kept; from one to another block's words. */
+/* Local rows of a chunk, whose elements are copied together; rounds of a span, whose shifts and words are computed
+ * together, and of all spans that are kept; the distance from one block's words to the next block's. */
 enum {
     CHUNK = 32,
     UNITS = CHUNK / STEP,
@@ -37,7 +37,7 @@ enum {
 /* A column's nonzeros, t = 0 ... s - 1, are in order the next bits of its word: row in stratum t, then the sign.  Here
  * they are laid out in two halves of 16 bits, so that a row's bits in a half, the others cleared, are a number, f16 or
  * bf16, that is finite and not negative: rows are equal where these are.  The first nonzero of a half begins at bit
- * TOP; the sign of the last, which there may be no bit left for below it, is at bit 15 then. */
+ * TOP; the sign of the last, for which there may be no bit left below it, is then at bit 15. */
 template <int NONZEROS> struct digits {
     enum {
         ROWS = HEIGHT / NONZEROS,
@@ -248,8 +248,8 @@ template <int NONZEROS> __device__ __forceinline__ void draw_span(const fsi_tile
         make_words<NONZEROS>(a.B, *m.slice, keys, w.h0, w.M - w.h0 < w.size ? w.M - w.h0 : w.size, local_row,
                              m.all_words);
 }
-/* The next span of rounds begins: its rounds and words are there, those of the next are made, and rounds of the one
- * after that.  A chunk is multiplied at most two spans after it was prepared, so four are kept. */
+/* The next span of rounds begins: its rounds and words are ready; words of the span after it are drawn, and rounds of
+ * the one after that.  A chunk is multiplied at most two spans after it was prepared, so four are kept. */
 template <int NONZEROS> __device__ __forceinline__ void begin_span(const fsi_tile_args &a, const fsi_philox_keys &keys,
                                                                    const warp_share &w, const warp_memory &m,
                                                                    bool together, unsigned count, unsigned &begun)
@@ -341,8 +341,8 @@ __device__ __forceinline__ void multiply_chunk(const warp_share &w, const warp_m
     }
 }
 
-/* total = the products of the warp's chunks.  While a chunk is multiplied, the elements of the next STAGES - 1 are on
- * their way. */
+/* total = the products of the warp's chunks.  While a chunk is multiplied, the elements of the next STAGES - 1 are in
+ * flight. */
 template <class T, int VECTOR, int NONZEROS, int STAGES>
 __device__ __forceinline__ void multiply_chunks(const fsi_tile_args &a, const fsi_philox_keys &keys,
                                                 const warp_share &w, const warp_memory &m, const fast_copies &f,

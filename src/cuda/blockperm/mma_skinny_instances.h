@@ -11,9 +11,7 @@
 #ifdef FS_FEW_INSTANCES
 #define FSI_MMA_SKINNY(X) X(float, FS_F32, 2, 4, 2, 16)
 #else
-/* H200, 2026-11-16, on top of 9c3528b, 16777216 rows, k = 1024, s = 4: 16 columns take 458 us with a ring of two
- * chunks, 515 with four, and two tiles of one column a thread 653; 32 columns by four a thread, 8 warps, take
- * 983. */
+/* Rings and tiles that were tried: docs/kernels/mma_skinny.md. */
 #define FSI_MMA_SKINNY_FLOAT(X, nonzeros) X(float, FS_F32, 1, nonzeros, 2, 16) X(float, FS_F32, 2, nonzeros, 2, 16)
 #define FSI_MMA_SKINNY(X) \
     FSI_MMA_SKINNY_FLOAT(X, 1) \

@@ -4,8 +4,8 @@
  * Formulation.  The tile holds the rows of Y that input block h feeds, for `ls` of the kappa permutations (at most
  * `group`): A is read once for all of them.  The rows and signs of a chunk of local rows are computed by all threads
  * together and kept in shared memory; all columns of a row use the same ones.  A thread adds to its own columns of the
- * tile, so no atomics are needed and every sum is made in the same order each time.  Where A has few columns the
- * threads are `phases` thread groups that take every phases-th local row into tiles of their own; at the end these
+ * tile, so no atomics are needed and every sum has a fixed order.  Where A has few columns the threads are `phases`
+ * thread groups that take every phases-th local row into tiles of their own; at the end these
  *         tiles are
  * added in order.
  * Two accesses of shared memory per nonzero: the fastest kernel for few nonzeros (kappa s <= 4 when kappa > 1), for few

@@ -178,8 +178,8 @@ __device__ __forceinline__ row_cursor first_rows(const fsi_tile_args &a, const b
     return next;
 }
 
-/* The words that a thread draws: of a block, in every step-th round, or four rounds where four share a Philox call;
- * `u` is the local row of the slice's first round. */
+/* The words that a thread draws: those of one block, for every step-th round, or for every step-th four rounds where
+ * four share a Philox call.  `u` is the local row of the slice's first round. */
 struct word_share {
     int item, step, start;
     int64_t u, block_rows;
@@ -286,7 +286,7 @@ template <class T, class S> __device__ __forceinline__ void produce_chunk(const 
     draw_words(a, G, m, rounds, w, c);
 }
 
-/* What a warp adds to: the sums of its block; a lane has one of every `lane_groups` rounds. */
+/* The sums of a warp's block; a lane adds one of every `lane_groups` rounds. */
 template <int NONZEROS> struct sum_share {
     int replica, block, lane_groups;
     bool adds;
@@ -332,7 +332,7 @@ __device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, u
 #pragma unroll
     for (int t = 0; t < NONZEROS; t++) fsi_shared_put(at[t], y[t]);
 }
-/* The same for any number of nonzeros, and any strata. */
+/* The same for any number of nonzeros and any strata. */
 template <int NONZEROS, class S> __device__ __forceinline__ void add_by_words(const fsi_tile_args &a,
                                                                               const sum_share<NONZEROS> &k, int table,
                                                                               S x, const uint32_t *list)

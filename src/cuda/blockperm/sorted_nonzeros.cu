@@ -10,15 +10,15 @@
  *  Its shape depends on the shape of the product alone, not on the GPU: so do the bits of Y.
  *
  * Rows whose elements lie far apart (batch-major A) would waste most of each memory transaction: their panels are
- * turned into contiguous rows first, a tile of columns at a time. */
+ * transposed to contiguous rows first, a tile of columns at a time. */
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/families/nonzeros.cuh"
 #include "cuda/runtime/vector_load.cuh"
 
 enum { THREADS = 256 };
 enum { LIST = 1 << 23 };                       /* nonzeros of a panel: 128 MiB of words */
-enum { TURNED_ROWS = 1 << 18 };                /* rows of a panel that is turned */
-static const int64_t TURNED_BYTES = 1 << 25;   /* a turned tile: what L2 keeps */
+enum { TURNED_ROWS = 1 << 18 };                /* rows of a panel that is transposed */
+static const int64_t TURNED_BYTES = 1 << 25;   /* a transposed tile: what L2 keeps */
 static const int64_t ENOUGH_THREADS = 1 << 18; /* about what a large GPU runs at once */
 
 template <class T> struct gather_call {
@@ -38,7 +38,7 @@ template <class T> struct gather_call {
 };
 
 /* sum += the entries slice, slice + entry_lanes, ... of a row's list, `count` columns from col on; WHOLE: count is V.
- * Words are read ahead of what they point to, so that LOADS rows are under way together. */
+ * Words are read before the rows they point to, so that LOADS rows are in flight together. */
 template <class T, int V, bool WHOLE>
 static __device__ __forceinline__ void gather_add(const gather_call<T> &C, int64_t row, int slice, int64_t col,
                                                   int count, typename fsi_sum<T>::type *sum)
@@ -86,7 +86,7 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS)
         for (int v = 0; v < V; v++) sum[v] += shared[v * THREADS + threadIdx.x + half * C.column_lanes];
     }
     if (slice > 0 || count == 0) return;
-    /* 3. On top of earlier lists, and out. */
+    /* 3.  Added to the sums of earlier lists, and stored. */
     Sum *kept = C.sums + row * C.sums_row + col * C.sums_col;
 #pragma unroll
     for (int v = 0; v < V; v++) {
@@ -185,7 +185,7 @@ static fs_result turn_tile(fsi_gpu *gpu, const fs_matrix *from, const fs_matrix 
 
 /* the SJLT --------------------------------------------------------------------------------------------------- */
 
-/* How A is cut: panels of rows with a list each, and tiles of columns if panels are turned. */
+/* How A is cut: panels of rows with a list each, and tiles of columns if panels are transposed. */
 typedef struct sorted_plan {
     int turned;
     int64_t panel, tile, pitch;
@@ -206,7 +206,7 @@ static sorted_plan plan_panels(const fsi_blockperm *B, const fs_matrix *A)
     return p;
 }
 
-/* One panel: g says all but the columns.  With a turned tile as `from` in between. */
+/* One panel: g has everything but the columns.  Where the panel is transposed, `from` is the transposed tile. */
 static fs_result multiply_panel(fsi_gpu *gpu, const sorted_plan *p, const fsi_gather *g, int64_t rows, void *turned)
 {
     for (int64_t c = 0; c < g->to.cols; c += p->tile) {

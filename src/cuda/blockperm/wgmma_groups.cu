@@ -10,8 +10,8 @@
  *
  *   C = 1, 4     the warpgroups take the halves of 128 samples and share an S tile (SAMPLES = 128), or have an S tile
  *                each for 64 samples, and their sums are added at the end (SAMPLES = 64)
- *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples, so that a thread block makes eight.
- *                With C = 16 two thread blocks make the halves of a super-block, out of the same row groups.
+ *   C = 8, 16    the warpgroups take four blocks each of the same 64 samples, so that a thread block computes eight.
+ *                With C = 16 two thread blocks compute the halves of a super-block from the same row groups.
  *
  * Row groups of floats are copied by a tensor map, for all samples at once.  Those two thread blocks are a cluster, and
  * each copies half of the row groups to both, because copies of every second 32 bytes exceed the request rate of L2.
@@ -25,7 +25,7 @@
  *
  * grid     halves of a super-block (C = 16: two, else one) x super-blocks x sample tiles x slices, in this order, in x
  * cluster  floats with C = 16: the two halves
- * threads  384 or 512: two generator warps, two or six copy warps, two consumer warpgroups, to which registers move
+ * threads  384 or 512: two generator warps, two or six producer warps, two consumer warpgroups, to which registers move
  * shared   a ring of S_TILES S tiles, a ring of STAGES steps of 32 KiB (floats with C = 16: 64, two-byte elements: 16),
  *          mbarriers, masks
  * needs    sm_90; row groups, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows;

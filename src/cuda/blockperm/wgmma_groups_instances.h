@@ -27,10 +27,8 @@ enum { FSI_WGMMA_GROUPS_COUNT = 0 FSI_WGMMA_GROUPS(FSI_COUNT_ONE) };
 #define FSI_WGMMA_GROUPS_BOXES(size) ((size) == 4)
 /* Thread blocks that are a cluster and receive the same row groups: those that compute the halves of 16 blocks. */
 #define FSI_WGMMA_GROUPS_CLUSTER(size, c) (FSI_WGMMA_GROUPS_BOXES(size) && (c) == 16 ? 2 : 1)
-/* Two consumer warpgroups and one producer warpgroup, or two where they copy 16 bytes at a time.  On an H200 (2026-11-15,
- * between 93f2913 and 2a3de1a, f32 copied so, k = 1024) 512 samples of 131072 took 80 to 82 us with six copying
- * warps and 81 with two; but 64 samples of 1048576 took 87 against 79, and interleave 16 took 131 against 113, where the
- * warps that make S have too few registers then. */
+/* Two consumer warpgroups and one producer warpgroup, or two where they copy 16 bytes at a time (measured:
+ * docs/kernels/wgmma_groups.md).  With more producer warps, generator warps have too few registers. */
 #define FSI_WGMMA_GROUPS_THREADS(size, c, samples) \
     (!FSI_WGMMA_GROUPS_BOXES(size) && (c) == 1 && (samples) == 128 ? 512 : 384)
 /* Bytes of the masks of a step. */

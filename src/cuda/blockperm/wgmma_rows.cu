@@ -1,84 +1,53 @@
 /* wgmma_rows.cu - BlockPerm-SJLT on the tensor cores of sm_90, rows of A contiguous.
  *
  * Formulation: tensor.cuh, but floats are cut into two f16 split terms instead of three of bf16: see cut_pair
- * there.  Two producer warpgroups, two consumer warpgroups.  Of the producers, four copy warps fill a ring of rows of A
- * in shared memory, and four generator warps make sets of S tiles, 128 local rows each.  The consumers take fragments
- * from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4 permutations:
+ * there.  Two producer warpgroups, two consumer warpgroups.  In the producer warpgroups, four producer warps fill a
+ * ring of rows of A in shared memory, and four generator warps generate sets of S tiles, 128 local rows each.  The
+ * consumers take fragments from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4
+ * permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
  *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
+ *     1           64           the same 64 columns as the other, every second S tile (TILES = 0)
  *     2          128           64 columns, both blocks side by side on the N axis
  *     4           64           the same 64 columns as the other, two blocks
  *
- * mbarriers signal what is full and what is empty, so that consumer warps never wait for a random number or an address.
- * Where there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM that takes one work
- * item after the other: producer warps are at the next one while sums are stored.
- * Slices of a block that are a cluster of thread blocks leave their sums in shared memory, where each of them adds up
- * some rows of all of them, in order.
+ * Rows come by a tensor map where one can describe A.  Rows of any other pitch, address or width are CHUNKED: copied as
+ * the 16-byte chunks that hold them, and read at the shift that they have there (copy_chunks).
+ *
+ * mbarriers signal full and empty buffers, so that consumer warps never wait for a random number or an address.  Where
+ * there are more work items than SMs, wgmma_rows_persistent has a thread block for each SM, which takes one work item
+ * after the other: producer warps work on the next one while sums are stored.
+ * Slices of a block that form a cluster of thread blocks leave their sums in shared memory; each thread block adds some
+ * rows of all of them, in order.
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
  * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in mma_rows.cu.
  *
  * grid     cluster x (kappa / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of
  *          wgmma_rows_persistent these are the work items
  * threads  512; registers move from the producer to the consumer warpgroups
- * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices that are under way
- * needs    sm_90; blocks of at most 64 rows; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or
- *          at least as wide as a tile */
+ * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices in flight
+ * needs    sm_90; blocks of at most 64 rows; for a tensor map a matrix of whole groups of 128 bytes or at least as wide
+ *          as a tile */
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
+#include "cuda/blockperm/wgmma_rows/layout.cuh"
+#include "cuda/blockperm/wgmma_rows/multiply.cuh"
 
 namespace {
-
-enum { THREADS = 512, PREPARE = 256, MULTIPLY = 256, MAKERS = 4, SET = 128 };
-
-/* A row of the ring takes 2, 6, 10, ... groups of 128 bytes: then the fragment reads, 32 bytes of four neighbouring
- * rows, hit all banks.  (H200: bulk copies without a map to rows that are padded or not multiples of 128
- * bytes take 1.25 times as long, and reading along rows and exchanging by shuffles costs 4 % of the sketch.) */
-template <class T, int OUTS, int TILES> struct shape {
-    enum {
-        BLOCKS = OUTS == 1 ? 1 : 2, /* a warpgroup's blocks of Y */
-        SUMS = 32 * TILES * BLOCKS, /* of a thread */
-        COLUMNS = 2 * TILES,        /* of A, of a thread */
-        WIDTH = FSI_WGMMA_ROWS_WIDTH(OUTS, TILES),
-        ROW_BYTES = FSI_WGMMA_ROWS_PITCH(sizeof(T), OUTS, TILES),
-        STAGE = FSI_WGMMA_ROWS_STAGE(sizeof(T), OUTS, TILES), /* rows */
-        STAGE_BYTES = STAGE * ROW_BYTES,
-        HALF_SET = OUTS * S_TILE_BYTES, /* 64 local rows: an S tile for each block,
-                                                                * one after the other */
-        SET_BYTES = 2 * HALF_SET,
-        PITCH = WIDTH + 4,               /* floats of a row of sums in shared memory */
-        PREPARING = TILES == 2 ? 72 : 80 /* registers of a thread that prepares */
-    };
-};
-
-/* Shared memory: sets of S tiles, stages, the mbarriers of stages and of sets; then slices, OUTS for each of the last
- * work items. */
-template <class T, int OUTS, int TILES, int STAGES, int SETS> struct memory {
-    typedef shape<T, OUTS, TILES> sh;
-    uint32_t sets, barriers;
-    row_ring<T, sh::WIDTH, sh::STAGE, sh::ROW_BYTES, STAGES> ring;
-    __device__ __forceinline__ explicit memory(const void *shared)
-    {
-        sets = fsi_shared_address(shared);
-        ring.stages = sets + SETS * sh::SET_BYTES;
-        ring.barriers = ring.stages + STAGES * sh::STAGE_BYTES;
-        barriers = ring.barriers + 16 * STAGES;
-    }
-    __device__ __forceinline__ uint32_t set_full(int i) const { return barriers + 8 * i; }
-    __device__ __forceinline__ uint32_t set_empty(int i) const { return barriers + 8 * (SETS + i); }
-};
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 /* The thread block's mbarriers; the caller synchronises. */
-template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAGES, SETS> &m)
+template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
+__device__ __forceinline__ void make_mbarriers(const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> &m)
 {
     for (int i = 0; i < STAGES; i++) {
-        fsi_mbarrier_init(m.ring.full(i), COPIERS);
-        fsi_mbarrier_init(m.ring.empty(i), MULTIPLY / 32);
+        /* copies of chunks report each thread's, and each warp its shifts */
+        fsi_mbarrier_init(m.ring.full(i), CHUNKED ? COPIERS * 33 : COPIERS);
+        fsi_mbarrier_init(m.ring.empty(i), MULTIPLY / 32 / (shape<T, CHUNKED, OUTS, TILES>::APART ? 2 : 1));
     }
     for (int i = 0; i < SETS; i++) {
         fsi_mbarrier_init(m.set_full(i), OUTS);
@@ -86,7 +55,8 @@ __device__ __forceinline__ void make_mbarriers(const memory<T, OUTS, TILES, STAG
     }
 }
 
-/* S tiles, 64 local rows each, of a slice, which begins with a local row made by fours; at least one. */
+/* The number of S tiles, 64 local rows each, of a slice, whose first local row is generated with its group of four; at
+ * least one. */
 [[maybe_unused]] __device__ __forceinline__ int s_tiles_of(fsi_slice p)
 {
     align_local_rows(p);
@@ -98,45 +68,33 @@ template <int OUTS> __device__ __forceinline__ int first_set(int before)
     return ((int)(threadIdx.x >> 5 & (MAKERS - 1)) / OUTS - before) & (MAKERS / OUTS - 1);
 }
 /* A generator warp makes the S tiles of a work item, those of one permutation, of every set or of every second or
- * fourth; every lane four local rows.  Words are known before the buffer of the set is empty.  The buffer holds a set
- * that the warp made AGO sets ago: few nonzeros are removed one by one, because clearing competes with the tensor cores
- * for shared memory; with more, or another work item's, the whole buffer is cleared. */
-template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T, OUTS, TILES, STAGES, SETS> &m,
-                             uint8_t *sets, int set_count, int before)
+ * fourth; every lane four local rows.  Words, where columns have them (FOURS), are known before the buffer of the set is
+ * empty. */
+template <bool FOURS, class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
+__device__ __forceinline__ void make_sets(const fsi_tile_args &a, fsi_slice p,
+                                          const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> &m, uint8_t *sets,
+                                          int set_count, int before)
 {
-    typedef shape<T, OUTS, TILES> sh;
-    enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE, AGO = SETS * OUTS / MAKERS };
-    static_assert(SETS * OUTS % MAKERS == 0, "a warp comes back to the places of its own sets");
+    typedef shape<T, CHUNKED, OUTS, TILES> sh;
+    enum { ONE = in_halves<T>::value ? F16_ONE : BF16_ONE };
     const int lane = threadIdx.x & 31, out = (threadIdx.x >> 5 & (MAKERS - 1)) % OUTS;
     const int lead = align_local_rows(p);
-    const bool fours = made_by_fours(a), few = fours && a.B.s <= 4;
-    uint32_t words[AGO][4];
-    int valids[AGO];
+#pragma unroll 1
     for (int t = first_set<OUTS>(before); t < set_count; t += MAKERS / OUTS) {
         const int64_t local_row = (int64_t)t * SET + 4 * lane;
         const int number = before + t, place = number % SETS;
-        int64_t column[4];
         uint32_t word[4];
-        int valid = 0;
-        if (fours) valid = number_local_rows(a, p, local_row, lead, column, word);
+        const int valid = local_rows_within(p, local_row, lead);
+        if (FOURS) words_of_four(a, p, local_row, word);
         fsi_mbarrier_wait(m.set_empty(place), number / SETS & 1 ^ 1);
         uint8_t *s_tiles = sets + place * sh::SET_BYTES + out * S_TILE_BYTES,
                 *mine = s_tiles + (lane >> 4) * sh::HALF_SET;
-        if (few && t >= SETS) put_local_rows<NOTHING>(a, p, mine, (int)local_row, valids[AGO - 1], words[AGO - 1]);
-        else
 #pragma unroll
-            for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++)
-                ((uint4 *)(s_tiles + i / (S_TILE_BYTES / 512) * sh::HALF_SET))[i % (S_TILE_BYTES / 512) * 32 + lane] =
-                    make_uint4(0, 0, 0, 0);
-#pragma unroll
-        for (int i = AGO - 1; i >= 0; i--) {
-            valids[i] = i > 0 ? valids[i - 1] : valid;
-#pragma unroll
-            for (int j = 0; j < 4; j++) words[i][j] = i > 0 ? words[i - 1][j] : word[j];
-        }
+        for (int i = 0; i < 2 * S_TILE_BYTES / 512; i++)
+            ((uint4 *)(s_tiles + i / (S_TILE_BYTES / 512) * sh::HALF_SET))[i % (S_TILE_BYTES / 512) * 32 + lane] =
+                make_uint4(0, 0, 0, 0);
         __syncwarp();
-        if (fours) put_local_rows<ONE>(a, p, mine, (int)local_row, valid, word);
+        if (FOURS) put_local_rows<ONE>(a, p, mine, (int)local_row, valid, word);
         else
 #pragma unroll 1
             for (int i = local_row < lead ? lead : 0; i < 4; i++) put_local_row<ONE>(a, p, mine, local_row + i);
@@ -145,204 +103,24 @@ __device__ void make_s_tiles(const fsi_tile_args &a, fsi_slice p, const memory<T
         if (lane == 0) fsi_mbarrier_arrive(m.set_full(place));
     }
 }
-
-/* Which of a thread's columns its sum number i belongs to. */
-template <int TILES> __device__ __forceinline__ constexpr int column_of(int i)
+template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
+__device__ __forceinline__ void make_s_tiles(const fsi_tile_args &a, const fsi_slice &p,
+                                             const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> &m, uint8_t *sets,
+                                             int set_count, int before)
 {
-    return (TILES == 2 ? i >> 5 << 1 : 0) | (i >> 1 & 1);
+    if (made_by_fours(a)) make_sets<true>(a, p, m, sets, set_count, before);
+    else make_sets<false>(a, p, m, sets, set_count, before);
 }
 
-/* A thread's elements of a step as the tensor cores take them: two-byte ones as they are. */
-template <class T, int TILES, int ROW_BYTES> struct scaled : split_terms<T, 1, TILES, ROW_BYTES> {
-    enum { PASSES = 1 };
-    __device__ __forceinline__ void load(uint32_t at, const float *) { split_terms<T, 1, TILES, ROW_BYTES>::load(at); }
-};
-/* Floats are scaled by the power of two `up` of their column. */
-template <int TILES, int ROW_BYTES> struct scaled<float, TILES, ROW_BYTES> {
-    enum { PASSES = 2 };
-    fragment<TILES> of[PASSES];
-    __device__ __forceinline__ void load(uint32_t at, const float *up)
-    {
-        float x[4][2 * TILES];
-#pragma unroll
-        for (int i = 0; i < 4; i++) load_row(x[i], at + i * 4 * ROW_BYTES);
-#pragma unroll
-        for (int i = 0; i < 4 * TILES; i++) {
-            const int column = i >> 2 << 1 | (i & 1), pair = i & 2;
-            cut_pair(x[pair][column], x[pair + 1][column], up[column], of[0].tile[i >> 2][i & 3],
-                     of[1].tile[i >> 2][i & 3]);
-        }
-    }
-    /* The largest first split terms, two of them. */
-    __device__ __forceinline__ __half2 largest() const
-    {
-        __half2 most = __half2();
-#pragma unroll
-        for (int i = 0; i < 4 * TILES; i++) most = __hmax2(most, __habs2(*(const __half2 *)&of[0].tile[i >> 2][i & 3]));
-        return most;
-    }
-};
-
-/* What is multiplied at a time: 16 rows of two tiles of floats, 32 of everything else; at most 16 registers. */
-template <class T, int TILES, int ROW_BYTES> struct unit {
-    typedef scaled<T, TILES, ROW_BYTES> step_t;
-    enum { PASSES = step_t::PASSES, STEPS = PASSES * TILES == 4 ? 1 : 2, ROWS = STEP * STEPS };
-    step_t step[STEPS];
-    __device__ __forceinline__ void load(uint32_t at, const float *up)
-    {
-#pragma unroll
-        for (int k = 0; k < STEPS; k++) step[k].load(at + k * STEP * ROW_BYTES, up);
-    }
-    /* Registers that wgmma reads keep their values until here. */
-    __device__ __forceinline__ void keep() const
-    {
-#pragma unroll
-        for (int i = 0; i < STEPS * PASSES * TILES * 4; i++) {
-            const fragment<TILES> &f = step[i / (PASSES * TILES * 4)].of[i / (TILES * 4) % PASSES];
-            asm volatile("" ::"r"(f.tile[i / 4 % TILES][i % 4]));
-        }
-    }
-};
-
-/* Whether a split term of the warp's columns has become infinite. */
-template <class T, int TILES, int ROW_BYTES>
-__device__ __forceinline__ bool overflown(const unit<T, TILES, ROW_BYTES> &)
+/* A thread's sums of a block, `own` its first column. */
+template <class T, int CHUNKED, int TILES>
+__device__ __forceinline__ void store_block(const fsi_tile_args &a, const fsi_slice &p, const float *total, int64_t own)
 {
-    return false;
-}
-template <int TILES, int ROW_BYTES> __device__ __forceinline__ bool overflown(const unit<float, TILES, ROW_BYTES> &x)
-{
-    __half2 most = __half2();
-#pragma unroll
-    for (int k = 0; k < unit<float, TILES, ROW_BYTES>::STEPS; k++) most = __hmax2(most, x.step[k].largest());
-    return any_infinite(most);
-}
-
-/* Lowers `up` of the columns whose largest element of a unit, which begins at `at`, would not be finite. */
-template <int TILES, int ROW_BYTES, int ROWS>
-__device__ __forceinline__ void lower_scales(uint32_t at, float (&up)[2 * TILES])
-{
-    float most[2 * TILES] = {};
-#pragma unroll
-    for (int i = 0; i < ROWS / 4; i++) {
-        float x[2 * TILES];
-        load_row(x, at + i * 4 * ROW_BYTES);
-#pragma unroll
-        for (int j = 0; j < 2 * TILES; j++) most[j] = fmaxf(most[j], fabsf(x[j]));
+    if constexpr (!CHUNKED) store_tile<TILES>(a, p, total, own);
+    else {
+        const int first = column_at<T, CHUNKED, TILES>(0);
+        store_scattered<TILES>(a, p, total, own - first, [](int c) { return column_at<T, CHUNKED, TILES>(c); });
     }
-#pragma unroll
-    for (int j = 0; j < 2 * TILES; j++) {
-        most[j] = fmaxf(most[j], __shfl_xor_sync(~0u, most[j], 1));
-        most[j] = fmaxf(most[j], __shfl_xor_sync(~0u, most[j], 2));
-        up[j] = lowered(up[j], most[j]);
-    }
-}
-
-/* sums = the products of a unit, of every step the smallest split terms first, plus sums if `keep`; queued.  `s_tile`
- * holds the K positions of the unit. */
-template <class T, int BLOCKS, int TILES, int ROW_BYTES>
-__device__ __forceinline__ void multiply(float *sums, const unit<T, TILES, ROW_BYTES> &x, uint32_t s_tile, int keep)
-{
-    typedef unit<T, TILES, ROW_BYTES> unit_t;
-#pragma unroll
-    for (int k = 0; k < unit_t::STEPS; k++)
-#pragma unroll
-        for (int p = unit_t::PASSES - 1; p >= 0; p--)
-#pragma unroll
-            for (int i = 0; i < TILES; i++)
-                fsi_wgmma<in_halves<T>::value, 64 * BLOCKS>(sums + 32 * i, x.step[k].of[p].tile[i],
-                                                            fsi_wgmma_operand(s_tile + k * 2 * STEP),
-                                                            keep || k > 0 || p < unit_t::PASSES - 1);
-}
-
-/* total += sums, as they were before they were scaled. */
-template <class T, int TILES, int SUMS>
-__device__ __forceinline__ void promote(float (&total)[SUMS], const float (&sums)[SUMS], const float (&up)[2 * TILES])
-{
-#pragma unroll
-    for (int i = 0; i < SUMS; i++)
-        total[i] = is_float<T>::value ? fmaf(sums[i], inverse(up[column_of<TILES>(i)]), total[i]) : total[i] + sums[i];
-}
-
-/* S tiles between promotions of sums of floats: 64 rows of A add 64 s / block_rows terms to a sum, in two split terms
- * that may be cut off; where they are fewer than four, it takes more rows for as many.  (Two-byte elements, whose
- * products have 11 or 8 bits, are promoted every 256 rows.) */
-__device__ __forceinline__ int promotion(int s, int block_rows)
-{
-    return 16 * s >= block_rows ? 1 : 32 * s >= block_rows ? 2 : 4;
-}
-
-/* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of
- * its blocks.  A unit is loaded and cut while the one before it is multiplied; sums are promoted `every` so many
- * S tiles, a power of two.  `before` sets were for earlier work items; `at` goes on from item to item. */
-template <class T, int OUTS, int TILES, int STAGES, int SETS>
-__device__ __forceinline__ void multiply_tiles(const memory<T, OUTS, TILES, STAGES, SETS> &m, int tile_count, int every,
-                                               int column, int out, int before, ring_place &at,
-                                               float (&total)[shape<T, OUTS, TILES>::SUMS])
-{
-    typedef shape<T, OUTS, TILES> sh;
-    typedef unit<T, TILES, sh::ROW_BYTES> unit_t;
-    enum { UNITS = S_TILE / unit_t::ROWS };
-    const int lane = threadIdx.x & 31;
-    const uint32_t start = (lane & 3) * sh::ROW_BYTES + (column + (lane >> 2) * sh::COLUMNS) * (int)sizeof(T);
-    const uint32_t from = m.ring.stages + (start ^ (start >> 3 & 0x70));
-    float sums[sh::SUMS], up[sh::COLUMNS];
-    /* The compiler does not know that sums change until wgmma is waited for; telling it that they are written then
-     * keeps their uses behind. */
-    const auto wait_for_sums = [&]() {
-        fsi_wgmma_wait<0>();
-#pragma unroll
-        for (int i = 0; i < sh::SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
-    };
-    unit_t x[2] = {};
-    int stage = at.stage, parity = at.parity;
-#pragma unroll
-    for (int i = 0; i < sh::SUMS; i++) total[i] = 0.0f;
-#pragma unroll
-    for (int i = 0; i < sh::COLUMNS; i++) up[i] = FIRST_SCALE;
-#pragma unroll 1
-    for (int t = 0; t < tile_count;) {
-#pragma unroll 1
-        do {
-            const int number = before + (t >> 1), place = number % SETS;
-            const uint32_t s_tile = m.sets + place * sh::SET_BYTES + (t & 1) * sh::HALF_SET + out * S_TILE_BYTES;
-#pragma unroll
-            for (int u = 0; u < UNITS; u++) {
-                unit_t &now = x[u & 1];
-                const int row = u * unit_t::ROWS % sh::STAGE;
-                if (row == 0) fsi_mbarrier_wait(m.ring.full(stage), parity);
-                const uint32_t rows = from + stage * sh::STAGE_BYTES + row * sh::ROW_BYTES;
-                for (;;) {
-                    now.load(rows, up);
-                    if (!overflown(now)) break;
-                    if (u > 0 || (t & (every - 1)) > 0) {
-                        wait_for_sums();
-                        promote<T, TILES>(total, sums, up);
-#pragma unroll
-                        for (int i = 0; i < sh::SUMS; i++) sums[i] = 0.0f;
-                    }
-                    lower_scales<TILES, sh::ROW_BYTES, unit_t::ROWS>(rows, up);
-                }
-                if (row + unit_t::ROWS == sh::STAGE) {
-                    __syncwarp();
-                    if (lane == 0) fsi_mbarrier_arrive(m.ring.empty(stage));
-                    if (++stage == STAGES) stage = 0, parity ^= 1;
-                }
-                if (u == 0 && (t & 1) == 0) fsi_mbarrier_wait(m.set_full(place), number / SETS & 1);
-                fsi_wgmma_fence();
-                multiply<T, sh::BLOCKS>(sums, now, s_tile + u * 2 * unit_t::ROWS, u > 0 || (t & (every - 1)) > 0);
-                fsi_wgmma_commit();
-                fsi_wgmma_wait<1>();
-                x[(u + 1) & 1].keep();
-                /* the set before this one was read to its end */
-                if (u == 0 && (t & 1) == 0 && t > 0 && lane == 0)
-                    fsi_mbarrier_arrive(m.set_empty((place + SETS - 1) % SETS));
-            }
-        } while (++t < tile_count && (t & (every - 1)) > 0);
-        wait_for_sums();
-        promote<T, TILES>(total, sums, up);
-    }
-    at.stage = stage, at.parity = parity;
 }
 
 /* A thread's sums of a block in shared memory, from the warp's first column on; PITCH makes neighbouring rows of a warp
@@ -363,57 +141,55 @@ template <int TILES, int PITCH> __device__ __forceinline__ void keep_tile(float 
 }
 #endif
 
-template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
+template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
     wgmma_rows(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_row_maps maps)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    typedef shape<T, OUTS, TILES> sh;
+    typedef shape<T, CHUNKED, OUTS, TILES> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<T, OUTS, TILES, STAGES, SETS> m(shared);
+    const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
-    fsi_slice *slices = (fsi_slice *)(shared + FSI_WGMMA_ROWS_PARTS(sizeof(T), OUTS, TILES, STAGES, SETS));
+    fsi_slice *slices = (fsi_slice *)(shared + FSI_WGMMA_ROWS_PARTS(sizeof(T), CHUNKED, OUTS, TILES, STAGES, SETS));
 
     fsi_start_next_kernel();
     /* 1. what to do; mbarriers */
     fsi_slices_once(a, OUTS, sh::WIDTH, slices);
-    if (tid == 32 * OUTS) fsi_fetch_map(&maps.all);
+    if (!CHUNKED && tid == 32 * OUTS) fsi_fetch_map(&maps.all);
     if (tid == 32 * OUTS + 32) make_mbarriers(m);
     fsi_proxy_fence();
     __syncthreads();
     fsi_slice p = slices[0];
-    const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
+    const int64_t owned = CHUNKED ? p.column : place_columns<T, sh::WIDTH>(a, p);
     fsi_slice aligned = p;
     const int lead = align_local_rows(aligned), tile_count = (int)((aligned.count + S_TILE - 1) / S_TILE);
 
     /* 2. producer and consumer warpgroups */
     if (tid < PREPARE) {
         fsi_fewer_registers<sh::PREPARING>();
-        if (tid < 32 * MAKERS)
-            make_s_tiles<T, OUTS, TILES, STAGES, SETS>(a, slices[(tid >> 5) % OUTS], m, shared, (tile_count + 1) / 2,
-                                                       0);
+        if (tid < 32 * MAKERS) make_s_tiles(a, slices[(tid >> 5) % OUTS], m, shared, (tile_count + 1) / 2, 0);
         else {
             ring_place at = {0, 1};
-            copy_rows(a, maps, aligned, owned, lead, m.ring,
-                      FSI_WGMMA_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FSI_DEF_NONE) > 1,
-                      tile_count * S_TILE / sh::STAGE, at);
+            const int stage_count = tile_count * S_TILE / sh::STAGE;
+            if constexpr (CHUNKED) copy_chunks(a, aligned, lead, m.ring, m.shifts, stage_count, at);
+            else
+                copy_rows(a, maps, aligned, owned, lead, m.ring,
+                          FSI_WGMMA_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FSI_DEF_NONE) > 1, stage_count, at);
         }
         fsi_barrier_or(1, THREADS, false);
-        if (a.cluster > 1)
+        if (!CHUNKED && a.cluster > 1)
             add_cluster_sums<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
     } else {
         fsi_more_registers<256 - sh::PREPARING>();
         const int thread = tid - PREPARE, group = thread >> 7, out = OUTS == 4 ? group * 2 : 0;
-        const int column = (OUTS == 4 ? 0 : group * TILES * 64) + (thread >> 5 & 3) * TILES * 16; /* the warp's first */
+        const int column = (OUTS == 4 ? 0 : group * TILES * 64) +
+                           (thread >> 5 & 3) * sh::ACROSS * 16; /* the warp's first */
         float total[sh::SUMS];
         const int every = is_float<T>::value ? promotion((int)a.B.s, p.block_rows) : 4;
         ring_place at = {0, 0};
-        multiply_tiles<T, OUTS, TILES, STAGES, SETS>(m, tile_count, every, column, out, 0, at, total);
+        multiply_tiles(m, tile_count, every, column, out, sh::APART ? group : 0, 0, at, total);
 
         /* 3. all finite: scale once, store once */
-        float zero = 0.0f;
-#pragma unroll
-        for (int i = 0; i < sh::SUMS; i++) zero = fmaf(total[i], 0.0f, zero);
-        const bool again = fsi_barrier_or(1, THREADS, zero != 0.0f);
+        const bool again = fsi_barrier_or(1, THREADS, !finite<T, CHUNKED, sh::ACROSS>(total, a.n - p.column - column));
         if (again && thread < sh::WIDTH * OUTS) {
             const fsi_slice &mine = slices[thread / sh::WIDTH];
             const int64_t own = p.column + thread % sh::WIDTH;
@@ -423,17 +199,28 @@ template <class T, int OUTS, int TILES, int STAGES, int SETS> __global__ void __
                 for (int r = 0; r < mine.block_rows; r++)
                     fsi_output_put(fsi_partial_sums(a, mine.l, mine.z), mine.output_row + r, own, sums[r * sh::PITCH]);
         }
-        if (a.cluster > 1) {
+        if (sh::APART && !again) {
+            float *left = (float *)shared + (thread & 127);
+            if (group == 1)
+#pragma unroll
+                for (int i = 0; i < sh::SUMS; i++) left[128 * i] = total[i];
+            fsi_barrier(2, MULTIPLY);
+            if (group == 1) return;
+#pragma unroll
+            for (int i = 0; i < sh::SUMS; i++) total[i] += left[128 * i];
+        }
+        if (!CHUNKED && a.cluster > 1) {
             if (!again)
                 for (int i = 0; i < sh::BLOCKS; i++)
-                    keep_tile<TILES, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
-                                                total + 32 * i);
+                    keep_tile<sh::ACROSS, sh::PITCH>((float *)shared + (out + i) * HEIGHT * sh::PITCH + column,
+                                                     total + 32 * i);
             add_cluster_sums<OUTS, sh::WIDTH, sh::PITCH, THREADS>(a, slices, p.column, owned, (float *)shared, tid);
         } else if (!again) {
-            const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
+            const int64_t own = p.column + column + column_at<T, CHUNKED, sh::ACROSS>(0);
             if (own < owned) return;
 #pragma unroll
-            for (int i = 0; i < sh::BLOCKS; i++) store_tile<TILES>(a, slices[out + i], total + 32 * i, own);
+            for (int i = 0; i < sh::BLOCKS; i++)
+                store_block<T, CHUNKED, sh::ACROSS>(a, slices[out + i], total + 32 * i, own);
         }
     }
 #endif
@@ -463,19 +250,19 @@ __device__ __noinline__ void put_again(const fsi_tile_args &a, const fsi_slice &
 #endif
 
 /* One block of Y for a work item, no clusters. */
-template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
+template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
     wgmma_rows_persistent(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_row_maps maps)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    typedef shape<T, 1, TILES> sh;
+    typedef shape<T, CHUNKED, 1, TILES> sh;
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<T, 1, TILES, STAGES, SETS> m(shared);
+    const memory<T, CHUNKED, 1, TILES, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
-    fsi_slice *slices = (fsi_slice *)(shared + FSI_WGMMA_ROWS_PARTS(sizeof(T), 1, TILES, STAGES, SETS));
+    fsi_slice *slices = (fsi_slice *)(shared + FSI_WGMMA_ROWS_PARTS(sizeof(T), CHUNKED, 1, TILES, STAGES, SETS));
 
     fsi_start_next_kernel();
     /* 1. mbarriers */
-    if (tid == 32) fsi_fetch_map(&maps.all);
+    if (!CHUNKED && tid == 32) fsi_fetch_map(&maps.all);
     if (tid == 64) make_mbarriers(m);
     fsi_proxy_fence();
     __syncthreads();
@@ -490,18 +277,20 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
                 const fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, item);
                 if (first_set<1>(before) == 0 && (tid & 31) == 0) slices[number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1)] = p;
                 const int set_count = (s_tiles_of(p) + 1) / 2;
-                make_s_tiles<T, 1, TILES, STAGES, SETS>(a, p, m, shared, set_count, before);
+                make_s_tiles(a, p, m, shared, set_count, before);
                 before += set_count;
             });
         } else {
             ring_place at = {0, 1};
             each_item(a, [&](uint32_t item, int) {
                 fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, item);
-                const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
-                const int tile_count = s_tiles_of(p), lead = align_local_rows(p);
-                copy_rows(a, maps, p, owned, lead, m.ring,
-                          FSI_WGMMA_ROWS_BOX(sizeof(T), 1, TILES, a.B.shuffle == FSI_DEF_NONE) > 1,
-                          tile_count * S_TILE / sh::STAGE, at);
+                const int64_t owned = CHUNKED ? p.column : place_columns<T, sh::WIDTH>(a, p);
+                const int stage_count = s_tiles_of(p) * S_TILE / sh::STAGE, lead = align_local_rows(p);
+                if constexpr (CHUNKED) copy_chunks(a, p, lead, m.ring, m.shifts, stage_count, at);
+                else
+                    copy_rows(a, maps, p, owned, lead, m.ring,
+                              FSI_WGMMA_ROWS_BOX(sizeof(T), 1, TILES, a.B.shuffle == FSI_DEF_NONE) > 1, stage_count,
+                              at);
             });
         }
         return;
@@ -515,22 +304,20 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
         const fsi_slice *slice = slices + number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1);
         const int tile_count = s_tiles_of(*slice);
         const int every = is_float<T>::value ? promotion((int)a.B.s, slice->block_rows) : 4;
-        float total[sh::SUMS], zero = 0.0f;
-        multiply_tiles<T, 1, TILES, STAGES, SETS>(m, tile_count, every, column, 0, before, at, total);
+        float total[sh::SUMS];
+        multiply_tiles(m, tile_count, every, column, 0, 0, before, at, total);
         before += (tile_count + 1) / 2;
         if ((tid & 31) == 0) fsi_mbarrier_arrive(m.set_empty((before - 1) % SETS));
 
-            /* 3. all finite: scale once, store once */
-#pragma unroll
-        for (int i = 0; i < sh::SUMS; i++) zero = fmaf(total[i], 0.0f, zero);
-        const bool again = fsi_barrier_or(1, MULTIPLY, zero != 0.0f);
+        /* 3. all finite: scale once, store once */
         fsi_slice p = *slice;
-        const int64_t owned = place_columns<T, sh::WIDTH>(a, p);
+        const bool again = fsi_barrier_or(1, MULTIPLY, !finite<T, CHUNKED, sh::ACROSS>(total, a.n - p.column - column));
+        const int64_t owned = CHUNKED ? p.column : place_columns<T, sh::WIDTH>(a, p);
         if (again) {
             if (thread < sh::WIDTH) put_again<T>(a, *slice, p.column + thread, owned);
         } else {
-            const int64_t own = p.column + column + (thread >> 2 & 7) * sh::COLUMNS;
-            if (own >= owned) store_tile<TILES>(a, p, total, own);
+            const int64_t own = p.column + column + column_at<T, CHUNKED, sh::ACROSS>(0);
+            if (own >= owned) store_block<T, CHUNKED, sh::ACROSS>(a, p, total, own);
         }
     });
 #endif
@@ -539,24 +326,30 @@ template <class T, int TILES, int STAGES, int SETS> __global__ void __launch_bou
 }  // namespace
 
 /* The plan file knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, outs, tiles, stages, sets, many) \
-    static_assert(FSI_WGMMA_ROWS_SHARED(sizeof(T), outs, tiles, stages, sets, many) == \
-                      sets * shape<T, outs, tiles>::SET_BYTES + stages * shape<T, outs, tiles>::STAGE_BYTES + \
-                          16 * (stages + sets) + FSI_WGMMA_ROWS_AHEAD(outs, sets, many) * outs * sizeof(fsi_slice), \
+#define SHARED(T, dtype, chunked, outs, tiles, stages, sets, many) \
+    static_assert(FSI_WGMMA_ROWS_SHARED(sizeof(T), chunked, outs, tiles, stages, sets, many) == \
+                      sets * shape<T, chunked, outs, tiles>::SET_BYTES + \
+                          stages * shape<T, chunked, outs, tiles>::STAGE_BYTES + 16 * (stages + sets) + \
+                          chunked * stages * shape<T, chunked, outs, tiles>::STAGE + \
+                          FSI_WGMMA_ROWS_AHEAD(outs, sets, many) * outs * sizeof(fsi_slice), \
                   "the instance list disagrees");
 FSI_WGMMA_ROWS(SHARED)
-#define KERNEL_0(T, outs, tiles, stages, sets) (const void *)wgmma_rows<T, outs, tiles, stages, sets>,
-#define KERNEL_1(T, outs, tiles, stages, sets) (const void *)wgmma_rows_persistent<T, tiles, stages, sets>,
-#define KERNEL(T, dtype, outs, tiles, stages, sets, many) KERNEL_##many(T, outs, tiles, stages, sets)
+#define KERNEL_0(T, chunked, outs, tiles, stages, sets) (const void *)wgmma_rows<T, chunked, outs, tiles, stages, sets>,
+#define KERNEL_1(T, chunked, outs, tiles, stages, sets) \
+    (const void *)wgmma_rows_persistent<T, chunked, tiles, stages, sets>,
+#define KERNEL(T, dtype, chunked, outs, tiles, stages, sets, many) KERNEL_##many(T, chunked, outs, tiles, stages, sets)
 static const void *const wgmma_rows_instances[] = {FSI_WGMMA_ROWS(KERNEL)};
+#define MAPPED(T, dtype, chunked, outs, tiles, stages, sets, many) !(chunked),
+static const bool wgmma_rows_mapped[] = {FSI_WGMMA_ROWS(MAPPED)};
 
 static fs_result launch_wgmma_rows(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,
                                    const fsi_operands *operands)
 {
     fsi_tile_launch l;
     FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
-    fsi_row_maps maps;
-    FSI_TRY(fsi_gpu_row_maps(gpu, operands->from, fsi_plan_width(plan), fsi_plan_box(problem, plan), &maps));
+    fsi_row_maps maps = {};
+    if (wgmma_rows_mapped[plan->instance])
+        FSI_TRY(fsi_gpu_row_maps(gpu, operands->from, fsi_plan_width(plan), fsi_plan_box(problem, plan), &maps));
     if (fsi_plan_is_persistent(plan) && l.args.blocks > gpu->traits.processors)
         l.config.gridDim = dim3((unsigned)gpu->traits.processors);
     void *arguments[] = {&l.args, &maps};

@@ -1,25 +1,25 @@
 /* wgmma_rows_16bit.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where
- * one wave of thread blocks makes all of Y.
+ * one wave of thread blocks computes all of Y.
  *
  * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 64
  * columns of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were
  * copied to.  The blocks of S are their other operand, in registers: where strata of a block are powers of two, a
- * thread makes its elements by comparing rows of nonzeros with the row that it has, two local rows at once.
+ * thread generates its elements by comparing rows of nonzeros with the row that it has, two local rows at once.
  * So tiles can be narrow: a buffer in shared memory is rows of A and little else, and few sums have to be added between
- * thread blocks, which would dominate where reading A takes microseconds.  (Narrow tiles make S once for every 64
- * columns instead of 256; wgmma_rows.cu, which makes it with fewer instructions, has persistent thread blocks.)
+ * thread blocks, which would dominate where reading A takes microseconds.  (S is generated once for every 64 columns
+ * instead of 256; wgmma_rows.cu generates it in fewer instructions and has persistent thread blocks.)
  *
- * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and leave codes of the
- * nonzeros behind.  Groups of four consumer warps take units in turn too, and multiply.  Two groups of a thread block
- * add their sums in shared memory.  Thread blocks of a cluster then have slices of the same sums: each sends the others
- * what they add up, and each waits only for data addressed to it.  Because transfers between SMs are slow, groups add
+ * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and store codes of the
+ * nonzeros.  Groups of four consumer warps take units in turn too, and multiply.  Two groups of a thread block add
+ * their sums in shared memory.  Thread blocks of a cluster then have slices of the same sums: each sends the others the
+ * shares that they add, and waits only for data addressed to it.  Because transfers between SMs are slow, groups add
  * theirs first, and all thread blocks reduce equal shares.
  * Producer warps execute the epilogue predicated off, to prefetch its instructions into the instruction cache.
  * Accuracy, Inf and NaN: as in wgmma_rows.cu; sums are promoted every 256 local rows.
  *
  * grid     x: CLUSTER x M, y: column tiles, z: slices / CLUSTER
  * threads  GROUPS x 128 of consumer warps, PREPARERS x 32 of producer warps
- * shared   PLACES places of a unit: its rows, then its codes; sums for the other group; sums that are sent here;
+ * shared   PLACES stages of a unit: its rows, then its codes; sums for the other group; sums received from the cluster;
  *          mbarriers
  * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle; rows of
  *          whole 16 bytes at multiples of 16, fewer than 2^32 of them */
@@ -47,7 +47,7 @@ enum {
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
     enum {
         TWICE = GROUPS > 1 ? EIGHTS *EIGHT_BYTES : 0, /* sums that groups have for each other */
-        OWNED = (QUARTERS + CLUSTER - 1) / CLUSTER,   /* quarters that a thread block adds up, at most */
+        OWNED = (QUARTERS + CLUSTER - 1) / CLUSTER,   /* quarters that a thread block adds, at most */
         SENT = (CLUSTER - 1) * OWNED * QUARTER_BYTES  /* sums of other thread blocks */
     };
     uint32_t rows, codes, sums, barriers;
@@ -64,7 +64,7 @@ template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
     __device__ __forceinline__ uint32_t received(int eight) const { return barriers + 8 * (3 * PLACES + eight); }
     /* Sums that one group leaves for the other. */
     __device__ __forceinline__ uint32_t left(int eight) const { return sums + eight * EIGHT_BYTES; }
-    /* A quarter of another thread block, number i of the others, in that which adds it up. */
+    /* A quarter from another thread block, number i of the others, in the thread block that adds it. */
     __device__ __forceinline__ uint32_t sent(int quarter, int i) const
     {
         return sums + TWICE + (quarter / CLUSTER * (CLUSTER - 1) + i) * QUARTER_BYTES;
@@ -90,7 +90,8 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
         }
 }
 
-/* Whether neighbouring local rows are neighbouring columns: also where one block gets all rows of a round. */
+/* Whether neighbouring local rows are neighbouring columns, as they also are where one block gets all rows of a
+ * round. */
 __device__ __forceinline__ bool in_order(const fsi_blockperm &B) { return B.shuffle == FSI_DEF_NONE || B.ways == 1; }
 
 /* The codes of nonzero t of two local rows: the sign at bit 15 of a half, the row of its stratum from bit 8 on.  A word
@@ -104,14 +105,14 @@ template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t l
 
 /* A producer warp.  A lane has four neighbouring local rows 4 q ... 4 q + 3 of 16; they are K positions 2 q, 2 q + 1,
  * 2 q + 8 and 2 q + 9, as in the registers of a thread that multiplies, and so are their rows in shared memory, whose
- * 16-byte chunks are exchanged as the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.
- * Empty local rows have rows of zeros, as are columns behind the last.  The first copies do not wait for the mbarriers,
- * which all threads do once: it is `begun` that does. */
+ * 16-byte chunks are swizzled as the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.
+ * Empty local rows read rows of zeros; columns behind the last are zero.  The first copies do not wait until all
+ * threads know of the mbarriers: `begun` waits. */
 template <int PREPARERS, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, class F>
 __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_philox_keys &keys, fsi_slice p,
                                               const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int warp, F begun)
 {
-    static_assert(PLACES % PREPARERS == 0, "a place is always the same warp's");
+    static_assert(PLACES % PREPARERS == 0, "a stage is always the same warp's");
     const int lane = threadIdx.x & 31, q = lane >> 3, chunk = lane & 7;
     const int lead = align_local_rows(p), unit_count = (int)((p.count + UNIT - 1) / UNIT);
     const uint64_t from = (uint64_t)a.data + (p.column + 8 * chunk) * 2, stride = 2 * a.row_stride;
@@ -160,7 +161,7 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
             }
         if (t == warp) begun();
         fsi_mbarrier_arrive_copied(m.copied(place));
-        /* words are drawn when rows are on their way, by keys at hand */
+        /* words are drawn while rows are in flight, from precomputed round keys */
         const fsi_quad quad = fsi_blockperm_quad_by(&a.B, &keys, p.h, p.first + local_row);
         const uint32_t codes = m.codes + place * NONZEROS * CODES_BYTES + to_codes;
 #pragma unroll
@@ -173,7 +174,7 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
     if (warp >= unit_count) begun();
 }
 
-/* A warp has read unit t: its place may be filled again. */
+/* A warp has read unit t: its stage may be filled again. */
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int t)
 {
@@ -182,7 +183,8 @@ __device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROU
 }
 /* A group of consumer warps: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows
  * of one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on
- * the tensor cores.  A place is given back when its unit is done, at the latest before the next one is waited for. */
+ * the tensor cores.  A stage is released when its unit is done, at the latest before the warp waits for the next
+ * one. */
 template <class T, int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int group,
                                                int unit_count, float (&total)[32])
@@ -276,7 +278,7 @@ __device__ __forceinline__ void add_to(float4 &sum, const float4 &x)
 {
     sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
 }
-/* Two groups go on with four eights each, those of v = group: it leaves the others for the other one ... */
+/* Each of two groups continues with four eights, those of v = group: it stores the others for the other group ... */
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ void leave_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int group,
                                            const float (&total)[32])
@@ -288,7 +290,7 @@ __device__ __forceinline__ void leave_sums(const memory<NONZEROS, PLACES, GROUPS
     for (int q = 0; q < 4; q++)
         fsi_shared_put4(live, at + q * QUARTER_BYTES, group ? quarter_of(total, 0, q) : quarter_of(total, 1, q));
 }
-/* ... and adds, behind a barrier, what that has left for it. */
+/* ... and adds, behind a barrier, those that the other has stored. */
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ void take_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int group,
                                           const float (&total)[32], float4 (&mine)[2 / GROUPS][4])
@@ -306,7 +308,8 @@ __device__ __forceinline__ void take_sums(const memory<NONZEROS, PLACES, GROUPS,
         }
 }
 /* mine: sums of eight rows of this thread block, then of all of the cluster: thread block `quarter % CLUSTER` gets a
- * quarter from all others, and adds them to its own in their order.  Those that are this one's come back as bits. */
+ * quarter from all others, and adds them to its own in their order.  The result has a bit for each quarter of this
+ * thread block. */
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
 __device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int eight,
                                         float4 (&mine)[4])
@@ -354,7 +357,7 @@ template <class T> struct target {
             first = NULL;
     }
 };
-/* Two neighbouring columns of any output; out of the way.  (p is a copy, so that the caller's can be in registers.) */
+/* Two neighbouring columns of any output; not inlined.  (p is a copy, so that the caller's can be in registers.) */
 __device__ __noinline__ void put_pair(const fsi_tile_args &a, fsi_slice p, int row, int64_t column, float2 sum)
 {
     const int valid = (int)(a.n - column < 2 ? a.n - column : 2);
@@ -400,7 +403,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
     /* That these come from __shfl_sync tells the compiler that they are the same for a warp. */
     const int warp = __shfl_sync(~0u, tid >> 5, 0), group = GROUPS > 1 ? warp / (GROUP / 32) : 0;
     const int eight = 2 * (warp & 3) + group, row = 8 * eight + (tid >> 2 & 7), column = 2 * (tid & 3);
-    const bool live = warp < MULTIPLY / 32; /* warps that multiply; for the others all below 3. is without effect */
+    const bool live = warp < MULTIPLY / 32; /* warps that multiply; for the others nothing below step 3 has an effect */
     target<T> to;
     float total[32];
     float4 mine[HELD][4];
@@ -419,7 +422,8 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
             fsi_barrier(0, THREADS);
         });
         if (CLUSTER > 1) fsi_cluster_await();
-        to.first = (char *)a.data, to.eight = 0, to.factor = 0.0f; /* on the way of plain stores, none of them made */
+        to.first = (char *)a.data, to.eight = 0, to.factor = 0.0f; /* the path of plain stores, with all of them
+                                                                    * disabled */
 #pragma unroll
         for (int i = 0; i < 32; i++) total[i] = 0.0f;
     } else {
@@ -433,7 +437,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
         /* 3. products */
         multiply_units<T>(m, group, (int)((aligned.count + UNIT - 1) / UNIT), total);
     }
-    /* 4. sums of the thread block; if they are not finite, the first group makes all of them again */
+    /* 4. sums of the thread block; if they are not finite, the first group recomputes all of them */
     leave_sums(m, live, group, total);
     float zero[4] = {};
 #pragma unroll
@@ -480,7 +484,7 @@ static fs_result launch_wgmma_rows_16bit(fsi_gpu *gpu, const fsi_problem *proble
 {
     fsi_tile_launch l;
     FSI_TRY(fsi_tile_launch_open(gpu, problem, plan, operands, &l));
-    /* A grid of three sides: thread blocks that need not divide to know their slice begin to copy 0.3 us earlier (H200). */
+    /* A grid of three dimensions: no division precedes the first copy. */
     l.config.gridDim = dim3((unsigned)(plan->cluster * problem->M), (unsigned)l.args.tiles,
                             (unsigned)(plan->slices / plan->cluster));
     fsi_philox_keys keys = fsi_philox_keys_of(l.args.B.seed);

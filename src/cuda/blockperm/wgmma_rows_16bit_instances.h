@@ -8,10 +8,8 @@
 #define FSI_COUNT_ONE(...) +1
 
 /* Element type, nonzeros of a local row, stages of a unit each, producer warps, consumer warpgroups, thread blocks of a
- * cluster.  H200, f16, 16384 x 1024, 2026-11-16, 4d6ab92, in us, by stages and producer warps: k = 1024 4,2 14.6, 6,2 15.1, 6,3 15.9, 6,1 17.4; k = 512 8,4 13.5, 12,4 13.9, 10,5 14.0, 9,3 14.6, 12,3 and
- * 12,6 14.7; k = 256 8,4 14.1, 10,5 14.8, 9,3 and 8,8 15.1, 10,2 17.8; k = 64 9,3 14.4, 8,4 14.6, 10,5 15.2, 8,2 16.4,
- * 10,2 17.0.  So 128 KB of rows in flight to a processor are enough, and where rows are not shuffled (k = 64) three
- * warps keep up. */
+ * cluster.  128 KB of rows in flight are enough for an SM; where rows are not shuffled, three producer warps keep up
+ * (docs/kernels/wgmma_rows_16bit.md). */
 #define FSI_WGMMA_ROWS_16BIT_OF(X, T, dtype, nonzeros) \
     X(T, dtype, nonzeros, 4, 2, 1, 1) \
     X(T, dtype, nonzeros, 8, 4, 2, 1) \
@@ -29,7 +27,7 @@
 enum { FSI_WGMMA_ROWS_16BIT_COUNT = 0 FSI_WGMMA_ROWS_16BIT(FSI_COUNT_ONE) };
 /* Columns of a tile, local rows of a unit, threads of a group. */
 enum { FSI_WGMMA_ROWS_16BIT_COLUMNS = 64, FSI_WGMMA_ROWS_16BIT_UNIT = 128, FSI_WGMMA_ROWS_16BIT_GROUP = 128 };
-/* Thread blocks of a processor. */
+/* Thread blocks of an SM. */
 #define FSI_WGMMA_ROWS_16BIT_RESIDENT(places) ((places) <= 6 ? 2 : 1)
 /* Rows and codes of a stage and its three mbarriers; sums that two groups exchange; quarters of eight rows
  * of sums from every other thread block of a cluster, and eight mbarriers for them. */

@@ -3,8 +3,8 @@
  * Two formulations.  Where rows of X are contiguous, `blocks` takes an input block h, keeps the kappa blocks of Y that
  * it feeds in shared memory and writes the block's rows of X one after the other: Y is read once per column tile, X
  * written once, in whole segments.  Where columns of X are contiguous (batches of gradients), or the blocks are too
- * tall for shared memory, `coordinates` gives each thread a row of X in memory order: it makes that row's nonzeros once
- * and walks over the columns, reading Y through the caches. */
+ * tall for shared memory, `coordinates` gives each thread a row of X in memory order: it generates that row's nonzeros
+ * once and loops over the columns, reading Y through the caches. */
 #include "cuda/plan/adjoint.h"
 #include "cuda/runtime/gpu.h"
 #include "cuda/runtime/vector_load.cuh"
@@ -16,7 +16,7 @@ namespace {
 /* Threads of a block; local rows of a warp's batch; blocks of an SM. */
 enum { THREADS = FSI_ADJOINT_THREADS, WARPS = THREADS / 32, BATCH = 32, RESIDENT = FSI_ADJOINT_RESIDENT };
 
-/* What both kernels need: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
+/* The arguments of both kernels: `in` is Y, X has rows row0 ... row0 + rows - 1 of the result. */
 template <class T> struct adjoint_args {
     fsi_blockperm B;
     int64_t row0, rows, n;
@@ -27,6 +27,7 @@ template <class T> struct adjoint_args {
     int wide_bits; /* a tile has 2^wide_bits columns ... */
     int team;      /* ... and so many lanes along them */
     int copies;    /* whether it may be read 16 bytes at a time */
+    int plain;     /* whether X has the type of sums, neighbouring columns, and beta is 0 */
 };
 
 __device__ __forceinline__ void put(const fsi_output &to, int64_t row, int64_t column, const pack<float, 4> &x)
@@ -39,29 +40,38 @@ __device__ __forceinline__ void put(const fsi_output &to, int64_t row, int64_t c
     fsi_output_put(to, row, column, x.x[0]);
 }
 
-/* sum += +- the row of the tile that a code names. */
+/* sum += +- the row of the tile that a code names, at VECTOR columns `apart` bytes apart, or neighbours where that is 0. */
 template <class S, int VECTOR>
-__device__ __forceinline__ void add(const char *mine, uint32_t code, pack<S, VECTOR> &sum)
+__device__ __forceinline__ void add(const char *mine, uint32_t code, int apart, pack<S, VECTOR> &sum)
 {
-    const pack<S, VECTOR> y = *(const pack<S, VECTOR> *)(mine + (code & 0x7FFFFFFFu));
+    const char *from = mine + (code & 0x7FFFFFFFu);
+    pack<S, VECTOR> y;
+    if (apart == 0) y = *(const pack<S, VECTOR> *)from;
+    else
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) y.x[v] = *(const S *)(from + v * apart);
     const S sign = (S)__uint_as_float((code & 0x80000000u) | 0x3F800000u);
 #pragma unroll
     for (int v = 0; v < VECTOR; v++) sum.x[v] = sign * y.x[v] + sum.x[v];
 }
-/* One row of X at this thread's columns; codes lie on 16 bytes.  COUNT: how many, or 0 where `count` says it. */
+/* One row of X at this thread's columns; codes lie on 16 bytes.  COUNT: how many, a multiple of 4, or 0 where `count` says
+ * it. */
 template <class S, int VECTOR, int COUNT>
-__device__ __forceinline__ pack<S, VECTOR> gather(const char *mine, const uint32_t *code, int count)
+__device__ __forceinline__ pack<S, VECTOR> gather(const char *mine, const uint32_t *code, int count, int apart)
 {
     pack<S, VECTOR> sum = {};
-    if constexpr (COUNT == 4) {
-        const uint4 c = *(const uint4 *)code;
-        add(mine, c.x, sum);
-        add(mine, c.y, sum);
-        add(mine, c.z, sum);
-        add(mine, c.w, sum);
+    if constexpr (COUNT > 0) {
+#pragma unroll
+        for (int t = 0; t < COUNT; t += 4) {
+            const uint4 c = *(const uint4 *)(code + t);
+            add(mine, c.x, apart, sum);
+            add(mine, c.y, apart, sum);
+            add(mine, c.z, apart, sum);
+            add(mine, c.w, apart, sum);
+        }
     } else {
 #pragma unroll 4
-        for (int t = 0; t < count; t++) add(mine, code[t], sum);
+        for (int t = 0; t < count; t++) add(mine, code[t], apart, sum);
     }
     return sum;
 }
@@ -95,10 +105,11 @@ __device__ __forceinline__ void load_block(const adjoint_args<T> &a, uint32_t g,
 }
 
 /* grid: M x column tiles x slices in x.  shared: for every warp the row numbers and codes of a batch; kappa blocks of Y.
- * Warps meet only once, when the tile is there: while some make a batch's codes, others write.
+ * Warps synchronise only once, when the tile is loaded: while some generate a batch's codes, others write.
  * STRAIGHT: X is f32, its columns are neighbours and aligned, and beta is 0, so that a row is one store of 16 bytes.
+ * SPREAD: rows of X begin anywhere: a lane's columns are `team` apart, so that each store of a warp is contiguous.
  * COUNT: kappa s, or 0 for any. */
-template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch_bounds__(THREADS, RESIDENT)
+template <class T, int VECTOR, int STRAIGHT, int SPREAD, int COUNT> __global__ void __launch_bounds__(THREADS, RESIDENT)
     blocks(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fsi_sum<T>::type S;
@@ -130,7 +141,8 @@ template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch
     fsi_copy_commit();
     fsi_copy_wait<0>();
     __syncthreads();
-    const int step = a.team * VECTOR, own = lane % a.team * VECTOR, phase = lane / a.team, phases = 32 / a.team;
+    const int step = a.team * VECTOR, own = lane % a.team * (SPREAD ? 1 : VECTOR), phase = lane / a.team,
+              phases = 32 / a.team;
     const int ends = (int)min((int64_t)1 << a.wide_bits, a.n - tile_column);
     const S factor = (S)a.out.factor;
     /* Neighbouring local rows are in different warps, so that the rows written at one time lie near each other. */
@@ -148,8 +160,18 @@ template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch
             const int64_t to = rows[i];
             if (to < 0) continue;
             for (int j = own; j < ends; j += step) {
-                pack<S, VECTOR> sum = gather<S, VECTOR, COUNT>(tile + j * sizeof(S), codes + i * code_pitch, per_slot);
-                if (STRAIGHT) {
+                pack<S, VECTOR> sum = gather<S, VECTOR, COUNT>(tile + j * sizeof(S), codes + i * code_pitch, per_slot,
+                                                               SPREAD ? a.team * (int)sizeof(S) : 0);
+                if constexpr (SPREAD) {
+#pragma unroll
+                    for (int v = 0; v < VECTOR; v++) {
+                        const int own_column = j + v * a.team;
+                        if (own_column >= ends) continue;
+                        if (a.plain)
+                            ((S *)a.out.data)[to * a.out.row_stride + tile_column + own_column] = factor * sum.x[v];
+                        else fsi_output_put(a.out, to, tile_column + own_column, sum.x[v]);
+                    }
+                } else if (STRAIGHT) {
 #pragma unroll
                     for (int v = 0; v < VECTOR; v++) sum.x[v] *= factor;
                     *(pack<S, VECTOR> *)((S *)a.out.data + to * a.out.row_stride + tile_column + j) = sum;
@@ -162,7 +184,8 @@ template <class T, int VECTOR, int STRAIGHT, int COUNT> __global__ void __launch
     }
 }
 
-/* grid: THREADS rows of X in x, ranges of columns in y.  Codes are recomputed for every range; it is long enough. */
+/* grid: THREADS rows of X in x, ranges of columns in y.  Codes are recomputed for every range, which is long enough for
+ * that. */
 template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const __grid_constant__ adjoint_args<T> a)
 {
     typedef typename fsi_sum<T>::type S;
@@ -170,7 +193,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const 
     if (row >= a.rows) return;
     const int64_t first = blockIdx.y * a.length, last = first + a.length < a.n ? first + a.length : a.n;
     const fsi_local local = fsi_blockperm_local(&a.B, j);
-    enum { AT_ONCE = 8 }; /* columns whose sums are made together, so that a draw is decoded once for all of them */
+    enum { AT_ONCE = 8 }; /* columns whose sums are computed together, so that a draw is decoded once for all of them */
     for (int64_t c = first; c < last; c += AT_ONCE) {
         S sum[AT_ONCE] = {};
         uint32_t g = (uint32_t)local.h;
@@ -215,14 +238,18 @@ template <class T> fs_result launch(fsi_gpu *gpu, const fsi_blockperm *B, int64_
         return FSI_LAUNCHED(gpu, "the adjoint");
     }
     enum { WIDE = sizeof(S) == 4 ? 4 : 1 };
-    void (*kernel)(const adjoint_args<T>) = plan.straight && B->kappa * B->s == 8   ? blocks<T, WIDE, 1, 8>
-                                            : plan.straight && B->kappa * B->s == 4 ? blocks<T, WIDE, 1, 4>
-                                            : plan.straight                         ? blocks<T, WIDE, 1, 0>
-                                            : plan.vector == WIDE                   ? blocks<T, WIDE, 0, 0>
-                                                                                    : blocks<T, 1, 0, 0>;
+    const int64_t nonzeros = B->kappa * B->s;
+    void (*kernel)(const adjoint_args<T>) = plan.straight && nonzeros == 8   ? blocks<T, WIDE, 1, 0, 8>
+                                            : plan.straight && nonzeros == 4 ? blocks<T, WIDE, 1, 0, 4>
+                                            : plan.straight                  ? blocks<T, WIDE, 1, 0, 0>
+                                            : plan.spread && nonzeros == 8   ? blocks<T, 4, 0, 1, 8>
+                                            : plan.spread && nonzeros == 4   ? blocks<T, 4, 0, 1, 4>
+                                            : plan.spread                    ? blocks<T, 4, 0, 1, 0>
+                                                                             : blocks<T, 1, 0, 0, 0>;
+    a.plain = X->dtype == (sizeof(S) == 4 ? FS_F32 : FS_F64) && X->col_stride == 1 && beta == 0.0;
     a.team = plan.team;
     for (a.wide_bits = 0; 1 << a.wide_bits < plan.wide; a.wide_bits++) {}
-    a.copies = Y->dtype == FS_F32 && plan.vector == 4 && fsi_wide(Y);
+    a.copies = Y->dtype == FS_F32 && X->cols % 4 == 0 && plan.wide % 4 == 0 && fsi_wide(Y);
     a.tiles = plan.tiles;
     a.slices = (int)plan.slices;
     FSI_TRY(fsi_gpu_check(gpu,

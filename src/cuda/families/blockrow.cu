@@ -1,15 +1,15 @@
 /* blockrow.cu - FlashBlockRow: a row of Y is a signed sum of the kappa s rows of A that it samples.
  *
- * Apply gathers.  A thread block makes a few rows of one block row g, so that it finds the neighbours of g once; a
- * thread for each draw puts its coordinate and sign into a table in shared memory, then all threads read the rows of
- * A in the table, LOADS of them under way together, and keep the sums in registers.  Only sampled rows are read, and
- * they are marked as read once, so that Y stays in L2.
+ * Apply gathers.  A thread block computes a few rows of one block row g, so that it finds the neighbours of g once; a
+ * thread for each draw stores its coordinate and sign in a table in shared memory, then all threads read the rows of A
+ * in the table, LOADS of them in flight together, and keep the sums in registers.  Only sampled rows are read, with an
+ * evict-first hint, so that Y stays in L2.
  *
  * The adjoint adds row i of Y to every row of X that i drew: the draws are sorted by column, and a row of X is
  * gathered from its list (nonzeros.cuh).  Columns that no thread drew have an empty list and become beta X.
  *
- * Blocks of A may have two sizes and so two weights (fsi_gpu_weights).  In apply each weight has sums of its own,
- * which are weighed and added at the end; in the adjoint a row of X has one weight. */
+ * Blocks of A may have two sizes and so two weights (fsi_gpu_weights).  In apply each weight has sums of its own, which
+ * are weighted and added at the end; in the adjoint a row of X has one weight. */
 #include "cuda/runtime/gpu.h"
 #include "cuda/families/nonzeros.cuh"
 #include "cuda/runtime/vector_load.cuh"
@@ -17,7 +17,7 @@
 enum { THREADS = 256 };
 enum { LOADS = 4 };              /* default draws of a row: kappa s = 4 */
 enum { TABLE = 2048 };           /* draws in shared memory, a multiple of LOADS for each row at once */
-enum { ROWS = 4 };               /* a thread block makes at least so many rows, if g has them */
+enum { ROWS = 4 };               /* rows that a thread block computes at least, if g has as many */
 enum { LIST = 1 << 23 };         /* draws in a list of the adjoint: 128 MiB of words */
 enum { ADJOINT_ROWS = 1 << 22 }; /* rows of X with one list: 32 MiB of pointers */
 
@@ -107,7 +107,7 @@ template <class T, int V> static __global__ void __launch_bounds__(THREADS, 3)
             if (count == V) sample_add<T, V, true>(C, draw, width, col, V, light, heavy);
             else if (count > 0) sample_add<T, V, false>(C, draw, width, col, count, light, heavy);
         }
-        /* 4. Weighed, if there are two weights, and out. */
+        /* 4.  Weighted, if there are two weights, and stored. */
         if (C.heavy != 0) {
 #pragma unroll
             for (int v = 0; v < V; v++) light[v] = fsi_weigh(C.factor, light[v], heavy[v]);

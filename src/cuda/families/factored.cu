@@ -1,9 +1,10 @@
-/* factored.cu - the sketch of products of rows.
+/* factored.cu - the sketch of factored input.
  *
  *     widen      the factors, whatever their types and layouts -> f32, examples side by side (factored.cuh); they are
- *                small, and then what a product reads is contiguous and in L2
- *     mma_gather.cu  makes products where it multiplies them, for the usual BlockPerm-SJLTs; it begins while widen runs
- *     multiply   X, for all other sketches, whose products cost more than writing and reading it
+ *     small, and the reads of a product are then contiguous and from L2
+ *     mma_gather.cu  forms products in the registers that multiply them, for BlockPerm-SJLTs with blocks of at most 64
+ *     rows; starts while widen runs multiply   materializes X for all other sketches, whose products take longer than
+ *     writing and reading it
  *
  * Examples are taken in panels where a copy of all factors would be over 1 GiB, pairs where X would be. */
 #include "cuda/blockperm/common/launch.cuh"
@@ -98,7 +99,8 @@ fs_result launch(fsi_gpu *gpu, const some_factors *some, int64_t row_tiles, int6
     return FSI_LAUNCHED(gpu, "copying factors");
 }
 
-/* All factors, and the ones behind them, of `examples` columns of Y from `first` on; TOGETHER of them in a launch. */
+/* All factors, and the row of ones behind them, of `examples` columns of Y from `first` on; TOGETHER of them in a
+ * launch. */
 fs_result widen_all(fsi_gpu *gpu, const fsi_products *p, int64_t first, int64_t examples, int64_t pitch, float *to)
 {
     some_factors some = {};
@@ -151,7 +153,7 @@ __global__ void multiply(const __grid_constant__ fsi_factors F, int64_t count, i
     }
 }
 
-/* X made and multiplied by S, `most` pairs at a time. */
+/* X is formed and multiplied by S, `most` pairs at a time. */
 fs_result by_way_of_X(fsi_gpu *gpu, const fsi_def *S, int64_t row0, double alpha, fsi_factors F, int64_t count,
                       int64_t most, int64_t pitch, float *X, double beta, const fs_matrix *to)
 {

@@ -1,11 +1,12 @@
-/* factored.cuh - products of rows as kernels see them: the factors as factored.cu has copied them, and the pairs. */
+/* factored.cuh - factored input in the form that kernels read: the factors as factored.cu has copied them, and the
+ * pairs. */
 #ifndef FSI_CUDA_FAMILIES_FACTORED_CUH
 #define FSI_CUDA_FAMILIES_FACTORED_CUH
 
 #include <stdint.h>
 
-/* F[row][token][example] in f32.  Behind its rows is one of ones, so that a row that stands alone is a product too.
- * Rows begin at multiples of 256 bytes; behind the last example are zeros up to one of those. */
+/* F[row][token][example] in f32.  Behind its rows is a row of ones, so that a single row is a product too.  Rows begin
+ * at multiples of 256 bytes; behind the last example are zeros up to one of those. */
 typedef struct fsi_factors {
     const float *data;
     const int32_t *pairs;  /* NULL: no products */
@@ -13,7 +14,7 @@ typedef struct fsi_factors {
     int32_t width, tokens; /* `width` rows, then the ones */
 } fsi_factors;
 
-/* The rows of pair i; x is -1 where it names a row that is not there. */
+/* The rows of pair i; x is -1 where it names a row that does not exist. */
 static __device__ __forceinline__ int2 fsi_pair_at(const fsi_factors &F, int64_t i)
 {
     const int32_t a = F.pairs[2 * i], b = F.pairs[2 * i + 1];
@@ -26,7 +27,7 @@ static __device__ __forceinline__ const char *fsi_factor_at(const fsi_factors &F
 {
     return (const char *)(F.data + column) + (uint64_t)(uint32_t)row * F.row;
 }
-/* The product of two rows that are there, summed over the tokens. */
+/* The product of two rows that exist, summed over the tokens. */
 static __device__ __forceinline__ float fsi_product_at(const fsi_factors &F, int2 pair, int64_t column)
 {
     const char *a = fsi_factor_at(F, pair.x, column), *b = fsi_factor_at(F, pair.y, column);

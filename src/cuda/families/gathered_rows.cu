@@ -1,14 +1,14 @@
 /* gathered_rows.cu - the sketch of the rows of A that a list names.
  *
- * The usual BlockPerm-SJLTs read A where it is (mma_gather.cu).  For other sketches, whose products cost more than a copy,
- * and for f64, the listed rows are copied into memory of the context first, with neighbours in memory along the
- * direction in which A has them. */
+ * BlockPerm-SJLTs with blocks of at most 64 rows read A in place (mma_gather.cu). For other sketches, whose products
+ * take longer than a copy, and for f64, the gathered rows are copied into memory of the context first, contiguous in
+ * the direction in which A is. */
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/families/nonzeros.cuh"
 
 namespace {
 
-/* to, packed along rows or `down` its columns, = the listed rows of from. */
+/* to, packed along rows or `down` its columns, = the gathered rows of from. */
 template <class T> __global__ void copy_listed(const T *from, int64_t row_stride, int64_t col_stride, int64_t all_rows,
                                                const void *list, fs_index_type type, int64_t rows, int64_t n, int down,
                                                T *to)

@@ -1,12 +1,12 @@
-/* gaussian.cu - the dense Gaussian: a matrix product whose left factor is made as it is multiplied.
+/* gaussian.cu - the dense Gaussian: a matrix product whose left factor is generated while it is multiplied.
  *
- * S is never in memory.  A thread block makes a tile of its unit entries z in shared memory, four rows to a Philox
- * call, puts a tile of A (or Y) next to it, and adds their product to sums in registers: 8 x 8 a thread, or 4 x 4
- * doubles.  While some warps multiply a pair of tiles, others make the next.  An entry costs some 50 instructions and
- * is used once for every column of the tile, so tiles are as wide as registers allow.  The adjoint is the same product
- * with tiles of S'.
+ * S is never in memory.  A thread block generates a tile of its unit entries z in shared memory, four rows to a Philox
+ * call, loads a tile of A (or Y), and adds their product to sums in registers: 8 x 8 a thread, or 4 x 4 doubles.  While
+ * some warps multiply a pair of tiles, others produce the next.  An entry costs some 50 instructions and is used once
+ * for every column of the tile, so tiles are as wide as registers allow.  The adjoint is the same product with tiles of
+ * S'.
  *
- * Where the result has fewer tiles than the GPU has room for, the inner dimension is cut into pieces; their sums go to
+ * Where the result has fewer tiles than the GPU has room for, the inner dimension is cut into slices; their sums go to
  * scratch and a second kernel adds them in order.  The cut depends on the shapes and the GPU alone, so the same call
  * gives the same bits. */
 #include "cuda/runtime/element.cuh"
@@ -34,8 +34,8 @@ template <class Element, bool IS_ADJOINT, bool IS_WIDE> struct normal_kind {
 
 template <class Sum, int VECTOR> struct __align__(16) normal_vector { Sum v[VECTOR]; };
 
-/* Two pairs of tiles, one being multiplied, one being made; then SPAN rows of finished sums at a time.  Padding is for
- * lanes along rows. */
+/* Two pairs of tiles, one being multiplied, one being produced; then SPAN rows of finished sums at a time.  Padding is
+ * for lanes along rows. */
 template <class Kind> union __align__(16) normal_shared
 {
     struct {
@@ -49,16 +49,16 @@ template <class Kind> union __align__(16) normal_shared
 template <class Kind> struct normal_call {
     fsi_gauss G;
     fsi_input<typename Kind::T> from;
-    fsi_output to; /* with several pieces: scratch, piece p in rows p rows ... (p + 1) rows - 1 */
+    fsi_output to; /* with several slices: scratch, slice p in rows p rows ... (p + 1) rows - 1 */
     int64_t row0;
     int64_t rows, inner, cols;
     int64_t row_tiles, col_tiles;
-    int64_t piece; /* inner length of a piece, a multiple of INNER */
+    int64_t piece; /* inner length of a slice, a multiple of INNER */
     int along_rows_in, along_rows_out;
 };
 
 /* The left tile from (row, inner) on: z of S's row i, column row0 + j is in [j][i], the adjoint's in [i][j].  Rows of S
- * past k and columns past its last are made too; they meet zeros, or sums that are dropped. */
+ * past k and columns past its last are generated too; they are multiplied by zeros, or their sums are dropped. */
 template <class Kind> static __device__ __forceinline__ void normal_make(const normal_call<Kind> &C, int64_t row,
                                                                          int64_t inner,
                                                                          typename Kind::Sum (*left)[Kind::ROWS])
@@ -119,7 +119,7 @@ static __device__ __forceinline__ void normal_keep(const normal_call<Kind> &C,
 }
 
 /* sum += left' right; this thread's rows and columns are its runs.  Unrolled further, the loop needs more than the 128
- * registers that let two blocks share a multiprocessor. */
+ * registers that let two blocks share an SM. */
 template <class Kind> static __device__ __forceinline__ void normal_multiply(
     const typename Kind::Sum (*left)[Kind::ROWS], const typename Kind::Sum (*right)[Kind::COLS + Kind::VECTOR],
     typename Kind::Sum (&sum)[Kind::RUNS_DOWN * Kind::VECTOR][Kind::RUNS_ACROSS * Kind::VECTOR])
@@ -141,7 +141,8 @@ template <class Kind> static __device__ __forceinline__ void normal_multiply(
     }
 }
 
-/* SPAN rows of finished sums leave for row `row`, column `col` of the result; the piece's rows begin at `below`. */
+/* Stores SPAN rows of finished sums from row `row`, column `col` of the result on; the slice's rows begin at
+ * `below`. */
 template <class Kind>
 static __device__ __forceinline__ void normal_write(const normal_call<Kind> &C, int64_t below, int64_t row, int64_t col,
                                                     const typename Kind::Sum (*finished)[Kind::COLS + 1])
@@ -158,7 +159,7 @@ template <class Kind> static __global__ void __launch_bounds__(Kind::THREADS, 2)
 {
     __shared__ normal_shared<Kind> shared;
 
-    /* 1. Which tile of the result, and which piece of the inner dimension. */
+    /* 1.  Which tile of the result, and which slice of the inner dimension. */
     const int64_t tiles = C.row_tiles * C.col_tiles, piece = blockIdx.x / tiles, tile = blockIdx.x % tiles;
     const int64_t row = tile % C.row_tiles * Kind::ROWS, col = tile / C.row_tiles * Kind::COLS;
     const int64_t begin = piece * C.piece, end = min(begin + C.piece, C.inner);
@@ -209,8 +210,8 @@ template <class Sum> static __global__ void __launch_bounds__(256)
     }
 }
 
-/* The number of pieces: what fills two blocks of every multiprocessor, but none shorter than 128 and sums of at most
- * 256 MiB. */
+/* The number of slices: enough to fill every SM with two blocks, but none shorter than 128 and sums of at most 256
+ * MiB. */
 static int64_t normal_pieces(const fsi_gpu *gpu, int64_t tiles, int64_t inner, int64_t sum_bytes)
 {
     const int64_t room = 2 * gpu->traits.processors / tiles, memory = ((int64_t)1 << 28) / sum_bytes;
@@ -220,7 +221,7 @@ static int64_t normal_pieces(const fsi_gpu *gpu, int64_t tiles, int64_t inner, i
 
 static int normal_along_rows(const fs_matrix *m) { return m->cols == 1 || !fsi_view_is_row_major(m); }
 
-/* Scratch: the sums of the pieces, if there are several.  The grid is in bounds: a result that needs 2^31 blocks is
+/* Scratch: the sums of the slices, if there are several.  The grid is in bounds: a result that needs 2^31 blocks is
  * larger than any memory. */
 template <class Kind> static fs_result normal_run(fsi_gpu *gpu, const fsi_gauss *S, double factor, int64_t row0,
                                                   const fs_matrix *from, double beta, const fs_matrix *to)
@@ -255,7 +256,7 @@ template <class Kind> static fs_result normal_run(fsi_gpu *gpu, const fsi_gauss 
     if (pieces == 1) return FS_OK;
     const unsigned blocks = (unsigned)fsi_min(fsi_div_up(size, 256), 1 << 20);
     normal_add<Sum><<<blocks, 256, 0, gpu->stream>>>((const Sum *)slices, pieces, C.rows, C.cols, out);
-    return FSI_LAUNCHED(gpu, "adding the pieces of the product with a Gaussian");
+    return FSI_LAUNCHED(gpu, "adding the slices of the product with a Gaussian");
 }
 
 template <class T, bool ADJOINT> static fs_result normal(fsi_gpu *gpu, const fsi_gauss *S, double factor, int64_t row0,

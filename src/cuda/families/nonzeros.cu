@@ -1,11 +1,11 @@
 /* nonzeros.cu - windows of S listed, sorted, summed into a digest and written out as CSR.
  *
- * A BlockPerm-SJLT is walked column by column, with the definition's own visitor; FlashBlockRow by rows, a thread
+ * A BlockPerm-SJLT is listed column by column, with the definition's own visitor; FlashBlockRow by rows, a thread
  * for the s draws of one row in one block; the dense families element by element.  Counts and digests are whole
  * numbers, so the order of atomic additions does not matter.
  *
  * CSR of BlockPerm-SJLT: count the nonzeros of each row, add up, then fill panel of columns by panel: within a
- * panel's sorted list a nonzero is as far from its row's next free place as from the start of its row.  CSR of
+ * panel's sorted list a nonzero is as far from its row's next free position as from the start of its row.  CSR of
  * FlashBlockRow: panels of rows, whose draws are sorted by row and column, so that repeated draws are neighbours and
  * are added.  CSR of a dense family needs no list. */
 #include <cub/device/device_radix_sort.cuh>
@@ -87,7 +87,7 @@ void fsi_nonzeros_place(fsi_nonzeros *list, void *scratch)
     list->start = list->start_at < 0 ? NULL : (int64_t *)((char *)scratch + list->start_at);
 }
 
-/* The visitor of a column: its nonzeros one after the other. */
+/* The visitor of a column: its nonzeros in order. */
 typedef struct word_cursor {
     uint64_t *to;
     int64_t col0;
@@ -189,7 +189,7 @@ static __global__ void digest_draws(const __grid_constant__ fsi_blockrow R, fsi_
     add_to_digest(digest, sum);
 }
 
-/* Entries of rows 4 p ... 4 p + 3 of a dense family in column j; rows from k on are made up. */
+/* Entries of rows 4 p ... 4 p + 3 of a dense family in column j; rows from k on are arbitrary. */
 static __device__ void dense_four(const fsi_def *S, int64_t p, int64_t j, double value[4])
 {
     if (S->family == FSI_DEF_GAUSS) {
@@ -306,7 +306,7 @@ static __global__ void advance(const int64_t *start, int64_t k, int64_t *next)
     for (int64_t i = fsi_first_item(); i < k; i += fsi_item_step()) next[i] += start[i + 1] - start[i];
 }
 
-/* next[0 ... rows] from counts to places: in place, what stands before each. */
+/* next[0 ... rows] from counts to positions, in place: the sum of the counts before each. */
 static fs_result add_up(fsi_gpu *gpu, int64_t *next, int64_t rows, void *work, size_t work_bytes)
 {
     return fsi_gpu_check(gpu, cub::DeviceScan::ExclusiveSum(work, work_bytes, next, next, rows + 1, gpu->stream),
@@ -320,7 +320,7 @@ static fs_result add_up_bytes(fsi_gpu *gpu, int64_t rows, size_t *work_bytes)
                          "asking what adding up needs");
 }
 
-/* What writing CSR needs: the list of a panel, next[0 ... rows] and the scratch of add_up. */
+/* The memory for writing CSR: the list of a panel, next[0 ... rows] and the scratch of add_up. */
 typedef struct csr_scratch {
     fsi_nonzeros list;
     int64_t *next;

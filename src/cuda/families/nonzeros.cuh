@@ -1,7 +1,7 @@
 /* nonzeros.cuh - the nonzeros of a window of S as a sorted list in device memory, and products made from it.
  *
- * Kernels that cannot find their nonzeros by themselves (a row of an SJLT, a column of FlashBlockRow) get them from
- * a list.  Every nonzero is one 64-bit word
+ * Kernels that cannot compute their nonzeros (a row of an SJLT, a column of FlashBlockRow) read them from a list.
+ * Every nonzero is one 64-bit word
  *     major << (minor_bits + 1)  |  minor << 1  |  (1 if its sign is minus)
  * with major and minor its row and column, or the other way round, counted from the corner of the window.  The list
  * is made in a fixed order and sorted by a stable radix sort, so the order of sums made from it is fixed too. */
@@ -59,7 +59,7 @@ static __device__ __forceinline__ int64_t fsi_lower_bound(const uint64_t *word, 
     return low;
 }
 
-/* Words and what sorting them needs: two buffers, one of which holds the words at any time. */
+/* Words and the memory for sorting them: two buffers, one of which holds the words at any time. */
 typedef struct fsi_words {
     uint64_t *now, *other;
     void *work;
@@ -102,7 +102,7 @@ fs_result fsi_nonzeros_plan(fsi_gpu *gpu, const fsi_def *S, fsi_window largest, 
                             fsi_nonzeros *list, int64_t *bytes);
 void fsi_nonzeros_place(fsi_nonzeros *list, void *scratch);
 
-/* Queues the making of the list of a window. */
+/* Queues the kernels that build the list of a window. */
 fs_result fsi_nonzeros_fill(fsi_gpu *gpu, const fsi_def *S, fsi_window window, fsi_nonzeros *list);
 
 /* FlashBlockRow's weights: columns below `heavy` weigh weight[1], the others weight[0]; weight[1] is 0 if there are
@@ -113,7 +113,7 @@ typedef struct fsi_gpu_weights {
 } fsi_gpu_weights;
 fsi_gpu_weights fsi_gpu_weights_of(const fsi_def *S);
 
-/* The sums of both weights, weighed and added with the roundings of the CPU variants. */
+/* The sums of both weights, weighted and added with the roundings of the CPU variants. */
 static __device__ __forceinline__ float fsi_weigh(const double *factor, float light, float heavy)
 {
     return __fadd_rn(__fmul_rn((float)factor[0], light), __fmul_rn((float)factor[1], heavy));
@@ -136,8 +136,8 @@ typedef struct fsi_gather {
 } fsi_gather;
 fs_result fsi_gpu_gather(fsi_gpu *gpu, const fsi_gather *gather);
 
-/* Where sums wait between lists: in `to` where that loses nothing, otherwise in scratch.  The plan returns the place in
- * scratch, -1 for none; fsi_sums_at turns it into a matrix. */
+/* Where sums are kept between lists: in `to` where that loses nothing, otherwise in scratch.  The plan returns the
+ * offset in scratch, -1 for none; fsi_sums_at makes a matrix of it. */
 static inline int64_t fsi_sums_plan(const fs_matrix *to, int64_t rows, int64_t cols, double beta, fs_dtype sum,
                                     int lists, int64_t *bytes)
 {

@@ -1,17 +1,17 @@
 /* sparse.cu - a sparse A: every stored element goes to the rows of Y that its row of A goes to.
  *
- * A column of Y is made by one warp from one column of A, with sums in shared memory: a slice of the k rows at a
- * time, entries in the order they are stored, so nothing is added by two at once and the order of sums is fixed.  A
- * CSR matrix is first brought into column order by a stable sort of its entries' numbers.  A warp takes 32 entries,
- * one a lane, and
+ * One warp computes a column of Y from one column of A, with sums in shared memory: a slice of the k rows at a time,
+ * entries in the order they are stored, so no two threads add to one sum at once and the order of sums is fixed.  A CSR
+ * matrix is first brought into column order by a stable sort of its entries' numbers.  A warp takes 32 entries, one a
+ * lane, and
  *     BlockPerm-SJLT   lanes find the nonzeros of one random word each; then word by word, whose rows are distinct, the
  *                      lanes add one nonzero each
  *     FlashBlockRow    lanes search the list of draws by column; then entry by entry the lanes add one draw each
  *     SRHT, Gaussian   entry by entry, lanes along the rows of Y.
  *
- * Long columns are cut: the entries, in column order, are cut at every multiple of `chunk`, and what lies behind a
- * cut in a column that goes across it is summed by a warp of its own, a piece.  The column's warp adds the pieces in
- * order. */
+ * Long columns are cut: the entries, in column order, are cut at every multiple of `chunk`, and the entries behind a
+ * cut in a column that extends across it are summed by a warp of their own, as a piece.  The column's warp adds the
+ * pieces in order. */
 #include <inttypes.h>
 
 #include "cuda/runtime/element.cuh"
@@ -48,7 +48,7 @@ typedef struct sparse_call {
 
 /* entries ---------------------------------------------------------------------------------------------------- */
 
-/* The row of A of the entry at place t in column order, and its value. */
+/* The row of A of the entry at position t in column order, and its value. */
 static __device__ __forceinline__ int64_t row_at(const sparse_call &C, int64_t t)
 {
     return C.order ? (int64_t)C.row[t] : fsi_index_at(C.index, C.index_type, t);
@@ -62,7 +62,7 @@ template <class Sum> static __device__ __forceinline__ Sum value_at(const sparse
     return (Sum)fsi_widen(((const __nv_bfloat16 *)C.value)[e]);
 }
 
-/* What a warp adds to: rows first ... first + rows - 1 of Y; sums[weight slice + row - first]. */
+/* The sums of a warp: rows first ... first + rows - 1 of Y; sums[weight slice + row - first]. */
 template <class Sum> struct slice_sums {
     Sum *sums;
     int64_t first;
@@ -224,7 +224,7 @@ template <class Sum> static __device__ __forceinline__ Sum *piece_sums(const spa
     return (Sum *)C.piece + ((m - 1) * C.weights + weight) * C.k;
 }
 
-/* Piece m: the entries from place m chunk on, of the column that has begun before. */
+/* Piece m: the entries from position m chunk on, of the column that begins before. */
 template <class Sum> static __global__ void __launch_bounds__(THREADS, 3)
     sum_pieces(const __grid_constant__ sparse_call C)
 {
@@ -259,7 +259,7 @@ template <class Sum> static __global__ void __launch_bounds__(THREADS, 3)
             }
     }
     __syncthreads();
-    /* 3. Out, lanes along what lies closer together in Y. */
+    /* 3.  Stored, lanes along the direction in which Y is closer packed. */
     const int cols = (int)fsi_min(WARPS, C.cols - col);
     const bool along_columns = llabs(C.to.col_stride) < llabs(C.to.row_stride);
     for (int x = threadIdx.x; x < cols * Y.rows; x += THREADS) {
@@ -327,7 +327,8 @@ static fs_result order_columns(fsi_gpu *gpu, const fs_sparse *A, fsi_words *word
 
 /* bad arrays ------------------------------------------------------------------------------------------------- */
 
-/* bad[0], bad[1]: the first place where ptr, index is wrong; they start with all bits set.  ptr[lines] must be nnz. */
+/* bad[0], bad[1]: the first position where ptr, index is wrong; they start with all bits set.  ptr[lines] must be
+ * nnz. */
 static __global__ void find_bad(const void *ptr, const void *index, fs_index_type type, int64_t lines, int64_t nnz,
                                 int64_t limit, unsigned long long *bad)
 {
@@ -354,8 +355,8 @@ static fs_result fetch_index(fsi_gpu *gpu, const void *array, fs_index_type type
     return FS_OK;
 }
 
-/* FS_EINVAL with the first bad number.  Waits for the stream; while that is being captured nothing can be asked, and
- * the arrays are taken as they are. */
+/* FS_EINVAL with the first bad number.  Waits for the stream; while it is being captured the arrays cannot be checked,
+ * and are used as they are. */
 static fs_result check_arrays(fsi_gpu *gpu, const fs_sparse *A, unsigned long long *bad)
 {
     const int64_t lines = A->format == FS_CSR ? A->rows : A->cols, limit = A->format == FS_CSR ? A->cols : A->rows;
@@ -423,7 +424,7 @@ template <class Sum> static fs_result launch(fsi_gpu *gpu, const sparse_call &C)
     return FSI_LAUNCHED(gpu, "making columns");
 }
 
-/* What does not depend on scratch. */
+/* The fields that do not depend on scratch. */
 static sparse_call open_call(const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,
                              const fs_matrix *Y)
 {

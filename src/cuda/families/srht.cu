@@ -1,5 +1,5 @@
-/* srht.cu - the SRHT: a Walsh-Hadamard transform of panels that stay in L2, sampled as it ends.  Products with few
- * rows of Y are left to srht_sampled.cu.
+/* srht.cu - the SRHT: a Walsh-Hadamard transform of panels that stay in L2, sampled in its last pass.  Products with
+ * few rows of Y are left to srht_sampled.cu.
  *
  * H of order N = 2^m is a product of butterflies, one for each bit of the row number, in any order.  A pass takes up to
  * 8 (or 10) of those bits: a thread block holds the rows that differ in them as a tile in shared memory and transforms
@@ -8,19 +8,20 @@
  *     apply      A, signs of D -> pass over the lowest bits -> panel ... -> pass over the highest bits -> k rows of Y
  *     adjoint    k rows of Y -> pass over the highest bits -> panel ... -> pass over the lowest bits, signs of D -> X
  *
- * Nothing is padded, scattered or gathered in memory: the pass at Y's end asks the inverse of the row sample which of
- * its rows are among the k; the pass at the other end, whose tiles are runs of neighbouring rows, which are there.
+ * Nothing is padded, scattered or gathered in memory: the pass at Y's end computes from the inverse of the row sample
+ * which of its rows are among the k; the pass at the other end, whose tiles are runs of neighbouring rows, which rows
+ * exist.
  *
  * A panel is all N rows of a few columns, as sums.  While the first pass over one panel waits for memory, the second
- * over the panel before works in L2: a launch holds one pass of each, and panels lie in a ring of as many buffers as
- * there are passes.  Where a ring does not fit in L2, the passes follow one another in one buffer.  With P passes A is
- * read once and panels are written and read P - 1 times, in L2 in the first case. */
+ * pass over the panel before runs in L2: a launch holds one pass of each, and panels lie in a ring of as many buffers
+ * as there are passes.  Where a ring does not fit in L2, the passes follow one another in one buffer.  With P passes A
+ * is read once and panels are written and read P - 1 times, in L2 in the first case. */
 #include "cuda/plan/srht.h"
 #include "cuda/runtime/element.cuh"
 #include "cuda/runtime/gpu.h"
 #include "cuda/families/srht.cuh"
 
-/* Threads that every multiprocessor of the architecture has room for. */
+/* Threads that every SM of the architecture has room for. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define HADAMARD_ROOM 1024
 #else
@@ -43,15 +44,15 @@ template <class Element, bool IS_ADJOINT, int RADIX_BITS> struct hadamard_kind {
         PITCH = LARGE ? COLS : COLS + 1,
         BYTES = ROWS * PITCH * (int)sizeof(Sum) + 2 * ROWS * (int)sizeof(int32_t),
         THREADS = RADIX * COLS,
-        /* Blocks of a multiprocessor: some load while others compute, and registers suffice for RADIX sums. */
+        /* Blocks of an SM: some load while others compute, and registers suffice for RADIX sums. */
         BLOCKS = LARGE              ? 2
                  : sizeof(Sum) == 8 ? 4
                                     : HADAMARD_ROOM / THREADS
     };
     /* Where row high 2^low_bits + low, column c of the tile is.  Lanes run along columns, in rows whose `low` or whose
      * `high` differ by one, or along rows.  The small tile's padding keeps all of these on different banks.  In the
-     * large tile two rows fill the banks once: rows change places in pairs where `high` is odd, so that the two rows
-     * of a warp are in different halves, and columns change places to spread a run of rows.  There low_bits > 0. */
+     * large tile two rows fill the banks once: pairs of rows are exchanged where `high` is odd, so that the two rows of
+     * a warp are in different halves, and columns are permuted to spread a run of rows.  There low_bits > 0. */
     static __device__ __forceinline__ int at(int high, int low, int low_bits, int c)
     {
         const int row = high << low_bits | low;
@@ -107,8 +108,8 @@ template <class Kind> static __device__ bool hadamard_find(const hadamard_call<K
     return group < C.H.N >> (end - begin) && J->cols > 0;
 }
 
-/* What row r of the transform is in the caller's matrix: at Y's end its row, at the other whether D negates it; -1
- * where it is not there. */
+/* The meaning of row r of the transform in the caller's matrix: at Y's end its row, at the other whether D negates it;
+ * -1 where it does not exist. */
 template <class Kind> static __device__ int32_t hadamard_mark(const hadamard_call<Kind> &C, bool of_Y, int64_t r)
 {
     if (of_Y) {
@@ -125,7 +126,7 @@ static __device__ void hadamard_marks(const hadamard_call<Kind> &C, const hadama
 }
 
 /* The tile, filled from a batch-major A with lanes along its rows.  A is read once, here and below, and should not
- * drive panels out of L2. */
+ * evict panels from L2. */
 template <class Kind> static __device__ __forceinline__ void hadamard_fill(const hadamard_call<Kind> &C,
                                                                            const hadamard_job &J, const int32_t *mark,
                                                                            typename Kind::Sum *tile)
@@ -254,7 +255,7 @@ template <class Kind> static __global__ void __launch_bounds__(Kind::THREADS, Ki
     const int highs = 1 << J.high_bits, lows = 1 << J.low_bits;
     const bool fill = !Kind::ADJOINT && J.first && C.along_rows;
 
-    /* 1. What the rows are that the caller's matrix gives; a batch-major A's tile. */
+    /* 1.  The meaning of the rows that are read from the caller's matrix; the tile of a batch-major A. */
     if (J.first) {
         hadamard_marks(C, J, Kind::ADJOINT, mark_in);
         __syncthreads();
@@ -264,12 +265,12 @@ template <class Kind> static __global__ void __launch_bounds__(Kind::THREADS, Ki
         __syncthreads();
     }
 
-    /* 2. The high bits; what the rows are that the caller's matrix gets. */
+    /* 2.  The high bits; the meaning of the rows that are written to the caller's matrix. */
     if (own < lows) hadamard_high(C, J, mark_in, fill, own, c, tile);
     if (J.last) hadamard_marks(C, J, !Kind::ADJOINT, mark_out);
     __syncthreads();
 
-    /* 3. The low bits, in the warps that have a row to give: where Y has few rows, most have none. */
+    /* 3.  The low bits, in the warps that have a row to store: where Y has few rows, most have none. */
     int wanted = !J.last;
     for (int t = c; J.last && own < highs && t < lows; t += Kind::COLS) wanted |= mark_out[own << J.low_bits | t] >= 0;
     wanted = __any_sync(0xFFFFFFFFu, wanted) && own < highs;
@@ -296,7 +297,7 @@ static fs_result hadamard_launch(fsi_gpu *gpu, const hadamard_call<Kind> *C, int
     return FSI_LAUNCHED(gpu, "a pass of the Hadamard transform");
 }
 
-/* Scratch: `buffers` panels; none where one pass does it all. */
+/* Scratch: `buffers` panels; none where there is a single pass. */
 template <class Kind> static fs_result hadamard_passes(fsi_gpu *gpu, const fsi_srht_plan *plan, hadamard_call<Kind> *C)
 {
     if (Kind::LARGE) {

@@ -2,7 +2,7 @@
 #ifndef FSI_CUDA_FAMILIES_SRHT_CUH
 #define FSI_CUDA_FAMILIES_SRHT_CUH
 
-/* The first 2^bits of x, transformed; the others are of no matter. */
+/* Transforms the first 2^bits of x; the others are undefined. */
 template <int RADIX, class Sum> static __device__ __forceinline__ void hadamard_butterflies(Sum (&x)[RADIX], int bits)
 {
 #pragma unroll

@@ -4,7 +4,7 @@
  * of (r mod 1024, j mod 1024) times that of (floor(r / 1024), c).  So a thread block transforms a segment by a Hadamard
  * matrix of order 1024, as a tile in shared memory and by two rounds of butterflies in registers, and each of the rows
  * that were picked takes one of the results, with a sign, into its sum.  The sums stay in registers while the block
- * walks over the segments of its slice; the higher levels of the transform are never made.
+ * loops over the segments of its slice; the higher levels of the transform are never computed.
  *
  *     flips     signs of D -> a bit for every row of A
  *     sampled   A, bits -> k sums for every slice of the segments, which split_reduce.cu adds; one slice is stored in Y
@@ -40,9 +40,9 @@ template <class Element, bool IS_ALONG_ROWS> struct sampled_kind {
         BLOCKS = sizeof(Sum) == 8 ? 3 : 2, /* of an SM, and ... */
         AHEAD = 1 /* ... whether a thread reads its rows of the next segment before it adds those of this one */
     };
-    /* Where row `row` of the tile is; column c is at that place ^ c.  GROUP rows fill the banks once.  Lanes run along
-     * columns in GROUP neighbouring rows, or in GROUP rows SIDE apart, which the first swap puts on different banks; or
-     * along SIDE neighbouring rows, which the second does.  Only then is it made. */
+    /* Where row `row` of the tile is; column c is at that position ^ c.  GROUP rows fill the banks once.  Lanes run
+     * along columns in GROUP neighbouring rows, or in GROUP rows SIDE apart, which the first swap puts on different
+     * banks; or along SIDE neighbouring rows, which the second does.  Only then is it made. */
     static __device__ __forceinline__ int at(int row)
     {
         const int place = (row ^ (row / SIDE & (GROUP - 1))) * COLS;
@@ -90,8 +90,8 @@ __global__ void __launch_bounds__(FLIP_THREADS)
     if (t == 0) *(uint4 *)(words + (int64_t)blockIdx.x * SIDE + low) = make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-/* The compiler takes x for changed here: addresses that follow from it are not kept from segment to segment, for which
- * there are no registers. */
+/* Makes the compiler assume that x changes here, so that addresses computed from it are not kept from segment to
+ * segment: there are no registers for them. */
 __device__ __forceinline__ void forget(int &x) { asm volatile("" : "+r"(x)); }
 template <class T> __device__ __forceinline__ void forget(const T *&x) { asm volatile("" : "+l"(x)); }
 
@@ -133,7 +133,7 @@ __device__ __forceinline__ void set_signs(uint32_t *codes, const uint32_t *highs
     *(uint4 *)(codes + four) = code;
 }
 
-/* grid: groups x strips x slices in x.  shared: the tile; for every row of Y its place in the tile with its sign for
+/* grid: groups x strips x slices in x.  shared: the tile; for every row of Y its position in the tile with its sign for
  * the present segment in bit 31, and floor(r / SEGMENT).  Row 32 t + local row of the group is entry t of `local
  * row`. */
 template <class Kind> __global__ void __launch_bounds__(Kind::THREADS, Kind::BLOCKS)
@@ -202,7 +202,7 @@ template <class Kind> __global__ void __launch_bounds__(Kind::THREADS, Kind::BLO
     }
     fsi_start_next_kernel();
 
-    /* 5. Out, through the tile. */
+    /* 5.  Stored, through the tile. */
     __syncthreads();
 #pragma unroll
     for (int t = 0; t < Kind::SUMS; t++) tile[(t * SIDE + local_row) * Kind::COLS + own] = sum[t];

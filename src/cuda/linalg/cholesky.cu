@@ -1,28 +1,25 @@
 /* cholesky.cu - Cholesky's factorization in f64 for matrices of a few thousand columns, and a substitution with its
  * factor, each in one launch.
  *
- * At such sizes a factorization is a chain of waits and not of products: column after column of the diagonal blocks.
- * So thread blocks stay where they are for the whole of it and tell each other by flags in global memory what is ready
- * (which is why all must run at the same time: a cooperative launch).  G is cut into tiles of 64 x 64; tile (i, j) of
- * the factor is
+ * At such sizes the time of a factorization is a chain of waits and not of products: column after column of the
+ * diagonal blocks.  So thread blocks stay resident for all of it and publish finished tiles by flags in global memory
+ * (all must run at the same time: a cooperative launch).  G is cut into tiles of 64 x 64; tile (i, j) of the factor is
  *
  *     L(i,j) = (G(i,j) - sum over k < j of L(i,k) L(j,k)') L(j,j)^-T
  *
  * and there are two kinds of thread blocks:
  *
- *     helpers   make R(i,j) = G(i,j) - sum over k < j - 1, every term as soon as its tiles are there
+ *     helpers   compute R(i,j) = G(i,j) - sum over k < j - 1, every term as soon as its tiles are published
  *     rows      one for each row i of tiles, column after column: subtract the last term, whose L(i,j-1) the block has
- *               just made, from R(i,j) and, all of them the same, from R(j,j); then eliminate both together
+ *     just computed, from R(i,j) and, all of them the same, from R(j,j); then eliminate both together
  *
- * so that only one tile, L(j,j-1), has to travel from block to block in a column's time, and no tile is divided by a
- * triangle that another block has made.  Sums have a fixed order: the same bits from run to run.
+ * so that only one tile, L(j,j-1), is exchanged between blocks in a column's time, and no tile is divided by a triangle
+ * of another block.  Sums have a fixed order: the same bits from run to run.
  *
- * H200, 2026-11-16, at 6b19344: 513 columns take 114 us, 1025 218, 2560 534, where cuSOLVER takes 244, 458 and 1075;
- * the substitution 23, 33 and 60, cuBLAS 50, 81 and 177.  A column of tiles takes 27000 clocks, of which 22000 are the
- * elimination of 64 columns one after the other.
+ * On an H200 it takes half of cuSOLVER's time (docs/kernels/cholesky.md).
  *
- * What is ready is never waited for in a circle.  A helper's tiles are in the order of columns, and a tile needs those
- * of columns before its own alone; a row's are in that order too. */
+ * Waits have no cycle.  A helper's tiles are in the order of columns, and a tile needs tiles of earlier columns alone;
+ * a row's tiles are in that order too. */
 #include "cuda/linalg/cholesky.h"
 #include "cuda/linalg/libraries.h"
 #include "cuda/runtime/ptx.cuh"
@@ -43,11 +40,11 @@ enum {
 };
 const int64_t SHARED_BYTES = (PLACES * PLACE + 4 * 2 * STRIP) * (int64_t)sizeof(double);
 
-/* What thread blocks share.  Flags are 0 before and after a factorization. */
+/* The state that thread blocks share.  Flags are 0 before and after a factorization. */
 struct board {
     double *tiles; /* R(i,j) and then L(i,j), column-major and full: ELEMENTS each, see local row() */
-    int *made;     /* R(i,j) is there */
-    int *done;     /* L(i,j) is there */
+    int *made;     /* R(i,j) is published */
+    int *done;     /* L(i,j) is published */
     int *broken;   /* of every column of tiles: 0, or the first column without a pivot, from 1 on */
     int *gone;     /* thread blocks that have finished */
     int *info;
@@ -61,14 +58,14 @@ static __device__ __forceinline__ void await(const int *flag)
 {
     while (fsi_load_acquire(flag) == 0) {}
 }
-/* All of the block has written what `flag` promises. */
+/* All threads of the block have written the tile that `flag` publishes. */
 static __device__ __forceinline__ void raise(int *flag)
 {
     __syncthreads();
     if (threadIdx.x == 0) fsi_store_release(flag, 1);
 }
 
-/* Whether all other thread blocks have done this too, and nothing more after it: then *gone is 0 again. */
+/* Whether all other thread blocks have called this too, as their last action; *gone is then 0 again. */
 static __device__ __forceinline__ bool last_to_leave(int *gone)
 {
     __shared__ int last;
@@ -160,7 +157,7 @@ static __device__ __forceinline__ double reciprocal_root(double x)
  * in `d`: what a column needs from other rows is in the warp.
  *
  * A column waits for its pivot, and the pivot for the column before.  So pivots are made first of all, by every lane,
- * from two elements that have been there for longer; a column is divided by its root when all is done. */
+ * from two elements that were computed earlier; a column is divided by its root when all is done. */
 static __device__ __forceinline__ unsigned eliminate(double *D, double *T, int first, double *column)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = warp % 2 * 32 + lane;
@@ -180,7 +177,7 @@ static __device__ __forceinline__ unsigned eliminate(double *D, double *T, int f
         if (lane < STRIP) v[lane] = d[c];
         __syncwarp();
         const double over = reciprocal(pivot), root = reciprocal_root(pivot), fa = a[c] * over, fd = d[c] * over;
-        /* As good as none: below 1e-300 there are no reciprocals, and LAPACK has no number for Inf either. */
+        /* Counts as no pivot: below 1e-300 there are no reciprocals, and Inf has none in LAPACK either. */
         if (!(pivot > 1e-300 && pivot <= 1.7e308)) bad |= 1u << c;
         if (c + 1 < STRIP) pivot = fma(-(v[c + 1] * over), v[c + 1], below);
 #pragma unroll
@@ -210,7 +207,7 @@ template <int K> static __device__ __forceinline__ void subtract(double *D, doub
         }
 }
 
-/* A row of tiles on its way: these are in shared memory. */
+/* The tiles of a row that is being computed, in shared memory. */
 struct row_state {
     int i;
     double *D, *T;   /* R(j,j) and R(i,j), to become L(j,j) and L(i,j) */
@@ -219,7 +216,7 @@ struct row_state {
     double *columns; /* for eliminate() */
 };
 
-/* Columns first ... end - 1 of L(i,j) for the others. */
+/* Publishes columns first ... end - 1 of L(i,j). */
 static __device__ __forceinline__ void publish(const row_state &w, int j, const board &b, int first, int end, int rank,
                                                int ranks)
 {
@@ -228,8 +225,8 @@ static __device__ __forceinline__ void publish(const row_state &w, int j, const 
         tile[e] = *(const double2 *)(w.T + e / (TILE / 2) * PITCH + e % (TILE / 2) * 2);
 }
 
-/* Begins to copy R(j,j), less its last STRIP columns, and R(i,j).  The warps that do not eliminate do it, while the
- * last columns of D are. */
+/* Begins to copy R(j,j), less its last STRIP columns, and R(i,j).  The warps that do not eliminate copy while the last
+ * columns of D are eliminated. */
 static __device__ __forceinline__ void ask(const row_state &w, int j, const board &b)
 {
     const int rank = threadIdx.x - THREADS / 2;
@@ -245,9 +242,9 @@ static __device__ __forceinline__ void ask(const row_state &w, int j, const boar
 /* Subtracts the last term from D and T and makes L(j,j) and L(i,j) of them (where i = j, the first alone), of which the
  * last STRIP columns are left to publish.  Returns 0, or the first of the columns without a pivot, from 1 on.
  *
- * Strip after strip: all warps subtract from a strip what the strip before it, or the last term, makes of it; then half
- * of them eliminate it.  The others subtract the same from the strips to come (the last term from the last strip one
- * turn later, for it is the most work), publish the strip before, and ask for the next tiles. */
+ * Strip after strip: all warps subtract from a strip the product of the strip before it, or the last term; then half of
+ * them eliminate it.  The others subtract the same from the following strips (the last term from the last strip one
+ * step later, because it is the most work), publish the strip before, and begin to copy the next tiles. */
 static __device__ __forceinline__ int factor(const row_state &w, int j, int width, const board &b)
 {
     const int warp = threadIdx.x / 32, rank = warp - WARPS / 2, ranks = WARPS / 2;
@@ -310,7 +307,7 @@ static __device__ void make_row(int i, int n, double *G, int64_t ld, const board
     if (threadIdx.x == 0) b.broken[i] = broken ? TILE * i + broken : 0;
 }
 
-/* R(i,j).  What is outside of G are rows and columns of the unit matrix. */
+/* R(i,j).  Outside G are rows and columns of the unit matrix. */
 static __device__ void make_rest(int i, int j, int n, const double *G, int64_t ld, const board &b, double *shared)
 {
     const int warp = threadIdx.x / 32, top = warp / 2 * 16, left = warp % 2 * 32;
@@ -355,7 +352,7 @@ static __device__ void make_rest(int i, int j, int n, const double *G, int64_t l
     raise(b.made + local_row(i, j));
 }
 
-/* Takes down all flags and says what came of it. */
+/* Clears all flags and writes *info. */
 static __device__ void clean_up(int tiles, const board &b)
 {
     for (int t = threadIdx.x; t < local_row(tiles, 0); t += THREADS) b.made[t] = b.done[t] = 0;
@@ -391,8 +388,8 @@ static __global__ void __launch_bounds__(THREADS, 1) cholesky(int n, double *G, 
  *
  * The inverses of the blocks of 16 on the diagonal, a column to a lane; then, for blocks twice as large each time,
  *     (P 0; Q R)^-1 = (P^-1 0; -R^-1 Q P^-1 R^-1).
- * The error of a solution is then the condition number of L in roundings, if not that of its residual; L itself, a
- * factor of normal equations, has that number's square. */
+ * The error of a solution is then cond(L) roundings, though that of its residual is smaller; L, a factor of normal
+ * equations, has the square root of their condition number. */
 static __device__ __forceinline__ void invert(double *L, double *W)
 {
     const int lane = threadIdx.x % 32, at = threadIdx.x / 32 * STRIP;
@@ -429,15 +426,15 @@ static __device__ __forceinline__ void invert(double *L, double *W)
         }
 }
 
-/* The sum of what the SHARES neighbours of a column have. */
+/* The sum over the SHARES neighbours of a column. */
 static __device__ __forceinline__ double together(double x)
 {
     for (int offset = 1; offset < SHARES; offset *= 2) x += __shfl_xor_sync(0xffffffffu, x, offset);
     return x;
 }
 
-/* x = L^-T x, elements of x being `stride` apart; thread block b has those of the b-th last column of tiles.  What it
- * finds out it says in `said`, whose elements are SILENT before and after: a number is its own flag. */
+/* x = L^-T x, elements of x being `stride` apart; thread block b has those of the b-th last column of tiles.  It
+ * publishes its elements in `said`, which holds SILENT before and after: a number is its own flag. */
 const unsigned long long SILENT = 0xffffffffffffffffull; /* a NaN that no operation makes */
 static __global__ void __launch_bounds__(THREADS, 1)
     substitute(int n, const double *L, int64_t ld, double *x, int64_t stride, unsigned long long *said, int *gone)
@@ -514,8 +511,8 @@ static size_t lay_out(const fsi_cholesky *c, board *b, unsigned long long **said
     return (size_t)((char *)(b->gone + 1) - c->memory);
 }
 
-/* Whether all thread blocks of both kernels can run at the same time.  f64 at half the rate of f32 is what the GPUs
- * have whose tensor cores multiply in f64. */
+/* Whether all thread blocks of both kernels can run at the same time, on a GPU whose f64 has half the rate of f32:
+ * those have tensor cores for f64. */
 static bool suits(const fsi_gpu *gpu, int64_t n)
 {
     int launch = 0, ratio = 0, factors = 0, substitutes = 0;

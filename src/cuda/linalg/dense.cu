@@ -1,5 +1,5 @@
 /* dense.cu - the linear algebra of tasks on a GPU: cuBLAS and cuSOLVER (libraries.h), cholesky.cu and tall_qr.cu where
- * those are faster, and a few kernels for what none of them has. */
+ * those are faster, and a few kernels for the other operations. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 typedef struct gpu_dense {
     fsi_gpu *gpu; /* first: fsi_gpu_handle */
     const fsi_linalg *lib;
-    double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values on their way to the host */
+    double *work, *values; /* cuSOLVER's work space; eigenvalues or singular values that are copied to the host */
     fsi_cholesky cholesky; /* our own potrf and trsv, where they are faster */
     fsi_linalg_answers answers;
     int lwork;
@@ -107,7 +107,7 @@ static void dense_release(void *handle, void *memory)
 
 /* kernels ---------------------------------------------------------------------------------------------------- */
 
-/* Blocks of 64 x 4 threads walk over rows i and columns j: neighbours have neighbouring j. */
+/* Blocks of 64 x 4 threads loop over rows i and columns j: neighbours have neighbouring j. */
 enum { ACROSS = 64, DOWN = 4, FLAT = 256 };
 static dim3 tile_grid(int64_t rows, int64_t cols)
 {
@@ -405,7 +405,7 @@ static fs_result householder(gpu_dense *h, int64_t m, int64_t p, double *X, int6
     return fsi_gpu_lower_of(h->gpu, p, X, ld, L);
 }
 
-/* By Cholesky QR, and what that leaves by reflectors; `room` has 2 p (p + 1) numbers, `host` 2 p. */
+/* By Cholesky QR, and the remaining factor by reflectors; `room` has 2 p (p + 1) numbers, `host` 2 p. */
 static fs_result qr_in(gpu_dense *h, int64_t m, int64_t p, double *X, int64_t ld, double *L, double *room, double *host)
 {
     int factors, done;

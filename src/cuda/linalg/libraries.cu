@@ -7,7 +7,7 @@
 
 /* opening ---------------------------------------------------------------------------------------------------- */
 
-/* The two of one release of CUDA: cuBLAS 13 comes with cuSOLVER 12, cuBLAS 12 with cuSOLVER 11. */
+/* The two libraries of one release of CUDA: cuBLAS 13 with cuSOLVER 12, cuBLAS 12 with cuSOLVER 11. */
 static const char *const releases[][2] = {
     {"libcublas.so.13", "libcusolver.so.12"},
     {"libcublas.so.12", "libcusolver.so.11"},
@@ -55,7 +55,7 @@ static fs_result find_functions(fsi_gpu *gpu, fsi_linalg *lib)
 
 static fs_result load(fsi_gpu *gpu, fsi_linalg *lib)
 {
-    /* They stay loaded when the last context is gone: they are large, and loading them again takes its time. */
+    /* They stay loaded when the last context is closed, because they are large and slow to load. */
     const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
     char why[256] = "";
     for (size_t i = 0; i < sizeof releases / sizeof releases[0] && !lib->cusolver; i++) {
@@ -63,7 +63,7 @@ static fs_result load(fsi_gpu *gpu, fsi_linalg *lib)
         if (lib->cublas) lib->cusolver = dlopen(releases[i][1], how);
         if (lib->cusolver) break;
         const char *said = dlerror();
-        if (!*why || lib->cublas) snprintf(why, sizeof why, "%s", said ? said : "the loader says nothing");
+        if (!*why || lib->cublas) snprintf(why, sizeof why, "%s", said ? said : "the loader reports no reason");
         if (lib->cublas) dlclose(lib->cublas);
         lib->cublas = NULL;
     }
@@ -73,7 +73,7 @@ static fs_result load(fsi_gpu *gpu, fsi_linalg *lib)
     return find_functions(gpu, lib);
 }
 
-/* Memory that tasks give back stays with the context, for the next task: up to 1 GiB, and a 32nd of the GPU's. */
+/* Memory that tasks release stays with the context, for the next task: up to 1 GiB, and a 32nd of the GPU's. */
 static fs_result open_pool(fsi_gpu *gpu, fsi_linalg *lib)
 {
     int supported = 0;
@@ -86,8 +86,8 @@ static fs_result open_pool(fsi_gpu *gpu, fsi_linalg *lib)
     of.allocType = cudaMemAllocationTypePinned;
     of.location.type = cudaMemLocationTypeDevice;
     of.location.id = gpu->device;
-    FSI_TRY(fsi_gpu_check(gpu, cudaMemPoolCreate(&lib->pool, &of), "making a memory pool"));
-    FSI_TRY(fsi_gpu_check(gpu, cudaMemGetInfo(&free_bytes, &all), "asking for the size of memory"));
+    FSI_TRY(fsi_gpu_check(gpu, cudaMemPoolCreate(&lib->pool, &of), "creating a memory pool"));
+    FSI_TRY(fsi_gpu_check(gpu, cudaMemGetInfo(&free_bytes, &all), "querying the size of memory"));
     uint64_t kept = all / 32 < (1u << 30) ? all / 32 : 1u << 30;
     return fsi_gpu_check(gpu, cudaMemPoolSetAttribute(lib->pool, cudaMemPoolAttrReleaseThreshold, &kept),
                          "setting up a memory pool");
@@ -110,7 +110,7 @@ fs_result fsi_linalg_open(fsi_gpu *gpu)
     fs_result result = load(gpu, lib);
     if (result == FS_OK) result = fsi_linalg_check(gpu, lib->cublasCreate(&lib->blas), "opening cuBLAS");
     if (result == FS_OK) result = fsi_linalg_check(gpu, lib->cusolverCreate(&lib->solver), "opening cuSOLVER");
-    /* As new: with the default stream, which the first user sees to. */
+    /* Reset to the default stream; the first user sets its own. */
     if (result == FS_OK) result = open_pool(gpu, lib);
     if (result != FS_OK) fsi_linalg_close(gpu);
     return result;
@@ -131,7 +131,7 @@ void fsi_linalg_close(fsi_gpu *gpu)
     gpu->linalg = NULL;
 }
 
-/* what workspaces share -------------------------------------------------------------------------------------- */
+/* shared by workspaces -------------------------------------------------------------------------------------- */
 
 fs_result fsi_linalg_check(fsi_gpu *gpu, int status, const char *what)
 {
@@ -143,8 +143,8 @@ fs_result fsi_linalg_follow(fsi_gpu *gpu)
 {
     fsi_linalg *lib = gpu->linalg;
     if (lib->stream == gpu->stream) return FS_OK;
-    FSI_TRY(fsi_linalg_check(gpu, lib->cublasSetStream(lib->blas, gpu->stream), "giving cuBLAS a stream"));
-    FSI_TRY(fsi_linalg_check(gpu, lib->cusolverSetStream(lib->solver, gpu->stream), "giving cuSOLVER a stream"));
+    FSI_TRY(fsi_linalg_check(gpu, lib->cublasSetStream(lib->blas, gpu->stream), "setting the stream of cuBLAS"));
+    FSI_TRY(fsi_linalg_check(gpu, lib->cusolverSetStream(lib->solver, gpu->stream), "setting the stream of cuSOLVER"));
     lib->stream = gpu->stream;
     return FS_OK;
 }
@@ -174,9 +174,9 @@ fs_result fsi_linalg_take_answers(fsi_gpu *gpu, fsi_linalg_answers *answers)
     lib->spare = {};
     if (!answers->info) {
         FSI_TRY(fsi_gpu_check(gpu, cudaHostAlloc((void **)&answers->info, 2 * sizeof(int), cudaHostAllocDefault),
-                              "taking memory for an answer"));
+                              "allocating memory for a result"));
         for (cudaEvent_t &event : answers->mark)
-            FSI_TRY(fsi_gpu_check(gpu, cudaEventCreate(&event), "making an event"));
+            FSI_TRY(fsi_gpu_check(gpu, cudaEventCreate(&event), "creating an event"));
     }
     answers->info[0] = answers->info[1] = 0;
     return FS_OK;

@@ -1,4 +1,4 @@
-/* libraries.h - cuBLAS and cuSOLVER, opened at run time, and what a context keeps of them from task to task.
+/* libraries.h - cuBLAS and cuSOLVER, opened at run time, and the handles that a context keeps from task to task.
  *
  * Both libraries are opened when the first workspace is made, and never linked: the plugin loads where neither is
  * installed.  Their functions are declared here, by the few that are used, so that neither's headers are needed to
@@ -10,19 +10,19 @@
 
 enum { OP_N = 0, OP_T = 1, LOWER = 0, LEFT = 0, RIGHT = 1, NON_UNIT = 0, NO_VECTORS = 0 };
 
-/* What a workspace gets answers by. */
+/* Through which a workspace gets results. */
 typedef struct fsi_linalg_answers {
-    int *info; /* what potrf came to; then what eigen and svd did: host memory that the GPU writes, so that no copy is
-                * waited for */
+    int *info; /* the result code of potrf, then those of eigen and svd: host memory that the GPU writes, so that no
+                * copy is waited for */
     cudaEvent_t mark[FSI_DENSE_MARKS];
 } fsi_linalg_answers;
 
 /* One for each context, made with its first workspace.  Handles of the libraries, pinned memory and memory of the GPU
- * take milliseconds to make and to give back, which is as long as a task may take. */
+ * take milliseconds to allocate and release, as long as a task may take. */
 typedef struct fsi_linalg {
     void *cublas, *cusolver;  /* dlopen's handles */
     void *blas, *solver;      /* the libraries' */
-    cudaStream_t stream;      /* theirs */
+    cudaStream_t stream;      /* their streams */
     cudaMemPool_t pool;       /* of tasks' memory, which stays there up to a limit; NULL: this GPU has none */
     fsi_linalg_answers spare; /* those of a closed workspace; info NULL: none */
     int (*cublasCreate)(void **);
@@ -60,7 +60,7 @@ fs_result fsi_linalg_check(fsi_gpu *gpu, int status, const char *what);
 /* The context's stream may have changed (fs_context_set_stream): the libraries follow it before they queue work. */
 fs_result fsi_linalg_follow(fsi_gpu *gpu);
 
-/* Memory of the GPU in the order of the context's stream: work that is queued may still use what is given back. */
+/* Memory of the GPU in the order of the context's stream: queued work may still use memory that is released. */
 cudaError_t fsi_linalg_alloc(fsi_gpu *gpu, size_t bytes, void **memory);
 void fsi_linalg_free(fsi_gpu *gpu, void *memory);
 

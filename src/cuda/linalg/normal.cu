@@ -8,7 +8,7 @@
  *
  * Both are FMAs in f64, whatever the type of A: the sums of one element of U err by at most (n / lanes + 7) u
  * relative to |A| |P|, u = 2^-53, those of W by at most (rows / grid / parts + parts + grid) u relative to |A'| |U|.  M
- * right-hand sides are worked on at once; the tile stays where it is while others follow.
+ * right-hand sides are processed at once; the tile stays in shared memory for the following ones.
  *
  * Every block has sums of its own, in shared memory where they fit; split_reduce.cu adds them in a fixed order.  The
  * order of sums depends on the shape and type of A, m and the GPU, not on strides or on time.
@@ -71,7 +71,7 @@ template <class T> __device__ __forceinline__ void copy_chunk(T *to, const T *fr
 #endif
 }
 
-/* Rows row0 ... row0 + count - 1 of A, columns from n to `even` - 1 zero.  Not there until load_end and a barrier. */
+/* Rows row0 ... row0 + count - 1 of A, columns from n to `even` - 1 zero.  Loaded only after load_end and a barrier. */
 template <class T> __device__ __forceinline__ void load_tile(const normal_call &C, int64_t row0, int count, T *tile)
 {
     const T *from = (const T *)C.A + row0 * C.row_stride;
@@ -85,7 +85,7 @@ template <class T> __device__ __forceinline__ void load_tile(const normal_call &
             }
         return;
     }
-    /* Neighbouring threads differ in `fast`; each has up to BATCH loads under way, which differ in `slow`. */
+    /* Neighbouring threads differ in `fast`; each has up to BATCH loads in flight, which differ in `slow`. */
     const bool down = C.mode == DOWN;
     const int shift = down ? 5 : C.load_shift, step = THREADS >> shift;
     const int fasts = down ? count : C.even, slows = down ? C.even : count;
@@ -110,7 +110,7 @@ __device__ __forceinline__ void load_end(void)
     fsi_copy_wait<0>();
 }
 
-/* Columns c0 ... c0 + M - 1 of P, those that do not exist and elements from n on zero. */
+/* Columns c0 ... c0 + M - 1 of P; columns that do not exist and elements from n on are zero. */
 template <int M> __device__ __forceinline__ void load_P(const normal_call &C, int c0, double *P)
 {
     for (int e = threadIdx.x; e < M * C.even; e += THREADS) {
@@ -288,7 +288,7 @@ typedef struct normal_plan {
     int64_t shared; /* bytes */
 } normal_plan;
 
-/* Fills the rest of C for M right-hand sides at once and `blocks` thread blocks on a multiprocessor; 0: no room. */
+/* Fills the rest of C for M right-hand sides at once and `blocks` thread blocks on an SM; 0: no room. */
 int plan_for(const fsi_gpu *gpu, int64_t row_bytes, int M, int sums_in_shared, int blocks, normal_call *C,
              normal_plan *plan)
 {
@@ -341,7 +341,7 @@ int plan_call(const fsi_gpu *gpu, const fs_matrix *A, normal_call *C, normal_pla
 
 template <class T, int Q, int M> fs_result launch(fsi_gpu *gpu, const normal_call &C, const normal_plan &plan)
 {
-    /* All that there is, not what this plan takes: contexts of other threads launch the same kernel with other plans. */
+    /* The maximum, not the size of this plan: contexts of other threads launch the same kernel with other plans. */
     FSI_TRY(fsi_gpu_check(gpu,
                           cudaFuncSetAttribute(multiply_rows<T, Q, M>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                (int)gpu->traits.shared),

@@ -90,7 +90,7 @@ fs_result fsi_gpu_lower_of(fsi_gpu *gpu, int64_t p, const double *X, int64_t ld,
     return FSI_LAUNCHED(gpu, "storing a triangle");
 }
 
-/* Block rows of G by gemm, which cuts long sums into parts for all processors, as syrk does not. */
+/* Block rows of G by gemm, which cuts long sums into slices for all SMs; syrk does not. */
 fs_result fsi_gpu_gram(void *handle, int transposed, int64_t n, int64_t k, const double *X, int64_t ldx, double beta,
                        double *G, int64_t ldg)
 {

@@ -4,7 +4,7 @@
 
 #include "cuda/runtime/gpu.h"
 
-/* What the handle of fsi_gpu_dense begins with: all that files beside dense.cu see of it. */
+/* The beginning of the handle of fsi_gpu_dense, the only part that files other than dense.cu use. */
 typedef struct fsi_gpu_handle {
     fsi_gpu *gpu;
 } fsi_gpu_handle;

@@ -7,7 +7,7 @@
  * for which the entries' numbers are brought into the order of their indices by a stable sort, in each call.  A sum
  * belongs to a warp, or to a thread block where sums are long, and has a fixed order: nothing is added atomically.
  *
- * The arrays were checked by whoever sketched A; an index that is out of range gives NaN here, not a wrong address. */
+ * The arrays were checked when A was sketched; an index that is out of range gives NaN here, not a wrong address. */
 #include "cuda/families/nonzeros.cuh"
 #include "cuda/linalg/products.h"
 #include "cuda/runtime/element.cuh"
@@ -17,7 +17,7 @@ namespace {
 enum { THREADS = 256 };
 enum { LONG = 512 }; /* entries of an average sum that a thread block shares */
 
-/* A sum for each of `sums` places and each c < m: to(place, c) = [to +] ..., from(x, c); both by their strides. */
+/* A sum for each of `sums` lines and each c < m: to(line, c) = [to +] ..., from(x, c); both by their strides. */
 typedef struct sparse_sums {
     const void *ptr, *index, *value;
     fs_index_type index_type;
@@ -74,7 +74,7 @@ template <class T, int WIDTH> __global__ void __launch_bounds__(THREADS)
             }
             if (WIDTH == 32) {
                 for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
-            } else { /* all threads of the block have the same place */
+            } else { /* all threads of the block have the same line */
                 halves[threadIdx.x] = sum;
                 __syncthreads();
                 for (int half = THREADS / 2; half > 0; half /= 2) {

@@ -3,14 +3,13 @@
 
 #include <math.h>
 
-#include "base/dtype.h"
 #include "base/math.h"
 #include "cuda/plan/local_rows.h"
 
 /* Rows of the kappa blocks of Y that an input block feeds. */
 static int64_t tile_height(const fsi_blockperm *B) { return B->kappa * (B->out.small + (B->out.larger > 0)); }
 
-/* Width and shared memory of a tile; returns how many thread blocks share a processor.  Blocks of Y that are too tall for
+/* Width and shared memory of a tile; returns how many thread blocks share an SM.  Blocks of Y that are too tall for
  * FSI_ADJOINT_RESIDENT tiles of 64 columns get the shared memory of fewer thread blocks. */
 static int choose_tile(const fsi_blockperm *B, int64_t sum_bytes, int64_t cols, const fsi_gpu_traits *gpu,
                        fsi_adjoint_plan *plan)
@@ -43,15 +42,15 @@ static void choose_slices(const fsi_blockperm *B, int64_t local_rows, int64_t ro
 fsi_adjoint_plan fsi_choose_adjoint(const fsi_blockperm *B, int64_t row0, int64_t sum_bytes, const fs_matrix *X,
                                     double beta, const fsi_gpu_traits *gpu)
 {
-    const int vectors = sum_bytes == 4 ? 4 : 1;
-    fsi_adjoint_plan plan = {.vector = X->cols % vectors == 0 ? vectors : 1};
+    const int straight = sum_bytes == 4 && X->dtype == FS_F32 && beta == 0.0 && X->col_stride == 1 &&
+                         X->cols % 4 == 0 && X->row_stride % 4 == 0 && (uintptr_t)X->data % 16 == 0;
+    fsi_adjoint_plan plan = {.vector = straight ? 4 : 1, .straight = straight};
     const int resident = choose_tile(B, sum_bytes, X->cols, gpu, &plan);
     plan.by_blocks = (X->col_stride == 1 || X->cols == 1) && plan.shared <= gpu->shared &&
                      (plan.wide >= 32 || plan.wide >= X->cols);
     if (plan.by_blocks) {
-        plan.straight = plan.vector == vectors && X->dtype == fsi_dtype_sum(X->dtype) && beta == 0.0 &&
-                        X->col_stride == 1 && X->row_stride % vectors == 0 &&
-                        (uintptr_t)X->data % (uintptr_t)(vectors * sum_bytes) == 0;
+        plan.spread = !straight && plan.wide >= 32;
+        if (plan.spread) plan.vector = 4;
         plan.team = (int)fsi_min(plan.wide / plan.vector, 32);
         plan.tiles = fsi_div_up(X->cols, plan.wide);
         const int64_t local_rows = B->shuffle == FSI_DEF_NONE ? B->in.small + 1

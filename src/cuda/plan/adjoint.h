@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* Threads of a thread block; thread blocks of a processor and columns of a tile, at most. */
+/* Threads of a thread block; thread blocks of an SM and columns of a tile, at most. */
 enum { FSI_ADJOINT_THREADS = 256, FSI_ADJOINT_RESIDENT = 4, FSI_ADJOINT_WIDEST = 128 };
 
 typedef struct fsi_adjoint_plan {
@@ -19,8 +19,9 @@ typedef struct fsi_adjoint_plan {
     int64_t tiles, slices; /* by blocks: M tiles slices thread blocks; otherwise `tiles` along rows x `slices` along
                             * columns */
     /* by blocks: */
-    int vector;   /* neighbouring columns of a thread */
-    int straight; /* X is written in whole vectors, without beta or rounding */
+    int vector;   /* columns of a thread ... */
+    int straight; /* ... that are neighbours: rows of X are whole vectors, written without beta or rounding */
+    int spread;   /* ... or `team` apart, for rows of X of any length and address */
     int wide;     /* columns of a tile, a power of two ... */
     int team;     /* ... and lanes along them */
     int64_t shared;

@@ -40,9 +40,8 @@ static int gather_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
     return 0;
 }
 
-/* Few nonzeros of several permutations.  H200, 262144 x 512, k = 1024 (2026-11-15, c84d3a0): kappa 4, s 1 takes 144 us
- * and kappa 2, s 2 136, on tensor cores 282 and 159.  With kappa 1, s 4 both take 134, and tensor cores lose nothing
- * with small blocks: k = 4096 of 16384 x 1024 takes 31 there and 42 here. */
+/* Few nonzeros of several permutations, where it takes half to nine tenths of the tensor cores' time.  With kappa = 1
+ * both take the same time, and tensor cores lose nothing with small blocks (docs/kernels/gather_rows_simt.md). */
 static int gather_rows_simt_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs knobs = {0};

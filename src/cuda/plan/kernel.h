@@ -12,7 +12,8 @@
 extern "C" {
 #endif
 
-/* Settings of a plan that tuning varies and tables record; 0: the kernel's own.  A kernel ignores those it has not. */
+/* Settings of a plan that tuning varies and tables record; 0: the kernel's own.  A kernel ignores settings that it does
+ * not have. */
 typedef struct fsi_knobs {
     int instance; /* 1 + an instance that the plan must have */
     int tile;     /* the width of a tile, in the kernel's own unit */
@@ -26,7 +27,7 @@ typedef struct fsi_kernel {
     int least_arch, most_arch;
     unsigned inputs; /* bits 1 << fsi_input_kind */
     int instances;   /* lines of its list */
-    int splits;      /* how many split factors tuning tries: p, p/2, 2p, p+1, p-1 around the kernel's own p */
+    int splits;      /* how many numbers of slices tuning tries: p, p/2, 2p, p+1, p-1 around the kernel's own p */
 
     /* Whether the kernel can compute a problem; the architecture and the kind of input have been checked. */
     int (*fits)(const fsi_problem *p, const fsi_gpu_traits *gpu);
@@ -68,7 +69,7 @@ fsi_plan fsi_plan_of(fsi_kernel_id kernel, int instance, int threads, int64_t sh
 /* How a kernel splits a block's local rows. */
 typedef struct fsi_split_rule {
     int64_t blocks;    /* thread blocks of one slice */
-    int per_processor; /* thread blocks that run on a processor at once */
+    int per_processor; /* thread blocks that run on an SM at once */
     int64_t shortest;  /* local rows of a slice that the rules make, at least */
     int64_t unit;      /* lengths that the rules make are multiples of it */
     int64_t whole;     /* lengths that the kernel takes are */
@@ -79,16 +80,14 @@ typedef struct fsi_split_rule {
 int fsi_plan_split(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, const fsi_split_rule *rule,
                    fsi_plan *plan);
 
-/* Rows of A that the tensor-core kernels read where they are: contiguous, whole 16 bytes; output blocks of at most 64
+/* Whether the tensor-core kernels can read rows of A in place: contiguous, whole 16 bytes; output blocks of at most 64
  * rows; not f64. */
 int fsi_rows_suit_mma(const fsi_problem *p);
-/* Whether two f16 terms are enough of a float.  One float in four loses its last bit; a sum of four terms, rounded as
- * often, hides that.  Sums of fewer are left to kernels that split or add exactly. */
+/* Whether two f16 terms are enough of a float.  One float in four loses its last bit, which the roundings of a sum of
+ * four terms hide.  Sums of fewer terms are left to kernels that split or add exactly. */
 int fsi_two_terms_suffice(const fsi_problem *p);
 /* Permutations of one pass over A: as many as an instance takes together, none left over. */
 int fsi_permutations_together(const fsi_problem *p);
-/* Whether simt_generic.cu is faster than the kernels above it in the list from gather_rows_simt on (simt_generic.c). */
-int fsi_simt_generic_goes_first(const fsi_problem *p, const fsi_gpu_traits *gpu);
 
 #ifdef __cplusplus
 }

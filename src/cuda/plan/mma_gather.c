@@ -43,8 +43,8 @@ static int mma_gather_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     return 0;
 }
 
-/* Gathered rows always; batches where they are wide.  H200, 512 samples of 109388, k = 1024 (2026-11-16, 7411358): 265
- * us for shuffled rows and 130 for contiguous blocks, by plain additions 642 and 421. */
+/* Gathered rows always; batches where they are wide enough to be faster than plain additions
+ * (docs/kernels/mma_gather.md). */
 static int mma_gather_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs knobs = {0};
@@ -87,7 +87,7 @@ static int mma_factored_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, co
     return i >= 0 && plan_instance(p, gpu, knobs, FSI_KERNEL_MMA_FACTORED, i, factored_samples[i], plan);
 }
 
-/* The widest tiles of which every processor gets its two thread blocks, or nearly. */
+/* The widest tiles of which every SM gets its two thread blocks, or nearly. */
 static int mma_factored_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     for (int i = 0; i < FSI_MMA_FACTORED_COUNT; i++) {

@@ -50,7 +50,7 @@ static int mma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const 
 static int mma_rows_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs one = {.tile = 1}, two = {.tile = 2};
-    if (p->n < 48 || fsi_simt_generic_goes_first(p, gpu)) return 0;
+    if (p->n < 48) return 0;
     return (p->n > 128 && mma_rows_plan(p, gpu, &two, plan)) || mma_rows_plan(p, gpu, &one, plan);
 }
 

@@ -46,13 +46,14 @@ static int mma_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     return 0;
 }
 
-/* Two neighbouring columns of a thread where one copy brings them.  H200, 16777216 rows, k = 1024, s = 4 (2026-11-16,
- * 9c3528b): 16 columns take 458 us, by simt_skinny.cu 610; 8 take 317, there 320; 64 take 1.9 ms, by plain additions
- * 1.78. */
+/* Two neighbouring columns of a thread where one copy brings them. 8 columns and 64 are as fast by simt_skinny.cu and
+ * simt_generic.cu (docs/kernels/mma_skinny.md). */
 static int mma_skinny_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs one = {.tile = 1}, two = {.tile = 2};
     if (!p->across || p->n < 9 || p->rows < 32768 || p->local_rows < 256) return 0;
+    /* wgmma_rows.cu is faster there; its plan file has the numbers. */
+    if (gpu->arch == 90 && p->n >= 17 && !(p->aligned && p->n <= 32) && fsi_two_terms_suffice(p)) return 0;
     if (p->aligned && p->n % 2 == 0 && mma_skinny_plan(p, gpu, &two, plan)) return 1;
     return p->dtype == FS_F32 && mma_skinny_plan(p, gpu, &one, plan);
 }

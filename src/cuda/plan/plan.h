@@ -1,8 +1,8 @@
 /* plan.h - which kernel and tile compute Y = S A for a BlockPerm-SJLT: shape, types, strides and GPU in, a plan out.
  *
  * Plain C without CUDA, so that the choice is tested on machines without a GPU (tests/plans).  fsi_choose has the rules;
- * `fsbench tune` measures the candidates (tune/candidates.h) and writes the best into a table that a context loads
- * ($FLASHSKETCH_TUNING) and that goes before the rules. */
+ * `fsbench tune` measures the candidates (tune/candidates.h) and writes the best to a table that a context loads
+ * ($FLASHSKETCH_TUNING) and that has precedence over the rules. */
 #ifndef FSI_CUDA_PLAN_PLAN_H
 #define FSI_CUDA_PLAN_PLAN_H
 
@@ -55,15 +55,15 @@ fsi_problem fsi_problem_of(const fsi_blockperm *S, int64_t row0, const fs_matrix
 
 typedef struct fsi_tuning fsi_tuning;
 
-/* The plan of a problem: the table's, if there is a table with an entry that this GPU can run, otherwise the rules'.  Of
- * a matrix there always is one; for gathered rows and factored input .kernel may be FSI_KERNEL_NONE, and the input is
+/* The plan of a problem: the table's, if there is a table with an entry that this GPU can run, otherwise the rules'.  A
+ * matrix always has a plan; for gathered rows and factored input .kernel may be FSI_KERNEL_NONE, and the input is then
  * materialized first. */
 fsi_plan fsi_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_tuning *table);
 
 /* Columns of A of a thread block's tile. */
 int64_t fsi_plan_width(const fsi_plan *plan);
 
-/* Whether no more thread blocks are started than there are processors, each of which loops over work items. */
+/* Whether at most one thread block per SM is started, which loops over work items. */
 int fsi_plan_is_persistent(const fsi_plan *plan);
 
 /* Rows of A that one copy through a tensor map brings; 1 for kernels without maps. */
@@ -79,7 +79,7 @@ int fsi_plan_cluster(const fsi_plan *plan);
 /* Partial-sum buffers that a plan leaves to split_reduce.cu; 0 when it writes Y itself. */
 int64_t fsi_plan_partials(const fsi_problem *p, const fsi_plan *plan);
 
-/* Whether a plan is one that its kernel makes on some GPU: planning again with the recorded knobs yields it. */
+/* Whether some GPU's rules of the kernel produce this plan: planning again with the recorded knobs yields it. */
 int fsi_plan_sound(const fsi_problem *p, const fsi_plan *plan);
 
 #ifdef __cplusplus

@@ -26,7 +26,7 @@ fsi_problem fsi_problem_of(const fsi_blockperm *S, int64_t row0, const fs_matrix
     /* Row groups start at multiples of 32 rows of the whole input. */
     if (p.down && row0 * fsi_dtype_size(A->dtype) % 16 != 0) p.aligned = 0;
     p.whole = p.aligned && (p.across ? A->cols : A->rows) * fsi_dtype_size(A->dtype) % 16 == 0;
-    /* Strides of a map are positive, its sides too, its coordinates are of 31 bits, and a slice may end behind the last
+    /* Strides and sides of a map are positive, its coordinates have 31 bits, and a slice may end behind the last
      * row. */
     const int describable = A->rows > 0 && A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
     if (p.across) p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;

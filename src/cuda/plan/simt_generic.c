@@ -75,32 +75,15 @@ static int widest_vector(const fsi_problem *p)
     return vector;
 }
 
-/* Many rows of half a tile of floats, four nonzeros a column, on the GPU where that was measured.  H200, 16777216 rows,
- * s = 4 (`fsbench tune`, 2026-11-15): 32 columns take 1.07 ms, by simt_skinny.cu 1.19; 64 columns 1.78, by wgmma_rows.cu
- * 2.04. */
-static int plan_half_a_tile(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
-{
-    const fsi_knobs knobs = {.tile = 2, .threads = 64, .group = 1};
-    return gpu->arch == 90 && p->dtype == FS_F32 && p->across && p->n >= 32 && p->n <= 64 && p->s == 4 &&
-           p->kappa == 1 && p->block_rows <= 64 && p->rows >= 1 << 20 && p->shuffle != FSI_DEF_GROUPS &&
-           simt_generic_plan(p, gpu, &knobs, plan);
-}
-int fsi_simt_generic_goes_first(const fsi_problem *p, const fsi_gpu_traits *gpu)
-{
-    fsi_plan plan;
-    return plan_half_a_tile(p, gpu, &plan);
-}
-
 /* As many permutations together, as wide and as many threads as shared memory holds. */
 static int simt_generic_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
-    if (plan_half_a_tile(p, gpu, plan)) return 1;
     if (p->block_rows > TALLEST) return 0;
     for (int group = (int)fsi_min(p->kappa, 4); group >= 1; group--)
         for (int vector = widest_vector(p); vector >= 1; vector /= 2)
             for (int threads = 128; threads >= 32; threads /= 2) {
                 const int64_t tile = group * p->block_rows * threads * vector * (p->dtype == FS_F64 ? 8 : 4);
-                /* Three tiles to a processor keep its shared memory busy; the last resort may fill it. */
+                /* Three tiles on an SM keep its shared memory busy; the last resort may fill it. */
                 const int last = vector == 1 && threads == 32 && group == 1;
                 const fsi_knobs knobs = {.tile = vector, .threads = threads, .group = group};
                 if (tile > gpu->shared_per_processor / (last ? 1 : 3)) continue;

@@ -49,7 +49,7 @@ static int simt_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, con
     *plan = fsi_plan_of(FSI_KERNEL_SIMT_SKINNY, instance_of(p), threads, 0);
     plan->team = 1;
     while (plan->team < p->n) plan->team *= 2;
-    /* As many rounds as the tables have room for, but not more than a processor's share. */
+    /* As many rounds as the tables have room for, but not more than a thread block's share of an SM. */
     const int64_t least = FSI_SIMT_SKINNY_UNROLL * (32 / plan->team), step = least * (warps / each);
     int64_t chunk = knobs->chunk;
     if (chunk == 0) {
@@ -79,7 +79,7 @@ static int simt_skinny_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)
 static int simt_skinny_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     fsi_knobs knobs = {0};
-    if (p->rows < 32768 || p->local_rows < 256 || fsi_simt_generic_goes_first(p, gpu)) return 0;
+    if (p->rows < 32768 || p->local_rows < 256) return 0;
     for (int i = 0; simt_skinny_candidate(p, i, &knobs); i++)
         if (simt_skinny_plan(p, gpu, &knobs, plan)) return 1;
     return 0;

@@ -19,7 +19,7 @@ static int fastest_slices(const fsi_problem *p, const fsi_gpu_traits *gpu, const
     double least_time = 1e300;
     for (int64_t slices = 1; slices <= limit; slices++) {
         const double waves = (double)fsi_div_up(rule->blocks * slices, at_once);
-        /* the time of the busiest processor, in rows of A read, and what the partial-sum buffers cost all of them */
+        /* the time of the busiest SM, in rows of A read, and the time that the partial-sum buffers cost all of them */
         const double work = waves * (double)p->local_rows / (double)slices * (double)at_once;
         const double partials = slices * p->kappa > 1
                                     ? 2.0 * (double)(slices * p->kappa * p->block_rows) * (double)rule->blocks

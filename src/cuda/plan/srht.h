@@ -17,12 +17,12 @@ enum { FSI_SRHT_LARGE_BYTES = (1 << FSI_SRHT_LARGE_BITS) * (64 + 2 * 4) };
 /* Rows of Y of a thread block of srht_sampled.cu, by the bytes of a sum. */
 #define FSI_SRHT_SAMPLES(sum_bytes) (32 * ((sum_bytes) == 8 ? 16 : 32))
 
-/* Whether S A is left to srht_sampled.cu: few rows of Y.  Every FSI_SRHT_SAMPLES rows of Y read and transform A anew;
- * below one segment srht.cu has a single pass. */
+/* Whether S A is left to srht_sampled.cu: few rows of Y. Every FSI_SRHT_SAMPLES rows of Y read and transform A once
+ * more; below one segment srht.cu has a single pass. */
 int fsi_srht_is_sampled(const fsi_srht *S, fs_dtype dtype);
 
 /* Segments of a slice of srht_sampled.cu: `segments` in all, `blocks` thread blocks of a slice, `per_processor` of them
- * on a processor, partial-sum buffers of `partial` bytes. */
+ * on an SM, partial-sum buffers of `partial` bytes. */
 int64_t fsi_srht_slice_length(const fsi_gpu_traits *gpu, int64_t segments, int64_t blocks, int per_processor,
                               int64_t partial);
 

@@ -6,7 +6,7 @@
 
 typedef struct fsi_gpu_traits {
     int arch;       /* compute capability: 75, 80, 90, 100, ... */
-    int processors; /* multiprocessors */
+    int processors; /* SMs */
     int64_t shared; /* bytes of shared memory that a thread block may have */
     int64_t shared_per_processor;
     int64_t l2; /* bytes of L2 */

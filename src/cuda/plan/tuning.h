@@ -1,4 +1,4 @@
-/* tuning.h - tables of measured choices, which go before the rules of fsi_choose.
+/* tuning.h - tables of measured choices, which have precedence over the rules of fsi_choose.
  *
  * A table is a text file: a line that names the GPU, then a line for each entry, the problem and the plan that was best
  * for it.  `fsbench tune` writes it (tune/candidates.h), a context reads it ($FLASHSKETCH_TUNING).  A table that was
@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* Reads a table; NULL, with an error message in `why`, if the file cannot be read or is none.  free() releases it. */
+/* Reads a table; NULL, with an error message in `why`, if the file cannot be read or is not a table.  free() releases
+ * it. */
 fsi_tuning *fsi_tuning_read(const char *path, char *why, size_t bytes);
 
 /* The plan of a problem; 0 if the table has none. */

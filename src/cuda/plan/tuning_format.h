@@ -1,6 +1,6 @@
 /* tuning_format.h - the text of a tuning table, for its reader and its writer.
  *
- * The number of the head grows whenever an instance list numbers its instances anew. */
+ * The number in the first line grows whenever an instance list renumbers its instances. */
 #ifndef FSI_CUDA_PLAN_TUNING_FORMAT_H
 #define FSI_CUDA_PLAN_TUNING_FORMAT_H
 

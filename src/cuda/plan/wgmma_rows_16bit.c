@@ -43,7 +43,7 @@ static int wgmma_rows_16bit_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
     return fsi_plan_split(p, gpu, &slices, &rule, plan) && plan->slices == t->cluster;
 }
 
-/* The instance of which `resident` thread blocks run on a processor, in clusters of such a size. */
+/* The instance of which `resident` thread blocks run on an SM, in clusters of this size. */
 static int plan_of_form(const fsi_problem *p, const fsi_gpu_traits *gpu, int resident, int cluster, fsi_plan *plan)
 {
     for (int i = 0; i < FSI_WGMMA_ROWS_16BIT_COUNT; i++) {
@@ -54,17 +54,14 @@ static int plan_of_form(const fsi_problem *p, const fsi_gpu_traits *gpu, int res
     return 0;
 }
 
-/* Where all thread blocks run at once and fill seven tenths of the GPU.  H200, f16 (2026-11-16, 4d6ab92), in us,
- * wgmma_rows.cu in brackets, 16384 x 1024: k = 64 14.3 (19.3), 256 14.0 (19.6), 512 13.7 (19.7), 1024 14.7 (17.6);
- * 65536 x 1024: 37.5 (41.5), 35.7 (41.1), 35.3 (41.0), 36.0 (38.5); 131072 x 512: k = 256 39.5 (42.5), 512 35.8 (41.3),
- * 1024 35.7 (41.1), 2048 36.0 (38.5); 262144 x 512: 512 66.2 (70.2), 1024 66.2 (70.6), 2048 67.5 (69.4), but 256, seven
- * slices, 74 (72.5).  Three slices take 45 us where seven take 39.5: 96 processors do not generate S for shuffled rows
- * as fast as they read them.  Sixteen slices, two of them on a processor, take 54 us for k = 64 of 131072 x 512 (42). */
+/* Where all thread blocks run at once and fill seven tenths of the GPU; docs/kernels/wgmma_rows_16bit.md has the times
+ * beside those of wgmma_rows.cu.  With three slices 96 SMs would run, which do not generate S for shuffled rows as fast
+ * as they read them. */
 static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     static const struct {
         int resident, cluster;
-        int fit;      /* thread blocks of such clusters on 132 processors (cudaOccupancyMaxActiveClusters) */
+        int fit;      /* thread blocks of such clusters on 132 SMs (cudaOccupancyMaxActiveClusters) */
         int64_t most; /* elements of A */
     } forms[] = {{1, 1, 132, INT64_MAX},
                  {1, 2, 132, INT64_MAX},

@@ -155,9 +155,9 @@ fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, 
         const bool last = p == count;
         add<<<(unsigned)blocks, THREADS, 0, gpu->stream>>>(from, last ? to : between, last ? beta : 0.0, elements,
                                                            down ? Y->rows : Y->cols, down);
-        FSI_TRY(FSI_LAUNCHED(gpu, "adding parts of Y"));
+        FSI_TRY(FSI_LAUNCHED(gpu, "adding partial results"));
     } while (p < count);
     if (fetched) FSI_TRY(copy(gpu, &caller, fetched, elements, 1));
-    /* What is in host memory is the caller's as soon as the call returns. */
-    return waits ? fsi_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "adding parts of Y") : FS_OK;
+    /* Matrices in host memory belong to the caller again when the call returns. */
+    return waits ? fsi_gpu_check(gpu, cudaStreamSynchronize(gpu->stream), "adding partial results") : FS_OK;
 }

@@ -1,4 +1,4 @@
-/* backend.cu - the CUDA backend's table: opening a GPU, its scratch memory, and which file makes which product. */
+/* backend.cu - the CUDA backend's table: opening a GPU, its scratch memory, and the file for each product. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 fs_result fsi_gpu_check(fsi_gpu *gpu, cudaError_t error, const char *what)
 {
     if (error == cudaSuccess) return FS_OK;
-    cudaGetLastError(); /* so that the next call is not blamed for it */
+    cudaGetLastError(); /* so that the next call does not report it */
     if (error == cudaErrorMemoryAllocation)
         return gpu->host.fail(FS_ENOMEM, "%s on %s: %s", what, gpu->name, cudaGetErrorString(error));
     return gpu->host.fail(FS_EBACKEND, "%s on %s: %s", what, gpu->name, cudaGetErrorString(error));
@@ -64,7 +64,7 @@ static fs_result open_device(fsi_gpu *gpu, const fs_context_options *options)
         return gpu->host.fail(FS_EBACKEND, "the CUDA backend found no GPU: %s",
                               error == cudaSuccess ? "the driver lists none" : cudaGetErrorString(error));
     if (options->device >= count)
-        return gpu->host.fail(FS_EBACKEND, "device %d was asked for, there %s %d", options->device,
+        return gpu->host.fail(FS_EBACKEND, "device %d was requested, there %s %d", options->device,
                               count == 1 ? "is" : "are", count);
     cudaDeviceProp prop;
     FSI_TRY(fsi_gpu_check(gpu, cudaGetDeviceProperties(&prop, options->device), "reading the GPU's properties"));
@@ -126,8 +126,8 @@ static fs_result gpu_open(void **state, const fsi_host *host, const fs_context_o
 static int gpu_describe(const void *state, char *text, size_t bytes)
 {
     const fsi_gpu *gpu = (const fsi_gpu *)state;
-    return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d multiprocessors%s%s", gpu->device,
-                    gpu->name, gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
+    return snprintf(text, bytes, "cuda, device %d: %s, compute capability %d.%d, %d SMs%s%s", gpu->device, gpu->name,
+                    gpu->capability / 10, gpu->capability % 10, gpu->traits.processors,
                     gpu->precision == FS_PRECISION_FAST ? ", fast precision" : "", gpu->tuning ? ", tuned" : "");
 }
 
@@ -220,7 +220,7 @@ static fs_result gpu_apply_products(void *state, const fsi_def *S, int64_t row0,
 static fs_result refuse_captured(fsi_gpu *gpu, cudaStream_t stream, const char *which)
 {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    FSI_TRY(fsi_gpu_check(gpu, cudaStreamIsCapturing(stream, &capture), "asking whether a stream is captured"));
+    FSI_TRY(fsi_gpu_check(gpu, cudaStreamIsCapturing(stream, &capture), "querying whether a stream is captured"));
     if (capture == cudaStreamCaptureStatusNone) return FS_OK;
     return gpu->host.fail(
         FS_EUNSUPPORTED, "fs_context_set_stream: the %s stream is in capture; set the stream before the capture begins",
@@ -237,7 +237,7 @@ static fs_result gpu_set_stream(void *state, void *stream)
     FSI_TRY(refuse_captured(gpu, gpu->stream, "old"));
     FSI_TRY(refuse_captured(gpu, next, "new"));
     cudaEvent_t done;
-    FSI_TRY(fsi_gpu_check(gpu, cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "making an event"));
+    FSI_TRY(fsi_gpu_check(gpu, cudaEventCreateWithFlags(&done, cudaEventDisableTiming), "creating an event"));
     fs_result result = fsi_gpu_check(gpu, cudaEventRecord(done, gpu->stream), "marking the old stream");
     if (result == FS_OK) result = fsi_gpu_check(gpu, cudaStreamWaitEvent(next, done, 0), "waiting for the old stream");
     cudaEventDestroy(done); /* freed once it has happened */

@@ -40,7 +40,7 @@ struct device_group {
     fsi_host host;
     int count;
     member *members;
-    fs_matrix *views; /* of the partial Ys, to be added */
+    fs_matrix *views; /* of the partial results, to be added */
     int64_t bytes;    /* of a partial Y */
     bool by_nccl;
     nccl api;
@@ -229,7 +229,7 @@ static fs_result group_open(void **out, const fsi_host *host, void *const *state
     }
     if (result == FS_OK && sum == FS_MULTI_NCCL) result = open_nccl(t);
     if (result == FS_OK && sum == FS_MULTI_AUTO && count > 1 && one_device_each(t) && open_nccl(t) != FS_OK)
-        host->fail(FS_OK, "%s", ""); /* copies do it too: no failure */
+        host->fail(FS_OK, "%s", ""); /* copies serve too: not an error */
     if (result == FS_OK && !t->by_nccl) connect_peers(t);
     if (result != FS_OK) group_close(t);
     else *out = t;

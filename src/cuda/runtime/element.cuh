@@ -1,8 +1,9 @@
-/* element.cuh - matrices as kernels see them: elements of four types, views with strides, and the one way out.
+/* element.cuh - matrices in the form that kernels read and write: elements of four types, views with strides, and the
+ * one function that stores sums.
  *
- * Sums are made in float, or double for double.  A finished sum leaves through fsi_output_put, which scales it once,
- * adds beta times what was there and rounds to the output's type: the same three roundings as every CPU variant, so
- * that kernels and the reference implementation agree exactly on integers. */
+ * Sums are float, or double for double.  A finished sum is stored by fsi_output_put, which scales it once, adds beta
+ * times what was there and rounds to the output's type: the same three roundings as every CPU variant, so that kernels
+ * and the reference implementation agree exactly on integers. */
 #ifndef FSI_CUDA_RUNTIME_ELEMENT_CUH
 #define FSI_CUDA_RUNTIME_ELEMENT_CUH
 

@@ -40,8 +40,9 @@ typedef struct fsi_gpu {
     struct fsi_linalg *linalg;   /* cuBLAS and cuSOLVER (linalg/libraries.h), opened by the first workspace */
 } fsi_gpu;
 
-/* `bytes` of device scratch, 256-byte aligned, contents undefined, valid for work queued by this call; what earlier
- * requests of the same call got is gone when it grows, so ask once for everything.  FS_ENOMEM with the numbers. */
+/* `bytes` of device scratch, 256-byte aligned, contents undefined, valid for work queued by this call; memory from
+ * earlier requests of the same call is lost when it grows, so request everything at once.  FS_ENOMEM with the
+ * numbers. */
 fs_result fsi_gpu_scratch(fsi_gpu *gpu, int64_t bytes, void **memory);
 /* The same of another pool of the context. */
 fs_result fsi_gpu_take(fsi_gpu *gpu, fsi_gpu_pool *pool, int64_t bytes, void **memory);
@@ -74,7 +75,7 @@ public:
     ~allocations_while_capturing() { cudaThreadExchangeStreamCaptureMode(&mode); }
 };
 
-/* FS_OK, or FS_EBACKEND with what was being done and CUDA's error message. */
+/* FS_OK, or FS_EBACKEND with the action that failed and CUDA's error message. */
 fs_result fsi_gpu_check(fsi_gpu *gpu, cudaError_t error, const char *what);
 
 /* After a launch: fsi_gpu_check of the last error. */
@@ -102,7 +103,8 @@ FSI_GPU_OP(fsi_gpu_gaussian_adjoint, fsi_gauss);
 fs_result fsi_gpu_product(fsi_gpu *gpu, const fsi_def *S, int adjoint, int64_t row0, double alpha,
                           const fs_matrix *from, double beta, const fs_matrix *to);
 
-/* Once for every context, whose traits are known: lets kernels have shared memory, and finds out what was compiled. */
+/* Once for every context, whose traits are known: sets the kernels' limits of shared memory, and finds out which were
+ * compiled. */
 fs_result fsi_gpu_blockperm_prepare(fsi_gpu *gpu);
 
 /* S times the gathered rows of `from`; the list is in device memory too. */
@@ -115,7 +117,7 @@ fs_result fsi_gpu_sparse_apply(fsi_gpu *gpu, const fsi_def *S, int64_t row0, dou
                                double beta, const fs_matrix *Y);
 fs_result fsi_gpu_digest(fsi_gpu *gpu, const fsi_def *S, int64_t col0, int64_t cols, uint64_t *digest);
 extern const fsi_dense fsi_gpu_dense; /* dense.cu */
-/* Gives back gpu->linalg, once every workspace is closed; NULL: nothing. */
+/* Releases gpu->linalg, once every workspace is closed; NULL is a no-op. */
 void fsi_linalg_close(fsi_gpu *gpu);
 /* fs_add where a matrix is in device memory; those in host memory have packed rows or columns. */
 fs_result fsi_gpu_add(fsi_gpu *gpu, const fs_matrix *P, int count, double beta, const fs_matrix *Y);

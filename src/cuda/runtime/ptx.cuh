@@ -101,7 +101,7 @@ static __device__ __forceinline__ void fsi_store_release(int *at, int x)
     asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(at), "r"(x) : "memory");
 }
 
-/* Programmatic dependent launch: the kernel queued next may take its place on the GPU already, if it was launched so;
+/* Programmatic dependent launch: the kernel queued next may already start, if it was launched with that attribute;
  * there fsi_await_last_kernel waits until this one is done and its writes are visible. */
 static __device__ __forceinline__ void fsi_start_next_kernel(void)
 {
@@ -152,6 +152,14 @@ static __device__ __forceinline__ void fsi_shared_put(uint32_t at, double x)
 {
     asm volatile("st.shared.f64 [%0], %1;" ::"r"(at), "d"(x) : "memory");
 }
+static __device__ __forceinline__ void fsi_shared_put16(uint32_t at, uint32_t x)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(at), "h"((uint16_t)x) : "memory");
+}
+static __device__ __forceinline__ void fsi_shared_put8(uint32_t at, uint32_t x)
+{
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+}
 static __device__ __forceinline__ void fsi_shared_put2(uint32_t at, uint32_t x, uint32_t y)
 {
     asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(at), "r"(x), "r"(y) : "memory");
@@ -162,7 +170,7 @@ static __device__ __forceinline__ float4 fsi_shared_float4(uint32_t at)
     asm volatile("ld.shared.v4.f32 {%0,%1,%2,%3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
     return x;
 }
-/* The same, and a store, if so: a predicate, no branch, and the instruction is fetched in any case. */
+/* The same, and a store, under a predicate and without a branch: the instruction is fetched in any case. */
 static __device__ __forceinline__ void fsi_shared_get4(bool so, uint32_t at, float4 *x)
 {
     asm volatile("{.reg .pred p; setp.ne.u32 p, %5, 0;\n"
@@ -255,7 +263,7 @@ static __device__ __forceinline__ uint32_t fsi_turned_halves(uint32_t x, uint32_
     return r;
 }
 
-/* a b + c; of the same in C ptxas 13.0 makes an addition of 0 besides. */
+/* a b + c; for the same in C, ptxas 13.0 emits a redundant addition of 0. */
 static __device__ __forceinline__ uint64_t fsi_mad_wide(uint32_t a, uint32_t b, uint64_t c)
 {
     uint64_t r;
@@ -293,7 +301,7 @@ static __device__ __forceinline__ void fsi_mma(float *d, const uint32_t (&a)[4],
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* Whether this lane is the one of its warp that does what one should do. */
+/* Whether this lane is the elected one of its warp. */
 static __device__ __forceinline__ bool fsi_elect(void)
 {
     int elected;
@@ -321,8 +329,8 @@ static __device__ __forceinline__ void fsi_mbarrier_arrive_expect(uint32_t at, i
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes) : "memory");
 }
 /* Copies a box of a three-dimensional tensor map (tensor_maps.cuh), from element (x, y, z) on, which may be outside: what is
- * outside is zero.  Reported to an mbarrier, all of the box.  What is read once is the first that L2 may forget: the
- * policy is what createpolicy.fractional.L2::evict_first makes. */
+ * outside is zero.  Reported to an mbarrier, all of the box.  Data that are read once are the first that L2 evicts: the
+ * policy is that of createpolicy.fractional.L2::evict_first. */
 static __device__ __forceinline__ void fsi_copy_box(uint32_t to, const CUtensorMap *map, int x, int y, int z,
                                                     uint32_t mbarrier)
 {
@@ -341,10 +349,16 @@ static __device__ __forceinline__ void fsi_copy_box_to_both(uint32_t to, const C
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier), "h"((uint16_t)3), "l"(0x12F0000000000000ull)
                  : "memory");
 }
-/* fsi_copy16_part of what is read once, with the same policy. */
+/* fsi_copy16_part and fsi_copy16 of what is read once, with the same policy. */
 static __device__ __forceinline__ void fsi_copy16_once(uint32_t to, const void *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(from), "r"(bytes),
+                 "l"(0x12F0000000000000ull)
+                 : "memory");
+}
+static __device__ __forceinline__ void fsi_copy16_whole(uint32_t to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                  "l"(0x12F0000000000000ull)
                  : "memory");
 }
@@ -388,7 +402,7 @@ static __device__ __forceinline__ void fsi_cluster_barrier(void)
                  "barrier.cluster.wait.acquire.aligned;" ::
                      : "memory");
 }
-/* The same, which orders nothing: what has been read from another, and used, has been read. */
+/* The same without ordering of memory, for data that have been read from another thread block and used. */
 static __device__ __forceinline__ void fsi_cluster_meet(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\n"
@@ -413,7 +427,7 @@ static __device__ __forceinline__ uint32_t fsi_cluster_address(uint32_t at, int 
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(rank));
     return there;
 }
-/* Four floats to such an address, reported to an mbarrier there, if so (as fsi_shared_put4). */
+/* Four floats to such an address, reported to an mbarrier there, under a predicate (as fsi_shared_put4). */
 static __device__ __forceinline__ void fsi_cluster_send4(bool so, uint32_t there, float4 x, uint32_t mbarrier)
 {
     asm volatile(
@@ -423,8 +437,8 @@ static __device__ __forceinline__ void fsi_cluster_send4(bool so, uint32_t there
         "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w), "r"(mbarrier), "r"((uint32_t)so)
         : "memory");
 }
-/* A barrier of all threads of a cluster in two halves: what comes behind the second finds the mbarriers that were
- * initialised before the first; nothing else is ordered. */
+/* A barrier of all threads of a cluster in two halves: code behind the second sees the mbarriers that were initialised
+ * before the first; nothing else is ordered. */
 static __device__ __forceinline__ void fsi_cluster_arrive(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;\n"
@@ -440,8 +454,8 @@ static __device__ __forceinline__ void fsi_cluster_begin(void)
     fsi_cluster_arrive();
     fsi_cluster_await();
 }
-/* Arrives at the mbarrier of thread block `rank` of the cluster.  There this orders what has been read before, but not
- * what has been written: that would take a fence of the whole GPU. */
+/* Arrives at the mbarrier of thread block `rank` of the cluster.  Earlier reads are ordered before it, earlier writes
+ * are not: that would take a fence of the whole GPU. */
 static __device__ __forceinline__ void fsi_mbarrier_arrive_in(int rank, uint32_t at)
 {
     asm volatile("{.reg .b32 there;\n"
@@ -450,7 +464,7 @@ static __device__ __forceinline__ void fsi_mbarrier_arrive_in(int rank, uint32_t
                  "r"(rank)
                  : "memory");
 }
-/* Registers given back by, and lent to, a warpgroup. */
+/* Registers released by, and added to, a warpgroup. */
 template <int N> static __device__ __forceinline__ void fsi_fewer_registers(void)
 {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));

@@ -2,10 +2,10 @@
  *
  * The d-row matrix (A of a sketch, X of an adjoint) is cut into panels along whichever direction its memory runs, so
  * that a panel is a few long runs.  Two buffers on the device alternate: while a kernel works on one panel the next is
- * copied.  Memory that CUDA has pinned is copied from where it is.  The GPU cannot reach other memory by itself at
- * full speed: host threads fill chunks of pinned memory with it, one being filled while others are copied.  Panels cut
- * along the rows are terms of one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix
- * is small and is copied whole. */
+ * copied.  Memory that CUDA has pinned is copied directly.  Other memory cannot be copied at full speed: host threads
+ * fill chunks of pinned memory with it, one being filled while others are copied.  Panels cut along the rows are terms
+ * of one sum: each adds to sums of full precision, and Y is finished once.  The k-row matrix is small and is copied
+ * whole. */
 #include "cuda/runtime/staging.h"
 
 #include <omp.h>
@@ -26,15 +26,9 @@ struct fsi_staging {
     int threads;
 };
 
-/* H200 behind 16 cores, 2026-11-16, copying alone, GB/s (pinned memory 55.4): 6 threads 45, 8 threads 49 to 54, 10 and
- * 12 threads 54.5, 16 threads the same, or 43 where one of them did not get its core in time.  Two whole panels in turn
- * 47 to 54; chunks of 8 MiB 54, of 4 MiB 25 to 31, since threads wait for each other at the end of each.
- * Shares of the copy rate in the library, on machines that are quiet and on some whose cores others use too: this 0.98
- * and 0.43 to 0.84, by the number of threads (10 of them once 0.50, 8 once 0.84); two panels 0.94 to 0.96 and 0.72 to
- * 0.84; chunks of 2 MiB that every thread fills and sends by itself 0.91 and 0.36 to 0.60; copy units distributed over
- * a whole panel, chunks submitted by the thread that completes each one, 0.64 to 0.77 on a quiet machine: threads that
- * wait for events contend in the driver. */
-enum { ENOUGH_THREADS = 10 }; /* unless the options say how many */
+/* 10 threads and chunks of 16 MiB copy at 0.98 of the rate of pinned memory on a quiet machine; docs/kernels/staging.md
+ * has other sizes and schemes. */
+enum { ENOUGH_THREADS = 10 }; /* unless the options give a number */
 static const int64_t PANEL_BYTES = (int64_t)64 << 20, CHUNK_BYTES = (int64_t)16 << 20, PIECE_BYTES = (int64_t)512 << 10;
 
 size_t fsi_staging_bytes(const fsi_gpu *gpu) { return gpu->staging ? gpu->staging->device_bytes : 0; }
@@ -155,7 +149,7 @@ static bool is_pinned(const void *data)
     return attributes.type == cudaMemoryTypeHost;
 }
 
-/* Runs cut into pieces of about as many elements as asked for: whole runs, or slices of one. */
+/* Runs cut into pieces of about the given number of elements: whole runs, or slices of one. */
 typedef struct pieces {
     int64_t runs, length;            /* of all */
     int64_t together, slice, slices; /* runs and elements of a piece; pieces of a run */
@@ -203,7 +197,7 @@ static void move_runs(const layout *l, char *host, char *buffer, int64_t runs, i
                 memcpy(to_buffer ? here : there, to_buffer ? there : here, (size_t)l->size);
     }
 }
-/* A chunk, by all host threads; in small units, so that a thread that waits for its core delays little. */
+/* A chunk, by all host threads; in small units, so that a thread that waits for its core causes little delay. */
 static void move_chunk(const fsi_staging *s, const layout *l, char *host, char *pinned, const piece *chunk,
                        int to_pinned)
 {
@@ -224,7 +218,7 @@ static fs_result copy_runs(fsi_gpu *gpu, cudaStream_t stream, const layout *l, c
     fsi_staging *s = gpu->staging;
     const pieces chunks = cut_runs(runs, l->length, CHUNK_BYTES / l->size);
     FSI_TRY(need_pinned(gpu, chunks.together * chunks.slice * l->size));
-    const int behind = to_device ? 0 : CHUNKS - 1; /* what comes from the device is spread while others come */
+    const int behind = to_device ? 0 : CHUNKS - 1; /* chunks from the device are unpacked while others are copied */
     for (int64_t i = 0; i < chunks.count + behind; i++) {
         if (i < chunks.count) {
             const piece chunk = piece_at(&chunks, i);
@@ -281,7 +275,7 @@ static fs_matrix panel_view(const stream_call *c, void *data, int64_t runs)
     p.col_stride = c->l.down ? p.rows : 1;
     return p;
 }
-/* The narrow matrix that belongs to a panel: the same columns when panels are cut along
+/* The narrow matrix of a panel: the same columns when panels are cut along
  * columns, otherwise all of it. */
 static fs_matrix narrow_part(const stream_call *c, int64_t first, int64_t runs)
 {
@@ -309,7 +303,7 @@ static fs_result copy_panel(fsi_gpu *gpu, const stream_call *c, char *device, in
         "copying a panel");
 }
 
-/* Y from panels of A.  Panels cut along rows add up: the first replaces (beta of the call), the others add. */
+/* Y from panels of A.  Panels cut along rows are summed: the first replaces (beta of the call), the others add. */
 static fs_result stream_apply(fsi_gpu *gpu, const stream_call *c, char *panels[BUFFERS])
 {
     fsi_staging *s = gpu->staging;
@@ -326,7 +320,7 @@ static fs_result stream_apply(fsi_gpu *gpu, const stream_call *c, char *panels[B
         FSI_TRY(fsi_gpu_product(gpu, c->S, 0, row0, c->alpha, &A, i == 0 || c->l.down ? c->beta : 1.0, &Y));
         FSI_TRY(fsi_gpu_check(gpu, cudaEventRecord(s->used[b], gpu->stream), "marking a kernel"));
     }
-    /* host buffers of the caller may be reused on return */
+    /* the caller may reuse host buffers on return */
     return fsi_gpu_check(gpu, cudaStreamSynchronize(s->copier), "waiting for the last copy");
 }
 
@@ -368,7 +362,8 @@ fs_result fsi_staged_product(fsi_gpu *gpu, const fsi_def *S, int adjoint, int64_
                              const fs_matrix *from, double beta, const fs_matrix *to)
 {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-    FSI_TRY(fsi_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture), "asking whether the stream is captured"));
+    FSI_TRY(
+        fsi_gpu_check(gpu, cudaStreamIsCapturing(gpu->stream, &capture), "querying whether the stream is captured"));
     if (capture != cudaStreamCaptureStatusNone)
         return gpu->host.fail(FS_EUNSUPPORTED,
                               "a matrix in host memory cannot be streamed while the stream is captured");
@@ -394,7 +389,7 @@ fs_result fsi_staged_product(fsi_gpu *gpu, const fsi_def *S, int adjoint, int64_
     char *device = gpu->staging->device, *panels[BUFFERS] = {device, device + panel};
     c.pinned = wide_host && is_pinned(wide->data);
 
-    /* 2. the narrow matrix, if it is read and not there */
+    /* 2. the narrow matrix, if it is read and not on the device */
     fs_matrix Y = narrow_host ? packed(narrow, &nl, device + BUFFERS * panel) : *narrow;
     if (narrow_host && (adjoint || beta != 0.0)) FSI_TRY(copy_whole(gpu, narrow, &nl, Y.data, 1));
 

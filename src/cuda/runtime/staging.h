@@ -4,7 +4,7 @@
 
 #include "cuda/runtime/gpu.h"
 
-/* fsi_gpu_product when `from` or `to` (or both) are in host memory.  What is in host memory is ready on return. */
+/* fsi_gpu_product when `from` or `to` (or both) are in host memory.  Results in host memory are ready on return. */
 fs_result fsi_staged_product(fsi_gpu *gpu, const fsi_def *S, int adjoint, int64_t row0, double alpha,
                              const fs_matrix *from, double beta, const fs_matrix *to);
 

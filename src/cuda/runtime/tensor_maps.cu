@@ -1,8 +1,8 @@
 /* tensor_maps.cu - see tensor_maps.cuh.
  *
- * Columns are cut into groups of 128 bytes, because that is the widest box whose 16-byte chunks the hardware exchanges
- * so that reading down a column of shared memory does not hit one bank again and again; a line of floats is such a
- * group, wherever it begins.  The function that encodes a map belongs to the driver and is asked of it at run time:
+ * Columns are cut into groups of 128 bytes, because that is the widest box whose 16-byte chunks the hardware swizzles,
+ * so that reads down a column of shared memory do not hit one bank again and again; a row group of floats is such a
+ * group, wherever it begins.  The function that encodes a map belongs to the driver and is looked up at run time:
  * nothing is linked against the driver. */
 #include "cuda/runtime/tensor_maps.cuh"
 
@@ -21,7 +21,7 @@ static fs_result find_encoder(fsi_gpu *gpu)
     const cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &gpu->encode_map, cudaEnableDefault,
                                                       &found);
 #endif
-    FSI_TRY(fsi_gpu_check(gpu, error, "asking the driver for cuTensorMapEncodeTiled"));
+    FSI_TRY(fsi_gpu_check(gpu, error, "looking up the driver's cuTensorMapEncodeTiled"));
     if (gpu->encode_map) return FS_OK;
     return gpu->host.fail(FS_EBACKEND, "the driver has no cuTensorMapEncodeTiled (answer %d); CUDA 12 or later has it",
                           (int)found);
@@ -41,7 +41,7 @@ static fs_result encode(fsi_gpu *gpu, CUtensorMapDataType type, void *data, cons
                           (unsigned long long)strides[0], (int)error);
 }
 
-/* Groups from `column` on, `groups` of them.  A map is of bytes: they are only moved. */
+/* Groups from `column` on, `groups` of them.  The elements of the map are bytes, because they are only copied. */
 static fs_result encode_rows(fsi_gpu *gpu, const fs_matrix *A, int64_t column, int64_t groups, int64_t width,
                              int box_rows, CUtensorMap *map)
 {

@@ -1,9 +1,9 @@
 /* vector_load.cuh - rows of a matrix 16 bytes at a time.
  *
  * Kernels that gather rows give each thread V neighbouring columns: V = 16 / sizeof(T) where the matrix allows 16-byte
- * loads (fsi_wide), otherwise V = 1 and any strides.  A vector is what one load brings; it is kept as it came until it is
- * added, so that several loads can be under way.  fsi_vector_store is fsi_output_put for V columns at once, with the same
- * roundings. */
+ * loads (fsi_wide), otherwise V = 1 and any strides.  A vector is the result of one load; it is converted only when it
+ * is added, so that several loads can be in flight.  fsi_vector_store is fsi_output_put for V columns at once, with the
+ * same roundings. */
 #ifndef FSI_CUDA_RUNTIME_VECTOR_LOAD_CUH
 #define FSI_CUDA_RUNTIME_VECTOR_LOAD_CUH
 
@@ -23,8 +23,8 @@ static inline int fsi_wide(const fs_matrix *m)
 }
 
 /* The first `count` of V elements from `from` on, zeros for the others.  WHOLE: count is V or 0, and `from` is
- * aligned to the vector.  ONCE: the elements are not expected to be read again soon and should not drive others out
- * of L2. */
+ * aligned to the vector.  ONCE: the elements are not expected to be read again soon and should not evict others from
+ * L2. */
 template <class T, int V, bool WHOLE, bool ONCE>
 static __device__ __forceinline__ fsi_vector<T, V> fsi_vector_load(const T *from, int count)
 {

@@ -23,12 +23,13 @@ typedef struct table {
     double *data;
 } table;
 
-/* What is wrong in the line that is being read.  Before the first row of a file whose format is a guess, the file may
- * as well be something else. */
+/* Reports an error in the present line.  Before the first row of a file whose format was guessed, the message also
+ * adds that it may not be CSV. */
 static fs_result refuse(const table *c, const char *what)
 {
     if (c->rows || c->options->format != FILE_GUESS) return bad_file("%s: %s", c->t.path, what);
-    return bad_file("%s: it begins no " READER_FORMATS " file, and as CSV %s; for a raw file give --shape and --dtype",
+    return bad_file("%s: this is not the beginning of an " READER_FORMATS
+                    " file, and as CSV %s; for a raw file give --shape and --dtype",
                     c->t.path, what);
 }
 
@@ -104,13 +105,13 @@ static fs_result not_a_number(const table *c, char *at, const char *end, int64_t
 
 /* lines ------------------------------------------------------------------------------------------------------ */
 
-/* The next line that is no comment and not blank.  Returns as text_line. */
+/* The next line that is neither a comment nor blank.  Returns as text_line. */
 static int next_line(table *c, char **at, char **end)
 {
     int64_t blank = 0;
     int more;
     while ((more = text_line(&c->t, at, end)) == 1) {
-        if (c->t.line == 1 && !strncmp(*at, "\xEF\xBB\xBF", 3)) *at += 3; /* the mark of UTF-8 */
+        if (c->t.line == 1 && !strncmp(*at, "\xEF\xBB\xBF", 3)) *at += 3; /* the byte order mark of UTF-8 */
         if (*end > *at && (*end)[-1] == '\r') *--*end = 0;
         char *p = *at;
         while (*p == ' ' || *p == '\t') p++;
@@ -119,7 +120,7 @@ static int next_line(table *c, char **at, char **end)
         if (!blank) blank = c->t.line;
     }
     if (more != 1 || !c->rows || !blank) return more;
-    return -(int)bad_file("%s: line %" PRId64 " is blank, but rows follow it; take it out", c->t.path, blank);
+    return -(int)bad_file("%s: line %" PRId64 " is blank, but rows follow it; remove it", c->t.path, blank);
 }
 
 /* Whether the first line is a header: its fields are counted, and those that are numbers.  Returns as text_line. */
@@ -157,8 +158,7 @@ static fs_result make_room(table *c)
     const int64_t bytes = reader_times(rows, c->cols * (int64_t)sizeof(double));
     void *data = bytes < 0 ? NULL : realloc(c->out->memory[0], (size_t)bytes);
     if (!data)
-        return out_of_memory("%s: there is no memory for %" PRId64 " rows of %" PRId64
-                             " numbers; allow more (ulimit -v), "
+        return out_of_memory("%s: no memory for %" PRId64 " rows of %" PRId64 " numbers; allow more (ulimit -v), "
                              "or cut the matrix into several files",
                              c->t.path, rows, c->cols);
     c->out->memory[0] = c->data = data;
@@ -222,7 +222,7 @@ static fs_result read_all(table *c)
         const int header = read_header(c, at, end);
         if (header < 0) return reader_failure(header);
         if (header && (more = next_line(c, &at, &end)) < 0) return reader_failure(more);
-        if (header && more && c->separator == ' ') c->separator = separator_of(at); /* a name may have spaces */
+        if (header && more && c->separator == ' ') c->separator = separator_of(at); /* names may contain spaces */
     }
     for (; more; more = next_line(c, &at, &end)) {
         if (more < 0) return reader_failure(more);

@@ -35,9 +35,9 @@ static fs_result read_header(reader_stream *stream, const kind **k, reader_shape
     *k = NULL;
     for (int i = 0; i < KINDS; i++)
         if (kinds[i].code == magic[2]) *k = &kinds[i];
-    if (!*k) return bad_file("%s: the header says type 0x%02x, which IDX files do not have", path, magic[2]);
+    if (!*k) return bad_file("%s: the header gives type 0x%02x, which IDX files do not have", path, magic[2]);
     if (magic[3] < 1 || magic[3] > MAX_DIMENSIONS)
-        return bad_file("%s: the header says %d dimensions; 1 to %d are read", path, magic[3], MAX_DIMENSIONS);
+        return bad_file("%s: the header gives %d dimensions; 1 to %d are read", path, magic[3], MAX_DIMENSIONS);
     shape->dimensions = magic[3];
     *start = 4 + 4 * (int64_t)magic[3];
     got = reader_more(stream, sizes, *start - 4);
@@ -56,13 +56,13 @@ static fs_result read_values(reader_stream *stream, const file_kind *k, int64_t 
     const int64_t there = reader_values(stream, k, count, kept, data);
     if (there < 0) return reader_failure(there);
     if (there < count * k->bytes)
-        return bad_file("%s: the header says %" PRId64 " bytes of values, but %" PRId64 " follow it; get the file "
+        return bad_file("%s: the header gives %" PRId64 " bytes of values, but %" PRId64 " follow it; get the file "
                         "again",
                         path, count * k->bytes, there);
     const int64_t rest = reader_more(stream, &more, 1);
     if (rest < 0) return reader_failure(rest);
     if (rest > 0)
-        return bad_file("%s: the header says %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
+        return bad_file("%s: the header gives %" PRId64 " bytes of values, but more follow it", path, count * k->bytes);
     return 0;
 }
 
@@ -82,12 +82,12 @@ static fs_result read_stream(reader_stream *stream, const file_options *options,
     need = reader_bytes(&shape, k->bytes);
     if (!stream->gzip || need < 0) FSI_TRY(reader_fits(stream->in, &shape, k->name, k->bytes, there, &need));
     if (need > there)
-        return bad_file("%s: the header says %s %s, which needs %" PRId64 " bytes, but %" PRId64
+        return bad_file("%s: the header gives %s %s, which needs %" PRId64 " bytes, but %" PRId64
                         " bytes of gzip unpack to at most %" PRId64,
                         path, reader_shape_text(text, &shape), k->name, need, stream->in->bytes, stream->most);
     reader_rows_cols(&shape, &rows, &cols);
     if (options->max_cols && cols > options->max_cols)
-        return bad_file("%s: the header says rows of %" PRId64 " values; at most %" PRId64 " are read", path, cols,
+        return bad_file("%s: the header gives rows of %" PRId64 " values; at most %" PRId64 " are read", path, cols,
                         options->max_cols);
     const int64_t kept = options->max_rows && rows > options->max_rows ? options->max_rows : rows;
     const file_kind element = reader_kind(k->letter, k->bytes, 1);

@@ -52,7 +52,7 @@ static fs_result wrong(const text *t, const char *at, const char *wanted)
 
 static int word_ends(const char *at) { return *at == 0 || *at == ' ' || *at == '\t' || *at == '\r'; }
 
-/* A whole number without sign; moves *at behind it and the spaces that follow. */
+/* An integer without sign; moves *at behind it and the spaces that follow. */
 static fs_result read_whole(const text *t, char **at, const char *what, int64_t *number)
 {
     char *p = *at;
@@ -82,7 +82,7 @@ static fs_result read_value(const text *t, const banner *b, char **at, double *v
     const int negative = **at == '-';
     int64_t number;
     if (**at == '-' || **at == '+') ++*at;
-    FSI_TRY(read_whole(t, at, "a whole number", &number));
+    FSI_TRY(read_whole(t, at, "an integer", &number));
     *value = negative ? -(double)number : (double)number;
     return 0;
 }
@@ -96,7 +96,7 @@ static int same_word(const char *word, const char *known)
     return *word == *known;
 }
 
-/* The number of a word in a list, -1 if it is not there. */
+/* The number of a word in a list, -1 if it is not in it. */
 static int find_word(const char *word, const char *const *known)
 {
     for (int i = 0; known[i]; i++)
@@ -113,7 +113,7 @@ static fs_result read_banner(text *t, banner *b, file_matrix *out)
     int count = 0;
     const int more = text_line(t, &at, &end);
     if (more < 0) return reader_failure(more);
-    if (!more) return bad_file("%s: there is nothing in the file", t->path);
+    if (!more) return bad_file("%s: the file is empty", t->path);
     for (at = skip_spaces(at); *at && count < 5; at = skip_spaces(at)) {
         words[count++] = at;
         while (!word_ends(at)) at++;
@@ -127,7 +127,7 @@ static fs_result read_banner(text *t, banner *b, file_matrix *out)
     const int symmetric = find_word(words[4], symmetries);
     const int bad = format < 0 ? 2 : kind < 0 ? 3 : symmetric < 0 ? 4 : 0;
     if (bad)
-        return bad_file("%s: the banner says '%s'; coordinate and array, real, integer and pattern, general, symmetric "
+        return bad_file("%s: the banner is '%s'; coordinate and array, real, integer and pattern, general, symmetric "
                         "and skew-symmetric are read",
                         t->path, file_printable(shown, sizeof shown, words[bad], strlen(words[bad])));
     b->is_array = format;
@@ -151,10 +151,10 @@ static fs_result read_sizes(text *t, const banner *b, int64_t size[3], file_matr
     for (int i = 0; i < (b->is_array ? 2 : 3); i++) FSI_TRY(read_whole(t, &at, names[i], &size[i]));
     if (at != end) return wrong(t, at, "the end of the line with the sizes");
     if (size[0] < 1 || size[1] < 1)
-        return bad_file("%s: the header says %" PRId64 " x %" PRId64 ": there is nothing to read", t->path, size[0],
+        return bad_file("%s: the header gives %" PRId64 " x %" PRId64 ": there is nothing to read", t->path, size[0],
                         size[1]);
     if (b->symmetry != GENERAL && size[0] != size[1])
-        return bad_file("%s: the header says %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
+        return bad_file("%s: the header gives %" PRId64 " x %" PRId64 " and symmetric, which only a square can be",
                         t->path, size[0], size[1]);
     const reader_shape shape = {2, {size[0], size[1]}};
     reader_keep_shape(&shape, out);
@@ -167,29 +167,29 @@ static fs_result read_complex(text *t, const banner *b, file_matrix *out)
     int64_t size[3];
     FSI_TRY(read_sizes(t, b, size, out));
     reader_cannot(t->stream.in, out,
-                  "the banner says '%s': complex numbers are not read; write the real and the "
+                  "the banner is '%s': complex numbers are not read; write the real and the "
                   "imaginary part as matrices of their own",
                   b->field == COMPLEX ? "complex" : "hermitian");
     return reader_refused(out);
 }
 
-/* That the file can hold `count` things of at least `least` bytes each, its last newline aside. */
+/* Fails unless the file can hold `count` items of at least `least` bytes each, its last newline aside. */
 static fs_result can_hold(const text *t, const char *what, int64_t count, int64_t least)
 {
     if (count <= (t->stream.most - 1) / least + 1) return 0;
-    return bad_file("%s: the header says %" PRId64 " %s, but the file's %" PRId64 " bytes%s hold no more than %" PRId64,
-                    t->path, count, what, t->stream.in->bytes, t->stream.gzip ? " of gzip" : "",
-                    (t->stream.most - 1) / least + 1);
+    return bad_file(
+        "%s: the header gives %" PRId64 " %s, but the file's %" PRId64 " bytes%s hold no more than %" PRId64, t->path,
+        count, what, t->stream.in->bytes, t->stream.gzip ? " of gzip" : "", (t->stream.most - 1) / least + 1);
 }
 
-/* That nothing but blank lines follows. */
+/* Fails unless only blank lines follow. */
 static fs_result at_the_end(text *t, int64_t count, const char *what)
 {
     char *at, *end;
     const int more = next_words(t, 0, &at, &end);
     if (more < 0) return reader_failure(more);
     if (!more) return 0;
-    return bad_file("%s: line %" PRId64 ": the header says %" PRId64 " %s, but more follow", t->path, t->line, count,
+    return bad_file("%s: line %" PRId64 ": the header gives %" PRId64 " %s, but more follow", t->path, t->line, count,
                     what);
 }
 
@@ -201,8 +201,8 @@ static fs_result read_array(text *t, const banner *b, file_matrix *out)
     FSI_TRY(read_sizes(t, b, size, out));
     const int64_t rows = size[0], cols = size[1], all = reader_times(rows, cols);
     if (all < 0)
-        return bad_file("%s: the header says %" PRId64 " x %" PRId64 " values, more than can be counted", t->path, rows,
-                        cols);
+        return bad_file("%s: the header gives %" PRId64 " x %" PRId64 " values, more than can be counted", t->path,
+                        rows, cols);
     const int64_t count = b->symmetry == GENERAL ? all : b->symmetry == SKEW ? (all - rows) / 2 : (all + rows) / 2;
     FSI_TRY(can_hold(t, "values", count, 2));
     if (out->whole) {
@@ -221,7 +221,7 @@ static fs_result read_array(text *t, const banner *b, file_matrix *out)
             double value;
             if (more < 0) return reader_failure(more);
             if (!more)
-                return bad_file("%s: the header says %" PRId64 " values, but the file ends after %" PRId64, t->path,
+                return bad_file("%s: the header gives %" PRId64 " values, but the file ends after %" PRId64, t->path,
                                 count, done);
             FSI_TRY(read_value(t, b, &at, &value));
             data[j * rows + i] = value;
@@ -244,7 +244,7 @@ static fs_result read_entries(text *t, const banner *b, int64_t rows, int64_t co
         const int more = next_words(t, 0, &at, &end);
         if (more < 0) return reader_failure(more);
         if (!more)
-            return bad_file("%s: the header says %" PRId64 " entries, but the file ends after %" PRId64, t->path,
+            return bad_file("%s: the header gives %" PRId64 " entries, but the file ends after %" PRId64, t->path,
                             e->count, i);
         FSI_TRY(read_whole(t, &at, "a row", &row));
         FSI_TRY(read_whole(t, &at, "a column", &col));

@@ -16,7 +16,7 @@ typedef struct header {
     const char *path;
     const char *start, *at, *end;
     npy_array *a;
-    char descr[64]; /* as it stands; a list is cut */
+    char descr[64]; /* as in the file; a list is cut */
     int is_list;
     int seen[3]; /* of the three keys */
 } header;
@@ -34,7 +34,7 @@ static void skip_spaces(header *h)
     while (h->at < h->end && strchr(" \t\n\r", *h->at) && *h->at) h->at++;
 }
 
-/* Whether the next thing is c, which is then taken. */
+/* Whether the next character is c, which is then consumed. */
 static int npy_take(header *h, char c)
 {
     skip_spaces(h);
@@ -100,11 +100,11 @@ static fs_result read_size(header *h, int64_t *size)
 {
     skip_spaces(h);
     if (h->at < h->end && *h->at == '-')
-        return bad_file("%s: the header says a negative size in dimension %d", h->path, h->a->shape.dimensions + 1);
+        return bad_file("%s: the header gives a negative size in dimension %d", h->path, h->a->shape.dimensions + 1);
     if (h->at == h->end || *h->at < '0' || *h->at > '9') return wrong(h, "a size");
     for (*size = 0; h->at < h->end && *h->at >= '0' && *h->at <= '9'; h->at++) {
         if (*size > (INT64_MAX - (*h->at - '0')) / 10)
-            return bad_file("%s: the header says a size of more than 63 bits in dimension %d", h->path,
+            return bad_file("%s: the header gives a size of more than 63 bits in dimension %d", h->path,
                             h->a->shape.dimensions + 1);
         *size = 10 * *size + (*h->at - '0');
     }
@@ -117,7 +117,7 @@ static fs_result read_shape(header *h)
     if (!npy_take(h, '(')) return wrong(h, "'('");
     while (!npy_take(h, ')')) {
         if (h->a->shape.dimensions == FILE_MAX_DIMENSIONS)
-            return bad_file("%s: the header says more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
+            return bad_file("%s: the header gives more than %d dimensions", h->path, FILE_MAX_DIMENSIONS);
         FSI_TRY(read_size(h, &h->a->shape.size[h->a->shape.dimensions]));
         h->a->shape.dimensions++;
         if (npy_take(h, ',')) continue;
@@ -147,11 +147,11 @@ static fs_result read_dictionary(header *h)
     skip_spaces(h);
     if (h->at != h->end) return wrong(h, "the end of the header");
     for (int i = 0; i < 3; i++)
-        if (!h->seen[i]) return bad_file("%s: the header does not say '%s'", h->path, keys[i]);
+        if (!h->seen[i]) return bad_file("%s: the header has no '%s'", h->path, keys[i]);
     return 0;
 }
 
-/* What a letter of descr stands for where its elements are not read, and what to do. */
+/* Why elements with a letter of descr are not read, and what to do. */
 static const struct {
     char letter;
     int bytes;
@@ -174,7 +174,7 @@ static int is_read(char order, char letter, long bytes)
     return (letter == 'i' || letter == 'u') && (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8);
 }
 
-/* From descr to the kind of element, or why it is not read. */
+/* From descr to the kind of element, or to the reason why it is not read. */
 static void read_dtype(const header *h)
 {
     npy_array *a = h->a;
@@ -221,8 +221,8 @@ static int64_t read_length(reader_stream *stream, int64_t *length)
     const int64_t fixed = first[6] == 1 ? 10 : 12, there = stream->most - fixed;
     *length = 10 + more < fixed ? 0 : (int64_t)reader_little(first + 8, (int)fixed - 8);
     if (10 + more < fixed || *length > there) {
-        return -(int64_t)bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", path, *length,
-                                  there < 0 ? 0 : there);
+        return -(int64_t)bad_file("%s: the header gives its length as %" PRId64 " bytes, but %" PRId64 " follow", path,
+                                  *length, there < 0 ? 0 : there);
     }
     if (*length <= MAX_HEADER) return fixed;
     return -(int64_t)bad_file("%s: the header has %" PRId64 " bytes; at most %d are read", path, *length, MAX_HEADER);
@@ -235,14 +235,14 @@ fs_result npy_header(reader_stream *stream, npy_array *a)
     const int64_t fixed = read_length(stream, &length);
     if (fixed < 0) return reader_failure(fixed);
     char *text = malloc(length ? (size_t)length : 1);
-    if (!text)
-        return out_of_memory("%s: there is no memory for a header of %" PRId64 " bytes", stream->in->path, length);
+    if (!text) return out_of_memory("%s: no memory for a header of %" PRId64 " bytes", stream->in->path, length);
     const int64_t got = reader_more(stream, text, length);
     header h = {.path = stream->in->path, .start = text, .at = text, .end = text + length, .a = a};
     a->bytes = fixed + length;
     fs_result code = got < 0 ? reader_failure(got) : FS_OK;
     if (!code && got < length)
-        code = bad_file("%s: the header says it has %" PRId64 " bytes, but %" PRId64 " follow", h.path, length, got);
+        code = bad_file("%s: the header gives its length as %" PRId64 " bytes, but %" PRId64 " follow", h.path, length,
+                        got);
     if (!code) code = read_dictionary(&h);
     if (!code) read_dtype(&h);
     free(text);

@@ -80,7 +80,7 @@ static fs_result open_matrix(const reader_source *in, const zip_member *zip, fil
 
 /* which array ------------------------------------------------------------------------------------------------ */
 
-/* The array of this name, or the only one; NULL after a message with the names that there are. */
+/* The array of this name, or the only one; NULL after a message that lists the names. */
 static const zip_member *choose(const reader_source *in, const zip_archive *zip, const char *wanted)
 {
     char name[NAME], names[400] = "";
@@ -148,8 +148,7 @@ static int is_sparse(const zip_archive *zip)
     return zip_find(zip, "format.npy") && zip_find(zip, "shape.npy") && zip_find(zip, "data.npy");
 }
 
-/* Opens one of the arrays, which must have one dimension of `count` elements (-1: any) of numbers, whole ones where
- * `whole`. */
+/* Opens one of the arrays, which must have one dimension of `count` numbers (-1: any), integers where `whole`. */
 static fs_result part_open(const sparse_parts *p, const char *name, int64_t count, int whole, member *m)
 {
     const zip_member *zip = zip_find(p->zip, name);
@@ -160,7 +159,7 @@ static fs_result part_open(const sparse_parts *p, const char *name, int64_t coun
     fs_result code = a->element ? reader_fits(&m->in, &a->shape, a->stored, a->element, elements(m), &need) : 0;
     if (!code && *a->why) code = bad_file("%s: %s", m->in.path, a->why);
     if (!code && whole && a->kind.letter != 'i' && a->kind.letter != 'u')
-        code = bad_file("%s: it holds %s; numbers of rows and columns are whole", m->in.path, a->stored);
+        code = bad_file("%s: it holds %s; numbers of rows and columns must be integers", m->in.path, a->stored);
     if (!code && a->shape.dimensions != 1)
         code = bad_file("%s: it must have one dimension, but has %d", m->in.path, a->shape.dimensions);
     if (!code && count >= 0 && a->shape.size[0] != count)
@@ -169,7 +168,7 @@ static fs_result part_open(const sparse_parts *p, const char *name, int64_t coun
     return code;
 }
 
-/* All elements as whole numbers; one that int64_t does not hold becomes negative. */
+/* All elements as integers; one that int64_t does not hold becomes negative. */
 static fs_result read_whole(member *m, int64_t count, int64_t *to)
 {
     const file_kind *k = &m->a.kind;
@@ -274,7 +273,7 @@ static fs_result read_compressed(sparse_parts *p, int64_t lines, int64_t *line, 
 {
     file_matrix held = {0};
     member m;
-    FSI_TRY(part_open(p, "indptr.npy", -1, 1, &m)); /* before memory is asked for */
+    FSI_TRY(part_open(p, "indptr.npy", -1, 1, &m)); /* before memory is allocated */
     const int64_t there = m.a.shape.size[0];
     reader_stop(&m.stream);
     if (there - 1 != lines)

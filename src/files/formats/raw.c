@@ -1,4 +1,4 @@
-/* raw.c - a file that is nothing but elements: little-endian, packed, shape and type from the command line. */
+/* raw.c - a file of elements alone: little-endian, packed, shape and type from the command line. */
 #include <stdlib.h>
 
 #include "files/reader.h"

@@ -2,7 +2,7 @@
  * header, JSON: {"NAME": {"dtype": "F32", "shape": [3, 4], "data_offsets": [0, 48]}, ..., "__metadata__": {...}}; the
  * data, which the tensors cover without a gap or an overlap.
  *
- * All of the header is checked before anything of it is used, those of the other tensors too. */
+ * All of the header is checked before any of it is used, including the entries of other tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static fs_result read_shape(const table *t, const cJSON *list, const char *name,
             return bad_file("%s: the tensor '%s' has more than %d dimensions", t->in->path,
                             safetensors_show(shown, name), FILE_MAX_DIMENSIONS);
         if (!whole(item, &shape->size[shape->dimensions]))
-            return bad_file("%s: the tensor '%s' has a size in dimension %d that is no whole number from 0 to 2^53",
+            return bad_file("%s: the tensor '%s' has a size in dimension %d that is not an integer from 0 to 2^53",
                             t->in->path, safetensors_show(shown, name), shape->dimensions + 1);
         shape->dimensions++;
     }
@@ -106,7 +106,7 @@ static fs_result read_tensor(const table *t, const cJSON *item, tensor *x)
     FSI_TRY(read_shape(t, shape, x->name, &x->shape));
     const cJSON *first = offsets->child, *second = first ? first->next : NULL;
     if (!second || second->next || !whole(first, &x->start) || !whole(second, &x->end) || x->start > x->end)
-        return bad_file("%s: the tensor '%s' has data_offsets that are not two whole numbers, the first not above the "
+        return bad_file("%s: the tensor '%s' has data_offsets that are not two integers, the first not above the "
                         "second",
                         t->in->path, shown);
     if (x->end > t->bytes)
@@ -133,7 +133,7 @@ static int by_start(const void *a, const void *b)
     return x->end != y->end ? (x->end < y->end ? -1 : 1) : by_name(a, b); /* empty ones before what starts there */
 }
 
-/* That names are distinct and that the tensors, in the order of their data, cover them. */
+/* Checks that names are distinct and that the tensors, in the order of their data, cover the data. */
 static fs_result check_cover(table *t)
 {
     shown_name shown;
@@ -141,7 +141,7 @@ static fs_result check_cover(table *t)
     qsort(t->tensors, (size_t)t->count, sizeof *t->tensors, by_name);
     for (int64_t i = 1; i < t->count; i++)
         if (!by_name(&t->tensors[i - 1], &t->tensors[i]))
-            return bad_file("%s: the tensor '%s' is there twice", t->in->path,
+            return bad_file("%s: the tensor '%s' occurs twice", t->in->path,
                             safetensors_show(shown, t->tensors[i].name));
     qsort(t->tensors, (size_t)t->count, sizeof *t->tensors, by_start);
     for (int64_t i = 0; i < t->count; i++) {
@@ -184,14 +184,14 @@ static fs_result read_text(table *t, reader_stream *stream)
                         in->path, in->bytes);
     const uint64_t length = reader_little(first, 8);
     if (length > (uint64_t)in->bytes - 8)
-        return bad_file("%s: the header says it has %" PRIu64 " bytes, but %" PRId64 " follow", in->path, length,
-                        in->bytes - 8);
+        return bad_file("%s: the header gives its length as %" PRIu64 " bytes, but %" PRId64 " follow", in->path,
+                        length, in->bytes - 8);
     if (length > MAX_HEADER)
         return bad_file("%s: the header has %" PRIu64 " bytes; at most %d are read", in->path, length, MAX_HEADER);
     t->data = 8 + (int64_t)length;
     t->bytes = in->bytes - t->data;
     t->text = malloc(length ? (size_t)length : 1);
-    if (!t->text) return out_of_memory("%s: there is no memory for a header of %" PRIu64 " bytes", in->path, length);
+    if (!t->text) return out_of_memory("%s: no memory for a header of %" PRIu64 " bytes", in->path, length);
     const int64_t got = reader_more(stream, t->text, (int64_t)length);
     if (got < 0) return reader_failure(got);
     return got == (int64_t)length ? 0 : bad_file("%s: the file has become shorter while it was read", in->path);
@@ -213,11 +213,11 @@ static fs_result table_read(table *t, const reader_source *in)
     if (!t->json) return bad_file("%s: the header is not JSON from byte %td on", in->path, end - text);
     while (end < text + length && *end == ' ') end++;
     if (end != text + length)
-        return bad_file("%s: the header goes on after its JSON, at byte %td", in->path, end - text);
+        return bad_file("%s: the header continues after its JSON, at byte %td", in->path, end - text);
     const cJSON *item;
     cJSON_ArrayForEach(item, t->json) t->count++;
     t->tensors = calloc(t->count ? (size_t)t->count : 1, sizeof *t->tensors);
-    if (!t->tensors) return out_of_memory("%s: there is no memory for %" PRId64 " tensors", in->path, t->count);
+    if (!t->tensors) return out_of_memory("%s: no memory for %" PRId64 " tensors", in->path, t->count);
     t->count = 0;
     cJSON_ArrayForEach(item, t->json)
     {
@@ -231,7 +231,7 @@ static fs_result table_read(table *t, const reader_source *in)
     return check_cover(t);
 }
 
-/* The tensor that is asked for; NULL after a message that lists them. */
+/* The requested tensor; NULL after a message that lists them. */
 static const tensor *safetensors_find(const table *t, const char *name)
 {
     shown_name shown, wanted;
@@ -250,7 +250,7 @@ static const tensor *safetensors_find(const table *t, const char *name)
     else if (name)
         bad_file("%s: there is no tensor '%s'; the file holds %" PRId64 ": %s", t->in->path,
                  safetensors_show(wanted, name), t->count, names);
-    else bad_file("%s: the file holds %" PRId64 " tensors, say which: %s", t->in->path, t->count, names);
+    else bad_file("%s: the file holds %" PRId64 " tensors; choose one with --tensor: %s", t->in->path, t->count, names);
     return NULL;
 }
 

@@ -6,7 +6,7 @@
 
 #include "files/reader.h"
 
-/* The header; NULL where there is no memory for it.  free is for it. */
+/* The header, released by free; NULL where there is no memory for it. */
 static char *header_of(const fs_matrix *m, const char *tensor, const char *key, const char *text)
 {
     static const char *const types[] = {"?", "F32", "F64", "F16", "BF16"};
@@ -28,7 +28,7 @@ fs_result file_write_safetensors(FILE *out, const fs_matrix *m, const char *tens
 {
     enum { CHUNK = 4096, UNIT = 8 };
     char *header = header_of(m, tensor, key, text);
-    if (!header) return out_of_memory("there is no memory for the header of a safetensors file");
+    if (!header) return out_of_memory("no memory for the header of a safetensors file");
     const size_t length = strlen(header), padded = (length + UNIT - 1) / UNIT * UNIT;
     for (int i = 0; i < 8; i++) fputc((int)((uint64_t)padded >> 8 * i & 0xFF), out);
     fwrite(header, 1, length, out);

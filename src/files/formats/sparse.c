@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE_ROWS = 1 << 22, ROWS_PER_ENTRY = 64 }; /* so many are always read, and so many for each entry */
+enum { FREE_ROWS = 1 << 22, ROWS_PER_ENTRY = 64 }; /* rows that are always read, and rows for each entry */
 
 fs_result sparse_check_rows(const reader_source *in, int64_t rows, int64_t entries)
 {
     if (rows <= FREE_ROWS || rows / ROWS_PER_ENTRY <= entries) return 0;
-    return bad_file("%s: the header says %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
+    return bad_file("%s: the header gives %" PRId64 " rows and only %" PRId64 " entries; more than %d rows are read "
                     "only where there are at most %d to an entry",
                     in->path, rows, entries, FREE_ROWS, ROWS_PER_ENTRY);
 }

@@ -12,10 +12,11 @@ typedef struct sparse_entries {
     file_matrix held; /* their memory */
 } sparse_entries;
 
-/* Rows cost memory that no byte of a file of entries stands for: how many there may be.  Returns FS_OK, FS_EFILE or FS_ENOMEM. */
+/* Rows cost memory that the size of a file of entries does not bound: checks that there are not too many.  Returns
+ * FS_OK, FS_EFILE or FS_ENOMEM. */
 fs_result sparse_check_rows(const reader_source *in, int64_t rows, int64_t entries);
 
-/* Makes out a sparse matrix of which nothing but the shape is known. */
+/* Makes out a sparse matrix of which only the shape is known. */
 void sparse_located(int64_t rows, int64_t cols, file_matrix *out);
 
 /* Room for entries.  Returns FS_OK, FS_EFILE or FS_ENOMEM; sparse_entries_free is for both. */

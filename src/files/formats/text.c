@@ -15,7 +15,7 @@ fs_result text_start(const reader_source *in, int64_t longest, text *t)
     t->room = FIRST;
     t->longest = longest;
     t->buffer = malloc(FIRST + 1);
-    if (!t->buffer) return out_of_memory("%s: there is no memory for %d bytes", in->path, FIRST);
+    if (!t->buffer) return out_of_memory("%s: no memory for %d bytes", in->path, FIRST);
     const fs_result code = reader_start(in, &t->stream);
     if (code) free(t->buffer);
     return code;
@@ -34,7 +34,7 @@ static fs_result grow(text *t)
     if (room > t->longest)
         return bad_file("%s: line %" PRId64 " is longer than %" PRId64 " bytes", t->path, t->line + 1, t->longest);
     char *buffer = realloc(t->buffer, (size_t)room + 1);
-    if (!buffer) return out_of_memory("%s: there is no memory for a line of %" PRId64 " bytes", t->path, room);
+    if (!buffer) return out_of_memory("%s: no memory for a line of %" PRId64 " bytes", t->path, room);
     t->buffer = buffer;
     t->room = room;
     return 0;
@@ -63,7 +63,7 @@ int text_line(text *t, char **line, char **end)
     return 1;
 }
 
-/* A whole number below 2^53 over a power of ten up to 10^22 is a quotient of two exact doubles, rounded once (Clinger
+/* An integer below 2^53 over a power of ten up to 10^22 is a quotient of two exact doubles, rounded once (Clinger
  * 1990); everything else is for strtod. */
 char *text_real(char *p, double *value)
 {
@@ -73,7 +73,7 @@ char *text_real(char *p, double *value)
     const int negative = *p == '-';
     uint64_t mantissa = 0;
     int digits = 0, point = 0, behind = 0;
-    if (*p == ' ' || (*p >= '\t' && *p <= '\r')) return NULL; /* strtod would pass over them */
+    if (*p == ' ' || (*p >= '\t' && *p <= '\r')) return NULL; /* strtod would skip them */
     if (*p == '-' || *p == '+') p++;
     if (p[0] == '0' && (p[1] == 'x' || p[1] == 'X')) return NULL; /* strtod would read it */
     for (; (*p >= '0' && *p <= '9') || (*p == '.' && !point); p++) {

@@ -8,13 +8,13 @@ typedef struct text {
     reader_stream stream;
     const char *path;
     int64_t line;          /* the number of the current one, from 1 */
-    int64_t at, filled;    /* what is left of the buffer */
+    int64_t at, filled;    /* the rest of the buffer */
     int64_t room, longest; /* bytes of the buffer, and of the longest line that is read */
     int ended;
     char *buffer; /* room + 1 bytes */
 } text;
 
-/* Lines of at most `longest` bytes.  Returns FS_OK, FS_EFILE or FS_ENOMEM; text_stop is for what was started. */
+/* Lines of at most `longest` bytes.  Returns FS_OK, FS_EFILE or FS_ENOMEM; text_stop releases it in all cases. */
 fs_result text_start(const reader_source *in, int64_t longest, text *t);
 void text_stop(text *t);
 
@@ -22,8 +22,8 @@ void text_stop(text *t);
  * code after a failure. */
 int text_line(text *t, char **line, char **end);
 
-/* A number, correctly rounded, from p on, where 0 or what no number goes on with ends it.  Returns its end, NULL if
- * there is none or it is beyond f64. */
+/* A number, correctly rounded, from p on, ended by 0 or by a character that no number contains.  Returns its end, NULL
+ * if there is none or it is beyond f64. */
 char *text_real(char *p, double *value);
 
 #endif

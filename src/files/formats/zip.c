@@ -11,13 +11,13 @@ enum {
     LOCATOR = 20,
     END64 = 56,
     ENTRY = 46,
-    LOCAL = 30, /* bytes of the records without what follows them */
+    LOCAL = 30, /* bytes of the records without their variable parts */
     COMMENT = 65535,
     MAX_DIRECTORY = 16 << 20, /* np.savez needs about 100 bytes for an array */
     SHORT = 0xFFFF
 };
 static const int64_t LONG = 0xFFFFFFFF; /* "see the zip64 field" */
-static const int64_t RATIO = 1032;      /* deflate packs no better */
+static const int64_t RATIO = 1032;      /* deflate's largest ratio */
 
 typedef char shown_name[80];
 
@@ -81,7 +81,7 @@ static fs_result read_end(const reader_source *in, end_record *end)
 {
     const int64_t bytes = in->bytes < END + COMMENT ? in->bytes : END + COMMENT;
     unsigned char *tail = malloc((size_t)bytes);
-    if (!tail) return out_of_memory("%s: there is no memory for %" PRId64 " bytes", in->path, bytes);
+    if (!tail) return out_of_memory("%s: no memory for %" PRId64 " bytes", in->path, bytes);
     fs_result code = read_at(in, in->bytes - bytes, tail, bytes);
     int64_t at = bytes - END;
     while (!code && at >= 0 && !is_end(tail + at, bytes - at)) at--;
@@ -140,7 +140,7 @@ static fs_result read_local(const reader_source *in, zip_member *m, int64_t offs
     if (memcmp(local, "PK\3\4", 4) || name != (int64_t)strlen(m->name) || name + extra > limit - offset - LOCAL)
         return damaged(in, "a member is not where its directory says");
     unsigned char *rest = malloc((size_t)(name + extra + 1));
-    if (!rest) return out_of_memory("%s: there is no memory for %" PRId64 " bytes", in->path, name + extra);
+    if (!rest) return out_of_memory("%s: no memory for %" PRId64 " bytes", in->path, name + extra);
     int64_t packed = (int64_t)reader_little(local + 18, 4), bytes = (int64_t)reader_little(local + 22, 4);
     int64_t *const numbers[] = {&bytes, &packed};
     fs_result code = read_at(in, offset + LOCAL, rest, name + extra);
@@ -162,12 +162,12 @@ static fs_result check_member(const reader_source *in, const zip_member *m)
     file_printable(shown, sizeof shown, m->name, strlen(m->name));
     if (m->flags & 1) return bad_file("%s: '%s' is encrypted; save the archive without a password", in->path, shown);
     if (m->method != 0 && m->method != 8)
-        return bad_file("%s: '%s' is packed by method %d; deflate (8) and none (0) are read: numpy.savez and "
+        return bad_file("%s: '%s' is compressed by method %d; deflate (8) and none (0) are read: numpy.savez and "
                         "savez_compressed write these",
                         in->path, shown, m->method);
     const int64_t most = m->method ? reader_times(m->packed, RATIO) : m->packed;
     if (m->packed < 0 || m->bytes < 0 || (most >= 0 && m->bytes > most) || (!m->method && m->bytes != m->packed))
-        return bad_file("%s: '%s' is said to have %" PRId64 " bytes, but %" PRId64 " packed ones hold no more than "
+        return bad_file("%s: '%s' should have %" PRId64 " bytes, but %" PRId64 " packed ones hold no more than "
                         "%" PRId64,
                         in->path, shown, m->bytes, m->packed, most);
     return 0;
@@ -175,20 +175,20 @@ static fs_result check_member(const reader_source *in, const zip_member *m)
 
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* That names are different.  Returns as zip_open. */
+/* Checks that names are distinct.  Returns as zip_open. */
 static fs_result check_names(const reader_source *in, const zip_archive *zip)
 {
     shown_name shown;
     const char **names = malloc((size_t)(zip->count + 1) * sizeof *names);
     const char *twice = NULL;
-    if (!names) return out_of_memory("%s: there is no memory for %" PRId64 " names", in->path, zip->count);
+    if (!names) return out_of_memory("%s: no memory for %" PRId64 " names", in->path, zip->count);
     for (int64_t i = 0; i < zip->count; i++) names[i] = zip->members[i].name;
     qsort(names, (size_t)zip->count, sizeof *names, by_name);
     for (int64_t i = 1; i < zip->count && !twice; i++)
         if (!strcmp(names[i - 1], names[i])) twice = names[i];
     free(names);
     if (!twice) return 0;
-    return bad_file("%s: '%s' is there twice", in->path, file_printable(shown, sizeof shown, twice, strlen(twice)));
+    return bad_file("%s: '%s' occurs twice", in->path, file_printable(shown, sizeof shown, twice, strlen(twice)));
 }
 
 /* The entries of the directory; names go to zip->names. */
@@ -232,8 +232,7 @@ fs_result zip_open(const reader_source *in, zip_archive *zip)
     zip->names = malloc((size_t)(end.bytes + end.entries) + 1);
     fs_result code = directory && zip->members && zip->names
                          ? 0
-                         : out_of_memory("%s: there is no memory for a directory of %" PRId64 " bytes", in->path,
-                                         end.bytes);
+                         : out_of_memory("%s: no memory for a directory of %" PRId64 " bytes", in->path, end.bytes);
     if (!code) code = read_at(in, end.start, directory, end.bytes);
     if (!code) code = read_entries(in, &end, directory, zip);
     free(directory);
@@ -269,12 +268,13 @@ fs_result zip_finish(const zip_member *m, reader_stream *s)
     const int64_t given = s->given, rest = reader_more(s, &more, 1);
     if (rest < 0) return reader_failure(rest);
     if (rest || given != m->bytes)
-        return bad_file("%s: it is said to have %" PRId64 " bytes, but %s%" PRId64 " came; get the archive again",
+        return bad_file("%s: it should have %" PRId64 " bytes, but %s%" PRId64 " came; get the archive again",
                         s->in->path, m->bytes, rest ? "more than " : "", given);
     if (s->at - (s->filled - s->taken) != s->end)
-        return bad_file("%s: its packed data end before their last byte; get the archive again", s->in->path);
+        return bad_file("%s: its compressed data end before their last byte; get the archive again", s->in->path);
     if ((uint32_t)s->crc == m->crc) return 0;
-    return bad_file("%s: its bytes are not those that were saved (CRC-32 %08" PRIx32 ", not %08" PRIx32 "); get the "
+    return bad_file("%s: its bytes differ from those that were saved (CRC-32 %08" PRIx32 ", not %08" PRIx32
+                    "); get the "
                     "archive again",
                     s->in->path, (uint32_t)s->crc, m->crc);
 }

@@ -2,7 +2,7 @@
 flashsketch demo --data synthetic --rows 1024 --threads 2 --seed 3 -o picture.svg >../table &&
 check_picture picture.svg >../picture || exit
 cat ../table ../picture
-# At k = 256 a Gaussian sketch errs by about 0.09 here, and so do the others.  The heavy rows are one block's: blockrow,
+# At k = 256 a Gaussian sketch errs by about 0.09 here, and so do the others.  The large rows are one block's: blockrow,
 # which keeps some rows, may miss most of them, and no other is much worse than before; a sparse S may keep all of them
 # in rows of Y of their own.  Ratios have one digit.
 awk '/^sketch / { table++ }

@@ -1,4 +1,4 @@
-# A 3000 x 6 of whole numbers, B = A (1 ... 6)' and noise in the second column: least squares, for people and as files.
+# A 3000 x 6 of integers, B = A (1 ... 6)' and noise in the second column: least squares, for people and as files.
 awk 'BEGIN {
     print "%%MatrixMarket matrix array real general" >"A.mtx"; print 3000, 6 >"A.mtx"
     print "%%MatrixMarket matrix array real general" >"B.mtx"; print 3000, 2 >"B.mtx"
@@ -19,7 +19,7 @@ done
 flashsketch lstsq --rhs B.mtx --method iterate --max-iterations 1 --tolerance 1e-300 A.mtx | grep -c 'tolerance was not reached'
 flashsketch lstsq --rhs B.mtx --method iterate --tolerance 0.5 A.mtx | grep -c 'tolerance was not reached'
 flashsketch lstsq --rhs B.mtx --rcond 0.99999 --method direct A.mtx | grep '^rank'
-# The first right-hand side is met exactly: X has the whole numbers 1 ... 6 to rounding, in the first of two columns.
+# The first right-hand side is met exactly: X has the integers 1 ... 6 to rounding, in the first of two columns.
 od -An -v -tf8 -w16 -j128 X.npy | awk '{ if (($1 - NR) ^ 2 > 1e-24) print "X", NR, $1 } END { print NR }'
 # X in a file is X in a pipe, where it is alone; A in two files, in a pipe and sparse is the same matrix.
 flashsketch lstsq --rhs B.mtx A.mtx -o - | cmp - X.npy

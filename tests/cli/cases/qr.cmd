@@ -1,4 +1,4 @@
-# A 3000 x 6 of whole numbers, and the same with two columns that depend on the others: Q, R and pivots.
+# A 3000 x 6 of integers, and the same with two columns that depend on the others: Q, R and pivots.
 awk 'BEGIN {
     print "%%MatrixMarket matrix array real general" >"A.mtx"; print 3000, 6 >"A.mtx"
     print "%%MatrixMarket matrix array real general" >"B.mtx"; print 3000, 2 >"B.mtx"

@@ -1,4 +1,4 @@
-# One matrix of whole numbers, by every way in and out, gives the same bytes; nothing but them is left.
+# One matrix of integers, by every way in and out, gives the same bytes; nothing but them is left.
 { printf "\0\0\10\2\0\0\3\350\0\0\0\7"; head -c 7000 "$(command -v flashsketch)"; } >A.idx
 gzip -k A.idx
 s="flashsketch sketch -k 90 --quality fast --seed 0x123456789abcdef"

@@ -1,4 +1,4 @@
-# A 3000 x 6 of whole numbers, B = A (1 ... 6)' and noise in the second column: every task, for people and as files.
+# A 3000 x 6 of integers, B = A (1 ... 6)' and noise in the second column: every task, for people and as files.
 awk 'BEGIN {
     print "%%MatrixMarket matrix array real general" >"A.mtx"; print 3000, 6 >"A.mtx"
     print "%%MatrixMarket matrix array real general" >"B.mtx"; print 3000, 2 >"B.mtx"

@@ -7,8 +7,8 @@
 #include "cuda/plan/plan.h"
 #include "cuda/runtime/gpu.h"
 
-/* to = beta to + alpha scale S[:, row0 ...] X, where X is `from`; the rows of `from` that `rows` names; or the products of
- * factors, and `from` is their shape. */
+/* to = beta to + alpha scale S[:, row0 ...] X, where X is `from`; the rows of `from` that `rows` names; or the products
+ * of factors, whose shape is `from`. */
 typedef struct fsi_operands {
     const fsi_blockperm *S;
     double scale;

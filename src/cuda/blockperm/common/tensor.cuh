@@ -1,6 +1,6 @@
 /* tensor.cuh - what the kernels that multiply by S on the tensor cores share (mma_rows.cu, mma_gather.cu,
- * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, takes its local
- * rows and its stores from here.
+ * wgmma_rows.cu, wgmma_rows_16bit.cu, wgmma_groups.cu, mma_skinny.cu); gather_rows_simt.cu, which adds, uses the local
+ * rows and the stores.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
  * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
@@ -61,8 +61,8 @@ template <class T> struct in_halves {
 
 /* Two floats, times a power of two `up`, are rounded to f16, and what remains is rounded to f16 again.  `up` belongs to
  * a column of A and is lowered when it must be.  The split terms hold 11 bits and a sign each: an element at least
- * 2^-14 times as large as the largest so far in its column loses at most the last of its 24 bits, one in four does, and
- * a smaller one loses at most 2^-38 times that largest.  (Three bf16 split terms would be exact, at 1.5
+ * 2^-14 times as large as the largest so far in its column loses at most the last of its 24 bits (one in four does); a
+ * smaller one loses at most 2^-38 times that largest.  (Three bf16 split terms would be exact, at 1.5
  * times the work of the tensor cores.) */
 __device__ __forceinline__ void cut_pair(float low, float high, float up, uint32_t &top, uint32_t &rest)
 {
@@ -77,7 +77,7 @@ __device__ __forceinline__ void cut_pair(float low, float high, float up, uint32
 #define FIRST_SCALE 0x1p126f
 #define ROUNDS_TO_INF 65520.0f
 /* The scale of a column whose next elements are as large as `most`, which becomes 2^13 to 2^14 if it would not be
- * finite otherwise.  Of a column that holds Inf it becomes NaN, and so do its sums. */
+ * finite otherwise.  For a column that holds Inf it becomes NaN, and so do its sums. */
 __device__ __forceinline__ float lowered(float up, float most)
 {
     const int exponent = (int)(__float_as_uint(most) >> 23), lower = 2 * 127 + 13 - exponent;
@@ -93,7 +93,7 @@ __device__ __forceinline__ bool any_infinite(__half2 x)
 /* 1 / x of a power of two. */
 __device__ __forceinline__ float inverse(float x) { return __uint_as_float(0x7F000000u - __float_as_uint(x)); }
 
-/* Two-byte elements, two columns in a word. */
+/* Two-byte elements: two columns in a word. */
 template <int TILES> __device__ __forceinline__ fragment<TILES> pairs(const uint32_t (&x)[4][TILES])
 {
     fragment<TILES> f;
@@ -192,12 +192,16 @@ __device__ __forceinline__ int align_local_rows(fsi_slice &p)
 /* +1 as bf16 and as f16; an S tile holds one of them, with signs. */
 enum { NOTHING = 0, BF16_ONE = 0x3F80, F16_ONE = 0x3C00 };
 
-/* A +-1, or NOTHING, of a local row in an S tile, 64 local rows: row r at 128 r, K positions permuted so that a
- * thread's four rows of a step, q + 4 i, are the K positions of its fragment, and the 128-byte swizzle. */
+/* The K position of a local row of an S tile: a thread's four rows of a step, q + 4 i, are those of its fragment. */
+__device__ __forceinline__ uint32_t k_position(int local_row)
+{
+    const int o = local_row & 15;
+    return (local_row & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
+}
+/* A +-1, or NOTHING, of a local row in an S tile, 64 local rows: row r at 128 r, K positions, the 128-byte swizzle. */
 template <int ONE> __device__ __forceinline__ void put_one(uint8_t *s_tile, int local_row, uint32_t code)
 {
-    const int o = local_row & 15, k = (local_row & 48) + 2 * (o & 3) + (o >> 2 & 1) + 8 * (o >> 3);
-    const uint32_t at = (code >> 1) * 128 + k * 2;
+    const uint32_t at = (code >> 1) * 128 + k_position(local_row) * 2;
     *(uint16_t *)(s_tile + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
 }
 /* The nonzeros of local row `local_row` of the slice, of any sketch, in an S tile. */
@@ -224,8 +228,8 @@ template <int NONZEROS> struct row_bits {
     static_assert(NONZEROS << value == HEIGHT, "NONZEROS must be 1, 2, 4 or 8");
 };
 
-/* Four neighbouring local rows of the usual sketches, whose columns are packed words, are made together: they share a
- * Philox call, and chains of instructions overlap. */
+/* Four neighbouring local rows of sketches with packed words are generated together: they share a Philox call, and
+ * their chains of instructions overlap. */
 __device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a)
 {
     return a.B.shuffle != FSI_DEF_GROUPS && a.B.packed;
@@ -239,6 +243,15 @@ __device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fs
     for (int i = 0; i < 4; i++)
         if (local_row + i >= lead && local_row + i < p.count && column[i] >= a.row0 && column[i] - a.row0 < a.rows)
             valid |= 1 << i;
+    return valid;
+}
+/* Which of them the slice may hold, as bits.  Where the copies of other local rows are zeros, that is enough. */
+__device__ __forceinline__ int local_rows_within(const fsi_slice &p, int64_t local_row, int lead)
+{
+    int valid = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (local_row + i >= lead && local_row + i < p.count) valid |= 1 << i;
     return valid;
 }
 /* Columns of local rows first ... first + 3 of block h, first a multiple of 4; no shuffle of groups. */
@@ -255,28 +268,42 @@ __device__ __forceinline__ void columns_of_four(const fsi_blockperm &B, uint32_t
         for (int i = 0; i < 4; i++) column[i] = fsi_blockperm_assigned_from(&B, h, first + i, round[i]);
     }
 }
+/* Words of local rows local_row ... local_row + 3, p.first + local_row a multiple of 4. */
+__device__ __forceinline__ void words_of_four(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
+                                              uint32_t (&word)[4])
+{
+    const fsi_quad quad = fsi_blockperm_quad(&a.B, p.h, p.first + local_row, p.l);
+#pragma unroll
+    for (int i = 0; i < 4; i++) word[i] = quad.w[i];
+}
 /* Columns and words of local rows local_row ... local_row + 3, p.first + local_row a multiple of 4; returns which of
  * them hold a row, as bits. */
 __device__ __forceinline__ int number_local_rows(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
                                                  int lead, int64_t (&column)[4], uint32_t (&word)[4])
 {
-    const int64_t first = p.first + local_row;
-    const fsi_quad quad = fsi_blockperm_quad(&a.B, p.h, first, p.l);
-    columns_of_four(a.B, p.h, first, column);
-#pragma unroll
-    for (int i = 0; i < 4; i++) word[i] = quad.w[i];
+    words_of_four(a, p, local_row, word);
+    columns_of_four(a.B, p.h, p.first + local_row, column);
     return local_rows_there(a, p, local_row, lead, column);
 }
-/* Their nonzeros, or NOTHING instead. */
+/* Their nonzeros, or NOTHING instead: put_one of every fsi_packed_code, by few instructions.  A field of a word is the
+ * row in a stratum and the sign. */
 template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile_args &a, const fsi_slice &p,
                                                                   uint8_t *s_tile, int local_row, int valid,
                                                                   uint32_t (&word)[4])
 {
-    for (int t = 0; t < (int)a.B.s; t++)
+    const int field = a.B.field, size = 1 << (field - 1), last = size * (int)a.B.s;
+    const uint32_t to = fsi_shared_address(s_tile);
+    uint32_t k2[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) k2[i] = 2 * k_position((local_row & 63) + i);
+#pragma unroll 2
+    for (int stratum = 0; stratum < last; stratum += size)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const uint32_t code = fsi_packed_code(&a.B, t, &word[i]);
-            if (valid >> i & 1) put_one<ONE>(s_tile, (local_row & 63) + i, code);
+            const uint32_t row = stratum + (word[i] >> (33 - field)), sign = word[i] << (field - 1);
+            if (valid >> i & 1)
+                fsi_shared_put16(to + (row << 7) + ((row << 4 & 0x70) ^ k2[i]), ONE ? ONE | (sign >> 16 & 0x8000) : 0);
+            word[i] <<= field;
         }
 }
 
@@ -284,6 +311,11 @@ template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile
 __device__ __noinline__ void put_anywhere(const fsi_output &to, int64_t row, int64_t column, float4 sum, int valid)
 {
     fsi_output_put4(to, row, column, sum, valid);
+}
+
+__device__ __noinline__ void put_one_anywhere(const fsi_output &to, int64_t row, int64_t column, float sum)
+{
+    fsi_output_put(to, row, column, sum);
 }
 
 /* A thread's sums of a block: for a row of Y it has 2 TILES neighbouring columns from `column` on, side by side in its
@@ -321,6 +353,31 @@ template <int TILES> __device__ __forceinline__ void store_tile(const fsi_tile_a
             else *(uint32_t *)(first + row * pitch) = left;
         });
     else each_row([=](int row, float4 x) { put_anywhere(to, p.output_row + 2 * q + row, column, x, valid); });
+}
+
+/* The same for columns at(c), c = 0 ... 2 TILES - 1, from `column` on, that are no neighbours. */
+template <int TILES, class F> __device__ __forceinline__ void store_scattered(const fsi_tile_args &a,
+                                                                              const fsi_slice &p, const float *total,
+                                                                              int64_t column, F at)
+{
+    const fsi_output to = fsi_partial_sums(a, p.l, p.z);
+    const int q = threadIdx.x & 3;
+    const bool plain = to.col_stride == 1 && to.beta == 0.0 && to.dtype == FS_F32;
+    const float f = (float)to.factor;
+#pragma unroll
+    for (int c = 0; c < 2 * TILES; c++) {
+        if (column + at(c) >= a.n) continue;
+        float *first = (float *)to.data + (p.output_row + 2 * q) * to.row_stride + column + at(c);
+#pragma unroll
+        for (int b = 0; b < 8; b++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const float sum = total[(c >> 1) * 32 + 4 * b + 2 * (c & 1) + i];
+                if (8 * b + 2 * q + i >= p.block_rows) continue;
+                if (plain) first[(8 * b + i) * to.row_stride] = __fmul_rn(f, sum);
+                else put_one_anywhere(to, p.output_row + 2 * q + 8 * b + i, column + at(c), sum);
+            }
+    }
 }
 
 /* Two neighbouring rows of Y, of any type; not inlined, so that the plain stores stay a few instructions. */
@@ -364,7 +421,7 @@ __device__ __forceinline__ void store_samples(const fsi_tile_args &a, const fsi_
     }
 }
 /* Recomputes a slice by plain additions, for data that are not finite: a thread owns a column, and every `width`-th sum
- * from mine on. */
+ * from sum `mine` on. */
 template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_serial(const fsi_tile_args &a,
                                                                                   const fsi_slice &p, int64_t column,
                                                                                   float *mine, int width)

@@ -1,10 +1,10 @@
-/* tile.cuh - what the kernels that make a block of Y share: their arguments and which slice of the work a thread block
- * has.
+/* tile.cuh - what the kernels that compute a block of Y share: their arguments, and which slice of the work a thread
+ * block has.
  *
  * The work is cut into (input block h, columns, slice z of the block's local rows), and for kappa > 1 also by
- * permutation l. A slice leaves its sums in Y when there is nothing to add to them, and otherwise in partial-sum buffer
- * z kappa + l - 1 of scratch, a k x n matrix.  Slices that are a
- * cluster of thread blocks add theirs first, and leave one partial-sum buffer.  For every l the blocks g with
+ * permutation l.  A slice stores its sums in Y when there is nothing to add to them, and otherwise in partial-sum
+ * buffer z kappa + l - 1 of scratch, a k x n matrix.  Slices that form a cluster of thread blocks add their sums first,
+ * and store one partial-sum buffer.  For every l the blocks g with
  * pi_l(g) = h are all of [M], so each partial-sum buffer is written completely and none is ever cleared;
  * split_reduce.cu adds them in a fixed order. */
 #ifndef FSI_CUDA_BLOCKPERM_COMMON_TILE_CUH
@@ -40,7 +40,7 @@ static __device__ __forceinline__ int64_t fsi_source_row(const fsi_tile_args &a,
     const int64_t row = fsi_index_at(a.list, a.list_type, i);
     return row >= 0 && row < a.all_rows ? row : -1;
 }
-/* What is read of such a row: the sums it would go to become NaN. */
+/* The value read for such a row: NaN, which reaches the sums that the row would go to. */
 static __device__ __forceinline__ float fsi_no_row(void) { return __uint_as_float(0x7FC00000u); }
 
 /* The output block that permutation l = 1 ... kappa sends input block h to. */
@@ -107,9 +107,8 @@ static __device__ __forceinline__ fsi_slice fsi_slice_of(const fsi_tile_args &a,
     return fsi_slice_at(a, h, l, (int64_t)(id % tiles) * width, (int)(id / tiles * (uint32_t)a.cluster + rank));
 }
 
-/* The same in shared memory, for each of the `group` permutations that the thread block makes together, worked out by a
- * warp each: hundreds of instructions, that all warps of a large thread block need not execute.  The caller
- * synchronises. */
+/* The same in shared memory, for each of the `group` permutations that the thread block computes together.  One warp
+ * computes each: it takes hundreds of instructions, which the other warps are spared.  The caller synchronises. */
 static __device__ __forceinline__ void fsi_slices_once(const fsi_tile_args &a, int group, int width, fsi_slice *slices)
 {
     const int warp = (int)threadIdx.x >> 5;

@@ -1,4 +1,4 @@
-/* copy.cuh - wgmma_groups.cu: copy warps, which keep the ring of steps filled. */
+/* copy.cuh - wgmma_groups.cu: producer warps, which keep the ring of steps filled. */
 #ifndef FSI_CUDA_BLOCKPERM_WGMMA_GROUPS_COPY_CUH
 #define FSI_CUDA_BLOCKPERM_WGMMA_GROUPS_COPY_CUH
 
@@ -8,9 +8,9 @@
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 namespace {
 
-/* A copy warp, elements of two bytes: warp w has steps w, w + COPY_WARPS, ...  Each lane computes one row group, of the
- * next AHEAD steps of its warp; then all lanes copy one row group after the other, 16 bytes each.  Chunks that are
- * outside of A, and samples past the last, become zero, so that whatever S has there is without effect. */
+/* A producer warp, elements of two bytes: warp w has steps w, w + COPY_WARPS, ...  Each lane computes one row group, of
+ * the next AHEAD steps of its warp; then all lanes copy one row group after the other, 16 bytes each.  Chunks outside
+ * A, and samples past the last, become zero, so that S has no effect there. */
 template <class T, int C, int SAMPLES, int STAGES, int S_TILES>
 __device__ void copy_groups(const fsi_tile_args &a, const work &j,
                             const memory<STAGES, S_TILES, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)
@@ -31,7 +31,8 @@ __device__ void copy_groups(const fsi_tile_args &a, const work &j,
         for (int k = 0; k < AHEAD; k++) {
             const int step = warp + (pass + k) * COPY_WARPS, stage = step % STAGES;
             if (step >= step_count) break;
-            /* The instruction fetches of the first S tile compete with copies for memory: one step has to do. */
+            /* The instruction fetches of the first S tile compete with copies for memory: only one step is copied
+             * meanwhile. */
             if (step > 0 && step < 2 * COPY_WARPS) fsi_mbarrier_wait(m.begun(), 0);
             fsi_mbarrier_wait(m.step_empty(stage), step / STAGES & 1 ^ 1);
             if (C > 1 && lane / sh::GROUPS == k) put_masks<T, C>(m.masks + stage * MASK_BYTES, lane % sh::GROUPS, word);
@@ -61,9 +62,9 @@ __device__ void copy_groups(const fsi_tile_args &a, const work &j,
     }
 }
 
-/* A copy warp, floats: one lane copies row groups by a tensor map, all samples at once.  Row groups that do not exist
- * are copied from behind the last row, where a map is zero.  The thread blocks of a cluster copy a share of the row
- * groups of a step each, to all of them, when all have read what was there. */
+/* A producer warp, floats: one lane copies row groups by a tensor map, all samples at once.  Row groups that do not
+ * exist are copied from behind the last row, where a map is zero.  Each thread block of a cluster copies its share of
+ * the row groups of a step to all of them, after all have read the buffer's last contents. */
 template <class T, int C, int SAMPLES, int STAGES, int S_TILES>
 __device__ void copy_boxes(const fsi_tile_args &a, const CUtensorMap &map, const work &j,
                            const memory<STAGES, S_TILES, shape<T, C, SAMPLES>::STEP_BYTES> &m, int step_count)

@@ -1,5 +1,5 @@
 /* layout.cuh - wgmma_groups.cu: the parameters of an instance, shared memory, what a thread block works on, and where
- * units of row groups are in a step.  To be included after the list of instances. */
+ * units of row groups are in a step.  Include it after the list of instances. */
 #ifndef FSI_CUDA_BLOCKPERM_WGMMA_GROUPS_LAYOUT_CUH
 #define FSI_CUDA_BLOCKPERM_WGMMA_GROUPS_LAYOUT_CUH
 
