@@ -92,7 +92,9 @@ for preset; do
     elif usable "$preset"; then
         run "$preset" || failed=1
     else
-        echo "$preset: skipped, it needs the packages clang, libclang-rt-dev and libomp-dev" >>$summary
+        packages="clang, libclang-rt-dev and libomp-dev"
+        [ "$preset" != aarch64 ] || packages="gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user"
+        echo "$preset: skipped, it needs the packages $packages" >>$summary
     fi
 done
 echo
