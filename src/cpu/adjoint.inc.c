@@ -1,9 +1,9 @@
 /* adjoint.inc.c - X = S' Y for BlockPerm-SJLT: every row of X is a signed sum of kappa s rows of Y.
  *
- * Y is copied to tiles of sums, for all tasks.  The local rows of an input block need the rows of kappa output blocks only,
- * which the first-level cache holds: a chunk of them at a time is a product of tiles as in multiply.inc.c, its lists being
- * columns of S instead of rows.  Long rows of X are made block by block; short ones, and columns, in the order of memory,
- * a step at a time, as stream.inc.c reads A. */
+ * Y is copied to tiles of sums, for all tasks.  The local rows of an input block need the rows of kappa output blocks
+ * only, which the first-level cache holds: a chunk of them at a time is a product of tiles as in multiply.inc.c, its
+ * lists being columns of S instead of rows.  Long rows of X are made block by block; short ones, and columns, in the
+ * order of memory, a step at a time, as stream.inc.c reads A. */
 
 /* Fills *c for chunk number i of block h: entry[each r + ...] are 2 (row of S) + (1 if minus) of local row r. */
 static void NAME(adjoint_fill)(chunk *c, const fsi_blockperm *B, const chunking *cut, int64_t i, int64_t h)
@@ -54,9 +54,9 @@ typedef struct NAME(adjoining) {
     int64_t place_bytes, where_bytes, chunk_bytes, tile_bytes;
 } NAME(adjoining);
 
-/* Rows that are no longer than a vector: rows of a window side by side, as in flat.inc.c.  A stratum of Y is stored twice,
- * one copy behind the other, so that what the columns of a window need of it is contiguous.  Rows of a window in a tile,
- * windows beginning at vectors; and sums of a stratum of Y: */
+/* Rows that are no longer than a vector: rows of a window side by side, as in flat.inc.c.  A stratum of Y is stored
+ * twice, one copy behind the other, so that what the columns of a window need of it is contiguous.  Rows of a window in
+ * a tile, windows beginning at vectors; and sums of a stratum of Y: */
 static int64_t NAME(adjoint_window)(const NAME(adjoining) * J) { return fsi_round_up(J->B->window, LANES / J->width); }
 static int64_t NAME(adjoint_stratum)(const NAME(adjoining) * J)
 {

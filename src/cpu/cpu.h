@@ -1,7 +1,7 @@
 /* cpu.h - what the files of the CPU backend share: its state, and the table of operations of one variant.
  *
- * A variant is a complete set of operations.  "ref" is the reference implementation, plain loops over src/def; base, avx2
- * and avx512 are one source (kernels.inc.c) compiled for three instruction sets. */
+ * A variant is a complete set of operations.  "ref" is the reference implementation, plain loops over src/def; base,
+ * avx2 and avx512 are one source (kernels.inc.c) compiled for three instruction sets. */
 #ifndef FSI_CPU_CPU_H
 #define FSI_CPU_CPU_H
 

@@ -1,10 +1,11 @@
 /* flat.inc.c - a chunk of a block of S times rows of A that are no longer than a vector.
  *
  * A row is `width` sums, a power of two, and the rows of a window lie side by side in memory, several to a vector.  The
- * columns of a window use the rows of a stratum in turn: what a window adds to a stratum is its rows, rotated by the row x
- * of its column 0 and with their signs.  So a window is stored twice, one copy behind the other, and read from row
- * size - x on; no nonzero is listed.  Where a stratum has W + 1 rows, one that no column uses, a row of zeros and a third
- * copy follow.  Long windows are stored once and added in two parts, up to the end of the stratum and from its beginning. */
+ * columns of a window use the rows of a stratum in turn: what a window adds to a stratum is its rows, rotated by the
+ * row x of its column 0 and with their signs.  So a window is stored twice, one copy behind the other, and read from
+ * row size - x on; no nonzero is listed.  Where a stratum has W + 1 rows, one that no column uses, a row of zeros and a
+ * third copy follow.  Long windows are stored once and added in two parts, up to the end of the stratum and from its
+ * beginning. */
 
 #if SUM_BYTES == 4
 typedef uint32_t NAME(bits);
@@ -39,8 +40,8 @@ static inline __attribute__((always_inline)) void NAME(flat_put)(SUM *tile, int3
     if (third != second) memcpy(to + third, row, (size_t)width * sizeof *row);
 }
 
-/* Rows row ... row + count - 1 of A, or of its listed rows, to their places in the tile.  Rows without gaps are loaded as
- * whole vectors where these end inside of A: what is in columns past the matrix does not matter. */
+/* Rows row ... row + count - 1 of A, or of its gathered rows, to their places in the tile.  Rows without gaps are
+ * loaded as whole vectors where these end inside of A: what is in columns past the matrix does not matter. */
 static inline __attribute__((always_inline)) void NAME(flat_load_by)(const fsi_blockperm *B, const fs_matrix *A,
                                                                      const fs_rows *list, int64_t row, int64_t count,
                                                                      const int32_t *place, SUM *tile,
@@ -82,8 +83,9 @@ static void NAME(flat_load)(const fsi_blockperm *B, const fs_matrix *A, const fs
     else NAME(flat_load_by)(B, A, list, row, count, place, tile, LANES);
 }
 
-/* sums += (rotated windows), n of them, `window` sums apart: from[w] is where the first row of the stratum is, minus[w] has
- * the signs of its rows from the highest bit on.  row: that of each lane of the first vector; step: rows in a vector. */
+/* sums += (rotated windows), n of them, `window` sums apart: from[w] is where the first row of the stratum is, minus[w]
+ * has the signs of its rows from the highest bit on.  row: that of each lane of the first vector; step: rows in a
+ * vector. */
 static inline __attribute__((always_inline)) void NAME(flat_stratum_add)(const SUM *tile, int64_t window, int n,
                                                                          const uint32_t *from, const uint32_t *minus,
                                                                          int64_t vectors, NAME(bit_vector) row,

@@ -1,11 +1,11 @@
 /* gather.inc.c - BlockPerm-SJLT of a matrix whose rows are long and contiguous: rows of A are gathered block by block.
  *
- * Task (segment of output blocks, panel of columns, piece of the local rows).  The output blocks of a segment follow each
- * other in the cycle g, f(g), f(f(g)), ... of the block permutations, so that kappa successive ones share an input block
- * and A is read 1 + (kappa - 1) / (length of the segment) times.  For each chunk of local rows of an input block, for each
- * tile of columns: the rows of A are copied to a tile in the first-level cache, as sums, and multiplied by S for
- * all output blocks.  The copy is needed because rows of A at a stride fall into few sets of that cache; it also ends all
- * differences of types, alignments and widths.  The tile that comes next is fetched meanwhile. */
+ * Task (segment of output blocks, panel of columns, piece of the local rows).  The output blocks of a segment follow
+ * each other in the cycle g, f(g), f(f(g)), ... of the block permutations, so that kappa successive ones share an input
+ * block and A is read 1 + (kappa - 1) / (length of the segment) times.  For each chunk of local rows of an input block,
+ * for each tile of columns: the rows of A are copied to a tile in the first-level cache, as sums, and multiplied by S
+ * for all output blocks.  The copy is needed because rows of A at a stride fall into few sets of that cache; it also
+ * ends all differences of types, alignments and widths.  The tile that comes next is fetched meanwhile. */
 
 /* What a thread has for itself. */
 typedef struct NAME(gathering) {
@@ -80,7 +80,8 @@ static SUM *NAME(gather_sums)(const NAME(product) * P, const NAME(gathering) * G
     return G->ring + p % P->B->kappa * P->tiles * *pitch;
 }
 
-/* Input block h, which feeds output blocks number p - 1, ..., p - kappa of the cycle, those of them in begin ... end - 1. */
+/* Input block h, which feeds output blocks number p - 1, ..., p - kappa of the cycle, those of them in begin ... end -
+ * 1. */
 static void NAME(gather_block)(const NAME(product) * P, NAME(gathering) * G, const uint32_t *cycle, int64_t piece,
                                int64_t panel, int64_t p, int64_t begin, int64_t end)
 {
@@ -142,8 +143,8 @@ static void NAME(gather_task)(const NAME(product) * P, NAME(gathering) * G, cons
     }
 }
 
-/* How the columns are cut: into panels whose sums, of kappa blocks, are in the second-level cache, and these into tiles of
- * equal width whose chunks are in the first. */
+/* How the columns are cut: into panels whose sums, of kappa blocks, are in the second-level cache, and these into tiles
+ * of equal width whose chunks are in the first. */
 static void NAME(gather_cut)(NAME(product) * P)
 {
     const fsi_blockperm *B = P->B;
@@ -159,8 +160,9 @@ static void NAME(gather_cut)(NAME(product) * P)
     P->panels = fsi_div_up(P->A->cols, P->panel_cols);
 }
 
-/* Scratch: 4 M bytes; per thread a chunk of kappa blocks, a tile (32 KiB, or 256 KiB where a chunk is long) and the sums
- * of kappa blocks (256 KiB, or 4 vectors a row); where there are few blocks, the sums of all pieces (64 MiB at most). */
+/* Scratch: 4 M bytes; per thread a chunk of kappa blocks, a tile (32 KiB, or 256 KiB where a chunk is long) and the
+ * sums of kappa blocks (256 KiB, or 4 vectors a row); where there are few blocks, the sums of all pieces (64 MiB at
+ * most). */
 static fs_result NAME(gather_apply)(fsi_cpu *cpu, NAME(product) * P)
 {
     const fsi_blockperm *B = P->B;

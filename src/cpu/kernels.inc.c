@@ -1,8 +1,8 @@
 /* kernels.inc.c - the tuned CPU kernels, one source for every instruction set and element type.
  *
- * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are
- * written with the compilers' vector types, so the same source becomes SSE, AVX2, AVX-512 or, as base on aarch64, NEON code
- * by its compiler flags alone. */
+ * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are written
+ * with the compilers' vector types, so the same source becomes SSE, AVX2, AVX-512 or, as base on aarch64, NEON code by
+ * its compiler flags alone. */
 #if VARIANT_BYTES > 16
 #include <immintrin.h>
 #elif defined(__aarch64__)

@@ -1,7 +1,7 @@
 /* multiply.inc.c - a chunk of a block of S times a tile: rows of A, as sums, side by side in cache.
  *
- * A tile is `vectors` vectors wide; row i of it is local row i of the chunk, and a row of zeros follows.  An output row is
- * loaded into registers, all rows of the tile that its nonzeros name are added or subtracted, and it is stored. */
+ * A tile is `vectors` vectors wide; row i of it is local row i of the chunk, and a row of zeros follows.  An output row
+ * is loaded into registers, all rows of the tile that its nonzeros name are added or subtracted, and it is stored. */
 
 /* +-1, the sign of an entry. */
 static inline SUM NAME(unit)(uint32_t entry)
@@ -51,8 +51,8 @@ static void NAME(multiply)(const chunk *c, const SUM *tile, SUM *sums, ahead *ne
 }
 #undef MULTIPLY
 
-/* One product, for all its tasks.  Its columns are cut into panels, these into tiles of equal width; its local rows into
- * pieces, always in the same places, whose sums are added in order. */
+/* One product, for all its tasks.  Its columns are cut into panels, these into tiles of equal width; its local rows
+ * into pieces, always in the same places, whose sums are added in order. */
 typedef struct NAME(product) {
     const fsi_blockperm *B;
     const fs_matrix *A, *Y;
@@ -110,8 +110,8 @@ static void NAME(product_finish)(const NAME(product) * P, int threads)
     }
 }
 
-/* Into how many pieces a product is cut that has so many tasks otherwise: enough for many threads, but with sums that are
- * few beside A, and of 64 MiB at most. */
+/* Into how many pieces a product is cut that has so many tasks otherwise: enough for many threads, but with sums that
+ * are few beside A, and of 64 MiB at most. */
 static int64_t NAME(product_pieces)(const NAME(product) * P, int64_t tasks)
 {
     enum { TASKS = 32, SHARE = 8 };

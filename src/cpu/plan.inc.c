@@ -1,10 +1,10 @@
 /* plan.inc.c - S made ready for a kernel: chunks of local rows of an input block, which rows of A these are, and their
  * nonzeros sorted by output row.
  *
- * Local rows are numbered through A, so that a chunk of a block is found without a list of all rows and a piece of A costs what
- * its own rows cost.  In a chunk of whole windows every row of a stratum has one nonzero in each window: the nonzeros of
- * an output row are an array of fixed length, and a kernel that adds rows of A to one row of Y while it holds that in
- * registers has no branch that depends on S. */
+ * Local rows are numbered through A, so that a chunk of a block is found without a list of all rows and a piece of A
+ * costs what its own rows cost.  In a chunk of whole windows every row of a stratum has one nonzero in each window: the
+ * nonzeros of an output row are an array of fixed length, and a kernel that adds rows of A to one row of Y while it
+ * holds that in registers has no branch that depends on S. */
 
 enum {
     CHUNK_WINDOWS = 8,        /* nonzeros of an output row in a chunk, at least, where rows of A are long */
@@ -19,7 +19,7 @@ enum {
     FEW_TASKS = 8             /* with fewer tasks than this the work is cut further */
 };
 
-/* How local rows are cut into chunks.  A period is a whole number of windows, or one window, which then is cut into
+/* How local rows are cut into chunks.  A period is several whole windows, or one window, which then is cut into
  * parts. */
 typedef struct chunking {
     int64_t rows;    /* of a chunk, at most */
@@ -28,8 +28,8 @@ typedef struct chunking {
     int windows;     /* whole windows in a chunk; 0: chunks are parts of a window */
 } chunking;
 
-/* Chunks of at least `least` windows, if these have at most `most` rows, and of one otherwise; or of at most `most` rows of
- * a long window. */
+/* Chunks of at least `least` windows, if these have at most `most` rows, and of one otherwise; or of at most `most`
+ * rows of a long window. */
 static chunking chunking_of(const fsi_blockperm *B, int64_t least, int64_t most)
 {
     const int64_t W = B->window, tallest = B->out.small + (B->out.larger > 0);
@@ -68,8 +68,8 @@ static int64_t unit_rows(const fsi_blockperm *B)
 {
     return B->shuffle == FSI_DEF_GROUPS ? FSI_GROUP_ROWS / B->interleave : 1;
 }
-/* The chunks of block h, first ... last - 1, that columns j0 ... j0 + count - 1 are in; shuffle rows and groups: the same for
- * all blocks. */
+/* The chunks of block h, first ... last - 1, that columns j0 ... j0 + count - 1 are in; shuffle rows and groups: the
+ * same for all blocks. */
 static void chunks_of(const fsi_blockperm *B, const chunking *cut, int64_t h, int64_t j0, int64_t count, int64_t *first,
                       int64_t *last)
 {
@@ -148,8 +148,9 @@ typedef uint32_t bulk_vector __attribute__((vector_size(4 * FSI_BULK), aligned(4
 
 #define NO_ROW INT64_MIN
 
-/* What is fetched into cache while something else is computed: `bytes` bytes from each of `segments` places on, where[i]
- * bytes from base, or, where being NULL, i pitch bytes.  It goes on where the call before left off, `share` lines at a time. */
+/* What is fetched into cache while something else is computed: `bytes` bytes from each of `segments` places on,
+ * where[i] bytes from base, or, where being NULL, i pitch bytes.  Each call continues where the last one stopped,
+ * `share` lines at a time. */
 typedef struct ahead {
     const char *base;
     const int64_t *where;
@@ -185,9 +186,9 @@ static inline void fetch(ahead *a)
     }
 }
 
-/* The nonzeros of a chunk for an output block, grouped by output row: group i is row row[i] of the block, and its `each`
- * nonzeros entry[each i] ... are 2 (local row in the chunk) + (1 if minus).  Where a row has no nonzero in a window, the
- * entry is that of local row `none`, whose elements are zero. */
+/* The nonzeros of a chunk for an output block, grouped by output row: group i is row row[i] of the block, and its
+ * `each` nonzeros entry[each i] ... are 2 (local row in the chunk) + (1 if minus).  Where a row has no nonzero in a
+ * window, the entry is that of local row `none`, whose elements are zero. */
 typedef struct chunk {
     int64_t groups;
     int each;
@@ -223,8 +224,8 @@ static chunk chunk_at(void *memory, const fsi_blockperm *B, const chunking *cut)
     return c;
 }
 
-/* Entries of stratum t, whose rows begin at `start`, for FSI_BULK windows from window number i0 of the chunk on.  What is
- * written for windows past the chunk is overwritten by the row that follows. */
+/* Entries of stratum t, whose rows begin at `start`, for FSI_BULK windows from window number i0 of the chunk on.  What
+ * is written for windows past the chunk is overwritten by the row that follows. */
 static void chunk_stratum(chunk *c, const fsi_blockperm *B, int64_t t, uint32_t start, uint32_t size, int i0,
                           uint32_t none)
 {

@@ -1,9 +1,10 @@
-/* stream.inc.c - BlockPerm-SJLT of a matrix whose rows are short or not contiguous: narrow matrices, batches, any strides.
+/* stream.inc.c - BlockPerm-SJLT of a matrix whose rows are short or not contiguous: narrow matrices, batches, any
+ * strides.
  *
- * A is read in the order of memory.  Task (panel of columns, one tile wide; piece of the local rows): a step is one chunk of
- * local rows of every block, which with shuffled rows are neighbours in A (without a shuffle: of one block).  Their rows
- * are loaded, as sums, each to its place among those of its block; where columns of A are contiguous, LANES x LANES elements
- * are transposed in registers.  Then every block is multiplied by S from the second-level cache. */
+ * A is read in the order of memory.  Task (panel of columns, one tile wide; piece of the local rows): a step is one
+ * chunk of local rows of every block, which with shuffled rows are neighbours in A (without a shuffle: of one block).
+ * Their rows are loaded, as sums, each to its place among those of its block; where columns of A are contiguous, LANES
+ * x LANES elements are transposed in registers.  Then every block is multiplied by S from the second-level cache. */
 
 /* What a thread has for itself. */
 typedef struct NAME(streaming) {
@@ -57,8 +58,8 @@ static NAME(streaming) NAME(streaming_at)(const NAME(product) * P, char *memory)
     return G;
 }
 
-/* Rows row ... row + count - 1 of A, of the listed ones if there is a list, columns col ... col + cols - 1: row i goes to
- * row place[i] of the tile, if that is not negative. */
+/* Rows row ... row + count - 1 of A, of the listed ones if there is a list, columns col ... col + cols - 1: row i goes
+ * to row place[i] of the tile, if that is not negative. */
 static void NAME(stream_load)(const NAME(product) * P, int64_t row, int64_t count, const int32_t *place, int64_t col,
                               int64_t cols, SUM *tile)
 {
@@ -99,7 +100,8 @@ static void NAME(stream_load)(const NAME(product) * P, int64_t row, int64_t coun
     }
 }
 
-/* The columns of S, from *j0 on, and so rows of A, that chunk number i is of all blocks or of block h; returns how many. */
+/* The columns of S, from *j0 on, and so rows of A, that chunk number i is of all blocks or of block h; returns how
+ * many. */
 static int64_t NAME(stream_columns)(const NAME(product) * P, int64_t i, int64_t h, int64_t *j0)
 {
     const fsi_blockperm *B = P->B;
@@ -109,7 +111,7 @@ static int64_t NAME(stream_columns)(const NAME(product) * P, int64_t i, int64_t 
     return fsi_min64(count, fsi_split_size(&B->in, h) - u0);
 }
 
-/* The rows of A of the step that comes next, to be fetched while this one is multiplied; listed rows are not. */
+/* The rows of A of the step that comes next, to be fetched while this one is multiplied; gathered rows are not. */
 static ahead NAME(stream_next)(const NAME(product) * P, int64_t panel, int64_t i, int64_t h, int64_t calls)
 {
     const fs_matrix *A = P->A;
@@ -213,8 +215,8 @@ static void NAME(stream_cut)(NAME(product) * P)
     P->cut = chunking_of(B, FSI_BULK, fsi_min64(fsi_max(rows, CHUNK_LEAST), CHUNK_MOST));
 }
 
-/* Scratch: per thread a step and k rows of sums, a tile wide each: 1 MiB, or one vector a row where k is large; where columns
- * are few, the sums of all pieces (64 MiB at most). */
+/* Scratch: per thread a step and k rows of sums, a tile wide each: 1 MiB, or one vector a row where k is large; where
+ * columns are few, the sums of all pieces (64 MiB at most). */
 static fs_result NAME(stream_apply)(fsi_cpu *cpu, NAME(product) * P)
 {
     NAME(stream_cut)(P);

@@ -1,6 +1,7 @@
 /* tile.inc.c - loads and stores of matrices: vectors, transpositions, tiles of sums, whatever the strides.
  *
- * A tile is rows x width sums in scratch, columns past the matrix zero; LANES sums may be read from any of its columns. */
+ * A tile is rows x width sums in scratch, columns past the matrix zero; LANES sums may be read from any of its columns.
+ * */
 #define LANES (VARIANT_BYTES / SUM_BYTES)
 #define VEC NAME(vec)
 #define TILE (TILE_VECTORS * LANES) /* columns held in registers */
@@ -44,7 +45,8 @@ static inline VEC NAME(vector)(const ELEM *x)
 static inline VEC NAME(vector)(const ELEM *x) { return *(const NAME(loose) *)x; }
 #endif
 
-/* sum + pm x with pm = +-1: the product is exact, so a fused multiply-add has the same bits and half the instructions. */
+/* sum + pm x with pm = +-1: the product is exact, so a fused multiply-add has the same bits and half the instructions.
+ * */
 static inline VEC NAME(add_signed)(VEC sum, VEC x, SUM pm)
 {
 #if VARIANT_BYTES == 64 && SUM_BYTES == 4

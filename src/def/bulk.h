@@ -73,8 +73,8 @@ FSI_DEF void fsi_bulk_rounds(const fsi_blockperm *B, int64_t q, int64_t count, f
 /* Words of 32 columns that hold the signs of a nonzero in `columns` columns of a window. */
 FSI_DEF int64_t fsi_bulk_sign_words(int64_t columns) { return (columns + 31) / 32; }
 
-/* Adds the signs that word number m of digit word q holds: x[i] is that word of window i.  Columns v0 ... of the window,
- * v0 a multiple of 32, are in `each` words for each nonzero. */
+/* Adds the signs that word number m of digit word q holds: x[i] is that word of window i.  Columns v0 ... of the
+ * window, v0 a multiple of 32, are in `each` words for each nonzero. */
 FSI_DEF void fsi_bulk_add_signs(const fsi_blockperm *B, int64_t q, int64_t m, const uint32_t *x, int64_t v0,
                                 int64_t each, uint32_t *minus)
 {
@@ -101,8 +101,8 @@ FSI_DEF void fsi_bulk_add_signs(const fsi_blockperm *B, int64_t q, int64_t m, co
 
 /* Windows w0 ... w0 + FSI_BULK - 1 of block h under permutation l in output blocks of `rows` rows, of them the first n
  * without rejected digits (the others' may be).  row[t FSI_BULK + i]: row of column 0 of window i in stratum t.
- * minus[(t each + b) FSI_BULK + i]: signs of nonzero t of columns v0 + 32 b ... of window i, 1 for minus, the first column
- * in the highest bit; v0 is a multiple of 32 and each = fsi_bulk_sign_words(columns). */
+ * minus[(t each + b) FSI_BULK + i]: signs of nonzero t of columns v0 + 32 b ... of window i, 1 for minus, the first
+ * column in the highest bit; v0 is a multiple of 32 and each = fsi_bulk_sign_words(columns). */
 FSI_DEF void fsi_bulk_windows(const fsi_blockperm *B, int64_t h, uint64_t w0, int n, int64_t l, int64_t rows,
                               int64_t v0, int64_t columns, uint32_t *row, uint32_t *minus)
 {
