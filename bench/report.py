@@ -388,7 +388,7 @@ def main():
     options = parser.parse_args()
 
     folder, images = options.results / options.gpu, options.output.parent / "images"
-    others = ("randnla.jsonl", "grass.jsonl", "grass_lds.jsonl")
+    others = ("randnla.jsonl", "grass.jsonl", "grass_lds.jsonl", "solve_python.jsonl")
     records = read(path for path in folder.glob("*.jsonl") if path.name not in others)
     if not records:
         sys.exit(f"report.py: there are no records in {folder}")

@@ -178,6 +178,47 @@ def projecting():
                   "Algorithm 1, times as long"], rows)
 
 
+# solvers on a GPU --------------------------------------------------------------------------------------------------
+
+TASKS = {"lstsq": "least squares", "qr": "QR", "svd": "singular values"}
+PIVOTED = "flashsketch, pivoted"
+
+
+def milliseconds(record):
+    return f"{record['ms']:.1f}" if record and record.get("ms") else "breaks down" if record else ""
+
+
+@shown
+def solvers_h200():
+    """Milliseconds of the solvers on an H200 beside PyTorch's, a line for each problem."""
+    cases = {}
+    for r in records("h200/solve_python.jsonl"):
+        if "rank64" not in r["case"]:
+            cases.setdefault(r["case"], {})[r["method"]] = r
+    rows = []
+    for case, by_method in cases.items():
+        ours = by_method["flashsketch"]
+        theirs = next(r for method, r in by_method.items() if method.startswith("torch.linalg"))
+        ratio = f"{theirs['ms'] / ours['ms']:.1f}×" if theirs.get("ms") else ""
+        rows.append([TASKS[ours["task"]], f"{ours['d']} × {ours['n']}", "f32" if ours["dtype"] == "float32" else "f64",
+                     f"{ours['cond']:g}", milliseconds(ours), milliseconds(theirs), ratio,
+                     milliseconds(by_method.get(PIVOTED) or by_method.get("torch normal equations"))])
+    return table(["task", "d × n", "type", "cond", "ours", "PyTorch", "ratio", "pivoted QR; normal equations"], rows)
+
+
+@shown
+def rank_64_h200():
+    """Milliseconds of 64 singular values on an H200, and the error over the least possible."""
+    return table(["d × n", "method", "ms", "error over the best"],
+                 [[f"{r['d']} × {r['n']}", r["method"], milliseconds(r), f"{r['over_best']:.2f}"]
+                  for r in records("h200/solve_python.jsonl") if "rank64" in r["case"]])
+
+
+@shown
+def solvers_h200_commit():
+    return records("h200/solve_python.jsonl")[0]["commit"]
+
+
 # the pages ---------------------------------------------------------------------------------------------------------
 
 def filled(text, path):
