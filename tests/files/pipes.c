@@ -1,7 +1,7 @@
 /* pipes.c - standard input that is a pipe, and files that cannot be mapped.
  *
- * What can be read in order comes through a pipe without a temporary file: TMPDIR names a folder that does not exist.
- * The linker sends the readers' mmap here. */
+ * A matrix that is read in order needs no temporary file when it comes through a pipe: TMPDIR names a folder that
+ * does not exist. The linker sends the readers' mmap here. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -143,7 +143,7 @@ static void a_pipe_is_read_as_it_comes(void **state)
     }
 }
 
-/* Panels that are passed over are read and left; those that have gone by do not come again. */
+/* Panels that are skipped are read and dropped; earlier panels cannot be read again. */
 static void a_pipe_goes_forward_only(void **state)
 {
     static bytes b;

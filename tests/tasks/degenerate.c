@@ -1,4 +1,4 @@
-/* degenerate.c - what is no ordinary problem has the answer that the header names, or a message, and nothing is
+/* degenerate.c - degenerate problems have the answer that the header names, or an error message, and then nothing is
  * written. */
 #include <math.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void zero_matrix_and_zero_right_hand_side(void **state)
         }
 }
 
-/* n > d: the shortest solution meets all d equations, and the sketch cannot know. */
+/* n > d: the shortest solution satisfies all d equations, which the sketch cannot show. */
 static void more_unknowns_than_equations(void **state)
 {
     (void)state;
