@@ -384,7 +384,7 @@ def leverage_case(np, ours, options, record, d, n, per_row):
 
 
 def one_read_case(np, ours, options, record, d, n, rank):
-    """A rank-r SVD of a file in one read, against reading it in the same pieces."""
+    """A rank-r SVD of a file in one read, against reading it in the same row panels."""
     case = f"oneread/{d}x{n}/rank{rank}/float32"
     if options.skips(case):
         return

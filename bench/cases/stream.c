@@ -85,7 +85,7 @@ static void sketch(const job *j)
     free(y);
 }
 
-/* Reads the file in pieces of a MiB: into `room` bytes, again and again. */
+/* Reads the file a MiB at a time, repeatedly into the same `room` bytes. */
 static void read_into(const job *j, int64_t room)
 {
     const int fd = open(j->path, O_RDONLY);

@@ -25,7 +25,7 @@ static int fill(nla_machine *m, nla_matrix *a, float *packed)
     const int64_t d = a->set.d, n = a->set.n;
     float *x = malloc(f32 * (size_t)n), *b = malloc(f32 * (size_t)(d * NLA_PAD)), *one = malloc(f32 * (size_t)d);
     double *Ax = malloc(sizeof *Ax * (size_t)d);
-    /* b goes there in one piece: copies from host memory row by row are slow. */
+    /* b is copied at once: copies from host memory row by row are slow. */
     float *there = m->alloc(f32 * (size_t)(d * NLA_PAD));
     int bad = !x || !b || !one || !Ax || !there;
     if (bad) fprintf(stderr, "fsbench: no memory for right-hand sides\n");

@@ -1,4 +1,4 @@
-/* matrices.c - the checks of fs_apply, fs_apply_adjoint and fs_apply_sparse: whatever is wrong is refused with the
+/* matrices.c - the checks of fs_apply, fs_apply_adjoint and fs_apply_sparse: every wrong argument is refused with the
  * right code and a message that has the numbers, and Y is left as it was; unusual but valid arguments are
  * accepted. */
 #include <inttypes.h>

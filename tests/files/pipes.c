@@ -33,7 +33,7 @@ typedef struct writer {
 static void *work(void *argument)
 {
     writer *w = argument;
-    for (size_t at = 0; at < w->count;) { /* in small pieces: reads return less than was requested */
+    for (size_t at = 0; at < w->count;) { /* in small amounts: reads return less than was requested */
         const size_t left = w->count - at;
         const ssize_t done = write(w->fd, w->data + at, left < 777 ? left : 777);
         if (done < 0) break; /* the reader has closed its end */
@@ -190,7 +190,7 @@ static void a_pipe_that_is_too_short_or_too_long_is_an_error(void **state)
     }
 }
 
-/* Samples that are so long that a panel is a piece of each of several: not in the order of the pipe. */
+/* Samples so long that a panel has a range of coordinates of several: not in the order of the pipe. */
 static void panels_in_another_order(int there, float *samples)
 {
     enum { COUNT = 4, LENGTH = 40000 };

@@ -1,4 +1,4 @@
-/* faults.c - whatever fails on one rank fails on all of them, with one code and one message, and no rank waits. */
+/* faults.c - an error on one rank is returned on all ranks, with one code and one message, and no rank waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

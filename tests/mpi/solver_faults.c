@@ -1,5 +1,5 @@
-/* solver_faults.c - whatever fails on one rank in a solver fails on all of them, with one code and one message, and no
- * rank waits; and afterwards the solvers work.
+/* solver_faults.c - an error of a solver on one rank is returned on all ranks, with one code and one message, and no
+ * rank waits; afterwards the solvers work.
  *
  * usage: solver_faults [dies]: the rank in the middle is killed in a read of A (death.sh). */
 #include <math.h>

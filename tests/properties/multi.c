@@ -1,4 +1,4 @@
-/* multi.c - several contexts as one: whatever the contexts and however rows are spread over them, Y is the sum of
+/* multi.c - several contexts as one: for any contexts and any spread of rows over them, Y is the sum of
  * their partial results in order; on integers, the Y of one context with all rows, to the bit.  Here they are CPU
  * contexts, each with threads of its own; tests/device/multi.c has GPUs. */
 #include <stdio.h>

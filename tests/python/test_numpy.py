@@ -1,4 +1,4 @@
-"""Products with NumPy arrays equal those with S written out, whatever the strides, the type and the pieces."""
+"""Products with NumPy arrays equal those with S written out, for all strides, types and row slices."""
 
 import gc
 import os

@@ -181,7 +181,7 @@ static void wrong_arguments_are_refused(void **state)
     problem_free(&p);
 }
 
-/* Y and C may be written by hand: a matrix in pieces, a sparse one. */
+/* A caller may compute Y and C by other calls: of A in row slices, of a sparse A. */
 static void pieces_are_the_whole(void **state)
 {
     (void)state;
