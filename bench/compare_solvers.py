@@ -28,7 +28,7 @@ import typing
 
 F32, F64, HOST, CUDA, CSR = 1, 2, 0, 1, 1
 LEAST_TURNS = 3
-Method = typing.Tuple[str, str, typing.Callable[[], typing.Any]]  # name, by whom, call
+Method = typing.Tuple[str, str, typing.Callable[[], typing.Any]]  # name, library, call
 i64, f64, pointer, flag = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p, ctypes.c_int
 
 
@@ -101,7 +101,7 @@ class Library:
                       A.indices.ctypes.data, A.data.ctypes.data, F64 if A.data.itemsize == 8 else F32, HOST)
 
     def solve(self, name, A, options, *arguments):
-        """fs_NAME(context, A, [B,] options, outputs ...): views in place of arrays, a None for NULL."""
+        """fs_NAME(context, A, [B,] options, outputs ...): views in place of arrays, None for NULL."""
         operand, kept = self.operand(A)
         options = options and ctypes.byref(options)
         views = [self.matrix(a) if hasattr(a, "shape") else a for a in arguments]
@@ -157,8 +157,8 @@ def seconds_of(call, wait):
 
 
 def measure(case, methods, read, errors, options, record, fields, wait=lambda: None):
-    """Times of methods (name, by, call) in turns.  errors(result) makes fields of what a call returned; where it is a
-    dictionary its entry `result` is that, and the others are fields.  A peer that fails is recorded as such."""
+    """Times of methods (name, by, call) in turns.  errors(result) returns fields of the record.  A call may return a
+    dictionary: its entry `result` is the result, the others are fields.  A peer that fails is recorded as such."""
     if all(f"{case}/{name}" in record.cells for name, _, _ in methods):
         return
     taken: dict[str, list[float]] = {name: [] for name, _, _ in methods}
@@ -376,7 +376,7 @@ def leverage_case(np, ours, options, record, d, n, per_row):
 
     def errors(found):
         if len(found) < d:
-            return {"scale": d / len(found)}  # by which its time is to be multiplied
+            return {"scale": d / len(found)}  # factor of its time
         return {"rms": float(np.sqrt(np.mean((found / exact - 1)**2)))}
     measure(case, [("flashsketch", "library", call), ("flashsketch, exact", "library", lambda: call(exact=1)),
                    ("scipy.linalg.qr of a tenth of the rows", "peer", by_qr)], A.sum, errors, options, record,
@@ -384,7 +384,7 @@ def leverage_case(np, ours, options, record, d, n, per_row):
 
 
 def one_read_case(np, ours, options, record, d, n, rank):
-    """A rank-r SVD of a file in one read, against reading it in the same pieces."""
+    """A rank-r SVD of a file in one read, against reading it in the same row panels."""
     case = f"oneread/{d}x{n}/rank{rank}/float32"
     if options.skips(case):
         return

@@ -2,8 +2,8 @@
  * methods by time and error, `fsbench grass` projections of gradients, `fsbench solve` solvers to full accuracy,
  * `fsbench quality` embedding errors on hard inputs; one JSON object a line.
  *
- * A time means nothing alone on a shared machine: every case is measured alternately with the lower bound of its shape
- * (reading A and writing k n values on the same processor) and reported as a ratio to it. */
+ * On a shared machine a time alone is not comparable: every case is measured alternately with the lower bound of its
+ * shape (reading A and writing k n values on the same processor) and reported as a ratio to it. */
 #include <getopt.h>
 #include <omp.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
  *
  * A case is a matrix, a k and a way to sum.  Three measurements take turns, under the same load of the machine: P ranks
  * with one thread each, every rank its own rows (fs_mpi_apply); rank 0 alone with P threads and all rows, while the
- * others sleep (fs_apply); and the ranks without any rows, which is what their sum costs when nothing hides it.  Ranks
- * begin together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the fastest of
- * each; ratio is the median of the turns' own ratios ms / one_ms; load is the machine's load average.
+ * others sleep (fs_apply); and the ranks without any rows, which is the time of their sum when no work hides it.
+ * Ranks begin together and the last one counts.  Fields: ms, one_ms and sum_ms are medians of the three, _min the
+ * fastest of each; ratio is the median of the turns' own ratios ms / one_ms; load is the machine's load average.
  *
  * Cases "lstsq-...": fs_lstsq of the same rows, by ranks (fs_mpi_ranks) and by rank 0 alone, in turns; sum_ms is the time
  * that a rank spends in sums, waiting for others included, and sums and sum_numbers are how many there were. */
@@ -46,9 +46,9 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 static int rank, ranks;
 /* OpenMP's threads spin for some milliseconds after the one process is done, on the core of a rank that is next. */
 static const struct timespec settle = {0, 30000000};
-static const char *network = "shared memory"; /* what to write down */
+static const char *network = "shared memory"; /* fields of the record */
 
-/* A barrier whose waiting ranks sleep: the cores are those of whoever is late. */
+/* A barrier whose waiting ranks sleep: the cores belong to the ranks that are late. */
 static void meet(void)
 {
     MPI_Request all;

@@ -6,7 +6,7 @@
 #
 # Makes a bridge and a namespace for each rank, limits both directions of its link by tc's token bucket, and starts the
 # ranks there with Open MPI over TCP.  Root, ip and tc are needed.  What it measures is the sum's bytes: the cores are
-# those of one machine.  Everything is taken down again at the end.
+# those of one machine.  The bridge and the namespaces are removed at the end.
 set -eu
 program=$(realpath "$1") rate=$2 ranks=$3
 shift 3
@@ -37,7 +37,7 @@ for i in $(seq 1 "$ranks"); do
     tc qdisc add dev "fsveth$i" root tbf rate "$rate" burst 128kb latency 400ms
 done
 
-# What Open MPI takes for ssh: ADDRESS COMMAND...  A namespace with a host name of its own is a machine to it.
+# Open MPI calls this in place of ssh: ADDRESS COMMAND...  It counts a namespace with its own host name as a machine.
 cat >"$work/agent" <<'AGENT'
 #!/bin/sh
 rank=${1##*.}

@@ -3,9 +3,10 @@
 
     python3 bench/python_overhead.py [--commit NAME] > bench/results/MACHINE/python.json
 
-The matrix is tiny (64 x 1, k = 16), so that the call is all there is.  `c_us` is the C function called through ctypes
-with its arguments ready, `us` the Python expression, both with one thread on a CPU; each is the least of many means,
-measured in turns, because a shared machine only ever adds.  The aim is an overhead below 30 microseconds.
+The matrix is tiny (64 x 1, k = 16), so that the time is that of the call.  `c_us` is the C function called through
+ctypes with its arguments ready, `us` the Python expression, both with one thread on a CPU; each is the least of many
+means, measured in turns, because load on a shared machine only adds to them.  The aim is an overhead below 30
+microseconds.
 """
 
 import argparse
@@ -46,7 +47,7 @@ def cases():
 
 
 def c_call(A, Y, adjoint=False, batch=False, beta=0.0):
-    """The C function with arguments that are ready: what no binding can be faster than."""
+    """The C function with arguments that are ready: the lower bound of any binding."""
     adapter = _arrays.adapter_of(A)
     source = _arrays.matrix(adapter.read(A), batch, "A")
     target = _arrays.matrix(adapter.read(Y), batch, "out")

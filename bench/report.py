@@ -40,7 +40,7 @@ BARS = [
 ]
 HOST_BAR = 0.85  # of the rate of a plain copy from pinned memory
 
-# What the relative error of a correct result stays below.
+# Bound of the relative error of a correct result.
 ERRORS = {"f32": 2e-5, "f64": 1e-13, "f16": 2e-3, "bf16": 1e-2, "f32, precision fast": 1e-4, "f32, TF32 product": 1e-2}
 
 # Peers in the order of the table: case, name, and the line of the library that it is compared with.

@@ -1,4 +1,4 @@
-"""What bench/report.py says of GraSS: times of projections (`fsbench grass`), the bars that they must keep, and the
+"""The part of bench/report.py on GraSS: times of projections (`fsbench grass`), the bars that they must keep, and the
 linear datamodeling score against time (`flashsketch grass run --record`).
 
 Times are lines of MACHINE/grass.jsonl, one a cell; a later line of a cell counts.  Scores are lines of
@@ -39,11 +39,11 @@ OURS = "flashsketch"
 CASES = {"masked": "Masked", "runs": "Masked in runs of eight", "layers": "Masked, ours from layers",
          "all": "All coordinates"}
 
-# Bars on a GPU.  Masked: a peer, and how many times as long as ours it must take; all coordinates: how many times the
-# floor ours may take.
+# Bars on a GPU.  Masked: a peer, and how many times as long as ours it must take; all coordinates: the ratio to the
+# bandwidth lower bound that ours may reach.
 SPEED_BARS = [("sjlt-scatter", 5.0), ("algorithm1", 3.0)]
 FLOOR_BAR = 1.4
-ERRORS = {"full": 2e-5, "tf32": 1e-2}  # what the relative error of a right result stays below
+ERRORS = {"full": 2e-5, "tf32": 1e-2}  # bound of the relative error of a correct result
 
 
 def read_lines(path, command, needed):
@@ -112,7 +112,7 @@ def bars_section(times):
 
 
 def times_section(times, case):
-    """One line a method: milliseconds, times the floor, and how many times as long as ours."""
+    """One line a method: milliseconds, the ratio to the bandwidth lower bound, and the ratio to ours."""
     ours, rows = OURS, []
     for source, what in (("gradients", ""), ("layers", ", of inputs and output gradients")):
         floors = {k: [r["floor_ms"] for r in times.lines

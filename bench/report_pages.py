@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fills in the numbers of the documents that come from records: a table, or a few words, between two markers.
 
-    python3 bench/report_pages.py            writes what the records say between `<!-- from: NAME -->` and `<!-- end -->`
-    python3 bench/report_pages.py --check    writes nothing; exits with 1 and names what is not as the records say
+    python3 bench/report_pages.py            writes each text between `<!-- from: NAME -->` and `<!-- end -->`
+    python3 bench/report_pages.py --check    writes nothing; exits with 1 and names the markers whose text differs
 
 NAME is a function below, decorated with @shown.  A marker whose text has several lines stands on a line of its own;
 otherwise the text is part of a line.  README.md's table is that of report_rivals.py, and
@@ -222,7 +222,7 @@ def solvers_h200_commit():
 # the pages ---------------------------------------------------------------------------------------------------------
 
 def filled(text, path):
-    """The page with every marker's text as the records say; the names of those that differ."""
+    """The page with every marker's text made from the records; the names of those that differ."""
     changed = []
 
     def new(match):

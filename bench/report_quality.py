@@ -3,7 +3,7 @@
 
     python3 bench/report_quality.py [--results bench/results] [--page docs/quality.md]
 
-The records are MACHINE/quality.jsonl; errors depend on S and the input, not on the machine, so all are put together.
+The records are MACHINE/quality.jsonl; errors depend on S and the input, not on the machine, so all are merged.
 Of a cell that was measured twice, and of a rung whose spec has changed, the later line counts; lines of an earlier
 version of the definition do not.  The text goes between the page's markers, the figure into the folder images beside
 it.

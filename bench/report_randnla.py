@@ -1,7 +1,7 @@
-"""What bench/report.py says of the records of `fsbench randnla`: speedups, bars and Pareto figures.
+"""The part of bench/report.py on the records of `fsbench randnla`: speedups, bars and Pareto figures.
 
-A line is a cell: the time of a sketch or of a fit, or the errors of one (a list, one for each seed).  Lines of one cell
-with other seeds are put together.  Two methods with the same S have the same errors, so only one of them has any.
+A line is a cell: the time of a sketch or of a fit, or the errors of one (a list, one for each seed).  Lines of one
+cell with other seeds are merged.  Two methods with the same S have the same errors, so only one of them has any.
 """
 import functools
 import json

@@ -2,7 +2,7 @@
 """Writes what README.md and the documents show of third-party baselines: pictures and the table between its markers.
 
     python3 bench/report_rivals.py            writes the picture, the table and the constants of the site's calculator
-    python3 bench/report_rivals.py --check    writes nothing; exits with 1 and names what is not as the records say
+    python3 bench/report_rivals.py --check    writes nothing; exits with 1 and names the markers whose text differs
 
 Times of sketches: our default from h200/cuda.jsonl, the others from h200/peers.json, which are other projects' own
 programs.  Errors: h200/randnla.jsonl, of sketches of the same distribution as each program's.  Least squares, QR and

@@ -1,8 +1,8 @@
 /* baselines.h - third-party and textbook ways of sketching, each behind a table of functions.
  *
  * Every one of them multiplies by the S that the library has for the same spec (except Algorithm 1, which hashes as
- * algorithm1.h says and brings its own reference), so its result can be checked.  Making S is apart from multiplying by
- * it. */
+ * algorithm1.h says and brings its own reference), so its result can be checked.  Making S and multiplying by it are
+ * separate calls. */
 #ifndef FSI_BENCH_BASELINES_BASELINES_H
 #define FSI_BENCH_BASELINES_BASELINES_H
 
@@ -33,7 +33,7 @@ typedef struct baseline {
     int (*prepare)(void *state);                                /* makes S; NULL: S is made in every call */
     int (*run)(void *state, void *A, void *Y);                  /* queues the product */
     bench_reference reference;                                  /* of the state; NULL: the library's S in double */
-    void (*close)(void *state);                                 /* NULL is nothing */
+    void (*close)(void *state);                                 /* NULL is a no-op */
 } baseline;
 
 extern const baseline baseline_library; /* library.c: on both */

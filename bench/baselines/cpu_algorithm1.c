@@ -70,7 +70,7 @@ static int run(void *state, void *A, void *Y)
     return 0;
 }
 
-/* The same S from its definition, in double: every row of every block is added where it goes. */
+/* The same S from its definition, in double: every row of every block is added to its rows of Y. */
 static int reference(void *state, const fs_matrix *from, fs_matrix *to)
 {
     const algorithm1 *s = state;

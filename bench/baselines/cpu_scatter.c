@@ -1,5 +1,5 @@
-/* cpu_scatter.c - the SJLT by scattering into Y, as scatter.cu does on a GPU; a thread owns a range of columns, so that
- * no two add to one element. */
+/* cpu_scatter.c - the SJLT by scattering into Y, as scatter.cu does on a GPU; a thread owns a range of columns, so
+ * that no two threads add to one element. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

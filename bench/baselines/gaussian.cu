@@ -62,8 +62,8 @@ static int prepare(void *state)
     return bench_cuda_failed(cudaGetLastError(), "drawing S");
 }
 
-/* cuBLAS counts by columns.  A row-major matrix is to it the transpose, so row-major A gives Y' = A' S'; a batch-major
- * A is to it the d x n matrix itself, and Y = S A with S the transpose of what it sees. */
+/* cuBLAS takes matrices by columns and reads a row-major one as its transpose.  So row-major A gives Y' = A' S';
+ * batch-major A is d x n by columns already, and Y = S A takes S transposed. */
 static int run(void *state, void *A, void *Y)
 {
     const gaussian *s = (const gaussian *)state;

@@ -1,7 +1,8 @@
 /* scatter.cu - the SJLT by scattering into Y in global memory, as the projector of GraSS does (Hu et al., 2025).
  *
  * One thread for every element of A; it adds the element, with its sign, to s elements of Y with float atomics.  Rows
- * and signs stand in a table that is made beforehand: here 4 bytes a nonzero, 2 (row) + (1 if the sign is minus). */
+ * and signs are read from a table that is made beforehand: here 4 bytes a nonzero, 2 (row) + (1 if the sign is
+ * minus). */
 #include <stdlib.h>
 
 #include "baselines.h"
@@ -61,7 +62,7 @@ static int run(void *state, void *A, void *Y)
 {
     const scatter *s = (const scatter *)state;
     const baseline_problem *p = &s->problem;
-    const bool by_sample = p->batch_major || p->n == 1; /* one column lies in memory as one sample does */
+    const bool by_sample = p->batch_major || p->n == 1; /* one column has the layout of one sample */
     const int64_t d = p->spec.d, k = p->spec.k, inner = by_sample ? d : p->n, outer = by_sample ? p->n : d;
     const dim3 grid((unsigned)((inner + 255) / 256), (unsigned)(outer < 65535 ? outer : 65535));
     const float scale = (float)(1.0 / __builtin_sqrt((double)p->spec.s));

@@ -2,8 +2,8 @@
  *
  * A thread takes one column and 16 rows `apart` rows from each other, does four stages of the transform in registers
  * and writes them back; log2(N) / 4 such passes, the last one shorter, go over the N x n work matrix, N the power of
- * two at or above d.  The first reads A, with signs, and zeros below it.  Then k rows are gathered and scaled.  Signs and
- * rows stand in tables that are made beforehand. */
+ * two at or above d.  The first reads A, with signs, and zeros below it.  Then k rows are gathered and scaled.  Signs
+ * and rows are read from tables that are made beforehand. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -36,7 +36,7 @@ static __global__ void add_to_diagonal(float *G, int n, float lambda)
     if (i < n) G[(int64_t)i * n + i] += lambda;
 }
 
-/* The most that any of the factorizations takes. */
+/* The largest workspace that any of the factorizations needs. */
 static int workspace(solver *s)
 {
     const int rows = s->k > s->n ? s->k : s->n, steps = s->k > s->n ? s->n : s->k;
@@ -72,7 +72,7 @@ static int open(void **state, struct bench_gpu *g, int64_t k, int64_t n, int64_t
            bench_cuda_failed(cudaMalloc((void **)&s->info, sizeof(int)), doing) || workspace(s);
 }
 
-/* Y in packed rows is to cuBLAS Y', n x k.  A singular matrix leaves infinities, and the residual shows them. */
+/* cuBLAS reads Y in packed rows as Y', n x k.  A singular matrix leaves infinities, which the residual shows. */
 static int ridge(void *state, float *Y, float *C, float lambda, float *X)
 {
     solver *s = (solver *)state;

@@ -53,7 +53,7 @@ static int wrong(const char *option, const char *text, const char *should)
 
 static int take_batch(grass_options *o, const char *text)
 {
-    enum { MOST = 1 << 17 }; /* a grid of thread blocks has room for no more */
+    enum { MOST = 1 << 17 }; /* the limit of a grid of thread blocks */
     char *end;
     o->n = strtoll(text, &end, 10);
     if (*end != 'x' || o->n < 1 || o->n > MOST) return wrong("--batch", text, "GRADIENTSxCOORDINATES, 131072 at most");
@@ -102,7 +102,7 @@ static int take_method(grass_options *o, const char *text)
     return wrong("--method", text, "a method; --help names them");
 }
 
-/* Each part of a list between commas; the text is changed. */
+/* Takes each item of a list separated by commas; modifies the text. */
 static int take_list(grass_options *o, char *text, int (*take)(grass_options *, const char *))
 {
     int code = 0;

@@ -1,4 +1,4 @@
-/* groups.c - the table of cases, and a case at work. */
+/* groups.c - the table of cases, and the run of a case. */
 #include "groups.h"
 
 static const bench_shape matrices[] = {{16384, 1024}, {65536, 1024}, {131072, 512}, {262144, 512}, {0, 0}};
@@ -11,8 +11,8 @@ static const int64_t small_k[] = {256, 1024, 0};
 static const int64_t two_k[] = {1024, 4096, 0};
 static const int64_t k_1024[] = {1024, 0}, k_4096[] = {4096, 0};
 
-/* The sweep: 2^25 elements at every kind of width: widths of no pattern, and
- * those around powers of two, where tiles and 16-byte chunks end. */
+/* The sweep: 2^25 elements in widths without a pattern, and in widths around powers of two, where tiles and 16-byte
+ * chunks end. */
 #define SWEPT(n) \
     { \
         33554432 / (n), n \
@@ -49,7 +49,7 @@ const bench_group bench_groups[] = {
     {"rows-s4-rows", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1, PACKED},
     {"rows-s8-none", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 8, NONE, 0, matrices, all_k, 1, 1, PACKED},
     {"rows-s8-rows", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 1, 8, ROWS, 0, matrices, all_k, 1, 1, PACKED},
-    /* k = 64 is one block of the default height, which kappa > 1 cannot have. */
+    /* k = 64 has one block of the default height; kappa > 1 needs more. */
     {"kappa2", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 2, NONE, 0, matrices, from_256, 32, 1, PACKED},
     {"kappa4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 1, NONE, 0, matrices, from_256, 32, 1, PACKED},
     {"kappa2-s4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 4, ROWS, 0, matrices, from_256, 32, 1, PACKED},

@@ -52,7 +52,7 @@ static int wrong(const char *option, const char *text, const char *should)
     return 2;
 }
 
-/* An integer from low to high that ends where `end` says. */
+/* Reads an integer from low to high; *end is the text behind it. */
 static int whole(const char *text, char **end, int64_t low, int64_t high, int64_t *out)
 {
     *out = strtoll(text, end, 10);
@@ -123,7 +123,7 @@ static int take_data(quality_options *o, const char *text)
     return data_source_parse(text, &o->common.sources[o->common.source_count++]) ? 2 : 0;
 }
 
-/* Each part of a list between commas; the text is changed. */
+/* Takes each item of a list separated by commas; modifies the text. */
 static int take_list(quality_options *o, char *text, int (*take)(quality_options *, const char *))
 {
     for (char *part = strtok(text, ","); part; part = strtok(NULL, ",")) {

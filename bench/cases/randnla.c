@@ -52,7 +52,7 @@ static int wrong(const char *option, const char *text, const char *should)
     return 2;
 }
 
-/* An integer from low to high that ends where `end` says. */
+/* Reads an integer from low to high; *end is the text behind it. */
 static int whole(const char *text, char **end, int64_t low, int64_t high, int64_t *out)
 {
     *out = strtoll(text, end, 10);
@@ -99,7 +99,7 @@ static int take_method(nla_options *o, const char *text)
     return wrong("--method", text, "a method; --help names them");
 }
 
-/* Each part of a list between commas; the text is changed. */
+/* Takes each item of a list separated by commas; modifies the text. */
 static int take_list(nla_options *o, const char *option, char *text, int (*take)(nla_options *, const char *),
                      int *count)
 {

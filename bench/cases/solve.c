@@ -95,7 +95,7 @@ static int take_method(solve_options *o, const char *text)
     return (size_t)more < room ? 0 : wrong("--method", text, "in a list that is short enough");
 }
 
-/* Each part of a list between commas; the text is changed. */
+/* Takes each item of a list separated by commas; modifies the text. */
 static int take_list(solve_options *o, const char *option, char *text, int (*take)(solve_options *, const char *),
                      const int *count)
 {

@@ -3,7 +3,7 @@
  *
  * Two lower bounds, both by the same threads with pread.  `panels` copies the same panels into memory, which is what a
  * program does that holds a panel at a time.  `small` reads everything into one MiB for each thread, which stays in the
- * cache of its core: no program that looks at a panel as a whole can do that, but nothing reads a file faster.
+ * cache of its core: no program that needs a whole panel can do that, but nothing reads a file faster.
  *
  * Every measurement is a process of its own, so that its memory and its CPU time are its own too; cases and lower
  * bounds take turns.  On a shared machine, CPU times are more reliable than those of the clock. */
@@ -85,7 +85,7 @@ static void sketch(const job *j)
     free(y);
 }
 
-/* Reads the file in pieces of a MiB: into `room` bytes, again and again. */
+/* Reads the file a MiB at a time, repeatedly into the same `room` bytes. */
 static void read_into(const job *j, int64_t room)
 {
     const int fd = open(j->path, O_RDONLY);

@@ -1,10 +1,10 @@
-/* tasks.c - `fsbench tasks`: how ridge and least squares on a GPU divide into sketching and solving, and what the parts
- * of solving cost in each of the ways that cuBLAS and cuSOLVER have.
+/* tasks.c - `fsbench tasks`: the times of sketching and of solving in ridge and least squares on a GPU, and the times
+ * of the steps of solving by each alternative in cuBLAS and cuSOLVER.
  *
  * Lines with op "ridge" and "solve" are the library's functions, A and b in device memory: sketch_ms and solve_ms
  * between events on the stream, wall_ms on the host's clock from the first call to the last return, without a report.
- * Lines with op "part" are single calls: what src/cuda/linalg/dense.cu uses (potrf and trsv where cholesky.cu does not), and
- * what it could. */
+ * Lines with op "part" are single calls: those that src/cuda/linalg/dense.cu uses (potrf and trsv where cholesky.cu
+ * does not), and the alternatives. */
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 #include <flashsketch_tasks.h>
@@ -134,7 +134,7 @@ static int run_gemm(void *user)
                "gemm");
 }
 static int run_copy(void *user) { return refresh(user); }
-static int run_potrf(void *user) /* and the copy that makes it possible again */
+static int run_potrf(void *user) /* after the copy that restores its input */
 {
     const parts *p = user;
     return refresh(p) ||

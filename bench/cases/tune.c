@@ -16,16 +16,16 @@
 
 enum { MOST_PLANS = 256 };
 static const double worth_an_entry = 0.99; /* the winner's time over the library's own */
-/* Relative, for all of Y.  Sums in another order differ by 1e-6 or so, and two pieces of an f32 by 4e-6; of a Y of
- * 4096 x 1024 elements, one that is wrong makes 5e-4. */
+/* Relative, for all of Y.  Sums in another order differ by 1e-6 or so, and two split terms of an f32 by 4e-6; in a Y
+ * of 4096 x 1024 elements a single wrong one gives 5e-4. */
 static const double most_difference = 1e-5;
 static const char *const variable = "FLASHSKETCH_TUNING";
 
 typedef struct tuning_run {
     fsi_gpu_traits traits;
     FILE *table;
-    FILE *trial;         /* the one-entry table, a file without a name: it is gone whichever way fsbench ends */
-    char trial_path[64]; /* by which it is opened all the same */
+    FILE *trial;         /* the one-entry table, a file without a name: it is deleted however fsbench ends */
+    char trial_path[64]; /* the path by which it is opened */
     int wrong;           /* plans whose results differed */
     fsi_plan plans[MOST_PLANS];
 } tuning_run;
@@ -53,8 +53,8 @@ static int make_result(bench_gpu *g, bench_case *c, fs_matrix *Y)
            bench_sketch_apply(&c->sketch, &A, Y);
 }
 
-/* The milliseconds of a case as a context opened now has it, and how far its result is from the one kept.  Without
- * `difference` the result becomes the one kept. */
+/* The milliseconds of a case as a context opened now has it, and the distance of its result from the one kept.
+ * Without `difference` the result becomes the one kept. */
 static int time_now(bench_gpu *g, bench_case *c, double *ms, double *difference)
 {
     fs_context_options where = FS_CONTEXT_INIT;

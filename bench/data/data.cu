@@ -1,4 +1,4 @@
-/* data.cu - the same matrices made in device memory: a thread makes four rows of a column. */
+/* data.cu - the matrices of data.c, made in device memory: a thread makes four rows of a column. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  *   gaussian   i.i.d. N(0, 1): the paper's "ls_tall"
  *   lowrank    U V + 1e-5 E with U d x 64, V 64 x n, E all i.i.d. N(0, 1): the paper's "lr_tall"
  *   sparse     N(0, 1) with the density of SuiteSparse's Mittelmann/spal_004 (46168124 of 10203 x 321696), elsewhere 0
- *   hot        gaussian, rows 64 ... 127 times 100: 64 neighbouring rows carry the matrix
+ *   hot        gaussian, rows 64 ... 127 times 100: 64 neighbouring rows have most of the norm
  *   bundles    gaussian, 20 runs of 16 rows, evenly apart, times 100
  *   decay      gaussian, row i times n / (n + i)
  *   identity   the identity on top of N(0, 0.01 / d)
@@ -54,7 +54,7 @@ FSI_DEF void recipe_normals(uint64_t seed, enum recipe_stream stream, int64_t p,
     fsi_gauss_four(&G, p, j, z);
 }
 
-/* What row i is multiplied by. */
+/* The factor of row i. */
 FSI_DEF float recipe_weight(const recipe *r, int64_t i)
 {
     switch (r->kind) {

@@ -63,7 +63,7 @@ int bench_gpu_measure(bench_gpu *g, const bench_work *work, bench_times *times);
 /* Median milliseconds of something that reads and writes no matrix: making S. */
 int bench_gpu_measure_alone(bench_gpu *g, int (*queue)(void *user), void *user, double *ms);
 
-/* measure_baseline.c: the times of a baseline at work (baselines.h); prep_ms and full_ms, making S without and with the
+/* measure_baseline.c: the times of a baseline (baselines.h); prep_ms and full_ms, making S without and with the
  * product, stay negative where S is made in every call. */
 struct baseline;
 struct baseline_problem;

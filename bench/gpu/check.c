@@ -1,4 +1,4 @@
-/* check.c - how wrong a result is: some of its columns against the same columns computed in double, or all of it
+/* check.c - the error of a result: some of its columns against the same columns computed in double, or all of it
  * against a result that was kept. */
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include "bench_gpu.h"
 
 /* volatile: a load must happen even where its thread has nothing to write.  FORGET: a hint that L2 may forget the
- * line first; whether that makes reading faster is the GPU's secret, so both are tried. */
+ * line first; whether that makes reading faster is not documented, so both are tried. */
 template <bool FORGET> static __device__ __forceinline__ uint4 load_once(const uint4 *from, uint64_t policy)
 {
     uint4 v;

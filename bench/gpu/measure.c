@@ -45,7 +45,7 @@ static void queue_floor(rotation *r, int shape)
     bench_gpu_floor(r->g, shape, from, r->work->read, to, r->work->written);
 }
 
-/* What follows is waited for; a failure of any launch before it shows here. */
+/* Waits for the work; a failure of any launch before it is reported here. */
 static int finish(const bench_gpu *g, int event, const char *doing)
 {
     return bench_cuda_failed(cudaGetLastError(), doing) ||
@@ -119,7 +119,8 @@ int bench_gpu_measure(bench_gpu *g, const bench_work *w, bench_times *times)
         times->floor_ms = bench_median(floor_ms, repetitions), times->floor_min = floor_ms[0];
         times->ms = bench_median(ms, repetitions), times->ms_min = ms[0];
         times->call_us = bench_median(call_us, repetitions);
-        /* What the work leaves alone must not look like a result: all ones is NaN in every element type. */
+        /* An element that the work does not write must not pass for a result: all ones is NaN in every element
+         * type. */
         const cudaError_t cleared = cudaMemsetAsync(g->to.data, 0xFF, (size_t)w->to_bytes, g->stream);
         failed = bench_cuda_failed(cleared, "clearing the output") || w->queue(w->user, g->from.data, g->to.data) ||
                  bench_cuda_failed(cudaStreamSynchronize(g->stream), "running the work once more");

@@ -2,7 +2,7 @@
 #include "bench/baselines/baselines.h"
 #include "bench_gpu.h"
 
-/* A baseline at work. */
+/* The state of a baseline while it is measured. */
 typedef struct at_work {
     const baseline *baseline;
     void *state;

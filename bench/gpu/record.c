@@ -20,7 +20,7 @@ bench_record bench_record_of(const char *name, const char *op, const fs_spec *sp
 
 /* One field and a comma. */
 static void word(const char *name, const char *value) { printf("\"%s\": \"%s\", ", name, value); }
-/* JSON has no word for NaN, so it becomes null. */
+/* JSON has no NaN: it becomes null. */
 static void number(const char *name, const char *format, double value)
 {
     printf("\"%s\": ", name);

@@ -56,8 +56,8 @@ double grass_layers_value(const grass_layers *l, const float *batch, int64_t n, 
 /* A way to project. */
 typedef struct grass_method {
     const char *name;
-    const baseline *cpu, *gpu; /* NULL: not there, or not in this build */
-    int gpu_by_rows;           /* the one on a GPU takes d x n; those on a CPU all do, but for the library */
+    const baseline *cpu, *gpu; /* NULL: none, or not in this build */
+    int gpu_by_rows;           /* whether `gpu` takes d x n; every `cpu` does except the library */
     fs_family family;
     int64_t kappa, s; /* 0: the default */
     fs_shuffle shuffle;
@@ -110,7 +110,7 @@ extern const grass_machine grass_cpu, grass_gpu;
 
 /* projection.c ---------------------------------------------------------------------------------------------- */
 
-/* A method at work on the batches of one case. */
+/* A method and its buffers for the batches of one case. */
 typedef struct projection {
     grass_machine *m;
     const grass_method *method;
@@ -140,8 +140,8 @@ int projection_run(projection *p, int steps, void *from, void *to);
 /* Which of the steps there are. */
 int projection_steps(const projection *p);
 
-/* |features - exact| / |exact| over some samples; exact is made in double on the CPU, by the peer's own definition of
- * S where it has one, otherwise by the library's. */
+/* |features - exact| / |exact| over some samples; exact is computed in double on the CPU, with the peer's own S where
+ * it has one, otherwise with the library's. */
 int projection_error(const projection *p, fs_context *exact, const int64_t *host_list, double *error);
 
 /* grid.c ---------------------------------------------------------------------------------------------------- */

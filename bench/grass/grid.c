@@ -1,4 +1,4 @@
-/* grid.c - the cells of `fsbench grass`: cases, k and methods; those that a record has already are left alone. */
+/* grid.c - the cells of `fsbench grass`: cases, k and methods; those that a record has already are skipped. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 
 enum { CELL = 256, SECTOR = 32, SEED = 42 };
 
-/* The grid at work. */
+/* The state of a run over the grid. */
 typedef struct grid {
     const grass_options *o;
     grass_machine m;
-    fs_context *exact; /* a CPU: what results are compared with */
+    fs_context *exact; /* a CPU context, with whose results others are compared */
     nla_record record;
     progress bar;
     double start;
@@ -129,7 +129,7 @@ static int measure_part(grid *g, const batch *b, projection *p, int steps, grass
     return g->m.measure(&g->m, &work, t);
 }
 
-/* The whole, its error, and then the parts, which find in memory what the whole has left. */
+/* The whole, its error, and then the parts, which work on the buffers that the whole has left. */
 static int measure(grid *g, const batch *b, projection *p, cell_times *t)
 {
     const struct {
@@ -266,7 +266,7 @@ int grass_grid(const grass_options *o)
             for (int which = GRASS_MASKED; which <= GRASS_ALL; which *= 2)
                 g.steps += exists(&g, &grass_methods[j], which, o->common.k[i]) != 0;
     }
-    /* The record first: a broken one is refused before anything is measured. */
+    /* Reads the record first, so that a broken one is refused before anything is measured. */
     int failed = nla_record_open(&g.record, o->common.record, "grass") || open_exact(&g) || g.m.open(&g.m, o, most_k);
     if (!failed) {
         g.bar = progress_start(1, o->common.quiet);

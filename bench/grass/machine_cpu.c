@@ -67,7 +67,7 @@ static int measure(grass_machine *m, const grass_work *w, grass_times *t)
         other[count] = 1e3 * (t1 - t0), each[count] = 1e3 * (bench_now() - t1);
     }
     *t = (grass_times){bench_median(other, count), bench_median(each, count), each[0], NAN};
-    /* What the work leaves alone must not look like a result: all ones is NaN. */
+    /* An element that the work does not write must not pass for a result: all ones is NaN. */
     memset(m->Y, 0xFF, (size_t)w->to_bytes);
     return w->queue(w->user, m->A, m->Y);
 }

@@ -1,4 +1,4 @@
-/* methods.c - the table of projections: this library's sketches and what people use instead. */
+/* methods.c - the table of projections: this library's sketches and the alternatives in use. */
 #include "grass.h"
 
 #include "bench/baselines/algorithm1.h"

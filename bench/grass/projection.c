@@ -1,4 +1,4 @@
-/* projection.c - a method at work: the library in one call, a peer in the steps that it needs. */
+/* projection.c - one projection: the library's in one call, a peer's in the steps that it needs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static int exactly(const projection *p, fs_context *exact, const fs_matrix *X, f
     return bad;
 }
 
-/* What is kept of samples 0, step, 2 step ..., kept x count. */
+/* The kept coordinates of samples 0, step, 2 step ..., kept x count. */
 static int fetch_kept(const projection *p, const int64_t *list, int64_t step, int64_t count, double *to)
 {
     float *A = p->pairs ? fetch(p, p->m->A, p->pitch, 1, p->n) : fetch(p, p->m->A, p->pitch, step, count);

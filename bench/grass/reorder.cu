@@ -1,5 +1,5 @@
 /* reorder.cu - what third-party baselines need around their product on a GPU: the masked coordinates one after the
- * other, and a transpose.  Both move memory as well as plain kernels can: they are compared with. */
+ * other, and a transpose.  Both move memory as fast as plain kernels can, because they are part of the comparison. */
 #include "reorder.h"
 
 enum { THREADS = 256, SAMPLES = 4, TILE = 32, TILE_ROWS = 8 };

@@ -1,4 +1,4 @@
-/* dense.c - inputs whose rows are all there: d = 8192 of them, few with more leverage than the rest, or only some. */
+/* dense.c - inputs with all d = 8192 rows stored, of which few, or only some, have more leverage than the rest. */
 #include <stdlib.h>
 
 #include "quality.h"

@@ -12,7 +12,7 @@ enum { SOME_ROWS = 65536 }; /* of a spec whose input is not made yet: labels do 
 static const int64_t tail_k[] = {1024, 4096};
 enum { TAIL_KS = sizeof tail_k / sizeof tail_k[0] };
 
-/* The grid at work. */
+/* The state of a run over the grid. */
 typedef struct grid {
     const quality_options *o;
     lapack l;
@@ -85,7 +85,7 @@ static int run_gaussian(grid *g, int64_t n, int64_t k)
     return end_line(g, &l);
 }
 
-/* To four digits: there are thousands of lists of these. */
+/* Four digits, because a record has thousands of these lists. */
 static double rounded(double x)
 {
     char text[32];
@@ -324,7 +324,8 @@ static void run_ranks(grid *g)
 
 static int open_grid(grid *g)
 {
-    /* The record first: a broken one is refused before anything is measured.  Draws have a thread each: LAPACK one. */
+    /* Reads the record first, so that a broken one is refused before anything is measured.  Draws run in parallel, so
+     * LAPACK gets one thread. */
     if (nla_record_open(&g->record, g->o->common.record, "quality") || lapack_open(&g->l, 1)) return 1;
     for (int t = 0; t < g->o->common.threads; t++)
         if (!(g->workers[t] = quality_worker_open(&g->l))) return 1;

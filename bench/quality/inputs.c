@@ -1,4 +1,4 @@
-/* inputs.c - the table of inputs, and those that have large rows only: where these are decides everything.
+/* inputs.c - the table of inputs, and the inputs that have large rows only, which differ in where these are.
  *
  * "Unit rows" is Q = I in some rows, all other rows zero: every one has leverage 1. */
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static int make_path(quality_matrix *m, double longest)
     return 0;
 }
 
-/* Groups of eight rows that are hot in few equal places: four neighbouring places in two rounds. */
+/* Groups of eight large rows in few equal places: four neighbouring places in two rounds. */
 static void place_pairs(quality_matrix *m, int64_t rounds, int64_t round)
 {
     const int64_t each = 8 / rounds;

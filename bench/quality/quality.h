@@ -7,8 +7,8 @@
  *   error     max(1 - smallest, largest - 1) of the eigenvalues of (S Q)'S Q: the embedding error
  *   smallest  the smallest of these eigenvalues; the draw is singular below QUALITY_SINGULAR
  *   residual  |A x - b| / |A x* - b| of sketch-and-solve with b - A x* = r: sqrt(1 + |y|^2), y minimises |S Q y - S r|.
- *             r is Student's t with 1.5 degrees of freedom, in the rows of Q and 1024 others: few of its entries carry
- *             it.  None where S Q is singular
+ *             r is Student's t with 1.5 degrees of freedom, in the rows of Q and 1024 others: few of its entries have
+ *             most of its norm.  None where S Q is singular
  *
  * The Gaussian's distribution does not depend on the input.  It is drawn once for each n and k, from the bidiagonal
  * form of its S Q (gaussian.c), thousands of times.
@@ -56,7 +56,8 @@ int64_t quality_blocks(const fs_spec *spec);
 
 /* inputs.c, dense.c, basis.c --------------------------------------------------------------------------------- */
 
-/* An input at work.  A maker allocates with quality_matrix_rows and writes A; quality_matrix_finish makes the rest. */
+/* An input and its basis.  A maker allocates with quality_matrix_rows and writes A; quality_matrix_finish makes the
+ * rest. */
 typedef struct quality_matrix {
     int64_t d, n, M;
     uint64_t seed;

@@ -1,8 +1,8 @@
 /* tails.c - the distribution of |S x|^2 for x with few nonzeros, equal ones, in rows that the assignment to blocks
  * treats alike: the same places in several rounds of M rows.
  *
- * A seed is used for COLUMNS of them, in other rounds and places each: |S x|^2 of two of them are hardly dependent, and
- * quantiles of all are quantiles of each. */
+ * A seed is used for COLUMNS of them, each in other rounds and places: |S x|^2 of two of them are nearly independent,
+ * so quantiles of all are quantiles of each. */
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>

@@ -15,7 +15,7 @@ enum { CELL = 256 };
 static const unsigned errors_of[] = {TASK_GRAM, TASK_OSE, TASK_RIDGE, TASK_SOLVE};
 enum { ERROR_TASKS = 4 };
 
-/* The grid at work. */
+/* The state of a run over the grid. */
 typedef struct grid {
     const nla_options *o;
     nla_machine m;
@@ -279,7 +279,7 @@ static int run_method(grid *g, const group *in, nla_matrix *matrices, nla_room *
     int bad = !all;
     for (int seed = g->o->first_seed; seed <= g->o->last_seed && !bad; seed++)
         bad = draw(g, in, matrices, room, k, method, seed, all);
-    /* What was made before a failure is kept. */
+    /* Results from before a failure are kept. */
     for (int i = 0; i < in->count && all; i++) bad |= write_errors(g, in, &matrices[i], k, method, &all[i]);
     free(all);
     return bad;
@@ -409,7 +409,7 @@ int nla_grid(const nla_options *o)
 #endif
     if (!groups) return 1;
     const int count = make_groups(o, groups);
-    /* The record first: a broken one is refused before anything is measured. */
+    /* Reads the record first, so that a broken one is refused before anything is measured. */
     int failed = nla_record_open(&g.record, o->record, "randnla") || g.m.open(&g.m, o);
     if (!failed) {
         g.steps = count_steps(&g, groups, count);

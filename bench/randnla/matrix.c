@@ -1,7 +1,7 @@
 /* matrix.c - W = [A  Q  b  b'] of a data set, and what is exact about it, by the library's own tasks.
  *
- * With A itself in a workspace of k = d rows, fs_gram gives A'A and fs_solve the least-squares solution.  Q comes out
- * of fs_ose by an S that loses nothing: an SRHT with all its rows is an isometry, and its adjoint gives Q back. */
+ * With A itself in a workspace of k = d rows, fs_gram gives A'A and fs_solve the least-squares solution.  Q is
+ * computed by fs_ose with an isometric S: an SRHT with all its rows, whose adjoint restores Q. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static int fill(nla_machine *m, nla_matrix *a, float *packed)
     const int64_t d = a->set.d, n = a->set.n;
     float *x = malloc(f32 * (size_t)n), *b = malloc(f32 * (size_t)(d * NLA_PAD)), *one = malloc(f32 * (size_t)d);
     double *Ax = malloc(sizeof *Ax * (size_t)d);
-    /* b goes there in one piece: copies from host memory row by row are slow. */
+    /* b is copied at once: copies from host memory row by row are slow. */
     float *there = m->alloc(f32 * (size_t)(d * NLA_PAD));
     int bad = !x || !b || !one || !Ax || !there;
     if (bad) fprintf(stderr, "fsbench: no memory for right-hand sides\n");
@@ -82,7 +82,7 @@ static int make_exact(nla_machine *m, nla_matrix *a, float *packed, unsigned tas
     return bad;
 }
 
-/* Q into W.  Where A's columns are dependent there is none, and the task ose has no answer. */
+/* Q into W.  Where A's columns are dependent there is no such Q, and the task ose has no answer. */
 static int make_basis(nla_machine *m, nla_matrix *a)
 {
     const int64_t d = a->set.d, r = a->basis;

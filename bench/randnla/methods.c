@@ -1,4 +1,4 @@
-/* methods.c - the table of methods: this library's sketches and what people use instead. */
+/* methods.c - the table of methods: this library's sketches and the alternatives in use. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -66,7 +66,7 @@ int nla_measure_fit(nla_machine *m, const nla_method *method, const nla_matrix *
     if (nla_sketch(method, d, k, 0, &spec, &p.S)) return bench_fs_failed(FS_EINVAL, "making a sketch");
     p.A = m->alloc(row * (size_t)d), p.b = m->alloc(f32 * (size_t)d), p.Y = m->alloc(row * (size_t)k);
     p.C = m->alloc(f32 * (size_t)k), p.X = m->alloc(row);
-    /* The right-hand side with noise: that is what people have. */
+    /* The right-hand side with noise, as in practice. */
     int bad = !p.A || !p.b || !p.Y || !p.C || !p.X || m->copy(m, p.A, row, a->W, pitch, row, (size_t)d) ||
               m->copy(m, p.b, f32, (float *)b.data + 1, pitch, f32, (size_t)d);
     if (!bad) bad = method->textbook ? open_textbook(&p, &spec) : open_library(&p, d);

@@ -1,9 +1,9 @@
 /* randnla.h - the parts of `fsbench randnla`: the paper's four tasks over data, sketch sizes, methods and seeds.
  *
- * What costs what.  The time of a sketch depends on its shape, k and method and not on the data or the seed: it is
- * measured once for each (task `sketch`).  Errors are computed for every seed.  Everything exact (A'A, a basis Q, the
- * least-squares solution) is made once for a matrix, and S once for all matrices of a shape: a sketched matrix is
- * W = [A  Q  b  b'], one product for all tasks.
+ * What is measured how often.  The time of a sketch depends on its shape, k and method and not on the data or the
+ * seed: it is measured once for each (task `sketch`).  Errors are computed for every seed.  Everything exact (A'A, a
+ * basis Q, the least-squares solution) is made once for a matrix, and S once for all matrices of a shape: a sketched
+ * matrix is W = [A  Q  b  b'], one product for all tasks.
  *
  *   sketch  no error; the time of Y = S A, which is that of the tasks gram and ose
  *   gram    |Y'Y - A'A|_F / |A'A|_F
@@ -42,7 +42,7 @@ enum {
 /* A way to make Y = S A. */
 typedef struct nla_method {
     const char *name;
-    const baseline *cpu, *gpu; /* NULL: not there, or not in this build */
+    const baseline *cpu, *gpu; /* NULL: none, or not in this build */
     fs_family family;
     int64_t kappa, s; /* 0: the family has none */
     fs_shuffle shuffle;
@@ -74,13 +74,13 @@ typedef struct nla_machine {
     void (*close)(struct nla_machine *m);
     void *(*alloc)(size_t bytes); /* NULL after printing an error message */
     void (*release)(void *memory);
-    /* Copies `rows` pieces of `width` bytes between places. */
+    /* Copies `rows` rows of `width` bytes between buffers. */
     int (*copy)(struct nla_machine *m, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                 size_t rows);
     int (*make)(struct nla_machine *m, const data_set *set, float *A);
     /* A x in double, from and to host memory but for A. */
     int (*times)(struct nla_machine *m, const float *A, int64_t d, int64_t n, const float *x, double *Ax);
-    /* The time of a method at work; and of a call that waits for its result. */
+    /* The time of a method; and of a call that waits for its result. */
     int (*measure)(struct nla_machine *m, const baseline *b, void *state, const baseline_problem *p, nla_times *times);
     int (*measure_call)(struct nla_machine *m, int (*call)(void *user), void *user, nla_times *times);
     const textbook *textbook;

@@ -1,4 +1,4 @@
-/* errors.c - how good a solution or a factorization is. */
+/* errors.c - the errors of a solution or a factorization. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

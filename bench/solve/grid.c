@@ -9,7 +9,7 @@
 
 enum { CELL = 256, MOST_METHODS = 32 };
 
-/* The grid at work. */
+/* The state of a run over the grid. */
 typedef struct grid {
     const solve_options *o;
     nla_machine m;
@@ -132,7 +132,7 @@ static int run_entry(solve_case *c, entry *e, int turn)
     return e->code == 1;
 }
 
-/* The first turn counts for nothing but errors: it touches memory and starts threads. */
+/* The first turn counts for errors only: it touches memory and starts threads. */
 static int run_turns(grid *g, solve_case *c, entry *entries, int count, int *turns, double *read_ms)
 {
     double reads[SOLVE_MOST_TURNS];
@@ -207,7 +207,7 @@ int solve_grid(const solve_options *o)
     if (o->common.cuda) g.m = nla_gpu;
 #endif
     for (int i = 0; i < o->common.shape_count; i++) run_shape(&g, o->common.shapes[i], 1);
-    /* The record first: a broken one is refused before anything is measured. */
+    /* Reads the record first, so that a broken one is refused before anything is measured. */
     int failed = nla_record_open(&g.record, o->common.record, "solve") || lapack_open(&g.l, o->common.threads) ||
                  g.m.open(&g.m, &o->common);
     if (!failed) {

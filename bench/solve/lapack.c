@@ -24,7 +24,7 @@ static int look_up(lapack *l, char letter, lapack_functions *to)
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         char name[16];
         snprintf(name, sizeof name, "%c%s", letter, functions[i].name);
-        /* POSIX's way from an object pointer to a function pointer, which ISO C has none for. */
+        /* POSIX lets an object pointer become a function pointer this way; ISO C has no conversion. */
         void **function = (void **)((char *)to + functions[i].at);
         *function = dlsym(l->library, name);
         if (*function) continue;

@@ -1,4 +1,4 @@
-/* methods.c - the table of methods, and a case at work. */
+/* methods.c - the table of methods, and the run of a case. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -79,7 +79,7 @@ double solve_error_of_values(const solve_problem *p, const double *s);
 
 /* methods.c -------------------------------------------------------------------------------------------------- */
 
-/* A case at work: the problem where the methods find it, and what they leave. */
+/* A running case: the problem in the machine's memory, and the results of the methods. */
 typedef struct solve_case {
     nla_machine *m;
     const lapack *l;
@@ -116,9 +116,9 @@ extern const int solve_method_count;
 
 int solve_case_open(solve_case *c, nla_machine *m, const lapack *l, const solve_problem *p, enum solve_task task);
 void solve_case_close(solve_case *c);
-/* Restores what a peer overwrites. */
+/* Restores the inputs that a peer overwrites. */
 int solve_case_refresh(solve_case *c);
-/* The errors of what the last run left. */
+/* The errors of the results of the last run. */
 int solve_case_errors(solve_case *c, solve_errors *errors);
 /* Reads A once. */
 int solve_case_read(solve_case *c);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# contents.sh LIBRARY KNOWN - a library contains nothing of perceptrons: no symbol, exported or not, has a name of theirs.
+# contents.sh LIBRARY KNOWN - a library contains no code of perceptrons: no symbol, exported or not, has one of its
+# names.
 # KNOWN is a private symbol that it must have: without it there is no table of symbols, and the script exits 77.
 set -eu
 library=$1 known=$2

@@ -1,4 +1,4 @@
-/* cache.c - what is kept comes back to the bit, in whole files, for what it was made of alone. */
+/* cache.c - a cache returns what was stored, to the bit, from whole files, and for the same inputs alone. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>

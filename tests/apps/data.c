@@ -1,4 +1,5 @@
-/* data.c - images and labels: the first ones, normalised by the training file, and whatever is wrong with them. */
+/* data.c - images and labels: the first ones, normalised by the training file, and malformed files, which are
+ * refused. */
 #include <math.h>
 
 #include "apps/grass/data.h"

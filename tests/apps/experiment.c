@@ -190,7 +190,7 @@ static void expect_features(const experiment *e, const experiment_kept *kept, co
     free(had);
 }
 
-/* However they are made, with a mask and without: every family, the first checkpoint and the last. */
+/* All ways to compute them, with a mask and without: every family, the first checkpoint and the last. */
 static void features_are_those_of_formed_gradients(void **state)
 {
     experiment e;
@@ -242,7 +242,7 @@ static void must_have(const experiment *e, const fs_spec *spec, int64_t mask, in
     assert_int_equal(access(kept.folder, F_OK) == 0, missing < files);
 }
 
-/* Features made alone are those that LDS takes; forgotten, they are gone, and only they. */
+/* Features made alone are those that LDS uses; forgetting them removes them and no others. */
 static void features_alone_are_those_of_lds_and_can_be_forgotten(void **state)
 {
     const fs_spec spec = spec_of(FS_SRHT, 24), other = spec_of(FS_SJLT, 24);

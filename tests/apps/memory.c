@@ -1,6 +1,6 @@
-/* memory.c - memory that runs out at any moment of an experiment: one error message, and what was allocated is freed (the
- * sanitizer looks); afterwards the same call, with memory, succeeds.  The linker sends malloc and calloc of the
- * experiment here, and the context's allocator is of this file too. */
+/* memory.c - memory that runs out at any moment of an experiment: one error message, and all allocations are freed
+ * (the sanitizer checks it); afterwards the same call, with memory, succeeds.  The linker sends malloc and calloc of
+ * the experiment here, and the context's allocator is in this file too. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

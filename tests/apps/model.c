@@ -191,7 +191,7 @@ static void dropout_drops_its_share_and_differs_from_step_to_step(void **state)
     assert_true(fabs(both - 0.01 * n) < 5 * sqrt(0.01 * n));
 }
 
-/* A model that is sure: p_y rounds to 1 in f32, and log p - log(1 - p) would be infinite. */
+/* A certain prediction: p_y rounds to 1 in f32, and log p - log(1 - p) would be infinite. */
 static void margins_of_sure_models_are_finite(void **state)
 {
     (void)state;

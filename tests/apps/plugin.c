@@ -1,5 +1,5 @@
-/* plugin.c - operations that a test loads in place of those of a GPU.  PLUGIN_ABI is their version; opening them fails
- * with a message that repeats what they were given. */
+/* plugin.c - operations that a test loads in place of those of a GPU.  PLUGIN_ABI is their version; opening them
+ * fails with a message that repeats the arguments. */
 #include "apps/grass/ops.h"
 
 #ifndef PLUGIN_ABI

@@ -155,7 +155,7 @@ static void masks_in_runs_keep_neighbours_together(void **state)
     fs_context_destroy(ctx);
 }
 
-/* X = K^-1 X by elimination, X k x cols, K symmetric positive definite, spoilt. */
+/* X = K^-1 X by elimination, X k x cols, K symmetric positive definite, overwritten. */
 static void eliminate(double *K, int64_t k, double *X, int64_t cols)
 {
     for (int64_t p = 0; p < k; p++)

@@ -1,5 +1,6 @@
 #!/bin/sh
-# grass.sh FSBENCH - a small grid of `fsbench grass`: projections are right, a record is continued, options are heard.
+# grass.sh FSBENCH - a small grid of `fsbench grass`: projections are right, a record is continued, options have their
+# effect.
 set -eu
 fsbench=$1
 dir=$(mktemp -d)

@@ -1,4 +1,5 @@
-"""report.py FSBENCH ROOT - properties of a small grid: errors obey theory, and the page of results is made from it."""
+"""report.py FSBENCH ROOT - properties of a small grid: errors agree with theory, and the page of results is made from
+it."""
 import json
 import math
 import pathlib
@@ -48,7 +49,7 @@ with tempfile.TemporaryDirectory() as temporary:
         expect(ours < 1.3 * gaussian, f"large rows, k = {k}: our error {ours:.3f}, the Gaussian's {gaussian:.3f}")
         expect(contiguous > 1.5 * gaussian, f"large rows, k = {k}: contiguous blocks err by {contiguous:.3f} only")
 
-    # Least squares: no residual is below the best there is, and with k = 32 n it is near.
+    # Least squares: no residual is below the smallest possible one, and at k = 32 n it is close to it.
     for r in lines:
         if r["what"] == "error" and r["task"] == "solve" and r["data"] == "gaussian":
             for value in r["noisy"]:

@@ -71,7 +71,8 @@ with tempfile.TemporaryDirectory() as temporary:
                                   "rungs": "fast default", "seeds": [0, 1, 2, 3], "singular": 1, **COMMON})
     expect([v for k, v in said.items() if "4096" in k[1]] == [("25.00%", "**no**")], f"a draw of four singular: {said}")
 
-    # Seeds of several lines are put together, a line that comes again replaces, and so do a later spec and definition.
+    # Seeds of several lines are merged; a later line of a seed, a later spec and a later definition replace earlier
+    # ones.
     def only(*lines):
         return records(GAUSSIAN, *lines).cells["default"]["scattered"][32, 2]
 

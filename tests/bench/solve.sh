@@ -1,5 +1,5 @@
 #!/bin/sh
-# solve.sh FSBENCH - a small grid of `fsbench solve`: errors are what the methods have, a record is continued.
+# solve.sh FSBENCH - a small grid of `fsbench solve`: errors are those of the methods, a record is continued.
 #
 # Exits 77 where OpenBLAS is not installed.
 set -eu
@@ -35,7 +35,7 @@ fi
 lines=$(wc -l <whole.jsonl)
 [ "$lines" -eq $((7 * 13 + 3 * 2 * 2)) ] || fail "$lines lines; 7 problems, 13 methods and 3 pairs in 2 types make 103"
 
-# What is solved to full accuracy, in f64 and f32, and what a sketch alone leaves.
+# Errors of the methods of full accuracy, in f64 and f32, and of a sketch alone.
 exact='(flashsketch|gelsd|gelsy|gels)$'
 below backward "lstsq/.*/f64/.*/$exact" 1e-14 16
 below backward "lstsq/.*/f32/.*/$exact" 1e-6 12

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """against_numpy.py - the command flashsketch against NumPy and SciPy.
 
-usage: against_numpy.py FLASHSKETCH.  Y is compared with S A, where S is made by tests/def/definition.py, a program of
-its own; coherence with singular values from LAPACK; lstsq, qr, svd, pca and leverage with LAPACK's answers.  Matrices
-hold small integers, so only S's scale rounds.  Files are written by NumPy and, where it is there, SciPy; Y is read
-by NumPy.  Prints what differs; the exit code is 1 then."""
+usage: against_numpy.py FLASHSKETCH.  Y is compared with S A, where S is made by tests/def/definition.py, an
+independent implementation; coherence with singular values from LAPACK; lstsq, qr, svd, pca and leverage with LAPACK's
+answers.  Matrices hold small integers, so only S's scale rounds.  Files are written by NumPy and, if installed,
+SciPy; Y is read by NumPy.  Prints what differs; the exit code is 1 then."""
 import gzip
 import json
 import os
@@ -247,7 +247,7 @@ def solvers():
         B = A @ rng.standard_normal((20, 3)) + 1e-3 * rng.standard_normal((D, 3))
         for options in [], ["--method", "iterate"], ["--method", "direct"]:
             least_squares(A, B, 1e-15 * condition ** 2 + 1e-10, *options)
-    least_squares(A[:, :19].astype("f4"), B.astype("f4"), 1)  # as ill-conditioned as f32 sees it: the residual counts
+    least_squares(A[:, :19].astype("f4"), B.astype("f4"), 1)  # ill-conditioned for f32: the residual is compared
     easy = U * np.geomspace(1, 0.1, 20) @ V.T
     least_squares(easy.astype("f4"), B.astype("f4"), 1e-4)
     least_squares(np.hstack([easy, easy[:, :4] @ rng.standard_normal((4, 3))]), B, 1e-9)
@@ -288,7 +288,7 @@ def solvers():
         check(("pca, variances", dtype), np.load("v.npy"), c[1] ** 2 / (D - 1), np.float64, most)
         check(("pca, scores", dtype), np.load("T.npy"), (A - mean) @ np.load("C.npy"), np.dtype(dtype), most)
 
-    # Few of many values: 12 are large, and the rest is below what two power steps see.
+    # Few of many values: 12 are large, and the rest is below what two power steps resolve.
     W = np.linalg.qr(rng.standard_normal((300, 300)))[0]
     spectrum = np.r_[np.geomspace(100, 10, 12), np.full(288, 1e-7)]
     A = np.linalg.qr(rng.standard_normal((D, 300)))[0] * spectrum @ W.T

@@ -1,5 +1,5 @@
 # fashion.sh - for cases: makes ./data, the first 320 training and 40 test images of Fashion-MNIST in files of their
-# own, as MNIST's files are named, one of them packed.  Without Fashion-MNIST the case cannot be run, and ends.
+# own, as MNIST's files are named, one of them packed.  Without Fashion-MNIST the case is skipped.
 from=/usr/share/datasets/fashion-mnist
 [ -d $from ] || exit 77
 mkdir data

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 /* The functions of the library behind this one.  They are looked up before main: a thread that looks one up while
- * another closes a library, and waits for that thread to end, would wait for ever. */
+ * another closes a library, and waits for that thread to end, would deadlock. */
 static struct {
     __typeof__(&rename) rename;
     __typeof__(&link) link;

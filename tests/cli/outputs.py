@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""outputs.py - the life of the files that the command flashsketch writes: whole or not there, both or neither, no
-leftovers, never in place of an input, with the rights of the file that they replace.
+"""outputs.py - the files that the command flashsketch writes: complete or absent, both or neither, no leftovers,
+never in place of an input, with the rights of the file that they replace.
 
 usage: outputs.py FLASHSKETCH INTERPOSE.so (interpose.c).  Needs nothing but Python.  Each property is a function;
 prints which fail, and exits with 1 then."""
@@ -406,7 +406,7 @@ def what_grass_reads_is_not_replaced():
     pathlib.Path("notes").write_text("precious")
     run("grass", "run", "--data", "data", "--record", "notes", "kept", fails=["notes: line 1 is not a line of"])
     assert pathlib.Path("notes").read_text() == "precious"
-    # A picture beside what is kept is no input.
+    # A picture beside the kept file is no input.
     pathlib.Path("kept/top.png").write_text("old")
     run("grass", "query", "--data", "data", "-o", "kept/top.png", "kept", 0, fails=["train-images-idx3-ubyte: "])
 
@@ -494,7 +494,7 @@ def a_full_disk_is_called_by_its_name():
 
 
 def writing_a_state_takes_at_most_a_twentieth_of_the_time():
-    """By a clock on which writing a state takes a second, and whatever else looks at the clock 0.1 s."""
+    """By a clock on which writing a state takes a second, and any other reading of the clock 0.1 s."""
     npy("A.npy", ROWS * 60)
     run(*SKETCH, "--memory", "4K", "--resume", "--every", 1, "A.npy", "-o", "Z.npy",
         env=with_rule(INTERPOSE_CLOCK="1", INTERPOSE_LOG="log"))

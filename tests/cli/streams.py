@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """streams.py - matrices in files, a panel at a time, by the command flashsketch: the same bits however A is cut into
-panels, files and pieces, and however often the run was killed; and nothing is lost where something goes wrong.
+panels, files and row slices, and however often the run was killed; and no data are lost by a failure.
 
 usage: streams.py FLASHSKETCH.  Needs nothing but Python.  Each property is a function; prints which fail, and exits
 with 1 then."""

@@ -1,4 +1,5 @@
-"""definition.py - S in NumPy: docs/definition.md in executable form, to be read, and a second witness of the vectors.
+"""definition.py - S in NumPy: docs/definition.md in executable form, to be read, and an independent check of the
+vectors.
 sketch(...) gives the nonzeros of columns col0 ... col0 + cols - 1 as arrays of rows, columns and values, the draws of
 FlashBlockRow not merged; digest(...) is their fingerprint.  Integers are uint64 arrays and wrap as in C."""
 import numpy as np

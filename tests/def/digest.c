@@ -3,7 +3,7 @@
  *     digest vectors.txt            compares every digest of the file with a fresh one
  *     digest --print vectors.txt    prints the file with fresh digests, to make a new version of it
  *
- * In the common subset of C11 and C++17, so that gcc, clang, g++ and nvcc's host pass compile this same text: that
+ * In the common subset of C11 and C++17, so that gcc, clang, g++ and nvcc's host pass compile this file: that
  * their digests agree is the proof that S does not depend on the compiler. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ typedef struct vector {
     double v[MOST];
 } vector;
 
-/* Flat, and falling by a tenth from one coordinate to the next (a few heavy ones), signs alternating. */
+/* Flat, and falling by a tenth from one coordinate to the next (a few large ones), signs alternating. */
 static vector make_vector(int64_t count, int64_t first, int64_t stride, double ratio)
 {
     vector x = {count, first, stride, {0}};
@@ -102,7 +102,7 @@ static void check_moments(fsi_def_spec p, const vector *x, double variance, cons
     check_mean(m.variance, variance, m.variance_error, "%s: variance of |S x|^2", what);
 }
 
-/* Coherent vectors: neighbouring coordinates, flat and heavy-headed, and strides that are powers of two. */
+/* Coherent vectors: neighbouring coordinates, flat and with a few large ones, and strides that are powers of two. */
 static const struct {
     int64_t count, first, stride;
     double ratio;
@@ -193,7 +193,7 @@ static void cycles_have_at_most_twice_the_variance_of_different_rounds(void **st
                   "a place in different cycles");
 }
 
-/* Contiguous blocks: M times the sum over pairs of different windows of one block.  What the shuffle is for. */
+/* Contiguous blocks: M times the sum over pairs of different windows of one block.  Shuffling lowers this. */
 static void contiguous_blocks_have_M_times_the_variance_on_coherent_x(void **state)
 {
     enum { D = 4096, K = 512, M = 8, S = 4, W = K / M / S };

@@ -1,7 +1,7 @@
 /* test_permute.c - the keyed bijection is one, in both directions, and its blocks are as random as they must be.
  *
  * What the sketch needs of P is that two rows share a block with the right probability, whatever rows they are: that
- * is the whole second moment of S.  So the pairs tested are the structured ones that a weak mixer would betray. */
+ * is the whole second moment of S.  So the pairs tested are structured ones, on which a weak mixer fails. */
 #include "property.h"
 
 static int ascending(const void *a, const void *b)

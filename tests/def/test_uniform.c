@@ -13,7 +13,7 @@ static uint64_t product_of(const bases *set)
     return product;
 }
 
-/* The digits of a word put together, the first the most significant; *rejects says whether it is drawn again. */
+/* The digits of a word as one number, the first the most significant; *rejects is not 0 if the word is drawn again. */
 static uint64_t value_of(const bases *set, uint32_t word, int *rejects)
 {
     uint64_t value = 0;

@@ -117,8 +117,8 @@ static void spread_magnitudes(const fs_matrix *A, int growth)
         for (int64_t j = 0; j < A->cols; j++)
             put(A, i, j, ldexp(at(A, i, j), (int)(j * 37 % 121) - 100 + (int)(growth * i / A->rows)));
 }
-/* Data: the growth.  Where one, the last, is the only term of a sum that counts, plain summation has next to nothing to
- * round, and it may be the last of a float's 24 bits that is lost. */
+/* Data: the growth.  Where one, the last, is the only term of a sum that counts, plain summation rounds almost
+ * nothing, and it may be the last of a float's 24 bits that is lost. */
 static void check_magnitudes(const lane *l, int64_t number, const void *data)
 {
     const int growth = *(const int *)data;

@@ -1,5 +1,5 @@
-/* algebra.c - what the products on the device are to each other: S' is the transpose of S, pieces sum to the whole, an
- * empty piece adds nothing. */
+/* algebra.c - relations between products on the device: S' is the transpose of S, row slices sum to the whole, an
+ * empty slice adds nothing. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,8 +55,8 @@ static void the_adjoint_is_the_transpose(void **state)
     for_each_case(8 * recipe_count, 8 * recipe_count, check_transpose, NULL);
 }
 
-/* The pieces come last first, one of them empty, each added with beta = 1 in Y's own type: integers up to 1 keep
- * every partial sum exact even in bf16, which has 8 bits. */
+/* The slices are passed last first, one of them empty, each added with beta = 1 in Y's own type: integers up to 1
+ * keep every partial sum exact even in bf16, which has 8 bits. */
 static void check_pieces(const lane *l, int64_t number, const void *data)
 {
     (void)data;

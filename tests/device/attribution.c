@@ -34,7 +34,7 @@ static void *sent(const lane *l, const void *host, int64_t bytes)
 
 /* features and scores ---------------------------------------------------------------------------------------- */
 
-/* x = K^-1 x by elimination, K symmetric positive definite, spoilt. */
+/* x = K^-1 x by elimination, K symmetric positive definite, overwritten. */
 static void eliminate(double *K, int64_t k, double *x)
 {
     for (int64_t p = 0; p < k; p++)

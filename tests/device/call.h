@@ -1,4 +1,4 @@
-/* call.h - one product on the device, compared with the CPU: what the grids of these tests are made of. */
+/* call.h - one product on the device, compared with the CPU: the element of the grids of these tests. */
 #ifndef FSI_TESTS_DEVICE_CALL_H
 #define FSI_TESTS_DEVICE_CALL_H
 

@@ -1,7 +1,7 @@
 /* device.h - what the device tests share: contexts on the GPU beside their references on the CPU, copies of guarded
  * views in device memory, and loops over cases in several host threads.
  *
- * Environment variables, for whoever looks for a fault:
+ * Environment variables, for debugging:
  *     FS_DEVICE_TESTS_DRY=1      the contexts under test are CPU contexts and device memory is malloc's, so that the
  *                                tests themselves can be tried without a GPU; properties of the GPU alone are skipped
  *     FS_DEVICE_TESTS_THREADS=t  host threads, each with its own stream and contexts
@@ -23,7 +23,7 @@ fs_memory device_place(void);
 /* lanes ----------------------------------------------------------------------------------------------------- */
 
 /* What one host thread works with.  The references are CPU contexts: the reference implementation, and the tuned
- * variant, which the properties of tests/properties prove equal to ref and which is quick enough for large matrices. */
+ * variant, which tests/properties compares with ref and which is fast enough for large matrices. */
 typedef struct lane {
     void *stream; /* a cudaStream_t of its own, which does not wait for the default stream */
     fs_context *gpu;

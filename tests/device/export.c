@@ -1,4 +1,4 @@
-/* export.c - the device's own code draws the same S: its digest and its columns are the host's, bit for bit. */
+/* export.c - the device's own code generates the same S: its digest and its columns are the host's, bit for bit. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

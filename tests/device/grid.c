@@ -1,7 +1,7 @@
 /* grid.c - on the device every product equals the reference's: all sketches, types, layouts, odd shapes, scalars and
- * pieces.
+ * row slices.
  *
- * Matrices are small, because ref is slow and because edges are where kernels err; large.c has the large ones. */
+ * Matrices are small, because ref is slow and because kernels fail at edges; large.c has the large ones. */
 #include <stdio.h>
 
 #include "base/math.h"
@@ -19,7 +19,7 @@ static void shrink(call *c, int64_t per_row, int64_t k)
     while ((c->rows * c->n * per_row > work || k * c->n > work) && c->n > 17) c->n = (c->n + 1) / 2;
 }
 
-/* Half of all calls take a piece of the rows of S, some of them not up to the last. */
+/* Half of all calls take a row slice, some of them not up to the last row. */
 static int64_t draw_piece(call *c, uint64_t stream, int64_t draw)
 {
     c->row0 = bits_at(stream, draw) % 2 ? (int64_t)(bits_at(stream, draw + 1) % 300) : 0;
@@ -135,7 +135,7 @@ static void blocks_of_every_height_equal_ref(void **state)
 /* the batches ----------------------------------------------------------------------------------------------- */
 
 /* Samples whose coordinates are contiguous and whole 16 bytes, which tensor cores take: the digits are interleave,
- * samples, block height and s; pieces begin and end at any multiple of 16 bytes. */
+ * samples, block height and s; slices begin and end at any multiple of 16 bytes. */
 static call batch_call(int64_t number)
 {
     static const int64_t interleaves[] = {1, 4, 8, 16}, samples[] = {16, 17, 63, 64, 65, 100, 128, 129, 200};

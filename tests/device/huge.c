@@ -1,6 +1,6 @@
 /* huge.c - matrices of more than 2^31 elements: no index of a kernel may be 32 bits wide.
  *
- * Such a matrix is made on the device by repeating a pattern of integers whose length is prime, so that any part
+ * Such a matrix is made on the device by repeating a pattern of integers whose length is prime, so that any element
  * of it is known here; the CPU multiplies a few columns, or makes a few rows, and those must be equal. */
 #include <cuda_runtime_api.h>
 #include <inttypes.h>

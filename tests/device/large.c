@@ -84,7 +84,7 @@ static void large_blockperm_products_equal_the_cpu(void **state)
     for_each_case(count, count, check_block, NULL);
 }
 
-/* Few blocks, so that a block's rows must be split over many processors and their sums put together in one order. */
+/* Few blocks, so that a block's rows must be split over many SMs and their sums added in one order. */
 static void check_split(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -119,8 +119,8 @@ static void few_blocks_of_many_rows_equal_the_cpu(void **state)
     for_each_case(10, 10, check_split, NULL);
 }
 
-/* More pieces of work than processors, which take several each: pieces of one panel and of many, uneven blocks, tiles
- * that are moved, parts of the rows of S, both outputs. */
+/* More work items than SMs, which process several each: items of one panel and of many, uneven blocks, tiles that are
+ * moved, row slices, both outputs. */
 static void check_pieces(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -161,8 +161,8 @@ static void more_pieces_than_processors_equal_the_cpu(void **state)
     for_each_case(8, 8, check_pieces, NULL);
 }
 
-/* Narrow tiles of two-byte elements: one part, two, six, seven, two thread blocks for a processor; parts of the rows of
- * S, last rounds that are not whole, a last tile of few columns, every kind of output. */
+/* Narrow tiles of two-byte elements: one slice, two, six, seven, two thread blocks for an SM; row slices, last rounds
+ * that are not whole, a last tile of few columns, every kind of output. */
 static void check_halves(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -210,8 +210,8 @@ static void narrow_tiles_of_two_byte_elements_equal_the_cpu(void **state)
     for_each_case(15, 15, check_halves, NULL);
 }
 
-/* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, pieces, blocks that are
- * uneven, draw words again or need two. */
+/* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, row slices, blocks
+ * that are uneven, draw words again or need two. */
 static void check_narrow(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -246,7 +246,7 @@ static void few_columns_of_many_rows_equal_the_cpu(void **state)
 }
 
 /* Up to 64 columns and blocks of 64 rows, whose S is made in registers: every number of nonzeros that has such a
- * kernel, few blocks and many, rows of every alignment, pieces. */
+ * kernel, few blocks and many, rows of every alignment, row slices. */
 static void check_tall(const lane *l, int64_t number, const void *data)
 {
     (void)data;

@@ -1,7 +1,7 @@
 /* multi.c - several contexts as one on a GPU: as streams of one device here, and as devices where there are several.
  *
  * The properties are those of tests/properties/multi.c and add.c, with the CPU as the reference.  FLASHSKETCH_NCCL may
- * name NCCL's library, which is tried on one GPU by a team of one. */
+ * name NCCL's library, which is tried on one GPU by a device group of one. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void crew_free(crew *c)
     for (int i = 0; i < c->count; i++) fs_context_destroy(c->contexts[i]), stream_free(c->members[i].stream);
 }
 
-/* A in `count` pieces of its rows, the first without any where there are more than two. */
+/* A in `count` row slices, the first empty if there are more than two. */
 static void cut(const fs_matrix *A, int count, int64_t *row0, fs_matrix *pieces)
 {
     const int none = count > 2;
@@ -56,7 +56,7 @@ static void cut(const fs_matrix *A, int count, int64_t *row0, fs_matrix *pieces)
     }
 }
 
-/* Two calls back to back, the second before the first has run: it must not disturb its parts. */
+/* Two calls back to back, the second before the first has run: it must not change its partial results. */
 static void whole_numbers_have_the_same_bits_on_any_number_of_streams(void **state)
 {
     (void)state;
@@ -93,7 +93,8 @@ static void whole_numbers_have_the_same_bits_on_any_number_of_streams(void **sta
     }
 }
 
-/* On numbers that round: fs_add of the parts that each context makes alone, whatever the streams do; alpha and beta. */
+/* On numbers that round: fs_add of the partial results that each context computes alone, in whatever order the
+ * streams run; alpha and beta. */
 static void copied_parts_are_added_in_the_order_of_contexts(void **state)
 {
     (void)state;
@@ -199,7 +200,7 @@ static void matrices_are_added_as_the_cpu_adds_them(void **state)
             MUST(fs_add(l->tuned, here, count, beta, &want.m));
             MUST(fs_add(l->gpu, there, count, beta, &to.m));
             stream_wait(l->stream);
-            if (how == ROWS || how == COLUMNS) { /* Y in host memory, before it is what comes from the device */
+            if (how == ROWS || how == COLUMNS) { /* Y in host memory, its old value from the device */
                 view here_too = view_copy(&Y);
                 MUST(fs_add(l->gpu, there, count, beta, &here_too.m));
                 expect_same_bits(layout_names[how], &here_too, &want);

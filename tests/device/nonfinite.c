@@ -10,8 +10,8 @@
 #include "call.h"
 
 /* Columns and order of A: few columns, a tile and a bit, both ways for tensor cores, and more tiles than a GPU has
- * processors; tall: as many rows as it takes until few columns have a kernel of their own, or (2) blocks of 64 rows
- * have, or (3) narrow tiles of two-byte elements, which are one for each processor, or (4) in seven parts. */
+ * SMs; tall: as many rows as it takes until few columns have a kernel of their own, or (2) blocks of 64 rows
+ * have, or (3) narrow tiles of two-byte elements, which are one for each SM, or (4) in seven slices. */
 static const struct {
     layout how;
     int64_t n;

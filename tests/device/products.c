@@ -1,5 +1,5 @@
-/* products.c - products of rows of factors in device memory are sketched as on the CPU; a pair that names a row that is
- * not there, and an element that is not finite, reach what their products would have gone to, and nothing else. */
+/* products.c - factored input in device memory is sketched as on the CPU; a pair with a row number out of range, and
+ * an element that is not finite, reach the elements to which their products contribute, and nothing else. */
 #include <cuda_runtime_api.h>
 #include <inttypes.h>
 #include <math.h>
@@ -143,7 +143,7 @@ static void masks_of_layers_are_sketched_as_on_the_cpu(void **state)
     for_each_case(18, 6, check_layers, NULL);
 }
 
-/* Pair `bad` alone is spoiled: it names a row that is not there (columns from 0 on), or one with an element that is not
+/* Pair `bad` alone is changed: it names a row out of range (columns from 0 on), or one with an element that is not
  * finite, which no other pair names (one column). */
 static void expect_spoiled(const lane *l, const call *c, const fs_sketch *S, const factors *F, const view *good,
                            int64_t bad, int64_t column)

@@ -3,7 +3,7 @@
  *     mpiexec -n P device.ranks
  *
  * The properties are those of tests/mpi, with matrices in device memory and in the host's, and the CPU as the
- * reference.  MPI gets host memory only, so no MPI library need know of CUDA.  In a dry run (device.h) all are CPU
+ * reference.  MPI gets host memory only, so no MPI library needs CUDA support.  In a dry run (device.h) all are CPU
  * ranks. */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -163,7 +163,8 @@ static void whole_numbers_have_the_bits_of_one_process(void)
     }
 }
 
-/* On numbers that round: the parts that ranks make alone, tile by tile, added in their order in f64, rounded once. */
+/* On numbers that round: the partial results of single ranks, tile by tile, added in their order in f64, rounded
+ * once. */
 static void parts_are_added_in_the_order_of_ranks(void)
 {
     const shape *s = &shapes[0];
@@ -208,7 +209,8 @@ static void parts_are_added_in_the_order_of_ranks(void)
     fs_sketch_destroy(S);
 }
 
-/* A rank's rows in three pieces, sketched one after the other into a part that stays on the GPU, and summed once. */
+/* A rank's rows in three slices, sketched one after the other into a partial result that stays on the GPU, and summed
+ * once. */
 static void parts_in_device_memory_are_summed(void)
 {
     const shape *s = &shapes[0];
@@ -277,7 +279,8 @@ static fs_result run_task(kind what, fs_mpi *made, fs_workspace *w, const fs_ske
 static void tasks_on_a_gpu_are_those_of_the_whole_matrix(void)
 {
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = D, spec.k = K, spec.s = 4, spec.seed = 7; /* a scale that is a power of two: parts add up exactly */
+    spec.d = D, spec.k = K, spec.s = 4, spec.seed = 7; /* a scale that is a power of two: partial results add up
+    exactly */
     fs_sketch *S = sketch(&spec);
     fs_task_shape room_for = FS_TASK_SHAPE_INIT;
     room_for.k = K, room_for.n = N, room_for.rhs = RHS;

@@ -1,4 +1,4 @@
-/* repeat.c - the same bits from run to run, and whatever runs beside: sums on the device have one order.
+/* repeat.c - the same bits from run to run, and whatever runs at the same time: sums on the device have one order.
  *
  * Data are normal, so that any other order shows in the last bits.  The lanes run at once, each on its stream. */
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* staging.c - matrices in host memory on a CUDA context: they pass through its staging buffers and give what the same
- * matrices in device memory give.  Data are integers, so that pieces and wholes are ==. */
+ * matrices in device memory give.  Data are integers, so that results are compared by ==. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

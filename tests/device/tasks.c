@@ -109,7 +109,7 @@ static const struct {
     {2000, 300, 2, 700, FS_F32, 100},
 };
 
-/* X on the device, and into host memory: X makes the gradient 0, and what the report says is so. */
+/* X on the device, and into host memory: X makes the gradient 0, and the report's numbers are right. */
 static void check_fit(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -189,9 +189,9 @@ static void shortest_solutions(void **state)
     for_each_case(4, 4, check_shortest, NULL);
 }
 
-/* The GPU's own factorization and substitution (src/cuda/linalg/cholesky.cu) work on tiles of 64 columns and strips of 16, and
- * thread blocks hand them on: n + 1 columns that end everywhere in a tile, that fill it, and that are many tiles.  X is
- * the minimum, and has the same bits whenever it is made. */
+/* The GPU's own factorization and substitution (src/cuda/linalg/cholesky.cu) work on tiles of 64 columns and strips
+ * of 16, in several thread blocks: n + 1 columns that end everywhere in a tile, that fill it, and that are many
+ * tiles.  X is the minimum, and has the same bits whenever it is made. */
 static const int64_t orders[] = {1, 2, 14, 15, 16, 30, 31, 32, 62, 63, 64, 65, 126, 127, 128, 199, 512, 700, 1024};
 static void check_order(const lane *l, int64_t number, const void *data)
 {

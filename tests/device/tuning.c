@@ -1,4 +1,5 @@
-/* tuning.c - FLASHSKETCH_TUNING that names no good table is an error when the context is made, not a silent default. */
+/* tuning.c - FLASHSKETCH_TUNING that names a missing or damaged table is an error when the context is created, not
+ * ignored. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

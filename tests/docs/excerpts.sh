@@ -1,5 +1,5 @@
 #!/bin/sh
-# excerpts.sh - the C that a document shows in pieces is in a program that the tests build and run: a block ```c without
+# excerpts.sh - each excerpt of C in a document is in a program that the tests build and run: a block ```c without
 # main stands, line by line but for the indentation, in one of the examples.
 #
 # usage: excerpts.sh DOCUMENT EXAMPLE...

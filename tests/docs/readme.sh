@@ -1,6 +1,6 @@
 #!/bin/sh
-# readme.sh - compiles the C that README.md or another page shows, exactly as it stands there: a text with main is run too, a fragment
-# is put into a function that has what it takes for granted.
+# readme.sh - compiles the C that README.md or another page shows, unchanged: a text with main is run too, a fragment
+# is put into a function that declares what the fragment uses.
 #
 # usage: readme.sh CC README INCLUDE_DIR LIBRARY WORK_DIR
 set -eu

@@ -1,5 +1,5 @@
-/* contexts.c - fs_context_create refuses: options, the environment, plugins that are not what they should be, and
- * whose error message a failure has. */
+/* contexts.c - fs_context_create refuses: options, the environment, unusable plugins, and which error message a
+ * failure has. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* conversions.c - f16 and bf16 to float and back: every pattern, and every place where rounding changes its mind.
+/* conversions.c - f16 and bf16 to float and back: every pattern, and every value at which the result of rounding
+ * changes.
  *
  * The reference works with ldexp and rint on doubles.  Loads and stores of every variant are reached through a 1 x 1
  * sketch S = (+1), whose product with a row of 65536 elements is that row. */

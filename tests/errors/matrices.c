@@ -1,5 +1,6 @@
-/* matrices.c - the checks of fs_apply, fs_apply_adjoint and fs_apply_sparse: whatever is wrong is refused with the
- * right code and a message that has the numbers, and Y is left as it was; what only looks wrong is accepted. */
+/* matrices.c - the checks of fs_apply, fs_apply_adjoint and fs_apply_sparse: every wrong argument is refused with the
+ * right code and a message that has the numbers, and Y is left as it was; unusual but valid arguments are
+ * accepted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 enum { D = 100, K = 32, N = 4 };
 
-/* A sound call for the tests to spoil. */
+/* A valid call, of which each test makes one thing wrong. */
 typedef struct call {
     fs_context *ctx;
     fs_sketch *S;

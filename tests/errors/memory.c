@@ -140,7 +140,7 @@ static fs_result listed(fs_context *ctx, const fs_sketch *S, work *w)
     return fs_apply_rows(ctx, S, 0, 1.0, &w->A.m, &rows, 0.0, &w->Y.m);
 }
 
-/* Two contexts, the upper and the lower rows of A; the second one and what joins them come and go with the call. */
+/* Two contexts, the upper and the lower rows of A; the second one and their group live during the call. */
 static fs_result multi(fs_context *ctx, meter *m, const fs_sketch *S, work *w)
 {
     const fs_context_options options = metered(m);
@@ -224,7 +224,7 @@ static void every_failed_request_for_memory_is_reported_and_undone(void **state)
     }
 }
 
-/* Scratch grows to what the largest call needed and no call gives it back; the second time nothing is requested. */
+/* Scratch grows to the need of the largest call and no call releases it; the second time nothing is requested. */
 static void a_repeated_call_requests_no_memory(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* sketches.c - the checks of fs_sketch_create and of the calls that take a sketch alone: whatever is wrong is refused
- * with the right code and a message that has the numbers. */
+/* sketches.c - the checks of fs_sketch_create and of the calls that take a sketch alone: every wrong argument is
+ * refused with the right code and a message that has the numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

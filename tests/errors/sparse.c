@@ -7,7 +7,7 @@
 
 enum { D = 6, K = 8, N = 5, NNZ = 7 };
 
-/* A sound 6 x 5 matrix in CSR, and its arrays read as a 5 x 6 one in CSC. */
+/* A valid 6 x 5 matrix in CSR, and its arrays read as a 5 x 6 one in CSC. */
 static int32_t ptr[D + 1] = {0, 2, 2, 4, 5, 6, 7}, index_of[NNZ] = {4, 0, 1, 1, 3, 2, 0};
 static float value_of[NNZ] = {1, 2, 3, 4, 5, 6, 7};
 
@@ -136,7 +136,7 @@ static void indices_outside_the_matrix_are_refused(void **state)
     index_of[2] = 1;
     MUST(fs_apply_sparse(c->ctx, c->S, 1, 1.0, &columns, 0.0, &Y.m));
     view_free(&Y);
-    /* A matrix without columns has no index at all that would do. */
+    /* In a matrix without columns no index is valid. */
     fs_sparse none = c->A;
     none.cols = 0;
     fs_matrix empty = c->Y.m;

@@ -1,4 +1,4 @@
-/* mtx.c - Matrix Market files: every kind is read, with and without gzip; every other line is refused by its number. */
+/* mtx.c - Matrix Market files: every kind is read, with and without gzip; any other line is refused by number. */
 #include "tests/support/files.h"
 
 #include <math.h>
@@ -264,7 +264,7 @@ static void wrong_files_are_refused_with_the_line(void **state)
         }
 }
 
-/* A 0 inside a line is no end of it. */
+/* A zero byte inside a line does not end it. */
 static void zero_bytes_are_refused(void **state)
 {
     static const char text[] = "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1\0 7\n";

@@ -1,4 +1,4 @@
-/* npy.c - npy files: what NumPy may write is read as it is; what it cannot have written is refused. */
+/* npy.c - npy files: every file that NumPy may write is read; any other is refused. */
 #include "base/dtype.h"
 #include "tests/support/files.h"
 

@@ -1,4 +1,4 @@
-/* npz.c - archives of arrays and SciPy's sparse matrices: what they write is read; what lies is refused.
+/* npz.c - archives of arrays and SciPy's sparse matrices: what they write is read; inconsistent files are refused.
  *
  * Archives are made here member by member, stored or deflated, so that every field can be wrong.  The linker sends the
  * readers' malloc and calloc here, so that memory can run out at any moment. */

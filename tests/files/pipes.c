@@ -1,7 +1,7 @@
 /* pipes.c - standard input that is a pipe, and files that cannot be mapped.
  *
- * What can be read in order comes through a pipe without a temporary file: TMPDIR names a folder that does not exist.
- * The linker sends the readers' mmap here. */
+ * A matrix that is read in order needs no temporary file when it comes through a pipe: TMPDIR names a folder that
+ * does not exist. The linker sends the readers' mmap here. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ typedef struct writer {
 static void *work(void *argument)
 {
     writer *w = argument;
-    for (size_t at = 0; at < w->count;) { /* in small pieces: reads return less than was requested */
+    for (size_t at = 0; at < w->count;) { /* in small amounts: reads return less than was requested */
         const size_t left = w->count - at;
         const ssize_t done = write(w->fd, w->data + at, left < 777 ? left : 777);
         if (done < 0) break; /* the reader has closed its end */
@@ -143,7 +143,7 @@ static void a_pipe_is_read_as_it_comes(void **state)
     }
 }
 
-/* Panels that are passed over are read and left; those that have gone by do not come again. */
+/* Panels that are skipped are read and dropped; earlier panels cannot be read again. */
 static void a_pipe_goes_forward_only(void **state)
 {
     static bytes b;
@@ -190,7 +190,7 @@ static void a_pipe_that_is_too_short_or_too_long_is_an_error(void **state)
     }
 }
 
-/* Samples that are so long that a panel is a piece of each of several: not in the order of the pipe. */
+/* Samples so long that a panel has a range of coordinates of several: not in the order of the pipe. */
 static void panels_in_another_order(int there, float *samples)
 {
     enum { COUNT = 4, LENGTH = 40000 };

@@ -1,4 +1,4 @@
-/* safetensors.c - safetensors files: every tensor by its name, and no header that lies about any of them. */
+/* safetensors.c - safetensors files: tensors are read by name; a header that contradicts the data is refused. */
 #include "flashsketch_extend.h"
 #include "tests/support/files.h"
 

@@ -1,5 +1,5 @@
 /* stream.c - a stream gives every element of its files once, in panels that fit its memory, however the files are cut;
- * and what is wrong with files, before or while they are read, is an error message.
+ * and a fault of a file, before or while it is read, is reported by an error message.
  *
  * The linker sends malloc, calloc, aligned_alloc and strdup of the readers here, so that memory can run out at any
  * moment. */

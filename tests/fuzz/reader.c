@@ -1,6 +1,5 @@
 /* reader.c - any bytes to one reader, or to the choice of one: FUZZ_FORMAT says which.  The reader may open or refuse
- * them; whatever it opens is read to its last element, so that a view which reaches outside its memory cannot stay
- * unseen.
+ * them; whatever it opens is read to its last element, so that a view which reaches outside its memory is detected.
  *
  * The bytes are a file in memory; a reader sees no difference. */
 #define _GNU_SOURCE

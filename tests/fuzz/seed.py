@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""seed.py - writes the corpus: small files that are right, one of each kind, and bad-*, which lie: truncated, huge,
-negative, overlapping, malicious.  What a fuzzer breaks is added beside them by hand."""
+"""seed.py - writes the corpus: small valid files, one of each kind, and bad-*, which are invalid: truncated, huge,
+negative, overlapping, malicious.  Inputs that a fuzzer finds to fail are added beside them by hand."""
 import gzip
 import io
 import json

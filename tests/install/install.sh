@@ -11,10 +11,10 @@
 #     install.sh home COMPILER BUILD PREFIX EXAMPLE SOURCE              exits 77 without pkg-config
 #
 # plugin runs PROGRAM where the CUDA plugin can be found beside the library alone, and with every GPU hidden from it.
-# libdir configures for libraries in lib/<triplet>, as Debian has them in /usr, and sees that flashsketch.pc finds the
-# header from there too.  system and home run `make install`'s script and then what README.md says, in a shell that knows
-# nothing else: for /usr/local, in a mount namespace with copies of /usr/local's folders and /etc, no variable is set;
-# for a prefix of one's own, the variables that the script prints are.
+# libdir configures for libraries in lib/<triplet>, as Debian has them in /usr, and checks that flashsketch.pc finds
+# the header from there too.  system and home run `make install`'s script and then what README.md says, in a shell
+# with no other settings: for /usr/local, in a mount namespace with copies of /usr/local's folders and /etc, no
+# variable is set; for a prefix of one's own, the variables that the script prints are.
 set -eu
 how=$1 tool=$2
 unset LD_LIBRARY_PATH LIBRARY_PATH CPATH || true

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The plugin's message.  One that says "could not be loaded" would be the loader's: then the plugin was not opened. */
+/* The plugin's message.  "could not be loaded" would be the loader's message: then the plugin was not opened. */
 static const char message[] = "the CUDA backend found no GPU: ";
 
 static int asked_for(void)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# death.sh - a rank that is killed in the middle of a solver ends all ranks: the launcher comes back, with a failure.
+# death.sh - a rank that is killed in the middle of a solver ends all ranks: the launcher exits with an error.
 #
 # usage: death.sh LAUNCHER...
 timeout 60 "$@"

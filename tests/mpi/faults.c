@@ -1,4 +1,4 @@
-/* faults.c - whatever fails on one rank fails on all of them, with one code and one message, and no rank waits. */
+/* faults.c - an error on one rank is returned on all ranks, with one code and one message, and no rank waits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static float a[D * N], y[K * N], kept[K * N];
 static int64_t row0, rows;
 static fs_matrix A, Y;
 
-/* The rank that goes wrong, and how its failure begins: in the middle where there is one. */
+/* The rank that fails, one in the middle if there is one, and the beginning of its error message. */
 static int bad;
 static char named[32];
 
@@ -145,7 +145,7 @@ static void memory_that_one_rank_cannot_have(void)
     fs_context_destroy(poor);
 }
 
-/* A backend that fails at the second tile, when others are long at work (late.c). */
+/* A backend that fails at the second tile, while other ranks compute (late.c). */
 static void a_device_that_fails_in_the_middle(void)
 {
     for (int ordered = 0; ordered < 2; ordered++)

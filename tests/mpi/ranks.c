@@ -1,6 +1,7 @@
 /* ranks.c - the properties of a matrix spread over ranks:
  *     - on integers, S A has the same bits on any number of ranks as on one, however rows, tiles and outputs are;
- *     - in the order of ranks, Y is the sum of the ranks' parts in that order, in f64, rounded once: to the bit;
+ *     - in the order of ranks, Y is the sum of the ranks' partial results in that order, in f64, rounded once: to the
+ *       bit;
  *     - in MPI's order it is so within the rounding of the sums. */
 #include <float.h>
 #include <math.h>
@@ -12,7 +13,7 @@
 
 static fs_context *ctx;
 
-/* How d rows are dealt to ranks: row0 and rows of rank r. */
+/* How d rows are spread over ranks: row0 and rows of rank r. */
 typedef enum deal { EVEN, NONE_ON_SOME, BACKWARD, ALL_ON_ONE, GAPS, DEALS } deal;
 static int64_t border(deal how, int64_t d, int r)
 {
@@ -131,7 +132,7 @@ static void whole_numbers_have_the_same_bits_however_they_are_spread(void)
         fs_sketch *S = sketch_of(s);
         const double alpha = i % 2 ? 0.5 : 1, beta = i % 3 == 0 ? 0 : 2;
         for (int how = 0; how < DEALS; how++) {
-            if (ranks > 3 && (i + how) % 3 != 0) continue; /* every shape and every deal, but not all pairs */
+            if (ranks > 3 && (i + how) % 3 != 0) continue; /* every shape and every spread, but not all pairs */
             double size;
             const fs_matrix want = expected(s, S, (deal)how, whole_at, alpha, beta, &size);
             for (int output = FS_MPI_ALL; output <= FS_MPI_SCATTER; output++)
@@ -208,7 +209,7 @@ static void a_sparse_matrix_on_ranks_is_the_dense_one(void)
     fs_sketch_destroy(S);
 }
 
-/* A rank's rows in three pieces, sketched one after the other, and one sum at the end. */
+/* A rank's rows in three slices, sketched one after the other, and one sum at the end. */
 static void parts_that_ranks_have_made_are_summed(void)
 {
     for (int i = 0; i < 4; i++) {

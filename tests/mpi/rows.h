@@ -32,7 +32,7 @@ void part_free(part *p);
 /* `bytes` are the same on all ranks. */
 void expect_same(const char *what, const void *data, size_t bytes);
 
-/* |got - want| <= bound * max |want|, elementwise; also where neither is a number. */
+/* |got - want| <= bound * max |want|, elementwise; two NaN are equal. */
 void expect_near(const char *what, const double *got, const double *want, int64_t count, double bound);
 
 #endif

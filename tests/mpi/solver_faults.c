@@ -1,5 +1,5 @@
-/* solver_faults.c - whatever fails on one rank in a solver fails on all of them, with one code and one message, and no
- * rank waits; and afterwards the solvers work.
+/* solver_faults.c - an error of a solver on one rank is returned on all ranks, with one code and one message, and no
+ * rank waits; afterwards the solvers work.
  *
  * usage: solver_faults [dies]: the rank in the middle is killed in a read of A (death.sh). */
 #include <math.h>
@@ -17,7 +17,7 @@ static int64_t row0, rows, pivots[N];
 static fs_mpi *mpi;
 static fs_ranks spread;
 
-/* The rank that goes wrong, and how its failure begins: in the middle where there is one. */
+/* The rank that fails, one in the middle if there is one, and the beginning of its error message. */
 static int bad;
 static char named[32];
 static const char *all_named; /* where all fail alike */
@@ -151,7 +151,7 @@ static void ranks_that_ask_for_different_things(void)
     dense.rows = rows;
     fewer.row0 = 0;
     REFUSED(run(LEVERAGE, ctx, &A, &fewer, N, 0), FS_EINVAL, all_named, "row 0 of A is in");
-    /* A sum of other length: what is left to find when a caller's own program goes another way. */
+    /* A sum of another length: the only symptom when the program of one caller takes another path. */
     double numbers[2] = {1, 2};
     REFUSED(spread.sum(spread.user, numbers, is_bad ? 2 : 1, 0), FS_EINVAL, "ranks sum 1 and 2 numbers");
     works_again(LSTSQ);

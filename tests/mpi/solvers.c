@@ -1,6 +1,6 @@
 /* solvers.c - a solver on rows that are spread over ranks gives what one process gives: to rounding, and on every rank
- * and in every repetition to the bit.  Every other rank has the linear algebra of another processor, so that bits are
- * the same by what ranks exchange and not by chance. */
+ * and in every repetition to the bit.  Every second rank uses the linear algebra of another processor, so that equal
+ * bits follow from the sums that ranks exchange, not from equal code. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -325,7 +325,8 @@ static void leverage_scores(void)
 
 /* sums --------------------------------------------------------------------------------------------------------------- */
 
-/* Numbers that an f64 sum does not round, and numbers that it does; around the lengths at which another way is taken. */
+/* Numbers that an f64 sum does not round, and numbers that it does; around the lengths at which the algorithm
+ * changes. */
 static void sums_are_right_and_the_same(void)
 {
     const int64_t gathered = 1 << 11, piece = 1 << 22;

@@ -1,4 +1,4 @@
-"""The wheel of libflashsketch: its files, and what works where only pip has installed it."""
+"""The wheel of libflashsketch: its files, and its functions where only pip has installed it."""
 
 import hashlib
 import json

@@ -37,7 +37,7 @@ static const shape tall_matrices[] = {{131072, 512}, {262144, 512}, {0, 0}}, tal
 static const int64_t to_1024[] = {64, 256, 512, 1024, 0}, from_2048[] = {2048, 4096, 0},
                      to_2048[] = {512, 1024, 2048, 0}, only_256[] = {256, 0}, ends[] = {64, 4096, 0};
 
-/* One line: a GPU, matrices, a sketch, and the kernel that is meant for them. */
+/* One line: a GPU, matrices, a sketch, and the kernel that must be chosen for them. */
 static const struct bar {
     int gpu;
     memory memory;
@@ -57,7 +57,7 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FAST, 0, 1, 4, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, GROUPED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
-    /* Two-byte elements: narrow tiles where they are as many as processors, or twice or half as many, or a sixth, or in
+    /* Two-byte elements: narrow tiles where they are as many as SMs, or twice or half as many, or a sixth, or in
      * smaller matrices a quarter; wide ones elsewhere, and for other nonzeros and blocks of other heights. */
     {H200, PACKED, FS_F16, FULL, 0, 1, 4, SHUFFLED, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
     {H200, PACKED, FS_BF16, FULL, 0, 1, 4, NONE, 0, small_matrix, to_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
@@ -218,7 +218,7 @@ static void narrow_tiles_are_taken_rather_than_slices(void **state)
     }
 }
 
-/* With two waves of thread blocks the memory would idle while the first wave stores its sums. */
+/* With two waves of thread blocks no memory is read while the first wave stores its sums. */
 static void thread_blocks_are_persistent_where_work_items_outnumber_processors(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void thread_blocks_are_persistent_where_work_items_outnumber_processors(v
     if (persistent < 6 || others < 6) fail_msg("%d matrices of many work items, %d of few", persistent, others);
 }
 
-/* Narrow tiles gain where all of them are at work at once and most processors have one; no sums are left to a second
+/* Narrow tiles are faster where all of them run at once and most SMs have one; no sums are left to a second
  * kernel. */
 static void narrow_tiles_are_at_work_at_once(void **state)
 {
@@ -359,8 +359,8 @@ static void every_plan_of_gathered_rows_fits(void **state)
     assert_true(plans > 100);
 }
 
-/* Factored input is f32; elsewhere the matrix is materialized first.  Tiles are narrow where wide ones would leave every
- * processor one thread block at most. */
+/* Factored input is f32; elsewhere the matrix is materialized first.  Tiles are narrow where wide ones would give an
+ * SM one thread block at most. */
 static void every_plan_of_factored_input_fits(void **state)
 {
     (void)state;

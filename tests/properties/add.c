@@ -1,4 +1,4 @@
-/* add.c - partial sketches put together: Y is beta Y + P[0] + P[1] + ..., summed in this order in f64 and rounded once,
+/* add.c - sums of partial results: Y is beta Y + P[0] + P[1] + ..., summed in this order in f64 and rounded once,
  * for every type, layout, number of threads, and nothing beside Y is written. */
 #include <math.h>
 #include <stdio.h>

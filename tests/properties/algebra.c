@@ -1,4 +1,4 @@
-/* algebra.c - apply multiplies by S and adjoint by its transpose: columns, linearity, pieces, inner products.
+/* algebra.c - apply multiplies by S and adjoint by its transpose: columns, linearity, row slices, inner products.
  *
  * Data are integers.  Where all weights of S are powers of two every step is exact and the properties hold with
  * ==; elsewhere within the bound of slack_of. */
@@ -79,7 +79,7 @@ static void apply_gives_columns_and_adjoint_gives_rows(void **state)
     }
 }
 
-/* S (3 X - 5 Z) against 3 S X - 5 S Z, made by two calls with alpha and beta, and by whole products put together. */
+/* S (3 X - 5 Z) against 3 S X - 5 S Z, made by two calls with alpha and beta, and by adding whole products. */
 static void linear(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec, fs_context *ctx)
 {
     double *T = columns_of(S, 0, spec->d), *unused = room(spec->k * N, 8), *size = room(spec->k * N, 8);
@@ -126,8 +126,8 @@ static fs_matrix rows_of(const view *v, int64_t row0, int64_t rows)
     return m;
 }
 
-/* The pieces come last first, one of them empty, each added with beta = 1 in Y's own type: integers up to 1 keep
- * every partial sum exact even in bf16, which has 8 bits. */
+/* The slices are passed last first, one of them empty, each added with beta = 1 in Y's own type: integers up to 1
+ * keep every partial sum exact even in bf16, which has 8 bits. */
 static void in_pieces(const char *name, const recipe *R, const fs_sketch *S, const fs_spec *spec, fs_context *ctx)
 {
     const int64_t d = spec->d, cuts[] = {0, 1, 32, d / 3, d / 3, d / 2 + 1, d - 1, d};

@@ -105,7 +105,7 @@ static void solvers_give_what_one_context_gives(void **state)
         }
         fs_multi_destroy(multi);
     }
-    /* One context has no other to sum with: that its answers are right, tests/tasks looks at. */
+    /* One context has no other to sum with; tests/tasks checks that its answers are right. */
     double gradient[N] = {0};
     for (int i = 0; i < D; i++) {
         double residual = b[i];
@@ -116,7 +116,8 @@ static void solvers_give_what_one_context_gives(void **state)
     for (int i = 0; i < MOST; i++) fs_context_destroy(contexts_[i]);
 }
 
-/* Rounds of sums of many lengths, some of which one caller fails: who is late in one is not in the next. */
+/* Rounds of sums of many lengths, some of which one caller fails: a caller that is late in one round is not late in
+ * the next. */
 typedef struct rounds {
     int count;
     int64_t met[MOST];

@@ -1,6 +1,6 @@
-/* multi.c - several contexts as one: whatever the contexts and however rows are spread over them, Y is the sum of their
- * parts in order; on integers, what one context makes of all rows, to the bit.  Here they are CPU contexts, each
- * with threads of its own; tests/device/multi.c has GPUs. */
+/* multi.c - several contexts as one: for any contexts and any spread of rows over them, Y is the sum of
+ * their partial results in order; on integers, the Y of one context with all rows, to the bit.  Here they are CPU
+ * contexts, each with threads of its own; tests/device/multi.c has GPUs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { MOST = 5 };
 
-/* `count` pieces of A: even, ragged, or with none for the first and the last. */
+/* `count` row slices of A: even, uneven, or with no rows in the first and the last. */
 static void cut(const fs_matrix *A, int count, int ragged, int64_t *row0, fs_matrix *pieces)
 {
     for (int i = 0; i < count; i++) {
@@ -72,7 +72,8 @@ static fs_sketch *some_sketch(void)
     return sketch_of(&spec);
 }
 
-/* On numbers that round: fs_add of what each context makes alone; alpha and beta; twice, with memory that is reused. */
+/* On numbers that round: fs_add of the partial results of each context; alpha and beta; twice, with memory that is
+ * reused. */
 static void parts_are_added_in_the_order_of_contexts(void **state)
 {
     (void)state;

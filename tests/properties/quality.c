@@ -2,7 +2,7 @@
  *
  * The subspace-embedding error of S on range(A) is |(S Q)' S Q - I|_2, Q an orthonormal basis of it.  The Gaussian's
  * does not depend on Q (its rows are invariant under rotations), so its mean is measured once, on the d = n identity.
- * Inputs are those on which a sketch with contiguous blocks fails: their mass sits in few rows, side by side.
+ * Inputs are those on which a sketch with contiguous blocks fails: their mass is in few rows, side by side.
  * The mean error of the default (rows shuffled) and that of shuffle groups with its default interleave must be within
  * 1.05 of the Gaussian's.  Where the mass is in n rows far from each other, S Q is just n columns of S in blocks drawn
  * at random, and no few nonzeros reach a Gaussian: there the limit is 1.25 for both.  The contiguous sketch is measured
@@ -29,7 +29,7 @@ static double hot_650(int64_t i, int64_t j) { return hot(i >= 1000 && i < 1650) 
 static double decaying(int64_t i, int64_t j) { return gaussian(i, j) / ((double)(i + 1) * (double)(i + 1)); }
 /* I_n over a thousandth of noise. */
 static double identity_on_top(int64_t i, int64_t j) { return i < N ? i == j : 1e-3 * gaussian(i, j); }
-/* Column j lives in its own d / n = 128 rows. */
+/* Column j has its own d / n = 128 rows. */
 static double block_diagonal(int64_t i, int64_t j) { return i / (D / N) == j ? gaussian(i, j) : 0.0; }
 /* t with nu = 1.5: a normal over sqrt(chi^2_nu / nu).  chi^2_1.5 = 2 Gamma(3/4), and Gamma(3/4) = Gamma(7/4) U^(4/3)
  * with Gamma(7/4) by Marsaglia and Tsang's rejection ("A simple method for generating gamma variables", TOMS 2000). */
@@ -53,7 +53,7 @@ static double hot_bundles(int64_t i, int64_t j)
     for (int b = 0; b < 20; b++) is |= (int64_t)(bits_at(5, b) % (D / 16)) == i / 16;
     return hot(is) * gaussian(i, j);
 }
-/* One coordinate of every line of 32: what a hot channel of a network's gradients looks like. */
+/* One coordinate of every row group of 32, as a channel with large gradients in a network. */
 static double hot_channel(int64_t i, int64_t j) { return hot(i % 32 == 7) * gaussian(i, j); }
 /* One row of every 128. */
 static double hot_scattered(int64_t i, int64_t j)

@@ -73,7 +73,7 @@ static void listed_rows_are_sketched_like_a_copy_of_them(void **state)
             }
 }
 
-/* A piece of a mask: fewer entries than S has columns, from row0 on; none at all; more than a table of nonzeros. */
+/* A slice of a mask: fewer entries than S has columns, from row0 on; none at all; more than a table of nonzeros. */
 static void pieces_of_a_list_take_their_own_columns(void **state)
 {
     (void)state;

@@ -2,7 +2,7 @@
  * and type.
  *
  * On integers the sums are exact in any order and then scaled by one formula, so results must be ==; only the
- * Gaussian's entries are not whole, and there, as on normal data, slack_of bounds the difference. */
+ * Gaussian's entries are not integers, and there, as on normal data, slack_of bounds the difference. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

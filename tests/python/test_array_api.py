@@ -43,7 +43,7 @@ class Foreign:
 
     def __array_namespace__(self):
         class Space:
-            """What is asked of a namespace."""
+            """The functions that a namespace must have."""
 
             isdtype = staticmethod(lambda dtype, kind: False)
             empty = staticmethod(lambda shape, dtype, device: np.empty(shape, dtype))

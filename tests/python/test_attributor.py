@@ -1,4 +1,5 @@
-"""Attribution: features and scores by their definition, whatever gradients come in, and what is wrong is refused.
+"""Attribution: features and scores by their definition, gradients of every form, and wrong arguments, which are
+refused.
 
 The reference is computed in double: phi = scale S g[mask] with S of to_scipy and the mask of the attributor itself, and
 scores = phi (Phi'Phi + damping I)^-1 Phi' diag(weights).
@@ -109,7 +110,7 @@ def test_a_dict_is_a_list_is_one_array(mask):
         assert (model.project(batch) == models[0][0].features).all()
     whole = Attributor(P, N, K, mask=mask)
     whole.add(together(grads))
-    np.testing.assert_allclose(whole.features, models[0][0].features, atol=1e-6)  # sums of other pieces
+    np.testing.assert_allclose(whole.features, models[0][0].features, atol=1e-6)  # sums of other slices
     for shape in ((P, 1), (1, P)):
         assert (whole.project(together(grads).reshape(N, *shape)) == whole.features).all()
 

@@ -1,4 +1,4 @@
-"""What is wrong is refused with an error message that has the numbers, and nothing is written."""
+"""Wrong arguments are refused with an error message that has the numbers, and nothing is written."""
 
 import numpy as np
 import pytest

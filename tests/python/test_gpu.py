@@ -95,7 +95,7 @@ def test_torch_pieces_and_projectors():
 
 
 def test_torch_works_on_the_current_stream():
-    """A long piece of work, then A is written, then the product, all on one side stream: the product waits for both."""
+    """A long computation, then A is written, then the product, all on one side stream: the product waits for both."""
     torch = framework("torch")
     S, A = sketch(), torch.from_numpy(whole(5000, 48))
     expected, side = S @ A.numpy(), torch.cuda.Stream()
@@ -525,7 +525,7 @@ def test_jax_attribution():
 
 
 def test_torch_attribution_waits_for_other_streams():
-    """An attributor of the default stream, gradients that another stream writes after a long piece of work."""
+    """An attributor of the default stream, gradients that another stream writes after a long computation."""
     torch = framework("torch")
     grads = torch.from_numpy(together(gradients())).cuda()
     for begun_on in (torch.cuda.default_stream(), torch.cuda.Stream()):

@@ -1,4 +1,4 @@
-"""Products with NumPy arrays equal those with S written out, whatever the strides, the type and the pieces."""
+"""Products with NumPy arrays equal those with S written out, for all strides, types and row slices."""
 
 import gc
 import os
@@ -119,7 +119,7 @@ def test_wide_whole_numbers_are_not_rounded_to_float32():
 
 
 class _Table:
-    """What a DataFrame is to NumPy."""
+    """The part of a DataFrame that NumPy uses."""
 
     def __init__(self, values):
         self.values = values
@@ -255,7 +255,7 @@ def test_threads_share_a_sketch():
 
 
 def test_other_threads_run_while_a_product_is_made():
-    """ctypes lets go of the GIL: a thread wakes up again and again while this one is inside one long call."""
+    """ctypes releases the GIL: another thread keeps running while this one is inside one long call."""
     S, A = sketch(k=1024, d=4000, family="gaussian"), np.ones((4000, 1024), "float32")
     woken, done = [], threading.Event()
 
@@ -275,7 +275,7 @@ def test_other_threads_run_while_a_product_is_made():
 
 
 def test_a_forked_child_can_make_products():
-    """GNU's OpenMP would hang there; the child stays with one thread."""
+    """Several threads of GNU's OpenMP would hang in the child, which therefore uses one."""
     program = """
 import os
 import numpy as np
@@ -293,7 +293,7 @@ print(os.waitpid(child, 0)[1])
 
 
 def test_a_forked_child_may_ask_for_threads():
-    """It has one all the same, where two would hang."""
+    """It still gets one where two would hang."""
     program = """
 import os, signal
 import numpy as np

@@ -63,7 +63,7 @@ def test_what_is_wrong_gets_a_message():
     with pytest.raises(ValueError, match="proj_type is 'rademacher', it must be None, 'sjlt' or 'normal'"):
         Projector(D, 128, proj_type="rademacher")
     with pytest.raises(ValueError, match="model_id is 4294967296, it must be from 0 to 4294967295"):
-        Projector(D, 128).sketch(2**32)  # its seed would be that of model 0
+        Projector(D, 128).sketch(2**32)  # its seed would equal that of model 0
     with pytest.raises(ValueError, match="seed is -1, it must be from 0 to 18446744073709551615"):
         Projector(D, 128, seed=-1)
     assert Projector(D, 128, proj_type="normal").sketch(0).spec["family"] == "gaussian"

@@ -142,7 +142,7 @@ def test_dependent_features_have_the_shortest_coefficients(fit_intercept):
 
 @pytest.mark.parametrize("d", [300, 5000])
 def test_a_large_sparse_x_is_not_made_dense_and_badly_scaled_columns_converge(d):
-    """Where LSQR without a preconditioner would need thousands of iterations: condition 1e6."""
+    """Condition 1e6, at which LSQR without a preconditioner would need thousands of iterations."""
     rng = np.random.default_rng(4)
     X = scipy.sparse.random(d, 40, 0.3, random_state=0, format="csr") @ scipy.sparse.diags(np.logspace(0, 6, 40))
     y = X @ np.logspace(0, -6, 40) + rng.standard_normal(d) + 7

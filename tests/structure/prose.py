@@ -3,8 +3,8 @@
 
 usage: prose.py [--root TREE]
 
-Looks at prose only: without blocks and spans of code, targets of links, and what bench/ generates is checked where it
-is generated.  Every row of the glossary's "Words we do not use" is covered by RETIRED or by words.WORDS, or is in
+Checks prose only, without blocks and spans of code and targets of links; text from bench/ is checked where it is
+generated.  Every row of the glossary's "Words we do not use" is covered by RETIRED or by words.WORDS, or is in
 AMBIGUOUS, the words that have another, right meaning."""
 import re
 

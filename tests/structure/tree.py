@@ -30,7 +30,7 @@ def arguments(what):
 
 
 def report(problems, rule):
-    """Prints every problem and ends with 1, or says that the rule holds."""
+    """Prints every problem and exits with 1, or reports that the rule holds."""
     for problem in problems:
         print(problem)
     print(f"{len(problems)} violations: {rule}" if problems else f"holds: {rule}")

@@ -1,4 +1,4 @@
-/* support.c - see support.h. */
+/* files.c - see files.h. */
 #include "files.h"
 
 #include <dirent.h>

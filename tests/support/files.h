@@ -1,4 +1,4 @@
-/* support.h - what the tests of the readers share: files made byte by byte, messages caught, contents compared.
+/* files.h - what the tests of the readers share: files made byte by byte, messages caught, contents compared.
  *
  * Every program works in an empty folder of its own, so that messages start with a short name. */
 #ifndef FSI_TESTS_SUPPORT_FILES_H

@@ -1,4 +1,4 @@
-/* problems.h - what the tests of tasks share: problems with a known condition number, and LAPACK in double as the
+/* problems.h - shared by the tests of tasks: problems with a known condition number, and LAPACK in double as the
  * reference. */
 #ifndef FSI_TESTS_SUPPORT_PROBLEMS_H
 #define FSI_TESTS_SUPPORT_PROBLEMS_H

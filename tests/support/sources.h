@@ -13,8 +13,8 @@ fs_operand sparse_operand(const fs_sparse *A);
 /* Rows row0 ... row0 + rows - 1 of A. */
 fs_matrix rows_of(const fs_matrix *A, int64_t row0, int64_t rows);
 
-/* A in slices of at most `most` rows; every sparse_every-th (0: none) is sparse, CSR and CSC in turn, which needs whole
- * numbers.  The struct must stay where it is while the operand is used. */
+/* A in slices of at most `most` rows; every sparse_every-th (0: none) is sparse, CSR and CSC in turn, which needs
+ * integers.  The struct must stay where it is while the operand is used. */
 typedef struct slicer {
     const fs_matrix *A;
     int64_t most;

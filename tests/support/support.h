@@ -2,7 +2,7 @@
  * views of matrices in every layout with guarded buffers.
  *
  * A view's buffer ends where its last element ends, and everything in it that is not an element is NaN in all four
- * types (bytes 0xFF): a kernel that reads past a row, or reads a Y it may not read, cannot stay unseen. */
+ * types (bytes 0xFF): a kernel that reads past a row, or reads a Y it may not read, is detected. */
 #ifndef FSI_TESTS_SUPPORT_SUPPORT_H
 #define FSI_TESTS_SUPPORT_SUPPORT_H
 
@@ -133,12 +133,12 @@ void expect_same_bits(const char *what, const view *got, const view *want);
 /* |got - want| <= slack, == where slack is 0, element by element; want and slack are row-major doubles. */
 void expect_close(const char *what, const fs_matrix *got, const double *want, const double *slack);
 
-/* T X and |T| |X| for a dense row-major T of m x p, or for its transpose p x m when `transposed`: what a product is,
- * and what its rounding errors are measured by. */
+/* T X and |T| |X| for a dense row-major T of m x p, or for its transpose p x m when `transposed`: the exact product,
+ * and the scale of its rounding errors. */
 void product(const double *T, int64_t m, int64_t p, int transposed, const fs_matrix *X, double *value, double *size);
 
-/* What a sum of `terms` products, made in the sum type of dtype in any order and scaled, may be off by when the
- * absolute values of its terms sum to `size`: each of the terms + 4 roundings is at most eps / 2 of it. */
+/* The bound on the error of a sum of `terms` products, computed in the sum type of dtype in any order and scaled,
+ * when the absolute values of its terms sum to `size`: each of the terms + 4 roundings is at most eps / 2 of it. */
 double slack_of(fs_dtype dtype, int64_t terms, double size);
 
 /* A matrix of integers, mostly 0, as a sparse one: indices out of order, a quarter of the entries x stored twice,

@@ -1,5 +1,5 @@
-/* checkpoint.c - solvers of slices with a checkpoint: one that is ended after any slice and called again, however often,
- * gives the bits of one that was not; a checkpoint that is wrong or fails is an error. */
+/* checkpoint.c - solvers of slices with a checkpoint: a run that is ended after any slice and called again, however
+ * often, gives the bits of an uninterrupted one; a checkpoint that is wrong or fails is an error. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* coherence.c - mu_blk and mu_nbr against LAPACK, and what the paper proves of them: the energy identity, the bounds of
- * its lemma on mu_nbr, and the values of the extreme cases. */
+/* coherence.c - mu_blk and mu_nbr against LAPACK, and the paper's theorems on them: the energy identity, the bounds
+ * of its lemma on mu_nbr, and the values of the extreme cases. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

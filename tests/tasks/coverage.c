@@ -194,7 +194,7 @@ static void residuals_are_where_they_are_said_to_be(void **state)
         for (int in = SPREAD; in < KINDS; in++)
             for (int what = NORMAL; what < NOISES; what++)
                 for (int s = 0; s < 4; s++) {
-                    /* Families without intervals are asked once for each input, shapes of several right-hand sides
+                    /* Families without intervals are tried once for each input, shapes of several right-hand sides
                      * for every other noise: they mix them. */
                     if ((!families[f].known && s != what % 4) || (shapes[s].rhs > 1 && what % 2)) continue;
                     problem p = problem_of((kind)in, (noise)what, shapes[s].n, shapes[s].rhs);

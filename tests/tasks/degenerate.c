@@ -1,4 +1,4 @@
-/* degenerate.c - what is no ordinary problem has the answer that the header names, or a message, and nothing is
+/* degenerate.c - degenerate problems have the answer that the header names, or an error message, and then nothing is
  * written. */
 #include <math.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void zero_matrix_and_zero_right_hand_side(void **state)
         }
 }
 
-/* n > d: the shortest solution meets all d equations, and the sketch cannot know. */
+/* n > d: the shortest solution satisfies all d equations, which the sketch cannot show. */
 static void more_unknowns_than_equations(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void wrong_arguments_are_refused(void **state)
     problem_free(&p);
 }
 
-/* Y and C may be written by hand: a matrix in pieces, a sparse one. */
+/* A caller may compute Y and C by other calls: of A in row slices, of a sparse A. */
 static void pieces_are_the_whole(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* lean.c - OpenBLAS is opened by what needs it and by nothing else; where memory for it is short a workspace is refused
- * with the numbers, a Gaussian product does without, and both have it once there is memory. */
+ * with the numbers, a Gaussian product does without, and both use it once there is memory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -115,7 +115,7 @@ static void large_residuals_end_at_rounding(void **state)
     ctx = usual;
 }
 
-/* The bar: at most four times gelsd's backward error, measured here; about the rounding unit all are alike. */
+/* The bar: at most four times gelsd's backward error, measured here; near the rounding unit all count as equal. */
 static void expect_gelsds_error(const char *what, const fs_matrix *A, const fs_matrix *B, const double *x, double gelsd)
 {
     expect_at_most(what, worst_error(A, B, x, 0), fmax(4 * gelsd, 1.25 * 0x1p-53));

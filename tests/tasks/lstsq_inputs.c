@@ -355,7 +355,7 @@ static void ranks_have_the_same_answer(void **state)
                 }
 }
 
-/* A failure on one rank is one on all, with its code and message: at once, and none waits for ever. */
+/* A failure on one rank is one on all, with its code and message: at once, and without a deadlock. */
 static void a_rank_that_fails_ends_all(void **state)
 {
     (void)state;

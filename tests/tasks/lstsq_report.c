@@ -222,7 +222,7 @@ static void sketches_of_the_caller_are_taken(void **state)
     free(a), free(b);
 }
 
-/* One with barely n rows, one that loses columns of A: an answer of A's, or an honest report. */
+/* One with barely n rows, one that loses columns of A: the solution for A, or a report that it is not. */
 static void bad_sketches_are_survived(void **state)
 {
     (void)state;

@@ -121,7 +121,7 @@ static void what_cannot_be_had_is_refused(void **state)
     REFUSED(fs_plan(NULL, &report), FS_EINVAL, "options is NULL");
     options.n = 100, options.error = 0.1;
     REFUSED(fs_plan(&options, NULL), FS_EINVAL, "report is NULL");
-    /* Refused with the smallest error that d rows allow, which is then had. */
+    /* Refused with the smallest error that d rows allow, which is then accepted. */
     options.d = 1000;
     REFUSED(fs_plan(&options, &report), FS_EINVAL, "d = 1000", "0.1 for n = 100", "smallest possible error");
     const fs_plan_report all = plan_of(1000, 100, 0.99, 0, 0);

@@ -1,4 +1,4 @@
-/* qr.h - what the tests of fs_qr share: matrices of a condition, and everything that a factorization is. */
+/* qr.h - what the tests of fs_qr share: matrices of a given condition, and the checks of a factorization. */
 #ifndef FSI_TESTS_TASKS_QR_H
 #define FSI_TESTS_TASKS_QR_H
 
@@ -101,7 +101,7 @@ static inline double unit_of(fs_dtype dtype)
 /* Of the sums of a type: f32 for 16-bit elements. */
 static inline double sum_unit_of(fs_dtype dtype) { return dtype == FS_F64 ? 0x1p-53 : 0x1p-24; }
 
-/* Everything that a factorization is.  `what` begins every message. */
+/* Checks every property of a factorization.  `what` begins every message. */
 static inline void expect_factors(const char *what, const fs_matrix *A, const answer *a, int pivot)
 {
     const int64_t rank = a->report.rank, n = A->cols;

@@ -136,7 +136,7 @@ static void ranks_are_whole(void **state)
 
 /* the caller's sketch ---------------------------------------------------------------------------------------------- */
 
-/* Any S that keeps the rank gives the same factors; one that does not is seen. */
+/* Any S that keeps the rank gives the same factors; one that loses it is detected. */
 static void any_sketch_will_do(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* without.c - where the linear algebra is not there, a workspace is refused with the loader's message, and sketching
+/* without.c - where no linear algebra can be loaded, a workspace is refused with the loader's message, and sketching
  * still works.
  *
  * usage: without BACKEND CODE WORD...    CODE is the refusal's fs_result, the words are in its message.  The test's

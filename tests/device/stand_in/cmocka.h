@@ -1,7 +1,7 @@
 /* cmocka.h - a stand-in for the few names of cmocka that the tests of this folder and tests/support/support.c use.
  *
- * GPU machines are lent bare, without cmocka; and these tests need two things that cmocka has not: a failure in a host
- * thread ends that thread's case and no more, and every test says how long it took.  One line per test is printed,
+ * GPU machines often have no cmocka, and these tests need two things that cmocka lacks: a failure in a host thread
+ * ends that thread's case and no more, and every test reports its time.  One line per test is printed,
  * "passed", "failed" or "skipped", the seconds, the name; tests/device/run makes its record of them. */
 #ifndef FSI_TESTS_DEVICE_STAND_IN_CMOCKA_H
 #define FSI_TESTS_DEVICE_STAND_IN_CMOCKA_H
