@@ -196,7 +196,7 @@ def solvers_h200():
         if "rank64" not in r["case"]:
             cases.setdefault(r["case"], {})[r["method"]] = r
     rows = []
-    for case, by_method in cases.items():
+    for by_method in cases.values():
         ours = by_method["flashsketch"]
         theirs = next(r for method, r in by_method.items() if method.startswith("torch.linalg"))
         ratio = f"{theirs['ms'] / ours['ms']:.1f}×" if theirs.get("ms") else ""

@@ -436,8 +436,8 @@ blocks ([`bench/data/recipe.h`](../bench/data/recipe.h)). `gram` is ‖(SA)ᵀSA
 `ridge` and `solve` are measured from A and b to x by the host's clock: our sketches end with this library's solvers,
 baselines with the textbook's (LU of the normal equations; QR), and what is compared is the residual with a noisy b,
 because without noise every sketch of full rank finds the solution. Errors are means over the seeds. FlashSketch, this
-library's SRHT and Algorithm 1 make S in every call; the others have it ready except where it is noted that it is made in the
-call. Algorithm 1, the scatter and the Hadamard transform in memory are our own implementations
+library's SRHT and Algorithm 1 make S in every call; the others have it ready except where it is noted that it is made
+in the call. Algorithm 1, the scatter and the Hadamard transform in memory are our own implementations
 ([`bench/baselines`](../bench/baselines)). `make bench-randnla` measures on a GPU, `scripts/bench_randnla.sh --cpu` on a
 CPU."""
 

@@ -11,7 +11,8 @@ from report_randnla import table  # noqa: E402
 SIZES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
 # case, what its column is called
 ROWS = [("sweep-f32", "f32"), ("sweep-f32-offset", "f32, offset"), ("sweep-f32-gap", "f32, gap"),
-        ("sweep-f32-none", "f32, contiguous blocks"), ("sweep-f16", "f16"), ("sweep-bf16", "bf16"), ("sweep-f64", "f64")]
+        ("sweep-f32-none", "f32, contiguous blocks"), ("sweep-f16", "f16"), ("sweep-bf16", "bf16"),
+        ("sweep-f64", "f64")]
 BATCHES = [("sweep-batch-lines", "f32, row groups"), ("sweep-batch-rows", "f32, shuffled rows"),
            ("sweep-batch-bf16", "bf16, row groups")]
 # case, whether rows start at multiples of 16 bytes, name, colour, marker
@@ -85,9 +86,9 @@ def section(records, images):
                 key=lambda r: r["ms"] / r["floor_ms"])
     return "\n\n".join([
         "![time over the lower bound against the columns of A](images/sweep.svg)",
-        "2²⁵ elements of A at every width, k = 1024, the default sketch: times the lower bound. Rows of `offset` begin one "
-        "element behind a multiple of 16 bytes, those of `gap` are one element further apart than they are long. From "
-        f"17 columns on the worst is {worst['ms'] / worst['floor_ms']:.1f}: {worst['n']} columns of {worst['dtype']}.",
+        "2²⁵ elements of A at every width, k = 1024, the default sketch: times the lower bound. Rows of `offset` begin "
+        "one element behind a multiple of 16 bytes, those of `gap` are one element further apart than they are long. "
+        f"From 17 columns on the worst is {worst['ms'] / worst['floor_ms']:.1f}: {worst['n']} columns of {worst['dtype']}.",
         widths(mine), "Batch-major: samples of d coordinates.",
         side_by_side(mine, BATCHES, "d × samples", lambda d, n: f"{d} × {n}"),
         "Other sketches of rows of f32, other families.", others(mine),

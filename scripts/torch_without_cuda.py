@@ -96,8 +96,8 @@ def main():
             problem = probe.stderr.strip() or f"import torch ends with {probe.returncode}"
     if problem:
         pip("uninstall", "-y", "torch")
-        shutil.rmtree(package, ignore_errors=True)  # pip leaves files that it did not install, and the folder can still
-                                                      be imported
+        # pip leaves files that it did not install, and the folder can still be imported
+        shutil.rmtree(package, ignore_errors=True)
         sys.exit(f"PyTorch could not be installed without CUDA: {problem.splitlines()[-1]}")
 
 

@@ -93,8 +93,8 @@ with tempfile.TemporaryDirectory() as temporary:
     subprocess.run(command, check=True)
     text = page.read_text()
     expect(text.startswith("head\n") and text.endswith("tail\n") and "\nold\n" not in text, "the page lost its text")
-    for part in ("### small", "A quiet machine.", "**Backward error**", "breaks down", "it did not converge |", "numpy.linalg.lstsq",
-                 "(images/solvers-small.svg)", "**Bars**"):
+    for part in ("### small", "A quiet machine.", "**Backward error**", "breaks down", "it did not converge |",
+                 "numpy.linalg.lstsq", "(images/solvers-small.svg)", "**Bars**"):
         expect(part in text, f"the page lacks '{part}'")
     picture = page.parent / "images" / "solvers-small.svg"
     expect("<svg" in picture.read_text()[:1000], "there is no figure")

@@ -146,7 +146,8 @@ def test_dask_refusals():
     A, b = problem()
     lazy = da.from_array(A, chunks=(500, N))
     for call, kind, message in [
-        (lambda: fs.lstsq(lazy[lazy[:, 0] > 0], b), ValueError, r"chunks of unknown size: call A.compute_chunk_sizes\(\)"),
+        (lambda: fs.lstsq(lazy[lazy[:, 0] > 0], b), ValueError,
+         r"chunks of unknown size: call A.compute_chunk_sizes\(\)"),
         (lambda: fs.lstsq(A, da.from_array(b)), TypeError, r"b is an array of dask, and A is not: give b.compute\(\)"),
         (lambda: fs.lstsq(lazy, b[:-1]), ValueError, "b has 1999 rows"),
         (lambda: fs.lstsq(lazy[None], b), ValueError, "lstsq takes vectors and matrices"),
