@@ -88,7 +88,8 @@ def section(records, images):
         "![time over the lower bound against the columns of A](images/sweep.svg)",
         "2²⁵ elements of A at every width, k = 1024, the default sketch: times the lower bound. Rows of `offset` begin "
         "one element behind a multiple of 16 bytes, those of `gap` are one element further apart than they are long. "
-        f"From 17 columns on the worst is {worst['ms'] / worst['floor_ms']:.1f}: {worst['n']} columns of {worst['dtype']}.",
+        f"From 17 columns on the worst is {worst['ms'] / worst['floor_ms']:.1f}: {worst['n']} columns of "
+        f"{worst['dtype']}.",
         widths(mine), "Batch-major: samples of d coordinates.",
         side_by_side(mine, BATCHES, "d × samples", lambda d, n: f"{d} × {n}"),
         "Other sketches of rows of f32, other families.", others(mine),
