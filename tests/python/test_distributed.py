@@ -46,7 +46,8 @@ def properties_of_one_rank(rank, size):
         (lambda: fsd.all_reduce(S, own.clone().requires_grad_(rank == bad)), RuntimeError, f"rank {bad}: a product"),
         (lambda: fsd.all_reduce(S, own, 2**70 if rank == bad else first), ValueError, f"rank {bad}: a product over "
          "ranks: row0 is 1180591620717411303424, it must be from 0 to 1000"),
-        (lambda: fsd.all_reduce(S, own, 1.5 if rank == bad else first), TypeError, "row0 is 1.5, it must be a whole"),
+        (lambda: fsd.all_reduce(S, own, 1.5 if rank == bad else first), TypeError,
+         "row0 is 1.5, it must be an integer"),
         (lambda: fsd.all_reduce(S, own[:-1]), ValueError, "rows together"),
         (lambda: fsd.all_reduce(S, own, first + (rank == bad)), ValueError, f"rank {bad}: "),
     ]:

@@ -272,7 +272,8 @@ def test_what_cannot_be_recorded_gets_a_message():
     refused("the inputs of layer '0' were changed in place", logsumexp, before=lambda _: x.add_(1))
     with recorder, torch.no_grad():
         net(x)
-    with pytest.raises(ValueError, match="layer '0' was not called, or with gradients off, since the recorder"):
+    message = "layer '0' was not called since the recorder was entered, or with gradients disabled"
+    with pytest.raises(ValueError, match=message):
         recorder.layers(logsumexp(net(x)))
     attention = torch.nn.MultiheadAttention(8, 2)
     with pytest.raises(ValueError, match="'in_proj_weight' is a parameter of a MultiheadAttention"):
