@@ -73,7 +73,7 @@ static void column_codes(const fsi_blockperm *B, int64_t l, int64_t h, int64_t r
 {
     enum { RUN = 128 };
     uint32_t digits[RUN], signs[RUN], turn[RUN];
-    for (int64_t q = 0; q < B->words; q++)
+    for (int64_t q = 0; q < B->bands; q++)
         for (int i0 = 0; i0 < count; i0 += RUN) {
             const int run = count - i0 < RUN ? count - i0 : RUN;
             fsi_draw draw = {0, 0, 0};
@@ -88,14 +88,15 @@ static void column_codes(const fsi_blockperm *B, int64_t l, int64_t h, int64_t r
                 }
                 digits[i] = draw.digits;
                 turn[i] = (uint32_t)(u - first);
-                const int64_t n = fsi_blockperm_sign_word(B, turn[i], q);
+                const int64_t n = fsi_blockperm_sign_word(B, turn[i]);
                 if (n != signed_by) {
-                    word = fsi_blockperm_window_word(B, h, (uint64_t)(first / B->window), l, n, 0);
+                    word = fsi_blockperm_window_word(B, h, (uint64_t)(first / B->window), fsi_blockperm_band(B, l, q),
+                                                     n, 0);
                     signed_by = n;
                 }
                 signs[i] = word << turn[i] % (uint32_t)B->lanes;
             }
-            fsi_blockperm_decode(B, digits, signs, turn, run, q, rows, code + q * B->per_word * stride + i0, stride);
+            fsi_blockperm_decode(B, digits, signs, turn, run, q, rows, code + q * B->per_band * stride + i0, stride);
         }
 }
 
@@ -106,7 +107,7 @@ static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32
     const int64_t nonzeros = B->kappa * B->s, pieces = (count + RUN - 1) / RUN;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t p = 0; p < pieces; p++) {
-        uint32_t g[RUN], code[FSI_MAX_PER_WORD];
+        uint32_t g[RUN], code[FSI_MAX_PER_BAND];
         const int64_t first = j0 + p * RUN;
         const int columns = (int)fsi_min64(RUN, count - p * RUN);
         input_blocks(B, first, columns, g);
@@ -116,7 +117,7 @@ static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32
             for (int64_t l = 1; l <= B->kappa; l++) {
                 g[i] = fsi_wiring_back(&B->wiring, g[i]);
                 const int64_t rows = fsi_split_size(&B->out, g[i]), start = fsi_split_start(&B->out, g[i]);
-                for (int64_t q = 0; q < B->words; q++) {
+                for (int64_t q = 0; q < B->bands; q++) {
                     const int held = fsi_blockperm_nonzeros(B, h, u, l, q, rows, code, 1);
                     for (int c = 0; c < held; c++) *to++ = code[c] + 2 * (uint32_t)start;
                 }
