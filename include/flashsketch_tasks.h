@@ -146,7 +146,8 @@ FS_API double fs_ose_expected(int64_t k, int64_t n);
  * draws, and *exceeded, which 5 of 100 draws exceed.  concentrated 0: no rows of A outweigh the others; every sketch but
  * FS_BLOCKROW has the errors of a dense Gaussian then.  1: n scattered rows outweigh all others, the worst known case;
  * those errors times factors measured for each rung.  NaN where they are not known: of FS_BLOCKROW; and with 1 of
- * FS_SRHT, contiguous blocks, fewer than four nonzeros in a column, and k < 2 n, where S A may lose directions of A. */
+ * FS_SRHT, contiguous blocks, more than ceil(k / 64) blocks, fewer than four nonzeros in a column, and k < 2 n, where
+ * S A may lose directions of A. */
 FS_API FS_NODISCARD fs_result fs_ose_errors(const fs_sketch *S, int64_t n, int concentrated, double *typical,
                                             double *exceeded);
 

@@ -67,9 +67,9 @@ static void the_values_are_those_that_are_documented(void **state)
         {{65, 0, 0, 0, 0, 0, 0, 0}, {65, 1, 1, 8, 1, ROWS, 0}},
         {{3, 0, 0, 0, 0, 0, 0, 0}, {3, 1, 1, 3, 1, ROWS, 0}},
         {{300, 100, 5, 0, 0, NONE, 0}, {300, 100, 5, 1, 1, NONE, 0}},
-        {{4096, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {4096, 32, 1, 8, 16, GROUPS, 0}},
-        {{2200, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {2200, 32, 1, 8, 16, GROUPS, 0}},
-        {{400, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {400, 4, 1, 8, 4, GROUPS, 0}},
+        {{4096, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {4096, 64, 1, 8, 16, GROUPS, 0}},
+        {{1100, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {1100, 32, 1, 8, 16, GROUPS, 0}},
+        {{200, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {200, 4, 1, 8, 4, GROUPS, 0}},
         {{2000, 12, 0, 0, 0, 0, FSI_DEF_GROUPS, 0}, {2000, 12, 1, 8, 4, GROUPS, 0}},
         /* the rungs; kappa at most M, s fills kappa s nonzeros up to floor(k / M) */
         {{1024, 0, 0, 0, 0, 0, 0, FAST}, {1024, 8, 1, 4, 1, ROWS, FAST}},
@@ -81,14 +81,14 @@ static void the_values_are_those_that_are_documented(void **state)
         {{384, 0, 0, 0, 0, 0, 0, GAUSSIAN}, {384, 3, 3, 10, 1, ROWS, GAUSSIAN}},
         {{7, 0, 0, 0, 0, 0, 0, GAUSSIAN}, {7, 1, 1, 7, 1, ROWS, GAUSSIAN}},
         {{64, 32, 0, 0, 0, 0, 0, GAUSSIAN}, {64, 32, 4, 2, 1, ROWS, GAUSSIAN}},
-        {{1024, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, HIGH}, {1024, 8, 2, 8, 8, GROUPS, HIGH}},
+        {{1024, 0, 0, 0, 0, 0, FSI_DEF_GROUPS, HIGH}, {1024, 16, 2, 8, 16, GROUPS, HIGH}},
         /* what is given is kept, the rest still goes by the rung */
         {{1024, 0, 0, 3, 0, 0, 0, HIGH}, {1024, 8, 2, 3, 1, ROWS, HIGH}},
         {{1024, 0, 4, 0, 0, 0, 0, HIGH}, {1024, 8, 4, 4, 1, ROWS, HIGH}},
         {{1024, 0, 4, 5, 0, 0, 0, GAUSSIAN}, {1024, 8, 4, 5, 1, ROWS, GAUSSIAN}},
         {{1024, 0, 16, 0, 0, 0, 0, FAST}, {1024, 16, 16, 1, 1, ROWS, FAST}},
         {{1024, 8, 0, 0, 0, 0, 0, GAUSSIAN}, {1024, 8, 4, 8, 1, ROWS, GAUSSIAN}},
-        /* blocks of at most 64 rows where a column would have one nonzero in each */
+        /* blocks of at most 64 rows where a column would have one nonzero in each, or of row groups */
         {{256, 0, 0, 1, 0, 0, 0, 0}, {256, 4, 1, 1, 1, ROWS, 0}},
         {{65, 0, 0, 1, 0, 0, 0, HIGH}, {65, 2, 2, 1, 1, ROWS, HIGH}},
         {{512, 0, 8, 0, 0, 0, 0, 0}, {512, 8, 8, 1, 1, ROWS, 0}},
