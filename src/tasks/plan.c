@@ -13,7 +13,7 @@
 #include "tasks/embedding.h"
 
 static const double PROBABILITY = 0.05, SMALL_ERROR = 0.25;
-enum { STEP = 64, FEWEST_ROWS = 8 }; /* k is rounded up to a multiple, below a STEP of FEWEST_ROWS */
+enum { BLOCK = 2 * FSI_BAND_ROWS, FEWEST_ROWS = 8 };
 
 typedef struct goal {
     fs_plan_options options;
@@ -58,7 +58,8 @@ static fs_result plan_check(const fs_plan_options *o)
     return FS_OK;
 }
 
-/* The smallest k of at most `most` rows that reaches the error, rounded up where that is at most `most` too. */
+/* The smallest k of at most `most` rows that reaches the error, rounded up to whole blocks where that is at most `most`
+ * too; up to half a block, to a multiple of FEWEST_ROWS. */
 static fs_result smallest_k(const goal *g, int64_t most, int64_t *k)
 {
     const fs_plan_options *o = &g->options;
@@ -73,7 +74,7 @@ static fs_result smallest_k(const goal *g, int64_t most, int64_t *k)
         if (exceeded(g, middle) > o->error) low = middle;
         else high = middle;
     }
-    const int64_t step = high > STEP ? STEP : FEWEST_ROWS, rounded = fsi_div_up(high, step) * step;
+    const int64_t step = high > BLOCK / 2 ? BLOCK : FEWEST_ROWS, rounded = fsi_div_up(high, step) * step;
     *k = rounded <= most && exceeded(g, rounded) <= o->error ? rounded : high;
     return FS_OK;
 }
