@@ -194,7 +194,7 @@ typedef struct fs_fit_report {
  *
  * That holds in 99 of 100 draws of S (confidence 0.99) for FS_GAUSSIAN where k >= rank + 8; for FS_SJLT with s >= 4 and
  * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, every rung, where k >= 2 rank as well, and k >= 4 rank where few rows
- * of A dominate (with kappa s = 4 also n^2 / 25): measured on inputs of both kinds, for spread noise, outliers and spikes
+ * of A dominate (with kappa s = 4 also n^2 / 197): measured on inputs of both kinds, for spread noise, outliers and spikes
  * in B.  In all other cases (FS_BLOCKROW, FS_SRHT, contiguous blocks, groups, fewer nonzeros or rows, an S that is not
  * known) confidence is 0, and the note has the reason.
  *
