@@ -142,7 +142,7 @@ typedef struct fs_allocator {
 } fs_allocator;
 
 /* The parameters of S.  Start from FS_SPEC_INIT, set d and k; a field that is 0 gets its default (docs/definition.md):
- * blockperm, M = ceil(k / 64), kappa = 1, s = 8, rows shuffled.  k is at least twice the rank of A, and four times that
+ * blockperm, M = ceil(k / 128), kappa = 1, s = 8, rows shuffled.  k is at least twice the rank of A, and four times that
  * where few rows of A dominate: below, S A may lose directions of A. */
 typedef struct fs_spec {
     size_t size;        /* sizeof(fs_spec): set by FS_SPEC_INIT, so that the struct can grow */
