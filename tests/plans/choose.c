@@ -36,7 +36,7 @@ static const shape tall_matrices[] = {{131072, 512}, {262144, 512}, {0, 0}}, tal
                    taller_matrix[] = {{262144, 512}, {0, 0}};
 static const int64_t to_1024[] = {64, 256, 512, 1024, 0}, from_2048[] = {2048, 4096, 0},
                      to_2048[] = {512, 1024, 2048, 0}, only_256[] = {256, 0}, only_1024[] = {1024, 0},
-                     some[] = {512, 1024, 0}, ends[] = {64, 4096, 0};
+                     from_512[] = {512, 1024, 0}, ends[] = {64, 4096, 0};
 
 enum { OPEN = -1 };
 
@@ -102,7 +102,7 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, OPEN, 1, 4, NONE, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, SHIFTED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
-    {H200, PACKED, FS_F16, FULL, OPEN, 1, 8, SHUFFLED, 0, small_matrix, some, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_F16, FULL, OPEN, 1, 8, SHUFFLED, 0, small_matrix, from_512, FSI_KERNEL_WGMMA_ROWS_16BIT},
     {H200, PACKED, FS_BF16, FULL, OPEN, 1, 4, SHUFFLED, 0, tall_matrices, only_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
     {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
     {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
