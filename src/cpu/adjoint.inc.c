@@ -159,9 +159,8 @@ static void NAME(adjoint_block)(const NAME(adjoining) * J, NAME(adjoiner) * a, i
     const int64_t width = J->width;
     const int64_t bytes = fsi_dtype_size(J->X->dtype), pitch = J->X->row_stride * bytes;
     int64_t first, last;
-    chunks_of(J->B, &J->cut, h, J->row0, J->X->rows, &first, &last);
-    for (int64_t i = first + (last - first) * piece / J->pieces; i < first + (last - first) * (piece + 1) / J->pieces;
-         i++) {
+    chunks_of(J->B, &J->cut, h, J->row0, J->X->rows, piece, J->pieces, &first, &last);
+    for (int64_t i = first; i < last; i++) {
         local_columns(J->B, h, chunking_start(&J->cut, i), chunking_size(&J->cut, i), a->round, a->column);
         for (int64_t r = 0; r < chunking_size(&J->cut, i); r++) { /* where the row of X is, in bytes */
             const int64_t row = a->column[r] - J->row0, inside = a->column[r] >= 0 && row >= 0 && row < J->X->rows;
@@ -288,10 +287,8 @@ static fs_result NAME(sjlt_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
                 NAME(adjoint_block)(&J, &a, h, piece);
                 continue;
             }
-            chunks_of(B, &J.cut, h, row0, X->rows, &first, &last);
-            for (int64_t i = first + (last - first) * piece / J.pieces;
-                 i < first + (last - first) * (piece + 1) / J.pieces; i++)
-                NAME(adjoint_step)(&J, &a, i, h);
+            chunks_of(B, &J.cut, h, row0, X->rows, piece, J.pieces, &first, &last);
+            for (int64_t i = first; i < last; i++) NAME(adjoint_step)(&J, &a, i, h);
         }
     }
     return FS_OK;

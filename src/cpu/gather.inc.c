@@ -13,14 +13,14 @@ typedef struct NAME(gathering) {
         *where[2]; /* columns of S in a chunk; where their rows of A are, in bytes: of this chunk and the next */
     fsi_round *round;
     chunk *chunks; /* of kappa output blocks */
-    SUM *tile, *ring;
+    SUM *tile, *sums;
 } NAME(gathering);
 
-static int64_t NAME(gathering_bytes)(const NAME(product) * P, int64_t ring)
+static int64_t NAME(gathering_bytes)(const NAME(product) * P, int64_t sums)
 {
     const int64_t rows = P->cut.rows, tile = (rows + 1) * P->width;
     return fsi_round_up(rows * 32 + 64, 64) + fsi_round_up(P->B->kappa * (int64_t)sizeof(chunk), 64) +
-           P->B->kappa * chunk_bytes(P->B, &P->cut) + fsi_round_up((tile + ring) * (int64_t)sizeof(SUM), 64);
+           P->B->kappa * chunk_bytes(P->B, &P->cut) + fsi_round_up((tile + sums) * (int64_t)sizeof(SUM), 64);
 }
 static NAME(gathering) NAME(gathering_at)(const NAME(product) * P, char *memory)
 {
@@ -35,7 +35,7 @@ static NAME(gathering) NAME(gathering_at)(const NAME(product) * P, char *memory)
     memory += fsi_round_up(P->B->kappa * (int64_t)sizeof(chunk), 64);
     for (int64_t l = 0; l < P->B->kappa; l++) G.chunks[l] = chunk_at(memory + l * each, P->B, &P->cut);
     G.tile = (SUM *)(memory + P->B->kappa * each);
-    G.ring = G.tile + (rows + 1) * width;
+    G.sums = G.tile + (rows + 1) * width;
     memset(G.tile + rows * width, 0, (size_t)width * sizeof(SUM));
     return G;
 }
@@ -70,54 +70,113 @@ static void NAME(gather_tile)(const char *A, const int64_t *where, int rows, int
     }
 }
 
-/* Where output block number p of the cycle has its sums: the first tile, and from tile to tile. */
-static SUM *NAME(gather_sums)(const NAME(product) * P, const NAME(gathering) * G, int64_t piece, int64_t panel,
-                              int64_t p, int64_t g, int64_t *pitch)
+/* Where a thread has sums of a block, from the first tile on: of block number p of the cycle; under permutation l, of
+ * the present piece and of all pieces up to it. */
+static int64_t NAME(gather_pitch)(const NAME(product) * P) /* from tile to tile */
 {
-    const int64_t width = P->width, tallest = P->B->out.small + (P->B->out.larger > 0);
-    *pitch = (P->pieces > 1 ? P->B->k : tallest) * width;
-    if (P->pieces > 1) return NAME(product_sums)(P, piece, panel) + fsi_split_start(&P->B->out, g) * width;
-    return G->ring + p % P->B->kappa * P->tiles * *pitch;
+    return (P->apart ? P->B->k : P->B->out.small + (P->B->out.larger > 0)) * P->width;
+}
+static SUM *NAME(gather_row)(const NAME(product) * P, const NAME(gathering) * G, int64_t p)
+{
+    return G->sums + p % P->B->kappa * P->tiles * NAME(gather_pitch)(P);
+}
+static SUM *NAME(gather_piece)(const NAME(product) * P, const NAME(gathering) * G, int64_t l)
+{
+    return G->sums + (P->B->kappa + l - 1) * P->tiles * NAME(gather_pitch)(P);
+}
+static SUM *NAME(gather_pieces)(const NAME(product) * P, const NAME(gathering) * G, int64_t l)
+{
+    return G->sums + (2 * P->B->kappa + l - 1) * P->tiles * NAME(gather_pitch)(P);
+}
+static int64_t NAME(gather_sums)(const NAME(product) * P)
+{
+    const int64_t kappa = P->B->kappa, blocks = kappa > 1 && P->pieces > 1 ? 3 * kappa : 2 * kappa;
+    return P->apart ? 0 : blocks * P->tiles * NAME(gather_pitch)(P);
 }
 
 /* Input block h, which feeds output blocks number p - 1, ..., p - kappa of the cycle, those of them in begin ... end -
  * 1. */
-static void NAME(gather_block)(const NAME(product) * P, NAME(gathering) * G, const uint32_t *cycle, int64_t piece,
-                               int64_t panel, int64_t p, int64_t begin, int64_t end)
+typedef struct NAME(feeding) {
+    const uint32_t *cycle;
+    int64_t panel, p, begin, end;
+} NAME(feeding);
+
+static int NAME(feeds)(const NAME(feeding) * F, int64_t l) { return F->p - l >= F->begin && F->p - l < F->end; }
+static int64_t NAME(fed)(const NAME(feeding) * F, int64_t M, int64_t l) { return F->cycle[(F->p - l) % M]; }
+
+/* The chunk whose rows of A are G->where[ready], times its tiles; next_rows rows in the other list come next. */
+static void NAME(gather_chunk)(const NAME(product) * P, NAME(gathering) * G, const NAME(feeding) * F, int64_t piece,
+                               int64_t i, int ready, int rows, int next_rows)
 {
     const fsi_blockperm *B = P->B;
-    const int64_t h = cycle[p % B->M], cols = NAME(product_cols)(P, panel), width = P->width;
-    int64_t begun, ended; /* chunks of h */
-    chunks_of(B, &P->cut, h, P->row0, P->A->rows, &begun, &ended);
-    const int64_t first = begun + (ended - begun) * piece / P->pieces;
-    const int64_t last = begun + (ended - begun) * (piece + 1) / P->pieces;
-    const char *A = (const char *)P->A->data + panel * P->panel_cols * (int64_t)sizeof(ELEM);
-    const int tiles = NAME(product_tiles)(P, panel);
-    const int64_t outputs = fsi_min64(end, p) - fsi_max(begin, p - B->kappa);
-    int ready = 0, rows = first < last ? NAME(gather_where)(P, G, h, first, G->where[0]) : 0;
-    for (int64_t i = first; i < last; i++) {
-        const int next_rows = i + 1 < last ? NAME(gather_where)(P, G, h, i + 1, G->where[!ready]) : 0;
-        for (int64_t l = 1; l <= B->kappa; l++)
-            if (p - l >= begin && p - l < end)
-                chunk_fill(&G->chunks[l - 1], B, &P->cut, i, l, h, cycle[(p - l) % B->M]);
-        for (int t = 0; t < tiles; t++) {
-            const int over = t + 1 == tiles; /* what comes next is the next chunk's */
-            const int64_t col = over ? 0 : (t + 1) * width, left = fsi_min64(width, cols - col);
-            ahead next = ahead_of(A + col * (int64_t)sizeof(ELEM), G->where[over ? !ready : ready], 0,
-                                  over ? next_rows : rows, left * (int64_t)sizeof(ELEM),
-                                  outputs * chunk_groups(B, &P->cut, i));
-            NAME(gather_tile)
-            (A + t * width * (int64_t)sizeof(ELEM), G->where[ready], rows, cols - t * width, P->vectors, G->tile);
-            for (int64_t l = 1; l <= B->kappa; l++) {
-                int64_t pitch;
-                if (p - l < begin || p - l >= end) continue;
-                SUM *sums = NAME(gather_sums)(P, G, piece, panel, p - l, cycle[(p - l) % B->M], &pitch);
-                NAME(multiply)(&G->chunks[l - 1], G->tile, sums + t * pitch, &next, P->vectors);
-            }
+    const int64_t cols = NAME(product_cols)(P, F->panel), width = P->width;
+    const char *A = (const char *)P->A->data + F->panel * P->panel_cols * (int64_t)sizeof(ELEM);
+    const int tiles = NAME(product_tiles)(P, F->panel);
+    const int64_t outputs = fsi_min64(F->end, F->p) - fsi_max(F->begin, F->p - B->kappa);
+    for (int64_t l = 1; l <= B->kappa; l++)
+        if (NAME(feeds)(F, l))
+            chunk_fill(&G->chunks[l - 1], B, &P->cut, i, l, F->cycle[F->p % B->M], NAME(fed)(F, B->M, l));
+    for (int t = 0; t < tiles; t++) {
+        const int over = t + 1 == tiles; /* what comes next is the next chunk's */
+        const int64_t col = over ? 0 : (t + 1) * width, left = fsi_min64(width, cols - col);
+        ahead next = ahead_of(A + col * (int64_t)sizeof(ELEM), G->where[over ? !ready : ready], 0,
+                              over ? next_rows : rows, left * (int64_t)sizeof(ELEM),
+                              outputs * chunk_groups(B, &P->cut, i));
+        NAME(gather_tile)
+        (A + t * width * (int64_t)sizeof(ELEM), G->where[ready], rows, cols - t * width, P->vectors, G->tile);
+        for (int64_t l = 1; l <= B->kappa; l++) {
+            if (!NAME(feeds)(F, l)) continue;
+            const int64_t at = P->apart ? fsi_split_start(&B->out, NAME(fed)(F, B->M, l)) * width : 0;
+            SUM *sums = (P->apart ? NAME(product_sums)(P, l, piece, F->panel) : NAME(gather_piece)(P, G, l)) + at;
+            NAME(multiply)(&G->chunks[l - 1], G->tile, sums + t * NAME(gather_pitch)(P), &next, P->vectors);
         }
-        ready = !ready;
-        rows = next_rows;
     }
+}
+
+/* Clears the sums of a piece, in memory where pieces are apart. */
+static void NAME(gather_clear)(const NAME(product) * P, const NAME(gathering) * G, const NAME(feeding) * F,
+                               int64_t piece)
+{
+    const fsi_blockperm *B = P->B;
+    for (int64_t l = 1; l <= B->kappa; l++) {
+        if (!NAME(feeds)(F, l)) continue;
+        const int64_t g = NAME(fed)(F, B->M, l), at = fsi_split_start(&B->out, g) * P->width;
+        SUM *sums = P->apart ? NAME(product_sums)(P, l, piece, F->panel) + at : NAME(gather_piece)(P, G, l);
+        for (int t = 0; t < NAME(product_tiles)(P, F->panel); t++)
+            memset(sums + t * NAME(gather_pitch)(P), 0, (size_t)(fsi_split_size(&B->out, g) * P->width) * sizeof(SUM));
+    }
+}
+
+/* Pieces from ... to - 1 of an input block. */
+static void NAME(gather_block)(const NAME(product) * P, NAME(gathering) * G, const NAME(feeding) * F, int64_t from,
+                               int64_t to)
+{
+    const fsi_blockperm *B = P->B;
+    const int64_t h = F->cycle[F->p % B->M];
+    const int64_t all = NAME(product_tiles)(P, F->panel) * NAME(gather_pitch)(P);
+    int64_t first, last, unused;
+    chunks_of(B, &P->cut, h, P->row0, P->A->rows, from, P->pieces, &first, &unused);
+    chunks_of(B, &P->cut, h, P->row0, P->A->rows, to - 1, P->pieces, &unused, &last);
+    int ready = 0, rows = first < last ? NAME(gather_where)(P, G, h, first, G->where[0]) : 0;
+    for (int64_t piece = from, i = first; piece < to; piece++) {
+        int64_t end;
+        chunks_of(B, &P->cut, h, P->row0, P->A->rows, piece, P->pieces, &unused, &end);
+        NAME(gather_clear)(P, G, F, piece);
+        for (; i < end; i++) {
+            const int next_rows = i + 1 < last ? NAME(gather_where)(P, G, h, i + 1, G->where[!ready]) : 0;
+            NAME(gather_chunk)(P, G, F, piece, i, ready, rows, next_rows);
+            ready = !ready;
+            rows = next_rows;
+        }
+        for (int64_t l = 1; l <= B->kappa && !P->apart; l++) {
+            if (!NAME(feeds)(F, l)) continue;
+            SUM *sums = l == 1 || P->pieces == 1 ? NAME(gather_row)(P, G, F->p - l) : NAME(gather_pieces)(P, G, l);
+            if (piece == 0 && l > 1 && P->pieces > 1) memset(sums, 0, (size_t)all * sizeof(SUM));
+            NAME(add_sums)(sums, NAME(gather_piece)(P, G, l), all);
+        }
+    }
+    for (int64_t l = 2; l <= B->kappa && !P->apart && P->pieces > 1; l++)
+        if (NAME(feeds)(F, l)) NAME(add_sums)(NAME(gather_row)(P, G, F->p - l), NAME(gather_pieces)(P, G, l), all);
 }
 
 /* Output blocks number begin ... end - 1 of the cycle. */
@@ -125,21 +184,16 @@ static void NAME(gather_task)(const NAME(product) * P, NAME(gathering) * G, cons
                               int64_t panel, int64_t begin, int64_t end)
 {
     const fsi_blockperm *B = P->B;
+    const int64_t all = NAME(product_tiles)(P, panel) * NAME(gather_pitch)(P);
     for (int64_t p = begin + 1; p < end + B->kappa; p++) {
-        int64_t g = cycle[p % B->M], pitch;
-        if (p <= end) { /* block p - 1 begins */
-            g = cycle[(p - 1) % B->M];
-            const int64_t width = P->width, rows = fsi_split_size(&B->out, g);
-            SUM *sums = NAME(gather_sums)(P, G, piece, panel, p - 1, g, &pitch);
-            for (int t = 0; t < NAME(product_tiles)(P, panel); t++)
-                memset(sums + t * pitch, 0, (size_t)(rows * width) * sizeof(SUM));
-        }
-        NAME(gather_block)(P, G, cycle, piece, panel, p, begin, end);
-        if (p - B->kappa >= begin && P->pieces == 1) {
-            g = cycle[(p - B->kappa) % B->M];
-            const SUM *sums = NAME(gather_sums)(P, G, piece, panel, p - B->kappa, g, &pitch);
-            NAME(product_store)(P, panel, fsi_split_start(&B->out, g), fsi_split_size(&B->out, g), sums, pitch);
-        }
+        const NAME(feeding) F = {cycle, panel, p, begin, end};
+        if (p <= end && !P->apart) memset(NAME(gather_row)(P, G, p - 1), 0, (size_t)all * sizeof(SUM));
+        NAME(gather_block)(P, G, &F, P->apart ? piece : 0, P->apart ? piece + 1 : P->pieces);
+        if (p - B->kappa < begin || P->apart) continue;
+        const int64_t g = cycle[(p - B->kappa) % B->M];
+        NAME(product_store)
+        (P, panel, fsi_split_start(&B->out, g), fsi_split_size(&B->out, g), NAME(gather_row)(P, G, p - B->kappa),
+         NAME(gather_pitch)(P));
     }
 }
 
@@ -161,21 +215,19 @@ static void NAME(gather_cut)(NAME(product) * P)
 }
 
 /* Scratch: 4 M bytes; per thread a chunk of kappa blocks, a tile (32 KiB, or 256 KiB where a chunk is long) and the
- * sums of kappa blocks (256 KiB, or 4 vectors a row); where there are few blocks, the sums of all pieces (64 MiB at
- * most). */
+ * sums of two or three times kappa blocks (256 KiB, or 4 vectors a row, for kappa); where there are few blocks, the
+ * sums of all pieces (256 MiB at most). */
 static fs_result NAME(gather_apply)(fsi_cpu *cpu, NAME(product) * P)
 {
     const fsi_blockperm *B = P->B;
     P->cut = chunking_of(B, CHUNK_WINDOWS, GATHER_ROWS);
     NAME(gather_cut)(P);
-    const int64_t width = P->width, tallest = B->out.small + (B->out.larger > 0);
-    P->panel_sums = P->tiles * B->k * width;
-    P->pieces = NAME(product_pieces)(P, B->M * P->panels);
-    const int64_t ring = P->pieces > 1 ? 0 : B->kappa * P->tiles * tallest * width;
-    const int64_t segment = B->kappa == 1 ? 1 : fsi_max(B->M * P->panels * P->pieces / (4 * cpu->threads), 1);
-    const int64_t segments = fsi_div_up(B->M, fsi_min64(segment, B->M)), each = NAME(gathering_bytes)(P, ring);
-    const int64_t cycle_bytes = fsi_round_up(4 * B->M, 64);
-    const int64_t all = P->pieces > 1 ? P->pieces * P->panels * P->panel_sums * (int64_t)sizeof(SUM) : 0;
+    P->panel_sums = P->tiles * B->k * P->width;
+    P->pieces = NAME(product_pieces)(P);
+    const int64_t all = NAME(product_bytes)(P, B->M * P->panels, cpu->threads), pieces = P->apart ? P->pieces : 1;
+    const int64_t segment = B->kappa == 1 ? 1 : fsi_max(B->M * P->panels * pieces / (4 * cpu->threads), 1);
+    const int64_t segments = fsi_div_up(B->M, fsi_min64(segment, B->M));
+    const int64_t each = NAME(gathering_bytes)(P, NAME(gather_sums)(P)), cycle_bytes = fsi_round_up(4 * B->M, 64);
     char *memory = fsi_cpu_scratch(cpu, cycle_bytes + cpu->threads * each + all);
     if (!memory) return FS_ENOMEM;
     uint32_t *cycle = (uint32_t *)memory;
@@ -184,11 +236,11 @@ static fs_result NAME(gather_apply)(fsi_cpu *cpu, NAME(product) * P)
     cycle[0] = 0;
     for (int64_t p = 1; p < B->M; p++) cycle[p] = fsi_wiring_next(&B->wiring, cycle[p - 1]);
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
-    for (int64_t task = 0; task < segments * P->panels * P->pieces; task++) {
+    for (int64_t task = 0; task < segments * P->panels * pieces; task++) {
         const int64_t s = task % segments, panel = task / segments % P->panels, piece = task / segments / P->panels;
         NAME(gathering) G = NAME(gathering_at)(P, memory + omp_get_thread_num() * each);
         NAME(gather_task)(P, &G, cycle, piece, panel, B->M * s / segments, B->M * (s + 1) / segments);
     }
-    if (P->pieces > 1) NAME(product_finish)(P, cpu->threads);
+    if (P->apart) NAME(product_finish)(P, cpu->threads);
     return FS_OK;
 }

@@ -52,7 +52,12 @@ static void NAME(multiply)(const chunk *c, const SUM *tile, SUM *sums, ahead *ne
 #undef MULTIPLY
 
 /* One product, for all its tasks.  Its columns are cut into panels, these into tiles of equal width; its local rows
- * into pieces, always in the same places, whose sums are added in order. */
+ * into pieces, in the same places for any number of columns and threads.
+ *
+ * An element of Y is the sum over permutations, in order, of the sum over pieces, in order, of the sum of the piece's
+ * nonzeros under the permutation, in the order of local rows.  Every kernel adds in this order, so bits depend on S,
+ * row0 and the number of rows of A alone: not on the other columns, on strides or on threads.  Pieces are tasks of
+ * their own only where there are few other tasks. */
 typedef struct NAME(product) {
     const fsi_blockperm *B;
     const fs_matrix *A, *Y;
@@ -60,11 +65,13 @@ typedef struct NAME(product) {
     int64_t row0;
     SUM scale, beta;
     chunking cut;
-    int64_t panel_cols, panels, pieces;
+    int64_t panel_cols, panels;
+    int64_t pieces;     /* of the local rows */
+    int apart;          /* whether pieces are tasks of their own */
     int64_t width;      /* of a tile, in columns */
     int vectors, tiles; /* of a tile, 0: less than one (flat.inc.c); of a panel, at most */
-    SUM *sums;          /* of several pieces: [piece][panel][tile][row of Y] */
-    int64_t panel_sums; /* of a piece and a panel */
+    SUM *sums;          /* of pieces apart: [permutation][piece][panel][tile][row of Y] */
+    int64_t panel_sums; /* of a permutation, a piece and a panel */
 } NAME(product);
 
 static inline int64_t NAME(product_cols)(const NAME(product) * P, int64_t panel)
@@ -75,9 +82,14 @@ static int NAME(product_tiles)(const NAME(product) * P, int64_t panel)
 {
     return (int)fsi_div_up(NAME(product_cols)(P, panel), P->width);
 }
-static SUM *NAME(product_sums)(const NAME(product) * P, int64_t piece, int64_t panel)
+static SUM *NAME(product_sums)(const NAME(product) * P, int64_t l, int64_t piece, int64_t panel)
 {
-    return P->sums + (piece * P->panels + panel) * P->panel_sums;
+    return P->sums + (((l - 1) * P->pieces + piece) * P->panels + panel) * P->panel_sums;
+}
+
+static void NAME(add_sums)(SUM *restrict to, const SUM *restrict from, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) to[i] += from[i];
 }
 
 /* Rows row ... row + rows - 1 of a panel to Y; `pitch` sums from tile to tile. */
@@ -91,7 +103,7 @@ static void NAME(product_store)(const NAME(product) * P, int64_t panel, int64_t 
     }
 }
 
-/* Adds the sums of all pieces, in order, and stores them. */
+/* Adds the sums of pieces apart, in order, and stores them. */
 static void NAME(product_finish)(const NAME(product) * P, int threads)
 {
     enum { ROWS = 64 };
@@ -99,23 +111,33 @@ static void NAME(product_finish)(const NAME(product) * P, int threads)
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t task = 0; task < P->panels * parts; task++) {
         const int64_t panel = task / parts, row = task % parts * ROWS, rows = fsi_min64(ROWS, k - row);
-        SUM *sums = NAME(product_sums)(P, 0, panel) + row * width;
-        for (int t = 0; t < NAME(product_tiles)(P, panel); t++)
-            for (int64_t p = 1; p < P->pieces; p++) {
-                SUM *to = sums + t * k * width;
-                const SUM *from = to + p * P->panels * P->panel_sums;
-                for (int64_t i = 0; i < rows * width; i++) to[i] += from[i];
+        for (int t = 0; t < NAME(product_tiles)(P, panel); t++) {
+            const int64_t at = (t * k + row) * width;
+            for (int64_t l = 1; l <= P->B->kappa; l++) {
+                SUM *to = NAME(product_sums)(P, l, 0, panel) + at;
+                for (int64_t p = 1; p < P->pieces; p++)
+                    NAME(add_sums)(to, NAME(product_sums)(P, l, p, panel) + at, rows * width);
+                if (l > 1) NAME(add_sums)(NAME(product_sums)(P, 1, 0, panel) + at, to, rows * width);
             }
-        NAME(product_store)(P, panel, row, rows, sums, k * width);
+        }
+        NAME(product_store)(P, panel, row, rows, NAME(product_sums)(P, 1, 0, panel) + row * width, k * width);
     }
 }
 
-/* Into how many pieces a product is cut that has so many tasks otherwise: enough for many threads, but with sums that
- * are few beside A, and of 64 MiB at most. */
-static int64_t NAME(product_pieces)(const NAME(product) * P, int64_t tasks)
+/* Into how many pieces local rows are cut: enough for many threads, but with sums that are few beside A, and a few
+ * units each. */
+static int64_t NAME(product_pieces)(const NAME(product) * P)
 {
-    enum { TASKS = 32, SHARE = 8 };
-    const int64_t by_sums = P->A->rows / (SHARE * P->B->k);
-    const int64_t by_memory = ((int64_t)1 << 26) / (int64_t)sizeof(SUM) / (P->panels * P->panel_sums + 1);
-    return fsi_max(fsi_min64(fsi_div_up(TASKS, fsi_max(tasks, 1)), fsi_min64(by_sums, by_memory)), 1);
+    enum { MOST = 32, SHARE = 8, UNITS = 2 };
+    const fsi_blockperm *B = P->B;
+    const int64_t units = P->A->rows / (B->M * B->window * unit_windows(B));
+    return fsi_max(fsi_min64(fsi_min64(P->A->rows / (SHARE * B->k), units / UNITS), MOST), 1);
+}
+/* Bytes of the sums of pieces apart; 0, and pieces are not apart, where `tasks` are enough or sums take too much. */
+static int64_t NAME(product_bytes)(NAME(product) * P, int64_t tasks, int threads)
+{
+    enum { EACH = 4 };
+    const int64_t parts = P->B->kappa * P->pieces * P->panels, most = ((int64_t)1 << 28) / (int64_t)sizeof(SUM);
+    P->apart = P->pieces > 1 && threads > 1 && tasks < EACH * threads && P->panel_sums <= most / parts;
+    return P->apart ? (parts * P->panel_sums + LANES) * (int64_t)sizeof(SUM) : 0;
 }

@@ -10,7 +10,7 @@ enum {
     CHUNK_WINDOWS = 8,        /* nonzeros of an output row in a chunk, at least, where rows of A are long */
     LONG_WINDOW = 32,         /* local rows; chunks of longer windows are parts of one */
     CHUNK_LEAST = 64,         /* local rows in a chunk, at least, */
-    CHUNK_MOST = 1024,        /* and at most */
+    CHUNK_MOST = 512,         /* and at most */
     CHUNK_NONZEROS = 1 << 22, /* of a chunk, at most, but for one of a window */
     MOST_VECTORS = 8,         /* in a row of a tile */
     GATHER_VECTORS = 4,       /* in a row of A, at least, that is gathered, */
@@ -20,34 +20,48 @@ enum {
 };
 
 /* How local rows are cut into chunks.  A period is several whole windows, or one window, which then is cut into
- * parts. */
+ * parts.  A unit, the same for all cuts of a sketch, begins where chunks begin: a power of two of short windows, or one
+ * long window. */
 typedef struct chunking {
     int64_t rows;    /* of a chunk, at most */
     int64_t period;  /* after which the cut repeats */
     int64_t in_each; /* chunks of a period */
-    int windows;     /* whole windows in a chunk; 0: chunks are parts of a window */
+    int64_t in_unit; /* chunks of a unit */
+    int windows;     /* whole windows in a chunk, a power of two; 0: chunks are parts of a window */
 } chunking;
+
+/* The largest power of two up to x, at least 1. */
+static int64_t power_below(int64_t x)
+{
+    int64_t power = 1;
+    while (power <= x / 2) power *= 2;
+    return power;
+}
+static int64_t unit_windows(const fsi_blockperm *B)
+{
+    const int64_t tallest = B->out.small + (B->out.larger > 0);
+    return B->window > LONG_WINDOW ? 1 : power_below(fsi_min64(CHUNK_MOST / B->window, CHUNK_NONZEROS / tallest));
+}
 
 /* Chunks of at least `least` windows, if these have at most `most` rows, and of one otherwise; or of at most `most`
  * rows of a long window. */
 static chunking chunking_of(const fsi_blockperm *B, int64_t least, int64_t most)
 {
-    const int64_t W = B->window, tallest = B->out.small + (B->out.larger > 0);
+    const int64_t W = B->window;
     chunking cut;
     if (W > LONG_WINDOW) {
         const int64_t part = fsi_max(fsi_min64(most, CHUNK_NONZEROS / B->s), 32);
         cut.windows = 0;
         cut.rows = fsi_round_up(fsi_div_up(W, fsi_div_up(W, part)), 32);
         cut.period = W;
-        cut.in_each = fsi_div_up(W, cut.rows);
+        cut.in_each = cut.in_unit = fsi_div_up(W, cut.rows);
         return cut;
     }
-    int64_t windows = fsi_min64(fsi_max(least, fsi_div_up(CHUNK_LEAST, W)), most / W);
-    windows = fsi_max(fsi_min64(windows, CHUNK_NONZEROS / tallest), 1);
-    if (windows > FSI_BULK) windows = fsi_round_up(windows, FSI_BULK);
-    cut.windows = (int)windows;
-    cut.rows = cut.period = windows * W;
+    const int64_t windows = fsi_min64(fsi_max(least, fsi_div_up(CHUNK_LEAST, W)), most / W);
+    cut.windows = (int)power_below(fsi_min64(windows, unit_windows(B)));
+    cut.rows = cut.period = cut.windows * W;
     cut.in_each = 1;
+    cut.in_unit = unit_windows(B) / cut.windows;
     return cut;
 }
 static int64_t chunking_start(const chunking *cut, int64_t i)
@@ -68,10 +82,11 @@ static int64_t unit_rows(const fsi_blockperm *B)
 {
     return B->shuffle == FSI_DEF_GROUPS ? FSI_GROUP_ROWS / B->interleave : 1;
 }
-/* The chunks of block h, first ... last - 1, that columns j0 ... j0 + count - 1 are in; shuffle rows and groups: the
- * same for all blocks. */
-static void chunks_of(const fsi_blockperm *B, const chunking *cut, int64_t h, int64_t j0, int64_t count, int64_t *first,
-                      int64_t *last)
+/* The chunks of block h, first ... last - 1, that columns j0 ... j0 + count - 1 are in, of piece number `piece` of
+ * `pieces`; shuffle rows and groups: the same for all blocks.  Pieces are whole units, so that a local row is in the
+ * same piece however units are cut into chunks. */
+static void chunks_of(const fsi_blockperm *B, const chunking *cut, int64_t h, int64_t j0, int64_t count, int64_t piece,
+                      int64_t pieces, int64_t *first, int64_t *last)
 {
     int64_t begin = 0, end = 0; /* local rows */
     if (B->shuffle == FSI_DEF_NONE) {
@@ -83,8 +98,12 @@ static void chunks_of(const fsi_blockperm *B, const chunking *cut, int64_t h, in
         begin = j0 / unit / B->ways * unit_rows(B);
         end = ((j0 + count - 1) / unit / B->ways + 1) * unit_rows(B);
     }
-    *first = begin < end ? chunking_index(cut, begin) : 0;
-    *last = begin < end ? chunking_index(cut, end - 1) + 1 : 0;
+    *first = *last = 0;
+    if (begin >= end) return;
+    const int64_t from = chunking_index(cut, begin), to = chunking_index(cut, end - 1) + 1;
+    const int64_t unit = from / cut->in_unit, units = fsi_div_up(to, cut->in_unit) - unit;
+    *first = fsi_max(from, (unit + units * piece / pieces) * cut->in_unit);
+    *last = fsi_max(fsi_min64(to, (unit + units * (piece + 1) / pieces) * cut->in_unit), *first);
 }
 
 /* j[i]: the column of local row u0 + i of block h, -1 where there is none; round: room for count + 1. */

@@ -31,11 +31,11 @@ static int64_t NAME(stream_tile)(const NAME(product) * P) /* sums; what follows 
 }
 static int64_t NAME(stream_flat)(const NAME(product) * P)
 {
-    return P->vectors ? 0 : P->B->M * P->B->s * NAME(flat_stratum)(P->B, P->width);
+    return P->vectors ? 0 : P->B->kappa * P->B->M * P->B->s * NAME(flat_stratum)(P->B, P->width);
 }
 static int64_t NAME(streaming_bytes)(const NAME(product) * P)
 {
-    const int64_t sums = P->pieces > 1 ? 0 : P->panel_sums + LANES;
+    const int64_t sums = P->apart ? 0 : (P->pieces > 1 ? 2 : 1) * P->B->kappa * P->panel_sums + LANES;
     return fsi_round_up(4 * NAME(stream_rows)(P), 64) + fsi_round_up(12 * P->cut.rows + 16, 64) +
            chunk_bytes(P->B, &P->cut) +
            fsi_round_up((NAME(stream_tile)(P) + NAME(stream_flat)(P) + sums) * (int64_t)sizeof(SUM), 64);
@@ -130,7 +130,7 @@ static ahead NAME(stream_next)(const NAME(product) * P, int64_t panel, int64_t i
 
 /* Chunk number i of local rows, of all blocks or of block h0; the next one is number i + 1, if that is not `last`. */
 static void NAME(stream_step)(const NAME(product) * P, NAME(streaming) * G, int64_t panel, int64_t i, int64_t last,
-                              int64_t h0, SUM *sums)
+                              int64_t h0, SUM *sums, int64_t step)
 {
     const fsi_blockperm *B = P->B;
     const int64_t u0 = chunking_start(&P->cut, i), count = chunking_size(&P->cut, i), width = P->width;
@@ -158,41 +158,61 @@ static void NAME(stream_step)(const NAME(product) * P, NAME(streaming) * G, int6
         for (int64_t l = 1; l <= B->kappa; l++) {
             g = fsi_wiring_back(&B->wiring, g);
             if (!P->vectors) {
-                SUM *to_block = G->flat + g * B->s * NAME(flat_stratum)(B, width);
+                SUM *to_block = G->flat + ((l - 1) * B->M + g) * B->s * NAME(flat_stratum)(B, width);
                 NAME(flat_multiply)(B, &P->cut, i, l, h, g, width, &G->c, tile, to_block, &next);
                 continue;
             }
             chunk_fill(&G->c, B, &P->cut, i, l, h, g);
-            NAME(multiply)(&G->c, tile, sums + fsi_split_start(&B->out, g) * width, &next, P->vectors);
+            SUM *to_block = sums + (l - 1) * step + fsi_split_start(&B->out, g) * width;
+            NAME(multiply)(&G->c, tile, to_block, &next, P->vectors);
         }
     }
+}
+
+/* The sums of a piece under each permutation, `step` sums apart. */
+static void NAME(stream_piece)(const NAME(product) * P, NAME(streaming) * G, int64_t piece, int64_t panel, SUM *sums,
+                               int64_t step)
+{
+    const fsi_blockperm *B = P->B;
+    const int64_t none = B->shuffle == FSI_DEF_NONE, flat = NAME(stream_flat)(P) / B->kappa;
+    for (int64_t l = 0; l < B->kappa; l++) memset(sums + l * step, 0, (size_t)P->panel_sums * sizeof(SUM));
+    memset(G->flat, 0, (size_t)NAME(stream_flat)(P) * sizeof(SUM));
+    for (int64_t h = 0; h < (none ? B->M : 1); h++) {
+        int64_t first, last;
+        chunks_of(B, &P->cut, h, P->row0, P->A->rows, piece, P->pieces, &first, &last);
+        for (int64_t i = first; i < last; i++) NAME(stream_step)(P, G, panel, i, last, h, sums, step);
+    }
+    for (int64_t l = 0; l < B->kappa && !P->vectors; l++)
+        for (int64_t g = 0; g < B->M; g++) NAME(flat_rows)
+    (B, g, P->width, G->flat + l * flat + g * B->s * NAME(flat_stratum)(B, P->width),
+     sums + l * step + fsi_split_start(&B->out, g) * P->width);
 }
 
 static void NAME(stream_task)(const NAME(product) * P, NAME(streaming) * G, int64_t piece, int64_t panel)
 {
     const fsi_blockperm *B = P->B;
-    SUM *sums = P->pieces > 1 ? NAME(product_sums)(P, piece, panel) : G->sums;
-    memset(sums, 0, (size_t)P->panel_sums * sizeof(SUM));
-    memset(G->flat, 0, (size_t)NAME(stream_flat)(P) * sizeof(SUM));
-    for (int64_t h = 0; h < (B->shuffle == FSI_DEF_NONE ? B->M : 1); h++) {
-        int64_t first, last;
-        chunks_of(B, &P->cut, h, P->row0, P->A->rows, &first, &last);
-        const int64_t begin = first + (last - first) * piece / P->pieces,
-                      end = first + (last - first) * (piece + 1) / P->pieces;
-        for (int64_t i = begin; i < end; i++) NAME(stream_step)(P, G, panel, i, end, h, sums);
+    const int64_t each = P->panel_sums;
+    if (P->apart) {
+        NAME(stream_piece)
+        (P, G, piece, panel, NAME(product_sums)(P, 1, piece, panel), P->pieces * P->panels * each);
+        return;
     }
-    for (int64_t g = 0; g < B->M && !P->vectors; g++) {
-        const SUM *of_block = G->flat + g * B->s * NAME(flat_stratum)(B, P->width);
-        NAME(flat_rows)(B, g, P->width, of_block, sums + fsi_split_start(&B->out, g) * P->width);
+    SUM *sums = P->pieces > 1 ? G->sums + B->kappa * each : G->sums;
+    for (int64_t p = 0; p < P->pieces; p++) {
+        NAME(stream_piece)(P, G, p, panel, G->sums, each);
+        if (P->pieces == 1) break;
+        if (p == 0) memcpy(sums, G->sums, (size_t)(B->kappa * each) * sizeof(SUM));
+        else NAME(add_sums)(sums, G->sums, B->kappa * each);
     }
-    if (P->pieces == 1) NAME(product_store)(P, panel, 0, B->k, sums, 0);
+    for (int64_t l = 1; l < B->kappa; l++) NAME(add_sums)(sums, sums + l * each, each);
+    NAME(product_store)(P, panel, 0, B->k, sums, 0);
 }
 
 /* The width of a tile, in vectors, that keeps the sums of all blocks in the second-level cache. */
 static int64_t NAME(stream_vectors)(const fsi_blockperm *B)
 {
     enum { VECTORS = 4, SUMS = 1 << 19 };
-    return fsi_min64(fsi_max(SUMS / (B->k * VARIANT_BYTES), 1), VECTORS);
+    return fsi_min64(fsi_max(SUMS / (B->kappa * B->k * VARIANT_BYTES), 1), VECTORS);
 }
 
 /* Tiles of that width, and steps of a quarter as much as the sums. */
@@ -215,22 +235,22 @@ static void NAME(stream_cut)(NAME(product) * P)
     P->cut = chunking_of(B, FSI_BULK, fsi_min64(fsi_max(rows, CHUNK_LEAST), CHUNK_MOST));
 }
 
-/* Scratch: per thread a step and k rows of sums, a tile wide each: 1 MiB, or one vector a row where k is large; where
- * columns are few, the sums of all pieces (64 MiB at most). */
+/* Scratch: per thread a step and kappa k rows of sums, a tile wide each: 1 MiB, or one vector a row where kappa k is
+ * large; the sums of pieces once more; where columns are few, the sums of all pieces (256 MiB at most). */
 static fs_result NAME(stream_apply)(fsi_cpu *cpu, NAME(product) * P)
 {
     NAME(stream_cut)(P);
-    P->pieces = NAME(product_pieces)(P, P->panels);
+    P->pieces = NAME(product_pieces)(P);
+    const int64_t all = NAME(product_bytes)(P, P->panels, cpu->threads), pieces = P->apart ? P->pieces : 1;
     const int64_t each = NAME(streaming_bytes)(P);
-    const int64_t all = P->pieces > 1 ? (P->pieces * P->panels * P->panel_sums + LANES) * (int64_t)sizeof(SUM) : 0;
     char *memory = fsi_cpu_scratch(cpu, cpu->threads * each + all);
     if (!memory) return FS_ENOMEM;
     P->sums = (SUM *)(memory + cpu->threads * each);
 #pragma omp parallel for num_threads(cpu->threads) schedule(dynamic)
-    for (int64_t task = 0; task < P->panels * P->pieces; task++) {
+    for (int64_t task = 0; task < P->panels * pieces; task++) {
         NAME(streaming) G = NAME(streaming_at)(P, memory + omp_get_thread_num() * each);
-        NAME(stream_task)(P, &G, task % P->pieces, task / P->pieces);
+        NAME(stream_task)(P, &G, task % pieces, task / pieces);
     }
-    if (P->pieces > 1) NAME(product_finish)(P, cpu->threads);
+    if (P->apart) NAME(product_finish)(P, cpu->threads);
     return FS_OK;
 }
