@@ -31,8 +31,8 @@ static int prepare(void *state)
     const fsi_blockperm B = fsi_blockperm_make(spec->seed, spec->d, spec->k, 1, 1, spec->s, FSI_DEF_NONE, 1);
 #pragma omp parallel for schedule(static)
     for (int64_t j = 0; j < B.d; j++)
-        for (int64_t q = 0; q < B.words; q++)
-            fsi_blockperm_nonzeros(&B, 0, j, 1, q, B.k, s->code + j * B.s + q * B.per_word, 1);
+        for (int64_t q = 0; q < B.bands; q++)
+            fsi_blockperm_nonzeros(&B, 0, j, 1, q, B.k, s->code + j * B.s + q * B.per_band, 1);
     return 0;
 }
 

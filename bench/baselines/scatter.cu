@@ -19,8 +19,8 @@ static __global__ void draw(fsi_blockperm B, uint32_t *code)
 {
     const int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (j >= B.d) return;
-    for (int64_t q = 0; q < B.words; q++)
-        fsi_blockperm_nonzeros(&B, 0, j, 1, q, B.k, code + j * B.s + q * B.per_word, 1);
+    for (int64_t q = 0; q < B.bands; q++)
+        fsi_blockperm_nonzeros(&B, 0, j, 1, q, B.k, code + j * B.s + q * B.per_band, 1);
 }
 
 /* A is `outer` runs of `inner` elements.  ROW_MAJOR: a run is a row of A, otherwise a sample of all its coordinates. */

@@ -363,7 +363,7 @@ static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32
     const int64_t nonzeros = B->kappa * B->s, pieces = (count + RUN - 1) / RUN;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t p = 0; p < pieces; p++) {
-        uint32_t g[RUN], code[FSI_MAX_PER_WORD];
+        uint32_t g[RUN], code[FSI_MAX_PER_BAND];
         const int64_t first = j0 + p * RUN;
         const int columns = (int)fsi_min64(RUN, count - p * RUN);
         input_blocks(B, first, columns, g);
@@ -373,7 +373,7 @@ static void table_fill(const fsi_blockperm *B, int64_t j0, int64_t count, uint32
             for (int64_t l = 1; l <= B->kappa; l++) {
                 g[i] = fsi_wiring_back(&B->wiring, g[i]);
                 const int64_t rows = fsi_split_size(&B->out, g[i]), start = fsi_split_start(&B->out, g[i]);
-                for (int64_t q = 0; q < B->words; q++) {
+                for (int64_t q = 0; q < B->bands; q++) {
                     const int held = fsi_blockperm_nonzeros(B, h, u, l, q, rows, code, 1);
                     for (int c = 0; c < held; c++) *to++ = code[c] + 2 * (uint32_t)start;
                 }

@@ -32,9 +32,9 @@ static void NAME(sparse_task)(const NAME(sparse_call) * C, const buckets *b, int
     const fsi_split *parts = &B->strata[rows - B->out.small];
     const int64_t low = C->parts > 1 ? fsi_split_start(parts, part) : 0;
     const int64_t high = C->parts > 1 ? low + fsi_split_size(parts, part) : rows;
-    const int64_t first = C->parts > 1 ? part / B->per_word : 0, last = C->parts > 1 ? first + 1 : B->words;
+    const int64_t first = C->parts > 1 ? part / B->per_band : 0, last = C->parts > 1 ? first + 1 : B->bands;
     memset(sums, 0, (size_t)((high - low) * n) * sizeof(SUM));
-    uint32_t h = (uint32_t)g, code[FSI_MAX_PER_WORD];
+    uint32_t h = (uint32_t)g, code[FSI_MAX_PER_BAND];
     for (int64_t l = 1; l <= B->kappa; l++) {
         h = fsi_wiring_next(&B->wiring, h);
         for (int64_t i = b->start[h]; i < b->start[h + 1]; i++) {

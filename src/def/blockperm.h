@@ -19,8 +19,11 @@
  * have a row in common: stratum t holds column v = u mod W of the window in row (x_t + v) mod its size, x_t random for
  * each window, block and stratum.  So S is an isometry on the columns of a window, and for kappa = 1 on those of W
  * rounds w W ... w W + W - 1.
- * Rows and signs of a window are a few random words (one Philox call for 64 rows), at addresses that depend on the block
- * and the window: column j is generated from (h, u) alone, by any thread or rank.
+ *
+ * Neighbouring strata form bands of at most 64 rows, where a stratum has no more: what a tensor-core tile holds.  A band
+ * has its own random words, so that a tile is generated from them alone: a block of two bands is to a kernel what two
+ * blocks are that read the same rows of A.  The words of a band and a window (one Philox call for 64 rows) are at
+ * addresses that depend on block, band and window: column j is generated from (h, u) alone, by any thread or rank.
  *
  * SJLT is the case M = 1, kappa = 1; CountSketch has s = 1 besides. */
 #ifndef FSI_DEF_BLOCKPERM_H
@@ -29,21 +32,21 @@
 #include "def/split.h"
 #include "def/wiring.h"
 
-enum { FSI_GROUP_ROWS = 32, FSI_MAX_PER_WORD = 32, FSI_CYCLE = 16 };
+enum { FSI_GROUP_ROWS = 32, FSI_MAX_PER_BAND = 32, FSI_BAND_ROWS = 64, FSI_CYCLE = 16 };
 enum fsi_def_shuffle { FSI_DEF_NONE = 1, FSI_DEF_ROWS = 2, FSI_DEF_GROUPS = 3 };
 
 typedef struct fsi_blockperm {
     uint64_t seed;
     int64_t d, k, M, kappa, s;
-    int64_t interleave; /* c; 1 unless shuffle is groups */
-    int32_t shuffle;    /* enum fsi_def_shuffle */
-    int32_t per_word;   /* digits of a window that one random word holds, at most FSI_MAX_PER_WORD */
-    int64_t words;      /* digit words of a window for one permutation: ceil(s / per_word) */
-    int64_t window;     /* W */
-    int32_t lanes;      /* columns whose signs share a word */
-    int64_t sign_words; /* ceil(W / lanes): sign words for each digit word */
-    uint32_t quads;     /* Philox calls that hold all words of a window and permutation */
-    int32_t packed; /* whether fsi_blockperm_quad makes its columns: their words fit one, those of a window a call */
+    int64_t interleave;  /* c; 1 unless shuffle is groups */
+    int32_t shuffle;     /* enum fsi_def_shuffle */
+    int32_t per_band;    /* strata of a band, at most FSI_MAX_PER_BAND: their digits share a random word */
+    int64_t bands;       /* of a block: ceil(s / per_band) */
+    int64_t window;      /* W */
+    int32_t lanes;       /* columns whose signs share a word */
+    int64_t sign_words;  /* of a band and a window: ceil(W / lanes) */
+    uint32_t quads;      /* Philox calls that hold the words of a band and a window */
+    int32_t packed;      /* whether fsi_blockperm_quad makes the columns of a band, each a word */
     uint32_t ones, tops; /* of a packed word: the lowest bit of each row, the highest bit of each row */
     int32_t field;       /* bits of a row and a sign in a packed word */
     fsi_split out;       /* [k] into M output blocks */
@@ -62,29 +65,31 @@ FSI_DEF int32_t fsi_bits_below(uint64_t n) /* the bits of n - 1 */
     return bits;
 }
 
-/* How many digits one random word holds when the largest stratum has `part` rows: the largest digit base is twice that,
- * and so many bases multiply to at most 2^32. */
-FSI_DEF int32_t fsi_blockperm_per_word(int64_t part)
+/* The strata of a band, of s whose largest has `rows` rows: as many as 64 rows hold, if one fits, and as one random word
+ * holds digits (the largest digit base is 2 rows, and the bases multiply to at most 2^32); then evenly divided. */
+FSI_DEF int64_t fsi_blockperm_per_band(int64_t s, int64_t rows)
 {
-    const int32_t width = fsi_bits_below((uint64_t)(2 * part));
-    return 32 / (width > 1 ? width : 1);
+    const int64_t digits = 32 / fsi_bits_below((uint64_t)(2 * rows));
+    const int64_t most = rows <= FSI_BAND_ROWS && FSI_BAND_ROWS / rows < digits ? FSI_BAND_ROWS / rows : digits;
+    const int64_t bands = (s + most - 1) / most;
+    return (s + bands - 1) / bands;
 }
 
 /* The constants of windows. */
 FSI_DEF void fsi_blockperm_set_windows(fsi_blockperm *B)
 {
-    const int64_t rows = B->strata[0].small, most = FSI_MAX_PER_WORD, together = B->s < most ? B->s : most;
-    B->per_word = fsi_blockperm_per_word(fsi_split_size(&B->strata[B->out.larger > 0], 0));
-    B->words = (B->s + B->per_word - 1) / B->per_word;
+    const int64_t rows = B->strata[0].small;
+    B->per_band = (int32_t)fsi_blockperm_per_band(B->s, fsi_split_size(&B->strata[B->out.larger > 0], 0));
+    B->bands = (B->s + B->per_band - 1) / B->per_band;
     B->window = rows;
-    B->lanes = 32 / (int32_t)(together < B->per_word ? together : B->per_word);
+    B->lanes = 32 / B->per_band;
     B->sign_words = (rows + B->lanes - 1) / B->lanes;
-    B->quads = (uint32_t)((B->words * (1 + B->sign_words) + 3) / 4);
+    B->quads = (uint32_t)((1 + B->sign_words + 3) / 4);
     B->packed = B->out.larger == 0 && B->strata[0].larger == 0 && (rows & (rows - 1)) == 0 && rows >= 4 &&
-                B->words == 1 && B->lanes % 4 == 0 && B->quads == 1;
+                B->s % B->per_band == 0 && B->lanes % 4 == 0 && B->quads == 1;
     B->field = fsi_bits_below((uint64_t)(2 * rows));
     B->ones = B->tops = 0;
-    for (int32_t t = 0; B->packed && t < (int32_t)B->s; t++) {
+    for (int32_t t = 0; B->packed && t < B->per_band; t++) {
         B->ones |= 2u << (32 - B->field * (t + 1));
         B->tops |= 1u << (31 - B->field * t);
     }
@@ -326,24 +331,30 @@ FSI_DEF int64_t fsi_blockperm_column(const fsi_blockperm *B, int64_t h, int64_t 
 
 /* nonzeros ------------------------------------------------------------------------------------------------------- */
 
-/* How many of the s nonzeros digit word q of a window holds: nonzeros q per_word, q per_word + 1, ... */
+/* How many strata band q of a block has: strata q per_band, q per_band + 1, ... */
 FSI_DEF int fsi_blockperm_count(const fsi_blockperm *B, int64_t q)
 {
-    const int64_t left = B->s - q * B->per_word;
-    return (int)(left < B->per_word ? left : B->per_word);
+    const int64_t left = B->s - q * B->per_band;
+    return (int)(left < B->per_band ? left : B->per_band);
 }
 
-/* Random word n of permutation l of the window of block h that local row u is in. */
-FSI_DEF uint32_t fsi_blockperm_window_word(const fsi_blockperm *B, int64_t h, uint64_t window, int64_t l, int64_t n,
+/* The Philox calls of band q under permutation l begin at this e. */
+FSI_DEF uint32_t fsi_blockperm_band(const fsi_blockperm *B, int64_t l, int64_t q)
+{
+    return ((uint32_t)(l - 1) * (uint32_t)B->bands + (uint32_t)q) * B->quads;
+}
+
+/* Random word n of the band whose calls begin at `band`, of a window of block h. */
+FSI_DEF uint32_t fsi_blockperm_window_word(const fsi_blockperm *B, int64_t h, uint64_t window, uint32_t band, int64_t n,
                                            uint32_t attempt)
 {
-    const uint32_t e = (uint32_t)(l - 1) * B->quads + (uint32_t)(n >> 2);
+    const uint32_t e = band + (uint32_t)(n >> 2);
     return fsi_quad_word(fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, e, attempt),
                          (uint64_t)n);
 }
 
-/* What nonzeros q per_word, q per_word + 1, ... of a column under a permutation are made from, in order: digits of the
- * window, signs of the column from the top bit on, every `lanes` bits, and its number in the window. */
+/* What the nonzeros of a column in a band are made from, in order: digits of the window, signs of the column from the
+ * top bit on, every `lanes` bits, and its number in the window. */
 typedef struct fsi_draw {
     uint32_t digits, signs, turn;
 } fsi_draw;
@@ -361,58 +372,55 @@ FSI_DEF uint32_t fsi_blockperm_code(const fsi_blockperm *B, const fsi_split *par
     return 2 * (u * small + (u < larger ? u : larger) + row) + minus;
 }
 
-/* Whether digit word q of a window in blocks of `rows` rows must be drawn again. */
+/* Whether the digit word of band q of a window in blocks of `rows` rows must be drawn again. */
 FSI_DEF int fsi_blockperm_redraws(const fsi_blockperm *B, uint32_t word, int64_t q, int64_t rows)
 {
     const fsi_split *parts = &B->strata[rows - B->out.small];
     uint64_t product = 1;
     if (B->packed) return 0;
     for (int c = 0; c < fsi_blockperm_count(B, q); c++) {
-        const uint32_t base = 2 * (uint32_t)fsi_split_size(parts, q * B->per_word + c);
+        const uint32_t base = 2 * (uint32_t)fsi_split_size(parts, q * B->per_band + c);
         fsi_digit(&word, base);
         product *= base;
     }
     return fsi_rejects(word, product);
 }
 
-/* The first number of the words with the signs of column `turn` of a window for digit word q. */
-FSI_DEF int64_t fsi_blockperm_sign_word(const fsi_blockperm *B, uint32_t turn, int64_t q)
-{
-    return B->words + q * B->sign_words + turn / (uint32_t)B->lanes;
-}
+/* The number of the word with the signs of column `turn` of a window. */
+FSI_DEF int64_t fsi_blockperm_sign_word(const fsi_blockperm *B, uint32_t turn) { return 1 + turn / (uint32_t)B->lanes; }
 
-/* What nonzeros of digit word q of local row u of block h are made from, under permutation l, in an output block of
- * `rows` rows. */
+/* What the nonzeros of local row u of block h in band q are made from, under permutation l, in an output block of `rows`
+ * rows. */
 FSI_DEF fsi_draw fsi_blockperm_draw(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q, int64_t rows)
 {
     const uint64_t window = fsi_quotient((uint64_t)u, (uint64_t)B->window);
-    const uint32_t e = (uint32_t)(l - 1) * B->quads + (uint32_t)(q >> 2);
-    const fsi_quad quad = fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, e, 0);
+    const uint32_t band = fsi_blockperm_band(B, l, q);
+    const fsi_quad quad = fsi_random_quad(B->seed, FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, band, 0);
     fsi_draw draw;
     draw.turn = (uint32_t)((uint64_t)u - window * (uint64_t)B->window);
-    draw.digits = fsi_quad_word(quad, (uint64_t)q);
+    draw.digits = quad.w[0];
     for (uint32_t attempt = 1; fsi_blockperm_redraws(B, draw.digits, q, rows); attempt++)
-        draw.digits = fsi_blockperm_window_word(B, h, window, l, q, attempt);
-    const int64_t n = fsi_blockperm_sign_word(B, draw.turn, q);
-    draw.signs = n >> 2 == q >> 2 ? fsi_quad_word(quad, (uint64_t)n) : fsi_blockperm_window_word(B, h, window, l, n, 0);
+        draw.digits = fsi_blockperm_window_word(B, h, window, band, 0, attempt);
+    const int64_t n = fsi_blockperm_sign_word(B, draw.turn);
+    draw.signs = n < 4 ? fsi_quad_word(quad, (uint64_t)n) : fsi_blockperm_window_word(B, h, window, band, n, 0);
     draw.signs <<= draw.turn % (uint32_t)B->lanes;
     return draw;
 }
 
-/* The nonzeros of local row u of block h that word q of permutation l holds, `stride` apart in code, as
- * fsi_blockperm_code gives them; returns how many. */
+/* The nonzeros of local row u of block h in band q under permutation l, `stride` apart in code, as fsi_blockperm_code
+ * gives them; returns how many. */
 FSI_DEF int fsi_blockperm_nonzeros(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q, int64_t rows,
                                    uint32_t *code, int64_t stride)
 {
     fsi_draw draw = fsi_blockperm_draw(B, h, u, l, q, rows);
     const int count = fsi_blockperm_count(B, q);
     for (int c = 0; c < count; c++)
-        code[c * stride] = fsi_blockperm_code(B, &B->strata[rows - B->out.small], q * B->per_word + c, &draw);
+        code[c * stride] = fsi_blockperm_code(B, &B->strata[rows - B->out.small], q * B->per_band + c, &draw);
     return count;
 }
 
-/* Decodes n draws of digit word q in blocks of `rows` rows, given as arrays: code[c stride + i] is nonzero q per_word + c
- * of draw i. */
+/* Decodes n draws of band q in blocks of `rows` rows, given as arrays: code[c stride + i] is nonzero q per_band + c of
+ * draw i. */
 FSI_DEF void fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *digits, uint32_t *signs, const uint32_t *turn,
                                   int n, int64_t q, int64_t rows, uint32_t *code, int64_t stride)
 {
@@ -423,7 +431,7 @@ FSI_DEF void fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *digits, uint
         for (int i = 0; i < n; i++) {
             fsi_draw draw;
             draw.digits = digits[i], draw.signs = signs[i], draw.turn = turn[i];
-            to[i] = fsi_blockperm_code(B, parts, q * B->per_word + c, &draw);
+            to[i] = fsi_blockperm_code(B, parts, q * B->per_band + c, &draw);
             digits[i] = draw.digits, signs[i] = draw.signs;
         }
     }
@@ -431,8 +439,8 @@ FSI_DEF void fsi_blockperm_decode(const fsi_blockperm *B, uint32_t *digits, uint
 
 /* packed words --------------------------------------------------------------------------------------------------- */
 
-/* Where B->packed, a column's nonzeros under a permutation fit one word: from the top, for each stratum, the bits of its
- * row and the sign.  The next code of a packed word: */
+/* Where B->packed, a column's nonzeros in a band fit one word: from the top, for each stratum, the bits of its row and
+ * the sign.  The next code of a packed word, its row counted from the first of the band: */
 FSI_DEF uint32_t fsi_packed_code(const fsi_blockperm *B, uint32_t t, uint32_t *word)
 {
     const uint32_t size = (uint32_t)B->window;
@@ -444,41 +452,43 @@ FSI_DEF uint32_t fsi_blockperm_packed(const fsi_blockperm *B, uint32_t digits, u
     const uint32_t add = turn * B->ones, sum = ((digits & ~B->tops) + (add & ~B->tops)) ^ ((digits ^ add) & B->tops);
     if (B->lanes == B->field) return sum ^ (signs >> (B->field - 1) & B->ones >> 1);
     uint32_t minus = 0;
-    if (B->lanes == 8 && B->field == 5) /* s = 4 in blocks of 64 rows */
+    if (B->lanes == 8 && B->field == 5) /* four strata of 16 rows */
         minus = (signs >> 4 & 1u << 27) | (signs >> 1 & 1u << 22) | (signs << 2 & 1u << 17) | (signs << 5 & 1u << 12);
     else
-        for (int t = 0; t < (int)B->s; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
+        for (int t = 0; t < B->per_band; t++) minus |= (signs << t * B->lanes >> 31) << (32 - B->field * (t + 1));
     return sum ^ minus;
 }
-/* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in. */
-FSI_DEF fsi_quad fsi_blockperm_packed_counter(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+/* The quad of random words that digits and signs of local rows u ... u + 3 of block h, u a multiple of 4, are in; `band`
+ * as fsi_blockperm_band gives it. */
+FSI_DEF fsi_quad fsi_blockperm_packed_counter(const fsi_blockperm *B, int64_t h, int64_t u, uint32_t band)
 {
     const uint64_t window = (uint64_t)u >> (B->field - 1);
-    return fsi_random_counter(FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, (uint32_t)(l - 1) * B->quads, 0);
+    return fsi_random_counter(FSI_TAG_COLUMN, window * (uint64_t)B->M + (uint64_t)h, band, 0);
 }
 /* The packed words of these local rows, from that quad. */
 FSI_DEF fsi_quad fsi_blockperm_packed_from(const fsi_blockperm *B, fsi_quad random, int64_t u)
 {
-    /* lanes is a power of two, 32 / s */
+    /* lanes is a power of two, 32 / per_band */
     const uint32_t turn = (uint32_t)u & ((uint32_t)B->window - 1), lanes = (uint32_t)B->lanes;
     const uint32_t signs = fsi_quad_word(random, 1 + turn / lanes) << (turn & (lanes - 1));
     fsi_quad words;
     for (uint32_t i = 0; i < 4; i++) words.w[i] = fsi_blockperm_packed(B, random.w[0], signs << i, turn + i);
     return words;
 }
-FSI_DEF fsi_quad fsi_blockperm_quad(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+FSI_DEF fsi_quad fsi_blockperm_quad(const fsi_blockperm *B, int64_t h, int64_t u, uint32_t band)
 {
-    const fsi_quad counter = fsi_blockperm_packed_counter(B, h, u, l);
+    const fsi_quad counter = fsi_blockperm_packed_counter(B, h, u, band);
     return fsi_blockperm_packed_from(B, fsi_philox(counter, (uint32_t)B->seed, (uint32_t)(B->seed >> 32)), u);
 }
 /* The same from precomputed round keys, in few instructions. */
-FSI_DEF fsi_quad fsi_blockperm_quad_by(const fsi_blockperm *B, const fsi_philox_keys *keys, int64_t h, int64_t u)
+FSI_DEF fsi_quad fsi_blockperm_quad_by(const fsi_blockperm *B, const fsi_philox_keys *keys, int64_t h, int64_t u,
+                                       uint32_t band)
 {
-    return fsi_blockperm_packed_from(B, fsi_philox_by(keys, fsi_blockperm_packed_counter(B, h, u, 1)), u);
+    return fsi_blockperm_packed_from(B, fsi_philox_by(keys, fsi_blockperm_packed_counter(B, h, u, band)), u);
 }
-FSI_DEF fsi_quad fsi_blockperm_quad_rolled(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+FSI_DEF fsi_quad fsi_blockperm_quad_rolled(const fsi_blockperm *B, int64_t h, int64_t u, uint32_t band)
 {
-    const fsi_quad c = fsi_blockperm_packed_counter(B, h, u, l);
+    const fsi_quad c = fsi_blockperm_packed_counter(B, h, u, band);
     const fsi_quad random = fsi_random_quad_rolled(B->seed, FSI_TAG_COLUMN, (uint64_t)c.w[1] << 32 | c.w[0], c.w[2]);
     return fsi_blockperm_packed_from(B, random, u);
 }

@@ -73,8 +73,8 @@ FSI_DEF void fsi_bulk_rounds(const fsi_blockperm *B, int64_t q, int64_t count, f
 /* Words of 32 columns that hold the signs of a nonzero in `columns` columns of a window. */
 FSI_DEF int64_t fsi_bulk_sign_words(int64_t columns) { return (columns + 31) / 32; }
 
-/* Adds the signs that word number m of digit word q holds: x[i] is that word of window i.  Columns v0 ... of the
- * window, v0 a multiple of 32, are in `each` words for each nonzero. */
+/* Adds the signs that sign word number m of band q holds: x[i] is that word of window i.  Columns v0 ... of the window,
+ * v0 a multiple of 32, are in `each` words for each nonzero. */
 FSI_DEF void fsi_bulk_add_signs(const fsi_blockperm *B, int64_t q, int64_t m, const uint32_t *x, int64_t v0,
                                 int64_t each, uint32_t *minus)
 {
@@ -89,13 +89,36 @@ FSI_DEF void fsi_bulk_add_signs(const fsi_blockperm *B, int64_t q, int64_t m, co
         for (int i = 0; i < FSI_BULK && lanes < 32; i++) word[i] <<= lanes;
         for (int part = 0; part < 2; part++) {
             const int64_t b = (at < 0 ? -1 : at / 32) + part, from = at - 32 * b; /* bits to the right, or left */
-            uint32_t *to = minus + ((q * B->per_word + c) * each + b) * FSI_BULK;
+            uint32_t *to = minus + ((q * B->per_band + c) * each + b) * FSI_BULK;
             if (b < 0 || b >= each || from >= 32 || from <= -lanes) continue;
             if (from >= 0)
                 for (int i = 0; i < FSI_BULK; i++) to[i] ^= bits[i] >> from;
             else
                 for (int i = 0; i < FSI_BULK; i++) to[i] ^= bits[i] << -from;
         }
+    }
+}
+
+/* The digits of band q, words random[i] of windows w0 + i of block h under permutation l, as fsi_bulk_windows wants
+ * them. */
+FSI_DEF void fsi_bulk_digits(const fsi_blockperm *B, int64_t h, uint64_t w0, int n, int64_t l, int64_t q, int64_t rows,
+                             uint32_t *random, int64_t each, uint32_t *row, uint32_t *minus)
+{
+    const fsi_split *parts = &B->strata[rows - B->out.small];
+    for (int i = 0; i < n && !B->packed; i++)
+        for (uint32_t attempt = 1; fsi_blockperm_redraws(B, random[i], q, rows); attempt++)
+            random[i] = fsi_blockperm_window_word(B, h, w0 + (uint64_t)i, fsi_blockperm_band(B, l, q), 0, attempt);
+    for (int c = 0; c < fsi_blockperm_count(B, q); c++) {
+        const int64_t t = q * B->per_band + c;
+        const uint32_t size = (uint32_t)fsi_split_size(parts, t);
+        uint32_t *flip = minus + t * each * FSI_BULK;
+        uint32_t digit[FSI_BULK];
+        for (int i = 0; i < FSI_BULK; i++) digit[i] = (uint32_t)(fsi_mul_wide(random[i], 2 * size) >> 32);
+        for (int i = 0; i < FSI_BULK; i++) random[i] *= 2 * size;
+        for (int i = 0; i < FSI_BULK; i++) row[t * FSI_BULK + i] = digit[i] >> 1;
+        for (int i = 0; i < FSI_BULK; i++) flip[i] = 0u - (digit[i] & 1);
+        for (int64_t b = 1; b < each; b++)
+            for (int i = 0; i < FSI_BULK; i++) flip[b * FSI_BULK + i] = flip[i];
     }
 }
 
@@ -106,41 +129,22 @@ FSI_DEF void fsi_bulk_add_signs(const fsi_blockperm *B, int64_t q, int64_t m, co
 FSI_DEF void fsi_bulk_windows(const fsi_blockperm *B, int64_t h, uint64_t w0, int n, int64_t l, int64_t rows,
                               int64_t v0, int64_t columns, uint32_t *row, uint32_t *minus)
 {
-    const fsi_split *parts = &B->strata[rows - B->out.small];
     const int64_t each = fsi_bulk_sign_words(columns);
     uint32_t x[4][FSI_BULK];
-    for (int64_t e = 0; e < (int64_t)B->quads; e++) {
-        int made = 0;
-        for (int64_t word = 4 * e; word < 4 * e + 4 && word < B->words * (1 + B->sign_words); word++) {
-            const int64_t sign = word - B->words, q = sign < 0 ? word : sign / B->sign_words;
-            const int64_t m = sign - q * B->sign_words;
-            if (sign >= 0 && (m * B->lanes >= v0 + columns || (m + 1) * B->lanes <= v0)) continue;
-            if (!made)
-                fsi_bulk_quads(B->seed, FSI_TAG_COLUMN, w0 * (uint64_t)B->M + (uint64_t)h, (uint64_t)B->M,
-                               (uint32_t)(l - 1) * B->quads + (uint32_t)e, x);
-            made = 1;
-            uint32_t *random = x[word & 3];
-            if (sign >= 0) {
-                fsi_bulk_add_signs(B, q, m, random, v0, each, minus);
-                continue;
-            }
-            for (int i = 0; i < n && !B->packed; i++)
-                for (uint32_t attempt = 1; fsi_blockperm_redraws(B, random[i], q, rows); attempt++)
-                    random[i] = fsi_blockperm_window_word(B, h, w0 + (uint64_t)i, l, q, attempt);
-            for (int c = 0; c < fsi_blockperm_count(B, q); c++) {
-                const int64_t t = q * B->per_word + c;
-                const uint32_t size = (uint32_t)fsi_split_size(parts, t);
-                uint32_t *flip = minus + t * each * FSI_BULK;
-                uint32_t digit[FSI_BULK];
-                for (int i = 0; i < FSI_BULK; i++) digit[i] = (uint32_t)(fsi_mul_wide(random[i], 2 * size) >> 32);
-                for (int i = 0; i < FSI_BULK; i++) random[i] *= 2 * size;
-                for (int i = 0; i < FSI_BULK; i++) row[t * FSI_BULK + i] = digit[i] >> 1;
-                for (int i = 0; i < FSI_BULK; i++) flip[i] = 0u - (digit[i] & 1);
-                for (int64_t b = 1; b < each; b++)
-                    for (int i = 0; i < FSI_BULK; i++) flip[b * FSI_BULK + i] = flip[i];
+    for (int64_t q = 0; q < B->bands; q++)
+        for (int64_t e = 0; e < (int64_t)B->quads; e++) {
+            int made = 0;
+            for (int64_t word = 4 * e; word < 4 * e + 4 && word <= B->sign_words; word++) {
+                const int64_t m = word - 1; /* sign word; below 0: the digits */
+                if (m >= 0 && (m * B->lanes >= v0 + columns || (m + 1) * B->lanes <= v0)) continue;
+                if (!made)
+                    fsi_bulk_quads(B->seed, FSI_TAG_COLUMN, w0 * (uint64_t)B->M + (uint64_t)h, (uint64_t)B->M,
+                                   fsi_blockperm_band(B, l, q) + (uint32_t)e, x);
+                made = 1;
+                if (m < 0) fsi_bulk_digits(B, h, w0, n, l, q, rows, x[word & 3], each, row, minus);
+                else fsi_bulk_add_signs(B, q, m, x[word & 3], v0, each, minus);
             }
         }
-    }
 }
 
 #endif

@@ -13,7 +13,7 @@
 #include "def/gauss.h"
 #include "def/srht.h"
 
-#define FSI_DEFINITION_VERSION 2
+#define FSI_DEFINITION_VERSION 3
 
 /* Limits of the addresses in rng.h. */
 #define FSI_MAX_D ((int64_t)1 << 48)
@@ -46,15 +46,23 @@ FSI_DEF int64_t fsi_min64(int64_t a, int64_t b) { return a < b ? a : b; }
 /* The rungs; docs/definition.md, "Which sketch", has the cost and the error of each. */
 FSI_DEF int64_t fsi_def_rung_kappa(int32_t quality)
 {
-    return quality == FSI_DEF_GAUSSIAN ? 8 : quality == FSI_DEF_HIGH ? 2 : 1;
+    return quality == FSI_DEF_GAUSSIAN ? 4 : quality == FSI_DEF_HIGH ? 2 : 1;
 }
 FSI_DEF int64_t fsi_def_rung_nonzeros(int32_t quality) /* kappa s */
 {
     return quality == FSI_DEF_GAUSSIAN ? 32 : quality == FSI_DEF_HIGH ? 16 : quality == FSI_DEF_FAST ? 4 : 8;
 }
 
-/* Fills every field that is 0: blocks of at most 64 rows (what one tensor-core tile holds), rows shuffled, kappa and s by
- * the rung; row groups spread over up to 16 blocks. */
+/* The rows of a block at most, where M is open: two bands, one where a column has a single nonzero in a block, and for
+ * blockrow, which has no bands. */
+FSI_DEF int64_t fsi_def_block_rows(const fsi_def_spec *p, int64_t nonzeros)
+{
+    const int64_t kappa = p->kappa ? p->kappa : fsi_def_rung_kappa(p->quality), s = p->s ? p->s : nonzeros / kappa;
+    return p->family == FSI_DEF_BLOCKROW || s < 2 ? FSI_BAND_ROWS : 2 * FSI_BAND_ROWS;
+}
+
+/* Fills every field that is 0: blocks of at most 128 rows, rows shuffled, kappa and s by the rung; row groups spread over
+ * up to 16 blocks. */
 FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
 {
     const int sparse = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_SJLT || p->family == FSI_DEF_BLOCKROW;
@@ -64,8 +72,10 @@ FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
         return;
     }
     if (!p->shuffle) p->shuffle = p->family == FSI_DEF_BLOCKPERM ? FSI_DEF_ROWS : FSI_DEF_NONE;
-    const int chosen_M = !p->M;
-    if (chosen_M) p->M = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_BLOCKROW ? (p->k + 63) / 64 : 1;
+    if (!p->quality) p->quality = FSI_DEF_DEFAULT;
+    const int64_t nonzeros = fsi_def_rung_nonzeros(p->quality), rows = fsi_def_block_rows(p, nonzeros);
+    const int chosen_M = !p->M, blocks = p->family == FSI_DEF_BLOCKPERM || p->family == FSI_DEF_BLOCKROW;
+    if (chosen_M) p->M = blocks ? (p->k + rows - 1) / rows : 1;
     if (p->family == FSI_DEF_BLOCKROW && chosen_M) p->M = fsi_min64(p->M, p->d);
     if (!p->interleave) {
         p->interleave = 1;
@@ -74,8 +84,6 @@ FSI_DEF void fsi_def_defaults(fsi_def_spec *p)
                 p->interleave *= 2;
     }
     if (chosen_M && p->interleave > 1) p->M = (p->M + p->interleave - 1) / p->interleave * p->interleave;
-    if (!p->quality) p->quality = FSI_DEF_DEFAULT;
-    const int64_t nonzeros = fsi_def_rung_nonzeros(p->quality);
     if (!p->kappa)
         p->kappa = p->family == FSI_DEF_BLOCKROW    ? fsi_min64(2, p->M)
                    : p->family == FSI_DEF_BLOCKPERM ? fsi_min64(fsi_def_rung_kappa(p->quality), p->M)
@@ -115,11 +123,11 @@ typedef void (*fsi_visitor)(void *user, int64_t i, int64_t j, double value);
 FSI_DEF void fsi_visit_blockperm(const fsi_blockperm *B, double scale, int64_t j, fsi_visitor visit, void *user)
 {
     const fsi_local at = fsi_blockperm_local(B, j);
-    uint32_t g = (uint32_t)at.h, code[FSI_MAX_PER_WORD];
+    uint32_t g = (uint32_t)at.h, code[FSI_MAX_PER_BAND];
     for (int64_t l = 1; l <= B->kappa; l++) {
         g = fsi_wiring_back(&B->wiring, g);
         const int64_t start = fsi_split_start(&B->out, g), rows = fsi_split_size(&B->out, g);
-        for (int64_t q = 0; q < B->words; q++) {
+        for (int64_t q = 0; q < B->bands; q++) {
             const int count = fsi_blockperm_nonzeros(B, at.h, at.u, l, q, rows, code, 1);
             for (int c = 0; c < count; c++) visit(user, start + (code[c] >> 1), j, code[c] & 1 ? -scale : scale);
         }

@@ -55,15 +55,14 @@ def local(d, M, shuffle, c, seed, j):  # input block and local row of column j
     return H * c + ((j ^ w >> 27) & c - 1), unit // ways * (32 // c) + run
 def blockperm(d, k, M, kappa, s, shuffle, c, seed, j):  # SJLT too
     (h, u), (a, b), W = local(d, M, shuffle, c, seed, j), wiring(seed, M), k // M // s
-    per_word = 32 // (2 * ceil(ceil(k, M), s) - 1).bit_length()
-    words, lanes = ceil(s, per_word), 32 // min(s, per_word)
-    address, v, quads, g = 4 * (u // W * M + h), u % W, ceil(words * (1 + ceil(W, lanes)), 4), h
-    for l, q in np.ndindex(kappa, words):
+    m = ceil(ceil(k, M), s)  # each: the strata of a band
+    each = ceil(s, ceil(s, min(32 // (2 * m - 1).bit_length(), 64 // m if m <= 64 else 32)))
+    lanes, address, v, g = 32 // each, 4 * (u // W * M + h), u % W, h
+    for l, q in np.ndindex(kappa, ceil(s, each)):
         if q == 0: g = pow(a, -1, M) * (g + (M - b)) % M
-        rows, n, ts = size(k, M, g), words + q * ceil(W, lanes) + v // lanes, range(s)[q * per_word:][:per_word]
-        codes = digits(seed, COLUMN, address + q % 4, l * quads + q // 4, [2 * size(rows, s, t) for t in ts])
-        signs = word(seed, COLUMN, address + n % 4, l * quads + n // 4)
-        for t, x in zip(ts, codes):
+        rows, n, e = size(k, M, g), 1 + v // lanes, (l * ceil(s, each) + q) * ceil(1 + ceil(W, lanes), 4)
+        signs, ts = word(seed, COLUMN, address + n % 4, e + n // 4), range(s)[q * each:][:each]
+        for t, x in zip(ts, digits(seed, COLUMN, address, e, [2 * size(rows, s, t) for t in ts])):
             row, minus = (x // 2 + v) % size(rows, s, t), x ^ signs >> 31 - v % lanes - (t - ts[0]) * lanes
             yield start(k, M, g) + start(rows, s, t) + row, j, (-1.0)**(minus & 1) / np.sqrt(kappa * s)
 def blockrow(d, k, M, kappa, s, shuffle, c, seed, columns):

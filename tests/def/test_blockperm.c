@@ -85,11 +85,11 @@ typedef struct entry {
 /* Its code in its stratum, 2 (row in the stratum) + (1 if the sign is minus), and the number of such codes. */
 static int64_t code_of(const fsi_blockperm *B, entry at, int64_t rows, int64_t *codes)
 {
-    uint32_t code[FSI_MAX_PER_WORD] = {0};
+    uint32_t code[FSI_MAX_PER_BAND] = {0};
     const fsi_split strata = fsi_split_make(rows, B->s);
-    fsi_blockperm_nonzeros(B, at.h, at.u, at.l, at.t / B->per_word, rows, code, 1);
+    fsi_blockperm_nonzeros(B, at.h, at.u, at.l, at.t / B->per_band, rows, code, 1);
     *codes = 2 * fsi_split_size(&strata, at.t);
-    const int64_t found = (int64_t)code[at.t % B->per_word] - 2 * fsi_split_start(&strata, at.t);
+    const int64_t found = (int64_t)code[at.t % B->per_band] - 2 * fsi_split_start(&strata, at.t);
     HOLDS(found >= 0 && found < *codes, "code " I64 " of " I64, found, *codes);
     return found;
 }
@@ -318,7 +318,7 @@ static void rows_of_S_are_equally_full_and_signs_balance(void **state)
         memset(count, 0, sizeof count);
         for (int64_t j = 0; j < D; j++) {
             const fsi_local at = fsi_blockperm_local(&B, j);
-            uint32_t g = (uint32_t)at.h, code[FSI_MAX_PER_WORD];
+            uint32_t g = (uint32_t)at.h, code[FSI_MAX_PER_BAND];
             for (int64_t l = 1; l <= 2; l++) {
                 g = fsi_wiring_back(&B.wiring, g);
                 const int c = fsi_blockperm_nonzeros(&B, at.h, at.u, l, 0, 30, code, 1);
@@ -330,26 +330,26 @@ static void rows_of_S_are_equally_full_and_signs_balance(void **state)
     }
 }
 
-/* The packed words of local rows u ... u + 3 hold what fsi_blockperm_nonzeros gives, and all forms are the same. */
-static void check_packed(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l)
+/* The packed words of local rows u ... u + 3 in band q hold what fsi_blockperm_nonzeros gives, counted from the first row
+ * of the band, and all forms are the same. */
+static void check_packed(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q)
 {
     const fsi_philox_keys keys = fsi_philox_keys_of(B->seed);
-    const fsi_quad quad = fsi_blockperm_quad(B, h, u, l), rolled = fsi_blockperm_quad_rolled(B, h, u, l);
+    const uint32_t band = fsi_blockperm_band(B, l, q), start = 2 * (uint32_t)(q * B->per_band * B->window);
+    const fsi_quad quad = fsi_blockperm_quad(B, h, u, band), rolled = fsi_blockperm_quad_rolled(B, h, u, band),
+                   by = fsi_blockperm_quad_by(B, &keys, h, u, band);
     assert_memory_equal(&quad, &rolled, sizeof quad);
-    if (l == 1) {
-        const fsi_quad by = fsi_blockperm_quad_by(B, &keys, h, u);
-        assert_memory_equal(&quad, &by, sizeof quad);
-    }
+    assert_memory_equal(&quad, &by, sizeof quad);
     for (int i = 0; i < 4; i++) {
-        uint32_t word = quad.w[i], code[FSI_MAX_PER_WORD];
-        const int count = fsi_blockperm_nonzeros(B, h, u + i, l, 0, B->out.small, code, 1);
-        HOLDS(count == B->s, "%d nonzeros in a word, not " I64, count, B->s);
+        uint32_t word = quad.w[i], code[FSI_MAX_PER_BAND];
+        const int count = fsi_blockperm_nonzeros(B, h, u + i, l, q, B->out.small, code, 1);
+        HOLDS(count == B->per_band, "%d nonzeros in a word, not %d", count, B->per_band);
         for (uint32_t t = 0; t < (uint32_t)count; t++) {
             const uint32_t packed = fsi_packed_code(B, t, &word);
-            HOLDS(packed == code[t],
-                  "k / M = " I64 ", s = " I64 ", local row " I64 " of block " I64 ", stratum " U32 ": code " U32
-                  " in the packed word, " U32 " in the nonzeros",
-                  B->out.small, B->s, u + i, h, t, packed, code[t]);
+            HOLDS(packed + start == code[t],
+                  "k / M = " I64 ", s = " I64 ", local row " I64 " of block " I64 ", stratum " U32 " of band " I64
+                  ": code " U32 " + " U32 " in the packed word, " U32 " in the nonzeros",
+                  B->out.small, B->s, u + i, h, t, q, start, packed, code[t]);
         }
     }
 }
@@ -360,9 +360,10 @@ static void packed_words_are_the_nonzeros(void **state)
         int64_t rows, s;
         int packed;
     } cases[] = {
-        {64, 1, 1}, {64, 2, 1}, {64, 4, 1}, {64, 8, 1},  {64, 16, 0}, {64, 32, 0}, {64, 64, 0},   {64, 3, 0},
-        {48, 4, 0}, {48, 3, 0}, {80, 5, 0}, {96, 6, 0},  {32, 4, 1},  {32, 8, 1},  {16, 4, 1},    {8, 4, 0},
-        {4, 1, 1},  {96, 4, 0}, {96, 3, 0}, {128, 8, 0}, {256, 4, 0}, {128, 1, 0}, {65536, 1, 0},
+        {64, 1, 1},  {64, 2, 1},   {64, 4, 1},   {64, 8, 1},  {64, 16, 1}, {64, 32, 0}, {64, 64, 0},
+        {64, 3, 0},  {48, 4, 0},   {48, 3, 0},   {80, 5, 0},  {96, 6, 0},  {32, 4, 1},  {32, 8, 1},
+        {16, 4, 1},  {8, 4, 0},    {4, 1, 1},    {96, 4, 0},  {96, 3, 0},  {128, 2, 1}, {128, 4, 1},
+        {128, 8, 1}, {128, 16, 1}, {128, 32, 1}, {256, 4, 1}, {256, 8, 1}, {128, 1, 0}, {65536, 1, 0},
     };
     (void)state;
     for (int n = 0; n < COUNT(cases); n++) {
@@ -374,9 +375,9 @@ static void packed_words_are_the_nonzeros(void **state)
               I64 " rows, s = " I64 ": packed is %d, %d in uneven blocks", cases[n].rows, cases[n].s, B.packed,
               uneven.packed);
         for (int64_t i = 0; B.packed && i < 600; i++) {
-            check_packed(&B, i % 8, 4 * i, 1 + i % 3);
-            check_packed(&B, i % 8, 4 * (i * i * i * 31 + 7 * i), 1 + i % 3);
-            check_packed(&B, i % 8, FSI_MAX_D / 8 - 4 - 4 * i, 1);
+            check_packed(&B, i % 8, 4 * i, 1 + i % 3, i % B.bands);
+            check_packed(&B, i % 8, 4 * (i * i * i * 31 + 7 * i), 1 + i % 3, i % B.bands);
+            check_packed(&B, i % 8, FSI_MAX_D / 8 - 4 - 4 * i, 1, i % B.bands);
         }
     }
 }

@@ -8,12 +8,13 @@ static const struct size {
     int32_t shuffle;
     int64_t interleave;
 } sizes[] = {
-    {65536, 1024, 16, 1, 8, FSI_DEF_ROWS, 1}, {65536, 1024, 16, 2, 4, FSI_DEF_ROWS, 1},
-    {60000, 1000, 16, 1, 8, FSI_DEF_ROWS, 1}, {5000, 257, 5, 3, 3, FSI_DEF_ROWS, 1},
-    {5000, 100, 1, 1, 7, FSI_DEF_NONE, 1},    {70000, 4096, 1, 1, 1, FSI_DEF_NONE, 1},
-    {70000, 4096, 1, 1, 4, FSI_DEF_NONE, 1},  {5000, 640, 64, 4, 1, FSI_DEF_GROUPS, 32},
-    {9999, 1003, 17, 2, 5, FSI_DEF_ROWS, 1},  {9999, 130, 2, 1, 65, FSI_DEF_ROWS, 1},
-    {9999, 230, 2, 1, 19, FSI_DEF_ROWS, 1},   {9999, 231, 3, 1, 19, FSI_DEF_GROUPS, 1},
+    {65536, 1024, 8, 1, 8, FSI_DEF_ROWS, 1},   {65536, 1024, 16, 1, 8, FSI_DEF_ROWS, 1},
+    {65536, 1024, 16, 2, 4, FSI_DEF_ROWS, 1},  {60000, 1000, 16, 1, 8, FSI_DEF_ROWS, 1},
+    {5000, 257, 5, 3, 3, FSI_DEF_ROWS, 1},     {5000, 100, 1, 1, 7, FSI_DEF_NONE, 1},
+    {70000, 4096, 1, 1, 1, FSI_DEF_NONE, 1},   {70000, 4096, 1, 1, 4, FSI_DEF_NONE, 1},
+    {5000, 640, 64, 4, 1, FSI_DEF_GROUPS, 32}, {9999, 1003, 17, 2, 5, FSI_DEF_ROWS, 1},
+    {9999, 130, 2, 1, 65, FSI_DEF_ROWS, 1},    {9999, 230, 2, 1, 19, FSI_DEF_ROWS, 1},
+    {9999, 231, 3, 1, 19, FSI_DEF_GROUPS, 1},
 };
 
 static fsi_blockperm blockperm_of(int i)
@@ -49,15 +50,15 @@ static void check_windows(int i, const fsi_blockperm *B, int64_t h, int64_t l, i
     const int64_t each = fsi_bulk_sign_words(columns);
     const fsi_split *parts = &B->strata[rows - B->out.small];
     uint32_t *row = malloc((size_t)(B->s * FSI_BULK) * 4), *minus = malloc((size_t)(B->s * each * FSI_BULK) * 4);
-    uint32_t code[FSI_MAX_PER_WORD];
+    uint32_t code[FSI_MAX_PER_BAND];
     fsi_bulk_windows(B, h, w0, FSI_BULK, l, rows, v0, columns, row, minus);
     for (int w = 0; w < FSI_BULK; w++)
         for (int64_t v = 0; v < columns; v++)
-            for (int64_t q = 0; q < B->words; q++) {
+            for (int64_t q = 0; q < B->bands; q++) {
                 const int64_t u = ((int64_t)w0 + w) * B->window + v0 + v;
                 const int count = fsi_blockperm_nonzeros(B, h, u, l, q, rows, code, 1);
                 for (int c = 0; c < count; c++) {
-                    const int64_t t = q * B->per_word + c, size = fsi_split_size(parts, t);
+                    const int64_t t = q * B->per_band + c, size = fsi_split_size(parts, t);
                     const int64_t r = fsi_split_start(parts, t) + (row[t * FSI_BULK + w] + v0 + v) % size;
                     const uint32_t sign = minus[(t * each + v / 32) * FSI_BULK + w] >> (31 - v % 32) & 1;
                     HOLDS(code[c] == 2 * (uint32_t)r + sign,

@@ -201,7 +201,7 @@ template <class T> __global__ void __launch_bounds__(THREADS) coordinates(const 
             g = fsi_wiring_back(&a.B.wiring, g);
             const int64_t start = fsi_split_start(&a.B.out, g), block = fsi_split_size(&a.B.out, g);
             const fsi_split strata = a.B.strata[block > a.B.out.small];
-            for (int64_t q = 0, t = 0; q < a.B.words; q++) {
+            for (int64_t q = 0, t = 0; q < a.B.bands; q++) {
                 fsi_draw draw = fsi_blockperm_draw(&a.B, local.h, local.u, l, q, block);
                 for (int i = fsi_blockperm_count(&a.B, q); i > 0; i--, t++) {
                     const uint32_t code = fsi_blockperm_code(&a.B, &strata, t, &draw);

@@ -77,8 +77,8 @@ template <class Sum>
 static __device__ void add_blockperm(const sparse_call &C, const slice_sums<Sum> &Y, int count, int64_t j, Sum x)
 {
     const fsi_blockperm *B = &C.S.u.blockperm;
-    const int lane = threadIdx.x % 32, at_once = (int)fsi_min(32, STAGE / B->per_word);
-    const int64_t each = B->kappa * B->words, words = count * each;
+    const int lane = threadIdx.x % 32, at_once = (int)fsi_min(32, STAGE / B->per_band);
+    const int64_t each = B->kappa * B->bands, words = count * each;
     for (int64_t base = 0; base < words; base += at_once) {
         /* 1. A lane decodes one word: word q of permutation l of an entry, if its block touches the slice. */
         const int64_t w = base + lane;
@@ -89,14 +89,14 @@ static __device__ void add_blockperm(const sparse_call &C, const slice_sums<Sum>
         int64_t start = 0;
         int nonzeros = 0;
         if (mine) {
-            const int64_t l = w % each / B->words + 1, q = w % each % B->words;
+            const int64_t l = w % each / B->bands + 1, q = w % each % B->bands;
             const fsi_local local = fsi_blockperm_local(B, column);
             uint32_t g = (uint32_t)local.h;
             for (int64_t step = 0; step < l; step++) g = fsi_wiring_back(&B->wiring, g);
             const int64_t rows = fsi_split_size(&B->out, g);
             start = fsi_split_start(&B->out, g) - Y.first;
             if (start < Y.rows && start + rows > 0)
-                nonzeros = fsi_blockperm_nonzeros(B, local.h, local.u, l, q, rows, Y.stage + lane * B->per_word, 1);
+                nonzeros = fsi_blockperm_nonzeros(B, local.h, local.u, l, q, rows, Y.stage + lane * B->per_band, 1);
         }
         __syncwarp();
         /* 2. Word by word, a lane for each nonzero. */
@@ -105,7 +105,7 @@ static __device__ void add_blockperm(const sparse_call &C, const slice_sums<Sum>
             const int64_t corner = __shfl_sync(ALL_LANES, start, from);
             const Sum term = __shfl_sync(ALL_LANES, value, from);
             if (lane < width) {
-                const uint32_t code = Y.stage[from * B->per_word + lane];
+                const uint32_t code = Y.stage[from * B->per_band + lane];
                 const int64_t r = corner + (code >> 1);
                 if (r >= 0 && r < Y.rows) Y.sums[r] += code & 1 ? -term : term;
             }
