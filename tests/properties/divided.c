@@ -107,7 +107,7 @@ static void usual_sketches(const pair *by)
         for (int sketch = i % THIN; sketch < 4; sketch += THIN) {
             fs_spec spec = FS_SPEC_INIT;
             spec.k = heights[i], spec.d = 24 * spec.k + 77, spec.seed = 9;
-            if (heights[i] < 256 && kappa[sketch] > 1) spec.M = 4;
+            if (heights[i] <= 256 && kappa[sketch] > 1) spec.M = 4;
             spec.kappa = kappa[sketch], spec.s = sketch == 1 ? 1 : sketch ? 4 : 0;
             const int64_t n = i == 4 ? widths[sketch] / 2 + 1 : widths[(sketch + i) % 4];
             try_divisions(by, "blockperm", &spec, 0, (fs_dtype)(1 + (i + sketch) % 4), n);

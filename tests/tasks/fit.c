@@ -42,7 +42,7 @@ static void check(const struct shape *s, fs_dtype dtype, double condition, doubl
      * by 1e-7 times the condition number, all digits at 1e6).  f64: one step of refinement.  With k hardly more than n
      * the sketch itself makes it worse. */
     const double close = s->k == s->n + 1 ? 10 : 1;
-    const double growth = dtype == FS_F32 ? 3e-16 * condition * condition * close : 1e-13 * condition;
+    const double growth = dtype == FS_F32 ? 3e-16 * condition * condition * close : 1e-13 * condition * close;
     const double bound = lambda > 0 ? 1e-12 : fmax(1e-13, growth);
     const double error = distance(&X, want);
     if (!(error <= bound))
