@@ -53,12 +53,13 @@ FSI_DEF int64_t fsi_def_rung_nonzeros(int32_t quality) /* kappa s */
     return quality == FSI_DEF_GAUSSIAN ? 32 : quality == FSI_DEF_HIGH ? 16 : quality == FSI_DEF_FAST ? 4 : 8;
 }
 
-/* The rows of a block at most, where M is open: two bands, one where a column has a single nonzero in a block, and for
- * blockrow, which has no bands. */
+/* The rows of a block at most, where M is open: two bands; one where a column has a single nonzero in a block, of row
+ * groups, several blocks of which share a read already, and of blockrow, which has no bands. */
 FSI_DEF int64_t fsi_def_block_rows(const fsi_def_spec *p, int64_t nonzeros)
 {
     const int64_t kappa = p->kappa ? p->kappa : fsi_def_rung_kappa(p->quality), s = p->s ? p->s : nonzeros / kappa;
-    return p->family == FSI_DEF_BLOCKROW || s < 2 ? FSI_BAND_ROWS : 2 * FSI_BAND_ROWS;
+    const int one = p->family == FSI_DEF_BLOCKROW || p->shuffle == FSI_DEF_GROUPS || s < 2;
+    return one ? FSI_BAND_ROWS : 2 * FSI_BAND_ROWS;
 }
 
 /* Fills every field that is 0: blocks of at most 128 rows, rows shuffled, kappa and s by the rung; row groups spread over

@@ -349,7 +349,7 @@ static void every_plan_of_gathered_rows_fits(void **state)
 #else
         const int there = p.dtype != FS_F64;
 #endif
-        const int meant = gpu->traits.arch >= 80 && p.block_rows <= 64 && there;
+        const int meant = gpu->traits.arch >= 80 && p.tile_rows <= 64 && there;
         if (plan.kernel != (meant ? FSI_KERNEL_MMA_GATHER : FSI_KERNEL_NONE))
             fail_msg("%s: gathered rows: chosen is %s", say_call(&c, gpu), say_plan(&plan));
         if (!meant) continue;
@@ -371,7 +371,7 @@ static void every_plan_of_factored_input_fits(void **state)
         fsi_problem p = problem_of_call(&c);
         p.input = FSI_INPUT_FACTORED;
         const fsi_plan plan = fsi_choose(&p, &gpu->traits, NULL);
-        const int meant = gpu->traits.arch >= 80 && p.block_rows <= 64 && p.dtype == FS_F32;
+        const int meant = gpu->traits.arch >= 80 && p.tile_rows <= 64 && p.dtype == FS_F32;
         if (plan.kernel != (meant ? FSI_KERNEL_MMA_FACTORED : FSI_KERNEL_NONE))
             fail_msg("%s: factored input: chosen is %s", say_call(&c, gpu), say_plan(&plan));
         if (!meant) continue;

@@ -109,6 +109,9 @@ static const struct {
     {1024, 16, 16, 4, NONE, 1},        {1024, 16, 5, 8, SHUFFLED, 1},
     {4096, 64, 1, 8, GROUPED, 16},     {4096, 64, 6, 1, SHUFFLED, 1},
     {4096, 64, 64, 64, SHUFFLED, 1},   {512, 2, 2, 16, SHUFFLED, 1},
+    {256, 2, 1, 8, SHUFFLED, 1},       {1024, 8, 1, 4, NONE, 1},
+    {1000, 8, 1, 8, SHUFFLED, 1},      {2048, 16, 2, 8, SHUFFLED, 1},
+    {2048, 16, 1, 16, SHUFFLED, 1},    {1024, 4, 1, 8, SHUFFLED, 1},
     {512, 1, 1, 512, NONE, 1},         {700, 1, 1, 4, NONE, 1},
     {4096, 1, 1, 4, NONE, 1},          {100000, 1000, 1, 7, SHUFFLED, 1},
     {100000, 2000, 2, 50, GROUPED, 8}, {FSI_MAX_K, (int64_t)1 << 25, 2, 1, SHUFFLED, 1},
@@ -155,7 +158,8 @@ static const char *fault_of_numbers(const fsi_problem *p, const fsi_plan *plan, 
     if (plan->shared < 0 || plan->shared > gpu->shared) return "it has more shared memory than a thread block can have";
     if (plan->threads < 32 || plan->threads > 1024 || plan->threads % 32) return "its threads are not whole warps";
     if (plan->team < 0 || (plan->team && plan->threads % plan->team)) return "its teams do not divide its threads";
-    if (plan->group < 1 || plan->group > p->kappa) return "it takes more permutations together than there are";
+    const int64_t outputs = fsi_kernel_of(plan->kernel)->whole_blocks ? p->kappa : p->kappa * p->tiles;
+    if (plan->group < 1 || plan->group > outputs) return "it takes more outputs together than there are";
     if (fsi_plan_width(plan) < 1) return "its tiles have no columns";
     const int64_t partials = fsi_plan_partials(p, plan);
     if (plan->cluster < 1 || plan->slices % plan->cluster != 0) return "its slices are not whole clusters";
@@ -178,7 +182,8 @@ static const char *fault_of_simt_generic(const fsi_problem *p, const fsi_plan *p
 }
 static const char *fault_of_simt_skinny(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (p->n > 32 || p->kappa > 1 || p->block_rows > 64 || p->shuffle == GROUPED) return "it cannot take this problem";
+    if (p->n > 32 || p->kappa > 1 || p->tile_rows > 64 || p->shuffle == GROUPED) return "it cannot take this problem";
+    if (plan->threads / 32 < p->tiles) return "it has fewer warps than a block has output tiles";
     if (plan->threads > 512) return "it has more than 16 warps";
     if (plan->team < p->n || plan->team > 32 || 32 % plan->team) return "its lanes are not those of whole rounds";
     if (plan->chunk < 1 || plan->chunk % (4 * (32 / plan->team))) return "its chunks are not whole steps of its lanes";
@@ -187,8 +192,9 @@ static const char *fault_of_simt_skinny(const fsi_problem *p, const fsi_plan *pl
 }
 static const char *fault_of_mma_skinny(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (p->n > 64 || p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == GROUPED ||
-        (p->s != 1 && p->s != 2 && p->s != 4 && p->s != 8) || p->dtype == FS_F64)
+    const int64_t nonzeros = p->tile_nonzeros;
+    if (p->n > 64 || p->kappa > 1 || p->tile_rows != 64 || p->k != 64 * p->M * p->tiles || p->shuffle == GROUPED ||
+        (nonzeros != 1 && nonzeros != 2 && nonzeros != 4 && nonzeros != 8) || p->dtype == FS_F64)
         return "it cannot take this problem";
     if (plan->length > INT32_MAX / p->M) return "its slices have too many rows";
     return NULL;
@@ -196,7 +202,7 @@ static const char *fault_of_mma_skinny(const fsi_problem *p, const fsi_plan *pla
 static const char *fault_of_mma_rows(const fsi_problem *p, const fsi_plan *plan)
 {
     (void)plan;
-    if (!p->across || !p->aligned || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (!p->across || !p->aligned || p->tile_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
     return NULL;
 }
 static const char *fault_of_wgmma_rows(const fsi_problem *p, const fsi_plan *plan)
@@ -206,19 +212,20 @@ static const char *fault_of_wgmma_rows(const fsi_problem *p, const fsi_plan *pla
         FSI_WGMMA_ROWS(CHUNKED)
 #undef CHUNKED
     };
-    if (!p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (!p->across || p->tile_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
     if (!chunked[plan->instance] && !p->mapped) return "no tensor map describes this matrix";
     if (chunked[plan->instance] && plan->cluster != 1) return "rows copied by chunks have no clusters";
-    if (p->kappa % plan->group) return "its permutations do not divide kappa";
-    if (fsi_plan_is_persistent(plan) && (plan->cluster != 1 || plan->group != 1))
-        return "persistent thread blocks compute one block at a time and are no cluster";
+    if (p->kappa * p->tiles % plan->group) return "its outputs do not divide all outputs";
+    if (fsi_plan_is_persistent(plan) && (plan->cluster != 1 || plan->group > 2))
+        return "persistent thread blocks compute two outputs at most and are no cluster";
     return NULL;
 }
 static const char *fault_of_wgmma_rows_16bit(const fsi_problem *p, const fsi_plan *plan)
 {
     if (!p->across || !p->whole || p->rows > INT32_MAX || (p->dtype != FS_F16 && p->dtype != FS_BF16))
         return "it cannot take this matrix";
-    if (p->kappa > 1 || p->block_rows != 64 || p->k != 64 * p->M || p->shuffle == GROUPED || (p->s != 4 && p->s != 8))
+    if (p->kappa > 1 || p->tile_rows != 64 || p->k != 64 * p->M * p->tiles || p->shuffle == GROUPED || p->tiles > 2 ||
+        (p->tile_nonzeros != 4 && p->tile_nonzeros != 8))
         return "it cannot take this sketch";
     if (plan->slices != plan->cluster) return "its slices are not one cluster";
     if (plan->length % FSI_WGMMA_ROWS_16BIT_UNIT) return "its slices are not whole units";
@@ -227,16 +234,17 @@ static const char *fault_of_wgmma_rows_16bit(const fsi_problem *p, const fsi_pla
 }
 static const char *fault_of_gather_rows_simt(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (!p->across || !p->mapped || p->block_rows > 64 || p->dtype != FS_F32) return "it cannot take this matrix";
+    if (!p->across || !p->mapped || p->tile_rows > 64 || p->dtype != FS_F32) return "it cannot take this matrix";
     if (p->n < 128 && p->n % 32) return "no tile of it has whole groups of 128 bytes";
-    if (!p->packed || p->shuffle == FSI_DEF_GROUPS || plan->group * p->s > 4) return "it cannot take this sketch";
-    if (p->kappa % plan->group) return "its permutations do not divide kappa";
+    if (!p->packed || p->shuffle == FSI_DEF_GROUPS || plan->group * p->tile_nonzeros > 4)
+        return "it cannot take this sketch";
+    if (p->kappa * p->tiles % plan->group) return "its outputs do not divide all outputs";
     if (plan->length % 128) return "its slices are not whole stages";
     return NULL;
 }
 static const char *fault_of_wgmma_groups(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (!p->down || p->across || p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (!p->down || p->across || p->tiles > 1 || p->tile_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
     if (!p->aligned) return "its samples are not aligned";
     if (p->dtype == FS_F32) {
         if (!p->mapped) return "no tensor map describes this matrix";
@@ -252,7 +260,7 @@ static const char *fault_of_wgmma_groups(const fsi_problem *p, const fsi_plan *p
 }
 static const char *fault_of_mma_gather(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (p->block_rows > 64 || p->dtype == FS_F64) return "it cannot take this problem";
+    if (p->tile_rows > 64 || p->dtype == FS_F64) return "it cannot take this problem";
     if (plan->length % plan->threads) return "its slices are not whole chunks";
     return NULL;
 }

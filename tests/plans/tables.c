@@ -118,6 +118,9 @@ static void an_entry_is_chosen_for_its_problem_and_no_other(void **state)
             WITH_ANOTHER(s, p.s + 1);
             WITH_ANOTHER(interleave, 2 * p.interleave);
             WITH_ANOTHER(block_rows, p.block_rows - 1);
+            WITH_ANOTHER(tiles, p.tiles + 1);
+            WITH_ANOTHER(tile_rows, p.tile_rows - 1);
+            WITH_ANOTHER(tile_nonzeros, p.tile_nonzeros + 1);
             WITH_ANOTHER(local_rows, p.local_rows + 1);
             WITH_ANOTHER(shuffle, p.shuffle % FSI_DEF_GROUPS + 1);
             WITH_ANOTHER(dtype, p.dtype == FS_F32 ? FS_F16 : FS_F32);

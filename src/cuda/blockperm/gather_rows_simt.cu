@@ -12,7 +12,7 @@
  * of a nonzero is where its row begins plus the number of bits before its own.  The order within a row is that of the
  * bits, so it is fixed.
  *
- * grid     (kappa / OUTS) x M x column tiles x slices, in this order, in x; no clusters (they are slower)
+ * grid     (outputs / OUTS) x M x column tiles x slices, in this order, in x; no clusters (they are slower)
  * threads  4 warps that copy rows, 4 that produce lists, 16 that add; registers move to the last
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
  * needs    sm_90; rows contiguous or shuffled; blocks of at most 64 rows; OUTS s <= 4; one word per column, without
@@ -34,7 +34,7 @@ enum {
     STAGES = FSI_GATHER_ROWS_SIMT_STAGES,
     ROW_BYTES = FSI_GATHER_ROWS_SIMT_BYTES
 };
-static_assert(PREPARE + 32 * ADDERS == THREADS && sizeof(fsi_slice) == 48, "the instance list disagrees");
+static_assert(PREPARE + 32 * ADDERS == THREADS && sizeof(fsi_slice) == 64, "the instance list disagrees");
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
@@ -68,7 +68,7 @@ __device__ __forceinline__ void each_nonzero(const fsi_tile_args &a, int valid, 
 {
     uint32_t word[4] = {words[0], words[1], words[2], words[3]};
 #pragma unroll 1
-    for (int t = 0; t < (int)a.B.s; t++)
+    for (int t = 0; t < a.B.per_band; t++)
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint32_t code = fsi_packed_code(&a.B, t, &word[i]);
@@ -116,7 +116,7 @@ template <int OUTS> __device__ void list_nonzeros(const fsi_tile_args &a, fsi_sl
             const int before = __shfl_up_sync(~0u, end, step);
             if (lane >= step) end += before;
         }
-        const uint32_t begin = 2 * (out * (int)a.B.s * STAGE + end - both);
+        const uint32_t begin = 2 * (out * a.B.per_band * STAGE + end - both);
         fsi_mbarrier_wait(ring.empty(stage), t / STAGES & 1 ^ 1);
         uint16_t *begins = places.begins(stage, out), *lists = places.lists(stage);
         ((uint32_t *)begins)[lane] = begin | (begin + 2 * first) << 16;
@@ -250,7 +250,7 @@ template <int OUTS> __global__ void __launch_bounds__(THREADS, 1)
         if (column < owned || column >= a.n) return;
 #pragma unroll
         for (int r = 0; r < sh::ROWS; r++)
-            if (first_row + r < p.block_rows)
+            if (first_row + r < p.tile_rows)
                 *(float4 *)(there + r * to.row_stride) = make_float4(f * sums[r][0], f * sums[r][1], f * sums[r][2],
                                                                      f * sums[r][3]);
         return;

@@ -7,7 +7,7 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* Element type, permutations together. */
+/* Element type, outputs together. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_GATHER_ROWS_SIMT(X) X(float, FS_F32, 1)
 #else
@@ -27,7 +27,7 @@ enum {
 };
 /* Bytes of a stage's lists, at most four nonzeros a row and one entry more; of the numbers where a block's lists begin;
  * of both of them; and of everything: stages, lists, a mask for each row of a block of every listing warp, four
- * slices of 48 bytes (tile.cuh), two mbarriers a stage. */
+ * slices of 64 bytes (tile.cuh), two mbarriers a stage. */
 enum {
     FSI_GATHER_ROWS_SIMT_ENTRIES = 2 * 4 * FSI_GATHER_ROWS_SIMT_STAGE + 16,
     FSI_GATHER_ROWS_SIMT_BEGINS = 2 * 64 + 16,
@@ -35,7 +35,7 @@ enum {
     FSI_GATHER_ROWS_SIMT_SHARED = FSI_GATHER_ROWS_SIMT_STAGES *
                                       (FSI_GATHER_ROWS_SIMT_STAGE * FSI_GATHER_ROWS_SIMT_BYTES +
                                        FSI_GATHER_ROWS_SIMT_LISTS + 16) +
-                                  FSI_GATHER_ROWS_SIMT_LISTERS * 64 * 16 + 4 * 48
+                                  FSI_GATHER_ROWS_SIMT_LISTERS * 64 * 16 + 4 * 64
 };
 
 #endif

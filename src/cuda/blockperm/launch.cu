@@ -46,6 +46,8 @@ static void set_arguments(fsi_tile_launch *l)
     a->list_type = o->rows ? o->rows->index_type : FS_INDEX64;
     a->all_rows = from->rows;
     a->local_rows = fsi_local_rows_of(o->S, 0, o->row0, l->problem->rows);
+    a->outputs = fsi_kernel_of(l->plan->kernel)->whole_blocks ? fsi_output_tiles_whole(o->S)
+                                                              : fsi_output_tiles_of(o->S);
     a->length = l->plan->length;
     a->slices = l->plan->slices;
     a->cluster = l->plan->cluster;

@@ -12,7 +12,7 @@
  * have one factor in common, which is then in L1.  Accuracy, Inf and NaN: as in mma_rows.cu.  An element of a row that
  * does not exist counts as NaN.
  *
- * grid     kappa x M x tiles of samples x slices, in this order, in x
+ * grid     outputs x M x tiles of samples x slices, in this order, in x
  * threads  8 warps: two for each 16 of 64 samples; four of 32, where factored input would leave SMs idle
  * shared   a chunk of S (256 local rows, four S tiles) and where in A its rows are; then the sums of all but the first
  *          warp of a group, or the tile of sums by plain additions
@@ -195,7 +195,7 @@ template <class T, bool PRODUCTS, int SAMPLES> __global__ void __launch_bounds__
         const int64_t column = p.column + tid;
         if (tid >= SAMPLES || column >= a.n) return;
         add_serial<T, PRODUCTS>(a, p, column, tile + tid, SAMPLES);
-        for (int r = 0; r < p.block_rows; r++) fsi_output_put(to, p.output_row + r, column, tile[r * SAMPLES + tid]);
+        for (int r = 0; r < p.tile_rows; r++) fsi_output_put(to, p.output_row + r, column, tile[r * SAMPLES + tid]);
         return;
     }
     store_shares<T, PRODUCTS, GROUPS, SHARES>(a, p, to, group, share, lane, first, tile, total);

@@ -7,7 +7,7 @@
  * Inf and NaN.  0 x Inf is NaN, so a non-finite element spoils all rows of its block in its column.  When a thread
  * block finds a sum that is not finite it recomputes its slice by plain additions, which only touch the nonzeros of S.
  *
- * grid     kappa x M x column tiles x slices, in this order, in x
+ * grid     outputs x M x column tiles x slices, in this order, in x
  * threads  GROUPS groups of 128; each computes 64 rows x 128 columns
  * shared   two chunks of S (128 local rows each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
  * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
@@ -175,7 +175,7 @@ template <class T, int THREADS> __device__ __forceinline__ void store_total(cons
         const fsi_output to = fsi_partial_sums(a, p.l, p.z);
         float *mine = (float *)shared + tid;
         add_serial<T>(a, slice, p.column + tid, mine, THREADS);
-        for (int r = 0; r < p.block_rows && p.column + tid < a.n; r++)
+        for (int r = 0; r < p.tile_rows && p.column + tid < a.n; r++)
             fsi_output_put(to, p.output_row + r, p.column + tid, mine[r * THREADS]);
     } else store_tile<2>(a, p, total, p.column + (tid >> 5) * 32 + (tid >> 2 & 7) * 4);
 }

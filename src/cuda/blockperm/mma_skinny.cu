@@ -1,22 +1,22 @@
-/* mma_skinny.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has a block
- * of S, which it generates in registers.
+/* mma_skinny.cu - BlockPerm-SJLT of tall matrices with few columns, on the tensor cores by mma.sync: a warp has an output
+ * tile of S, which it generates in registers.
  *
- * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 8
+ * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 16 of its local rows the K axis, 8
  * columns of A the N axis.  Where the strata of a block are powers of two, a nonzero is some bits of its local row's
  * packed word (fsi_packed_code), so a thread generates its elements of S by comparing those bits with the row it
  * has, two local rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them,
  * VECTOR neighbouring columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, without
- * synchronisation. Warps of a thread block have neighbouring blocks and traverse the same rounds of the row assignment,
+ * synchronisation. Warps of a thread block have neighbouring outputs, the tiles of a block side by side, and traverse the same rounds of the row assignment,
  * of which they read all rows together; they synchronise once per span of rounds, whose shifts and random words they
  * compute cooperatively, four neighbouring local rows of a block per Philox call.
  * Accuracy, Inf and NaN: as in mma_rows.cu; floats are cut into three split terms of bf16, 32 local rows are added on
  * the tensor cores, small terms first, and those sums in float.
  *
- * grid     groups of `size` blocks x tiles of 8 VECTOR columns x slices, in this order, in x
- * threads  WARPS warps: `replicas` sets of a warp for each block of the group, which take 32 local rows in turn
- * shared   of every warp: its ring of elements, and then its sums; rounds of four spans; of every block their words;
+ * grid     groups of `size` outputs x tiles of 8 VECTOR columns x slices, in this order, in x
+ * threads  WARPS warps: `replicas` sets of a warp for each output of the group, which take 32 local rows in turn
+ * shared   of every warp: its ring of elements, and then its sums; rounds of four spans; of every output their words;
  *          of every warp: columns of a chunk's local rows, its slice
- * needs    kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle, M <= 2^20, less
+ * needs    kappa = 1, output tiles of 64 rows with NONZEROS of 1, 2, 4, 8, shuffled rows or no shuffle, M <= 2^20, less
  *          than 2^31 rows of A for a slice; any strides, fast where a thread's columns are one copy */
 #include "cuda/blockperm/mma_skinny_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -25,7 +25,7 @@
 namespace {
 
 /* Local rows of a chunk, whose elements are copied together; rounds of a span, whose shifts and words are computed
- * together, and of all spans that are kept; the distance from one block's words to the next block's. */
+ * together, and of all spans that are kept; the distance from one output's words to the next one's. */
 enum {
     CHUNK = 32,
     UNITS = CHUNK / STEP,
@@ -130,15 +130,17 @@ __device__ __forceinline__ int64_t first_local_row(const fsi_slice &p) { return 
 #pragma unroll
     for (int i = 0; i < 4; i++) rounds[local_row % KEPT + 4 * threadIdx.x + i] = four[i];
 }
-/* its words, for blocks h0 ... h0 + blocks - 1, four neighbouring local rows at once; */
+/* its words, for `count` outputs from number `first` on, four neighbouring local rows at once; */
 template <int NONZEROS> __device__ __noinline__ void make_words(const fsi_blockperm &B, const fsi_slice &p,
-                                                                const fsi_philox_keys &keys, uint32_t h0,
-                                                                uint32_t blocks, unsigned local_row, uint32_t *words)
+                                                                const fsi_philox_keys &keys, uint32_t tiles,
+                                                                uint32_t first, uint32_t count, unsigned local_row,
+                                                                uint32_t *words)
 {
-    for (unsigned item = threadIdx.x; item < blocks * (SPAN / 4); item += blockDim.x) {
-        const unsigned block = item / (SPAN / 4), r = item % (SPAN / 4) * 4;
-        const fsi_quad quad = fsi_blockperm_quad_by(&B, &keys, h0 + block, first_local_row(p) + local_row + r);
-        *(uint4 *)(words + block * PITCH + local_row % KEPT +
+    for (unsigned item = threadIdx.x; item < count * (SPAN / 4); item += blockDim.x) {
+        const unsigned output = item / (SPAN / 4), r = item % (SPAN / 4) * 4;
+        const fsi_quad quad = fsi_blockperm_quad_by(&B, &keys, (first + output) / tiles,
+                                                    first_local_row(p) + local_row + r, (first + output) % tiles);
+        *(uint4 *)(words + output * PITCH + local_row % KEPT +
                    r) = make_uint4(digits<NONZEROS>::laid_out(quad.w[0]), digits<NONZEROS>::laid_out(quad.w[1]),
                                    digits<NONZEROS>::laid_out(quad.w[2]), digits<NONZEROS>::laid_out(quad.w[3]));
     }
@@ -149,7 +151,7 @@ template <int NONZEROS> __device__ __noinline__ uint32_t make_word(const fsi_blo
 {
     const int64_t u = first_local_row(p) + local_row;
     return digits<NONZEROS>::laid_out(
-        fsi_quad_word(fsi_blockperm_quad_by(&B, &keys, p.h, u & ~(int64_t)3), (uint64_t)u));
+        fsi_quad_word(fsi_blockperm_quad_by(&B, &keys, p.h, u & ~(int64_t)3, (uint32_t)p.band), (uint64_t)u));
 }
 /* and this lane's elements of any chunk, of any strides, zeros of empty local rows; `first` is the chunk's first local
  * row. */
@@ -176,11 +178,11 @@ template <class T, int VECTOR> __device__ __noinline__ void copy_slowly(const fs
 
 #if __CUDA_ARCH__ >= 800
 
-/* A warp's block h = h0 + block of the group of `size`; `replicas` warps share a block's local rows, a chunk each in
- * turn.  Warps behind the last block or replica have no work. */
+/* A warp's output, number first + output of all, in the group of `size`: tile `tile` of input block h.  `replicas` warps
+ * share its local rows, a chunk each in turn.  Warps behind the last output or replica have no work. */
 struct warp_share {
     int lane, g, q; /* g, q: of a fragment, rows and pairs of columns */
-    int M, groups, size, replicas, block, replica, h0, h;
+    int M, tiles, outputs, groups, size, replicas, output, replica, first, h, tile;
     int64_t first_column;
     bool shuffled, has_work;
     int z;
@@ -191,12 +193,14 @@ __device__ __forceinline__ warp_share share_of(const fsi_tile_args &a, int warp,
 {
     warp_share w;
     w.lane = lane, w.g = g, w.q = q;
-    w.M = (int)a.B.M, w.groups = (w.M + WARPS - 1) / WARPS, w.size = (w.M + w.groups - 1) / w.groups;
+    w.M = (int)a.B.M, w.tiles = a.outputs.tiles, w.outputs = w.M * w.tiles;
+    w.groups = (w.outputs + WARPS - 1) / WARPS, w.size = (w.outputs + w.groups - 1) / w.groups;
     w.replicas = WARPS / w.size;
-    w.block = warp % w.size, w.replica = warp / w.size;
-    w.h0 = (int)(blockIdx.x % w.groups) * w.size, w.h = w.h0 + w.block;
+    w.output = warp % w.size, w.replica = warp / w.size;
+    w.first = (int)(blockIdx.x % w.groups) * w.size;
+    w.h = (w.first + w.output) / w.tiles, w.tile = (w.first + w.output) % w.tiles;
     w.first_column = (int64_t)(blockIdx.x / w.groups % a.tiles) * WIDTH;
-    w.shuffled = a.B.shuffle == FSI_DEF_ROWS, w.has_work = w.block < w.size && w.h < w.M && w.replica < w.replicas;
+    w.shuffled = a.B.shuffle == FSI_DEF_ROWS, w.has_work = w.h < w.M && w.replica < w.replicas;
     w.z = (int)(blockIdx.x / w.groups / a.tiles);
     return w;
 }
@@ -245,8 +249,8 @@ template <int NONZEROS> __device__ __forceinline__ void draw_span(const fsi_tile
                                                                   bool together, unsigned count, unsigned local_row)
 {
     if (together && local_row < count)
-        make_words<NONZEROS>(a.B, *m.slice, keys, w.h0, w.M - w.h0 < w.size ? w.M - w.h0 : w.size, local_row,
-                             m.all_words);
+        make_words<NONZEROS>(a.B, *m.slice, keys, w.tiles, w.first,
+                             w.outputs - w.first < w.size ? w.outputs - w.first : w.size, local_row, m.all_words);
 }
 /* The next span of rounds begins: its rounds and words are ready; words of the span after it are drawn, and rounds of
  * the one after that.  A chunk is multiplied at most two spans after it was prepared, so four are kept. */
@@ -376,7 +380,7 @@ __device__ __forceinline__ void multiply_chunks(const fsi_tile_args &a, const fs
     while (w.shuffled && begun < count) begin_span<NONZEROS>(a, keys, w, m, together, count, begun);
 }
 
-/* The sums of all replicas of a block, if they are finite, or recomputed by plain additions; added in order, scaled
+/* The sums of all replicas of an output, if they are finite, or recomputed by plain additions; added in order, scaled
  * once, stored once.  `columns` then holds whether a warp's sums are finite. */
 template <class T, int VECTOR, int RING_BYTES>
 __device__ __forceinline__ void store_sums(const fsi_tile_args &a, const warp_share &w, const warp_memory &m,
@@ -443,15 +447,15 @@ template <class T, int VECTOR, int NONZEROS, int STAGES, int WARPS> __global__ v
     fsi_slice *slices = (fsi_slice *)(m.all_words + WARPS * PITCH + WARPS * CHUNK);
     fsi_start_next_kernel();
 
-    /* 1. this warp's block and slice */
+    /* 1. this warp's output and slice */
     warp_share w = share_of<WARPS, WIDTH>(a, warp, lane, g, q);
-    const fsi_slice p = fsi_slice_at(a, w.h < w.M ? w.h : 0, 1, w.first_column, w.z);
+    const fsi_slice p = fsi_slice_at(a, w.h < w.M ? w.h : 0, w.tile, w.first_column, w.z);
     m.slice = slices + warp;
     if (lane == 0) *m.slice = p;
     const unsigned count = (unsigned)(p.first + p.count - first_local_row(p));
     w.per_round = w.shuffled ? w.M : 1;
     const bool together = w.shuffled; /* words are drawn by all warps */
-    m.words = m.all_words + (together ? w.block : warp) * PITCH;
+    m.words = m.all_words + (together ? w.output : warp) * PITCH;
     __syncwarp();
 
     /* 2. products of its chunks */

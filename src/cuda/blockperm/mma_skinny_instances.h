@@ -7,7 +7,7 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* Element type, neighbouring columns of a thread, nonzeros of a local row, chunks of the ring, warps. */
+/* Element type, neighbouring columns of a thread, nonzeros of a local row in a tile, chunks of the ring, warps. */
 #ifdef FS_FEW_INSTANCES
 #define FSI_MMA_SKINNY(X) X(float, FS_F32, 2, 4, 2, 16)
 #else
@@ -22,8 +22,8 @@
     X(__half, FS_F16, 2, 8, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 4, 4, 16) X(__nv_bfloat16, FS_BF16, 2, 8, 4, 16)
 #endif
 enum { FSI_MMA_SKINNY_COUNT = 0 FSI_MMA_SKINNY(FSI_COUNT_ONE) };
-/* Rounds of a span, and of the spans whose shifts and words are kept; words from block to block; rows of a block; most
- * columns and blocks. */
+/* Rounds of a span, and of the spans whose shifts and words are kept; words from output to output; rows of a tile;
+ * most columns and outputs. */
 enum {
     FSI_MMA_SKINNY_SPAN = 256,
     FSI_MMA_SKINNY_KEPT = 4 * FSI_MMA_SKINNY_SPAN,
@@ -38,6 +38,6 @@ enum {
     ((stages) * (int)(size) < 8 ? 2048 * (vector) : 256 * (stages) * (vector) * (int)(size))
 #define FSI_MMA_SKINNY_SHARED(size, vector, stages, warps) \
     (8 * FSI_MMA_SKINNY_KEPT + \
-     (warps) * (FSI_MMA_SKINNY_RING(size, vector, stages) + 4 * FSI_MMA_SKINNY_PITCH + 128 + 48))
+     (warps) * (FSI_MMA_SKINNY_RING(size, vector, stages) + 4 * FSI_MMA_SKINNY_PITCH + 128 + 64))
 
 #endif

@@ -3,17 +3,18 @@
  *
  * Formulation.  With few columns a row of A is short and an input block's rows lie far apart, but the M rows of a round
  * are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size` neighbouring
- * blocks, a warp for each, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
+ * blocks, a warp for each of their output tiles, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
  * memory, ordered by round and block.  Four neighbouring local rows of a block share a Philox call; their words are
- * stored in the same order.  While the next chunk is prepared, a warp adds the rows of its block.  Each lane has a tile
+ * stored in the same order, those of one output tile after those of the other.  While the next chunk is prepared, a warp
+ * adds the rows of its block to its output tile.  Each lane has a tile
  * of sums of its own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each
  * column, take a round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are
  * added in a fixed order at the end.  Without shuffle, a round is the next row of every block.
  *
  * grid     groups of `group_size` blocks x slices, in this order, in x
- * threads  at most 16 warps: `replicas` sets of a warp for each block of the group
+ * threads  at most 16 warps: `replicas` sets of a warp for each output tile of each block of the group
  * shared   sums: warps x 64 rows x 32 lanes; of two chunks of rounds: rows of A, their words, shifts of rounds
- * needs    kappa = 1, n <= lanes <= 32, blocks of at most 64 rows, shuffled rows or no shuffle, M <= 2^20; rounds a
+ * needs    kappa = 1, n <= lanes <= 32, output tiles of at most 64 rows, shuffled rows or no shuffle, M <= 2^20; rounds a
  *          multiple of 4 x 32 / lanes, slices of whole chunks */
 #include "cuda/blockperm/simt_skinny_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -60,7 +61,7 @@ __device__ __forceinline__ int clamped(int64_t x) { return x < 0 ? 0 : x > 0x7FF
 
 /* The blocks h0 ... h0 + blocks - 1 of a thread block, and its slice z of their local rows. */
 struct block_group {
-    int M, n, groups, size, h0, z, blocks, replicas, pitch;
+    int M, n, tiles, groups, size, h0, z, blocks, replicas, pitch;
     bool shuffled;
     int per_round; /* columns of S */
     int64_t begin, first_round;
@@ -68,9 +69,11 @@ struct block_group {
 __device__ __forceinline__ block_group group_of(const fsi_tile_args &a, int warps)
 {
     block_group G;
-    G.M = (int)a.B.M, G.n = (int)a.n, G.groups = (G.M + warps - 1) / warps, G.size = (G.M + G.groups - 1) / G.groups;
+    G.M = (int)a.B.M, G.n = (int)a.n, G.tiles = a.outputs.tiles;
+    const int most = warps / G.tiles;
+    G.groups = (G.M + most - 1) / most, G.size = (G.M + G.groups - 1) / G.groups;
     G.h0 = (int)(blockIdx.x % G.groups) * G.size, G.z = (int)(blockIdx.x / G.groups);
-    G.blocks = G.M - G.h0 < G.size ? G.M - G.h0 : G.size, G.replicas = warps / G.size, G.pitch = G.size | 1;
+    G.blocks = G.M - G.h0 < G.size ? G.M - G.h0 : G.size, G.replicas = warps / (G.size * G.tiles), G.pitch = G.size | 1;
     G.shuffled = a.B.shuffle == FSI_DEF_ROWS;
     G.per_round = G.shuffled ? G.M : 1;
     G.begin = G.z * a.length, G.first_round = a.local_rows.first + G.begin;
@@ -116,6 +119,7 @@ __device__ __forceinline__ bool feeds_taller(const fsi_tile_args &a, const block
  * column; there are two of each, for even and odd chunks. */
 template <class S> struct memory {
     int row_bytes, word_count, table;
+    bool packed; /* a word for each output tile */
     S *sums;
     char *rows;
     uint32_t *words;
@@ -127,7 +131,8 @@ __device__ __forceinline__ memory<S> memory_of(const fsi_tile_args &a, const blo
 {
     memory<S> m;
     m.row_bytes = G.n * (int)sizeof(T), m.table = rounds * G.pitch;
-    m.word_count = a.B.packed ? 1 : FSI_SIMT_SKINNY_DRAW * (int)a.B.words;
+    m.packed = fsi_output_tiles_packed(&a.B, a.outputs);
+    m.word_count = (m.packed ? 1 : FSI_SIMT_SKINNY_DRAW) * (int)a.B.bands;
     m.sums = (S *)shared;
     m.rows = (char *)(m.sums + warps * HEIGHT * 32);
     m.words = (uint32_t *)(m.rows + 2 * m.table * m.row_bytes);
@@ -255,17 +260,18 @@ template <class S> __device__ __forceinline__ void draw_words(const fsi_tile_arg
     const int pitch = G.pitch, item = k.item, h = G.h0 + item;
     const int64_t u = k.u + c * rounds;
     uint32_t *list = m.words + (int)(c & 1) * m.word_count * m.table + item;
-    if (a.B.packed) {
-        for (int r = 4 * k.start - (int)(u & 3); r < rounds; r += 4 * k.step) {
-            const fsi_quad quad = fsi_blockperm_quad(&a.B, h, u + r, 1);
+    if (m.packed) {
+        for (int r = 4 * k.start - (int)(u & 3); r < rounds; r += 4 * k.step)
+            for (int q = 0; q < G.tiles; q++) {
+                const fsi_quad quad = fsi_blockperm_quad(&a.B, h, u + r, q);
 #pragma unroll
-            for (int j = 0; j < 4; j++)
-                if (r + j >= 0 && r + j < rounds) list[(r + j) * pitch] = quad.w[j];
-        }
+                for (int j = 0; j < 4; j++)
+                    if (r + j >= 0 && r + j < rounds) list[q * m.table + (r + j) * pitch] = quad.w[j];
+            }
         return;
     }
     for (int r = k.start; r < rounds; r += k.step)
-        for (int q = 0; q < (int)a.B.words; q++) {
+        for (int q = 0; q < (int)a.B.bands; q++) {
             const fsi_draw draw = fsi_blockperm_draw(&a.B, h, u + r, 1, q, k.block_rows);
             uint32_t *to = list + FSI_SIMT_SKINNY_DRAW * q * m.table + r * pitch;
             to[0] = draw.digits, to[m.table] = draw.signs, to[2 * m.table] = draw.turn;
@@ -286,9 +292,11 @@ template <class T, class S> __device__ __forceinline__ void produce_chunk(const 
     draw_words(a, G, m, rounds, w, c);
 }
 
-/* The sums of a warp's block; a lane adds one of every `lane_groups` rounds. */
+/* The sums of a warp's output tile of a block; a lane adds one of every `lane_groups` rounds. */
 template <int NONZEROS> struct sum_share {
-    int replica, block, lane_groups;
+    int replica, block, tile, lane_groups;
+    int first_word, band, bands_end,
+        tile_start; /* of the tile: of a local row's words, bands, first row in the block */
     bool adds;
     fsi_split strata;
     int bits, low_bits; /* of a row in a stratum, if NONZEROS */
@@ -302,9 +310,13 @@ __device__ __forceinline__ sum_share<NONZEROS> sum_share_of(const fsi_tile_args 
 {
     const uint32_t pitch_bytes = 32 * sizeof(S);
     sum_share<NONZEROS> k;
-    k.replica = warp / G.size, k.block = warp % G.size, k.lane_groups = 32 / lanes;
+    k.replica = warp / (G.size * G.tiles), k.block = warp / G.tiles % G.size, k.tile = warp % G.tiles;
+    k.lane_groups = 32 / lanes;
     k.adds = k.replica < G.replicas && k.block < G.blocks;
     k.strata = a.B.strata[k.adds && feeds_taller(a, G, k.block)];
+    k.band = k.tile * a.outputs.bands, k.bands_end = min(k.band + a.outputs.bands, (int)a.B.bands);
+    k.tile_start = (int)fsi_split_start(&k.strata, k.band * a.B.per_band);
+    k.first_word = k.band * (fsi_output_tiles_packed(&a.B, a.outputs) ? 1 : FSI_SIMT_SKINNY_DRAW);
     k.bits = 31 - __clz((int)k.strata.small), k.low_bits = (int)k.strata.small - 1;
     k.lane_entry = lane / lanes * G.pitch + k.block, k.lane_column = lane % lanes < G.n ? lane % lanes : G.n - 1;
     k.mine = fsi_shared_address(sums + warp * HEIGHT * 32 + lane);
@@ -334,17 +346,17 @@ __device__ __forceinline__ void add_by_bits(const sum_share<NONZEROS> &k, S x, u
 }
 /* The same for any number of nonzeros and any strata. */
 template <int NONZEROS, class S> __device__ __forceinline__ void add_by_words(const fsi_tile_args &a,
-                                                                              const sum_share<NONZEROS> &k, int table,
-                                                                              S x, const uint32_t *list)
+                                                                              const sum_share<NONZEROS> &k, bool packed,
+                                                                              int table, S x, const uint32_t *list)
 {
     const uint32_t mine = k.mine, pitch_bytes = 32 * sizeof(S);
-    for (int q = 0, t = 0; q < (int)a.B.words; q++, list += FSI_SIMT_SKINNY_DRAW * table) {
+    for (int q = k.band, t = q * a.B.per_band; q < k.bands_end; q++, list += FSI_SIMT_SKINNY_DRAW * table) {
         uint32_t word = list[0];
         fsi_draw draw;
-        if (!a.B.packed) draw.digits = word, draw.signs = list[table], draw.turn = list[2 * table];
-        for (int left = fsi_blockperm_count(&a.B, q); left > 0; left--, t++) {
-            const uint32_t next = a.B.packed ? fsi_packed_code(&a.B, t, &word)
-                                             : fsi_blockperm_code(&a.B, &k.strata, t, &draw);
+        if (!packed) draw.digits = word, draw.signs = list[table], draw.turn = list[2 * table];
+        for (int i = 0; i < fsi_blockperm_count(&a.B, q); i++, t++) {
+            const uint32_t next = packed ? fsi_packed_code(&a.B, i, &word)
+                                         : fsi_blockperm_code(&a.B, &k.strata, t, &draw) - 2 * k.tile_start;
             const uint32_t at = mine + (next >> 1) * pitch_bytes;
             S y;
             fsi_shared_get(at, &y);
@@ -352,7 +364,7 @@ template <int NONZEROS, class S> __device__ __forceinline__ void add_by_words(co
         }
     }
 }
-/* A warp adds the rows of its block of chunk c. */
+/* A warp adds the rows of its block of chunk c to its output tile. */
 template <class T, int NONZEROS, class S>
 __device__ __forceinline__ void add_rows(const fsi_tile_args &a, const block_group &G, const memory<S> &m, int rounds,
                                          const sum_share<NONZEROS> &k, int64_t c)
@@ -361,7 +373,7 @@ __device__ __forceinline__ void add_rows(const fsi_tile_args &a, const block_gro
     const int step = UNROLL * lane_groups;
     const int entry = (int)(c & 1) * m.table + k.replica * step * pitch + k.lane_entry;
     const char *row_at = m.rows + entry * row_bytes + k.lane_column * (int)sizeof(T);
-    const uint32_t *list = m.words + entry + (int)(c & 1) * (m.word_count - 1) * m.table;
+    const uint32_t *list = m.words + entry + ((int)(c & 1) * (m.word_count - 1) + k.first_word) * m.table;
     for (int r = k.replica * step; r < rounds; r += replicas * step) {
         S x[UNROLL];
         uint32_t word[UNROLL];
@@ -373,7 +385,7 @@ __device__ __forceinline__ void add_rows(const fsi_tile_args &a, const block_gro
 #pragma unroll
         for (int u = 0; u < UNROLL; u++)
             if (NONZEROS) add_by_bits(k, x[u], word[u]);
-            else add_by_words(a, k, m.table, x[u], list + u * lane_groups * pitch);
+            else add_by_words(a, k, m.packed, m.table, x[u], list + u * lane_groups * pitch);
         row_at += replicas * step * pitch * row_bytes;
         list += replicas * step * pitch;
     }
@@ -383,22 +395,24 @@ __device__ __forceinline__ void add_rows(const fsi_tile_args &a, const block_gro
 template <class S>
 __device__ __forceinline__ void store_sums(const fsi_tile_args &a, const block_group &G, const S *sums, int lanes)
 {
-    const int n = G.n, blocks = G.blocks, size = G.size, replicas = G.replicas, h0 = G.h0, lane_groups = 32 / lanes;
+    const int n = G.n, outputs = G.blocks * G.tiles, replicas = G.replicas, lane_groups = 32 / lanes;
     const int tid = threadIdx.x, threads = blockDim.x;
     const fsi_output to = fsi_partial_sums(a, 1, G.z);
     const bool down = to.row_stride == 1 && to.col_stride != 1; /* neighbours in memory are rows of Y */
-    for (int i = tid; i < blocks * HEIGHT * n; i += threads) {
+    for (int i = tid; i < outputs * HEIGHT * n; i += threads) {
         const int b = i / (HEIGHT * n), rest = i - b * HEIGHT * n;
         const int r = down ? rest % HEIGHT : rest / n, j = down ? rest / HEIGHT : rest % n;
-        const uint32_t g = fsi_output_block(a.B, h0 + b, 1);
-        if (r >= fsi_split_size(&a.B.out, g)) continue;
+        fsi_slice p = {};
+        p.h = (uint32_t)(G.h0 + b / G.tiles);
+        p = fsi_slice_for(a, p, b % G.tiles);
+        if (r >= p.tile_rows) continue;
         const S *at = sums + (b * HEIGHT + r) * 32 + j;
         S sum = 0;
-        for (int f = 0; f < replicas; f++, at += size * HEIGHT * 32)
+        for (int f = 0; f < replicas; f++, at += G.size * G.tiles * HEIGHT * 32)
 #pragma unroll 4
             for (int e = 0; e < lane_groups; e++)
                 sum += at[((e + r) & (lane_groups - 1)) * lanes]; /* rows in different banks */
-        fsi_output_put(to, fsi_split_start(&a.B.out, g) + r, j, sum);
+        fsi_output_put(to, p.output_row + r, j, sum);
     }
 }
 

@@ -52,7 +52,6 @@ __device__ __noinline__ void add_serial(const fsi_tile_args &a, const work &j, f
     for (int item = thread; item < ITEMS; item += CONSUMER_THREADS) {
         const int64_t sample = j.sample + item % SAMPLES;
         const fsi_slice p = block_of_number(a, j, item / SAMPLES);
-        const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
         if (sample >= a.n) continue;
         for (int r = 0; r < HEIGHT; r++) mine[r * CONSUMER_THREADS] = 0.0f;
         for (int64_t i = j.lead * (FSI_GROUP_ROWS / C); i < j.rounds * (FSI_GROUP_ROWS / C); i++) {
@@ -60,15 +59,9 @@ __device__ __noinline__ void add_serial(const fsi_tile_args &a, const work &j, f
             const int64_t row = fsi_local_row_source(&a.B, p.h, u, a.row0, a.rows);
             if (row < 0) continue;
             const float x = fsi_widen(((const T *)a.data)[sample * a.col_stride + row]);
-            for (int q = 0, t = 0; q < (int)a.B.words; q++) {
-                fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, u, 1, q, p.block_rows);
-                for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++) {
-                    const uint32_t code = fsi_blockperm_code(&a.B, &strata, t, &draw);
-                    mine[(code >> 1) * CONSUMER_THREADS] += code & 1 ? -x : x;
-                }
-            }
+            each_nonzero_of(a, p, u, [&](uint32_t code) { mine[(code >> 1) * CONSUMER_THREADS] += code & 1 ? -x : x; });
         }
-        for (int r = 0; r < p.block_rows; r++) fsi_output_put(to, p.output_row + r, sample, mine[r * CONSUMER_THREADS]);
+        for (int r = 0; r < p.tile_rows; r++) fsi_output_put(to, p.output_row + r, sample, mine[r * CONSUMER_THREADS]);
     }
 }
 #endif

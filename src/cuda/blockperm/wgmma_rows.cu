@@ -4,13 +4,13 @@
  * there.  Two producer warpgroups, two consumer warpgroups.  In the producer warpgroups, four producer warps fill a
  * ring of rows of A in shared memory, and four generator warps generate sets of S tiles, 128 local rows each.  The
  * consumers take fragments from the ring, cut them into split terms and multiply.  A is read once for OUTS = 1, 2 or 4
- * permutations:
+ * output tiles: those of a block that has several, and of several permutations:
  *
  *   OUTS   columns of a tile   a warpgroup has
- *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one block of Y
- *     1           64           the same 64 columns as the other, every second S tile (TILES = 0)
- *     2          128           64 columns, both blocks side by side on the N axis
- *     4           64           the same 64 columns as the other, two blocks
+ *     1       256 or 128       128 or 64 columns (TILES tiles of the tensor cores' M axis), one output tile
+ *     2          128           64 columns, both output tiles side by side on the N axis
+ *    1, 2         64           the same 64 columns as the other, every second S tile (TILES = 0)
+ *     4           64           the same 64 columns as the other, two output tiles
  *
  * Rows come by a tensor map where one can describe A.  Rows of any other pitch, address or width are CHUNKED: copied as
  * the 16-byte chunks that hold them, and read at the shift that they have there (copy_chunks).
@@ -23,11 +23,11 @@
  * Accuracy: the tensor cores' sums are truncated, so they are promoted, added to rounded ones, every 64 to 256 rows:
  * the error is at most twice that of plain summation (tests/device/accuracy.c).  Inf and NaN: as in mma_rows.cu.
  *
- * grid     cluster x (kappa / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of
+ * grid     cluster x (outputs / OUTS) x M x column tiles x (slices / cluster), in this order, in x; of
  *          wgmma_rows_persistent these are the work items
  * threads  512; registers move from the producer to the consumer warpgroups
  * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices in flight
- * needs    sm_90; blocks of at most 64 rows; for a tensor map a matrix of whole groups of 128 bytes or at least as wide
+ * needs    sm_90; output tiles of at most 64 rows; for a tensor map a matrix of whole groups of 128 bytes or at least as wide
  *          as a tile */
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
@@ -67,7 +67,7 @@ template <int OUTS> __device__ __forceinline__ int first_set(int before)
 {
     return ((int)(threadIdx.x >> 5 & (MAKERS - 1)) / OUTS - before) & (MAKERS / OUTS - 1);
 }
-/* A generator warp makes the S tiles of a work item, those of one permutation, of every set or of every second or
+/* A generator warp makes the S tiles of a work item, those of one output, of every set or of every second or
  * fourth; every lane four local rows.  Words, where columns have them (FOURS), are known before the buffer of the set is
  * empty. */
 template <bool FOURS, class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS>
@@ -196,7 +196,7 @@ template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS> __glo
             float *sums = (float *)shared + thread / sh::WIDTH * HEIGHT * sh::PITCH + thread % sh::WIDTH;
             add_serial<T>(a, mine, own, sums, sh::PITCH);
             if (a.cluster == 1 && own >= owned && own < a.n)
-                for (int r = 0; r < mine.block_rows; r++)
+                for (int r = 0; r < mine.tile_rows; r++)
                     fsi_output_put(fsi_partial_sums(a, mine.l, mine.z), mine.output_row + r, own, sums[r * sh::PITCH]);
         }
         if (sh::APART && !again) {
@@ -244,21 +244,23 @@ __device__ __noinline__ void put_again(const fsi_tile_args &a, const fsi_slice &
     float sums[HEIGHT];
     add_serial<T>(a, p, column, sums, 1);
     if (column >= owned && column < a.n)
-        for (int r = 0; r < p.block_rows; r++)
+        for (int r = 0; r < p.tile_rows; r++)
             fsi_output_put(fsi_partial_sums(a, p.l, p.z), p.output_row + r, column, sums[r]);
 }
 #endif
 
-/* One block of Y for a work item, no clusters. */
-template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
+/* No clusters; warpgroups have columns of their own. */
+template <class T, int CHUNKED, int OUTS, int TILES, int STAGES, int SETS> __global__ void __launch_bounds__(THREADS, 1)
     wgmma_rows_persistent(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_row_maps maps)
 {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    typedef shape<T, CHUNKED, 1, TILES> sh;
+    typedef shape<T, CHUNKED, OUTS, TILES> sh;
+    enum { AHEAD = FSI_WGMMA_ROWS_AHEAD(OUTS, SETS, 1) };
+    static_assert(OUTS <= 2 && !sh::APART, "a warpgroup has all outputs of its columns");
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<T, CHUNKED, 1, TILES, STAGES, SETS> m(shared);
+    const memory<T, CHUNKED, OUTS, TILES, STAGES, SETS> m(shared);
     const int tid = threadIdx.x;
-    fsi_slice *slices = (fsi_slice *)(shared + FSI_WGMMA_ROWS_PARTS(sizeof(T), CHUNKED, 1, TILES, STAGES, SETS));
+    fsi_slice *slices = (fsi_slice *)(shared + FSI_WGMMA_ROWS_PARTS(sizeof(T), CHUNKED, OUTS, TILES, STAGES, SETS));
 
     fsi_start_next_kernel();
     /* 1. mbarriers */
@@ -267,15 +269,16 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
     fsi_proxy_fence();
     __syncthreads();
 
-    /* 2. producer and consumer warpgroups; the warp that generates the first set of a work item leaves its slice for
-     * the consumers */
+    /* 2. producer and consumer warpgroups; the warps that generate the first set of a work item leave its slices for the
+     * consumers */
     if (tid < PREPARE) {
         fsi_fewer_registers<sh::PREPARING>();
         if (tid < 32 * MAKERS) {
+            const int out = (tid >> 5) % OUTS;
             int before = 0;
             each_item(a, [&](uint32_t item, int number) {
-                const fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, item);
-                if (first_set<1>(before) == 0 && (tid & 31) == 0) slices[number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1)] = p;
+                const fsi_slice p = fsi_slice_of(a, OUTS, sh::WIDTH, item, out);
+                if (first_set<OUTS>(before) == 0 && (tid & 31) == 0) slices[number % AHEAD * OUTS + out] = p;
                 const int set_count = (s_tiles_of(p) + 1) / 2;
                 make_s_tiles(a, p, m, shared, set_count, before);
                 before += set_count;
@@ -283,13 +286,13 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
         } else {
             ring_place at = {0, 1};
             each_item(a, [&](uint32_t item, int) {
-                fsi_slice p = fsi_slice_of(a, 1, sh::WIDTH, item);
+                fsi_slice p = fsi_slice_of(a, OUTS, sh::WIDTH, item);
                 const int64_t owned = CHUNKED ? p.column : place_columns<T, sh::WIDTH>(a, p);
                 const int stage_count = s_tiles_of(p) * S_TILE / sh::STAGE, lead = align_local_rows(p);
                 if constexpr (CHUNKED) copy_chunks(a, p, lead, m.ring, m.shifts, stage_count, at);
                 else
                     copy_rows(a, maps, p, owned, lead, m.ring,
-                              FSI_WGMMA_ROWS_BOX(sizeof(T), 1, TILES, a.B.shuffle == FSI_DEF_NONE) > 1, stage_count,
+                              FSI_WGMMA_ROWS_BOX(sizeof(T), OUTS, TILES, a.B.shuffle == FSI_DEF_NONE) > 1, stage_count,
                               at);
             });
         }
@@ -300,8 +303,8 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
     ring_place at = {0, 0};
     int before = 0;
     each_item(a, [&](uint32_t, int number) {
-        fsi_mbarrier_wait(m.set_full(before % SETS), before / SETS & 1); /* then the slice is there too */
-        const fsi_slice *slice = slices + number % FSI_WGMMA_ROWS_AHEAD(1, SETS, 1);
+        fsi_mbarrier_wait(m.set_full(before % SETS), before / SETS & 1); /* then the slices are there too */
+        const fsi_slice *slice = slices + number % AHEAD * OUTS;
         const int tile_count = s_tiles_of(*slice);
         const int every = is_float<T>::value ? promotion((int)a.B.s, slice->block_rows) : 4;
         float total[sh::SUMS];
@@ -314,10 +317,13 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
         const bool again = fsi_barrier_or(1, MULTIPLY, !finite<T, CHUNKED, sh::ACROSS>(total, a.n - p.column - column));
         const int64_t owned = CHUNKED ? p.column : place_columns<T, sh::WIDTH>(a, p);
         if (again) {
-            if (thread < sh::WIDTH) put_again<T>(a, *slice, p.column + thread, owned);
+            if (thread < sh::WIDTH * OUTS)
+                put_again<T>(a, slice[thread / sh::WIDTH], p.column + thread % sh::WIDTH, owned);
         } else {
             const int64_t own = p.column + column + column_at<T, CHUNKED, sh::ACROSS>(0);
-            if (own >= owned) store_block<T, CHUNKED, sh::ACROSS>(a, p, total, own);
+            if (own < owned) return;
+#pragma unroll
+            for (int i = 0; i < OUTS; i++) store_block<T, CHUNKED, sh::ACROSS>(a, slice[i], total + 32 * i, own);
         }
     });
 #endif
@@ -336,7 +342,7 @@ template <class T, int CHUNKED, int TILES, int STAGES, int SETS> __global__ void
 FSI_WGMMA_ROWS(SHARED)
 #define KERNEL_0(T, chunked, outs, tiles, stages, sets) (const void *)wgmma_rows<T, chunked, outs, tiles, stages, sets>,
 #define KERNEL_1(T, chunked, outs, tiles, stages, sets) \
-    (const void *)wgmma_rows_persistent<T, chunked, tiles, stages, sets>,
+    (const void *)wgmma_rows_persistent<T, chunked, outs, tiles, stages, sets>,
 #define KERNEL(T, dtype, chunked, outs, tiles, stages, sets, many) KERNEL_##many(T, chunked, outs, tiles, stages, sets)
 static const void *const wgmma_rows_instances[] = {FSI_WGMMA_ROWS(KERNEL)};
 #define MAPPED(T, dtype, chunked, outs, tiles, stages, sets, many) !(chunked),

@@ -1,17 +1,18 @@
 /* wgmma_rows_16bit.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where
  * one wave of thread blocks computes all of Y.
  *
- * Formulation.  The 64 rows of a block of S are the M axis of the tensor cores, 16 of its local rows the K axis, 64
- * columns of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were
- * copied to.  The blocks of S are their other operand, in registers: where strata of a block are powers of two, a
+ * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 16 local rows the K axis, 64 columns of
+ * A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were
+ * copied to.  The tiles of S are their other operand, in registers: where strata of a block are powers of two, a
  * thread generates its elements by comparing rows of nonzeros with the row that it has, two local rows at once.
  * So tiles can be narrow: a buffer in shared memory is rows of A and little else, and few sums have to be added between
  * thread blocks, which would dominate where reading A takes microseconds.  (S is generated once for every 64 columns
  * instead of 256; wgmma_rows.cu generates it in fewer instructions and has persistent thread blocks.)
  *
  * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and store codes of the
- * nonzeros.  Groups of four consumer warps take units in turn too, and multiply.  Two groups of a thread block add
- * their sums in shared memory.  Thread blocks of a cluster then have slices of the same sums: each sends the others the
+ * nonzeros.  Groups of four consumer warps multiply.  Where a block has one output tile they take units in turn, too, and
+ * two groups of a thread block add their sums in shared memory; where it has two, TILES = 2, each group has one of them
+ * for all units.  Thread blocks of a cluster then have slices of the same sums: each sends the others the
  * shares that they add, and waits only for data addressed to it.  Because transfers between SMs are slow, groups add
  * theirs first, and all thread blocks reduce equal shares.
  * Producer warps execute the epilogue predicated off, to prefetch its instructions into the instruction cache.
@@ -21,8 +22,8 @@
  * threads  GROUPS x 128 of consumer warps, PREPARERS x 32 of producer warps
  * shared   PLACES stages of a unit: its rows, then its codes; sums for the other group; sums received from the cluster;
  *          mbarriers
- * needs    sm_90; kappa = 1, s = NONZEROS of 1, 2, 4, 8 in blocks of 64 rows, shuffled rows or no shuffle; rows of
- *          whole 16 bytes at multiples of 16, fewer than 2^32 of them */
+ * needs    sm_90; kappa = 1, blocks of TILES output tiles of 64 rows, with NONZEROS of 1, 2, 4, 8 each, shuffled rows or
+ *          no shuffle; rows of whole 16 bytes at multiples of 16, fewer than 2^32 of them */
 #include "cuda/blockperm/wgmma_rows_16bit_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
@@ -37,25 +38,27 @@ enum {
     ROW_BYTES = 2 * COLUMNS,
     UNIT_BYTES = UNIT * ROW_BYTES,
     CODES_BYTES = 2 * UNIT,
-    EIGHTS = HEIGHT / 8,
+    EIGHTS = HEIGHT / 8,           /* of an output tile */
     EIGHT_BYTES = 8 * COLUMNS * 4, /* eight rows of sums */
-    QUARTERS = 4 * EIGHTS,
-    QUARTER_BYTES = 512, /* 16 columns of them */
-    PITCH = COLUMNS + 8  /* floats of a row of recomputed sums */
+    QUARTER_BYTES = 512,           /* 16 columns of them */
+    PITCH = COLUMNS + 8            /* floats of a row of recomputed sums */
 };
 
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES> struct memory {
     enum {
-        TWICE = GROUPS > 1 ? EIGHTS *EIGHT_BYTES : 0, /* sums that groups have for each other */
-        OWNED = (QUARTERS + CLUSTER - 1) / CLUSTER,   /* quarters that a thread block adds, at most */
-        SENT = (CLUSTER - 1) * OWNED * QUARTER_BYTES  /* sums of other thread blocks */
+        IN_TURN = GROUPS / TILES,               /* groups that share the units of an output tile */
+        CODES = TILES * NONZEROS * CODES_BYTES, /* of a unit */
+        QUARTERS = 4 * EIGHTS * TILES,
+        TWICE = IN_TURN > 1 ? EIGHTS *EIGHT_BYTES : 0, /* sums that groups have for each other */
+        OWNED = (QUARTERS + CLUSTER - 1) / CLUSTER,    /* quarters that a thread block adds, at most */
+        SENT = (CLUSTER - 1) * OWNED * QUARTER_BYTES   /* sums of other thread blocks */
     };
     uint32_t rows, codes, sums, barriers;
     __device__ __forceinline__ explicit memory(const void *shared)
     {
         rows = fsi_shared_address(shared);
         codes = rows + PLACES * UNIT_BYTES;
-        sums = codes + PLACES * NONZEROS * CODES_BYTES;
+        sums = codes + PLACES * CODES;
         barriers = sums + TWICE + SENT;
     }
     __device__ __forceinline__ uint32_t copied(int i) const { return barriers + 8 * i; }
@@ -73,16 +76,16 @@ template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER> struct memory {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m)
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
+__device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m)
 {
     for (int i = 0; i < PLACES; i++) {
         fsi_mbarrier_init(m.copied(i), 32);
         fsi_mbarrier_init(m.drawn(i), 1);
-        fsi_mbarrier_init(m.empty(i), GROUP / 32);
+        fsi_mbarrier_init(m.empty(i), TILES * GROUP / 32);
     }
     if (CLUSTER > 1)
-        for (int eight = 0; eight < EIGHTS; eight++) {
+        for (int eight = 0; eight < EIGHTS * TILES; eight++) {
             int owned = 0;
             for (int i = 0; i < 4; i++) owned += (4 * eight + i) % CLUSTER == fsi_cluster_rank();
             fsi_mbarrier_init(m.received(eight), 1);
@@ -108,9 +111,10 @@ template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t l
  * 16-byte chunks are swizzled as the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.
  * Empty local rows read rows of zeros; columns behind the last are zero.  The first copies do not wait until all
  * threads know of the mbarriers: `begun` waits. */
-template <int PREPARERS, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, class F>
+template <int PREPARERS, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES, class F>
 __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_philox_keys &keys, fsi_slice p,
-                                              const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int warp, F begun)
+                                              const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, int warp,
+                                              F begun)
 {
     static_assert(PLACES % PREPARERS == 0, "a stage is always the same warp's");
     const int lane = threadIdx.x & 31, q = lane >> 3, chunk = lane & 7;
@@ -162,12 +166,15 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
         if (t == warp) begun();
         fsi_mbarrier_arrive_copied(m.copied(place));
         /* words are drawn while rows are in flight, from precomputed round keys */
-        const fsi_quad quad = fsi_blockperm_quad_by(&a.B, &keys, p.h, p.first + local_row);
-        const uint32_t codes = m.codes + place * NONZEROS * CODES_BYTES + to_codes;
 #pragma unroll
-        for (int i = 0; i < NONZEROS; i++)
-            fsi_shared_put2(codes + i * CODES_BYTES, code_pair<NONZEROS>(quad.w[0], quad.w[1], i),
-                            code_pair<NONZEROS>(quad.w[2], quad.w[3], i));
+        for (int tile = 0; tile < TILES; tile++) {
+            const fsi_quad quad = fsi_blockperm_quad_by(&a.B, &keys, p.h, p.first + local_row, tile);
+            const uint32_t codes = m.codes + place * m.CODES + tile * NONZEROS * CODES_BYTES + to_codes;
+#pragma unroll
+            for (int i = 0; i < NONZEROS; i++)
+                fsi_shared_put2(codes + i * CODES_BYTES, code_pair<NONZEROS>(quad.w[0], quad.w[1], i),
+                                code_pair<NONZEROS>(quad.w[2], quad.w[3], i));
+        }
         __syncwarp();
         if (lane == 0) fsi_mbarrier_arrive(m.drawn(place));
     }
@@ -175,29 +182,37 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
 }
 
 /* A warp has read unit t: its stage may be filled again. */
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int t)
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
+__device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, int t)
 {
     __syncwarp();
     if ((threadIdx.x & 31) == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
 }
-/* A group of consumer warps: total = the sums of its units.  Its warps have 16 rows of the block each, which are rows
+/* A group of consumer warps: total = the sums of its units.  Its warps have 16 rows of an output tile each, which are rows
  * of one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on
  * the tensor cores.  A stage is released when its unit is done, at the latest before the warp waits for the next
  * one. */
-template <class T, int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, int group,
+template <class T, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
+__device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, int group,
                                                int unit_count, float (&total)[32])
 {
-    enum { HALF = is_half<T>::value, ROWS = HEIGHT / NONZEROS, FIRST = 0, SECOND = STEPS / 2 };
+    enum {
+        HALF = is_half<T>::value,
+        ROWS = HEIGHT / NONZEROS,
+        FIRST = 0,
+        SECOND = STEPS / 2,
+        IN_TURN = GROUPS / TILES
+    };
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
     const uint32_t number = ((lane >> 2) + 16 * warp % ROWS) * 0x1000100u; /* as in a code, twice */
     const uint32_t number8 = number + (ROWS > 8 ? 0x8000800u : 0);         /* of the eighth row behind it */
-    const uint32_t codes = m.codes + 16 * warp / ROWS * CODES_BYTES + 16 * (lane & 3);
+    const uint32_t codes = m.codes + (TILES > 1 ? group * NONZEROS * CODES_BYTES : 0) + 16 * warp / ROWS * CODES_BYTES +
+                           16 * (lane & 3);
+    const int begin = TILES > 1 ? 0 : group;
     float sums[32];
     uint32_t x[STEPS][4];
     const auto make = [&](int t, int half) {
-        const uint32_t from = codes + t % PLACES * NONZEROS * CODES_BYTES;
+        const uint32_t from = codes + t % PLACES * m.CODES;
         if (half == FIRST) fsi_mbarrier_wait(m.drawn(t % PLACES), t / PLACES & 1);
         uint32_t of[2][4]; /* two steps at a time */
 #pragma unroll
@@ -226,9 +241,9 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
     };
 #pragma unroll
     for (int i = 0; i < 32; i++) total[i] = 0.0f;
-    if (group < unit_count) make(group, FIRST);
+    if (begin < unit_count) make(begin, FIRST);
 #pragma unroll 1
-    for (int t = group; t < unit_count; t += 2 * GROUPS) {
+    for (int t = begin; t < unit_count; t += 2 * IN_TURN) {
         fsi_mbarrier_wait(m.copied(t % PLACES), t / PLACES & 1);
         fsi_proxy_fence();
         multiply(t, FIRST, false);
@@ -236,7 +251,7 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
         multiply(t, SECOND, true);
         fsi_wgmma_wait<1>();
         keep(FIRST);
-        const int u = t + GROUPS;
+        const int u = t + IN_TURN;
         if (u < unit_count) {
             make(u, FIRST);
             const bool there = fsi_mbarrier_test(m.copied(u % PLACES), u / PLACES & 1);
@@ -254,7 +269,7 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
             multiply(u, SECOND, true);
             fsi_wgmma_wait<1>();
             keep(FIRST);
-            if (u + GROUPS < unit_count) make(u + GROUPS, FIRST);
+            if (u + IN_TURN < unit_count) make(u + IN_TURN, FIRST);
         }
         fsi_wgmma_wait<0>();
         keep(SECOND);
@@ -278,12 +293,13 @@ __device__ __forceinline__ void add_to(float4 &sum, const float4 &x)
 {
     sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
 }
-/* Each of two groups continues with four eights, those of v = group: it stores the others for the other group ... */
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ void leave_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int group,
-                                           const float (&total)[32])
+/* Each of two groups that take units in turn continues with four eights, those of v = group: it stores the others for the
+ * other group ... */
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
+__device__ __forceinline__ void leave_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, bool live,
+                                           int group, const float (&total)[32])
 {
-    if (GROUPS == 1) return;
+    if (m.IN_TURN == 1) return;
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
     const uint32_t at = m.left(2 * warp + 1 - group) + 16 * lane;
 #pragma unroll
@@ -291,15 +307,15 @@ __device__ __forceinline__ void leave_sums(const memory<NONZEROS, PLACES, GROUPS
         fsi_shared_put4(live, at + q * QUARTER_BYTES, group ? quarter_of(total, 0, q) : quarter_of(total, 1, q));
 }
 /* ... and adds, behind a barrier, those that the other has stored. */
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ void take_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int group,
-                                          const float (&total)[32], float4 (&mine)[2 / GROUPS][4])
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
+__device__ __forceinline__ void take_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, bool live,
+                                          int group, const float (&total)[32], float4 (&mine)[2 * TILES / GROUPS][4])
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
 #pragma unroll
     for (int q = 0; q < 4; q++)
-        if (GROUPS == 1) {
-            mine[0][q] = quarter_of(total, 0, q), mine[2 / GROUPS - 1][q] = quarter_of(total, 1, q);
+        if (m.IN_TURN == 1) {
+            mine[0][q] = quarter_of(total, 0, q), mine[2 * TILES / GROUPS - 1][q] = quarter_of(total, 1, q);
         } else {
             float4 other = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
             mine[0][q] = group ? quarter_of(total, 1, q) : quarter_of(total, 0, q);
@@ -310,8 +326,8 @@ __device__ __forceinline__ void take_sums(const memory<NONZEROS, PLACES, GROUPS,
 /* mine: sums of eight rows of this thread block, then of all of the cluster: thread block `quarter % CLUSTER` gets a
  * quarter from all others, and adds them to its own in their order.  The result has a bit for each quarter of this
  * thread block. */
-template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER>
-__device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER> &m, bool live, int eight,
+template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
+__device__ __forceinline__ int add_sums(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, bool live, int eight,
                                         float4 (&mine)[4])
 {
     if (CLUSTER == 1) return live ? 15 : 0;
@@ -387,7 +403,7 @@ template <class T> __device__ __forceinline__ void store_sums(const fsi_tile_arg
 }
 #endif
 
-template <class T, int NONZEROS, int PLACES, int PREPARERS, int GROUPS, int CLUSTER>
+template <class T, int NONZEROS, int PLACES, int PREPARERS, int GROUPS, int CLUSTER, int TILES>
 __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROWS_16BIT_RESIDENT(PLACES))
     wgmma_rows_16bit(const __grid_constant__ fsi_tile_args a, const __grid_constant__ fsi_philox_keys keys)
 {
@@ -395,14 +411,15 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
     enum {
         MULTIPLY = GROUP * GROUPS,
         THREADS = MULTIPLY + 32 * PREPARERS,
-        HELD = 2 / GROUPS /* eights of a warp, when the groups have added theirs */
+        HELD = 2 * TILES / GROUPS /* eights of a warp, when groups have added theirs */
     };
     extern __shared__ __align__(1024) uint8_t shared[];
-    const memory<NONZEROS, PLACES, GROUPS, CLUSTER> m(shared);
+    const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> m(shared);
     const int tid = threadIdx.x;
     /* That these come from __shfl_sync tells the compiler that they are the same for a warp. */
     const int warp = __shfl_sync(~0u, tid >> 5, 0), group = GROUPS > 1 ? warp / (GROUP / 32) : 0;
-    const int eight = 2 * (warp & 3) + group, row = 8 * eight + (tid >> 2 & 7), column = 2 * (tid & 3);
+    const int tile = TILES > 1 ? group : 0, eight = EIGHTS * tile + 2 * (warp & 3) + (TILES > 1 ? 0 : group),
+              row = 8 * eight + (tid >> 2 & 7), column = 2 * (tid & 3);
     const bool live = warp < MULTIPLY / 32; /* warps that multiply; for the others nothing below step 3 has an effect */
     target<T> to;
     float total[32];
@@ -411,7 +428,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
 
     fsi_start_next_kernel();
     /* 1. what to do; mbarriers */
-    fsi_slice p = fsi_slice_input_at(a, blockIdx.x / CLUSTER, 1, (int64_t)blockIdx.y * COLUMNS,
+    fsi_slice p = fsi_slice_input_at(a, blockIdx.x / CLUSTER, (int64_t)blockIdx.y * COLUMNS,
                                      (int)(blockIdx.z * CLUSTER + blockIdx.x % CLUSTER));
     if (tid == 0) make_mbarriers(m);
     __syncwarp();
@@ -428,7 +445,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
         for (int i = 0; i < 32; i++) total[i] = 0.0f;
     } else {
         if (CLUSTER > 1) fsi_cluster_arrive();
-        p = fsi_slice_for(a, p, 1);
+        p = fsi_slice_for(a, p, 0);
         to = target<T>(a, p, row, p.column + column);
         fsi_slice aligned = p;
         align_local_rows(aligned);
@@ -443,13 +460,16 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
 #pragma unroll
     for (int i = 0; i < 32; i++) zero[i & 3] = fmaf(total[i], 0.0f, zero[i & 3]);
     if (live && fsi_barrier_or(1, MULTIPLY, zero[0] + zero[1] + zero[2] + zero[3] != 0.0f)) {
-        const fsi_slice again = p; /* the address of p itself would keep it in memory from the start */
-        float *tile = (float *)shared;
-        if (tid < COLUMNS) add_serial<T>(a, again, p.column + tid, tile + tid, PITCH);
+        /* the address of p itself would keep it in memory from the start */
+        const fsi_slice again = fsi_slice_for(a, p, tid / COLUMNS % TILES);
+        float *sums = (float *)shared;
+        if (tid < COLUMNS * TILES)
+            add_serial<T>(a, again, p.column + tid % COLUMNS, sums + tid / COLUMNS * HEIGHT * PITCH + tid % COLUMNS,
+                          PITCH);
         fsi_barrier(1, MULTIPLY);
 #pragma unroll
         for (int i = 0; i < 4 * HELD; i++) {
-            const float *at = tile + (row + i / 4 * 8) * PITCH + column + i % 4 * 16;
+            const float *at = sums + (row + i / 4 * 8) * PITCH + column + i % 4 * 16;
             mine[i / 4][i % 4] = make_float4(at[0], at[1], at[8], at[9]);
         }
     } else {
@@ -468,15 +488,16 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
 }  // namespace
 
 /* The plan file knows how much shared memory an instance takes. */
-#define SHARED(T, dtype, nonzeros, places, preparers, groups, cluster) \
-    static_assert(FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster) == \
-                      places * (UNIT_BYTES + nonzeros * CODES_BYTES + 3 * 8) + \
-                          memory<nonzeros, places, groups, cluster>::TWICE + \
-                          memory<nonzeros, places, groups, cluster>::SENT + (cluster > 1 ? 8 * EIGHTS : 0), \
+#define SHARED(T, dtype, nonzeros, places, preparers, groups, cluster, tiles) \
+    static_assert(FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster, tiles) == \
+                      places * (UNIT_BYTES + tiles * nonzeros * CODES_BYTES + 3 * 8) + \
+                          memory<nonzeros, places, groups, cluster, tiles>::TWICE + \
+                          memory<nonzeros, places, groups, cluster, tiles>::SENT + \
+                          (cluster > 1 ? 8 * EIGHTS * tiles : 0), \
                   "the instance list disagrees");
 FSI_WGMMA_ROWS_16BIT(SHARED)
-#define KERNEL(T, dtype, nonzeros, places, preparers, groups, cluster) \
-    (const void *)wgmma_rows_16bit<T, nonzeros, places, preparers, groups, cluster>,
+#define KERNEL(T, dtype, nonzeros, places, preparers, groups, cluster, tiles) \
+    (const void *)wgmma_rows_16bit<T, nonzeros, places, preparers, groups, cluster, tiles>,
 static const void *const wgmma_rows_16bit_instances[] = {FSI_WGMMA_ROWS_16BIT(KERNEL)};
 
 static fs_result launch_wgmma_rows_16bit(fsi_gpu *gpu, const fsi_problem *problem, const fsi_plan *plan,

@@ -7,22 +7,30 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* Element type, nonzeros of a local row, stages of a unit each, producer warps, consumer warpgroups, thread blocks of a
- * cluster.  128 KB of rows in flight are enough for an SM; where rows are not shuffled, three producer warps keep up
+/* Element type, nonzeros of a local row in an output tile, stages of a unit each, producer warps, consumer warpgroups,
+ * thread blocks of a cluster, output tiles of a block.  128 KB of rows in flight are enough for an SM; where rows are not shuffled, three producer warps keep up
  * (docs/kernels/wgmma_rows_16bit.md). */
 #define FSI_WGMMA_ROWS_16BIT_OF(X, T, dtype, nonzeros) \
-    X(T, dtype, nonzeros, 4, 2, 1, 1) \
-    X(T, dtype, nonzeros, 8, 4, 2, 1) \
-    X(T, dtype, nonzeros, 8, 4, 2, 2) \
-    X(T, dtype, nonzeros, 9, 3, 2, 6) \
-    X(T, dtype, nonzeros, 4, 2, 1, 7)
+    X(T, dtype, nonzeros, 4, 2, 1, 1, 1) \
+    X(T, dtype, nonzeros, 8, 4, 2, 1, 1) \
+    X(T, dtype, nonzeros, 8, 4, 2, 2, 1) \
+    X(T, dtype, nonzeros, 9, 3, 2, 6, 1) \
+    X(T, dtype, nonzeros, 4, 2, 1, 7, 1)
+#define FSI_WGMMA_ROWS_16BIT_PAIR(X, T, dtype, nonzeros) \
+    X(T, dtype, nonzeros, 8, 4, 2, 1, 2) \
+    X(T, dtype, nonzeros, 8, 4, 2, 2, 2) \
+    X(T, dtype, nonzeros, 8, 4, 2, 4, 2) \
+    X(T, dtype, nonzeros, 8, 4, 2, 7, 2)
 #ifdef FS_FEW_INSTANCES
-#define FSI_WGMMA_ROWS_16BIT(X) FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4)
+#define FSI_WGMMA_ROWS_16BIT(X) \
+    FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4) FSI_WGMMA_ROWS_16BIT_PAIR(X, __half, FS_F16, 4)
 #else
 #define FSI_WGMMA_ROWS_16BIT(X) \
     FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4) \
     FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 8) \
-    FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 4) FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 8)
+    FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 4) \
+    FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 8) \
+    FSI_WGMMA_ROWS_16BIT_PAIR(X, __half, FS_F16, 4) FSI_WGMMA_ROWS_16BIT_PAIR(X, __nv_bfloat16, FS_BF16, 4)
 #endif
 enum { FSI_WGMMA_ROWS_16BIT_COUNT = 0 FSI_WGMMA_ROWS_16BIT(FSI_COUNT_ONE) };
 /* Columns of a tile, local rows of a unit, threads of a group. */
@@ -31,8 +39,9 @@ enum { FSI_WGMMA_ROWS_16BIT_COLUMNS = 64, FSI_WGMMA_ROWS_16BIT_UNIT = 128, FSI_W
 #define FSI_WGMMA_ROWS_16BIT_RESIDENT(places) ((places) <= 6 ? 2 : 1)
 /* Rows and codes of a stage and its three mbarriers; sums that two groups exchange; quarters of eight rows
  * of sums from every other thread block of a cluster, and eight mbarriers for them. */
-#define FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster) \
-    ((places) * (FSI_WGMMA_ROWS_16BIT_UNIT * 2 * (FSI_WGMMA_ROWS_16BIT_COLUMNS + (nonzeros)) + 24) + \
-     ((groups) > 1 ? 16384 : 0) + ((cluster)-1) * ((32 + (cluster)-1) / (cluster)) * 512 + ((cluster) > 1 ? 64 : 0))
+#define FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster, tiles) \
+    ((places) * (FSI_WGMMA_ROWS_16BIT_UNIT * 2 * (FSI_WGMMA_ROWS_16BIT_COLUMNS + (tiles) * (nonzeros)) + 24) + \
+     ((groups) > (tiles) ? 16384 : 0) + ((cluster)-1) * ((32 * (tiles) + (cluster)-1) / (cluster)) * 512 + \
+     ((cluster) > 1 ? 64 * (tiles) : 0))
 
 #endif

@@ -34,7 +34,8 @@ int fsi_plan_box(const fsi_problem *p, const fsi_plan *plan)
 int64_t fsi_plan_blocks(const fsi_problem *p, const fsi_plan *plan)
 {
     const fsi_kernel *kernel = fsi_kernel_of(plan->kernel);
-    return kernel->blocks ? kernel->blocks(p, plan) : p->M * fsi_div_up(p->kappa, plan->group);
+    const int64_t outputs = kernel->whole_blocks ? p->kappa : fsi_outputs_of(p);
+    return kernel->blocks ? kernel->blocks(p, plan) : p->M * fsi_div_up(outputs, plan->group);
 }
 
 int fsi_plan_cluster(const fsi_plan *plan)

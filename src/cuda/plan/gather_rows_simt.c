@@ -1,6 +1,6 @@
 /* gather_rows_simt.c - plans of gather_rows_simt.cu: rows of A contiguous, few nonzeros, sums in registers.
  *
- * group: permutations together. */
+ * group: outputs together. */
 #include "base/dtype.h"
 #include "base/math.h"
 #include "cuda/blockperm/gather_rows_simt_instances.h"
@@ -17,8 +17,8 @@ static const struct {
 
 static int gather_rows_simt_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
-    return p->across && p->mapped && p->block_rows <= 64 && p->packed && p->shuffle != FSI_DEF_GROUPS &&
-           fsi_permutations_together(p) * p->s <= 4 && gpu->shared >= FSI_GATHER_ROWS_SIMT_SHARED;
+    return p->across && p->mapped && p->tile_rows <= 64 && p->packed && p->shuffle != FSI_DEF_GROUPS &&
+           fsi_outputs_together(p) * p->tile_nonzeros <= 4 && gpu->shared >= FSI_GATHER_ROWS_SIMT_SHARED;
 }
 
 static int gather_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs,
@@ -27,10 +27,11 @@ static int gather_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
     const int64_t size = fsi_dtype_size(p->dtype), width = FSI_GATHER_ROWS_SIMT_BYTES / size;
     if (p->n < width && p->n * size % 128 != 0) return 0;
     for (int i = 0; i < FSI_GATHER_ROWS_SIMT_COUNT; i++) {
-        if (table[i].dtype != p->dtype || table[i].outs != fsi_permutations_together(p)) continue;
+        if (table[i].dtype != p->dtype || table[i].outs != fsi_outputs_together(p)) continue;
         *plan = fsi_plan_of(FSI_KERNEL_GATHER_ROWS_SIMT, i, FSI_GATHER_ROWS_SIMT_THREADS, FSI_GATHER_ROWS_SIMT_SHARED);
         plan->group = table[i].outs;
-        const fsi_split_rule rule = {.blocks = p->M * (p->kappa / plan->group) * fsi_div_up(p->n, width),
+        const fsi_split_rule rule = {.blocks = p->M * (fsi_outputs_of(p) / plan->group) * fsi_div_up(p->n, width),
+                                     .height = plan->group * p->tile_rows,
                                      .per_processor = 1,
                                      .shortest = 256,
                                      .unit = FSI_GATHER_ROWS_SIMT_STAGE,
@@ -40,12 +41,12 @@ static int gather_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
     return 0;
 }
 
-/* Few nonzeros of several permutations, where it takes half to nine tenths of the tensor cores' time.  With kappa = 1
- * both take the same time, and tensor cores lose nothing with small blocks (docs/kernels/gather_rows_simt.md). */
+/* Few nonzeros of several outputs, where it takes half to nine tenths of the tensor cores' time.  With one output both
+ * take the same time, and tensor cores lose nothing with small blocks (docs/kernels/gather_rows_simt.md). */
 static int gather_rows_simt_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs knobs = {0};
-    return fsi_permutations_together(p) > 1 && p->n >= 48 && gather_rows_simt_plan(p, gpu, &knobs, plan);
+    return fsi_outputs_together(p) > 1 && p->n >= 48 && gather_rows_simt_plan(p, gpu, &knobs, plan);
 }
 
 static int gather_rows_simt_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)

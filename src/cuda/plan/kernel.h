@@ -25,9 +25,10 @@ typedef struct fsi_knobs {
 typedef struct fsi_kernel {
     const char *name; /* in tuning tables, tests and error messages */
     int least_arch, most_arch;
-    unsigned inputs; /* bits 1 << fsi_input_kind */
-    int instances;   /* lines of its list */
-    int splits;      /* how many numbers of slices tuning tries: p, p/2, 2p, p+1, p-1 around the kernel's own p */
+    unsigned inputs;  /* bits 1 << fsi_input_kind */
+    int instances;    /* lines of its list */
+    int splits;       /* how many numbers of slices tuning tries: p, p/2, 2p, p+1, p-1 around the kernel's own p */
+    int whole_blocks; /* output blocks are not cut into tiles (output_tiles.h) */
 
     /* Whether the kernel can compute a problem; the architecture and the kind of input have been checked. */
     int (*fits)(const fsi_problem *p, const fsi_gpu_traits *gpu);
@@ -39,7 +40,7 @@ typedef struct fsi_kernel {
     /* Knobs i = 0, 1, ... that tuning tries, without slices; 0 past the last.  NULL: none. */
     int (*candidate)(const fsi_problem *p, int i, fsi_knobs *knobs);
 
-    /* See the functions fsi_plan_... in plan.h.  NULL: M ceil(kappa / group) blocks, the plan's cluster, not
+    /* See the functions fsi_plan_... in plan.h.  NULL: M ceil(outputs / group) blocks, the plan's cluster, not
      * persistent, boxes of one row. */
     int64_t (*width)(const fsi_plan *plan);
     int64_t (*blocks)(const fsi_problem *p, const fsi_plan *plan);
@@ -63,12 +64,13 @@ fsi_kernel_id fsi_kernel_named(const char *name);
 /* Architecture, kind of input, and the kernel's own conditions. */
 int fsi_kernel_fits(const fsi_kernel *kernel, const fsi_problem *p, const fsi_gpu_traits *gpu);
 
-/* A plan with everything but slices and their length; one permutation at a time, no team, no chunk. */
+/* A plan with everything but slices and their length; one output at a time, no team, no chunk. */
 fsi_plan fsi_plan_of(fsi_kernel_id kernel, int instance, int threads, int64_t shared);
 
 /* How a kernel splits a block's local rows. */
 typedef struct fsi_split_rule {
     int64_t blocks;    /* thread blocks of one slice */
+    int64_t height;    /* rows of sums that a thread block has for each row of A that it reads at a time */
     int per_processor; /* thread blocks that run on an SM at once */
     int64_t shortest;  /* local rows of a slice that the rules make, at least */
     int64_t unit;      /* lengths that the rules make are multiples of it */
@@ -80,14 +82,16 @@ typedef struct fsi_split_rule {
 int fsi_plan_split(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, const fsi_split_rule *rule,
                    fsi_plan *plan);
 
-/* Whether the tensor-core kernels can read rows of A in place: contiguous, whole 16 bytes; output blocks of at most 64
+/* Whether the tensor-core kernels can read rows of A in place: contiguous, whole 16 bytes; output tiles of at most 64
  * rows; not f64. */
 int fsi_rows_suit_mma(const fsi_problem *p);
 /* Whether two f16 terms are enough of a float.  One float in four loses its last bit, which the roundings of a sum of
  * four terms hide.  Sums of fewer terms are left to kernels that split or add exactly. */
 int fsi_two_terms_suffice(const fsi_problem *p);
-/* Permutations of one pass over A: as many as an instance takes together, none left over. */
-int fsi_permutations_together(const fsi_problem *p);
+/* Output tiles that an input block feeds: those of kappa output blocks. */
+int64_t fsi_outputs_of(const fsi_problem *p);
+/* Of them, those of one pass over A: as many as an instance takes together, none left over. */
+int fsi_outputs_together(const fsi_problem *p);
 
 #ifdef __cplusplus
 }

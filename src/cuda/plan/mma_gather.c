@@ -18,16 +18,20 @@ static const int factored_samples[] = {
 static int mma_gather_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->block_rows <= 64 && p->dtype != FS_F64;
+    return p->tile_rows <= 64 && p->dtype != FS_F64;
 }
 
-static int64_t blocks_of(const fsi_problem *p, int64_t samples) { return p->M * p->kappa * fsi_div_up(p->n, samples); }
+static int64_t blocks_of(const fsi_problem *p, int64_t samples)
+{
+    return p->M * fsi_outputs_of(p) * fsi_div_up(p->n, samples);
+}
 
 static int plan_instance(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, fsi_kernel_id kernel,
                          int instance, int64_t samples, fsi_plan *plan)
 {
     *plan = fsi_plan_of(kernel, instance, FSI_MMA_GATHER_THREADS, FSI_MMA_GATHER_SHARED);
     const fsi_split_rule rule = {.blocks = blocks_of(p, samples),
+                                 .height = p->tile_rows,
                                  .per_processor = 2,
                                  .shortest = 256,
                                  .unit = FSI_MMA_GATHER_THREADS,

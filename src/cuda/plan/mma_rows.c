@@ -37,7 +37,8 @@ static int mma_rows_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const 
             continue;
         *plan = fsi_plan_of(FSI_KERNEL_MMA_ROWS, i, 128 * groups, t->shared);
         const int64_t resident = fsi_max(1, fsi_min(2 / groups, gpu->shared_per_processor / (t->shared + 1024)));
-        const fsi_split_rule rule = {.blocks = p->M * p->kappa * fsi_div_up(p->n, 128 * groups),
+        const fsi_split_rule rule = {.blocks = p->M * fsi_outputs_of(p) * fsi_div_up(p->n, 128 * groups),
+                                     .height = p->tile_rows,
                                      .per_processor = (int)resident,
                                      .shortest = 256,
                                      .unit = 128,

@@ -1,4 +1,4 @@
-/* mma_skinny.c - plans of mma_skinny.cu: few columns, output blocks of 64 rows, mma.sync, S in registers.
+/* mma_skinny.c - plans of mma_skinny.cu: few columns, output tiles of 64 rows, mma.sync, S in registers.
  *
  * tile: neighbouring columns of a thread, 1 or 2; a thread block has eight times as many. */
 #include "base/math.h"
@@ -16,17 +16,18 @@ static const struct mma_skinny_instance {
 #undef LINE
 };
 
-/* The instances decide about s. */
+/* The instances decide about the nonzeros. */
 static int mma_skinny_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->n <= FSI_MMA_SKINNY_COLUMNS && p->kappa == 1 && p->packed && p->block_rows == FSI_MMA_SKINNY_HEIGHT &&
-           p->k == p->M * FSI_MMA_SKINNY_HEIGHT && p->M <= FSI_MMA_SKINNY_BLOCKS && p->shuffle != FSI_DEF_GROUPS;
+    return p->n <= FSI_MMA_SKINNY_COLUMNS && p->kappa == 1 && p->packed && p->tile_rows == FSI_MMA_SKINNY_HEIGHT &&
+           p->k == p->M * p->tiles * FSI_MMA_SKINNY_HEIGHT && p->M * p->tiles <= FSI_MMA_SKINNY_BLOCKS &&
+           p->shuffle != FSI_DEF_GROUPS;
 }
 
 static int64_t mma_skinny_blocks(const fsi_problem *p, const fsi_plan *plan)
 {
-    return fsi_div_up(p->M, plan->threads / 32);
+    return fsi_div_up(p->M * p->tiles, plan->threads / 32);
 }
 
 static int mma_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_knobs *knobs, fsi_plan *plan)
@@ -34,9 +35,11 @@ static int mma_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, cons
     const int vector = knobs->instance ? table[knobs->instance - 1].vector : knobs->tile;
     for (int i = 0; i < FSI_MMA_SKINNY_COUNT; i++) {
         const struct mma_skinny_instance *t = &table[i];
-        if (t->dtype != p->dtype || t->vector != vector || t->nonzeros != p->s || t->shared > gpu->shared) continue;
+        if (t->dtype != p->dtype || t->vector != vector || t->nonzeros != p->tile_nonzeros || t->shared > gpu->shared)
+            continue;
         *plan = fsi_plan_of(FSI_KERNEL_MMA_SKINNY, i, 32 * t->warps, t->shared);
         const fsi_split_rule rule = {.blocks = mma_skinny_blocks(p, plan) * fsi_div_up(p->n, 8 * vector),
+                                     .height = p->tile_rows,
                                      .per_processor = 1,
                                      .shortest = 512,
                                      .unit = 128,

@@ -27,7 +27,9 @@ typedef enum fsi_input_kind {
 /* What the choice depends on. */
 typedef struct fsi_problem {
     int64_t rows, n, k, M, kappa, s, interleave, block_rows; /* rows: of A; block_rows: of the tallest output block */
-    int64_t local_rows;                                      /* of an input block, at most */
+    int64_t tiles, tile_rows; /* output tiles of an output block, rows of the tallest of them (output_tiles.h) */
+    int64_t tile_nonzeros;    /* of a local row in an output tile, at most */
+    int64_t local_rows;       /* of an input block, at most */
     int32_t shuffle;
     fs_dtype dtype;
     fs_precision precision;
@@ -35,7 +37,7 @@ typedef struct fsi_problem {
     int aligned;      /* every row (or column) of it starts at a multiple of 16 bytes */
     int whole;        /* and is a multiple of 16 bytes long */
     int mapped;       /* a tensor map of sm_90 can describe it (tensor_maps.cuh) */
-    int packed;       /* the nonzeros of a column under a permutation are a packed word (def/blockperm.h) */
+    int packed;       /* the nonzeros of a column in an output tile are a packed word (def/blockperm.h) */
     fsi_input_kind input;
 } fsi_problem;
 

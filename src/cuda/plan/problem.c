@@ -2,6 +2,7 @@
 #include "base/dtype.h"
 #include "base/math.h"
 #include "cuda/plan/local_rows.h"
+#include "cuda/plan/output_tiles.h"
 #include "cuda/plan/plan.h"
 
 fsi_problem fsi_problem_of(const fsi_blockperm *S, int64_t row0, const fs_matrix *A, fs_precision precision)
@@ -31,6 +32,10 @@ fsi_problem fsi_problem_of(const fsi_blockperm *S, int64_t row0, const fs_matrix
     const int describable = A->rows > 0 && A->rows <= INT32_MAX - (1 << 16) && A->cols <= INT32_MAX - (1 << 16);
     if (p.across) p.mapped = (A->rows == 1 || A->row_stride > 0) && p.whole && describable && pitch < (int64_t)1 << 40;
     else p.mapped = p.down && A->col_stride > 0 && p.aligned && describable && pitch < (int64_t)1 << 40;
-    p.packed = S->packed;
+    const fsi_output_tiles tiles = fsi_output_tiles_of(S);
+    p.tiles = tiles.tiles;
+    p.tile_rows = fsi_output_tiles_rows(S, tiles);
+    p.tile_nonzeros = fsi_min(S->s, (int64_t)tiles.bands * S->per_band);
+    p.packed = fsi_output_tiles_packed(S, tiles);
     return p;
 }

@@ -60,6 +60,7 @@ static int simt_generic_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, co
     const int64_t resident = fsi_max(1, fsi_min(2048 / threads, gpu->shared_per_processor / (plan->shared + 1024)));
     const int64_t tiles = fsi_div_up(p->n, (int64_t)plan->team * vector);
     const fsi_split_rule rule = {.blocks = p->M * fsi_div_up(p->kappa, group) * tiles,
+                                 .height = group * p->block_rows,
                                  .per_processor = (int)resident,
                                  .shortest = 4 * (threads / plan->team) + 64,
                                  .unit = plan->chunk,
@@ -111,6 +112,7 @@ const fsi_kernel fsi_kernel_simt_generic = {.name = "simt_generic",
                                             .inputs = 1u << FSI_INPUT_MATRIX,
                                             .instances = FSI_SIMT_GENERIC_COUNT,
                                             .splits = 1,
+                                            .whole_blocks = 1,
                                             .fits = simt_generic_fits,
                                             .choose = simt_generic_choose,
                                             .plan = simt_generic_plan,

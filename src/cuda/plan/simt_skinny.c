@@ -1,4 +1,4 @@
-/* simt_skinny.c - plans of simt_skinny.cu: few columns, all in one tile; plain additions, a warp owns the sums of a block.
+/* simt_skinny.c - plans of simt_skinny.cu: few columns, all in one tile; plain additions, a warp owns the sums of an output tile.
  *
  * team: lanes of a round, a power of two of at least n.
  * chunk: rounds whose rows and random words are prepared together. */
@@ -19,15 +19,16 @@ static const struct {
 static int simt_skinny_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->n <= FSI_SIMT_SKINNY_COLUMNS && p->kappa == 1 && p->block_rows <= FSI_SIMT_SKINNY_HEIGHT &&
-           p->M <= FSI_SIMT_SKINNY_BLOCKS && p->shuffle != FSI_DEF_GROUPS;
+    return p->n <= FSI_SIMT_SKINNY_COLUMNS && p->kappa == 1 && p->tile_rows <= FSI_SIMT_SKINNY_HEIGHT &&
+           p->tiles <= 4 && p->M <= FSI_SIMT_SKINNY_BLOCKS && p->shuffle != FSI_DEF_GROUPS;
 }
 
 static int instance_of(const fsi_problem *p)
 {
     int found = 0;
     for (int i = 0; i < FSI_SIMT_SKINNY_COUNT; i++)
-        if (table[i].dtype == p->dtype && (table[i].nonzeros == 0 || (p->packed && table[i].nonzeros == p->s)))
+        if (table[i].dtype == p->dtype &&
+            (table[i].nonzeros == 0 || (p->packed && table[i].nonzeros == p->tile_nonzeros)))
             found = i;
     return found;
 }
@@ -36,8 +37,8 @@ static int instance_of(const fsi_problem *p)
 static int64_t shared_of(const fsi_problem *p, int64_t warps, int64_t each, int64_t rounds)
 {
     const int64_t sum_bytes = p->dtype == FS_F64 ? 8 : 4;
-    const int64_t draws = fsi_div_up(p->s, fsi_blockperm_per_word(fsi_div_up(p->block_rows, p->s)));
-    const int64_t words = p->packed ? 1 : FSI_SIMT_SKINNY_DRAW * draws;
+    const int64_t bands = fsi_div_up(p->s, fsi_blockperm_per_band(p->s, fsi_div_up(p->block_rows, p->s)));
+    const int64_t words = (p->packed ? 1 : FSI_SIMT_SKINNY_DRAW) * bands;
     return FSI_SIMT_SKINNY_SHARED(warps, sum_bytes, rounds, each | 1, p->n * fsi_dtype_size(p->dtype), words);
 }
 
@@ -45,12 +46,12 @@ static int simt_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, con
 {
     const int threads = knobs->threads, warps = threads / 32;
     if (threads < 128 || threads > 32 * FSI_SIMT_SKINNY_WARPS || (threads & (threads - 1)) != 0) return 0;
-    const int64_t groups = fsi_div_up(p->M, warps), each = fsi_div_up(p->M, groups);
+    const int64_t groups = fsi_div_up(p->M, warps / p->tiles), each = fsi_div_up(p->M, groups);
     *plan = fsi_plan_of(FSI_KERNEL_SIMT_SKINNY, instance_of(p), threads, 0);
     plan->team = 1;
     while (plan->team < p->n) plan->team *= 2;
     /* As many rounds as the tables have room for, but not more than a thread block's share of an SM. */
-    const int64_t least = FSI_SIMT_SKINNY_UNROLL * (32 / plan->team), step = least * (warps / each);
+    const int64_t least = FSI_SIMT_SKINNY_UNROLL * (32 / plan->team), step = least * (warps / (each * p->tiles));
     int64_t chunk = knobs->chunk;
     if (chunk == 0) {
         const int64_t room = fsi_min(gpu->shared - shared_of(p, warps, each, 0), 5120 * warps) /
@@ -63,8 +64,12 @@ static int simt_skinny_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, con
     plan->shared = shared_of(p, warps, each, chunk);
     if (plan->shared > gpu->shared) return 0;
     const int64_t resident = fsi_max(1, fsi_min(1024 / threads, gpu->shared_per_processor / (plan->shared + 1024)));
-    const fsi_split_rule rule = {
-        .blocks = groups, .per_processor = (int)resident, .shortest = chunk, .unit = chunk, .whole = chunk};
+    const fsi_split_rule rule = {.blocks = groups,
+                                 .height = p->tile_rows,
+                                 .per_processor = (int)resident,
+                                 .shortest = chunk,
+                                 .unit = chunk,
+                                 .whole = chunk};
     return fsi_plan_split(p, gpu, knobs, &rule, plan);
 }
 
@@ -92,7 +97,7 @@ static int64_t simt_skinny_width(const fsi_plan *plan)
 }
 static int64_t simt_skinny_blocks(const fsi_problem *p, const fsi_plan *plan)
 {
-    return fsi_div_up(p->M, plan->threads / 32);
+    return fsi_div_up(p->M, plan->threads / 32 / p->tiles);
 }
 
 const fsi_kernel fsi_kernel_simt_skinny = {.name = "simt_skinny",

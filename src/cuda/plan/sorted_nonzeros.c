@@ -22,5 +22,6 @@ const fsi_kernel fsi_kernel_sorted_nonzeros = {.name = "sorted_nonzeros",
                                                .least_arch = 75,
                                                .most_arch = INT32_MAX,
                                                .inputs = 1u << FSI_INPUT_MATRIX,
+                                               .whole_blocks = 1,
                                                .fits = sorted_nonzeros_fits,
                                                .choose = sorted_nonzeros_choose};

@@ -21,9 +21,8 @@ static int fastest_slices(const fsi_problem *p, const fsi_gpu_traits *gpu, const
         const double waves = (double)fsi_div_up(rule->blocks * slices, at_once);
         /* the time of the busiest SM, in rows of A read, and the time that the partial-sum buffers cost all of them */
         const double work = waves * (double)p->local_rows / (double)slices * (double)at_once;
-        const double partials = slices * p->kappa > 1
-                                    ? 2.0 * (double)(slices * p->kappa * p->block_rows) * (double)rule->blocks
-                                    : 0.0;
+        const double partials = slices * p->kappa > 1 ? 2.0 * (double)(slices * rule->height) * (double)rule->blocks
+                                                      : 0.0;
         const double time = work + 0.5 * partials;
         if (time < 0.98 * least_time) {
             least_time = time;
@@ -51,7 +50,7 @@ int fsi_plan_split(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_kn
 
 int fsi_rows_suit_mma(const fsi_problem *p)
 {
-    return p->across && p->whole && p->block_rows <= 64 && p->dtype != FS_F64;
+    return p->across && p->whole && p->tile_rows <= 64 && p->dtype != FS_F64;
 }
 
 int fsi_two_terms_suffice(const fsi_problem *p)
@@ -59,4 +58,10 @@ int fsi_two_terms_suffice(const fsi_problem *p)
     return p->dtype != FS_F32 || (double)p->rows * (double)(p->s * p->kappa) >= 4 * (double)p->k;
 }
 
-int fsi_permutations_together(const fsi_problem *p) { return p->kappa % 4 == 0 ? 4 : p->kappa % 2 == 0 ? 2 : 1; }
+int64_t fsi_outputs_of(const fsi_problem *p) { return p->kappa * p->tiles; }
+
+int fsi_outputs_together(const fsi_problem *p)
+{
+    const int64_t outputs = fsi_outputs_of(p);
+    return outputs % 4 == 0 ? 4 : outputs % 2 == 0 ? 2 : 1;
+}

@@ -26,10 +26,10 @@ static int read_entry(const char *line, entry *e)
     int shuffle, dtype, precision, end = 0;
     memset(e, 0, sizeof *e);
     if (sscanf(line, FSI_TUNING_PROBLEM ": " FSI_TUNING_PLAN("31[a-z0-9_]") "%n", &p->rows, &p->n, &p->k, &p->M,
-               &p->kappa, &p->s, &p->interleave, &p->block_rows, &p->local_rows, &shuffle, &dtype, &precision,
-               &p->across, &p->down, &p->aligned, &p->whole, &p->mapped, &p->packed, kernel, &plan->instance,
-               &plan->slices, &plan->length, &plan->threads, &plan->team, &plan->chunk, &plan->group, &plan->shared,
-               &plan->cluster, &end) != 28 ||
+               &p->kappa, &p->s, &p->interleave, &p->block_rows, &p->tiles, &p->tile_rows, &p->tile_nonzeros,
+               &p->local_rows, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &p->mapped,
+               &p->packed, kernel, &plan->instance, &plan->slices, &plan->length, &plan->threads, &plan->team,
+               &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 28 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;
@@ -42,7 +42,8 @@ static int read_entry(const char *line, entry *e)
 static int same_problem(const fsi_problem *a, const fsi_problem *b)
 {
     return a->rows == b->rows && a->n == b->n && a->k == b->k && a->M == b->M && a->kappa == b->kappa && a->s == b->s &&
-           a->interleave == b->interleave && a->block_rows == b->block_rows && a->local_rows == b->local_rows &&
+           a->interleave == b->interleave && a->block_rows == b->block_rows && a->tiles == b->tiles &&
+           a->tile_rows == b->tile_rows && a->tile_nonzeros == b->tile_nonzeros && a->local_rows == b->local_rows &&
            a->shuffle == b->shuffle && a->dtype == b->dtype && a->precision == b->precision && a->across == b->across &&
            a->down == b->down && a->aligned == b->aligned && a->whole == b->whole && a->mapped == b->mapped &&
            a->packed == b->packed && a->input == b->input;

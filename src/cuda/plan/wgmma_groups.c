@@ -25,8 +25,8 @@ static const struct wgmma_groups_instance {
 static int wgmma_groups_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->down && !p->across && p->aligned && p->shuffle == FSI_DEF_GROUPS && p->kappa == 1 &&
-           p->block_rows <= 64 && fsi_two_terms_suffice(p);
+    return p->down && !p->across && p->aligned && p->shuffle == FSI_DEF_GROUPS && p->kappa == 1 && p->tiles == 1 &&
+           p->tile_rows <= 64 && fsi_two_terms_suffice(p);
 }
 
 static int64_t wgmma_groups_blocks(const fsi_problem *p, const fsi_plan *plan)
@@ -48,6 +48,7 @@ static int wgmma_groups_plan(const fsi_problem *p, const fsi_gpu_traits *gpu, co
         const int apart = p->interleave < 8 && samples == 64;
         const int64_t step = (p->interleave == 1 ? 64 : 16) * (apart ? 2 : 1);
         const fsi_split_rule rule = {.blocks = wgmma_groups_blocks(p, plan) * fsi_div_up(p->n, samples),
+                                     .height = p->tile_rows,
                                      .per_processor = 1,
                                      .shortest = 8 * step,
                                      .unit = step,

@@ -2,7 +2,7 @@
  *
  * tile: 1 for 64 columns that both warpgroups have, 2 for 64 columns each, 3 for 128 each; only 2 for several permutations
  * together.
- * group: permutations together. */
+ * group: outputs together. */
 #include "base/math.h"
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/plan/kernel.h"
@@ -29,14 +29,14 @@ static const struct wgmma_rows_instance {
 static int wgmma_rows_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->across && p->block_rows <= 64 && p->dtype != FS_F64 && fsi_two_terms_suffice(p);
+    return p->across && p->tile_rows <= 64 && p->dtype != FS_F64 && fsi_two_terms_suffice(p);
 }
 
 /* The instance with such tiles that a problem can use, or -1.  A tensor map, where the matrix has one, is faster than
  * copies by chunks. */
 static int instance_of(const fsi_problem *p, const fsi_gpu_traits *gpu, int chunked, int tiles, int persistent)
 {
-    const int together = fsi_permutations_together(p), outs = chunked && together > 2 ? 2 : together;
+    const int together = fsi_outputs_together(p), outs = chunked && together > 2 ? 2 : together;
     for (int i = 0; i < FSI_WGMMA_ROWS_COUNT; i++)
         if (table[i].dtype == p->dtype && table[i].chunked == chunked && table[i].outs == outs &&
             table[i].tiles == tiles && table[i].persistent == persistent && table[i].shared <= gpu->shared &&
@@ -62,7 +62,9 @@ static int plan_with(const fsi_problem *p, const fsi_gpu_traits *gpu, const fsi_
     if (found < 0) return 0;
     *plan = fsi_plan_of(FSI_KERNEL_WGMMA_ROWS, found, 512, table[found].shared);
     plan->group = table[found].outs;
-    const fsi_split_rule rule = {.blocks = p->M * (p->kappa / plan->group) * fsi_div_up(p->n, table[found].width),
+    const int64_t columns = fsi_div_up(p->n, table[found].width);
+    const fsi_split_rule rule = {.blocks = p->M * (fsi_outputs_of(p) / plan->group) * columns,
+                                 .height = plan->group * p->tile_rows,
                                  .per_processor = 1,
                                  .shortest = 256,
                                  .unit = 64,

@@ -7,26 +7,27 @@
 
 static const struct wgmma_rows_16bit_instance {
     fs_dtype dtype;
-    int nonzeros, threads, resident, cluster;
+    int nonzeros, threads, resident, cluster, tiles;
     int64_t shared;
 } table[] = {
-#define LINE(T, dtype, nonzeros, places, preparers, groups, cluster) \
+#define LINE(T, dtype, nonzeros, places, preparers, groups, cluster, tiles) \
     {dtype, \
      nonzeros, \
      32 * preparers + FSI_WGMMA_ROWS_16BIT_GROUP * groups, \
      FSI_WGMMA_ROWS_16BIT_RESIDENT(places), \
      cluster, \
-     FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster)},
+     tiles, \
+     FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster, tiles)},
     FSI_WGMMA_ROWS_16BIT(LINE)
 #undef LINE
 };
 
-/* Blocks of 64 rows, strata of a power of two of rows; rows of whole 16 bytes, numbers of rows and strides that a tensor
- * map would take, although there is none.  The instances decide about s and the type. */
+/* Output tiles of 64 rows, strata of a power of two of rows; rows of whole 16 bytes, numbers of rows and strides that a tensor
+ * map would take, although there is none.  The instances decide about nonzeros, tiles and the type. */
 static int wgmma_rows_16bit_fits(const fsi_problem *p, const fsi_gpu_traits *gpu)
 {
     (void)gpu;
-    return p->across && p->mapped && p->kappa == 1 && p->packed && p->block_rows == 64 && p->k == p->M * 64 &&
+    return p->across && p->mapped && p->kappa == 1 && p->packed && p->tile_rows == 64 && p->k == p->M * p->tiles * 64 &&
            p->shuffle != FSI_DEF_GROUPS && p->n <= 65535 * (int64_t)FSI_WGMMA_ROWS_16BIT_COLUMNS;
 }
 
@@ -35,7 +36,8 @@ static int wgmma_rows_16bit_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
 {
     if (!knobs->instance) return 0;
     const struct wgmma_rows_16bit_instance *t = &table[knobs->instance - 1];
-    if (t->dtype != p->dtype || t->nonzeros != p->s || t->shared > gpu->shared) return 0;
+    if (t->dtype != p->dtype || t->nonzeros != p->tile_nonzeros || t->tiles != p->tiles || t->shared > gpu->shared)
+        return 0;
     *plan = fsi_plan_of(FSI_KERNEL_WGMMA_ROWS_16BIT, knobs->instance - 1, t->threads, t->shared);
     plan->cluster = t->cluster;
     const fsi_knobs slices = {.slices = t->cluster, .length = knobs->length};
@@ -63,11 +65,8 @@ static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *g
         int resident, cluster;
         int fit;      /* thread blocks of such clusters on 132 SMs (cudaOccupancyMaxActiveClusters) */
         int64_t most; /* elements of A */
-    } forms[] = {{1, 1, 132, INT64_MAX},
-                 {1, 2, 132, INT64_MAX},
-                 {1, 6, 102, INT64_MAX},
-                 {2, 1, 264, INT64_MAX},
-                 {2, 7, 224, (int64_t)1 << 26}};
+    } forms[] = {{1, 1, 132, INT64_MAX}, {1, 2, 132, INT64_MAX}, {1, 4, 120, INT64_MAX},       {1, 6, 102, INT64_MAX},
+                 {1, 7, 105, INT64_MAX}, {2, 1, 264, INT64_MAX}, {2, 7, 224, (int64_t)1 << 26}};
     if (p->n < 48) return 0;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const int resident = forms[i].resident, cluster = forms[i].cluster;

@@ -3,7 +3,7 @@
  * rows and the stores.
  *
  * A block of S is a matrix of 0 and +-1, exact in 16 bits.  Columns of A are the M axis of the tensor cores, rows of A
- * the K axis, the at most 64 rows of the block the N axis, so the cost does not depend on s.  A float is cut into three
+ * the K axis, the at most 64 rows of an output tile the N axis, so the cost does not depend on s.  A float is cut into three
  * bf16 split terms, exactly, or into two f16 split terms; bf16 and f16 elements are used as they are. */
 #ifndef FSI_CUDA_BLOCKPERM_COMMON_TENSOR_CUH
 #define FSI_CUDA_BLOCKPERM_COMMON_TENSOR_CUH
@@ -204,16 +204,23 @@ template <int ONE> __device__ __forceinline__ void put_one(uint8_t *s_tile, int 
     const uint32_t at = (code >> 1) * 128 + k_position(local_row) * 2;
     *(uint16_t *)(s_tile + (at ^ (at >> 3 & 0x70))) = (uint16_t)(ONE ? ONE | code << 15 : 0);
 }
+/* Calls f(code) for every nonzero that local row u of the slice's block has in its output tile, in order: 2 (row of the
+ * tile) + (1 if the sign is minus). */
+template <class F>
+__device__ __forceinline__ void each_nonzero_of(const fsi_tile_args &a, const fsi_slice &p, int64_t u, F f)
+{
+    const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
+    for (int q = p.band, t = q * a.B.per_band; q < p.bands_end; q++) {
+        fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, u, p.l, q, p.block_rows);
+        for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++)
+            f(fsi_blockperm_code(&a.B, &strata, t, &draw) - 2 * p.tile_start);
+    }
+}
 /* The nonzeros of local row `local_row` of the slice, of any sketch, in an S tile. */
 template <int ONE> __device__ __forceinline__ void put_nonzeros(const fsi_tile_args &a, const fsi_slice &p,
                                                                 uint8_t *s_tile, int64_t local_row)
 {
-    const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
-    for (int q = 0, t = 0; q < (int)a.B.words; q++) {
-        fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, p.first + local_row, p.l, q, p.block_rows);
-        for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++)
-            put_one<ONE>(s_tile, (int)local_row & 63, fsi_blockperm_code(&a.B, &strata, t, &draw));
-    }
+    each_nonzero_of(a, p, p.first + local_row, [&](uint32_t code) { put_one<ONE>(s_tile, (int)local_row & 63, code); });
 }
 template <int ONE> __device__ __forceinline__ void put_local_row(const fsi_tile_args &a, const fsi_slice &p,
                                                                  uint8_t *s_tile, int64_t local_row)
@@ -228,11 +235,11 @@ template <int NONZEROS> struct row_bits {
     static_assert(NONZEROS << value == HEIGHT, "NONZEROS must be 1, 2, 4 or 8");
 };
 
-/* Four neighbouring local rows of sketches with packed words are generated together: they share a Philox call, and
- * their chains of instructions overlap. */
+/* Four neighbouring local rows of sketches with packed words are generated together, where a tile is one band: they share
+ * a Philox call, and their chains of instructions overlap. */
 __device__ __forceinline__ bool made_by_fours(const fsi_tile_args &a)
 {
-    return a.B.shuffle != FSI_DEF_GROUPS && a.B.packed;
+    return a.B.shuffle != FSI_DEF_GROUPS && fsi_output_tiles_packed(&a.B, a.outputs);
 }
 /* Which of local rows local_row ... local_row + 3, the first `lead` of the slice left out, hold a row, as bits. */
 __device__ __forceinline__ int local_rows_there(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row, int lead,
@@ -272,7 +279,7 @@ __device__ __forceinline__ void columns_of_four(const fsi_blockperm &B, uint32_t
 __device__ __forceinline__ void words_of_four(const fsi_tile_args &a, const fsi_slice &p, int64_t local_row,
                                               uint32_t (&word)[4])
 {
-    const fsi_quad quad = fsi_blockperm_quad(&a.B, p.h, p.first + local_row, p.l);
+    const fsi_quad quad = fsi_blockperm_quad(&a.B, p.h, p.first + local_row, fsi_blockperm_band(&a.B, p.l, p.band));
 #pragma unroll
     for (int i = 0; i < 4; i++) word[i] = quad.w[i];
 }
@@ -291,7 +298,7 @@ template <int ONE> __device__ __forceinline__ void put_local_rows(const fsi_tile
                                                                   uint8_t *s_tile, int local_row, int valid,
                                                                   uint32_t (&word)[4])
 {
-    const int field = a.B.field, size = 1 << (field - 1), last = size * (int)a.B.s;
+    const int field = a.B.field, size = 1 << (field - 1), last = size * a.B.per_band;
     const uint32_t to = fsi_shared_address(s_tile);
     uint32_t k2[4];
 #pragma unroll
@@ -337,7 +344,7 @@ template <int TILES> __device__ __forceinline__ void store_tile(const fsi_tile_a
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const float *sum = total + 4 * b + i, *more = sum + (TILES - 1) * 32;
-                if (8 * b + 2 * q + i < p.block_rows) put(8 * b + i, make_float4(sum[0], sum[2], more[0], more[2]));
+                if (8 * b + 2 * q + i < p.tile_rows) put(8 * b + i, make_float4(sum[0], sum[2], more[0], more[2]));
             }
     };
     if (plain && size == 4)
@@ -373,7 +380,7 @@ template <int TILES, class F> __device__ __forceinline__ void store_scattered(co
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const float sum = total[(c >> 1) * 32 + 4 * b + 2 * (c & 1) + i];
-                if (8 * b + 2 * q + i >= p.block_rows) continue;
+                if (8 * b + 2 * q + i >= p.tile_rows) continue;
                 if (plain) first[(8 * b + i) * to.row_stride] = __fmul_rn(f, sum);
                 else put_one_anywhere(to, p.output_row + 2 * q + 8 * b + i, column + at(c), sum);
             }
@@ -410,12 +417,12 @@ __device__ __forceinline__ void store_samples(const fsi_tile_args &a, const fsi_
             const float *sums = total + 4 * b + 2 * v;
             float *at = first + 8 * b * to.row_stride;
             if (sizeof(T) == 2 && to.dtype != FS_F32) {
-                put_rows(to, p.output_row + row, sample + APART * v, make_float2(sums[0], sums[1]), p.block_rows - row);
-            } else if (pairs && row + 1 < p.block_rows) {
+                put_rows(to, p.output_row + row, sample + APART * v, make_float2(sums[0], sums[1]), p.tile_rows - row);
+            } else if (pairs && row + 1 < p.tile_rows) {
                 *(float2 *)at = make_float2(__fmul_rn(factor, sums[0]), __fmul_rn(factor, sums[1]));
             } else {
-                if (row < p.block_rows) put(at, sums[0]);
-                if (row + 1 < p.block_rows) put(at + to.row_stride, sums[1]);
+                if (row < p.tile_rows) put(at, sums[0]);
+                if (row + 1 < p.tile_rows) put(at + to.row_stride, sums[1]);
             }
         }
     }
@@ -426,7 +433,6 @@ template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_seria
                                                                                   const fsi_slice &p, int64_t column,
                                                                                   float *mine, int width)
 {
-    const fsi_split strata = a.B.strata[p.block_rows > a.B.out.small];
     for (int r = 0; r < HEIGHT; r++) mine[r * width] = 0.0f;
     for (int64_t i = 0; i < p.count; i++) {
         const int64_t row = fsi_local_row_source(&a.B, p.h, p.first + i, a.row0, a.rows);
@@ -439,13 +445,7 @@ template <class T, bool PRODUCTS = false> __device__ __noinline__ void add_seria
             const int64_t from = fsi_source_row(a, row);
             x = from < 0 ? fsi_no_row() : fsi_widen(((const T *)a.data)[from * a.row_stride + column * a.col_stride]);
         }
-        for (int q = 0, t = 0; q < (int)a.B.words; q++) {
-            fsi_draw draw = fsi_blockperm_draw(&a.B, p.h, p.first + i, p.l, q, p.block_rows);
-            for (int c = fsi_blockperm_count(&a.B, q); c > 0; c--, t++) {
-                const uint32_t code = fsi_blockperm_code(&a.B, &strata, t, &draw);
-                mine[(code >> 1) * width] += code & 1 ? -x : x;
-            }
-        }
+        each_nonzero_of(a, p, p.first + i, [&](uint32_t code) { mine[(code >> 1) * width] += code & 1 ? -x : x; });
     }
 }
 
@@ -469,7 +469,7 @@ __device__ __forceinline__ void add_cluster_sums(const fsi_tile_args &a, const f
         for (int i = thread; i < rows * WIDTH / 4; i += THREADS) {
             const int row = rank * rows + i / (WIDTH / 4), place = i % (WIDTH / 4) * 4;
             const int64_t column = first + place, left = a.n - column;
-            if (row >= mine.block_rows || column < owned || left <= 0) continue;
+            if (row >= mine.tile_rows || column < owned || left <= 0) continue;
             const uint32_t at = fsi_shared_address(tiles + (out * HEIGHT + row) * PITCH + place);
             float4 sum = fsi_cluster_float4(at, 0);
 #pragma unroll 1

@@ -1,8 +1,8 @@
 /* tile.cuh - what the kernels that compute a block of Y share: their arguments, and which slice of the work a thread
  * block has.
  *
- * The work is cut into (input block h, columns, slice z of the block's local rows), and for kappa > 1 also by
- * permutation l.  A slice stores its sums in Y when there is nothing to add to them, and otherwise in partial-sum
+ * The work is cut into (input block h, columns, slice z of the block's local rows), and by output: an input block feeds
+ * kappa output blocks, one for each permutation l, and these are cut into output tiles (plan/output_tiles.h).  A slice stores its sums in Y when there is nothing to add to them, and otherwise in partial-sum
  * buffer z kappa + l - 1 of scratch, a k x n matrix.  Slices that form a cluster of thread blocks add their sums first,
  * and store one partial-sum buffer.  For every l the blocks g with
  * pi_l(g) = h are all of [M], so each partial-sum buffer is written completely and none is ever cleared;
@@ -13,6 +13,7 @@
 #include "cuda/runtime/element.cuh"
 #include "cuda/families/factored.cuh"
 #include "cuda/plan/local_rows.h"
+#include "cuda/plan/output_tiles.h"
 
 typedef struct fsi_tile_args {
     fsi_blockperm B;
@@ -25,6 +26,7 @@ typedef struct fsi_tile_args {
     fsi_output out;            /* Y, or partial-sum buffer 0 with factor 1 */
     int64_t partial;           /* bytes from partial-sum buffer to partial-sum buffer; 0: straight to Y */
     fsi_local_rows local_rows; /* of every input block, when shuffled */
+    fsi_output_tiles outputs;  /* of an output block */
     int64_t tiles;             /* thread blocks along the columns */
     int64_t blocks;            /* thread blocks in all, or where there are fewer, work items for them */
     int64_t length;            /* local rows of a slice */
@@ -52,31 +54,40 @@ static __device__ __forceinline__ uint32_t fsi_output_block(const fsi_blockperm 
     return g;
 }
 
-/* What a thread block works on: permutations l, l + 1, ... of input block h, columns from `column` on, and local rows
- * first ... first + count - 1, which are slice z.  Rows output_row ... output_row + block_rows - 1 are those of
- * permutation l. */
+/* What a thread block works on: columns from `column` on of input block h, local rows first ... first + count - 1, which
+ * are slice z, for an output tile: bands band ... bands_end - 1 of the output block of permutation l, which has
+ * block_rows rows.  The tile's rows are rows tile_start ... tile_start + tile_rows - 1 of the block and begin at row
+ * output_row of Y. */
 typedef struct fsi_slice {
     uint32_t h;
-    int l, z, block_rows;
+    int l, z, block_rows, tile_start, tile_rows;
     int64_t column, first, count, output_row;
+    int band, bands_end;
 } fsi_slice;
 
-/* The same slice for permutation l. */
-static __device__ __forceinline__ fsi_slice fsi_slice_for(const fsi_tile_args &a, fsi_slice p, int l)
+/* The same slice for output tile number `output` of all that its input block feeds: those of permutation 1 first. */
+static __device__ __forceinline__ fsi_slice fsi_slice_for(const fsi_tile_args &a, fsi_slice p, int output)
 {
-    const uint32_t g = fsi_output_block(a.B, p.h, l);
-    p.l = l;
-    p.output_row = fsi_split_start(&a.B.out, g);
+    const int tile = output % a.outputs.tiles;
+    p.l = 1 + output / a.outputs.tiles;
+    const uint32_t g = fsi_output_block(a.B, p.h, p.l);
     p.block_rows = (int)fsi_split_size(&a.B.out, g);
+    p.band = tile * a.outputs.bands;
+    p.bands_end = min(p.band + a.outputs.bands, (int)a.B.bands);
+    const fsi_split *strata = &a.B.strata[p.block_rows > a.B.out.small];
+    p.tile_start = (int)fsi_split_start(strata, p.band * a.B.per_band);
+    p.tile_rows = p.bands_end == (int)a.B.bands
+                      ? p.block_rows - p.tile_start
+                      : (int)fsi_split_start(strata, p.bands_end * a.B.per_band) - p.tile_start;
+    p.output_row = fsi_split_start(&a.B.out, g) + p.tile_start;
     return p;
 }
-/* Slice z of block h for permutation l, columns from `column` on; where it goes is left open. */
-static __device__ __forceinline__ fsi_slice fsi_slice_input_at(const fsi_tile_args &a, uint32_t h, int l,
-                                                               int64_t column, int z)
+/* Slice z of block h, columns from `column` on; where it goes is left open. */
+static __device__ __forceinline__ fsi_slice fsi_slice_input_at(const fsi_tile_args &a, uint32_t h, int64_t column,
+                                                               int z)
 {
     fsi_slice p;
     p.h = h;
-    p.l = l;
     p.z = z;
     p.column = column;
     fsi_local_rows all = a.local_rows;
@@ -86,35 +97,34 @@ static __device__ __forceinline__ fsi_slice fsi_slice_input_at(const fsi_tile_ar
     p.count = left < 0 ? 0 : left < a.length ? left : a.length;
     return p;
 }
-/* The same with the block of Y that it goes to. */
-static __device__ __forceinline__ fsi_slice fsi_slice_at(const fsi_tile_args &a, uint32_t h, int l, int64_t column,
+/* The same with the output tile that it goes to. */
+static __device__ __forceinline__ fsi_slice fsi_slice_at(const fsi_tile_args &a, uint32_t h, int output, int64_t column,
                                                          int z)
 {
-    return fsi_slice_for(a, fsi_slice_input_at(a, h, l, column, z), l);
+    return fsi_slice_for(a, fsi_slice_input_at(a, h, column, z), output);
 }
-/* Slice `id`, that of this thread block, in a grid of cluster x ceil(kappa / group) x M x column tiles x
- * (slices / cluster), in this order. */
+/* Slice `id`, that of this thread block, for the first of `group` outputs and `ahead` more, in a grid of cluster x
+ * ceil(outputs / group) x M x column tiles x (slices / cluster), in this order. */
 static __device__ __forceinline__ fsi_slice fsi_slice_of(const fsi_tile_args &a, int group, int width,
-                                                         uint32_t id = blockIdx.x)
+                                                         uint32_t id = blockIdx.x, int ahead = 0)
 {
-    const uint32_t groups = ((uint32_t)a.B.kappa + group - 1) / group, M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles;
-    const uint32_t rank = id % (uint32_t)a.cluster;
+    const uint32_t outputs = (uint32_t)a.B.kappa * (uint32_t)a.outputs.tiles, groups = (outputs + group - 1) / group;
+    const uint32_t M = (uint32_t)a.B.M, tiles = (uint32_t)a.tiles, rank = id % (uint32_t)a.cluster;
     id /= (uint32_t)a.cluster;
-    const int l = 1 + (int)(id % groups) * group;
+    const int output = (int)(id % groups) * group + ahead;
     id /= groups;
     const uint32_t h = id % M;
     id /= M;
-    return fsi_slice_at(a, h, l, (int64_t)(id % tiles) * width, (int)(id / tiles * (uint32_t)a.cluster + rank));
+    return fsi_slice_at(a, h, output, (int64_t)(id % tiles) * width, (int)(id / tiles * (uint32_t)a.cluster + rank));
 }
 
-/* The same in shared memory, for each of the `group` permutations that the thread block computes together.  One warp
+/* The same in shared memory, for each of the `group` outputs that the thread block computes together.  One warp
  * computes each: it takes hundreds of instructions, which the other warps are spared.  The caller synchronises. */
 static __device__ __forceinline__ void fsi_slices_once(const fsi_tile_args &a, int group, int width, fsi_slice *slices)
 {
     const int warp = (int)threadIdx.x >> 5;
     if (warp >= group) return;
-    fsi_slice p = fsi_slice_of(a, group, width);
-    if (warp > 0) p = fsi_slice_for(a, p, p.l + warp);
+    const fsi_slice p = fsi_slice_of(a, group, width, blockIdx.x, warp);
     if ((threadIdx.x & 31) == 0) slices[warp] = p;
 }
 
@@ -134,7 +144,7 @@ static __device__ __forceinline__ void fsi_local_row_codes(const fsi_blockperm &
 {
     for (int l = 0; l < ls; l++) {
         const fsi_split strata = B.strata[tall[l]];
-        for (int q = 0, t = 0; q < (int)B.words; q++) {
+        for (int q = 0, t = 0; q < (int)B.bands; q++) {
             fsi_draw draw = fsi_blockperm_draw(&B, h, u, first_l + l, q, B.out.small + tall[l]);
             for (int c = fsi_blockperm_count(&B, q); c > 0; c--, t++) {
                 const uint32_t next = fsi_blockperm_code(&B, &strata, t, &draw);

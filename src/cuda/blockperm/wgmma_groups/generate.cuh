@@ -66,12 +66,13 @@ __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
     const int64_t h = j.first_block + number;
     const int rows = block_of_number(a, j, number).block_rows;
     const fsi_split strata = a.B.strata[rows > a.B.out.small];
+    const bool packed = fsi_output_tiles_packed(&a.B, a.outputs);
     for (int pass = warp; 2 * pass < tile_count; pass += GENERATOR_WARPS) {
         /* 1. the words of four local rows */
         const int64_t round = j.first + (int64_t)pass * GROUPS + (C < 8 ? second * sh::TILE_GROUPS : 0);
         const int64_t u = mine.first(round);
         fsi_quad words;
-        if (a.B.packed) words = fsi_blockperm_quad_rolled(&a.B, h, u, 1);
+        if (packed) words = fsi_blockperm_quad_rolled(&a.B, h, u, 0);
 
         /* 2. two empty S tiles */
         const int first = 2 * pass % S_TILES, parity = 2 * pass / S_TILES & 1 ^ 1;
@@ -85,18 +86,18 @@ __device__ void make_s_tiles(const fsi_tile_args &a, const work &j,
             const uint32_t row = code >> 1;
             *(uint16_t *)(s_tile + row * 128 + (mine.position(i) ^ (row & 7) << 4)) = (uint16_t)(ONE | code << 15);
         };
-        if (a.B.packed)
+        if (packed)
 #pragma unroll 1
-            for (int t = 0; t < (int)a.B.s; t++)
+            for (int t = 0; t < a.B.per_band; t++)
 #pragma unroll
                 for (int i = 0; i < 4; i++) put(i, fsi_packed_code(&a.B, t, &words.w[i]));
         else
 #pragma unroll 1
-            for (int n = 0; n < 4 * (int)a.B.words; n++) {
+            for (int n = 0; n < 4 * (int)a.B.bands; n++) {
                 const int i = n & 3, q = n >> 2;
                 fsi_draw draw = fsi_blockperm_draw(&a.B, h, u + i, 1, q, rows);
                 for (int c = 0; c < fsi_blockperm_count(&a.B, q); c++)
-                    put(i, fsi_blockperm_code(&a.B, &strata, (int64_t)q * a.B.per_word + c, &draw));
+                    put(i, fsi_blockperm_code(&a.B, &strata, (int64_t)q * a.B.per_band + c, &draw));
             }
         pass_on_pair(m, first, lane, pass == 0);
     }

@@ -139,7 +139,7 @@ __device__ __forceinline__ fsi_slice block_of_number(const fsi_tile_args &a, con
     fsi_slice p;
     p.h = (uint32_t)(j.first_block + number);
     p.z = j.z;
-    return fsi_slice_for(a, p, 1);
+    return fsi_slice_for(a, p, 0);
 }
 #endif
 

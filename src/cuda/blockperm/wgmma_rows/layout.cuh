@@ -16,7 +16,7 @@ template <class T, int CHUNKED, int OUTS, int TILES> struct shape {
     enum {
         APART = TILES == 0,          /* the warpgroups take S tiles in turn, for the same columns */
         ACROSS = APART ? 1 : TILES,  /* tiles of a warpgroup */
-        BLOCKS = OUTS == 1 ? 1 : 2,  /* a warpgroup's blocks of Y */
+        BLOCKS = OUTS == 1 ? 1 : 2,  /* a warpgroup's output tiles */
         SUMS = 32 * ACROSS * BLOCKS, /* of a thread */
         COLUMNS = 2 * ACROSS,        /* of A, of a thread */
         WIDTH = FSI_WGMMA_ROWS_WIDTH(OUTS, TILES),
