@@ -19,7 +19,7 @@ typedef struct NAME(gathering) {
 static int64_t NAME(gathering_bytes)(const NAME(product) * P, int64_t sums)
 {
     const int64_t rows = P->cut.rows, tile = (rows + 1) * P->width;
-    return fsi_round_up(rows * 32 + 64, 64) + fsi_round_up(P->B->kappa * (int64_t)sizeof(chunk), 64) +
+    return fsi_round_up(rows * 32 + 80, 64) + fsi_round_up(P->B->kappa * (int64_t)sizeof(chunk), 64) +
            P->B->kappa * chunk_bytes(P->B, &P->cut) + fsi_round_up((tile + sums) * (int64_t)sizeof(SUM), 64);
 }
 static NAME(gathering) NAME(gathering_at)(const NAME(product) * P, char *memory)
@@ -28,9 +28,10 @@ static NAME(gathering) NAME(gathering_at)(const NAME(product) * P, char *memory)
     NAME(gathering) G;
     G.column = (int64_t *)memory;
     G.where[0] = G.column + rows;
-    G.where[1] = G.where[0] + rows;
-    G.round = (fsi_round *)(G.where[1] + rows);
-    memory += fsi_round_up(rows * 32 + 64, 64);
+    G.where[1] = G.where[0] + rows + 1;
+    G.round = (fsi_round *)(G.where[1] + rows + 1);
+    G.where[0][rows] = G.where[1][rows] = NO_ROW; /* which entries without a nonzero name */
+    memory += fsi_round_up(rows * 32 + 80, 64);
     G.chunks = (chunk *)memory;
     memory += fsi_round_up(P->B->kappa * (int64_t)sizeof(chunk), 64);
     for (int64_t l = 0; l < P->B->kappa; l++) G.chunks[l] = chunk_at(memory + l * each, P->B, &P->cut);
@@ -103,6 +104,62 @@ typedef struct NAME(feeding) {
 
 static int NAME(feeds)(const NAME(feeding) * F, int64_t l) { return F->p - l >= F->begin && F->p - l < F->end; }
 static int64_t NAME(fed)(const NAME(feeding) * F, int64_t M, int64_t l) { return F->cycle[(F->p - l) % M]; }
+/* Where the sums of a piece are, in memory where pieces are apart. */
+static SUM *NAME(gather_where_sums)(const NAME(product) * P, const NAME(gathering) * G, const NAME(feeding) * F,
+                                    int64_t piece, int64_t l)
+{
+    if (!P->apart) return NAME(gather_piece)(P, G, l);
+    const int64_t g = NAME(fed)(F, P->B->M, l);
+    return NAME(product_sums)(P, l, piece, F->panel) + fsi_split_start(&P->B->out, g) * P->width;
+}
+
+/* sums += (chunk of S) A for rows of A where they are, `cols` columns from A on, which is quicker than by way of a tile
+ * where each is read once; fetches its share of `next` for each output row. */
+static inline __attribute__((always_inline)) void NAME(gather_once_by)(const chunk *c, const char *A,
+                                                                       const int64_t *where, int64_t cols, SUM *sums,
+                                                                       ahead *next, const int vectors)
+{
+    const int each = c->each;
+    const uint32_t *entry = c->entry;
+    const int64_t full = cols / LANES < vectors ? cols / LANES : vectors;
+    const int64_t some = full < vectors ? cols - full * LANES : 0;
+    for (int64_t i = 0; i < c->groups; i++, entry += each) {
+        VEC *at = (VEC *)(sums + (int64_t)c->row[i] * vectors * LANES), sum[MOST_VECTORS];
+        fetch(next);
+        for (int v = 0; v < vectors; v++) sum[v] = at[v];
+        for (int e = 0; e < each; e++) {
+            const int64_t row = where[entry[e] >> 1];
+            const ELEM *x = (const ELEM *)(A + row);
+            const SUM pm = NAME(unit)(entry[e]);
+            if (row == NO_ROW) continue;
+            if (full == vectors)
+                for (int v = 0; v < vectors; v++) sum[v] = NAME(add_signed)(sum[v], NAME(vector)(x + v * LANES), pm);
+            else
+                for (int v = 0; v < vectors; v++)
+                    if (v < full) sum[v] = NAME(add_signed)(sum[v], NAME(vector)(x + v * LANES), pm);
+                    else if (v == full && some)
+                        sum[v] = NAME(add_signed)(sum[v], NAME(vector_first)(x + v * LANES, some), pm);
+        }
+        for (int v = 0; v < vectors; v++) at[v] = sum[v];
+    }
+}
+#define ONCE(vectors) \
+    case vectors: NAME(gather_once_by)(c, A, where, cols, sums, next, vectors); break;
+static void NAME(gather_once)(const chunk *c, const char *A, const int64_t *where, int64_t cols, SUM *sums, ahead *next,
+                              int vectors)
+{
+    switch (vectors) {
+        ONCE(1)
+        ONCE(2)
+        ONCE(3)
+        ONCE(4)
+        ONCE(5)
+        ONCE(6)
+        ONCE(7)
+        ONCE(8)
+    }
+}
+#undef ONCE
 
 /* The chunk whose rows of A are G->where[ready], times its tiles; next_rows rows in the other list come next. */
 static void NAME(gather_chunk)(const NAME(product) * P, NAME(gathering) * G, const NAME(feeding) * F, int64_t piece,
@@ -122,26 +179,32 @@ static void NAME(gather_chunk)(const NAME(product) * P, NAME(gathering) * G, con
         ahead next = ahead_of(A + col * (int64_t)sizeof(ELEM), G->where[over ? !ready : ready], 0,
                               over ? next_rows : rows, left * (int64_t)sizeof(ELEM),
                               outputs * chunk_groups(B, &P->cut, i));
+        if (P->once) {
+            SUM *sums = NAME(gather_where_sums)(P, G, F, piece, 1) + t * NAME(gather_pitch)(P);
+            NAME(gather_once)
+            (&G->chunks[0], A + t * width * (int64_t)sizeof(ELEM), G->where[ready], cols - t * width, sums, &next,
+             P->vectors);
+            continue;
+        }
         NAME(gather_tile)
         (A + t * width * (int64_t)sizeof(ELEM), G->where[ready], rows, cols - t * width, P->vectors, G->tile);
         for (int64_t l = 1; l <= B->kappa; l++) {
             if (!NAME(feeds)(F, l)) continue;
-            const int64_t at = P->apart ? fsi_split_start(&B->out, NAME(fed)(F, B->M, l)) * width : 0;
-            SUM *sums = (P->apart ? NAME(product_sums)(P, l, piece, F->panel) : NAME(gather_piece)(P, G, l)) + at;
+            SUM *sums = NAME(gather_where_sums)(P, G, F, piece, l);
             NAME(multiply)(&G->chunks[l - 1], G->tile, sums + t * NAME(gather_pitch)(P), &next, P->vectors);
         }
     }
 }
 
-/* Clears the sums of a piece, in memory where pieces are apart. */
+/* Clears the sums of a piece. */
 static void NAME(gather_clear)(const NAME(product) * P, const NAME(gathering) * G, const NAME(feeding) * F,
                                int64_t piece)
 {
     const fsi_blockperm *B = P->B;
     for (int64_t l = 1; l <= B->kappa; l++) {
         if (!NAME(feeds)(F, l)) continue;
-        const int64_t g = NAME(fed)(F, B->M, l), at = fsi_split_start(&B->out, g) * P->width;
-        SUM *sums = P->apart ? NAME(product_sums)(P, l, piece, F->panel) + at : NAME(gather_piece)(P, G, l);
+        const int64_t g = NAME(fed)(F, B->M, l);
+        SUM *sums = NAME(gather_where_sums)(P, G, F, piece, l);
         for (int t = 0; t < NAME(product_tiles)(P, F->panel); t++)
             memset(sums + t * NAME(gather_pitch)(P), 0, (size_t)(fsi_split_size(&B->out, g) * P->width) * sizeof(SUM));
     }
@@ -220,7 +283,10 @@ static void NAME(gather_cut)(NAME(product) * P)
 static fs_result NAME(gather_apply)(fsi_cpu *cpu, NAME(product) * P)
 {
     const fsi_blockperm *B = P->B;
-    P->cut = chunking_of(B, CHUNK_WINDOWS, GATHER_ROWS);
+    P->once = B->kappa == 1 && B->s <= (sizeof(ELEM) == 2 ? 4 : 2) && B->window <= LONG_WINDOW;
+    P->cut = chunking_of(
+        B, fsi_max(fsi_min64(CHUNK_WINDOWS, (P->once ? GATHER_ROWS : CHUNK_ROWS) / B->window), CHUNK_FEWEST),
+        GATHER_ROWS);
     NAME(gather_cut)(P);
     P->panel_sums = P->tiles * B->k * P->width;
     P->pieces = NAME(product_pieces)(P);

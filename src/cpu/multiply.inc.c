@@ -69,6 +69,7 @@ typedef struct NAME(product) {
     int64_t pieces;     /* of the local rows */
     int apart;          /* whether pieces are tasks of their own */
     int64_t width;      /* of a tile, in columns */
+    int once;           /* whether rows of A are multiplied where they are (gather.inc.c) */
     int vectors, tiles; /* of a tile, 0: less than one (flat.inc.c); of a panel, at most */
     SUM *sums;          /* of pieces apart: [permutation][piece][panel][tile][row of Y] */
     int64_t panel_sums; /* of a permutation, a piece and a panel */

@@ -7,8 +7,10 @@
  * holds that in registers has no branch that depends on S. */
 
 enum {
-    CHUNK_WINDOWS = 8,        /* nonzeros of an output row in a chunk, at least, where rows of A are long */
-    LONG_WINDOW = 32,         /* local rows; chunks of longer windows are parts of one */
+    CHUNK_WINDOWS = 8,        /* nonzeros of an output row in a chunk where rows of A are long, */
+    CHUNK_FEWEST = 4,         /* or so many where windows have more rows than */
+    CHUNK_ROWS = 128,         /* in this many */
+    LONG_WINDOW = 128,        /* local rows; chunks of longer windows are parts of one */
     CHUNK_LEAST = 64,         /* local rows in a chunk, at least, */
     CHUNK_MOST = 512,         /* and at most */
     CHUNK_NONZEROS = 1 << 22, /* of a chunk, at most, but for one of a window */
