@@ -214,7 +214,9 @@ typedef struct chunk {
     int64_t groups;
     int each;
     uint32_t *row, *entry;
-    uint32_t *first, *minus; /* scratch: what fsi_bulk_windows gives */
+    uint32_t *first, *minus; /* what fsi_bulk_windows gives; of whole windows: */
+    int64_t l, h;            /* under this permutation, 0: nothing yet, of this block */
+    uint64_t begin;          /* from this window on, which FSI_BULK divides: chunks are parts or multiples of as many */
 } chunk;
 
 static int64_t chunk_rows(const fsi_blockperm *B, const chunking *cut)
@@ -233,26 +235,29 @@ static int64_t chunk_signs(const fsi_blockperm *B, const chunking *cut)
 static int64_t chunk_bytes(const fsi_blockperm *B, const chunking *cut)
 {
     const int64_t rows = chunk_rows(B, cut), entries = cut->windows ? rows * cut->windows + FSI_BULK : rows;
-    return fsi_round_up(4 * (rows + entries + FSI_BULK * B->s * (1 + chunk_signs(B, cut))), 64);
+    return fsi_round_up(4 * (rows + entries + FSI_BULK * B->s * (1 + chunk_signs(B, cut)) + FSI_BULK), 64);
 }
 static chunk chunk_at(void *memory, const fsi_blockperm *B, const chunking *cut)
 {
     const int64_t rows = chunk_rows(B, cut);
-    chunk c = {0, 0, memory, NULL, NULL, NULL};
+    chunk c = {0, 0, memory, NULL, NULL, NULL, 0, 0, 0};
     c.entry = c.row + rows;
     c.first = c.entry + (cut->windows ? rows * cut->windows + FSI_BULK : rows);
     c.minus = c.first + FSI_BULK * B->s;
     return c;
 }
 
-/* Entries of stratum t, whose rows begin at `start`, for FSI_BULK windows from window number i0 of the chunk on.  What
- * is written for windows past the chunk is overwritten by the row that follows. */
-static void chunk_stratum(chunk *c, const fsi_blockperm *B, int64_t t, uint32_t start, uint32_t size, int i0,
+/* Entries of stratum t for windows number i0 ... of the chunk, which are windows `at` ... of those in c->first and
+ * c->minus: always FSI_BULK, because the compiler makes vectors of that.  What is written for windows past the chunk is
+ * overwritten by the row that follows. */
+static void chunk_stratum(chunk *c, const fsi_blockperm *B, const fsi_split *parts, int64_t t, int i0, int at,
                           uint32_t none)
 {
     const uint32_t W = (uint32_t)B->window;
+    const uint32_t start = (uint32_t)fsi_split_start(parts, t), size = (uint32_t)fsi_split_size(parts, t);
     const int64_t each = fsi_bulk_sign_words(B->window);
-    const uint32_t *restrict first = c->first + t * FSI_BULK, *restrict minus = c->minus + t * each * FSI_BULK;
+    const uint32_t *restrict first = c->first + t * FSI_BULK + at;
+    const uint32_t *restrict minus = c->minus + t * each * FSI_BULK + at;
     for (uint32_t r = 0; r < size; r++) {
         uint32_t *restrict to = c->entry + (int64_t)(start + r) * c->each + i0;
         c->row[start + r] = start + r;
@@ -282,11 +287,12 @@ static void chunk_fill(chunk *c, const fsi_blockperm *B, const chunking *cut, in
         c->groups = rows;
         c->each = cut->windows;
         for (int i0 = 0; i0 < cut->windows; i0 += FSI_BULK) {
-            const int n = cut->windows - i0 < FSI_BULK ? cut->windows - i0 : FSI_BULK;
-            fsi_bulk_windows(B, h, w0 + (uint64_t)i0, n, l, rows, 0, B->window, c->first, c->minus);
+            const uint64_t w = w0 + (uint64_t)i0, begin = w - w % FSI_BULK;
+            if (c->l != l || c->h != h || c->begin != begin)
+                fsi_bulk_windows(B, h, begin, FSI_BULK, l, rows, 0, B->window, c->first, c->minus);
+            c->l = l, c->h = h, c->begin = begin;
             for (int64_t t = 0; t < B->s; t++)
-                chunk_stratum(c, B, t, (uint32_t)fsi_split_start(parts, t), (uint32_t)fsi_split_size(parts, t), i0,
-                              (uint32_t)cut->rows);
+                chunk_stratum(c, B, parts, t, i0, (int)(w - begin), (uint32_t)cut->rows);
         }
         return;
     }

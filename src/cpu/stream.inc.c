@@ -232,7 +232,7 @@ static void NAME(stream_cut)(NAME(product) * P)
     P->panels = fsi_div_up(P->A->cols, P->width);
     P->panel_sums = B->k * P->width;
     const int64_t rows = STEP / (P->width * (int64_t)sizeof(SUM) * NAME(stream_blocks)(B));
-    P->cut = chunking_of(B, FSI_BULK, fsi_min64(fsi_max(rows, CHUNK_LEAST), CHUNK_MOST));
+    P->cut = chunking_of(B, FSI_BULK, fsi_min64(fsi_max(rows, CHUNK_ROWS), CHUNK_MOST));
 }
 
 /* Scratch: per thread a step and kappa k rows of sums, a tile wide each: 1 MiB, or one vector a row where kappa k is
