@@ -51,6 +51,7 @@ typedef struct NAME(adjoining) {
     int64_t col, cols, tiles; /* columns at work, in this many tiles */
     SUM *Y;                   /* [tile][row of Y], or as adjoint_double makes it */
     int64_t pieces;
+    int past_cache; /* whether X is larger than a cache */
     int64_t place_bytes, where_bytes, chunk_bytes, tile_bytes;
 } NAME(adjoining);
 
@@ -174,8 +175,8 @@ static void NAME(adjoint_block)(const NAME(adjoining) * J, NAME(adjoiner) * a, i
             memset(a->tile, 0, (size_t)(a->c.groups * width) * sizeof(SUM));
             NAME(multiply)(&a->c, J->Y + t * J->B->k * width, a->tile, &rows, J->vectors);
             for (int64_t r = 0; r < a->c.groups; r++)
-                if (a->column[r] != NO_ROW) NAME(store_row)
-            (J->X, pitch ? a->column[r] / pitch : 0, col, cols, a->tile + r * width, J->scale, J->beta);
+                if (a->column[r] != NO_ROW) NAME(store_line)
+            (J->X, pitch ? a->column[r] / pitch : 0, col, cols, a->tile + r * width, J->scale, J->beta, J->past_cache);
         }
     }
 }
@@ -209,9 +210,9 @@ static void NAME(adjoint_step)(const NAME(adjoining) * J, NAME(adjoiner) * a, in
         const int64_t row = j - J->row0;
         for (held = 0; held < fsi_min64(LANES, to - j) && a->place[j - j0 + held] >= 0; held++)
             memcpy(rows + held * width, a->tile + a->place[j - j0 + held] * width, (size_t)width * sizeof(SUM));
-        if (held) NAME(store_tile)(J->X, row, held, J->col, J->cols, width, rows, J->scale, J->beta);
-        else held = 1;
-    }
+        if (held) NAME(store_lines)
+        (J->X, row, held, J->col, J->cols, width, rows, J->scale, J->beta, J->past_cache);
+        else held = 1; }
 }
 
 /* Y, columns col ... of it, as tiles, or doubled by way of `rows`. */
@@ -257,7 +258,7 @@ static void NAME(adjoint_cut)(NAME(adjoining) * J, int is_wide, int none)
 static fs_result NAME(sjlt_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y,
                                     double beta, const fs_matrix *X)
 {
-    enum { MOST = 1 << 24, TASKS = 4 };
+    enum { MOST = 1 << 24, TASKS = 4, CACHE = 1 << 24 };
     const fsi_blockperm *B = &S->u.blockperm;
     NAME(adjoining) J;
     memset(&J, 0, sizeof J);
@@ -265,6 +266,7 @@ static fs_result NAME(sjlt_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
     J.B = B, J.X = X, J.row0 = row0, J.scale = (SUM)(alpha * S->scale), J.beta = (SUM)beta;
     const int none = B->shuffle == FSI_DEF_NONE, is_wide = X->col_stride == 1 && X->cols > (GATHER_VECTORS - 1) * LANES;
     NAME(adjoint_cut)(&J, is_wide, none);
+    J.past_cache = X->rows * X->cols >= CACHE / (int64_t)sizeof(SUM);
     const int64_t tile = B->k * (J.vectors ? J.width : LANES) * (int64_t)sizeof(SUM);
     const int64_t tiles = is_wide ? fsi_min64(fsi_max(MOST / tile, 1), fsi_div_up(X->cols, J.width)) : 1;
     const int64_t y_bytes = fsi_round_up(tiles * tile, 64), each = NAME(adjoiner_bytes)(&J);
@@ -283,12 +285,10 @@ static fs_result NAME(sjlt_adjoint)(fsi_cpu *cpu, const fsi_def *S, int64_t row0
             const int64_t h = task / J.pieces, piece = task % J.pieces;
             NAME(adjoiner) a = NAME(adjoiner_at)(&J, memory + y_bytes + doubled + omp_get_thread_num() * each);
             int64_t first, last;
-            if (is_wide) {
-                NAME(adjoint_block)(&J, &a, h, piece);
-                continue;
-            }
             chunks_of(B, &J.cut, h, row0, X->rows, piece, J.pieces, &first, &last);
-            for (int64_t i = first; i < last; i++) NAME(adjoint_step)(&J, &a, i, h);
+            if (is_wide) NAME(adjoint_block)(&J, &a, h, piece);
+            for (int64_t i = first; i < last && !is_wide; i++) NAME(adjoint_step)(&J, &a, i, h);
+            store_fence();
         }
     }
     return FS_OK;

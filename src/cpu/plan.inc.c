@@ -182,6 +182,14 @@ typedef struct ahead {
 
 enum { LINE = 64 };
 
+/* After lines that were written as a whole, before another thread may read them. */
+static void store_fence(void)
+{
+#if VARIANT_BYTES == 64
+    _mm_sfence();
+#endif
+}
+
 /* share: so that `calls` calls fetch all. */
 static ahead ahead_of(const void *base, const int64_t *where, int64_t pitch, int64_t segments, int64_t bytes,
                       int64_t calls)
@@ -291,8 +299,7 @@ static void chunk_fill(chunk *c, const fsi_blockperm *B, const chunking *cut, in
             if (c->l != l || c->h != h || c->begin != begin)
                 fsi_bulk_windows(B, h, begin, FSI_BULK, l, rows, 0, B->window, c->first, c->minus);
             c->l = l, c->h = h, c->begin = begin;
-            for (int64_t t = 0; t < B->s; t++)
-                chunk_stratum(c, B, parts, t, i0, (int)(w - begin), (uint32_t)cut->rows);
+            for (int64_t t = 0; t < B->s; t++) chunk_stratum(c, B, parts, t, i0, (int)(w - begin), (uint32_t)cut->rows);
         }
         return;
     }

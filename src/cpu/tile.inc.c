@@ -173,13 +173,34 @@ static void NAME(load_tile)(const fs_matrix *A, const fs_rows *list, int64_t row
     }
 }
 
+/* As store_row.  past_cache: y is larger than a cache; where a vector is a line of it, lines are written as a whole,
+ * and not read before (store_fence). */
+static void NAME(store_line)(const fs_matrix *Y, int64_t row, int64_t col, int64_t count, const SUM *sum, SUM scale,
+                             SUM beta, int past_cache)
+{
+#if VARIANT_BYTES == 64
+    SUM *y = (SUM *)Y->data + row * Y->row_stride + col * Y->col_stride;
+    if (past_cache && beta == 0 && Y->dtype == fsi_dtype_sum(Y->dtype) && Y->col_stride == 1 && count % LANES == 0 &&
+        (uintptr_t)y % LINE == 0) {
+        for (int64_t c = 0; c < count; c += LANES) {
+            const VEC x = *(const NAME(loose) *)(sum + c) * scale;
+            _mm512_stream_si512((void *)(y + c), (__m512i)x);
+        }
+        return;
+    }
+#endif
+    (void)past_cache;
+    NAME(store_row)(Y, row, col, count, sum, scale, beta);
+}
+
 /* Rows row ..., columns col ... col + cols - 1 of Y: y = beta y + scale tile; a vector goes to neighbouring elements,
  * whether rows or columns of Y are contiguous. */
-static void NAME(store_tile)(const fs_matrix *Y, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width,
-                             const SUM *tile, SUM scale, SUM beta)
+static void NAME(store_lines)(const fs_matrix *Y, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width,
+                              const SUM *tile, SUM scale, SUM beta, int past_cache)
 {
     if (Y->row_stride != 1 || Y->col_stride == 1) {
-        for (int64_t r = 0; r < rows; r++) NAME(store_row)(Y, row + r, col, cols, tile + r * width, scale, beta);
+        for (int64_t r = 0; r < rows; r++)
+            NAME(store_line)(Y, row + r, col, cols, tile + r * width, scale, beta, past_cache);
         return;
     }
     fs_matrix turned = *Y;
@@ -192,7 +213,12 @@ static void NAME(store_tile)(const fs_matrix *Y, int64_t row, int64_t rows, int6
             for (int64_t i = 0; i < LANES; i++)
                 v[i] = *(const NAME(loose) *)(tile + (r + (i < high ? i : 0)) * width + c);
             NAME(transpose)(v);
-            for (int64_t i = 0; i < fsi_min64(LANES, cols - c); i++)
-                NAME(store_row)(&turned, col + c + i, row + r, high, (const SUM *)&v[i], scale, beta);
+            for (int64_t i = 0; i < fsi_min64(LANES, cols - c); i++) NAME(store_line)
+            (&turned, col + c + i, row + r, high, (const SUM *)&v[i], scale, beta, past_cache);
         }
+}
+static void NAME(store_tile)(const fs_matrix *Y, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width,
+                             const SUM *tile, SUM scale, SUM beta)
+{
+    NAME(store_lines)(Y, row, rows, col, cols, width, tile, scale, beta, 0);
 }

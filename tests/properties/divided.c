@@ -5,6 +5,7 @@
  * and cut them into panels and tiles; their additions must not show it. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/support.h"
@@ -119,9 +120,40 @@ static void pieces_of_the_rows_are_the_same_for_all_columns(void **state)
     for_all_variants(usual_sketches);
 }
 
+/* Results larger than a cache are written past it; their row slices are not so large. */
+static void large_results(const pair *by)
+{
+    enum { D = 1 << 18, N = 32, K = 100, PARTS = 8 };
+    fs_spec spec = FS_SPEC_INIT;
+    spec.k = K, spec.d = D, spec.seed = 3;
+    fs_sketch *S = sketch_of(&spec);
+    view Y = view_make(ROWS, K, N, FS_F32);
+    fill_normal(&Y.m, 8);
+    float *whole = aligned_alloc(64, (size_t)D * N * 4), *parts = room((int64_t)D * N, 4);
+    assert_non_null(whole);
+    for (int batch = 0; batch < 2; batch++) {
+        const fs_matrix X = batch ? fs_batch_major(whole, N, D, FS_F32) : fs_row_major(whole, D, N, FS_F32);
+        fs_matrix P = X;
+        P.data = parts, P.rows = D / PARTS;
+        multiply(by->ctx[1], S, 1, &Y.m, &X);
+        for (int64_t p = 0; p < PARTS; p++, P.data = (char *)P.data + P.rows * P.row_stride * 4)
+            MUST(fs_apply_adjoint(by->ctx[p % 2], S, p * P.rows, 1.25, &Y.m, 0.0, &P));
+        if (memcmp(whole, parts, (size_t)D * N * 4)) fail_msg("%s, batch %d: slices differ", by->name, batch);
+    }
+    view_free(&Y);
+    free(whole), free(parts);
+    fs_sketch_destroy(S);
+}
+static void large_results_have_the_bits_of_their_slices(void **state)
+{
+    (void)state;
+    for_all_variants(large_results);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(parts_of_the_columns_have_the_bits_of_the_whole),
-                                       cmocka_unit_test(pieces_of_the_rows_are_the_same_for_all_columns)};
+                                       cmocka_unit_test(pieces_of_the_rows_are_the_same_for_all_columns),
+                                       cmocka_unit_test(large_results_have_the_bits_of_their_slices)};
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }
