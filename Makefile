@@ -53,7 +53,7 @@ release: ## check that a release can be made, build all its packages into dist, 
 test: ## all tests, twenty minutes: gcc, clang, three sanitizers, Python, the packages, the site
 	@$(setup)test
 	@$(setup)packages
-	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan python packages docs
+	@CUDA="$(CUDA)" sh scripts/test.sh release clang asan tsan aarch64 python packages docs
 
 test-quick: ## the tests with gcc alone
 	@$(setup)test

@@ -5,8 +5,8 @@
 
 A record is a line of JSON as `fsbench cpu` and `fsbench cuda` print it.  Where a case was measured twice the later line
 counts, files in the order of their names.  A bar is what a case must keep, an aim what it should reach.  The records of
-`fsbench randnla` are report_randnla.py's, those of GraSS report_grass.py's; their figures go into the folder images
-beside the page.
+`fsbench randnla` are report_randnla.py's, those of GraSS report_grass.py's, those of `fsbench cpu` report_cpu.py's; their
+figures go into the folder images beside the page.
 """
 import argparse
 import json
@@ -15,6 +15,7 @@ import pathlib
 import statistics
 import sys
 
+import report_cpu
 import report_grass
 import report_randnla
 import report_sweep
@@ -62,7 +63,7 @@ PEERS = [
     ("baseline-gaussian-bf16", "Gaussian, cuBLAS bf16, A in bf16", "baseline-flashsketch-bf16"),
 ]
 
-KEY = ("case", "op", "family", "d", "n", "k", "M", "kappa", "s", "shuffle", "interleave", "layout", "dtype",
+KEY = ("case", "op", "family", "d", "n", "pad", "k", "M", "kappa", "s", "shuffle", "interleave", "layout", "dtype",
        "precision")
 
 
@@ -257,14 +258,6 @@ def provenance(records):
     return text
 
 
-def cpu_section(folder):
-    records = read([folder / "cpu.jsonl"])
-    rows = [[r["case"], f"{r['d']} × {r['n']}", str(r["k"]), r["dtype"], r["layout"], f"{r['ms']:.2f}",
-             f"{r['ratio']:.2f}"] for r in records]
-    return (f"### {folder.name}\n\n{provenance(records)}; {records[0]['threads']} threads.\n\n"
-            + table(["case", "d × n", "k", "type", "layout", "ms", "ratio"], rows))
-
-
 def stream_section(folder):
     records = read([folder / "stream.jsonl"])
     mib = 1 << 20
@@ -363,7 +356,8 @@ S: what is measured includes making it. The kernel of Algorithm 1 and the scatte
 
 ## On a CPU
 
-The lower bound reads A and writes Y with the same threads: `fsbench cpu`.
+The lower bound reads A and writes Y with the same threads: `fsbench cpu`, and `fsbench cpu --case sweep` for matrices of
+any width. Times are the fastest of each case where the record has them, otherwise medians.
 
 {cpu}
 
@@ -399,7 +393,8 @@ def main():
     if not records:
         sys.exit(f"report.py: there are no records in {folder}")
     grids = ("rows-", "kappa", "half-", "batch-", "host-", "baseline-", "sweep-")
-    cpu = "\n\n".join(cpu_section(path.parent) for path in sorted(options.results.glob("*/cpu.jsonl")))
+    cpu = "\n\n".join(report_cpu.section(path.parent, read([path]), provenance, images)
+                      for path in sorted(options.results.glob("*/cpu.jsonl")))
     stream = "\n\n".join(stream_section(path.parent) for path in sorted(options.results.glob("*/stream.jsonl")))
     page = PAGE.format(
         gpu=options.gpu, gpu_provenance=provenance(records), bars=bars_section(records),

@@ -20,6 +20,7 @@ test)
     need="$need libcmocka-dev pkg-config libopenblas0"
     want="libopenblas-dev python3-numpy python3-scipy python3-matplotlib clang libclang-rt-dev libomp-dev python3-venv"
     want="$want openmpi-bin libopenmpi-dev mpich libmpich-dev dataset-fashion-mnist clang-format ccache chromium"
+    want="$want gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
     ;;
 python)
     need="$need libopenblas0"

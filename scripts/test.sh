@@ -16,10 +16,14 @@ tests_at_once=${JOBS:-$((processors < 4 ? processors : 4))}
 # Threads that wait do not spin: tests run side by side.
 export OMP_WAIT_POLICY=passive
 
-# Whether the preset's compiler works: clang must compile OpenMP.  Otherwise the preset is skipped, with a line in the
+# Whether the preset's compiler works: clang must compile OpenMP, that for aarch64 needs an emulator.  Otherwise the preset is skipped, with a line in the
 # summary.
 usable() {
     case $1 in
+    aarch64)
+        command -v aarch64-linux-gnu-gcc >/dev/null && command -v qemu-aarch64 >/dev/null
+        return
+        ;;
     clang) flags=-fopenmp ;;
     tsan) flags="-fopenmp -fsanitize=thread" ;;
     *) return 0 ;;
@@ -88,7 +92,9 @@ for preset; do
     elif usable "$preset"; then
         run "$preset" || failed=1
     else
-        echo "$preset: skipped, it needs the packages clang, libclang-rt-dev and libomp-dev" >>$summary
+        packages="clang, libclang-rt-dev and libomp-dev"
+        [ "$preset" != aarch64 ] || packages="gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user"
+        echo "$preset: skipped, it needs the packages $packages" >>$summary
     fi
 done
 echo

@@ -6,7 +6,9 @@
  * - A thread that cannot be created ends the process: libgomp prints a message and calls exit.  Before a pool grows,
  *   as many threads are created here, by pthread_create, whose failure is an error code; the number that was possible
  *   is the limit.  What remains: limits that other processes or threads of this one use up between that moment and the
- *   region, and stacks larger than the default (OMP_STACKSIZE).
+ *   region, and stacks larger than the default (OMP_STACKSIZE).  The pool then grows at once, while there is memory for
+ *   it: the next region may come after much has been allocated.  (Not with clang, for LLVM's runtime: ThreadSanitizer
+ *   reports races of its own in it, and a program that only asks for the number of threads would have them.)
  * - In a child process the pool of the thread that called fork is memory without threads, and a region with two or
  *   more threads waits for them without end.  A region with one thread does not touch the pool.
  *
@@ -85,6 +87,16 @@ int fsi_threads_possible(int count)
     return created;
 }
 
+/* Makes a pool of so many threads, by a region in which they do nothing. */
+static void grow(int threads)
+{
+#ifndef __clang__
+#pragma omp parallel num_threads(threads)
+    (void)omp_get_num_threads();
+#endif
+    pool = threads;
+}
+
 int fs_thread_count(int threads)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -94,7 +106,7 @@ int fs_thread_count(int threads)
     if (threads > pool) {
         pthread_once(&once, register_handler);
         const int possible = fsi_threads_possible(threads); /* one more than are used: room for libgomp's own memory */
-        if (possible > pool) pool = possible;
+        if (possible > pool) grow(possible);
     }
     return threads < pool ? threads : pool;
 }

@@ -1,7 +1,7 @@
 /* cpu.h - what the files of the CPU backend share: its state, and the table of operations of one variant.
  *
- * A variant is a complete set of operations.  "ref" is the reference implementation, plain loops over src/def; base, avx2
- * and avx512 are one source (kernels.inc.c) compiled for three instruction sets. */
+ * A variant is a complete set of operations.  "ref" is the reference implementation, plain loops over src/def; base,
+ * avx2 and avx512 are one source (kernels.inc.c) compiled for three instruction sets. */
 #ifndef FSI_CPU_CPU_H
 #define FSI_CPU_CPU_H
 
@@ -71,6 +71,8 @@ static inline int64_t fsi_row_at(const fs_rows *list, int64_t i)
 
 /* The state of a backend at the beginning of a call; sets its number of threads to what this thread may use now. */
 fsi_cpu *fsi_cpu_begin(void *state);
+/* The same of a product of S with a matrix of so many rows and columns: one thread where waking others takes longer. */
+fsi_cpu *fsi_cpu_begin_product(void *state, const fsi_def *S, int64_t rows, int64_t cols);
 
 /* Opens OpenBLAS for cpu->blas.  Where it is not installed, or memory for it is short, cpu->blas stays NULL, which is
  * not an error. */

@@ -1,15 +1,18 @@
 /* kernels.inc.c - the tuned CPU kernels, one source for every instruction set and element type.
  *
- * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are
- * written with the compilers' vector types, so the same source becomes SSE, AVX2 or AVX-512 code by its compiler flags
- * alone. */
+ * A variant's file defines VARIANT and VARIANT_BYTES (its vector width) and includes this one.  The kernels are written
+ * with the compilers' vector types, so the same source becomes SSE, AVX2, AVX-512 or, as base on aarch64, NEON code by
+ * its compiler flags alone. */
 #if VARIANT_BYTES > 16
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 #include <omp.h>
 #include <string.h>
 
 #include "cpu/cpu.h"
+#include "def/bulk.h"
 
 #define PASTE2(a, b) a##_##b
 #define PASTE(a, b) PASTE2(a, b)
@@ -37,6 +40,7 @@
 #define SUM float
 #define SUM_BYTES 4
 #define TO_SUM fsi_float_of_f16
+#define IS_F16 1
 #include "cpu/element.inc.c"
 
 #define TYPE bf16
@@ -44,6 +48,7 @@
 #define SUM float
 #define SUM_BYTES 4
 #define TO_SUM fsi_float_of_bf16
+#define IS_F16 0
 #include "cpu/element.inc.c"
 
 /* The three operations, by element type. */

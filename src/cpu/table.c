@@ -90,6 +90,25 @@ fsi_cpu *fsi_cpu_begin(void *state)
     return cpu;
 }
 
+/* About how many numbers are added. */
+static int64_t additions(const fsi_def *S, int64_t rows, int64_t cols)
+{
+    switch (S->family) {
+    case FSI_DEF_BLOCKROW: return S->u.blockrow.k * S->u.blockrow.kappa * S->u.blockrow.s * cols;
+    case FSI_DEF_SRHT: return (rows + S->u.srht.k) * 16 * cols;
+    case FSI_DEF_GAUSS: return rows * S->u.gauss.k * cols;
+    default: return (rows * S->u.blockperm.kappa * S->u.blockperm.s + S->u.blockperm.k) * cols;
+    }
+}
+fsi_cpu *fsi_cpu_begin_product(void *state, const fsi_def *S, int64_t rows, int64_t cols)
+{
+    enum { WORTH = 1 << 14, AT_ONCE = 16 }; /* additions; of the columns of a row, so many take the time of one */
+    fsi_cpu *cpu = state;
+    if (additions(S, rows, (cols + AT_ONCE - 1) / AT_ONCE) >= WORTH) return fsi_cpu_begin(state);
+    cpu->threads = 1;
+    return cpu;
+}
+
 static size_t cpu_scratch(const void *state)
 {
     const fsi_cpu *cpu = state;
@@ -126,13 +145,13 @@ void fsi_cpu_find_blas(fsi_cpu *cpu)
 static fs_result cpu_apply(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A, double beta,
                            const fs_matrix *Y)
 {
-    fsi_cpu *cpu = fsi_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin_product(state, S, A->rows, A->cols);
     return cpu->ops->apply(cpu, S, row0, alpha, A, NULL, beta, Y);
 }
 static fs_result cpu_apply_rows(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *A,
                                 const fs_rows *rows, double beta, const fs_matrix *Y)
 {
-    fsi_cpu *cpu = fsi_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin_product(state, S, rows->count, A->cols);
     fs_matrix listed = *A;
     listed.rows = rows->count;
     return cpu->ops->apply(cpu, S, row0, alpha, &listed, rows, beta, Y);
@@ -145,7 +164,7 @@ static fs_result cpu_apply_products(void *state, const fsi_def *S, int64_t row0,
 static fs_result cpu_adjoint(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_matrix *Y, double beta,
                              const fs_matrix *X)
 {
-    fsi_cpu *cpu = fsi_cpu_begin(state);
+    fsi_cpu *cpu = fsi_cpu_begin_product(state, S, X->rows, X->cols);
     return cpu->ops->adjoint(cpu, S, row0, alpha, Y, beta, X);
 }
 static fs_result cpu_sparse(void *state, const fsi_def *S, int64_t row0, double alpha, const fs_sparse *A, double beta,

@@ -74,8 +74,25 @@ static void threads_reruns_and_used_contexts_change_no_bit(void **state)
     }
 }
 
+/* Many rows of A for few rows of Y are cut into pieces, whose sums are added. */
+static void pieces_of_the_rows_change_no_bit(void **state)
+{
+    (void)state;
+    for (int v = 1; v < context_count; v++) {
+        fs_context *used[COUNTS];
+        for (int i = 0; i < COUNTS; i++) used[i] = context_of(contexts[v].name, threads[i]);
+        for (int r = 0; r < recipe_count; r++)
+            if (recipes[r].family <= FS_SJLT && (r + v) % 3 == 0) {
+                same_bits(contexts[v].name, used, &recipes[r], APPLY, r % 2 ? COLUMNS : ROWS, FS_F32, 9000, 70);
+                same_bits(contexts[v].name, used, &recipes[r], APPLY, r % 2 ? ROWS : COLUMNS, FS_F64, 9000, 1 + r % 3);
+            }
+        for (int i = 0; i < COUNTS; i++) fs_context_destroy(used[i]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_reruns_and_used_contexts_change_no_bit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_reruns_and_used_contexts_change_no_bit),
+                                       cmocka_unit_test(pieces_of_the_rows_change_no_bit)};
     return cmocka_run_group_tests(tests, open_contexts, close_contexts);
 }

@@ -184,16 +184,17 @@ static void wide_matrices_equal_the_judge(void **state)
         }
 }
 
-/* Many rows of Y: blocks that no cache holds, and Hadamard segments at their largest. */
+/* Many rows of Y: blocks that no cache holds, windows that are cut, and Hadamard segments at their largest. */
 static void tall_sketches_equal_the_judge(void **state)
 {
     (void)state;
+    static const int64_t n[] = {3, 20, 70, 3};
     for (int r = 0; r < recipe_count; r += THIN)
         for (int t = 0; t < 4; t++) {
             const int64_t k = recipes[r].family == FS_SJLT && t == 0 ? 70001 : 4099;
             call c = {.rows = recipes[r].family == FS_SRHT ? 2500 : 300,
                       .row0 = t,
-                      .n = 3,
+                      .n = n[t],
                       .from = t & 1 ? COLUMNS : ROWS,
                       .to = ROWS,
                       .in = FS_F32,
