@@ -6,7 +6,8 @@ static const bench_shape one[] = {{65536, 1024}, {0, 0}};
 static const bench_shape batches[] = {{131072, 512}, {1048576, 64}, {0, 0}};
 static const bench_shape narrow[] = {{16777216, 1},  {16777216, 2},  {16777216, 4},  {16777216, 8},
                                      {16777216, 16}, {16777216, 32}, {16777216, 64}, {0, 0}};
-static const int64_t all_k[] = {64, 256, 512, 1024, 2048, 4096, 0}, from_256[] = {256, 512, 1024, 2048, 4096, 0};
+static const int64_t all_k[] = {64, 256, 512, 1024, 2048, 4096, 0}, from_256[] = {256, 512, 1024, 2048, 4096, 0},
+                     from_512[] = {512, 1024, 2048, 4096, 0};
 static const int64_t small_k[] = {256, 1024, 0};
 static const int64_t two_k[] = {1024, 4096, 0};
 static const int64_t k_1024[] = {1024, 0}, k_4096[] = {4096, 0};
@@ -53,7 +54,9 @@ const bench_group bench_groups[] = {
     {"kappa2", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 2, NONE, 0, matrices, from_256, 32, 1, PACKED},
     {"kappa4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 1, NONE, 0, matrices, from_256, 32, 1, PACKED},
     {"kappa2-s4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 4, ROWS, 0, matrices, from_256, 32, 1, PACKED},
-    {"kappa4-s4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 4, ROWS, 0, matrices, from_256, 32, 1, PACKED},
+    {"kappa4-s4", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 4, ROWS, 0, matrices, from_512, 32, 1, PACKED},
+    {"rung-high", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 2, 8, ROWS, 0, matrices, from_512, 32, 1, PACKED},
+    {"rung-gaussian", 0, 0, FS_F32, FULL, FS_BLOCKPERM, 4, 8, ROWS, 0, matrices, from_512, 32, 1, PACKED},
     {"half-f16-kappa2-s4", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 2, 4, ROWS, 0, matrices, from_256, 32, 1, PACKED},
     {"half-f16", 0, 0, FS_F16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1, PACKED},
     {"half-bf16", 0, 0, FS_BF16, FULL, FS_BLOCKPERM, 1, 4, ROWS, 0, matrices, all_k, 1, 1, PACKED},

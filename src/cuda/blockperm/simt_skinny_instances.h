@@ -7,11 +7,11 @@
 
 #define FSI_COUNT_ONE(...) +1
 
-/* Element type, nonzeros of a local row (4, 8: of packed words; 0: any). */
+/* Element type, nonzeros of a local row in an output tile (2, 4, 8: of packed words; 0: any). */
 #ifdef FS_FEW_INSTANCES
 #define FSI_SIMT_SKINNY_OF(X, T, dtype) X(T, dtype, 0)
 #else
-#define FSI_SIMT_SKINNY_OF(X, T, dtype) X(T, dtype, 0) X(T, dtype, 4) X(T, dtype, 8)
+#define FSI_SIMT_SKINNY_OF(X, T, dtype) X(T, dtype, 0) X(T, dtype, 2) X(T, dtype, 4) X(T, dtype, 8)
 #endif
 #define FSI_SIMT_SKINNY(X) \
     FSI_SIMT_SKINNY_OF(X, float, FS_F32) \

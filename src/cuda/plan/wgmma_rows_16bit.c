@@ -56,7 +56,8 @@ static int plan_of_form(const fsi_problem *p, const fsi_gpu_traits *gpu, int res
     return 0;
 }
 
-/* Where all thread blocks run at once and fill seven tenths of the GPU; docs/kernels/wgmma_rows_16bit.md has the times
+/* Where all thread blocks run at once and fill seven tenths of the GPU, or, of blocks of two output tiles, which wgmma_rows.cu
+ * computes in more time, where its waves are nearly full; docs/kernels/wgmma_rows_16bit.md has the times
  * beside those of wgmma_rows.cu.  With three slices 96 SMs would run, which do not generate S for shuffled rows as fast
  * as they read them. */
 static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
@@ -79,7 +80,10 @@ static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *g
             p->local_rows >= 256 * cluster && plan_of_form(p, gpu, resident, cluster, plan))
             return 1;
     }
-    return 0;
+    const int64_t blocks = p->M * fsi_div_up(p->n, FSI_WGMMA_ROWS_16BIT_COLUMNS);
+    const int64_t waves = fsi_div_up(blocks, gpu->processors);
+    return p->tiles > 1 && 100 * blocks >= 85 * waves * gpu->processors && p->local_rows >= 256 &&
+           plan_of_form(p, gpu, 1, 1, plan);
 }
 
 static int wgmma_rows_16bit_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)
