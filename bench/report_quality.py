@@ -2,11 +2,16 @@
 """Writes the measured part of docs/quality.md, and its figure, from the records of `fsbench quality`.
 
     python3 bench/report_quality.py [--results bench/results] [--page docs/quality.md]
+    python3 bench/report_quality.py --summarise RECORD >bench/results/MACHINE/quality.jsonl
 
 The records are MACHINE/quality.jsonl; errors depend on S and the input, not on the machine, so all are merged.
 Of a cell that was measured twice, and of a rung whose spec has changed, the later line counts; lines of an earlier
 version of the definition do not.  The text goes between the page's markers, the figure into the folder images beside
 it.
+
+fsbench writes the numbers of every seed.  --summarise prints a record with a line for each cell, which has instead of
+`seeds` their number `draws`, of `error` and `residual` the means, beside `p95` and `residual_p95`, of `smallest` the
+median, and the number of `singular` draws.  The records in the repository are such; both kinds are read.
 """
 import argparse
 import json
@@ -42,6 +47,7 @@ BARS = [
 ]
 SINGULAR_BARS = [("gaussian", 1.25, 0.0), ("default", 1.5, 0.001), ("default", 2, 0.0)]
 TAIL_BAR = 1.2
+UNUSED = ("d", "shuffle", "threads")  # of a line, in a summary: the cell's name has what matters of them
 MANY = 200  # draws: where some cells have as many, shares of singular draws are of these alone
 
 # Rungs of the figure: colour, marker.
@@ -59,26 +65,54 @@ def quantile(values, q):
     return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
+def digits(value):
+    return None if value is None else float(f"{value:.4g}")
+
+
+def summarised(lines):
+    """The lines with one for each embedding cell and each rank, over all its seeds; a later line of a seed, and one of
+    another d, replace earlier ones."""
+    found, draws = {}, {}
+    for number, line in enumerate(lines):
+        key = (line["what"], line["cell"]) if line["what"] in ("embedding", "rank") else number
+        if "seeds" not in line:
+            found[key] = line
+            continue
+        if key not in draws or found[key].get("d") != line.get("d"):
+            draws[key] = {}
+        found[key] = line
+        if line["what"] == "embedding":
+            draws[key].update(zip(line["seeds"], zip(line["error"], line["smallest"], line["residual"])))
+        elif not draws[key].keys() & set(line["seeds"]):
+            share = line["singular"] / len(line["seeds"])
+            draws[key].update((seed, share) for seed in line["seeds"])
+    for key, values in draws.items():
+        line = {name: value for name, value in found[key].items() if name != "seeds"}
+        if line["what"] == "rank":
+            line.update(draws=len(values), singular=round(sum(values.values())))
+        else:
+            errors, smallest, residuals = zip(*values.values())
+            residuals = [r for r in residuals if r is not None]
+            line.update(draws=len(errors), error=digits(statistics.fmean(errors)), p95=digits(quantile(errors, 0.95)),
+                        smallest=digits(statistics.median(smallest)), singular=sum(s < SINGULAR for s in smallest),
+                        residual=digits(statistics.fmean(residuals)) if residuals else None,
+                        residual_p95=digits(quantile(residuals, 0.95)) if residuals else None)
+        found[key] = line
+    return list(found.values())
+
+
 class Cell:
     """An input, n, k and one S, over the seeds; errors are over the Gaussian's."""
 
-    def __init__(self, line):
-        self.line, self.draws = line, {}
-
-    def add(self, line):
-        for seed, *values in zip(line["seeds"], line["error"], line["smallest"], line["residual"]):
-            self.draws[seed] = values
-
-    def finish(self, gaussian):
-        errors, smallest, residuals = zip(*self.draws.values())
-        residuals = [r for r in residuals if r is not None]
-        self.count = len(errors)
-        self.mean = statistics.fmean(errors) / gaussian["error"]
-        self.p95 = quantile(errors, 0.95) / gaussian["p95"]
-        self.smallest = statistics.median(smallest) / gaussian["smallest"]
-        self.singular = sum(s < SINGULAR for s in smallest) / len(smallest)
-        self.residual = statistics.fmean(residuals) / gaussian["residual"] if residuals else None
-        self.residual_p95 = quantile(residuals, 0.95) / gaussian["residual_p95"] if residuals else None
+    def __init__(self, line, gaussian):
+        self.line, self.count = line, line["draws"]
+        self.mean = line["error"] / gaussian["error"]
+        self.p95 = line["p95"] / gaussian["p95"]
+        self.smallest = line["smallest"] / gaussian["smallest"]
+        self.singular = line["singular"] / self.count
+        known = line["residual"] is not None
+        self.residual = line["residual"] / gaussian["residual"] if known else None
+        self.residual_p95 = line["residual_p95"] / gaussian["residual_p95"] if known else None
 
 
 class Records:
@@ -96,16 +130,12 @@ class Records:
                 except (json.JSONDecodeError, KeyError, TypeError) as error:
                     sys.exit(f"report_quality.py: {path}, line {number} is not a line of 'fsbench quality': {error!r}")
         self.version = max(line["definition"] for line in self.lines)
-        self.lines = [line for line in self.lines if line["definition"] == self.version]
+        self.lines = summarised([line for line in self.lines if line["definition"] == self.version])
         self.gaussian = {(r["n"], r["k"]): r for r in self.lines if r["what"] == "gaussian"}
         self.cells, self.groups = {}, {}
         for line in self.lines:
             if line["what"] == "embedding":
                 self.add(line)
-        for inputs in self.cells.values():
-            for cells in inputs.values():
-                for (n, _), cell in list(cells.items()):
-                    cell.finish(self.gaussian[n, cell.line["k"]])
         self.tails, self.sjlt, self.ranks = {}, {}, {}
         for line in self.lines:
             if line["what"] == "rank":
@@ -123,20 +153,12 @@ class Records:
         largest = max(line["leverage"], self.groups.get(name, ("", 0))[1])
         self.groups[name] = (line["group"], largest)
         for rung in line["rungs"].split():
-            cells = self.cells.setdefault(rung, {}).setdefault(name, {})
-            if key not in cells or any(cells[key].line[f] != line[f] for f in ("cell", "d")):
-                cells[key] = Cell(line)
-            cells[key].add(line)
+            cell = Cell(line, self.gaussian[line["n"], line["k"]])
+            self.cells.setdefault(rung, {}).setdefault(name, {})[key] = cell
 
     def add_rank(self, line):
-        key = (line["input"], line["n"], line["ratio"])
         for rung in line["rungs"].split():
-            cells = self.ranks.setdefault(rung, {})
-            if key not in cells or cells[key]["cell"] != line["cell"]:
-                cells[key] = {"cell": line["cell"], "seeds": set(), "singular": 0}
-            if not cells[key]["seeds"] & set(line["seeds"]):
-                cells[key]["seeds"] |= set(line["seeds"])
-                cells[key]["singular"] += line["singular"]
+            self.ranks.setdefault(rung, {})[line["input"], line["n"], line["ratio"]] = line
 
     def group(self, name):
         """By where the large rows are, if there are any."""
@@ -200,7 +222,7 @@ def bars_section(records):
              [(c.singular, f"{place(*at)}, {c.count} draws")
               for c, *at in counted(records.all(rung, least=ratio, most=ratio))], "{:.2%}")
     line("default", "share of singular draws, n = 1024 and 4096, k = 2 n", 0.0,
-         [(cell["singular"] / len(cell["seeds"]), place(*key)) for key, cell in records.ranks.get("default", {}).items()
+         [(cell["singular"] / cell["draws"], place(*key)) for key, cell in records.ranks.get("default", {}).items()
           if key[2] == 2], "{:.2%}")
     for rung in ("default", "high", "gaussian"):
         found = tail_ratios(records, rung)
@@ -277,7 +299,7 @@ def ranks_section(records):
         cells = records.ranks.get(rungs[0], {})
         if cells:
             found = [cells.get(key) for key in keys]
-            rows.append([titled(rungs)] + [f"{c['singular']} of {len(c['seeds'])}" if c else "" for c in found])
+            rows.append([titled(rungs)] + [f"{c['singular']} of {c['draws']}" if c else "" for c in found])
     return table(["rung"] + [f"{name}, n = {n}, k = {ratio:g} n" for name, n, ratio in keys], rows) if rows else ""
 
 
@@ -402,7 +424,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--page", type=pathlib.Path, default=ROOT / "docs" / "quality.md")
+    parser.add_argument("--summarise", type=pathlib.Path, metavar="RECORD")
     options = parser.parse_args()
+    if options.summarise:
+        for line in Records([options.summarise]).lines:
+            print(json.dumps({name: value for name, value in line.items() if name not in UNUSED},
+                             separators=(",", ":")))
+        return
     text = options.page.read_text(encoding="utf-8")
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         sys.exit(f"report_quality.py: {options.page} must have one line '{BEGIN}' and after it one line '{END}'")

@@ -105,6 +105,7 @@ int demo_measure(const demo_race *race, const demo_sketch *sketch, int64_t k, in
         spec.kappa = sketch->kappa;
         spec.s = sketch->s;
         spec.shuffle = sketch->shuffle;
+        if (sketch->shuffle == FS_SHUFFLE_NONE) spec.M = (k + 63) / 64; /* the paper's blocks */
         spec.seed = race->seed + (uint64_t)done;
         double error = 0;
         read[done] = demo_read_ms(race->A);

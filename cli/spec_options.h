@@ -10,7 +10,7 @@
 #define SPEC_OPTIONS_OF(family_text, families) \
     {SPEC_FAMILY, "family", "NAME", family_text, families}, {'d', NULL, "N", "rows of A, columns of S", NULL}, \
         {'k', NULL, "N", "rows of S, rows of Y", NULL}, SPEC_QUALITY_OPTION, \
-        {'M', "blocks", "N", "number of blocks (default: ceil(k / 64))", NULL}, \
+        {'M', "blocks", "N", "number of blocks (default: ceil(k / 128))", NULL}, \
         {SPEC_KAPPA, "kappa", "N", "input blocks of each output block", NULL}, \
         {'s', NULL, "N", "nonzeros of a column in each block", NULL}, \
         {SPEC_SHUFFLE, "shuffle", "NAME", "none (contiguous blocks), rows (default) or groups", "none rows groups"}, \

@@ -142,7 +142,7 @@ typedef struct fs_allocator {
 } fs_allocator;
 
 /* The parameters of S.  Start from FS_SPEC_INIT, set d and k; a field that is 0 gets its default (docs/definition.md):
- * blockperm, M = ceil(k / 64), kappa = 1, s = 8, rows shuffled.  k is at least twice the rank of A, and four times that
+ * blockperm, M = ceil(k / 128), kappa = 1, s = 8, rows shuffled.  k is at least twice the rank of A, and four times that
  * where few rows of A dominate: below, S A may lose directions of A. */
 typedef struct fs_spec {
     size_t size;        /* sizeof(fs_spec): set by FS_SPEC_INIT, so that the struct can grow */
@@ -362,7 +362,7 @@ FS_API FS_NODISCARD fs_result fs_apply(fs_context *ctx, const fs_sketch *S, int6
  *
  * A CUDA context accepts A, the list and Y in device memory only and does not check the list: an out-of-range index
  * yields NaN in every output entry it would contribute to.  It reads A through the list for BlockPerm-SJLT
- * with blocks of at most 64 rows in f32, f16 and bf16, and copies the gathered rows into memory of ctx otherwise.
+ * whose strata have at most 64 rows in f32, f16 and bf16, and copies the gathered rows into memory of ctx otherwise.
  *
  * FS_EINVAL: an index of a list in host memory is out of range; Y is unchanged. */
 FS_API FS_NODISCARD fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S, int64_t row0, double alpha,
@@ -387,7 +387,7 @@ FS_API FS_NODISCARD fs_result fs_apply_rows(fs_context *ctx, const fs_sketch *S,
  * examples side by side.
  *
  * A CUDA context accepts factors, pairs and Y in device memory only and does not check the list: an out-of-range index
- * yields NaN in every output entry it would contribute to.  For BlockPerm-SJLT with blocks of at most 64 rows the kernel
+ * yields NaN in every output entry it would contribute to.  For BlockPerm-SJLT whose strata have at most 64 rows the kernel
  * computes the row products itself; otherwise X is formed in memory of ctx.
  *
  * FS_EINVAL: an index of a list in host memory is out of range; Y is unchanged. */

@@ -146,7 +146,8 @@ FS_API double fs_ose_expected(int64_t k, int64_t n);
  * draws, and *exceeded, which 5 of 100 draws exceed.  concentrated 0: no rows of A outweigh the others; every sketch but
  * FS_BLOCKROW has the errors of a dense Gaussian then.  1: n scattered rows outweigh all others, the worst known case;
  * those errors times factors measured for each rung.  NaN where they are not known: of FS_BLOCKROW; and with 1 of
- * FS_SRHT, contiguous blocks, fewer than four nonzeros in a column, and k < 2 n, where S A may lose directions of A. */
+ * FS_SRHT, contiguous blocks, more than ceil(k / 64) blocks, fewer than four nonzeros in a column, and k < 2 n, where
+ * S A may lose directions of A. */
 FS_API FS_NODISCARD fs_result fs_ose_errors(const fs_sketch *S, int64_t n, int concentrated, double *typical,
                                             double *exceeded);
 
@@ -193,7 +194,7 @@ typedef struct fs_fit_report {
  *
  * That holds in 99 of 100 draws of S (confidence 0.99) for FS_GAUSSIAN where k >= rank + 8; for FS_SJLT with s >= 4 and
  * FS_BLOCKPERM with kappa s >= 4 and shuffle rows, every rung, where k >= 2 rank as well, and k >= 4 rank where few rows
- * of A dominate (with kappa s = 4 also n^2 / 25): measured on inputs of both kinds, for spread noise, outliers and spikes
+ * of A dominate (with kappa s = 4 also n^2 / 197): measured on inputs of both kinds, for spread noise, outliers and spikes
  * in B.  In all other cases (FS_BLOCKROW, FS_SRHT, contiguous blocks, groups, fewer nonzeros or rows, an S that is not
  * known) confidence is 0, and the note has the reason.
  *

@@ -6,10 +6,18 @@
 #ifndef FSI_BENCH_BASELINES_ALGORITHM1_H
 #define FSI_BENCH_BASELINES_ALGORITHM1_H
 
+#include <flashsketch.h>
+
 #include "def/permute.h"
 #include "def/wiring.h"
 
 enum { ALGORITHM1_BR = 64, ALGORITHM1_TK = 128, ALGORITHM1_TN = 32 }; /* rows of a block, rows and columns of a tile */
+
+/* M of the paper's sketch, whose blocks are contiguous and of BR rows; 0, which leaves it open, for other shuffles. */
+FSI_DEF int64_t algorithm1_blocks(fs_shuffle shuffle, int64_t k)
+{
+    return shuffle == FS_SHUFFLE_NONE ? (k + ALGORITHM1_BR - 1) / ALGORITHM1_BR : 0;
+}
 
 /* The word of row u of input block h for output block g. */
 FSI_DEF uint32_t algorithm1_word(uint32_t seed, uint32_t g, uint32_t h, uint32_t u)

@@ -5,6 +5,7 @@
  * there is only ms. */
 #include <stdio.h>
 
+#include "bench/baselines/algorithm1.h"
 #include "bench/baselines/baselines.h"
 #include "bench/gpu/bench_gpu.h"
 
@@ -80,6 +81,7 @@ static int run_case(bench_gpu *g, const struct peer *peer, int shape, int64_t k)
     void *state = NULL;
     p.spec.d = shapes[shape].d, p.spec.k = k, p.spec.seed = 7, p.spec.family = peer->family;
     p.spec.kappa = peer->kappa, p.spec.s = peer->s, p.spec.shuffle = peer->shuffle;
+    p.spec.M = algorithm1_blocks(peer->shuffle, k);
     int failed = bench_fs_failed(fs_sketch_create(&S, &p.spec), "making a sketch") ||
                  bench_fs_failed(fs_sketch_spec(S, &p.spec), "reading a sketch's spec");
     p.S = S;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/baselines/algorithm1.h"
 #include "grass.h"
 
 enum { SEED = 42, CHECKED = 8 /* samples */ };
@@ -18,7 +19,7 @@ static int make_sketch(projection *p, int64_t columns, int64_t k)
     const grass_method *method = p->method;
     *spec = (fs_spec)FS_SPEC_INIT;
     spec->family = method->family, spec->d = columns, spec->k = k, spec->seed = SEED;
-    spec->kappa = method->kappa, spec->s = method->s;
+    spec->kappa = method->kappa, spec->s = method->s, spec->M = algorithm1_blocks(method->shuffle, spec->k);
     spec->shuffle = method->shuffle, spec->interleave = method->interleave;
     if (bench_fs_failed(fs_sketch_create(&p->S, spec), "making a sketch")) return 1;
     p->problem.S = p->S;

@@ -68,4 +68,4 @@ void quality_spec_rungs(const fs_spec *spec, char *text, size_t bytes)
 
 int64_t quality_k(int64_t n, double ratio) { return (int64_t)ceil(ratio * (double)n - 1e-9); }
 
-int64_t quality_blocks(const fs_spec *spec) { return spec->family == FS_BLOCKPERM ? spec->M : (spec->k + 63) / 64; }
+int64_t quality_blocks(const fs_spec *spec) { return spec->family == FS_BLOCKPERM ? spec->M : (spec->k + 127) / 128; }

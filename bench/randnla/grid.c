@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "apps/common/progress.h"
+#include "bench/baselines/algorithm1.h"
 #include "randnla.h"
 
 const char *const nla_task_names[TASKS] = {"sketch", "gram", "ose", "ridge", "solve"};
@@ -53,7 +54,7 @@ static int exists(const grid *g, const nla_method *m, int64_t d, int64_t k)
     if (!wanted_method(g->o, m) || !nla_baseline(&g->m, m) || k > d || nla_sketch(m, d, k, 0, &spec, &S)) return 0;
     fs_sketch_destroy(S);
     /* Algorithm 1 takes whole blocks, and its kernel whole tiles of them. */
-    const int whole = spec.k % 64 == 0 && d % (spec.M * 128) == 0;
+    const int whole = spec.k % ALGORITHM1_BR == 0 && d % (spec.M * ALGORITHM1_TK) == 0;
     return strcmp(m->name, "algorithm1") || whole;
 }
 

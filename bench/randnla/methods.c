@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bench/baselines/algorithm1.h"
 #include "randnla.h"
 
 #ifdef FS_BENCH_CUDA
@@ -66,6 +67,7 @@ int nla_sketch(const nla_method *m, int64_t d, int64_t k, uint64_t seed, fs_spec
     *spec = (fs_spec)FS_SPEC_INIT;
     spec->family = m->family, spec->d = d, spec->k = k, spec->seed = seed;
     spec->kappa = m->kappa, spec->s = m->s, spec->shuffle = m->shuffle;
+    spec->M = algorithm1_blocks(m->shuffle, k);
     *S = NULL;
     if (fs_sketch_create(S, spec) != FS_OK) return 1;
     if (fs_sketch_spec(*S, spec) == FS_OK) return 0;

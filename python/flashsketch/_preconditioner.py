@@ -20,7 +20,7 @@ MACHINE = {True: 2.0**-52, False: 2.0**-23}  # by whether A is float64
 def solver_sketch(d: int, n: int, seed: int) -> Optional[Sketch]:
     """The solvers' own sketch for a d x n matrix; None where it would have as many rows as the matrix."""
     k = 4 * n + 16
-    return Sketch(k, d, seed, kappa=min(4, -(-k // 64)), s=4, shuffle="rows") if k < d else None
+    return Sketch(k, d, seed, quality="high") if k < d else None
 
 
 def whitening(Y: numpy.ndarray, cut: float, least: float = 0.0) -> Tuple[numpy.ndarray, numpy.ndarray]:

@@ -90,7 +90,7 @@ class Sketch(_Operator):
     >>> import numpy as np, flashsketch as fs
     >>> S = fs.Sketch(k=400, d=10000, seed=7)
     >>> S
-    Sketch(k=400, d=10000, seed=7, family='blockperm', M=7, kappa=1, s=8, shuffle='rows')
+    Sketch(k=400, d=10000, seed=7, family='blockperm', M=4, kappa=1, s=8, shuffle='rows')
     >>> A = np.random.default_rng(0).standard_normal((10000, 50), dtype=np.float32)
     >>> Y = S @ A
     >>> Y.shape, Y.dtype

@@ -10,8 +10,8 @@
  * - blockperm with contiguous blocks or row groups loses directions of inputs whose dominant rows lie at certain
  *   distances, and so do fewer than four nonzeros in a column (40 to 90 % for s = 2, k = 2 n);
  * - other sparse sketches below k = 2 n (up to 13 % misses at k = 1.25 n), and where about n rows outweigh all others
- *   below 4 n (1 to 3 %) or n^2 / 25 (1 % at n = 128, k = 512): the smallest singular value of S on the range of A then
- *   has a long tail;
+ *   below 4 n (1 to 3 %) or, with four nonzeros in blocks of 64 rows, n^2 / 25 (1 % at n = 128, k = 512): the smallest
+ *   singular value of S on the range of A then has a long tail;
  * - every sketch with fewer than 8 equations to spare (1.6 % misses of a Gaussian at 4, 5 % at 1). */
 #include <inttypes.h>
 #include <math.h>
@@ -34,8 +34,8 @@ static double uneven(double k, double p) { return 0.23 * k / p * (1 - p / k) * (
 
 /* The chance that two of n rows of A that outweigh all others meet the same rows of Y with the same signs, or opposite
  * ones: then S loses their difference.  They are in one of M blocks of B = k / M rows; each of the kappa s nonzeros of a
- * column has B / s places.  Where that is below 0.0015 (for kappa s = 4: k > n^2 / 25; for 8 or more always) misses of
- * such inputs, which nearly equal columns cause too, were below 1 of 100. */
+ * column has B / s places.  Where that is below 0.0015 (for kappa s = 4: k > n^2 / 197, in blocks of 64 rows n^2 / 25;
+ * for 8 or more always) misses of such inputs, which nearly equal columns cause too, were below 1 of 100. */
 static double chance_of_a_lost_direction(const fs_spec *S, double n)
 {
     const double blocks = S->family == FS_BLOCKPERM ? (double)S->M : 1, s = (double)S->s;

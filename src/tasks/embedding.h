@@ -4,12 +4,15 @@
 
 #include <stdint.h>
 
-/* Errors of one kappa and s where n scattered rows of A outweigh all others: a line of the table in embedding.c. */
+#include "def/def.h"
+
+/* Errors of one kappa, s and height of blocks where n scattered rows of A outweigh all others: a line of the table in
+ * embedding.c. */
 typedef struct fsi_concentrated fsi_concentrated;
 
-/* The line for a sketch of M blocks with this kappa and so many nonzeros in a column, kappa s: the best that it is at
- * least as good as.  NULL: it has fewer than four nonzeros in a column. */
-const fsi_concentrated *fsi_concentrated_line(int64_t M, int64_t kappa, int64_t nonzeros);
+/* The line for a full spec of blockperm or sjlt: the best that it is at least as good as.  NULL: it has fewer than four
+ * nonzeros in a column, or more than ceil(k / 64) blocks. */
+const fsi_concentrated *fsi_concentrated_line(const fsi_def_spec *p);
 
 /* The factor on the error of a Gaussian S; tail: 0 for the mean, 1 for the error exceeded with probability 0.05, in
  * between and beyond in proportion to the logarithm of the probability. */

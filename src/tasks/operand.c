@@ -364,11 +364,8 @@ fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given
     spec.d = A->rows;
     spec.k = (int64_t)fmin(times * (double)A->n + 16, INT_MAX - 8);
     spec.seed = seed;
-    /* Blocks of at most 64 rows; kappa = 4 and s = 4 where there are as many.  From 8 rows for each column on, kappa = 2 has
-     * the same singular values to a few percent for half the price; s stays 4, so that no two rows of A coincide in S A. */
-    const int64_t blocks = fsi_div_up(spec.k, 64);
-    spec.kappa = fsi_min(times >= 8 ? 2 : 4, blocks);
-    spec.s = 4;
+    /* docs/solvers.md has the conditions of S A that this rests on. */
+    spec.quality = times >= 8 ? FS_QUALITY_DEFAULT : FS_QUALITY_HIGH;
     fs_sketch *made;
     FSI_TRY(fs_sketch_create_with(&made, &spec, &A->ctx->allocator));
     *S = made;

@@ -93,9 +93,8 @@ fs_result fsi_operand_agree(fsi_operand *A, const fs_sketch *S, uint64_t seed, c
 /* Calls the caller's progress function, if there is one. */
 void fsi_operand_progress(const fsi_operand *A, double share, const char *doing);
 
-/* The solver's own S for an A of n columns: kappa = 4 (from times = 8 on 2) and s = 4 where k allows, rows shuffled,
- * k = `times` n + 16.  *S is the caller's to destroy.  `given`: the caller's own sketch, checked and used instead; *own
- * is then 0. */
+/* The solver's own S for an A of n columns: the rung high, from times = 8 on the default, and k = `times` n + 16.  *S is
+ * the caller's to destroy.  `given`: the caller's own sketch, checked and used instead; *own is then 0. */
 fs_result fsi_operand_solver_sketch(const fsi_operand *A, const fs_sketch *given, double times, uint64_t seed,
                                     const fs_sketch **S, int *own);
 

@@ -1,8 +1,8 @@
 /* plan.c - k, kappa and s for a wanted embedding error: the smallest k whose error (embedding.h) is small enough.
  *
- * Without dominant rows the default sketch has a Gaussian's error.  With them kappa = 4 and s = 4 pay: the default
- * would need more rows.  Two dominant rows that meet in one row of Y err by 1 / (kappa s), however large k is; small
- * errors take the highest rung.  tests/tasks/plan.c compares all three with draws. */
+ * Without dominant rows the default sketch has a Gaussian's error.  With them the rung high pays: the default would need
+ * more rows.  Two dominant rows that meet in one row of Y err by 1 / (kappa s), however large k is; small errors take the
+ * rung gaussian.  tests/tasks/plan.c compares all three with draws. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,24 +13,26 @@
 #include "tasks/embedding.h"
 
 static const double PROBABILITY = 0.05, SMALL_ERROR = 0.25;
-enum { BLOCK = 64, S = 8, COHERENT_S = 4, COHERENT_KAPPA = 4, SMALL_ERROR_KAPPA = 8, FEWEST_ROWS = 8 };
+enum { BLOCK = 2 * FSI_BAND_ROWS, FEWEST_ROWS = 8 };
 
 typedef struct goal {
     fs_plan_options options;
     double w, tail;
 } goal;
 
-static int64_t kappa_of(const goal *g, int64_t k)
+/* The full spec of k rows. */
+static fsi_def_spec spec_of(const goal *g, int64_t k)
 {
-    if (!g->options.coherent) return 1;
-    return fsi_min(g->options.error < SMALL_ERROR ? SMALL_ERROR_KAPPA : COHERENT_KAPPA, fsi_div_up(k, BLOCK));
+    fsi_def_spec spec = {.d = k, .k = k, .quality = FSI_DEF_DEFAULT};
+    if (g->options.coherent) spec.quality = g->options.error < SMALL_ERROR ? FSI_DEF_GAUSSIAN : FSI_DEF_HIGH;
+    fsi_def_defaults(&spec);
+    return spec;
 }
-static int64_t s_of(const goal *g) { return g->options.coherent ? COHERENT_S : S; }
 
 static const fsi_concentrated *line_of(const goal *g, int64_t k)
 {
-    if (!g->options.coherent) return NULL;
-    return fsi_concentrated_line(fsi_div_up(k, BLOCK), kappa_of(g, k), kappa_of(g, k) * s_of(g));
+    const fsi_def_spec spec = spec_of(g, k);
+    return g->options.coherent ? fsi_concentrated_line(&spec) : NULL;
 }
 
 static double exceeded(const goal *g, int64_t k)
@@ -56,8 +58,8 @@ static fs_result plan_check(const fs_plan_options *o)
     return FS_OK;
 }
 
-/* The smallest k of at most `most` rows that reaches the error, as a multiple of the rows of a block where that is at
- * most `most` too. */
+/* The smallest k of at most `most` rows that reaches the error, rounded up to whole blocks where that is at most `most`
+ * too; up to half a block, to a multiple of FEWEST_ROWS. */
 static fs_result smallest_k(const goal *g, int64_t most, int64_t *k)
 {
     const fs_plan_options *o = &g->options;
@@ -72,7 +74,7 @@ static fs_result smallest_k(const goal *g, int64_t most, int64_t *k)
         if (exceeded(g, middle) > o->error) low = middle;
         else high = middle;
     }
-    const int64_t step = high > BLOCK ? BLOCK : FEWEST_ROWS, rounded = fsi_div_up(high, step) * step;
+    const int64_t step = high > BLOCK / 2 ? BLOCK : FEWEST_ROWS, rounded = fsi_div_up(high, step) * step;
     *k = rounded <= most && exceeded(g, rounded) <= o->error ? rounded : high;
     return FS_OK;
 }
@@ -92,8 +94,8 @@ fs_result fs_plan(const fs_plan_options *options, fs_plan_report *report)
     g.w = fsi_tracy_widom_quantile(o->probability);
     g.tail = log(o->probability) / log(PROBABILITY);
     FSI_TRY(smallest_k(&g, o->d ? fsi_min(o->d, INT32_MAX) : INT32_MAX, &r.k));
-    r.kappa = kappa_of(&g, r.k);
-    r.s = s_of(&g);
+    const fsi_def_spec spec = spec_of(&g, r.k);
+    r.kappa = spec.kappa, r.s = spec.s;
     r.typical = fsi_embedding_error(r.k, o->n, FSI_TRACY_WIDOM_MEAN, 0, line_of(&g, r.k));
     r.exceeded = exceeded(&g, r.k);
     const double ratio = (double)r.k / (double)o->n;

@@ -145,9 +145,7 @@ static fs_result check_options(fsi_svd *t)
 static fs_result make_sketches(fsi_svd *t)
 {
     fs_spec spec = FS_SPEC_INIT;
-    spec.d = t->A.rows, spec.k = t->k, spec.seed = t->options.seed;
-    spec.kappa = fsi_min(4, fsi_div_up(t->k, 64));
-    spec.s = fsi_min(4, t->k / fsi_div_up(t->k, 64));
+    spec.d = t->A.rows, spec.k = t->k, spec.seed = t->options.seed, spec.quality = FS_QUALITY_HIGH;
     if (t->A.matrix.data && !t->A.ranks.sum && t->A.rows <= t->k) t->k = t->A.rows;
     else FSI_TRY(fs_sketch_create_with(&t->S, &spec, &t->A.ctx->allocator));
     if (t->all) return FS_OK;

@@ -78,6 +78,8 @@ with tempfile.TemporaryDirectory() as temporary:
 
     cell = only(embedding(), embedding(seeds=(1, 2), error=(1.0, 1.5)))
     expect((cell.count, cell.mean) == (3, 2.0), f"{cell.count} seeds of mean {cell.mean}")
+    cell = only(embedding(d=98, seeds=(7,)), embedding(error=(1.0, 1.0)))
+    expect((cell.count, cell.mean) == (2, 2.0), f"an earlier d counts: {cell.count} seeds of mean {cell.mean}")
     cell = only(embedding(), embedding(cell="other", error=(1.0, 1.0)))
     expect((cell.count, cell.mean) == (2, 2.0), f"an earlier spec counts: {cell.mean}")
     newer = {"definition": 2}
@@ -98,6 +100,17 @@ with tempfile.TemporaryDirectory() as temporary:
     page.write_text(f"head\n{report.BEGIN}\nold\n{report.END}\ntail\n")
     subprocess.run(command, check=True)
     text = page.read_text()
+
+    # A summary has the same page, and is its own summary.
+    whole = record.read_text()
+    brief = subprocess.run([*command, "--summarise", record], check=True, capture_output=True, text=True).stdout
+    expect(len(brief) < len(whole) and '"seeds"' not in brief, "the summary has seeds")
+    record.write_text(brief)
+    again = subprocess.run([*command, "--summarise", record], check=True, capture_output=True, text=True).stdout
+    expect(again == brief, "the summary of a summary is another")
+    subprocess.run(command, check=True)
+    expect(page.read_text() == text, "the page of a summary is another")
+    record.write_text(whole)
     expect(text.startswith("head\n") and text.endswith("tail\n") and "\nold\n" not in text, "the page lost its text")
     for part in ("commit test", "### Rungs", "### Bars", "### Inputs, the worst first", "### Few rows of S",
                  "| scattered |", "(images/quality.svg)"):

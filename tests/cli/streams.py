@@ -160,7 +160,7 @@ def what_does_not_add_up_is_refused():
     run("sketch", "-d", D, "-k", K, "--row0", 99, "B.npy", "-o", "B0.npy")
     run("add", "A0.npy", "B0.npy", "-o", "Y.npy", fails=["A0.npy has rows 0 to 99", "B0.npy has rows 99 to 298"])
     run("add", "A0.npy", "A0.npy", "-o", "Y.npy", fails=["rows 0 to 99", "twice"])
-    for options, word in ((["-k", K, "--seed", 8], "seed 8"), (["-k", K + 1], "k = 91"), (["-k", K, "-s", 1], "s = 1"),
+    for options, word in ((["-k", K, "--seed", 8], "seed 8"), (["-k", K + 1], "k = 91"), (["-k", K, "-s", 2], "s = 2"),
                           (["-k", K, "--family", "sjlt"], "family sjlt"), (["-k", K, "-d", D + 1], f"d = {D + 1}"),
                           (["-k", K, "--shuffle", "none"], "shuffle none"),
                           (["-k", K, "--output-dtype", "f64"], "type float64")):
@@ -169,7 +169,7 @@ def what_does_not_add_up_is_refused():
     run("add", "A0.npy", "A.npy", "-o", "Y.npy", fails=["A.npy: its description is missing", "A.npy.json"])
     run("sketch", "-d", D, "-k", K, "--row0", 100, "B.npy", "-o", "B0.npy")
     original = about("B0.npy")
-    for change, word in (({"definition": 1}, "definition 1 of S, and this flashsketch has definition 2; make it again"),
+    for change, word in (({"definition": 2}, "definition 2 of S, and this flashsketch has definition 3; make it again"),
                          ({"flashsketch": 2}, "version 2"), ({"n": N + 1}, "x 14"),
                          ({"crc32": 1}, "CRC-32"), ({"rows": []}, "'rows'"), ({"rows": [[5, 5]]}, "'rows'"),
                          ({"rows": [[0, D + 1]]}, "'rows'"), ({"rows": [[5, 9], [7, 12]]}, "'rows'"),
@@ -242,7 +242,7 @@ def a_state_of_another_run_is_refused_and_kept():
     state = killed_with_a_state([*command, "A.npy", "-o", "Z.npy", "--every", 0])
     run(*SKETCH, "A.npy", "--memory", "4K", "-o", "W.npy")
     for changed, words in (([*command, "--seed", 8, "A.npy"], ["seed 7", "seed", "8"]),
-                           ([*command, "-s", 1, "A.npy"], ["s = 4"]),
+                           ([*command, "-s", 2, "A.npy"], ["s = 4"]),
                            ([*command, "A.npy", "A2.npy"], ["files: 1", "2"]),
                            ([*command, "--memory", "32K", "A.npy"], ["--memory 4096", "32768"]),
                            ([*command, "--row0", 1, "-d", len(rows) + 1, "A.npy"], [f"d = {len(rows)}"]),

@@ -122,15 +122,16 @@ static void check_codes(const fsi_blockperm *B, int64_t t, int64_t rows, entry b
 static const struct {
     int64_t k, M, s;
 } blocks[] = {
-    {64, 1, 4},  {64, 4, 4},  {107, 6, 5}, {769, 3, 32}, /* one digit word, unequal strata, several words */
+    {64, 1, 4},  {64, 4, 4},  {107, 6, 5}, {769, 3, 32}, /* one band, unequal strata, several bands */
     {55, 5, 1},  {90, 1, 9},  {33, 1, 33}, {111, 3, 7},  /* one stratum; s = k */
-    {256, 4, 8}, {150, 6, 4}, {60, 2, 3},  {128, 2, 32}, /* the default; 4 columns do not divide a sign word; W = 2 */
+    {256, 4, 8}, {150, 6, 4}, {60, 2, 3},  {128, 2, 32}, /* 64 rows; 4 columns do not divide a sign word; W = 2 */
+    {512, 4, 8}, {300, 3, 8}, {330, 3, 5},               /* the default; bands of 52 and 48, of 44, 44 and 22 rows */
 };
 
-static void rows_and_signs_are_uniform_and_independent_across_windows(void **state)
+static void rows_and_signs_are_uniform_and_independent_across_windows_and_bands(void **state)
 {
-    static const entry by[] = {{0, 1, 0, 0}, {0, 2, 0, 0}, {1, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1},
-                               {0, 0, 0, 2}, {0, 0, 0, 4}, {0, 2, 1, 3}, {1, 1, 0, 0}, {1, 0, 1, 0}};
+    static const entry by[] = {{0, 1, 0, 0}, {0, 2, 0, 0}, {1, 0, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}, {0, 0, 0, 2},
+                               {0, 0, 0, 4}, {0, 2, 1, 3}, {1, 1, 0, 0}, {1, 0, 1, 0}, {0, 0, 1, 4}};
     (void)state;
     for (int n = 0; n < COUNT(blocks); n++) {
         const int64_t M = blocks[n].M, s = blocks[n].s, most = (blocks[n].k + M - 1) / M, kappa = M < 2 ? M : 2;
@@ -140,6 +141,63 @@ static void rows_and_signs_are_uniform_and_independent_across_windows(void **sta
             check_codes(&B, 0, most, by[i]);
             if (blocks[n].k % M) check_codes(&B, s - 1 - by[i].t, most - 1, by[i]);
         }
+    }
+}
+
+/* Bands have at most 64 rows where a stratum has no more, their digits fit a word, and as few bands as that allows have
+ * numbers of strata that are as equal as possible. */
+static void bands_are_as_few_as_rows_and_digits_allow(void **state)
+{
+    (void)state;
+    for (int64_t rows = 1; rows <= 300; rows++)
+        for (int64_t s = 1; s <= rows; s++) {
+            const fsi_blockperm B = fsi_blockperm_make(0, 1000, rows, 1, 1, s, FSI_DEF_NONE, 1);
+            const int64_t largest = (rows + s - 1) / s, digits = 32 / fsi_bits_below((uint64_t)(2 * largest));
+            int64_t strata = 0, most = 1;
+            while (most < digits && (most + 1) * largest <= 64) most++;
+            if (largest > 64) most = digits;
+            for (int64_t q = 0; q < B.bands; q++) {
+                const int64_t count = fsi_blockperm_count(&B, q);
+                HOLDS(count >= 1 && count <= most && count <= B.per_band,
+                      "s = " I64 " in " I64 " rows: band " I64 " has " I64 " strata, the most are " I64, s, rows, q,
+                      count, most);
+                strata += count;
+            }
+            HOLDS(strata == s && B.bands == (s + B.per_band - 1) / B.per_band &&
+                      B.per_band == (s + (s + most - 1) / most - 1) / ((s + most - 1) / most),
+                  "s = " I64 " in " I64 " rows: " I64 " bands of %d strata, the most are " I64, s, rows, B.bands,
+                  B.per_band, most);
+        }
+}
+
+static int compare_words(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The digit words and sign words of all bands, permutations, windows and blocks have addresses of their own: 32-bit words
+ * of which fewer than 600 are drawn are all different, except with a probability below 1e-4. */
+static void bands_share_no_random_words(void **state)
+{
+    enum { LEAST = 60, WORDS = 600 };
+    (void)state;
+    for (int n = 0; n < COUNT(blocks); n++) {
+        static uint32_t word[WORDS];
+        const int64_t M = blocks[n].M, kappa = M < 3 ? M : 3;
+        const fsi_blockperm B = fsi_blockperm_make(12, 50000, blocks[n].k, M, kappa, blocks[n].s, FSI_DEF_NONE, 1);
+        int count = 0;
+        for (uint64_t window = 0; count < LEAST; window++)
+            for (int64_t h = 0; h < M; h++)
+                for (int64_t l = 1; l <= kappa; l++)
+                    for (int64_t q = 0; q < B.bands; q++)
+                        for (int64_t i = 0; i <= B.sign_words && count < WORDS; i++)
+                            word[count++] = fsi_blockperm_window_word(&B, h, window, fsi_blockperm_band(&B, l, q), i,
+                                                                      0);
+        qsort(word, (size_t)count, sizeof *word, compare_words);
+        for (int i = 1; i < count; i++)
+            HOLDS(word[i] != word[i - 1], "k / M = " I64 ", s = " I64 ": two of %d words are equal", blocks[n].k / M,
+                  blocks[n].s, count);
     }
 }
 
@@ -386,7 +444,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_column_has_kappa_s_nonzeros_one_in_each_stratum),
-        cmocka_unit_test(rows_and_signs_are_uniform_and_independent_across_windows),
+        cmocka_unit_test(rows_and_signs_are_uniform_and_independent_across_windows_and_bands),
+        cmocka_unit_test(bands_are_as_few_as_rows_and_digits_allow),
+        cmocka_unit_test(bands_share_no_random_words),
         cmocka_unit_test(large_strata_are_unbiased),
         cmocka_unit_test(columns_of_a_window_have_different_rows),
         cmocka_unit_test(signs_in_a_window_are_independent),

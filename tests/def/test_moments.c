@@ -110,13 +110,15 @@ static const struct {
     {64, 1000, 1, 1.0}, {64, 0, 1, 0.8}, {8, 2040, 1, 1.0}, {64, 3, 64, 1.0}, {64, 17, 32, 0.9}, {2, 4094, 1, 1.0},
 };
 
-/* Columns of W successive rounds have disjoint supports: 64 neighbours in 8 rounds of 8 have variance 0. */
+/* Columns of W successive rounds have disjoint supports: 64 neighbours in 8 rounds of 8 have variance 0.  Blocks of one
+ * band and, of 128 rows, of two. */
 static void shuffled_rows_have_the_variance_of_different_windows(void **state)
 {
-    enum { D = 4096, K = 512, M = 8 };
-    static const int64_t s[] = {4, 8, 64};
+    enum { D = 4096, K = 512 };
+    static const int64_t s[] = {4, 8, 64, 8}, blocks[] = {8, 8, 8, 4};
     (void)state;
-    for (int i = 0; i < COUNT(s); i++)
+    for (int i = 0; i < COUNT(s); i++) {
+        const int64_t M = blocks[i];
         for (int n = 0; n < COUNT(shapes); n++) {
             const vector x = make_vector(shapes[n].count, shapes[n].first, shapes[n].stride, shapes[n].ratio);
             const double expected = 2.0 / K * spread(&x, M * (K / M / s[i]));
@@ -125,6 +127,7 @@ static void shuffled_rows_have_the_variance_of_different_windows(void **state)
             if (s[i] == 64 && n % 3) continue;
             check_moments(blockperm_spec(D, K, M, 1, s[i], FSI_DEF_ROWS, 1, 0), &x, expected, "rows, kappa = 1");
         }
+    }
 }
 
 /* kappa > 1, columns of different rounds.  They are in the same input block with probability 1/M and then meet in kappa

@@ -35,7 +35,10 @@ static const shape small_matrix[] = {{16384, 1024}, {0, 0}}, wide_matrix[] = {{6
 static const shape tall_matrices[] = {{131072, 512}, {262144, 512}, {0, 0}}, tall_matrix[] = {{131072, 512}, {0, 0}},
                    taller_matrix[] = {{262144, 512}, {0, 0}};
 static const int64_t to_1024[] = {64, 256, 512, 1024, 0}, from_2048[] = {2048, 4096, 0},
-                     to_2048[] = {512, 1024, 2048, 0}, only_256[] = {256, 0}, ends[] = {64, 4096, 0};
+                     to_2048[] = {512, 1024, 2048, 0}, only_256[] = {256, 0}, only_1024[] = {1024, 0},
+                     from_512[] = {512, 1024, 0}, ends[] = {64, 4096, 0};
+
+enum { OPEN = -1 };
 
 /* One line: a GPU, matrices, a sketch, and the kernel that must be chosen for them. */
 static const struct bar {
@@ -43,7 +46,7 @@ static const struct bar {
     memory memory;
     fs_dtype dtype;
     fs_precision precision;
-    int64_t M, kappa, s; /* M = 0: blocks of 64 rows */
+    int64_t M, kappa, s; /* M = 0: blocks of 64 rows; OPEN: the default */
     fs_shuffle shuffle;
     int64_t interleave; /* 0: the default */
     const shape *shapes;
@@ -94,6 +97,18 @@ static const struct bar {
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, NONE, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 2, 2, GROUPED, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_BF16, FULL, 0, 2, 2, NONE, 0, matrices, with_kappa, FSI_KERNEL_WGMMA_ROWS},
+    /* Blocks of two output tiles, by default: the tiles share a read of A. */
+    {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, OPEN, 1, 4, NONE, 0, matrices, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, SHIFTED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, matrices, uneven, FSI_KERNEL_WGMMA_ROWS},
+    {H200, PACKED, FS_F16, FULL, OPEN, 1, 8, SHUFFLED, 0, small_matrix, from_512, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_BF16, FULL, OPEN, 1, 4, SHUFFLED, 0, tall_matrices, only_1024, FSI_KERNEL_WGMMA_ROWS_16BIT},
+    {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, few_columns, usual, FSI_KERNEL_MMA_SKINNY},
+    {H200, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, narrow, usual, FSI_KERNEL_SIMT_SKINNY},
+    {H200, PACKED, FS_F64, FULL, OPEN, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_SIMT_GENERIC},
+    {H200, BATCH, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, samples, with_kappa, FSI_KERNEL_MMA_GATHER},
+    {A100, PACKED, FS_F32, FULL, OPEN, 1, 8, SHUFFLED, 0, matrices, usual, FSI_KERNEL_MMA_ROWS},
     /* Rows that end within 16 bytes, rows that are not aligned at all, and elements that are no neighbours. */
     {H200, PADDED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_WGMMA_ROWS},
     {H200, PACKED, FS_F32, FULL, 0, 1, 4, SHUFFLED, 0, odd_widths, usual, FSI_KERNEL_WGMMA_ROWS},
@@ -183,7 +198,8 @@ static void every_bar_gets_the_kernel_meant_for_it(void **state)
         for (const shape *A = bars[i].shapes; A->d; A++)
             for (const int64_t *k = bars[i].k; *k; k++) {
                 const struct bar *b = &bars[i];
-                const call c = {A->d, *k,   b->M, b->kappa, b->s,         b->shuffle, b->interleave,
+                const int64_t M = b->M == OPEN ? 0 : b->M ? b->M : (*k + 63) / 64;
+                const call c = {A->d, *k,   M,    b->kappa, b->s,         b->shuffle, b->interleave,
                                 0,    A->d, A->n, b->dtype, b->precision, b->memory};
                 const fsi_problem p = problem_of_call(&c);
                 const fsi_plan plan = fsi_choose(&p, &gpus[b->gpu].traits, NULL);
@@ -208,7 +224,7 @@ static void narrow_tiles_are_taken_rather_than_slices(void **state)
                  {16384, 1024, FS_BF16, 64, 1},
                  {65536, 1024, FS_BF16, 64, 1}};
     for (int i = 0; i < COUNT(cases); i++) {
-        const call c = {cases[i].d, 1024,           0,    1,     4, SHUFFLED, 0, 0, cases[i].d,
+        const call c = {cases[i].d, 1024,           16,   1,     4, SHUFFLED, 0, 0, cases[i].d,
                         cases[i].n, cases[i].dtype, FULL, PACKED};
         const fsi_problem p = problem_of_call(&c);
         const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
@@ -227,7 +243,7 @@ static void thread_blocks_are_persistent_where_work_items_outnumber_processors(v
     for (const shape *A = matrices; A->d; A++)
         for (const int64_t *k = usual; *k; k++)
             for (int i = 0; i < COUNT(types); i++) {
-                const call c = {A->d, *k, 0, 1, 4, SHUFFLED, 0, 0, A->d, A->n, types[i], FULL, PACKED};
+                const call c = {A->d, *k, (*k + 63) / 64, 1, 4, SHUFFLED, 0, 0, A->d, A->n, types[i], FULL, PACKED};
                 const fsi_problem p = problem_of_call(&c);
                 const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
                 const int64_t width = fsi_plan_width(&plan), tiles = (A->n + width - 1) / width;

@@ -225,7 +225,7 @@ static const char *fault_of_wgmma_rows_16bit(const fsi_problem *p, const fsi_pla
     if (!p->across || !p->whole || p->rows > INT32_MAX || (p->dtype != FS_F16 && p->dtype != FS_BF16))
         return "it cannot take this matrix";
     if (p->kappa > 1 || p->tile_rows != 64 || p->k != 64 * p->M * p->tiles || p->shuffle == GROUPED || p->tiles > 2 ||
-        (p->tile_nonzeros != 4 && p->tile_nonzeros != 8))
+        (p->tile_nonzeros != 4 && p->tile_nonzeros != (p->tiles > 1 ? 2 : 8)))
         return "it cannot take this sketch";
     if (plan->slices != plan->cluster) return "its slices are not one cluster";
     if (plan->length % FSI_WGMMA_ROWS_16BIT_UNIT) return "its slices are not whole units";
@@ -244,7 +244,8 @@ static const char *fault_of_gather_rows_simt(const fsi_problem *p, const fsi_pla
 }
 static const char *fault_of_wgmma_groups(const fsi_problem *p, const fsi_plan *plan)
 {
-    if (!p->down || p->across || p->tiles > 1 || p->tile_rows > 64 || p->dtype == FS_F64) return "it cannot take this matrix";
+    if (!p->down || p->across || p->tiles > 1 || p->tile_rows > 64 || p->dtype == FS_F64)
+        return "it cannot take this matrix";
     if (!p->aligned) return "its samples are not aligned";
     if (p->dtype == FS_F32) {
         if (!p->mapped) return "no tensor map describes this matrix";

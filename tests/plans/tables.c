@@ -39,11 +39,11 @@ static fsi_tuning *table_of(const fsi_problem *p, const fsi_plan *plan, char *wh
 
 /* Problems that the properties of tables are tried on, one of each kernel and GPU at least. */
 static const call table_calls[] = {
-    {65536, 1024, 0, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, PACKED},
+    {65536, 1024, 16, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, PACKED},
     {65536, 4096, 0, 4, 8, SHUFFLED, 0, 0, 65536, 512, FS_BF16, FULL, PACKED},
     {262144, 1024, 0, 2, 2, NONE, 0, 0, 262144, 64, FS_F32, FAST, PACKED},
-    {262144, 1024, 0, 1, 4, GROUPED, 0, 100, 200000, 300, FS_F16, FULL, BATCH},
-    {262144, 1024, 0, 1, 4, GROUPED, 16, 100, 200000, 300, FS_F32, FULL, BATCH},
+    {262144, 1024, 16, 1, 4, GROUPED, 0, 100, 200000, 300, FS_F16, FULL, BATCH},
+    {262144, 1024, 16, 1, 4, GROUPED, 16, 100, 200000, 300, FS_F32, FULL, BATCH},
     {16777216, 1024, 0, 1, 4, SHUFFLED, 0, 0, 16777216, 1, FS_F32, FULL, PACKED},
     {16777216, 4096, 0, 1, 4, NONE, 0, 0, 16777216, 16, FS_BF16, FULL, PACKED},
     {100, 200, 0, 3, 1, SHUFFLED, 0, 0, 100, 7, FS_F64, FULL, ODD},
@@ -455,9 +455,9 @@ static void persistent_thread_blocks_are_no_cluster(void **state)
 static void an_impossible_plan_is_refused_and_named(void **state)
 {
     (void)state;
-    const call f64 = {65536, 1024, 0, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
-    const call shifted = {65536, 1024, 0, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, SHIFTED};
-    const call batch = {262144, 1024, 0, 1, 4, GROUPED, 16, 100, 200000, 300, FS_F32, FULL, BATCH};
+    const call f64 = {65536, 1024, 16, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
+    const call shifted = {65536, 1024, 16, 1, 4, SHUFFLED, 0, 0, 65536, 1024, FS_F32, FULL, SHIFTED};
+    const call batch = {262144, 1024, 16, 1, 4, GROUPED, 16, 100, 200000, 300, FS_F32, FULL, BATCH};
     const fsi_problem rows = problem_of_call(&table_calls[0]), lines = problem_of_call(&batch),
                       p64 = problem_of_call(&f64), unaligned = problem_of_call(&shifted);
     const fsi_kernel_id kernels[] = {FSI_KERNEL_WGMMA_ROWS, FSI_KERNEL_WGMMA_GROUPS, FSI_KERNEL_MMA_ROWS,

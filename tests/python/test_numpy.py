@@ -202,7 +202,7 @@ def test_repr_spec_equality_and_digest_say_the_same():
 
 
 def test_a_rung_chooses_kappa_and_s_and_is_kept():
-    for quality, kappa, s in (("fast", 1, 4), ("default", 1, 8), ("high", 2, 8), ("gaussian", 8, 4)):
+    for quality, kappa, s in (("fast", 1, 4), ("default", 1, 8), ("high", 2, 8), ("gaussian", 4, 8)):
         S = fs.Sketch(k=1024, d=5000, quality=quality)
         assert (S.quality, S.spec["kappa"], S.spec["s"]) == (quality, kappa, s)
         given = fs.Sketch(k=1024, d=5000, kappa=kappa, s=s)

@@ -80,7 +80,7 @@ static const struct sketch_kind {
     int known; /* whether residuals have intervals, given enough rows */
 } families[] = {
     {"the default", FS_BLOCKPERM, 0, FS_UNSET(fs_shuffle), 1},
-    {"s = 8", FS_BLOCKPERM, 8, FS_UNSET(fs_shuffle), 1},
+    {"s = 4", FS_BLOCKPERM, 4, FS_UNSET(fs_shuffle), 1},
     {"SJLT", FS_SJLT, 4, FS_UNSET(fs_shuffle), 1},
     {"Gaussian", FS_GAUSSIAN, 0, FS_UNSET(fs_shuffle), 1},
     {"s = 2", FS_BLOCKPERM, 2, FS_UNSET(fs_shuffle), 0},

@@ -62,7 +62,7 @@ static void errors_are_as_planned(void **state)
         int64_t n;
         double error, probability;
     } cases[] = {{1, 0.5, 0.05},  {10, 0.5, 0.05}, {10, 0.9, 0.2},
-                 {24, 0.6, 0.05}, {40, 0.8, 0.01}, {4, 0.24, 0.05}}; /* the last with kappa = 8 for dominant rows */
+                 {24, 0.6, 0.05}, {40, 0.8, 0.01}, {4, 0.24, 0.05}}; /* the last of rung gaussian for dominant rows */
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         for (int coherent = 0; coherent < 2; coherent++) {
             const int64_t n = cases[i].n, d = 4096;
@@ -74,7 +74,8 @@ static void errors_are_as_planned(void **state)
                      cases[i].error, cases[i].probability, coherent, (int)plan.k, plan.typical, found.mean,
                      found.above);
             expect_at_most(what, found.above, most_of(DRAWS, cases[i].probability));
-            expect_at_most(what, found.mean, 1.1 * plan.typical);
+            /* A Gaussian's mean is 9 % above that of the formula at n = 4, k = 512. */
+            expect_at_most(what, found.mean, 1.15 * plan.typical);
             /* Where rows outweigh all others, the error is smaller by any factor: 0 for a single one. */
             if (!coherent) expect_at_most(what, 0.8 * plan.typical, found.mean);
         }

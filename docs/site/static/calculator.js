@@ -5,19 +5,18 @@
 "use strict";
 
 const planner = (() => {
-    const BLOCK = 64, S = 8, COHERENT_S = 4, COHERENT_KAPPA = 4, SMALL_ERROR = 0.25, SMALL_ERROR_KAPPA = 8;
-    const FEWEST_ROWS = 8, MOST_ROWS = 2147483647;
+    const BLOCK = 128, SMALL_ERROR = 0.25, FEWEST_ROWS = 8, MOST_ROWS = 2147483647;
     const TRACY_WIDOM_MEAN = -1.2065;
 
-    /* Of src/tasks/embedding.c: kappa, nonzeros, means and 95th percentiles over a Gaussian's at k = 2, 4, ..., 128 n. */
+    /* Of src/tasks/embedding.c: kappa, nonzeros, means and 95th percentiles over a Gaussian's at k = 2, 4, ...,
+     * 128 n, in blocks of 128 rows. */
     const FIRST = 2, COLUMNS = 64;
     const table = [
-        [1, 4, [1.02, 1.07, 1.14, 1.25, 1.39, 1.54, 1.77], [1.10, 1.24, 1.34, 1.58, 1.82, 2.07, 2.64]],
-        [1, 8, [1.00, 1.03, 1.09, 1.17, 1.30, 1.49, 1.65], [1.04, 1.10, 1.27, 1.42, 1.65, 1.94, 2.38]],
-        [2, 8, [1.00, 1.01, 1.04, 1.10, 1.18, 1.34, 1.49], [1.00, 1.03, 1.12, 1.26, 1.44, 1.69, 1.98]],
-        [2, 16, [1.00, 1.00, 1.02, 1.07, 1.14, 1.28, 1.42], [1.00, 1.00, 1.08, 1.19, 1.38, 1.55, 1.87]],
-        [4, 16, [1.00, 1.00, 1.00, 1.03, 1.09, 1.18, 1.30], [1.00, 1.00, 1.01, 1.09, 1.21, 1.35, 1.58]],
-        [8, 32, [1.00, 1.00, 1.00, 1.00, 1.02, 1.08, 1.16], [1.00, 1.00, 1.00, 1.00, 1.08, 1.18, 1.36]],
+        [1, 4, [1.01, 1.06, 1.12, 1.23, 1.36, 1.53, 1.67], [1.09, 1.21, 1.29, 1.50, 1.80, 2.05, 2.65]],
+        [1, 8, [1.00, 1.01, 1.06, 1.13, 1.24, 1.40, 1.56], [1.00, 1.07, 1.20, 1.36, 1.51, 1.77, 2.19]],
+        [2, 8, [1.01, 1.00, 1.02, 1.09, 1.16, 1.27, 1.43], [1.06, 1.03, 1.08, 1.21, 1.38, 1.58, 1.82]],
+        [2, 16, [1.00, 1.00, 1.00, 1.04, 1.08, 1.18, 1.31], [1.00, 1.00, 1.03, 1.11, 1.21, 1.36, 1.58]],
+        [4, 32, [1.00, 1.00, 1.00, 1.00, 1.03, 1.07, 1.16], [1.00, 1.00, 1.00, 1.01, 1.08, 1.18, 1.34]],
     ];
 
     /* erfc(x) for x >= 0: a power series, and a continued fraction from 2 on. */
@@ -52,17 +51,18 @@ const planner = (() => {
         return shape * cube * cube * cube * scale - shift;
     }
 
-    /* goal: {coherent, error}. */
-    function kappaOf(goal, k) {
-        if (!goal.coherent) return 1;
-        return Math.min(goal.error < SMALL_ERROR ? SMALL_ERROR_KAPPA : COHERENT_KAPPA, Math.ceil(k / BLOCK));
+    /* kappa and s of a goal {coherent, error} at k: those of the rungs default, high and gaussian. */
+    function specOf(goal, k) {
+        const blocks = Math.ceil(k / BLOCK), small = goal.error < SMALL_ERROR;
+        const kappa = goal.coherent ? Math.min(small ? 4 : 2, blocks) : 1;
+        const nonzeros = goal.coherent ? (small ? 32 : 16) : 8;
+        return {blocks: blocks, kappa: kappa, s: Math.min(Math.floor(nonzeros / kappa), Math.floor(k / blocks))};
     }
-    const sOf = goal => goal.coherent ? COHERENT_S : S;
 
     function lineOf(goal, k) {
         if (!goal.coherent) return null;
-        const blocks = Math.ceil(k / BLOCK), kappa = kappaOf(goal, k), nonzeros = kappa * sOf(goal);
-        return table.filter(line => kappa >= Math.min(blocks, line[0]) && nonzeros >= line[1]).pop();
+        const {blocks, kappa, s} = specOf(goal, k);
+        return table.filter(line => kappa >= Math.min(blocks, line[0]) && kappa * s >= line[1]).pop();
     }
 
     function factor([, , means, exceeded], k, n, tail) {
@@ -99,9 +99,10 @@ const planner = (() => {
             if (exceeded(middle) > error) low = middle;
             else high = middle;
         }
-        const step = high > BLOCK ? BLOCK : FEWEST_ROWS, rounded = Math.ceil(high / step) * step;
+        const step = high > BLOCK / 2 ? BLOCK : FEWEST_ROWS, rounded = Math.ceil(high / step) * step;
         const k = rounded <= MOST_ROWS && exceeded(rounded) <= error ? rounded : high;
-        return {k: k, kappa: kappaOf(goal, k), s: sOf(goal),
+        const {kappa, s} = specOf(goal, k);
+        return {k: k, kappa: kappa, s: s,
                 typical: errorAt(k, n, TRACY_WIDOM_MEAN, 0, lineOf(goal, k)), exceeded: exceeded(k)};
     }
     return {plan: plan};

@@ -80,8 +80,9 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
     /* 1. which slice of the work this is; an empty tile, with one row too many for local rows that are empty */
     const fsi_slice p = fsi_slice_of(a, group, team * VECTOR);
     const int after = (int)a.B.kappa - p.l + 1, ls = after < group ? after : group;
-    const uint32_t height = (uint32_t)(a.B.out.small + (a.B.out.larger > 0)), pitch = threads * VECTOR * sizeof(S);
-    const int per_row = NONZEROS ? NONZEROS : (int)(ls * a.B.s);
+    const uint32_t height = (uint32_t)fsi_output_tiles_rows(&a.B, a.outputs), pitch = threads * VECTOR * sizeof(S);
+    const int per_tile = (int)fsi_min(a.B.s, (int64_t)a.outputs.bands * a.B.per_band);
+    const int per_row = NONZEROS ? NONZEROS : ls * per_tile;
     const uint32_t nowhere = ls * height * pitch;
     uint8_t *tall = (uint8_t *)shared;
     int64_t *offsets = (int64_t *)(shared + FSI_SIMT_GENERIC_HEAD);
@@ -102,9 +103,11 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
             const int64_t row = c + i < p.count ? fsi_local_row_source(&a.B, p.h, p.first + c + i, a.row0, a.rows) : -1;
             offsets[i] = row < 0 ? 0 : row * a.row_stride * (int64_t)sizeof(T);
             uint32_t *code = codes + i * per_row;
-            if (row >= 0) fsi_local_row_codes(a.B, p.l, ls, tall, p.h, p.first + c + i, pitch, height, code);
-            else
-                for (int t = 0; t < per_row; t++) code[t] = nowhere;
+            int t = 0;
+            if (row >= 0)
+                t = fsi_local_row_codes(a.B, p.l, ls, tall, p.band, p.bands_end, p.h, p.first + c + i, pitch, height,
+                                        code);
+            for (; t < per_row; t++) code[t] = nowhere;
         }
         __syncthreads();
         /* 3. every phases-th local row: the next UNROLL loads in flight while the last ones are added, in order */
@@ -130,17 +133,15 @@ template <class T, int VECTOR, int NONZEROS> __global__ void __launch_bounds__(2
     const int wide = team * VECTOR, shift = 31 - __clz(wide);         /* a power of two */
     const bool down = a.out.row_stride == 1 && a.out.col_stride != 1; /* neighbours in memory are rows of Y */
     for (int l = 0; l < ls; l++) {
-        const uint32_t g = fsi_output_block(a.B, p.h, p.l + l);
-        const int64_t start = fsi_split_start(&a.B.out, g);
-        const int block = (int)fsi_split_size(&a.B.out, g);
-        const fsi_output to = fsi_partial_sums(a, p.l + l, p.z);
-        for (int i = tid; i < block * wide; i += threads) {
-            const int r = down ? i % block : i >> shift, j = down ? i / block : i & (wide - 1);
+        const fsi_slice its = l ? fsi_slice_for(a, p, p.l + l - 1) : p; /* several permutations: of one tile each */
+        const fsi_output to = fsi_partial_sums(a, its.l, p.z);
+        for (int i = tid; i < its.tile_rows * wide; i += threads) {
+            const int r = down ? i % its.tile_rows : i >> shift, j = down ? i / its.tile_rows : i & (wide - 1);
             if (p.column + j >= a.n) continue;
             const S *at = (const S *)(tile + (l * height + r) * pitch) + j;
             S sum = at[0];
             for (int f = 1; f < phases; f++) sum += at[f * wide];
-            fsi_output_put(to, start + r, p.column + j, sum);
+            fsi_output_put(to, its.output_row + r, p.column + j, sum);
         }
     }
 }

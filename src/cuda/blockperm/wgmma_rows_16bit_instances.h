@@ -18,9 +18,7 @@
     X(T, dtype, nonzeros, 4, 2, 1, 7, 1)
 #define FSI_WGMMA_ROWS_16BIT_PAIR(X, T, dtype, nonzeros) \
     X(T, dtype, nonzeros, 8, 4, 2, 1, 2) \
-    X(T, dtype, nonzeros, 8, 4, 2, 2, 2) \
-    X(T, dtype, nonzeros, 8, 4, 2, 4, 2) \
-    X(T, dtype, nonzeros, 8, 4, 2, 7, 2)
+    X(T, dtype, nonzeros, 8, 4, 2, 2, 2)
 #ifdef FS_FEW_INSTANCES
 #define FSI_WGMMA_ROWS_16BIT(X) \
     FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 4) FSI_WGMMA_ROWS_16BIT_PAIR(X, __half, FS_F16, 4)
@@ -30,7 +28,9 @@
     FSI_WGMMA_ROWS_16BIT_OF(X, __half, FS_F16, 8) \
     FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 4) \
     FSI_WGMMA_ROWS_16BIT_OF(X, __nv_bfloat16, FS_BF16, 8) \
-    FSI_WGMMA_ROWS_16BIT_PAIR(X, __half, FS_F16, 4) FSI_WGMMA_ROWS_16BIT_PAIR(X, __nv_bfloat16, FS_BF16, 4)
+    FSI_WGMMA_ROWS_16BIT_PAIR(X, __half, FS_F16, 2) \
+    FSI_WGMMA_ROWS_16BIT_PAIR(X, __half, FS_F16, 4) \
+    FSI_WGMMA_ROWS_16BIT_PAIR(X, __nv_bfloat16, FS_BF16, 2) FSI_WGMMA_ROWS_16BIT_PAIR(X, __nv_bfloat16, FS_BF16, 4)
 #endif
 enum { FSI_WGMMA_ROWS_16BIT_COUNT = 0 FSI_WGMMA_ROWS_16BIT(FSI_COUNT_ONE) };
 /* Columns of a tile, local rows of a unit, threads of a group. */

@@ -12,7 +12,9 @@
  * whether thread blocks are persistent.  There are as many sets as generator warps that fill them in turn, so that none
  * overtakes another. */
 #ifdef FS_FEW_INSTANCES
-#define FSI_WGMMA_ROWS(X) X(float, FS_F32, 0, 1, 1, 6, 4, 0) X(float, FS_F32, 1, 1, 1, 6, 4, 0)
+#define FSI_WGMMA_ROWS(X) \
+    X(float, FS_F32, 0, 1, 1, 6, 4, 0) \
+    X(float, FS_F32, 1, 1, 1, 6, 4, 0) X(float, FS_F32, 0, 2, 1, 4, 4, 0) X(float, FS_F32, 1, 2, 1, 5, 4, 1)
 #else
 #define FSI_WGMMA_ROWS_HALF(X, T, dtype) \
     X(T, dtype, 0, 1, 2, 6, 4, 0) \

@@ -152,7 +152,8 @@ template <class T, int VECTOR, int STRAIGHT, int SPREAD, int COUNT> __global__ v
         const int64_t row = at < count ? fsi_local_row_source(&a.B, h, first + at, a.row0, a.rows) : -1;
         rows[lane] = row;
         if (row >= 0)
-            fsi_local_row_codes(a.B, 1, kappa, tall, h, first + at, pitch, (uint32_t)height, codes + lane * code_pitch);
+            fsi_local_row_codes(a.B, 1, kappa, tall, 0, (int)a.B.bands, h, first + at, pitch, (uint32_t)height,
+                                codes + lane * code_pitch);
         __syncwarp();
         /* 3. each row of X: gather, scale once, store once */
 #pragma unroll 2

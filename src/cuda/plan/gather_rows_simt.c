@@ -41,12 +41,12 @@ static int gather_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
     return 0;
 }
 
-/* Few nonzeros of several outputs, where it takes half to nine tenths of the tensor cores' time.  With one output both
+/* Few nonzeros of several permutations, where it takes half to nine tenths of the tensor cores' time.  With kappa = 1 both
  * take the same time, and tensor cores lose nothing with small blocks (docs/kernels/gather_rows_simt.md). */
 static int gather_rows_simt_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
     const fsi_knobs knobs = {0};
-    return fsi_outputs_together(p) > 1 && p->n >= 48 && gather_rows_simt_plan(p, gpu, &knobs, plan);
+    return p->kappa > 1 && fsi_outputs_together(p) > 1 && p->n >= 48 && gather_rows_simt_plan(p, gpu, &knobs, plan);
 }
 
 static int gather_rows_simt_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)

@@ -29,7 +29,7 @@ static int read_entry(const char *line, entry *e)
                &p->kappa, &p->s, &p->interleave, &p->block_rows, &p->tiles, &p->tile_rows, &p->tile_nonzeros,
                &p->local_rows, &shuffle, &dtype, &precision, &p->across, &p->down, &p->aligned, &p->whole, &p->mapped,
                &p->packed, kernel, &plan->instance, &plan->slices, &plan->length, &plan->threads, &plan->team,
-               &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 28 ||
+               &plan->chunk, &plan->group, &plan->shared, &plan->cluster, &end) != 31 ||
         end == 0 || (line[end] && line[end] != '\n'))
         return 0;
     p->shuffle = shuffle;

@@ -65,8 +65,11 @@ static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *g
         int resident, cluster;
         int fit;      /* thread blocks of such clusters on 132 SMs (cudaOccupancyMaxActiveClusters) */
         int64_t most; /* elements of A */
-    } forms[] = {{1, 1, 132, INT64_MAX}, {1, 2, 132, INT64_MAX}, {1, 4, 120, INT64_MAX},       {1, 6, 102, INT64_MAX},
-                 {1, 7, 105, INT64_MAX}, {2, 1, 264, INT64_MAX}, {2, 7, 224, (int64_t)1 << 26}};
+    } forms[] = {{1, 1, 132, INT64_MAX},
+                 {1, 2, 132, INT64_MAX},
+                 {1, 6, 102, INT64_MAX},
+                 {2, 1, 264, INT64_MAX},
+                 {2, 7, 224, (int64_t)1 << 26}};
     if (p->n < 48) return 0;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const int resident = forms[i].resident, cluster = forms[i].cluster;

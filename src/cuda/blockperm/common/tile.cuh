@@ -136,22 +136,26 @@ static __device__ __forceinline__ fsi_output fsi_partial_sums(const fsi_tile_arg
     return out;
 }
 
-/* The nonzeros of local row u of block h as codes: pitch (row in a stack of `ls` output blocks of `height` rows), sign in
- * bit 31.  tall[l] says whether block l of the stack is one of the taller ones. */
-static __device__ __forceinline__ void fsi_local_row_codes(const fsi_blockperm &B, int first_l, int ls,
-                                                           const uint8_t *tall, uint32_t h, int64_t u, uint32_t pitch,
-                                                           uint32_t height, uint32_t *code)
+/* The nonzeros of local row u of block h in bands `band` ... `bands_end` - 1, as codes: pitch (row in a stack of `ls` output
+ * blocks of `height` rows, counted from the first of the bands), sign in bit 31.  tall[l] says whether block l of the stack
+ * is one of the taller ones.  Returns how many. */
+static __device__ __forceinline__ int fsi_local_row_codes(const fsi_blockperm &B, int first_l, int ls,
+                                                          const uint8_t *tall, int band, int bands_end, uint32_t h,
+                                                          int64_t u, uint32_t pitch, uint32_t height, uint32_t *code)
 {
+    const uint32_t *first = code;
     for (int l = 0; l < ls; l++) {
         const fsi_split strata = B.strata[tall[l]];
-        for (int q = 0, t = 0; q < (int)B.bands; q++) {
+        const uint32_t start = (uint32_t)fsi_split_start(&strata, band * B.per_band);
+        for (int q = band, t = q * B.per_band; q < bands_end; q++) {
             fsi_draw draw = fsi_blockperm_draw(&B, h, u, first_l + l, q, B.out.small + tall[l]);
             for (int c = fsi_blockperm_count(&B, q); c > 0; c--, t++) {
                 const uint32_t next = fsi_blockperm_code(&B, &strata, t, &draw);
-                *code++ = (l * height + (next >> 1)) * pitch | next << 31;
+                *code++ = (l * height + (next >> 1) - start) * pitch | next << 31;
             }
         }
     }
+    return (int)(code - first);
 }
 /* That table, for the blocks that h feeds by permutations first_l ... first_l + ls - 1; the caller synchronises. */
 static __device__ __forceinline__ void fsi_tall_blocks(const fsi_blockperm &B, uint32_t h, int first_l, int ls,

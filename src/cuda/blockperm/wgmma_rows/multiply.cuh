@@ -195,11 +195,13 @@ __device__ __forceinline__ bool finite(const float (&total)[SUMS], int64_t colum
 }
 
 /* S tiles between promotions of sums of floats: 64 rows of A add 64 s / block_rows terms to a sum, in two split terms
- * that may be cut off; where they are fewer than four, it takes more rows for as many.  (Two-byte elements, whose
- * products have 11 or 8 bits, are promoted every 256 rows.) */
+ * that may be cut off; where they are fewer than four, or eight where s is at least eight and plain sums have more terms
+ * to round, too, it takes more rows for as many.  (Two-byte elements, whose products have 11 or 8 bits, are promoted every
+ * 256 rows.) */
 __device__ __forceinline__ int promotion(int s, int block_rows)
 {
-    return 16 * s >= block_rows ? 1 : 32 * s >= block_rows ? 2 : 4;
+    const int terms = 64 * s / (s >= 8 ? 2 : 1);
+    return terms >= 4 * block_rows ? 1 : 2 * terms >= 4 * block_rows ? 2 : 4;
 }
 
 /* A consumer warpgroup: total = its slice of S A, `column` the first of the warp's columns, `out` the first of

@@ -39,8 +39,8 @@ void fsi_tuning_write(FILE *to, const fsi_problem *p, const fsi_plan *plan)
 {
     const fsi_kernel *kernel = fsi_kernel_of(plan->kernel);
     fprintf(to, FSI_TUNING_PROBLEM ": " FSI_TUNING_PLAN("s") "\n", p->rows, p->n, p->k, p->M, p->kappa, p->s,
-            p->interleave, p->block_rows, p->tiles, p->tile_rows, p->tile_nonzeros, p->local_rows, (int)p->shuffle, (int)p->dtype, (int)p->precision, p->across,
-            p->down, p->aligned, p->whole, p->mapped, p->packed, kernel ? kernel->name : "none", plan->instance,
-            plan->slices, plan->length, plan->threads, plan->team, plan->chunk, plan->group, plan->shared,
-            plan->cluster);
+            p->interleave, p->block_rows, p->tiles, p->tile_rows, p->tile_nonzeros, p->local_rows, (int)p->shuffle,
+            (int)p->dtype, (int)p->precision, p->across, p->down, p->aligned, p->whole, p->mapped, p->packed,
+            kernel ? kernel->name : "none", plan->instance, plan->slices, plan->length, plan->threads, plan->team,
+            plan->chunk, plan->group, plan->shared, plan->cluster);
 }
