@@ -129,9 +129,9 @@ static inline __attribute__((always_inline)) void NAME(gather_once_by)(const chu
         for (int v = 0; v < vectors; v++) sum[v] = at[v];
         for (int e = 0; e < each; e++) {
             const int64_t row = where[entry[e] >> 1];
+            if (row == NO_ROW) continue;
             const ELEM *x = (const ELEM *)(A + row);
             const SUM pm = NAME(unit)(entry[e]);
-            if (row == NO_ROW) continue;
             if (full == vectors)
                 for (int v = 0; v < vectors; v++) sum[v] = NAME(add_signed)(sum[v], NAME(vector)(x + v * LANES), pm);
             else
