@@ -61,8 +61,8 @@ def price_fast():
 
 
 @shown
-def price_kappa2():
-    return price("kappa2-s4")
+def price_high():
+    return price("rung-high")
 
 
 @shown
@@ -71,8 +71,13 @@ def price_kappa2_f16():
 
 
 @shown
-def price_kappa4():
-    return price("kappa4-s4")
+def price_gaussian():
+    return price("rung-gaussian")
+
+
+@shown
+def price_f16():
+    return price("half-f16-s8")
 
 
 # MPI ---------------------------------------------------------------------------------------------------------------

@@ -32,10 +32,10 @@ glossary 'adjoint is defined twice' 's/^| adjoint .*/&\n&/'
 glossary 'adjoint stands behind zebra' 's/^| adjoint .*/| zebra | an animal | |\n&/'
 # A number that was typed over one of a record.
 mkdir -p "$work/tree/docs"
-sed 's/\(from: price-kappa4 -->\)[0-9]/\19/' "$root/docs/choosing.md" >"$work/tree/docs/choosing.md"
+sed 's/\(from: price-gaussian -->\)[0-9]/\19/' "$root/docs/choosing.md" >"$work/tree/docs/choosing.md"
 if python3 "$root/bench/report_pages.py" --check --root "$work/tree" 2>"$work/out" ||
-    ! grep -qF 'docs/choosing.md: price-kappa4' "$work/out"; then
-    echo "bench/report_pages.py must report the changed price-kappa4:"
+    ! grep -qF 'docs/choosing.md: price-gaussian' "$work/out"; then
+    echo "bench/report_pages.py must report the changed price-gaussian:"
     cat "$work/out"
     failed=1
 fi

@@ -57,7 +57,7 @@ static int plan_of_form(const fsi_problem *p, const fsi_gpu_traits *gpu, int res
 }
 
 /* Where all thread blocks run at once and fill seven tenths of the GPU, or, of blocks of two output tiles, which wgmma_rows.cu
- * computes in more time, where its waves are nearly full; docs/kernels/wgmma_rows_16bit.md has the times
+ * computes in more time, in large matrices where waves are nearly full; docs/kernels/wgmma_rows_16bit.md has the times
  * beside those of wgmma_rows.cu.  With three slices 96 SMs would run, which do not generate S for shuffled rows as fast
  * as they read them. */
 static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
@@ -82,8 +82,8 @@ static int wgmma_rows_16bit_choose(const fsi_problem *p, const fsi_gpu_traits *g
     }
     const int64_t blocks = p->M * fsi_div_up(p->n, FSI_WGMMA_ROWS_16BIT_COLUMNS);
     const int64_t waves = fsi_div_up(blocks, gpu->processors);
-    return p->tiles > 1 && 100 * blocks >= 85 * waves * gpu->processors && p->local_rows >= 256 &&
-           plan_of_form(p, gpu, 1, 1, plan);
+    return p->tiles > 1 && p->rows > ((int64_t)1 << 25) / p->n && 100 * blocks >= 85 * waves * gpu->processors &&
+           p->local_rows >= 256 && plan_of_form(p, gpu, 1, 1, plan);
 }
 
 static int wgmma_rows_16bit_candidate(const fsi_problem *p, int i, fsi_knobs *knobs)
