@@ -15,9 +15,9 @@
  * grid     (outputs / OUTS) x M x column tiles x slices, in this order, in x; no clusters (they are slower)
  * threads  4 warps that copy rows, 4 that produce lists, 16 that add; registers move to the last
  * shared   a ring of STAGES stages: 128 rows of A, their lists, and where those begin; masks of the warps that list
- * needs    sm_90; rows contiguous or shuffled; blocks of at most 64 rows; OUTS s <= 4; one word per column, without
- *          rejection; a matrix that tensor_maps.cu can describe, of whole groups of 128 bytes or at least as wide as a
- *          tile */
+ * needs    sm_90; rows contiguous or shuffled; output tiles of at most 64 rows; at most four nonzeros of a local row in
+ *          OUTS of them; one word per column, without rejection; a matrix that tensor_maps.cu can describe, of whole
+ *          groups of 128 bytes or at least as wide as a tile */
 #include "cuda/blockperm/gather_rows_simt_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"

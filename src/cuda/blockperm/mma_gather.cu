@@ -16,7 +16,7 @@
  * threads  8 warps: two for each 16 of 64 samples; four of 32, where factored input would leave SMs idle
  * shared   a chunk of S (256 local rows, four S tiles) and where in A its rows are; then the sums of all but the first
  *          warp of a group, or the tile of sums by plain additions
- * needs    blocks of at most 64 rows; any strides */
+ * needs    output tiles of at most 64 rows; any strides */
 #include "cuda/blockperm/mma_gather_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"

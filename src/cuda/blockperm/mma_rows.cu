@@ -10,7 +10,7 @@
  * grid     outputs x M x column tiles x slices, in this order, in x
  * threads  GROUPS groups of 128; each computes 64 rows x 128 columns
  * shared   two chunks of S (128 local rows each), four chunks of offsets, a ring of STAGES x 16 rows of A per group
- * needs    blocks of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
+ * needs    output tiles of at most 64 rows; columns of A contiguous, rows 16-byte aligned and whole 16 bytes long */
 #include "cuda/blockperm/mma_rows_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"

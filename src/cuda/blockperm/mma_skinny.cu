@@ -3,12 +3,13 @@
  *
  * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 16 of its local rows the K axis, 8
  * columns of A the N axis.  Where the strata of a block are powers of two, a nonzero is some bits of its local row's
- * packed word (fsi_packed_code), so a thread generates its elements of S by comparing those bits with the row it
- * has, two local rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them,
+ * packed word (fsi_packed_code), so a thread generates its elements of S by comparing those bits with the row it has,
+ * two local rows at once: S goes through no memory.  Elements of A are copied by the thread that multiplies them,
  * VECTOR neighbouring columns for VECTOR tiles of 8 columns, into a ring of its own in shared memory, without
- * synchronisation. Warps of a thread block have neighbouring outputs, the tiles of a block side by side, and traverse the same rounds of the row assignment,
- * of which they read all rows together; they synchronise once per span of rounds, whose shifts and random words they
- * compute cooperatively, four neighbouring local rows of a block per Philox call.
+ * synchronisation. Warps of a thread block have neighbouring outputs, the tiles of a block side by side, and traverse
+ * the same rounds of the row assignment, of which they read all rows together; they synchronise once per span of
+ * rounds, whose shifts and random words they compute cooperatively, four neighbouring local rows of a block per Philox
+ * call.
  * Accuracy, Inf and NaN: as in mma_rows.cu; floats are cut into three split terms of bf16, 32 local rows are added on
  * the tensor cores, small terms first, and those sums in float.
  *

@@ -1,15 +1,15 @@
 /* simt_skinny.cu - BlockPerm-SJLT of few columns: thread blocks traverse the rounds of the row assignment, a warp keeps
  * the sums of an output block.
  *
- * Formulation.  With few columns a row of A is short and an input block's rows lie far apart, but the M rows of a round
- * are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size` neighbouring
- * blocks, a warp for each of their output tiles, and reads the rows that all of them get in a chunk of rounds: units of rows go to shared
- * memory, ordered by round and block.  Four neighbouring local rows of a block share a Philox call; their words are
- * stored in the same order, those of one output tile after those of the other.  While the next chunk is prepared, a warp
- * adds the rows of its block to its output tile.  Each lane has a tile
- * of sums of its own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each
- * column, take a round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are
- * added in a fixed order at the end.  Without shuffle, a round is the next row of every block.
+ * Formulation.  With few columns a row of A is short and an input block's rows lie far apart, but the M rows of a
+ * round are neighbours and are assigned to M different blocks.  A thread block therefore takes `group_size`
+ * neighbouring blocks, a warp for each of their output tiles, and reads the rows that all of them get in a chunk of
+ * rounds: units of rows go to shared memory, ordered by round and block.  Four neighbouring local rows of a block
+ * share a Philox call; their words are stored in the same order, those of one output tile after those of the other.
+ * While the next chunk is prepared, a warp adds the rows of its block to its output tile.  Each lane has a tile of
+ * sums of its own, so no atomics are needed and no two lanes conflict in a bank; `lanes` of them, one for each column,
+ * take a round, and 32 / lanes rounds are taken at once.  Lanes and warps that share a column and a block are added in
+ * a fixed order at the end.  Without shuffle, a round is the next row of every block.
  *
  * grid     groups of `group_size` blocks x slices, in this order, in x
  * threads  at most 16 warps: `replicas` sets of a warp for each output tile of each block of the group

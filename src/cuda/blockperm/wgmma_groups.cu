@@ -28,7 +28,7 @@
  * threads  384 or 512: two generator warps, two or six producer warps, two consumer warpgroups, to which registers move
  * shared   a ring of S_TILES S tiles, a ring of STAGES steps of 32 KiB (floats with C = 16: 64, two-byte elements: 16),
  *          mbarriers, masks
- * needs    sm_90; row groups, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of at most 64 rows;
+ * needs    sm_90; row groups, interleave 1, 4, 8 or 16; kappa = 1; f32, f16, bf16; blocks of one output tile;
  *          coordinates contiguous, samples 16-byte aligned, row0 whole 16 bytes; of floats a matrix that tensor_maps.cu
  *          can describe, otherwise rows that are whole 16 bytes */
 #include "cuda/blockperm/wgmma_groups_instances.h"

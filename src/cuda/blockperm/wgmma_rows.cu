@@ -27,8 +27,8 @@
  *          wgmma_rows_persistent these are the work items
  * threads  512; registers move from the producer to the consumer warpgroups
  * shared   a ring of SETS sets of S tiles, a ring of STAGES stages of A, mbarriers, the slices in flight
- * needs    sm_90; output tiles of at most 64 rows; for a tensor map a matrix of whole groups of 128 bytes or at least as wide
- *          as a tile */
+ * needs    sm_90; output tiles of at most 64 rows; for a tensor map a matrix of whole groups of 128 bytes or at least as
+ *          wide as a tile */
 #include "cuda/blockperm/wgmma_rows_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/row_ring.cuh"

@@ -1,20 +1,20 @@
 /* wgmma_rows_16bit.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where
- * one wave of thread blocks computes all of Y.
+ * one wave of thread blocks computes all of Y, or where a block has two output tiles.
  *
- * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 16 local rows the K axis, 64 columns of
- * A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were
- * copied to.  The tiles of S are their other operand, in registers: where strata of a block are powers of two, a
- * thread generates its elements by comparing rows of nonzeros with the row that it has, two local rows at once.
- * So tiles can be narrow: a buffer in shared memory is rows of A and little else, and few sums have to be added between
- * thread blocks, which would dominate where reading A takes microseconds.  (S is generated once for every 64 columns
- * instead of 256; wgmma_rows.cu generates it in fewer instructions and has persistent thread blocks.)
+ * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 16 local rows the K axis, 64 columns
+ * of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were copied
+ * to.  The tiles of S are their other operand, in registers: where strata of a block are powers of two, a thread
+ * generates its elements by comparing rows of nonzeros with the row that it has, two local rows at once. So tiles can
+ * be narrow: a buffer in shared memory is rows of A and little else, and few sums have to be added between thread
+ * blocks, which would dominate where reading A takes microseconds.  (S is generated once for every 64 columns instead
+ * of 256; wgmma_rows.cu generates it in fewer instructions and has persistent thread blocks.)
  *
  * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and store codes of the
- * nonzeros.  Groups of four consumer warps multiply.  Where a block has one output tile they take units in turn, too, and
- * two groups of a thread block add their sums in shared memory; where it has two, TILES = 2, each group has one of them
- * for all units.  Thread blocks of a cluster then have slices of the same sums: each sends the others the
- * shares that they add, and waits only for data addressed to it.  Because transfers between SMs are slow, groups add
- * theirs first, and all thread blocks reduce equal shares.
+ * nonzeros.  Groups of four consumer warps multiply.  Where a block has one output tile they take units in turn, too,
+ * and two groups of a thread block add their sums in shared memory; where it has two, TILES = 2, each group has one of
+ * them for all units.  Thread blocks of a cluster then have slices of the same sums: each sends the others the shares
+ * that they add, and waits only for data addressed to it.  Because transfers between SMs are slow, groups add theirs
+ * first, and all thread blocks reduce equal shares.
  * Producer warps execute the epilogue predicated off, to prefetch its instructions into the instruction cache.
  * Accuracy, Inf and NaN: as in wgmma_rows.cu; sums are promoted every 256 local rows.
  *

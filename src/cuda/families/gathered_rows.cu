@@ -1,6 +1,6 @@
 /* gathered_rows.cu - the sketch of the rows of A that a list names.
  *
- * BlockPerm-SJLTs with blocks of at most 64 rows read A in place (mma_gather.cu). For other sketches, whose products
+ * BlockPerm-SJLTs whose strata have at most 64 rows read A in place (mma_gather.cu). For other sketches, whose products
  * take longer than a copy, and for f64, the gathered rows are copied into memory of the context first, contiguous in
  * the direction in which A is. */
 #include "cuda/blockperm/common/launch.cuh"

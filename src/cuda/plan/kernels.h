@@ -6,7 +6,7 @@
 #define FSI_CUDA_PLAN_KERNELS_H
 
 #define FSI_KERNELS(X) \
-    X(MMA_SKINNY, mma_skinny)             /* few columns, output blocks of 64 rows, mma.sync, S in registers */ \
+    X(MMA_SKINNY, mma_skinny)             /* few columns, output tiles of 64 rows, mma.sync, S in registers */ \
     X(GATHER_ROWS_SIMT, gather_rows_simt) /* rows of A contiguous, few nonzeros, sums in registers */ \
     X(WGMMA_ROWS_16BIT, wgmma_rows_16bit) /* rows of A contiguous, f16 and bf16, wgmma, S in registers */ \
     X(WGMMA_ROWS, wgmma_rows)             /* rows of A contiguous, wgmma */ \
