@@ -14,6 +14,10 @@ if ldd "$command" 2>/dev/null | grep -q libomp; then
     OMP_NUM_THREADS=1
     export OMP_NUM_THREADS
 fi
+# glibc reserves 64 MiB of addresses for the heap of a thread that allocates while another does, if they are there: what a
+# limit leaves then differs from run to run (a Gaussian had no memory in 3 of 160 runs at 100 and 104 MB; 0 of 180 so).
+MALLOC_ARENA_MAX=1
+export MALLOC_ARENA_MAX
 matrix() { # rows cols: entries without structure, in Matrix Market's dense format
     awk -v d="$1" -v n="$2" 'BEGIN { print "%%MatrixMarket matrix array real general"; print d, n
         for (i = 1; i <= d * n; i++) { x = (x * 69069 + 12345) % 4294967296; print x / 4294967296 - 0.5 } }'
