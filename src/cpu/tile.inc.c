@@ -193,6 +193,15 @@ static void NAME(store_line)(const fs_matrix *Y, int64_t row, int64_t col, int64
     NAME(store_row)(Y, row, col, count, sum, scale, beta);
 }
 
+/* A vector of sums, of which `there` may be read: what is behind the last row is another task's. */
+static inline VEC NAME(sums_at)(const SUM *from, int64_t there)
+{
+    VEC x = {0};
+    if (there >= LANES) return *(const NAME(loose) *)from;
+    memcpy(&x, from, (size_t)there * sizeof(SUM));
+    return x;
+}
+
 /* Rows row ..., columns col ... col + cols - 1 of Y: y = beta y + scale tile; a vector goes to neighbouring elements,
  * whether rows or columns of Y are contiguous. */
 static void NAME(store_lines)(const fs_matrix *Y, int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t width,
@@ -210,8 +219,10 @@ static void NAME(store_lines)(const fs_matrix *Y, int64_t row, int64_t rows, int
         for (int64_t c = 0; c < cols; c += LANES) {
             VEC v[LANES];
             const int64_t high = fsi_min64(LANES, rows - r);
-            for (int64_t i = 0; i < LANES; i++)
-                v[i] = *(const NAME(loose) *)(tile + (r + (i < high ? i : 0)) * width + c);
+            for (int64_t i = 0; i < LANES; i++) {
+                const int64_t at = r + (i < high ? i : 0);
+                v[i] = NAME(sums_at)(tile + at * width + c, at + 1 < rows ? LANES : width - c);
+            }
             NAME(transpose)(v);
             for (int64_t i = 0; i < fsi_min64(LANES, cols - c); i++) NAME(store_line)
             (&turned, col + c + i, row + r, high, (const SUM *)&v[i], scale, beta, past_cache);
