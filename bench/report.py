@@ -5,8 +5,8 @@
 
 A record is a line of JSON as `fsbench cpu` and `fsbench cuda` print it.  Where a case was measured twice the later line
 counts, files in the order of their names.  A bar is what a case must keep, an aim what it should reach.  The records of
-`fsbench randnla` are report_randnla.py's, those of GraSS report_grass.py's, those of `fsbench cpu` report_cpu.py's; their
-figures go into the folder images beside the page.
+`fsbench randnla` are report_randnla.py's, those of GraSS report_grass.py's, those of `fsbench cpu` report_cpu.py's;
+their figures go into the folder images beside the page.
 """
 import argparse
 import json
@@ -356,8 +356,8 @@ S: what is measured includes making it. The kernel of Algorithm 1 and the scatte
 
 ## On a CPU
 
-The lower bound reads A and writes Y with the same threads: `fsbench cpu`, and `fsbench cpu --case sweep` for matrices of
-any width. Times are the fastest of each case where the record has them, otherwise medians.
+The lower bound reads A and writes Y with the same threads: `fsbench cpu`, and `fsbench cpu --case sweep` for matrices
+of any width. Times are the fastest of each case where the record has them, otherwise medians.
 
 {cpu}
 

@@ -1,4 +1,4 @@
-"""What bench/report.py says of the records of `fsbench cpu`: a table of one shape, tables of the sweep, and its picture.
+"""What bench/report.py says of the records of `fsbench cpu`: a table of one shape, tables of the sweep, its picture.
 
 A ratio is that of the fastest times where the record has them: on a machine that others use, medians are of its
 scheduler.
