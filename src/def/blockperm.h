@@ -230,7 +230,7 @@ FSI_DEF fsi_round fsi_blockperm_round_rolled(const fsi_blockperm *B, int64_t q)
 
 FSI_DEF uint32_t fsi_blockperm_turned(const fsi_blockperm *B, uint32_t place, uint32_t mask)
 {
-    return place >> 2 >> B->run_bits ? place : place ^ mask;
+    return place < (uint32_t)4 << B->run_bits ? place ^ mask : place;
 }
 /* The block (or super-block) of the unit at a place of a round. */
 FSI_DEF int64_t fsi_blockperm_assign(const fsi_blockperm *B, int64_t place, fsi_round r)
@@ -491,6 +491,40 @@ FSI_DEF fsi_quad fsi_blockperm_quad_rolled(const fsi_blockperm *B, int64_t h, in
     const fsi_quad c = fsi_blockperm_packed_counter(B, h, u, band);
     const fsi_quad random = fsi_random_quad_rolled(B->seed, FSI_TAG_COLUMN, (uint64_t)c.w[1] << 32 | c.w[0], c.w[2]);
     return fsi_blockperm_packed_from(B, random, u);
+}
+
+/* rotations ------------------------------------------------------------------------------------------------------ */
+
+/* Where B->packed, every row of a stratum has a nonzero in one column of a window: row r of stratum t in column (r - x_t)
+ * mod W.  So a window of a band is a rotation and W signs for each stratum. */
+typedef struct fsi_rotations {
+    uint32_t turn[8];  /* x_t */
+    uint32_t minus[2]; /* the signs by row, each in the layout of a sign word: rows below W / 2, the others */
+} fsi_rotations;
+
+/* The rotations of a band of `strata` strata and 64 rows (1 < strata <= 8, B->packed), from the window's quad of random
+ * words. */
+FSI_DEF fsi_rotations fsi_blockperm_rotations(fsi_quad random, uint32_t strata)
+{
+    const uint32_t W = FSI_BAND_ROWS / strata, lanes = W / 2, half = ((uint32_t)1 << lanes) - 1;
+    const uint32_t field = strata == 8 ? 4 : strata == 4 ? 5 : 6;
+    uint32_t odd = 0; /* the last bits of the digits, at the ends of the fields of a sign word */
+    fsi_rotations r;
+    r.minus[0] = r.minus[1] = 0;
+    for (uint32_t t = 0; t < strata; t++) {
+        const uint32_t up = 32 - lanes * (t + 1), digit = random.w[0] >> (32 - field * (t + 1));
+        const uint32_t x = digit >> 1 & (W - 1);
+        /* bit W - 1 - v of column v, and then, in the lowest W bits, of row v + x_t */
+        uint32_t signs = (random.w[1] >> up & half) << lanes | (random.w[2] >> up & half);
+        signs = W < 32 ? (signs << (W & 31) | signs) >> x : signs >> x | signs << ((32 - x) & 31);
+        r.turn[t] = x;
+        r.minus[0] |= (signs >> lanes & half) << up;
+        r.minus[1] |= (signs & half) << up;
+        odd |= (digit & 1) << up;
+    }
+    r.minus[0] ^= odd * half;
+    r.minus[1] ^= odd * half;
+    return r;
 }
 
 #endif

@@ -412,6 +412,25 @@ static void check_packed(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l
     }
 }
 
+/* The rotations of the window of local row u, a multiple of 4, place its nonzeros where its packed word does. */
+static void check_rotations(const fsi_blockperm *B, int64_t h, int64_t u, int64_t l, int64_t q)
+{
+    const uint32_t band = fsi_blockperm_band(B, l, q), W = (uint32_t)B->window, strata = (uint32_t)B->per_band;
+    const fsi_quad c = fsi_blockperm_packed_counter(B, h, u, band), words = fsi_blockperm_quad(B, h, u, band);
+    const fsi_quad random = fsi_philox(c, (uint32_t)B->seed, (uint32_t)(B->seed >> 32));
+    const fsi_rotations r = fsi_blockperm_rotations(random, strata);
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t word = words.w[i];
+        for (uint32_t t = 0; t < strata; t++) {
+            const uint32_t v = ((uint32_t)u + i) % W, row = (r.turn[t] + v) % W, lanes = W / 2;
+            const uint32_t minus = r.minus[row / lanes] << (t * lanes + row % lanes) >> 31;
+            const uint32_t code = 2 * (t * W + row) + minus, packed = fsi_packed_code(B, t, &word);
+            HOLDS(code == packed, U32 " strata, column " U32 ", stratum " U32 ": code " U32 ", packed " U32, strata, v,
+                  t, code, packed);
+        }
+    }
+}
+
 static void packed_words_are_the_nonzeros(void **state)
 {
     static const struct {
@@ -436,6 +455,8 @@ static void packed_words_are_the_nonzeros(void **state)
             check_packed(&B, i % 8, 4 * i, 1 + i % 3, i % B.bands);
             check_packed(&B, i % 8, 4 * (i * i * i * 31 + 7 * i), 1 + i % 3, i % B.bands);
             check_packed(&B, i % 8, FSI_MAX_D / 8 - 4 - 4 * i, 1, i % B.bands);
+            if (B.per_band > 1 && B.per_band * B.window == FSI_BAND_ROWS)
+                check_rotations(&B, i % 8, 4 * i, 1 + i % 3, i % B.bands);
         }
     }
 }
