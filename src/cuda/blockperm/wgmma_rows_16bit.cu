@@ -1,29 +1,36 @@
 /* wgmma_rows_16bit.cu - BlockPerm-SJLT of two-byte elements on the tensor cores of sm_90, rows of A contiguous, where
  * one wave of thread blocks computes all of Y, or where a block has two output tiles.
  *
- * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 16 local rows the K axis, 64 columns
+ * Formulation.  The 64 rows of an output tile are the M axis of the tensor cores, 32 local rows the K axis, 64 columns
  * of A the N axis.  Rows of A are 128 bytes of such a tile, and the tensor cores take them from where they were copied
- * to.  The tiles of S are their other operand, in registers: where strata of a block are powers of two, a thread
- * generates its elements by comparing rows of nonzeros with the row that it has, two local rows at once. So tiles can
- * be narrow: a buffer in shared memory is rows of A and little else, and few sums have to be added between thread
- * blocks, which would dominate where reading A takes microseconds.  (S is generated once for every 64 columns instead
- * of 256; wgmma_rows.cu generates it in fewer instructions and has persistent thread blocks.)
+ * to.  The tiles of S are their other operand, in registers, and sparse: no two columns of a window share a row, so a
+ * row of S has at most two nonzeros in suitable fours of local rows, and wgmma.sp multiplies two elements of each four
+ * neighbours along K, in half the time of all four.  Tiles can be narrow: a buffer in shared memory is rows of A and
+ * little else, and few sums have to be added between thread blocks, which would dominate where reading A takes
+ * microseconds.  (S is generated once for every 64 columns instead of 256; wgmma_rows.cu has persistent thread blocks.)
  *
- * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and store codes of the
- * nonzeros.  Groups of four consumer warps multiply.  Where a block has one output tile they take units in turn, too,
- * and two groups of a thread block add their sums in shared memory; where it has two, TILES = 2, each group has one of
- * them for all units.  Thread blocks of a cluster then have slices of the same sums: each sends the others the shares
- * that they add, and waits only for data addressed to it.  Because transfers between SMs are slow, groups add theirs
- * first, and all thread blocks reduce equal shares.
+ * Fours.  Local row u of 16 is element u / 4 of four u % 4, so that a row of S has elements of the same numbers in all
+ * fours of the 16.  Where windows are 16 or 32 local rows it has one nonzero at most, at u, and its elements are 0 and
+ * 1 where u < 8, otherwise 2 and 3.  Where they are 8 it has two, one among elements 0 and 1 and one among 2 and
+ * 3.  An element is 0 or +-2, whose sign and highest bit of the exponent are stored as two bits; sums are halved when
+ * they are promoted.  A word of S is a four and 8 rows, two elements of each row, from which the lanes with these rows
+ * take theirs by a shift.
+ *
+ * Producer warps take units of 128 local rows in turn: they compute the rows, copy them, and store these words, made
+ * of the digits and signs of whole windows.  Groups of four consumer warps multiply.  Where a block has one output
+ * tile they take units in turn, too, and two groups of a thread block add their sums in shared memory; where it has
+ * two, TILES = 2, each group has one of them for all units.  Thread blocks of a cluster then have slices of the same
+ * sums: each sends the others the shares that they add, and waits only for data addressed to it.  Because transfers
+ * between SMs are slow, groups add theirs first, and all thread blocks reduce equal shares.
  * Producer warps execute the epilogue predicated off, to prefetch its instructions into the instruction cache.
  * Accuracy, Inf and NaN: as in wgmma_rows.cu; sums are promoted every 256 local rows.
  *
  * grid     x: CLUSTER x M, y: column tiles, z: slices / CLUSTER
  * threads  GROUPS x 128 of consumer warps, PREPARERS x 32 of producer warps
- * shared   PLACES stages of a unit: its rows, then its codes; sums for the other group; sums received from the cluster;
- *          mbarriers
- * needs    sm_90; kappa = 1, blocks of TILES output tiles of 64 rows, with NONZEROS of 1, 2, 4, 8 each, shuffled rows or
- *          no shuffle; rows of whole 16 bytes at multiples of 16, fewer than 2^32 of them */
+ * shared   PLACES stages of a unit: its rows, then its words of S; sums for the other group; sums received from the
+ *          cluster; mbarriers
+ * needs    sm_90; kappa = 1, blocks of TILES output tiles of 64 rows, with NONZEROS of 2, 4, 8 each, packed words,
+ *          shuffled rows or no shuffle; rows of whole 16 bytes at multiples of 16, fewer than 2^32 of them */
 #include "cuda/blockperm/wgmma_rows_16bit_instances.h"
 #include "cuda/blockperm/common/launch.cuh"
 #include "cuda/blockperm/common/tensor.cuh"
@@ -33,11 +40,15 @@ namespace {
 enum {
     COLUMNS = FSI_WGMMA_ROWS_16BIT_COLUMNS,
     UNIT = FSI_WGMMA_ROWS_16BIT_UNIT,
-    STEPS = UNIT / STEP,
+    DEPTH = 2 * STEP, /* local rows that the tensor cores multiply at a time */
+    STEPS = UNIT / DEPTH,
     GROUP = FSI_WGMMA_ROWS_16BIT_GROUP,
     ROW_BYTES = 2 * COLUMNS,
     UNIT_BYTES = UNIT * ROW_BYTES,
-    CODES_BYTES = 2 * UNIT,
+    STEP_BYTES = FSI_WGMMA_ROWS_16BIT_STEP, /* words of S of a step and an output tile, ... */
+    WARP_BYTES = STEP_BYTES / 4,            /* ... of the 16 rows of a warp, ... */
+    FOUR_BYTES = WARP_BYTES / 4,            /* ... of its fours that a lane has, for both halves of a step */
+    CODES_BYTES = FSI_WGMMA_ROWS_16BIT_CODES,
     EIGHTS = HEIGHT / 8,           /* of an output tile */
     EIGHT_BYTES = 8 * COLUMNS * 4, /* eight rows of sums */
     QUARTER_BYTES = 512,           /* 16 columns of them */
@@ -46,8 +57,8 @@ enum {
 
 template <int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES> struct memory {
     enum {
-        IN_TURN = GROUPS / TILES,               /* groups that share the units of an output tile */
-        CODES = TILES * NONZEROS * CODES_BYTES, /* of a unit */
+        IN_TURN = GROUPS / TILES,    /* groups that share the units of an output tile */
+        CODES = TILES * CODES_BYTES, /* of a unit */
         QUARTERS = 4 * EIGHTS * TILES,
         TWICE = IN_TURN > 1 ? EIGHTS *EIGHT_BYTES : 0, /* sums that groups have for each other */
         OWNED = (QUARTERS + CLUSTER - 1) / CLUSTER,    /* quarters that a thread block adds, at most */
@@ -97,20 +108,76 @@ __device__ __forceinline__ void make_mbarriers(const memory<NONZEROS, PLACES, GR
  * round. */
 __device__ __forceinline__ bool in_order(const fsi_blockperm &B) { return B.shuffle == FSI_DEF_NONE || B.ways == 1; }
 
-/* The codes of nonzero t of two local rows: the sign at bit 15 of a half, the row of its stratum from bit 8 on.  A word
- * holds a column's nonzeros in order from its top, row and sign, as fsi_packed_code takes them out of it. */
-template <int NONZEROS> __device__ __forceinline__ uint32_t code_pair(uint32_t low, uint32_t high, int t)
+/* The low 16 bits of x as the upper ones of 16 pairs of bits. */
+__device__ __forceinline__ uint32_t upper_of_pairs(uint32_t x)
 {
-    enum { BITS = row_bits<NONZEROS>::value, ROW = ((1 << BITS) - 1) << 8 };
-    const uint32_t two = fsi_bytes<0x7632>(low << t * (BITS + 1), high << t * (BITS + 1));
-    return (two >> (8 - BITS) & ROW * 0x10001u) | (two << BITS & 0x80008000u);
+    x = (x | x << 8) & 0x00FF00FFu;
+    x = (x | x << 4) & 0x0F0F0F0Fu;
+    x = (x | x << 2) & 0x33333333u;
+    return (x << 1 | x << 2) & 0xAAAAAAAAu;
+}
+__device__ __forceinline__ uint32_t rotated(uint32_t x, uint32_t by) { return __funnelshift_r(x, x, by); }
+
+/* Words of S of a window: those for the 16 rows of warp `sixteen`.  `random` are the window's random words, `number` is
+ * its number in the unit, `codes` where the words of the output tile begin.  For every half of a step there are
+ *     at STEP_BYTES step + WARP_BYTES sixteen + FOUR_BYTES j + 8 half + 4 i: four j, rows 8 i ... 8 i + 7, from the top
+ *         of a half word on; in the upper half word the second of the two elements, in the lower the first
+ *     at STEPS STEP_BYTES + 32 sixteen + 16 half + 4 step: 16 rows from bit 15 on, whether their elements are 2 and 3;
+ *         where windows are 8, whether the first is 1, and from bit 31 on, whether the second is 3
+ * A stratum's row r has column v = (r - x) mod ROWS of the window.  Patterns of columns, column 0 at the top of ROWS
+ * bits, become patterns of rows when they are rotated by x; those of fewer than 32 bits are repeated. */
+template <int ROWS>
+__device__ __forceinline__ void put_window(const fsi_quad &random, uint32_t number, uint32_t sixteen, uint32_t codes)
+{
+    enum { FIELD = ROWS == 8 ? 4 : ROWS == 16 ? 5 : 6, LANES = ROWS / 2 };
+    const uint32_t step = number * ROWS / DEPTH, half = number * ROWS / STEP & 1;
+    const uint32_t to = codes + step * STEP_BYTES + sixteen * WARP_BYTES + 8 * half;
+    const uint32_t to_places = codes + STEPS * STEP_BYTES + sixteen * 32 + half * 16 + step * 4;
+#pragma unroll
+    for (int i = 0; i < (ROWS == 8 ? 2 : 1); i++) {
+        const uint32_t stratum = ROWS == 8 ? 2 * sixteen + i : ROWS == 16 ? sixteen : sixteen >> 1;
+        const uint32_t digit = random.w[0] << stratum * FIELD >> (32 - FIELD), x = digit >> 1;
+        uint32_t minus = random.w[1] << stratum * LANES >> (32 - LANES) << LANES |
+                         random.w[2] << stratum * LANES >> (32 - LANES);
+        if (ROWS == 8) minus *= 0x01010101u;
+        if (ROWS == 16) minus *= 0x00010001u;
+        minus = rotated(minus, x) ^ (0u - (digit & 1));
+        if (ROWS == 8) {
+            const uint32_t rows = upper_of_pairs(minus >> 24) | 0x5555u, places = rotated(0x0F0F0F0Fu, x);
+            fsi_shared_put8(to_places + 2 * (number & 1) + 1 - i, places);
+#pragma unroll
+            for (uint32_t j = 0; j < 4; j++)
+                fsi_shared_put16(to + j * FOUR_BYTES + 4 * i + 2 * (number & 1), rows & 0xC0C0u >> 2 * (x + j & 3));
+        } else {
+            const uint32_t lower = ROWS == 32 ? 16 * (sixteen & 1) : 0; /* the lower half of the stratum's rows */
+            const uint32_t rows = upper_of_pairs(minus << lower >> 16) | 0x55555555u;
+            const uint32_t places = rotated(0x00FF00FFu, x);
+            uint32_t first = rows, last = 0; /* columns 0 ... 15, 16 ... 31 */
+            if (ROWS == 32) {
+                const uint32_t there = upper_of_pairs(rotated(0xFFFF0000u, x) << lower >> 16);
+                first = rows & (there | there >> 1), last = rows & ~first;
+                fsi_shared_put32(to_places + 16, places);
+            }
+            fsi_shared_put32(to_places, places);
+#pragma unroll
+            for (uint32_t k = 0; k < 4; k++) {
+                /* the order of fours keeps lanes on different banks */
+                const uint32_t j = k + step & 3, y = x + j, at = to + j * FOUR_BYTES;
+                const uint32_t four = rotated(0x00C0C000u >> 2 * (y & 3), (y & 4) << 2);
+                const uint32_t a = fsi_bytes<0x3232>(first, 0) & four, b = fsi_bytes<0x1010>(first, 0) & four;
+                if (ROWS == 32)
+                    fsi_shared_put4(at, a, b, fsi_bytes<0x3232>(last, 0) & four, fsi_bytes<0x1010>(last, 0) & four);
+                else fsi_shared_put2(at, a, b);
+            }
+        }
+    }
 }
 
-/* A producer warp.  A lane has four neighbouring local rows 4 q ... 4 q + 3 of 16; they are K positions 2 q, 2 q + 1,
- * 2 q + 8 and 2 q + 9, as in the registers of a thread that multiplies, and so are their rows in shared memory, whose
- * 16-byte chunks are swizzled as the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.
- * Empty local rows read rows of zeros; columns behind the last are zero.  The first copies do not wait until all
- * threads know of the mbarriers: `begun` waits. */
+/* A producer warp.  A lane has four neighbouring local rows 4 q ... 4 q + 3 of 16; they are element q of the fours, K
+ * positions q, q + 4, q + 8 and q + 12, and so are their rows in shared memory, whose 16-byte chunks are swizzled as
+ * the tensor cores expect: chunk c of row r is at c ^ (r % 8).  Eight lanes copy a row.  Empty local rows read rows of
+ * zeros; columns behind the last are zero.  The first copies do not wait until all threads know of the mbarriers:
+ * `begun` waits. */
 template <int PREPARERS, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES, class F>
 __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_philox_keys &keys, fsi_slice p,
                                               const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, int warp,
@@ -118,15 +185,20 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
 {
     static_assert(PLACES % PREPARERS == 0, "a stage is always the same warp's");
     const int lane = threadIdx.x & 31, q = lane >> 3, chunk = lane & 7;
-    const int lead = align_local_rows(p), unit_count = (int)((p.count + UNIT - 1) / UNIT);
+    enum {
+        ROWS = HEIGHT / NONZEROS,
+        WINDOWS = UNIT / ROWS,
+        SHARERS = 32 / (WINDOWS * TILES) /* lanes that store the words of a window */
+    };
+    static_assert(SHARERS >= 1 && SHARERS <= 4, "a lane stores whole sixteens of rows");
+    const int lead = align_local_rows(p, DEPTH), unit_count = (int)((p.count + UNIT - 1) / UNIT);
     const uint64_t from = (uint64_t)a.data + (p.column + 8 * chunk) * 2, stride = 2 * a.row_stride;
     const int bytes = p.column + 8 * chunk < a.n ? 16 : 0;
-    const uint32_t even = 2 * q * ROW_BYTES + ((chunk ^ (2 * q)) << 4);
-    const uint32_t odd = (2 * q + 1) * ROW_BYTES + ((chunk ^ (2 * q + 1)) << 4);
+    const uint32_t even = q * ROW_BYTES + ((chunk ^ q) << 4);
+    const uint32_t odd = (q + 4) * ROW_BYTES + ((chunk ^ (q + 4)) << 4);
     const int64_t ways = in_order(a.B) ? 1 : a.B.ways;
     const int64_t start = a.B.shuffle == FSI_DEF_NONE ? fsi_split_start(&a.B.in, p.h) : 0; /* column of local row 0 */
-    /* codes of four local rows for a thread in two steps, side by side */
-    const uint32_t to_codes = (lane >> 3) * 64 + (lane & 3) * 16 + (lane >> 2 & 1) * 8;
+    const int window = lane % WINDOWS, tile = lane / WINDOWS % TILES, share = lane / (WINDOWS * TILES);
     const auto offset = [=](int i) { /* of local row 4 q + i % 4 of 16 number i / 4 */
                                      return (i & 1 ? odd : even) + (i >> 1 & 1) * 8 * ROW_BYTES +
                                             (i >> 2) * STEP * ROW_BYTES;
@@ -166,15 +238,11 @@ __device__ __forceinline__ void prepare_units(const fsi_tile_args &a, const fsi_
         if (t == warp) begun();
         fsi_mbarrier_arrive_copied(m.copied(place));
         /* words are drawn while rows are in flight, from precomputed round keys */
+        const fsi_quad random = fsi_philox_by(
+            &keys, fsi_blockperm_packed_counter(&a.B, p.h, p.first + (int64_t)t * UNIT + window * ROWS, tile));
 #pragma unroll
-        for (int tile = 0; tile < TILES; tile++) {
-            const fsi_quad quad = fsi_blockperm_quad_by(&a.B, &keys, p.h, p.first + local_row, tile);
-            const uint32_t codes = m.codes + place * m.CODES + tile * NONZEROS * CODES_BYTES + to_codes;
-#pragma unroll
-            for (int i = 0; i < NONZEROS; i++)
-                fsi_shared_put2(codes + i * CODES_BYTES, code_pair<NONZEROS>(quad.w[0], quad.w[1], i),
-                                code_pair<NONZEROS>(quad.w[2], quad.w[3], i));
-        }
+        for (int i = 0; i < 4 / SHARERS; i++)
+            put_window<ROWS>(random, window, i * SHARERS + share, m.codes + place * m.CODES + tile * CODES_BYTES);
         __syncwarp();
         if (lane == 0) fsi_mbarrier_arrive(m.drawn(place));
     }
@@ -188,72 +256,72 @@ __device__ __forceinline__ void release_unit(const memory<NONZEROS, PLACES, GROU
     __syncwarp();
     if ((threadIdx.x & 31) == 0) fsi_mbarrier_arrive(m.empty(t % PLACES));
 }
-/* A group of consumer warps: total = the sums of its units.  Its warps have 16 rows of an output tile each, which are rows
- * of one or two nonzeros.  S is made in halves of a unit, while the half before is multiplied; two units are added on
- * the tensor cores.  A stage is released when its unit is done, at the latest before the warp waits for the next
- * one. */
+
+/* The numbers of elements of two rows, as fsi_wgmma_sparse takes them, from a word of put_window with these rows' bits
+ * at the top of bytes. */
+template <int ROWS> __device__ __forceinline__ uint32_t places_of(uint32_t word)
+{
+    const uint32_t first = fsi_bytes<0x8899>(word, 0); /* each bit 16 times */
+    if (ROWS > 8) return 0x44444444u ^ (first & 0xAAAAAAAAu);
+    return 0x88888888u | (first & 0x11111111u) | (fsi_bytes<0xAABB>(word, 0) & 0x44444444u);
+}
+/* A group of consumer warps: total = the sums of its units.  Its warps have 16 rows of an output tile each.  The
+ * elements of S are made for a unit while the one before is multiplied; two units are added on the tensor cores.  A
+ * stage is released when its unit is done, at the latest before the warp waits for the next one. */
 template <class T, int NONZEROS, int PLACES, int GROUPS, int CLUSTER, int TILES>
 __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GROUPS, CLUSTER, TILES> &m, int group,
                                                int unit_count, float (&total)[32])
 {
-    enum {
-        HALF = is_half<T>::value,
-        ROWS = HEIGHT / NONZEROS,
-        FIRST = 0,
-        SECOND = STEPS / 2,
-        IN_TURN = GROUPS / TILES
-    };
-    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3;
-    const uint32_t number = ((lane >> 2) + 16 * warp % ROWS) * 0x1000100u; /* as in a code, twice */
-    const uint32_t number8 = number + (ROWS > 8 ? 0x8000800u : 0);         /* of the eighth row behind it */
-    const uint32_t codes = m.codes + (TILES > 1 ? group * NONZEROS * CODES_BYTES : 0) + 16 * warp / ROWS * CODES_BYTES +
-                           16 * (lane & 3);
+    enum { HALF = is_half<T>::value, ROWS = HEIGHT / NONZEROS, IN_TURN = GROUPS / TILES };
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5 & 3, r = lane >> 2;
+    const uint32_t codes = m.codes + (TILES > 1 ? group * CODES_BYTES : 0);
+    const uint32_t elements = codes + warp * WARP_BYTES + (lane & 3) * FOUR_BYTES;
+    const uint32_t places = codes + STEPS * STEP_BYTES + warp * 32 + (lane & 1) * 16;
+    const uint32_t up = 1u << 2 * r; /* to the top of half words, by the multiplier, which has less to do */
     const int begin = TILES > 1 ? 0 : group;
     float sums[32];
-    uint32_t x[STEPS][4];
-    const auto make = [&](int t, int half) {
-        const uint32_t from = codes + t % PLACES * m.CODES;
-        if (half == FIRST) fsi_mbarrier_wait(m.drawn(t % PLACES), t / PLACES & 1);
-        uint32_t of[2][4]; /* two steps at a time */
+    uint32_t x[2][STEPS][4], where[2][STEPS];
+    const auto make = [&](int t, int set) {
+        const uint32_t behind = t % PLACES * m.CODES;
+        fsi_mbarrier_wait(m.drawn(t % PLACES), t / PLACES & 1);
+        fsi_shared_words<16>(where[set], places + behind);
 #pragma unroll
-        for (int k = half; k < half + STEPS / 2; k++) {
-            if (k % 2 == 0) fsi_shared_words<16>(of[0], from + k * 32);
-            if (k % 2 == 0 && ROWS == 8) fsi_shared_words<16>(of[1], from + CODES_BYTES + k * 32);
-            const uint32_t *c = of[0] + k % 2 * 2, *c8 = of[ROWS == 8] + k % 2 * 2;
-            x[k][0] = fsi_turned_halves(fsi_equal_sizes<HALF>(c[0], number), c[0]);
-            x[k][1] = fsi_turned_halves(fsi_equal_sizes<HALF>(c8[0], number8), c8[0]);
-            x[k][2] = fsi_turned_halves(fsi_equal_sizes<HALF>(c[1], number), c[1]);
-            x[k][3] = fsi_turned_halves(fsi_equal_sizes<HALF>(c8[1], number8), c8[1]);
+        for (int k = 0; k < STEPS; k++) fsi_shared_words<16>(x[set][k], elements + behind + k * STEP_BYTES);
+#pragma unroll
+        for (int k = 0; k < STEPS; k++) {
+            where[set][k] = places_of<ROWS>(where[set][k] << r);
+#pragma unroll
+            for (int i = 0; i < 4; i++) x[set][k][i] = x[set][k][i] * up & 0xC000C000u;
         }
     };
-    const auto multiply = [&](int t, int half, bool more) {
+    const auto multiply = [&](int t, int set) {
         const uint64_t rows = fsi_wgmma_operand(m.rows + t % PLACES * UNIT_BYTES);
         fsi_wgmma_fence();
 #pragma unroll
-        for (int k = half; k < half + STEPS / 2; k++)
-            fsi_wgmma_across<HALF>(sums, x[k], rows + k * (STEP * ROW_BYTES >> 4), more || k > half);
+        for (int k = 0; k < STEPS; k++)
+            fsi_wgmma_sparse<HALF>(sums, x[set][k], where[set][k], rows + k * (DEPTH * ROW_BYTES >> 4), set || k);
         fsi_wgmma_commit();
     };
     /* Registers that wgmma reads keep their values until here. */
-    const auto keep = [&](int half) {
+    const auto keep = [&](int set) {
 #pragma unroll
-        for (int i = 0; i < 2 * STEPS; i++) asm volatile("" ::"r"(x[half + i / 4][i % 4]));
+        for (int k = 0; k < STEPS; k++) {
+            asm volatile("" ::"r"(where[set][k]));
+#pragma unroll
+            for (int i = 0; i < 4; i++) asm volatile("" ::"r"(x[set][k][i]));
+        }
     };
 #pragma unroll
     for (int i = 0; i < 32; i++) total[i] = 0.0f;
-    if (begin < unit_count) make(begin, FIRST);
+    if (begin < unit_count) make(begin, 0);
 #pragma unroll 1
     for (int t = begin; t < unit_count; t += 2 * IN_TURN) {
         fsi_mbarrier_wait(m.copied(t % PLACES), t / PLACES & 1);
         fsi_proxy_fence();
-        multiply(t, FIRST, false);
-        make(t, SECOND);
-        multiply(t, SECOND, true);
-        fsi_wgmma_wait<1>();
-        keep(FIRST);
+        multiply(t, 0);
         const int u = t + IN_TURN;
         if (u < unit_count) {
-            make(u, FIRST);
+            make(u, 1);
             const bool there = fsi_mbarrier_test(m.copied(u % PLACES), u / PLACES & 1);
             if (!there) {
                 fsi_wgmma_wait<0>();
@@ -261,24 +329,24 @@ __device__ __forceinline__ void multiply_units(const memory<NONZEROS, PLACES, GR
                 fsi_mbarrier_wait(m.copied(u % PLACES), u / PLACES & 1);
             }
             fsi_proxy_fence();
-            multiply(u, FIRST, true);
+            multiply(u, 1);
             fsi_wgmma_wait<1>();
-            keep(SECOND);
+            keep(0);
             if (there) release_unit(m, t);
-            make(u, SECOND);
-            multiply(u, SECOND, true);
-            fsi_wgmma_wait<1>();
-            keep(FIRST);
-            if (u + IN_TURN < unit_count) make(u + IN_TURN, FIRST);
+            if (u + IN_TURN < unit_count) make(u + IN_TURN, 0);
+            fsi_wgmma_wait<0>();
+            keep(1);
+            release_unit(m, u);
+        } else {
+            fsi_wgmma_wait<0>();
+            keep(0);
+            release_unit(m, t);
         }
-        fsi_wgmma_wait<0>();
-        keep(SECOND);
-        release_unit(m, u < unit_count ? u : t);
         /* The compiler does not know that sums change until wgmma is waited for. */
 #pragma unroll
         for (int i = 0; i < 32; i++) asm volatile("" : "+f"(sums[i])::"memory");
 #pragma unroll
-        for (int i = 0; i < 32; i++) total[i] += sums[i];
+        for (int i = 0; i < 32; i++) total[i] = fmaf(sums[i], 0.5f, total[i]);
     }
 }
 
@@ -433,7 +501,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
     if (tid == 0) make_mbarriers(m);
     __syncwarp();
     if (!live) {
-        /* 2. rows and codes */
+        /* 2. rows of A, words of S */
         prepare_units<PREPARERS>(a, keys, p, m, warp - MULTIPLY / 32, [&]() {
             if (CLUSTER > 1) fsi_cluster_arrive();
             fsi_barrier(0, THREADS);
@@ -448,7 +516,7 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
         p = fsi_slice_for(a, p, 0);
         to = target<T>(a, p, row, p.column + column);
         fsi_slice aligned = p;
-        align_local_rows(aligned);
+        align_local_rows(aligned, DEPTH);
         fsi_barrier(0, THREADS);
         if (CLUSTER > 1) fsi_cluster_await();
         /* 3. products */
@@ -489,8 +557,8 @@ __global__ void __launch_bounds__(32 * PREPARERS + GROUP * GROUPS, FSI_WGMMA_ROW
 
 /* The plan file knows how much shared memory an instance takes. */
 #define SHARED(T, dtype, nonzeros, places, preparers, groups, cluster, tiles) \
-    static_assert(FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster, tiles) == \
-                      places * (UNIT_BYTES + tiles * nonzeros * CODES_BYTES + 3 * 8) + \
+    static_assert(FSI_WGMMA_ROWS_16BIT_SHARED(places, groups, cluster, tiles) == \
+                      places * (UNIT_BYTES + tiles * CODES_BYTES + 3 * 8) + \
                           memory<nonzeros, places, groups, cluster, tiles>::TWICE + \
                           memory<nonzeros, places, groups, cluster, tiles>::SENT + \
                           (cluster > 1 ? 8 * EIGHTS * tiles : 0), \

@@ -37,10 +37,13 @@ enum { FSI_WGMMA_ROWS_16BIT_COUNT = 0 FSI_WGMMA_ROWS_16BIT(FSI_COUNT_ONE) };
 enum { FSI_WGMMA_ROWS_16BIT_COLUMNS = 64, FSI_WGMMA_ROWS_16BIT_UNIT = 128, FSI_WGMMA_ROWS_16BIT_GROUP = 128 };
 /* Thread blocks of an SM. */
 #define FSI_WGMMA_ROWS_16BIT_RESIDENT(places) ((places) <= 6 ? 2 : 1)
-/* Rows and codes of a stage and its three mbarriers; sums that two groups exchange; quarters of eight rows
+/* Bytes of S: elements of 32 local rows and an output tile, two bits each; those of a unit, and their numbers. */
+enum { FSI_WGMMA_ROWS_16BIT_STEP = 256, FSI_WGMMA_ROWS_16BIT_CODES = 4 * FSI_WGMMA_ROWS_16BIT_STEP + 128 };
+/* Rows and words of S of a stage and its three mbarriers; sums that two groups exchange; quarters of eight rows
  * of sums from every other thread block of a cluster, and eight mbarriers for them. */
-#define FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster, tiles) \
-    ((places) * (FSI_WGMMA_ROWS_16BIT_UNIT * 2 * (FSI_WGMMA_ROWS_16BIT_COLUMNS + (tiles) * (nonzeros)) + 24) + \
+#define FSI_WGMMA_ROWS_16BIT_SHARED(places, groups, cluster, tiles) \
+    ((places) * \
+         (FSI_WGMMA_ROWS_16BIT_UNIT * 2 * FSI_WGMMA_ROWS_16BIT_COLUMNS + (tiles)*FSI_WGMMA_ROWS_16BIT_CODES + 24) + \
      ((groups) > (tiles) ? 16384 : 0) + ((cluster)-1) * ((32 * (tiles) + (cluster)-1) / (cluster)) * 512 + \
      ((cluster) > 1 ? 64 * (tiles) : 0))
 

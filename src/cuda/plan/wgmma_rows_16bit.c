@@ -17,7 +17,7 @@ static const struct wgmma_rows_16bit_instance {
      FSI_WGMMA_ROWS_16BIT_RESIDENT(places), \
      cluster, \
      tiles, \
-     FSI_WGMMA_ROWS_16BIT_SHARED(nonzeros, places, groups, cluster, tiles)},
+     FSI_WGMMA_ROWS_16BIT_SHARED(places, groups, cluster, tiles)},
     FSI_WGMMA_ROWS_16BIT(LINE)
 #undef LINE
 };

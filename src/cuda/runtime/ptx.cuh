@@ -160,9 +160,17 @@ static __device__ __forceinline__ void fsi_shared_put8(uint32_t at, uint32_t x)
 {
     asm volatile("st.shared.u8 [%0], %1;" ::"r"(at), "r"(x) : "memory");
 }
+static __device__ __forceinline__ void fsi_shared_put32(uint32_t at, uint32_t x)
+{
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+}
 static __device__ __forceinline__ void fsi_shared_put2(uint32_t at, uint32_t x, uint32_t y)
 {
     asm volatile("st.shared.v2.u32 [%0], {%1,%2};" ::"r"(at), "r"(x), "r"(y) : "memory");
+}
+static __device__ __forceinline__ void fsi_shared_put4(uint32_t at, uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1,%2,%3,%4};" ::"r"(at), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
 static __device__ __forceinline__ float4 fsi_shared_float4(uint32_t at)
 {
@@ -221,6 +229,13 @@ static __device__ __forceinline__ uint32_t fsi_shared_short(uint32_t at)
     return x;
 }
 
+static __device__ __forceinline__ uint32_t fsi_shared_byte(uint32_t at)
+{
+    uint32_t x;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(x) : "r"(at));
+    return x;
+}
+
 /* Bytes chosen out of two words by a compile-time selector. */
 template <int SELECT> static __device__ __forceinline__ uint32_t fsi_bytes(uint32_t a, uint32_t b)
 {
@@ -240,17 +255,6 @@ template <int HALF> static __device__ __forceinline__ uint32_t fsi_equal_ones(ui
     else { /* numbers of f16 are as different */ asm("set.eq.u32.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
         r &= 0x3F803F80u;
     }
-#endif
-    return r;
-}
-
-/* The same of two words without the signs of the first, for sm_90. */
-template <int HALF> static __device__ __forceinline__ uint32_t fsi_equal_sizes(uint32_t a, uint32_t b)
-{
-    uint32_t r = 0;
-#if __CUDA_ARCH__ >= 900
-    if (HALF) asm("{.reg .b32 size; abs.f16x2 size, %1; set.eq.f16x2.f16x2 %0, size, %2;}" : "=r"(r) : "r"(a), "r"(b));
-    else asm("{.reg .b32 size; abs.bf16x2 size, %1; set.eq.bf16x2.bf16x2 %0, size, %2;}" : "=r"(r) : "r"(a), "r"(b));
 #endif
     return r;
 }
@@ -347,6 +351,22 @@ static __device__ __forceinline__ void fsi_copy_box_to_both(uint32_t to, const C
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
                  ".L2::cache_hint [%0], [%1, {%2, %3, %4}], [%5], %6, %7;" ::"r"(to),
                  "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier), "h"((uint16_t)3), "l"(0x12F0000000000000ull)
+                 : "memory");
+}
+/* Copies `bytes`, a multiple of 16, from global to shared memory, both 16-byte aligned; reported to an mbarrier. */
+static __device__ __forceinline__ void fsi_copy_bytes(uint32_t to, const void *from, int bytes, uint32_t mbarrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(mbarrier)
+                 : "memory");
+}
+/* The same into both thread blocks of a cluster of two. */
+static __device__ __forceinline__ void fsi_copy_bytes_to_both(uint32_t to, const void *from, int bytes,
+                                                              uint32_t mbarrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(mbarrier), "h"((uint16_t)3)
                  : "memory");
 }
 /* fsi_copy16_part and fsi_copy16 of what is read once, with the same policy. */
@@ -504,12 +524,12 @@ static __device__ __forceinline__ uint64_t fsi_wgmma_operand(uint32_t at)
                    "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), \
                    "+f"(d[15]) \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
-#define FSI_WGMMA_64X64X16(type, across) \
+#define FSI_WGMMA_64X64X16(type) \
     asm volatile("{.reg .pred p; setp.ne.b32 p, %37, 0;\n" \
                  "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" \
                  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
                  "%25,%26,%27,%28,%29,%30,%31" \
-                 "}, {%32,%33,%34,%35}, %36, p, 1, 1, " across ";}" \
+                 "}, {%32,%33,%34,%35}, %36, p, 1, 1, 0;}" \
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
                    "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), \
                    "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), \
@@ -534,23 +554,42 @@ static __device__ __forceinline__ uint64_t fsi_wgmma_operand(uint32_t at)
                    "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]) \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(keep))
 
+#define FSI_WGMMA_SPARSE_64X64X32(type) \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, %38, 0;\n" \
+                 "wgmma.mma_async.sp.sync.aligned.m64n64k32.f32." type "." type " {" \
+                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24," \
+                 "%25,%26,%27,%28,%29,%30,%31" \
+                 "}, {%32,%33,%34,%35}, %36, %37, 0, p, 1, 1, 1;}" \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), \
+                   "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), \
+                   "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), \
+                   "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), \
+                   "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(places), "r"(keep))
+
 /* wgmma, queued: d = a b, plus d if `keep`, 64 x N x 16, N = 32, 64 or 128; a in registers, b in shared memory. */
 template <int HALF, int N>
 static __device__ __forceinline__ void fsi_wgmma(float *d, const uint32_t (&a)[4], uint64_t b, int keep)
 {
     if (N == 32 && HALF) FSI_WGMMA_64X32X16("f16");
     else if (N == 32) FSI_WGMMA_64X32X16("bf16");
-    else if (N == 64 && HALF) FSI_WGMMA_64X64X16("f16", "0");
-    else if (N == 64) FSI_WGMMA_64X64X16("bf16", "0");
+    else if (N == 64 && HALF) FSI_WGMMA_64X64X16("f16");
+    else if (N == 64) FSI_WGMMA_64X64X16("bf16");
     else if (HALF) FSI_WGMMA_64X128X16("f16");
     else FSI_WGMMA_64X128X16("bf16");
 }
-/* The same for N = 64, of which 64 neighbours along N, not along K, are a row of 128 bytes of b. */
-template <int HALF>
-static __device__ __forceinline__ void fsi_wgmma_across(float *d, const uint32_t (&a)[4], uint64_t b, int keep)
+/* The same for N = 64 and K = 32, of a sparse a: two elements of each four neighbours along K, in order, and in
+ * `places` the numbers of both among the four, two bits each.  64 neighbours along N, not along K, are a row of 128
+ * bytes of b. With r = lane / 4, a thread has rows r and r + 8 of the 16 of its warp: in a[2 h + i] row r + 8 i, four
+ * 4 h + lane % 4, the first element in the lower half; in bits 16 i + 4 j ... 16 i + 4 j + 3 of `places`, of which
+ * only those of lanes 0 and 1 of four are read, row r + 8 i, four 4 (lane % 2) + j, the first number in the lower
+ * bits.  (PTX ISA, "Matrix Fragments for sparse wgmma.mma_async.m64nNk32"; ALayout_64x32 and ELayout_64x32 of
+ * CUTLASS.) */
+template <int HALF> static __device__ __forceinline__ void fsi_wgmma_sparse(float *d, const uint32_t (&a)[4],
+                                                                            uint32_t places, uint64_t b, int keep)
 {
-    if (HALF) FSI_WGMMA_64X64X16("f16", "1");
-    else FSI_WGMMA_64X64X16("bf16", "1");
+    if (HALF) FSI_WGMMA_SPARSE_64X64X32("f16");
+    else FSI_WGMMA_SPARSE_64X64X32("bf16");
 }
 #endif
 

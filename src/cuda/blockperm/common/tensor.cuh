@@ -180,10 +180,11 @@ __device__ __forceinline__ void multiply(float (&sums)[32 * TILES], const fragme
     }
 }
 
-/* The slice with its first local row moved down to a multiple of 4, by as many local rows as are returned. */
-__device__ __forceinline__ int align_local_rows(fsi_slice &p)
+/* The slice with its first local row moved down to a multiple of `of`, a power of two, by as many local rows as are
+ * returned. */
+__device__ __forceinline__ int align_local_rows(fsi_slice &p, int of = 4)
 {
-    const int lead = p.count > 0 ? (int)(p.first & 3) : 0;
+    const int lead = p.count > 0 ? (int)p.first & (of - 1) : 0;
     p.first -= lead;
     p.count += lead;
     return lead;
