@@ -161,8 +161,9 @@ static void more_pieces_than_processors_equal_the_cpu(void **state)
     for_each_case(8, 8, check_pieces, NULL);
 }
 
-/* Narrow tiles of two-byte elements: one slice, two, six, seven, two thread blocks for an SM; row slices, last rounds
- * that are not whole, a last tile of few columns, every kind of output. */
+/* Narrow tiles of two-byte elements: one slice, two, six, seven, two thread blocks for an SM; blocks of one output tile
+ * and of two, windows of every length; row slices, last rounds that are not whole, a last tile of few columns, every
+ * kind of output. */
 static void check_halves(const lane *l, int64_t number, const void *data)
 {
     (void)data;
@@ -171,24 +172,33 @@ static void check_halves(const lane *l, int64_t number, const void *data)
         fs_dtype in, out;
         fs_shuffle shuffle;
         layout to;
-        int64_t lead;
+        int64_t lead, s, block;
     } cases[] = {
-        {512, 1024, 2100, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
-        {512, 1024, 16384, 0, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, ROWS, 0},
-        {512, 1000, 9001, 777, FS_F16, FS_F32, FS_SHUFFLE_ROWS, ROWS, 0},
-        {256, 1024, 2100, 3, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
-        {256, 1024, 16384, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
-        {256, 1000, 12345, 1001, FS_F16, FS_F16, FS_SHUFFLE_NONE, ROWS, 0},
-        {1024, 1024, 4200, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
-        {1024, 968, 16384, 5, FS_F16, FS_F16, FS_SHUFFLE_ROWS, COLUMNS, 0},
-        {64, 1024, 1700, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
-        {64, 1000, 16384, 9, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 8},
-        {128, 4032, 20000, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 8},
-        {2048, 256, 40000, 1, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, COLUMNS, 8},
-        {256, 512, 7300, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0},
-        {128, 1000, 12345, 1001, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 0},
-        {64, 1088, 33000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0},
+        {512, 1024, 2100, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {512, 1024, 16384, 0, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, ROWS, 0, 4, 64},
+        {512, 1000, 9001, 777, FS_F16, FS_F32, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {256, 1024, 2100, 3, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {256, 1024, 16384, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {256, 1000, 12345, 1001, FS_F16, FS_F16, FS_SHUFFLE_NONE, ROWS, 0, 4, 64},
+        {1024, 1024, 4200, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {1024, 968, 16384, 5, FS_F16, FS_F16, FS_SHUFFLE_ROWS, COLUMNS, 0, 4, 64},
+        {64, 1024, 1700, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {64, 1000, 16384, 9, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 8, 4, 64},
+        {128, 4032, 20000, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 8, 4, 64},
+        {2048, 256, 40000, 1, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, COLUMNS, 8, 4, 64},
+        {256, 512, 7300, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {128, 1000, 12345, 1001, FS_BF16, FS_F32, FS_SHUFFLE_NONE, ROWS, 0, 4, 64},
+        {64, 1088, 33000, 0, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 64},
+        {1024, 1024, 16384, 0, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 8, 128},
+        {1024, 1000, 12345, 1001, FS_BF16, FS_BF16, FS_SHUFFLE_ROWS, ROWS, 8, 8, 128},
+        {512, 1024, 9001, 77, FS_F16, FS_F32, FS_SHUFFLE_NONE, ROWS, 0, 8, 128},
+        {1024, 968, 9001, 5, FS_BF16, FS_F32, FS_SHUFFLE_ROWS, COLUMNS, 0, 4, 128},
+        {512, 1024, 12345, 1019, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 4, 128},
+        {512, 1024, 9001, 777, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 8, 64},
+        {256, 1024, 12345, 3, FS_BF16, FS_BF16, FS_SHUFFLE_NONE, ROWS, 0, 8, 64},
+        {4096, 512, 66001, 13, FS_F16, FS_F16, FS_SHUFFLE_ROWS, ROWS, 0, 8, 128},
     };
+    const int64_t M = cases[number].k / cases[number].block;
     call c = {.in = cases[number].in,
               .out = cases[number].out,
               .large = 1,
@@ -199,7 +209,7 @@ static void check_halves(const lane *l, int64_t number, const void *data)
               .to = cases[number].to,
               .lead = cases[number].lead};
     draw_scalars(&c, number % 3 == 2 ? bits_at(79, number) : 0);
-    const recipe R = {"narrow tiles", FS_BLOCKPERM, cases[number].shuffle, cases[number].k / 64, 1, 4, 0, 0, 0, 1};
+    const recipe R = {"narrow tiles", FS_BLOCKPERM, cases[number].shuffle, M, 1, cases[number].s, 0, 0, 0, 1};
     c.spec = spec_at(&R, c.row0 + c.rows + (number % 2 ? 0 : 77), cases[number].k, 79);
     call_name(&c, R.name);
     call_check(l, &c);
@@ -207,7 +217,7 @@ static void check_halves(const lane *l, int64_t number, const void *data)
 static void narrow_tiles_of_two_byte_elements_equal_the_cpu(void **state)
 {
     (void)state;
-    for_each_case(15, 15, check_halves, NULL);
+    for_each_case(23, 23, check_halves, NULL);
 }
 
 /* Few columns and many rows, where a warp has the sums of a block: both orders, both shuffles, row slices, blocks
@@ -289,6 +299,7 @@ static void check_family(const lane *l, int64_t number, const void *data)
         {"srht k 4096", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 4096, 4096, 1},
         {"srht k 300", FS_SRHT, (fs_shuffle)0, 0, 0, 0, 0, 5001, 300, 0},
         {"gaussian", FS_GAUSSIAN, (fs_shuffle)0, 0, 0, 0, 0, 3000, 256, 0},
+        {"gaussian k 1000", FS_GAUSSIAN, (fs_shuffle)0, 0, 0, 0, 0, 10001, 1000, 0},
     };
     const recipe *R = &kinds[number % COUNT(kinds)];
     const int64_t variant = number / COUNT(kinds), align = variant % COUNT(alignments);
@@ -303,7 +314,8 @@ static void check_family(const lane *l, int64_t number, const void *data)
     c.n = width_at(number + variant);
     c.from = variant / 2 % 2 ? COLUMNS : ROWS;
     c.to = variant / 3 % 2 ? COLUMNS : ROWS;
-    c.spec = spec_at(R, c.rows, small_set ? 64 : R->k, 5 + (uint64_t)variant);
+    c.row0 = R->family == FS_GAUSSIAN && variant % 2 ? 137 : 0;
+    c.spec = spec_at(R, c.row0 + c.rows, small_set ? 64 : R->k, 5 + (uint64_t)variant);
     draw_scalars(&c, (uint64_t)variant);
     call_name(&c, R->name);
     call_check(l, &c);
@@ -311,7 +323,7 @@ static void check_family(const lane *l, int64_t number, const void *data)
 static void other_large_families_equal_the_cpu(void **state)
 {
     (void)state;
-    for_each_case(8 * 12, 8 * 12, check_family, NULL);
+    for_each_case(9 * 12, 9 * 12, check_family, NULL);
 }
 
 int main(int argc, char **argv)

@@ -52,6 +52,9 @@ static const call_kind kinds[] = {
     {OTHER(GAUSSIAN, 0, 4001, 200), 64, ROWS, FS_F32, 0},
     {OTHER(GAUSSIAN, 0, 60001, 64), 3, COLUMNS, FS_F32, 0},
     {OTHER(GAUSSIAN, 0, 4001, 200), 64, ROWS, FS_F32, 1},
+    {OTHER(GAUSSIAN, 0, 60001, 600), 64, ROWS, FS_F32, 0},
+    {OTHER(GAUSSIAN, 0, 9001, 1000), 256, ROWS, FS_BF16, 0},
+    {OTHER(GAUSSIAN, 0, 4001, 200), 16, ROWS, FS_F32, 0},
     {{"BLOCKROW", FS_BLOCKROW, (fs_shuffle)0, 8, 2, 4, 0, 9001, 1000, 0}, 64, ROWS, FS_F32, 0},
     {{"BLOCKROW", FS_BLOCKROW, (fs_shuffle)0, 8, 2, 4, 0, 9001, 1000, 0}, 64, ROWS, FS_F32, 1},
 };

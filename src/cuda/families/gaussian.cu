@@ -1,4 +1,5 @@
-/* gaussian.cu - the dense Gaussian: a matrix product whose left factor is generated while it is multiplied.
+/* gaussian.cu - the dense Gaussian: a matrix product whose left factor is generated while it is multiplied.  Every type
+ * and shape on every GPU; gaussian_wgmma.cu takes what it can.
  *
  * S is never in memory.  A thread block generates a tile of its unit entries z in shared memory, four rows to a Philox
  * call, loads a tile of A (or Y), and adds their product to sums in registers: 8 x 8 a thread, or 4 x 4 doubles.  While
@@ -9,6 +10,7 @@
  * Where the result has fewer tiles than the GPU has room for, the inner dimension is cut into slices; their sums go to
  * scratch and a second kernel adds them in order.  The cut depends on the shapes and the GPU alone, so the same call
  * gives the same bits. */
+#include "cuda/families/gaussian.cuh"
 #include "cuda/runtime/element.cuh"
 #include "cuda/runtime/gpu.h"
 
@@ -271,12 +273,16 @@ template <class T, bool ADJOINT> static fs_result normal(fsi_gpu *gpu, const fsi
 
 FSI_GPU_OP(fsi_gpu_gaussian_apply, fsi_gauss)
 {
+    if (fsi_gpu_gaussian_has_tiles(gpu, from, to))
+        return fsi_gpu_gaussian_tiles(gpu, S, 0, alpha * scale, row0, from, beta, to);
 #define RUN(T) normal<T, false>(gpu, S, alpha * scale, row0, from, beta, to)
     return FSI_BY_DTYPE(from->dtype, RUN);
 #undef RUN
 }
 FSI_GPU_OP(fsi_gpu_gaussian_adjoint, fsi_gauss)
 {
+    if (fsi_gpu_gaussian_has_tiles(gpu, from, to))
+        return fsi_gpu_gaussian_tiles(gpu, S, 1, alpha * scale, row0, from, beta, to);
 #define RUN(T) normal<T, true>(gpu, S, alpha * scale, row0, from, beta, to)
     return FSI_BY_DTYPE(from->dtype, RUN);
 #undef RUN
