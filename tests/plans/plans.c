@@ -8,6 +8,8 @@
 #include "cuda/blockperm/mma_gather_instances.h"
 #include "cuda/blockperm/mma_rows_instances.h"
 #include "cuda/blockperm/mma_skinny_instances.h"
+#include "cuda/blockperm/rotate_rows_simt_instances.h"
+#include "cuda/blockperm/rotate_skinny_simt_instances.h"
 #include "cuda/blockperm/simt_generic_instances.h"
 #include "cuda/blockperm/simt_skinny_instances.h"
 #include "cuda/blockperm/wgmma_groups_instances.h"
@@ -190,6 +192,24 @@ static const char *fault_of_simt_skinny(const fsi_problem *p, const fsi_plan *pl
     if (plan->length % plan->chunk) return "its slices are not whole chunks";
     return NULL;
 }
+static const char *fault_of_rotate_skinny_simt(const fsi_problem *p, const fsi_plan *plan)
+{
+    const int64_t strata = p->tile_nonzeros, window = 64 / strata, outputs = p->kappa * p->tiles;
+    if (p->n > 128 || !p->across || !p->packed || p->tile_rows != 64 || p->shuffle == GROUPED ||
+        (strata != 2 && strata != 4 && strata != 8))
+        return "it cannot take this problem";
+    if (plan->threads != FSI_ROTATE_SKINNY_SIMT_THREADS) return "it has another number of threads";
+    const int64_t group = (p->M + fsi_plan_blocks(p, plan) - 1) / fsi_plan_blocks(p, plan);
+    /* two tasks of a lane at most, of two rows */
+    if (group * outputs > plan->threads / window * 4) return "it has more tasks than lanes";
+    if (group * p->n > plan->threads) return "it has more elements of a round than threads";
+    if (plan->chunk < 1 || plan->chunk * window > FSI_ROTATE_SKINNY_SIMT_SPAN)
+        return "its stages are no part of a span";
+    if (plan->chunk * group * outputs > plan->threads) return "a thread draws more than a window of a stage";
+    if (plan->length % window) return "its slices are not whole windows";
+    if (plan->length > INT32_MAX / p->M) return "its slices have too many rows";
+    return NULL;
+}
 static const char *fault_of_mma_skinny(const fsi_problem *p, const fsi_plan *plan)
 {
     const int64_t nonzeros = p->tile_nonzeros;
@@ -242,6 +262,22 @@ static const char *fault_of_gather_rows_simt(const fsi_problem *p, const fsi_pla
     if (plan->length % 128) return "its slices are not whole stages";
     return NULL;
 }
+static const char *fault_of_rotate_rows_simt(const fsi_problem *p, const fsi_plan *plan)
+{
+    static const int chunked[] = {
+#define CHUNKED(T, dtype, chunked, ...) chunked,
+        FSI_ROTATE_ROWS_SIMT(CHUNKED)
+#undef CHUNKED
+    };
+    if (!p->across || (p->dtype != FS_F64 && (p->dtype != FS_F32 || p->tile_nonzeros != 2)))
+        return "it cannot take this matrix";
+    if (!chunked[plan->instance] && !p->mapped) return "no tensor map describes this matrix";
+    if (!p->packed || p->tile_rows != 64 || p->tile_nonzeros > 8 || p->shuffle == FSI_DEF_GROUPS)
+        return "it cannot take this sketch";
+    if (plan->group > 2 || p->kappa * p->tiles % plan->group) return "its outputs do not divide all outputs";
+    if (plan->length % 64) return "its slices are not whole stages";
+    return NULL;
+}
 static const char *fault_of_wgmma_groups(const fsi_problem *p, const fsi_plan *plan)
 {
     if (!p->down || p->across || p->tiles > 1 || p->tile_rows > 64 || p->dtype == FS_F64)
@@ -278,6 +314,8 @@ static const struct {
 } kernels[] = {
     {FSI_KERNEL_SIMT_GENERIC, FSI_SIMT_GENERIC_COUNT, 0, 0, fault_of_simt_generic},
     {FSI_KERNEL_SIMT_SKINNY, FSI_SIMT_SKINNY_COUNT, 0, 0, fault_of_simt_skinny},
+    {FSI_KERNEL_ROTATE_SKINNY_SIMT, FSI_ROTATE_SKINNY_SIMT_COUNT, 0, 0, fault_of_rotate_skinny_simt},
+    {FSI_KERNEL_ROTATE_ROWS_SIMT, FSI_ROTATE_ROWS_SIMT_COUNT, 90, 90, fault_of_rotate_rows_simt},
     {FSI_KERNEL_MMA_SKINNY, FSI_MMA_SKINNY_COUNT, 80, 0, fault_of_mma_skinny},
     {FSI_KERNEL_MMA_ROWS, FSI_MMA_ROWS_COUNT, 80, 0, fault_of_mma_rows},
     {FSI_KERNEL_WGMMA_ROWS, FSI_WGMMA_ROWS_COUNT, 90, 90, fault_of_wgmma_rows},
