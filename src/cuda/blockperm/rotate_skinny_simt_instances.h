@@ -12,16 +12,18 @@
 #ifdef FS_FEW_INSTANCES
 #define FSI_ROTATE_SKINNY_SIMT(X) X(float, FS_F32, 4, 4)
 #else
+#define FSI_ROTATE_SKINNY_SIMT_HALF(X, T, dtype) X(T, dtype, 1, 4) X(T, dtype, 2, 4) X(T, dtype, 8, 4) X(T, dtype, 8, 2)
 #define FSI_ROTATE_SKINNY_SIMT(X) \
     X(float, FS_F32, 1, 2) \
     X(float, FS_F32, 4, 2) \
     X(float, FS_F32, 1, 4) \
     X(float, FS_F32, 2, 4) \
     X(float, FS_F32, 4, 4) \
-    X(float, FS_F32, 1, 8) X(float, FS_F32, 4, 8) X(double, FS_F64, 1, 4) X(double, FS_F64, 2, 4) \
-        X(__half, FS_F16, 1, 4) X(__half, FS_F16, 2, 4) X(__half, FS_F16, 8, 4) X(__half, FS_F16, 8, 2) \
-            X(__nv_bfloat16, FS_BF16, 1, 4) X(__nv_bfloat16, FS_BF16, 2, 4) X(__nv_bfloat16, FS_BF16, 8, 4) \
-                X(__nv_bfloat16, FS_BF16, 8, 2)
+    X(float, FS_F32, 1, 8) \
+    X(float, FS_F32, 4, 8) \
+    X(double, FS_F64, 1, 4) \
+    X(double, FS_F64, 2, 4) \
+    FSI_ROTATE_SKINNY_SIMT_HALF(X, __half, FS_F16) FSI_ROTATE_SKINNY_SIMT_HALF(X, __nv_bfloat16, FS_BF16)
 #endif
 enum { FSI_ROTATE_SKINNY_SIMT_COUNT = 0 FSI_ROTATE_SKINNY_SIMT(FSI_COUNT_ONE) };
 /* Threads of a thread block; rows of an output tile; columns and blocks, at most; stages of the ring of rows, spans of

@@ -64,14 +64,16 @@ static int rotate_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
     return fsi_plan_split(p, gpu, knobs, &rule, plan);
 }
 
-/* Fewer than 17 columns are left to kernels with narrower tiles; small matrices of floats, of which tensor cores take
- * the time of fewer slices, too (docs/kernels/rotate_rows_simt.md). */
+/* Fewer than 17 columns are left to kernels with narrower tiles.  Of floats, tensor cores take the time of fewer
+ * slices in small matrices, and have narrower tiles (docs/kernels/rotate_rows_simt.md). */
 static int rotate_rows_simt_choose(const fsi_problem *p, const fsi_gpu_traits *gpu, fsi_plan *plan)
 {
+    const int64_t size = fsi_dtype_size(p->dtype), wide_columns = FSI_ROTATE_ROWS_SIMT_WIDTH(size, 2);
     const fsi_knobs narrow = {.tile = 1}, wide = {.tile = 2};
-    if (p->n < 17 || (p->dtype == FS_F32 && p->rows <= ((int64_t)1 << 25) / p->n)) return 0;
-    if (p->dtype == FS_F64 && p->n <= FSI_ROTATE_ROWS_SIMT_WIDTH(8, 1) && rotate_rows_simt_plan(p, gpu, &narrow, plan))
-        return 1;
+    if (p->n < 17) return 0;
+    if (p->dtype == FS_F32 && (p->rows <= ((int64_t)1 << 25) / p->n || 4 * p->n < 3 * fsi_round_up(p->n, wide_columns)))
+        return 0;
+    if (2 * p->n <= wide_columns && rotate_rows_simt_plan(p, gpu, &narrow, plan)) return 1;
     return rotate_rows_simt_plan(p, gpu, &wide, plan);
 }
 
