@@ -25,20 +25,6 @@ namespace {
 
 enum { HEIGHT = FSI_SIMT_SKINNY_HEIGHT, UNROLL = FSI_SIMT_SKINNY_UNROLL };
 
-template <int BYTES> struct raw;
-template <> struct raw<2> {
-    typedef uint16_t type;
-};
-template <> struct raw<4> {
-    typedef uint32_t type;
-};
-template <> struct raw<8> {
-    typedef uint2 type;
-};
-template <> struct raw<16> {
-    typedef uint4 type;
-};
-
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
 enum { ASYNC = 1 };
 #else

@@ -20,6 +20,21 @@ template <> struct fsi_sum<double> {
     typedef double type;
 };
 
+/* So many bytes, whatever they hold, in one load or store. */
+template <int BYTES> struct raw;
+template <> struct raw<2> {
+    typedef uint16_t type;
+};
+template <> struct raw<4> {
+    typedef uint32_t type;
+};
+template <> struct raw<8> {
+    typedef uint2 type;
+};
+template <> struct raw<16> {
+    typedef uint4 type;
+};
+
 /* VECTOR neighbours that one load or store of at most 16 bytes moves. */
 template <class T, int VECTOR> struct __align__(sizeof(T) * VECTOR > 16 ? 16 : sizeof(T) * VECTOR) pack
 {

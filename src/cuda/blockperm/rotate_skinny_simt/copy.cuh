@@ -6,20 +6,6 @@
 
 namespace {
 
-template <int BYTES> struct raw;
-template <> struct raw<2> {
-    typedef uint16_t type;
-};
-template <> struct raw<4> {
-    typedef uint32_t type;
-};
-template <> struct raw<8> {
-    typedef uint2 type;
-};
-template <> struct raw<16> {
-    typedef uint4 type;
-};
-
 [[maybe_unused]] __device__ __forceinline__ void put_raw(uint32_t to, uint16_t x) { fsi_shared_put16(to, x); }
 [[maybe_unused]] __device__ __forceinline__ void put_raw(uint32_t to, uint32_t x)
 {
