@@ -81,9 +81,9 @@ def test_release_finds_a_record_that_is_older_than_the_hot_path(clone):
     def problems():
         told = outcome("sh", clone / "scripts" / "release.sh", "--check")
         return [line for line in told.stdout.splitlines() if "bench/results" in line]
-    record = next((clone / "bench" / "results").glob("*/cpu.jsonl"))
     head = run("git", "-C", clone, "rev-parse", "HEAD").strip()[:9]
-    record.write_text(f'{{"commit": "{head}"}}\n')
+    for record in (clone / "bench" / "results").glob("*/cpu.jsonl"):
+        record.write_text(f'{{"commit": "{head}"}}\n')
     assert not [line for line in problems() if "cpu.jsonl" in line]
     (clone / "src" / "cpu" / "table.c").write_text("\n")
     run("git", "-C", clone, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qam", "cpu: change a kernel")
