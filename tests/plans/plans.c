@@ -272,6 +272,8 @@ static const char *fault_of_rotate_rows_simt(const fsi_problem *p, const fsi_pla
     if (!p->across || (p->dtype != FS_F64 && (p->dtype != FS_F32 || p->tile_nonzeros != 2)))
         return "it cannot take this matrix";
     if (!chunked[plan->instance] && !p->mapped) return "no tensor map describes this matrix";
+    if (!chunked[plan->instance] && p->n < (p->dtype == FS_F64 ? 128 : 256) && p->n % (p->dtype == FS_F64 ? 16 : 32))
+        return "no tile of it has whole groups of 128 bytes";
     if (!p->packed || p->tile_rows != 64 || p->tile_nonzeros > 8 || p->shuffle == FSI_DEF_GROUPS)
         return "it cannot take this sketch";
     if (plan->group > 2 || p->kappa * p->tiles % plan->group) return "its outputs do not divide all outputs";

@@ -426,6 +426,21 @@ static void an_unknown_kernel_is_refused(void **state)
 }
 
 #ifndef FS_FEW_INSTANCES
+/* A tile of rows that a tensor map brings is whole groups of 128 bytes, or no wider than the matrix. */
+static void plans_of_tensor_maps_are_for_matrices_as_wide_as_a_tile(void **state)
+{
+    (void)state;
+    const call wide = {65536, 1024, 8, 1, 8, SHUFFLED, 0, 0, 65536, 1024, FS_F64, FULL, PACKED};
+    call narrow = wide;
+    narrow.n = 40;
+    const fsi_problem p = problem_of_call(&wide), q = problem_of_call(&narrow);
+    const fsi_plan plan = fsi_choose(&p, &gpus[H200].traits, NULL);
+    assert_int_equal(plan.kernel, FSI_KERNEL_ROTATE_ROWS_SIMT);
+    assert_true(p.mapped && q.mapped);
+    assert_true(fsi_plan_sound(&p, &plan));
+    if (fsi_plan_sound(&q, &plan)) fail_msg("%s: %s is sound", say_call(&narrow, &gpus[H200]), say_plan(&plan));
+}
+
 /* Two slices are a cluster, or persistent thread blocks take both; not both. */
 static void persistent_thread_blocks_are_no_cluster(void **state)
 {
@@ -522,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_spoilt_line_is_refused_and_named),
         cmocka_unit_test(an_unknown_kernel_is_refused),
 #ifndef FS_FEW_INSTANCES
+        cmocka_unit_test(plans_of_tensor_maps_are_for_matrices_as_wide_as_a_tile),
         cmocka_unit_test(persistent_thread_blocks_are_no_cluster),
 #endif
         cmocka_unit_test(an_impossible_plan_is_refused_and_named),

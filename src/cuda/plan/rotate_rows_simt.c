@@ -23,18 +23,18 @@ static const struct {
 #undef LINE
 };
 
-/* The instance with tiles of so many groups that a problem can use, or -1.  A tensor map, where the matrix has one,
- * takes less time than copies by chunks. */
+/* Whether instance i can compute a problem: a tensor map brings whole groups of 128 bytes, or tiles no wider than A. */
+static int instance_fits(const fsi_problem *p, int i)
+{
+    return table[i].dtype == p->dtype && table[i].window * p->tile_nonzeros == p->tile_rows &&
+           (table[i].chunked || (p->mapped && (p->n * fsi_dtype_size(p->dtype) % 128 == 0 || p->n >= table[i].width)));
+}
+/* The instance with tiles of so many groups, or -1.  A tensor map takes less time than copies by chunks. */
 static int instance_of(const fsi_problem *p, int groups)
 {
     int found = -1;
-    for (int i = 0; i < FSI_ROTATE_ROWS_SIMT_COUNT; i++) {
-        if (table[i].dtype != p->dtype || table[i].groups != groups ||
-            table[i].window * p->tile_nonzeros != p->tile_rows)
-            continue;
-        if (table[i].chunked) found = found < 0 ? i : found;
-        else if (p->mapped && (p->n * fsi_dtype_size(p->dtype) % 128 == 0 || p->n >= table[i].width)) found = i;
-    }
+    for (int i = 0; i < FSI_ROTATE_ROWS_SIMT_COUNT; i++)
+        if (table[i].groups == groups && instance_fits(p, i) && (found < 0 || !table[i].chunked)) found = i;
     return found;
 }
 
@@ -49,9 +49,7 @@ static int rotate_rows_simt_plan(const fsi_problem *p, const fsi_gpu_traits *gpu
                                  fsi_plan *plan)
 {
     const int found = knobs->instance ? knobs->instance - 1 : instance_of(p, knobs->tile);
-    if (found < 0 || table[found].dtype != p->dtype || table[found].window * p->tile_nonzeros != p->tile_rows ||
-        table[found].shared > gpu->shared || (!table[found].chunked && !p->mapped))
-        return 0;
+    if (found < 0 || !instance_fits(p, found) || table[found].shared > gpu->shared) return 0;
     *plan = fsi_plan_of(FSI_KERNEL_ROTATE_ROWS_SIMT, found, FSI_ROTATE_ROWS_SIMT_THREADS, table[found].shared);
     plan->group = (int)fsi_min(fsi_outputs_together(p), FSI_ROTATE_ROWS_SIMT_OUTS);
     const fsi_split_rule rule = {.blocks = p->M * (fsi_outputs_of(p) / plan->group) *
